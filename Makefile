@@ -1,0 +1,29 @@
+# Fadelink. `make help` lists the targets; the README explains the two for a newcomer: demo and test.
+
+BIN     := $(CURDIR)/.venv/bin
+PYTHON  := $(BIN)/python
+CARGO   := cargo --color=never
+
+.PHONY: help setup test test-host lint lint-host clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## install what the machine lacks
+	@tools/setup.sh
+
+test: setup lint test-host ## run every test
+
+test-host: ## Rust: unit and property tests, shared vectors
+	cd host && $(CARGO) test --locked --quiet
+
+lint: lint-host ## check style and lint of all sources
+
+lint-host:
+	cd host && $(CARGO) fmt --check
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
+	  cd host && $(CARGO) clippy --locked --all-targets --quiet -- -D warnings; \
+	else echo "lint: this Rust toolchain has no clippy: its lints were NOT checked"; fi
+
+clean: ## delete everything built
+	rm -rf build host/target

@@ -1,0 +1,321 @@
+//! FADE-10G (design section 2): raw Ethernet 0xFADE, acknowledged data frames with early
+//! retransmission, and user commands.
+//!
+//! Header fields are big-endian; data words are 64-bit little-endian.
+
+use crate::ethernet::{self, Header, MacAddr};
+
+/// Ethertype of FADE.
+pub const ETHERTYPE: u16 = 0xFADE;
+/// Version of FADE-10G, the u16 after the ethertype.
+pub const VERSION: u16 = 0x0100;
+/// Filler of unused bytes.
+pub const FILLER: u8 = 0xA5;
+/// Type of a full data frame.
+pub const TYPE_DATA: u16 = 0xA5A5;
+/// Type of the last data frame of a transmission.
+pub const TYPE_LAST: u16 = 0xA5A6;
+/// Type of a frame that carries a command response only.
+pub const TYPE_RESPONSE: u16 = 0xA55A;
+
+/// Command: start of transmission.
+pub const CMD_START: u16 = 0x0001;
+/// Command: end of transmission; the packet being filled becomes the last.
+pub const CMD_STOP: u16 = 0x0002;
+/// Acknowledgment of a packet; never a command.
+pub const ACK: u16 = 0x0003;
+/// Negative acknowledgment of a packet; never a command.
+pub const NACK: u16 = 0x0004;
+/// Command: the FEB forgets everything; not confirmed.
+pub const CMD_RESET: u16 = 0x0005;
+/// Command: the FEB tells what it is. Answered in a frame of its own, also when the request was
+/// broadcast; it never touches the stored response. Fadelink's extension, for `discover`.
+pub const CMD_IDENTIFY: u16 = 0x0006;
+/// First code of the user commands.
+pub const CMD_USER_FIRST: u16 = 0x0100;
+
+/// Bytes of data in a packet.
+pub const PACKET_BYTES: usize = 8192;
+/// 64-bit words of data in a packet.
+pub const PACKET_WORDS: usize = PACKET_BYTES / 8;
+/// Most valid words of a last packet: the word after them holds their number.
+pub const LAST_WORDS_MAX: u64 = PACKET_WORDS as u64 - 1;
+/// Bytes of a data frame before the data.
+pub const DATA_HEADER_LEN: usize = 40;
+/// Bytes of a data frame without its frame check sequence.
+pub const DATA_FRAME_LEN: usize = DATA_HEADER_LEN + PACKET_BYTES;
+/// Bytes of a frame from the PC (64 after the Ethernet header).
+pub const REQUEST_LEN: usize = ethernet::HEADER_LEN + 64;
+/// Bytes of the named fields of a command response frame.
+pub const RESPONSE_FIELDS_LEN: usize = 32;
+/// Bytes on the wire that a data frame takes: with preamble, frame check sequence and gap.
+pub const DATA_WIRE_BYTES: usize = 8 + DATA_FRAME_LEN + 4 + 12;
+
+const COMMAND_FIELDS_LEN: usize = 24;
+const ACK_FIELDS_LEN: usize = 28;
+
+/// Why a frame is not FADE-10G. Every variant is a reason under which the frame is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The frame ends before the named field.
+    #[error("frame of {len} bytes ends before its {field}: expected at least {expected} bytes")]
+    Truncated {
+        /// First field that is missing.
+        field: &'static str,
+        /// Length of the frame.
+        len: usize,
+        /// Shortest length that holds the field.
+        expected: usize,
+    },
+    /// Another protocol.
+    #[error("ethertype {0:#06x}: expected 0xfade")]
+    EtherType(u16),
+    /// Another version of FADE.
+    #[error("version {0:#06x}: expected 0x0100")]
+    Version(u16),
+    /// Unknown frame type from a FEB.
+    #[error("frame type {0:#06x}: expected 0xa5a5, 0xa5a6 or 0xa55a")]
+    Type(u16),
+    /// Unknown code from the PC.
+    #[error("code {0:#06x}: expected 0x0001 to 0x0006, or a user command from 0x0100")]
+    Code(u16),
+    /// A data frame of a wrong length.
+    #[error("data frame of {0} bytes: expected 8232")]
+    Length(usize),
+    /// A last packet that claims more words than it can hold.
+    #[error("valid words {0} in the last packet: expected 0 to 1023")]
+    ValidWords(u64),
+}
+
+/// A command response, alone or inside a data frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response {
+    /// Code of the command that it answers.
+    pub code: u16,
+    /// Command sequence number (CSN) of the command that it answers.
+    pub csn: u16,
+    /// The value.
+    pub value: u64,
+}
+
+impl Response {
+    /// Bytes on the wire.
+    pub const LEN: usize = 12;
+
+    fn from_bytes(b: &[u8; Self::LEN]) -> Option<Response> {
+        let [c0, c1, s0, s1, value @ ..] = *b;
+        // All zero means that no response was pending; code 0 is never a command.
+        let code = u16::from_be_bytes([c0, c1]);
+        (code != 0).then(|| Response { code, csn: u16::from_be_bytes([s0, s1]), value: u64::from_be_bytes(value) })
+    }
+
+    fn to_bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..2].copy_from_slice(&self.code.to_be_bytes());
+        bytes[2..4].copy_from_slice(&self.csn.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.value.to_be_bytes());
+        bytes
+    }
+}
+
+/// A data frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Data<'a> {
+    /// Frame sequence number: one more for each transmission.
+    pub sequence: u16,
+    /// Packet number.
+    pub packet: u32,
+    /// Transmission delay in clock cycles of the FEB's transmit side.
+    pub delay: u32,
+    /// Command response that rides in the frame.
+    pub response: Option<Response>,
+    /// Valid words, if this is the last packet of the transmission.
+    pub last: Option<u64>,
+    /// The packet, 8192 bytes; of a last packet the final word is the number of valid words.
+    pub payload: &'a [u8],
+}
+
+/// What a FEB sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FebFrame<'a> {
+    /// Data, full or last.
+    Data(Data<'a>),
+    /// A command response in a frame of its own; `None` if its fields are all zero.
+    Response(Option<Response>),
+}
+
+/// What the PC sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// START, STOP, RESET, IDENTIFY or a user command.
+    Command {
+        /// Code.
+        code: u16,
+        /// Command sequence number.
+        csn: u16,
+        /// Argument.
+        argument: u32,
+    },
+    /// ACK, or NACK if `negative`.
+    Ack {
+        /// True for a NACK.
+        negative: bool,
+        /// Sequence number of the frame that is answered.
+        sequence: u16,
+        /// Packet number.
+        packet: u32,
+        /// Transmission delay, repeated from the data frame.
+        delay: u32,
+    },
+}
+
+fn field<const N: usize>(frame: &[u8], at: usize, field: &'static str) -> Result<[u8; N], Error> {
+    frame.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().ok_or(Error::Truncated {
+        field,
+        len: frame.len(),
+        expected: at + N,
+    })
+}
+
+fn u16_at(frame: &[u8], at: usize, name: &'static str) -> Result<u16, Error> {
+    field(frame, at, name).map(u16::from_be_bytes)
+}
+
+fn u32_at(frame: &[u8], at: usize, name: &'static str) -> Result<u32, Error> {
+    field(frame, at, name).map(u32::from_be_bytes)
+}
+
+fn header(frame: &[u8]) -> Result<Header, Error> {
+    let (header, _) = Header::split(frame).ok_or(Error::Truncated {
+        field: "Ethernet header",
+        len: frame.len(),
+        expected: ethernet::HEADER_LEN,
+    })?;
+    if header.ethertype != ETHERTYPE {
+        return Err(Error::EtherType(header.ethertype));
+    }
+    match u16_at(frame, 14, "version")? {
+        VERSION => Ok(header),
+        other => Err(Error::Version(other)),
+    }
+}
+
+/// Parses a frame from a FEB.
+///
+/// # Errors
+/// Every way in which the frame departs from the format; see [`Error`].
+pub fn parse_feb(frame: &[u8]) -> Result<(Header, FebFrame<'_>), Error> {
+    let header = header(frame)?;
+    let kind = u16_at(frame, 16, "frame type")?;
+    let body = match kind {
+        TYPE_RESPONSE => FebFrame::Response(Response::from_bytes(&field(frame, 20, "command response")?)),
+        TYPE_DATA | TYPE_LAST => {
+            if frame.len() != DATA_FRAME_LEN {
+                return Err(Error::Length(frame.len()));
+            }
+            let last = match kind {
+                TYPE_LAST => {
+                    let words = u64::from_le_bytes(field(frame, DATA_FRAME_LEN - 8, "valid words")?);
+                    if words > LAST_WORDS_MAX {
+                        return Err(Error::ValidWords(words));
+                    }
+                    Some(words)
+                }
+                _ => None,
+            };
+            FebFrame::Data(Data {
+                sequence: u16_at(frame, 18, "frame sequence number")?,
+                packet: u32_at(frame, 20, "packet number")?,
+                delay: u32_at(frame, 24, "transmission delay")?,
+                response: Response::from_bytes(&field(frame, 28, "command response")?),
+                last,
+                payload: frame.get(DATA_HEADER_LEN..).ok_or(Error::Length(frame.len()))?,
+            })
+        }
+        other => return Err(Error::Type(other)),
+    };
+    Ok((header, body))
+}
+
+/// Parses a frame from the PC.
+///
+/// # Errors
+/// Every way in which the frame departs from the format; see [`Error`].
+pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
+    let header = header(frame)?;
+    let code = u16_at(frame, 16, "code")?;
+    let request = match code {
+        ACK | NACK => Request::Ack {
+            negative: code == NACK,
+            sequence: u16_at(frame, 18, "frame sequence number")?,
+            packet: u32_at(frame, 20, "packet number")?,
+            delay: u32_at(frame, 24, "transmission delay")?,
+        },
+        CMD_START | CMD_STOP | CMD_RESET | CMD_IDENTIFY | CMD_USER_FIRST..=u16::MAX => Request::Command {
+            code,
+            csn: u16_at(frame, 18, "command sequence number")?,
+            argument: u32_at(frame, 20, "argument")?,
+        },
+        other => return Err(Error::Code(other)),
+    };
+    Ok((header, request))
+}
+
+impl Request {
+    /// The frame, without its frame check sequence, from `src` to `dst`.
+    pub fn to_frame(self, dst: MacAddr, src: MacAddr) -> [u8; REQUEST_LEN] {
+        let mut frame = [FILLER; REQUEST_LEN];
+        frame[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
+        frame[14..16].copy_from_slice(&VERSION.to_be_bytes());
+        match self {
+            Request::Command { code, csn, argument } => {
+                frame[16..18].copy_from_slice(&code.to_be_bytes());
+                frame[18..20].copy_from_slice(&csn.to_be_bytes());
+                frame[20..COMMAND_FIELDS_LEN].copy_from_slice(&argument.to_be_bytes());
+            }
+            Request::Ack { negative, sequence, packet, delay } => {
+                let code = if negative { NACK } else { ACK };
+                frame[16..18].copy_from_slice(&code.to_be_bytes());
+                frame[18..20].copy_from_slice(&sequence.to_be_bytes());
+                frame[20..24].copy_from_slice(&packet.to_be_bytes());
+                frame[24..ACK_FIELDS_LEN].copy_from_slice(&delay.to_be_bytes());
+            }
+        }
+        frame
+    }
+}
+
+impl Data<'_> {
+    /// Writes the frame, without its frame check sequence. The payload is taken as it is: of a
+    /// last packet its final word must already hold the number of valid words.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the payload is not 8192 bytes.
+    pub fn write(&self, dst: MacAddr, src: MacAddr, out: &mut [u8; DATA_FRAME_LEN]) -> Result<(), Error> {
+        if self.payload.len() != PACKET_BYTES {
+            return Err(Error::Length(DATA_HEADER_LEN + self.payload.len()));
+        }
+        let kind = if self.last.is_some() { TYPE_LAST } else { TYPE_DATA };
+        out[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
+        out[14..16].copy_from_slice(&VERSION.to_be_bytes());
+        out[16..18].copy_from_slice(&kind.to_be_bytes());
+        out[18..20].copy_from_slice(&self.sequence.to_be_bytes());
+        out[20..24].copy_from_slice(&self.packet.to_be_bytes());
+        out[24..28].copy_from_slice(&self.delay.to_be_bytes());
+        out[28..40].copy_from_slice(&self.response.map_or([0; 12], Response::to_bytes));
+        out[40..].copy_from_slice(self.payload);
+        Ok(())
+    }
+}
+
+impl Response {
+    /// A command response frame of the shortest length, without its frame check sequence.
+    pub fn to_frame(self, dst: MacAddr, src: MacAddr) -> [u8; ethernet::MIN_LEN] {
+        let mut frame = [FILLER; ethernet::MIN_LEN];
+        frame[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
+        frame[14..16].copy_from_slice(&VERSION.to_be_bytes());
+        frame[16..18].copy_from_slice(&TYPE_RESPONSE.to_be_bytes());
+        frame[20..RESPONSE_FIELDS_LEN].copy_from_slice(&self.to_bytes());
+        frame
+    }
+}

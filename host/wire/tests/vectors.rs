@@ -1,0 +1,198 @@
+//! The shared frames of `tests/vectors/fade10g.json`, parsed and built again.
+
+use fadelink_wire::ethernet::Header;
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
+use serde_json::Value;
+
+fn vectors() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/fade10g.json");
+    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
+}
+
+fn unhex(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap();
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+fn number<T: TryFrom<u64>>(value: &Value) -> T
+where
+    T::Error: std::fmt::Debug,
+{
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a number")).try_into().unwrap()
+}
+
+fn frame_bytes(vector: &Value) -> Vec<u8> {
+    let mut frame = unhex(&vector["hex"]);
+    let payload = &vector["payload"];
+    if payload.is_object() {
+        let first: u64 = number(&payload["first"]);
+        let words: u64 = number(&payload["words"]);
+        frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
+        if words < 1024 {
+            frame.resize(fade10g::DATA_FRAME_LEN - 8, fade10g::FILLER);
+            frame.extend(words.to_le_bytes());
+        }
+    }
+    frame
+}
+
+fn response(value: &Value) -> Option<Response> {
+    value.is_object().then(|| Response {
+        code: number(&value["code"]),
+        csn: number(&value["csn"]),
+        value: number(&value["value"]),
+    })
+}
+
+fn request(fields: &Value) -> Request {
+    match fields["kind"].as_str().unwrap() {
+        "command" => Request::Command {
+            code: number(&fields["code"]),
+            csn: number(&fields["csn"]),
+            argument: number(&fields["argument"]),
+        },
+        kind => Request::Ack {
+            negative: kind == "nack",
+            sequence: number(&fields["sequence"]),
+            packet: number(&fields["packet"]),
+            delay: number(&fields["delay"]),
+        },
+    }
+}
+
+#[test]
+fn constants_agree() {
+    let vectors = vectors();
+    let here: &[(&str, u64)] = &[
+        ("ETHERTYPE", fade10g::ETHERTYPE.into()),
+        ("VERSION", fade10g::VERSION.into()),
+        ("FILLER", fade10g::FILLER.into()),
+        ("TYPE_DATA", fade10g::TYPE_DATA.into()),
+        ("TYPE_LAST", fade10g::TYPE_LAST.into()),
+        ("TYPE_RESPONSE", fade10g::TYPE_RESPONSE.into()),
+        ("CMD_START", fade10g::CMD_START.into()),
+        ("CMD_STOP", fade10g::CMD_STOP.into()),
+        ("ACK", fade10g::ACK.into()),
+        ("NACK", fade10g::NACK.into()),
+        ("CMD_RESET", fade10g::CMD_RESET.into()),
+        ("CMD_IDENTIFY", fade10g::CMD_IDENTIFY.into()),
+        ("CMD_USER_FIRST", fade10g::CMD_USER_FIRST.into()),
+        ("PACKET_BYTES", fade10g::PACKET_BYTES as u64),
+        ("DATA_HEADER_LEN", fade10g::DATA_HEADER_LEN as u64),
+        ("DATA_FRAME_LEN", fade10g::DATA_FRAME_LEN as u64),
+        ("REQUEST_LEN", fade10g::REQUEST_LEN as u64),
+        ("LAST_WORDS_MAX", fade10g::LAST_WORDS_MAX),
+    ];
+    let shared = vectors["constants"].as_object().unwrap();
+    assert_eq!(shared.len(), here.len(), "every shared constant is checked");
+    for (name, value) in here {
+        assert_eq!(number::<u64>(&shared[*name]), *value, "{name}");
+    }
+}
+
+#[test]
+fn requests_parse_and_build() {
+    let vectors = vectors();
+    let mut count = 0;
+    for vector in vectors["frames"].as_array().unwrap().iter().filter(|v| v["direction"] == "request") {
+        let bytes = frame_bytes(vector);
+        let (header, parsed) = fade10g::parse_request(&bytes).unwrap();
+        assert_eq!(parsed, request(&vector["fields"]), "{}", vector["name"]);
+        let built = parsed.to_frame(header.dst, header.src);
+        assert_eq!(built[..bytes.len()], bytes[..], "{}", vector["name"]);
+        count += 1;
+    }
+    assert!(count >= 10);
+}
+
+#[test]
+fn feb_frames_parse_and_build() {
+    let vectors = vectors();
+    let mut count = 0;
+    for vector in vectors["frames"].as_array().unwrap().iter().filter(|v| v["direction"] == "feb") {
+        let bytes = frame_bytes(vector);
+        let fields = &vector["fields"];
+        let (Header { dst, src, .. }, parsed) = fade10g::parse_feb(&bytes).unwrap();
+        match parsed {
+            FebFrame::Response(parsed) => {
+                assert_eq!(parsed, response(&fields["response"]), "{}", vector["name"]);
+                assert_eq!(parsed.unwrap().to_frame(dst, src)[..], bytes[..], "{}", vector["name"]);
+            }
+            FebFrame::Data(parsed) => {
+                let expected = Data {
+                    sequence: number(&fields["sequence"]),
+                    packet: number(&fields["packet"]),
+                    delay: number(&fields["delay"]),
+                    response: response(&fields["response"]),
+                    last: fields["last"].as_u64(),
+                    payload: &bytes[fade10g::DATA_HEADER_LEN..],
+                };
+                assert_eq!(parsed, expected, "{}", vector["name"]);
+                let mut built = [0; fade10g::DATA_FRAME_LEN];
+                parsed.write(dst, src, &mut built).unwrap();
+                assert_eq!(built[..], bytes[..], "{}", vector["name"]);
+            }
+        }
+        count += 1;
+    }
+    assert!(count >= 8);
+}
+
+fn reason(error: Error) -> &'static str {
+    match error {
+        Error::Truncated { .. } => "truncated",
+        Error::EtherType(_) => "ethertype",
+        Error::Version(_) => "version",
+        Error::Type(_) => "type",
+        Error::Code(_) => "code",
+        Error::Length(_) => "length",
+        Error::ValidWords(_) => "valid_words",
+    }
+}
+
+#[test]
+fn malformed_frames_are_refused_by_reason() {
+    let vectors = vectors();
+    for vector in vectors["malformed"].as_array().unwrap() {
+        let bytes = frame_bytes(vector);
+        let error = match vector["direction"].as_str().unwrap() {
+            "feb" => fade10g::parse_feb(&bytes).map(|_| ()),
+            _ => fade10g::parse_request(&bytes).map(|_| ()),
+        }
+        .expect_err(vector["name"].as_str().unwrap());
+        assert_eq!(reason(error), vector["reason"], "{}: {error}", vector["name"]);
+    }
+}
+
+#[test]
+fn every_truncation_is_refused_or_holds_the_named_fields() {
+    let vectors = vectors();
+    for vector in vectors["frames"].as_array().unwrap() {
+        let bytes = frame_bytes(vector);
+        for len in 0..bytes.len().min(100) {
+            match fade10g::parse_feb(&bytes[..len]) {
+                Ok((_, FebFrame::Response(_))) => assert!(len >= fade10g::RESPONSE_FIELDS_LEN),
+                Ok((_, FebFrame::Data(_))) => panic!("data frame cut to {len} bytes was accepted"),
+                Err(_) => {}
+            }
+            if let Ok((_, Request::Ack { .. })) = fade10g::parse_request(&bytes[..len]) {
+                assert!(len >= 28);
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..9100), valid_start in 0usize..4) {
+        let mut bytes = bytes;
+        let prefix: &[u8] = [&[][..], &[0xFA, 0xDE, 1, 0], &[0xFA, 0xDE, 1, 0, 0xA5, 0xA6], &[0xFA, 0xDE, 1, 0, 0, 3]][valid_start];
+        if bytes.len() > 20 {
+            bytes[12..12 + prefix.len()].copy_from_slice(prefix);
+        }
+        let _ = fade10g::parse_feb(&bytes);
+        let _ = fade10g::parse_request(&bytes);
+        bytes.resize(fade10g::DATA_FRAME_LEN, 0);
+        let _ = fade10g::parse_feb(&bytes);
+    }
+}

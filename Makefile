@@ -4,7 +4,7 @@ BIN     := $(CURDIR)/.venv/bin
 PYTHON  := $(BIN)/python
 CARGO   := cargo --color=never
 
-.PHONY: help setup test test-host lint lint-host clean
+.PHONY: help setup test test-host lint lint-host lint-rtl clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,13 +17,16 @@ test: setup lint test-host ## run every test
 test-host: ## Rust: unit and property tests, shared vectors
 	cd host && $(CARGO) test --locked --quiet
 
-lint: lint-host ## check style and lint of all sources
+lint: lint-host lint-rtl ## check style and lint of all sources
 
 lint-host:
 	cd host && $(CARGO) fmt --check
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
 	  cd host && $(CARGO) clippy --locked --all-targets --quiet -- -D warnings; \
 	else echo "lint: this Rust toolchain has no clippy: its lints were NOT checked"; fi
+
+lint-rtl:
+	tools/lint_rtl.sh
 
 clean: ## delete everything built
 	rm -rf build host/target

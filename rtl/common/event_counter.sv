@@ -1,0 +1,19 @@
+// Counts one-clock pulses; wraps.
+//
+//              +---------------+
+//   pulse ---->| event_counter |====> count
+//   clear ---->|               |
+//              +---------------+
+module event_counter #(
+    parameter int WIDTH = 32
+) (
+    input  logic             clk,
+    input  logic             clear,
+    input  logic             pulse,
+    output logic [WIDTH-1:0] count
+);
+  always_ff @(posedge clk) begin
+    if (clear) count <= '0;
+    else if (pulse) count <= count + 1'b1;
+  end
+endmodule

@@ -1,0 +1,25 @@
+// Two-stage synchronizer for independent level signals or a Gray-coded bus.
+//
+//            +-----------+
+//   d ------>| sync_bits |-----> q     (clk: the destination's clock)
+//            +-----------+
+//
+// Two stages bound the chance of metastability; the bits of d may arrive in different cycles, so a
+// bus crosses here only if it changes in one bit at a time.
+module sync_bits #(
+    parameter int WIDTH = 1
+) (
+    input  logic             clk,
+    input  logic [WIDTH-1:0] d,
+    output logic [WIDTH-1:0] q
+);
+  (* ASYNC_REG = "TRUE" *)logic [WIDTH-1:0] first;
+  (* ASYNC_REG = "TRUE" *)logic [WIDTH-1:0] second;
+
+  always_ff @(posedge clk) begin
+    first  <= d;
+    second <= first;
+  end
+
+  assign q = second;
+endmodule

@@ -1,0 +1,19 @@
+// Reset for one clock domain: asserted at once, released with the clock.
+//
+//              +------------+
+//   rst_in --->| sync_reset |---> rst_out     (clk: the destination's clock)
+//              +------------+
+module sync_reset (
+    input  logic clk,
+    input  logic rst_in,
+    output logic rst_out
+);
+  (* ASYNC_REG = "TRUE" *) logic [3:0] stages;
+
+  always_ff @(posedge clk or posedge rst_in) begin
+    if (rst_in) stages <= '1;
+    else stages <= {stages[2:0], 1'b0};
+  end
+
+  assign rst_out = stages[3];
+endmodule

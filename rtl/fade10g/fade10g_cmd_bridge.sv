@@ -1,0 +1,85 @@
+// Takes user commands to the user clock and their responses back.
+//
+//                    +--------------------+
+//   command_* ======>|                    |====> m_cmd_* (code, sequence, argument)
+//   response_* <=====| fade10g_cmd_bridge |<==== s_rsp_* (value)
+//   clear ---------->|                    |----> user_clear, cleared
+//                    +--------------------+
+//         clk (transmit)              user_clk
+//
+// One command is under way at a time. While user_clear is high (a RESET from the computer) the user
+// block must forget the command that it works on; its response would be thrown away here.
+module fade10g_cmd_bridge (
+    input  logic        clk,
+    input  logic        rst,
+    input  logic [63:0] command,
+    input  logic        command_valid,
+    output logic        command_ready,
+    output logic [63:0] response,
+    output logic        response_valid,
+    input  logic        clear,
+    output logic        cleared,
+    input  logic        user_clk,
+    input  logic        user_rst,
+    output logic        user_clear,
+    output logic [15:0] m_cmd_code,
+    output logic [15:0] m_cmd_sequence,
+    output logic [31:0] m_cmd_argument,
+    output logic        m_cmd_valid,
+    input  logic        m_cmd_ready,
+    input  logic [63:0] s_rsp_value,
+    input  logic        s_rsp_valid,
+    output logic        s_rsp_ready
+);
+  logic arrived, under_way, back_ready, back_valid;
+
+  sync_bits sync_clear (
+      .clk(user_clk),
+      .d  (clear),
+      .q  (user_clear)
+  );
+  sync_bits sync_cleared (
+      .clk(clk),
+      .d  (user_clear),
+      .q  (cleared)
+  );
+
+  cdc_handshake #(
+      .WIDTH(64)
+  ) to_user (
+      .s_clk  (clk),
+      .s_rst  (rst),
+      .s_data (command),
+      .s_valid(command_valid),
+      .s_ready(command_ready),
+      .m_clk  (user_clk),
+      .m_rst  (user_rst),
+      .m_data ({m_cmd_code, m_cmd_sequence, m_cmd_argument}),
+      .m_valid(arrived),
+      .m_ready(user_clear || (m_cmd_valid && m_cmd_ready))
+  );
+  cdc_handshake #(
+      .WIDTH(64)
+  ) from_user (
+      .s_clk  (user_clk),
+      .s_rst  (user_rst),
+      .s_data (s_rsp_value),
+      .s_valid(back_valid),
+      .s_ready(back_ready),
+      .m_clk  (clk),
+      .m_rst  (rst),
+      .m_data (response),
+      .m_valid(response_valid),
+      .m_ready(1'b1)
+  );
+
+  assign m_cmd_valid = arrived && !under_way && !user_clear;
+  assign back_valid  = s_rsp_valid && under_way && !user_clear;
+  assign s_rsp_ready = user_clear || (under_way && back_ready);
+
+  always_ff @(posedge user_clk) begin
+    if (user_rst || user_clear) under_way <= 1'b0;
+    else if (m_cmd_valid && m_cmd_ready) under_way <= 1'b1;
+    else if (back_valid && back_ready) under_way <= 1'b0;
+  end
+endmodule

@@ -1,0 +1,476 @@
+// FADE-10G link core (design section 2; paper figure 3).
+//
+//                    +------------------------------------------------+
+//   s_axis_* =======>| packet writer -> packet memory -> Ethernet     |====> m_axis_* (to the MAC)
+//                    |                     ^            sender        |
+//                    |              descriptor manager    ^           |
+//   m_cmd_*, <======>| command bridge -> command processor            |
+//   s_rsp_*          |                     ^                          |
+//                    |   acknowledgment and command FIFO <- Ethernet  |<==== s_mac_* (from the MAC)
+//   status_* <=======|                                      receiver  |
+//                    +------------------------------------------------+
+//        user_clk                tx_clk                      rx_clk
+//
+// WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. PACKETS is the buffer M in packets of
+// 8192 bytes: 16, 32 or 64 (any power of two from 4). The three clocks are unrelated. first_packet
+// and first_sequence are the numbers a transmission begins with: zero but in tests of their wrap.
+//
+// status_*: of the transmission in tx_clk, cleared by RESET; status_drop_* in rx_clk, since power-up.
+module fade10g_core #(
+    parameter int WIDTH = 64,
+    parameter int PACKETS = 32,
+    parameter int TICK_MIN = 256,
+    parameter int TICK_INIT = 65536,
+    parameter int TICK_MAX = 1048576,
+    parameter int PERIOD_BITS = 10,
+    parameter int DELAY_STEP = 16,
+    parameter int DELAY_FLOOR = 0,
+    parameter int DELAY_CEILING = 1048576
+) (
+    // user side
+    input  logic               user_clk,
+    input  logic               user_rst,
+    input  logic [       63:0] s_axis_tdata,
+    input  logic               s_axis_tvalid,
+    output logic               s_axis_tready,
+    input  logic               s_axis_tlast,
+    output logic [       15:0] m_cmd_code,
+    output logic [       15:0] m_cmd_sequence,
+    output logic [       31:0] m_cmd_argument,
+    output logic               m_cmd_valid,
+    input  logic               m_cmd_ready,
+    input  logic [       63:0] s_rsp_value,
+    input  logic               s_rsp_valid,
+    output logic               s_rsp_ready,
+    output logic               user_running,
+    output logic               user_clear,
+    // settings, still while a transmission runs
+    input  logic [       47:0] mac_address,
+    input  logic [       31:0] first_packet,
+    input  logic [       15:0] first_sequence,
+    // frames to the MAC
+    input  logic               tx_clk,
+    input  logic               tx_rst,
+    output logic [  WIDTH-1:0] m_axis_tdata,
+    output logic [WIDTH/8-1:0] m_axis_tkeep,
+    output logic               m_axis_tvalid,
+    input  logic               m_axis_tready,
+    output logic               m_axis_tlast,
+    output logic               m_axis_tuser,
+    output logic               status_running,
+    output logic               status_stopping,
+    output logic               status_error,
+    output logic [       31:0] status_sent,
+    output logic [       31:0] status_retransmitted,
+    output logic [       31:0] status_acknowledged,
+    output logic [       31:0] status_early,
+    output logic [       31:0] status_protocol_errors,
+    output logic [       31:0] status_delay,
+    output logic [       15:0] status_stale_acks,
+    output logic [       15:0] status_wrong_source,
+    output logic [       15:0] status_busy,
+    // frames from the MAC
+    input  logic               rx_clk,
+    input  logic               rx_rst,
+    input  logic [  WIDTH-1:0] s_mac_tdata,
+    input  logic [WIDTH/8-1:0] s_mac_tkeep,
+    input  logic               s_mac_tvalid,
+    input  logic               s_mac_tlast,
+    input  logic               s_mac_tuser,
+    output logic [       15:0] status_drop_destination,
+    output logic [       15:0] status_drop_ethertype,
+    output logic [       15:0] status_drop_version,
+    output logic [       15:0] status_drop_code,
+    output logic [       15:0] status_drop_short,
+    output logic [       15:0] status_drop_full
+);
+  localparam int SLOT_BITS = $clog2(PACKETS);
+  localparam int ADDRESS_BITS = SLOT_BITS + fade10g_pkg::WORD_BITS;
+
+  if (PACKETS < 4 || PACKETS != 2 ** SLOT_BITS) begin : g_check_packets
+    $error("fade10g_core: PACKETS must be a power of two and at least 4");
+  end
+
+  // ---- receive side --------------------------------------------------------------------------
+  logic [63:0] rx_tdata;
+  logic [ 7:0] rx_tkeep;
+  logic rx_tvalid, rx_tlast, rx_tuser;
+  logic [63:0] tx_tdata;
+  logic [ 7:0] tx_tkeep;
+  logic tx_tvalid, tx_tready, tx_tlast;
+
+  if (WIDTH == 8) begin : g_narrow
+    axis_upsizer upsizer (
+        .clk          (rx_clk),
+        .rst          (rx_rst),
+        .s_axis_tdata (s_mac_tdata),
+        .s_axis_tvalid(s_mac_tvalid),
+        .s_axis_tlast (s_mac_tlast),
+        .s_axis_tuser (s_mac_tuser),
+        .m_axis_tdata (rx_tdata),
+        .m_axis_tkeep (rx_tkeep),
+        .m_axis_tvalid(rx_tvalid),
+        .m_axis_tlast (rx_tlast),
+        .m_axis_tuser (rx_tuser)
+    );
+    axis_downsizer downsizer (
+        .clk          (tx_clk),
+        .rst          (tx_rst),
+        .s_axis_tdata (tx_tdata),
+        .s_axis_tkeep (tx_tkeep),
+        .s_axis_tvalid(tx_tvalid),
+        .s_axis_tready(tx_tready),
+        .s_axis_tlast (tx_tlast),
+        .s_axis_tuser (1'b0),
+        .m_axis_tdata (m_axis_tdata),
+        .m_axis_tvalid(m_axis_tvalid),
+        .m_axis_tready(m_axis_tready),
+        .m_axis_tlast (m_axis_tlast),
+        .m_axis_tuser (m_axis_tuser)
+    );
+    assign m_axis_tkeep = 1'b1;
+    logic unused_keep;
+    assign unused_keep = s_mac_tkeep;
+  end else if (WIDTH == 64) begin : g_wide
+    assign {rx_tdata, rx_tkeep, rx_tvalid} = {s_mac_tdata, s_mac_tkeep, s_mac_tvalid};
+    assign {rx_tlast, rx_tuser} = {s_mac_tlast, s_mac_tuser};
+    assign {m_axis_tdata, m_axis_tkeep, m_axis_tvalid} = {tx_tdata, tx_tkeep, tx_tvalid};
+    assign {m_axis_tlast, m_axis_tuser} = {tx_tlast, 1'b0};
+    assign tx_tready = m_axis_tready;
+  end else begin : g_check_width
+    $error("fade10g_core: WIDTH must be 8 or 64");
+  end
+
+  logic [fade10g_pkg::RECORD_BITS-1:0] rx_record, record;
+  logic rx_record_valid, rx_record_ready, record_valid, record_ready;
+  logic [5:0] drop;
+
+  fade10g_eth_rx eth_rx (
+      .clk             (rx_clk),
+      .rst             (rx_rst),
+      .mac_address     (mac_address),
+      .s_axis_tdata    (rx_tdata),
+      .s_axis_tkeep    (rx_tkeep),
+      .s_axis_tvalid   (rx_tvalid),
+      .s_axis_tlast    (rx_tlast),
+      .s_axis_tuser    (rx_tuser),
+      .record          (rx_record),
+      .record_valid    (rx_record_valid),
+      .record_ready    (rx_record_ready),
+      .drop_destination(drop[0]),
+      .drop_ethertype  (drop[1]),
+      .drop_version    (drop[2]),
+      .drop_code       (drop[3]),
+      .drop_short      (drop[4]),
+      .drop_full       (drop[5])
+  );
+
+  logic [5:0][15:0] drop_count;
+  for (genvar i = 0; i < 6; i++) begin : g_drop
+    event_counter #(
+        .WIDTH(16)
+    ) counter (
+        .clk  (rx_clk),
+        .clear(rx_rst),
+        .pulse(drop[i]),
+        .count(drop_count[i])
+    );
+  end
+  assign status_drop_destination = drop_count[0];
+  assign status_drop_ethertype = drop_count[1];
+  assign status_drop_version = drop_count[2];
+  assign status_drop_code = drop_count[3];
+  assign status_drop_short = drop_count[4];
+  assign status_drop_full = drop_count[5];
+
+  async_fifo #(
+      .WIDTH(fade10g_pkg::RECORD_BITS),
+      .DEPTH(PACKETS)
+  ) ack_command_fifo (
+      .s_clk  (rx_clk),
+      .s_rst  (rx_rst),
+      .s_data (rx_record),
+      .s_valid(rx_record_valid),
+      .s_ready(rx_record_ready),
+      .m_clk  (tx_clk),
+      .m_rst  (tx_rst),
+      .m_data (record),
+      .m_valid(record_valid),
+      .m_ready(record_ready)
+  );
+
+  // ---- user side -----------------------------------------------------------------------------
+  logic session, stop, hold, clear, cleared;
+  logic [SLOT_BITS:0] head, head_gray, head_gray_tx, tail_gray, last_packet;
+  logic last, last_tx, writer_active_tx;
+  logic [fade10g_pkg::WORD_BITS-1:0] last_words;
+  logic write_enable, read_enable;
+  logic [ADDRESS_BITS-1:0] write_address, read_address;
+  logic [63:0] write_data, read_data;
+
+  fade10g_packet_writer #(
+      .SLOT_BITS(SLOT_BITS)
+  ) packet_writer (
+      .clk          (user_clk),
+      .rst          (user_rst),
+      .s_axis_tdata (s_axis_tdata),
+      .s_axis_tvalid(s_axis_tvalid),
+      .s_axis_tready(s_axis_tready),
+      .active       (user_running),
+      .write_enable (write_enable),
+      .write_address(write_address),
+      .write_data   (write_data),
+      .first_packet (first_packet[SLOT_BITS:0]),
+      .session      (session),
+      .stop         (stop),
+      .last_seen    (last_tx),
+      .tail_gray    (tail_gray),
+      .head_gray    (head_gray),
+      .last         (last),
+      .last_packet  (last_packet),
+      .last_words   (last_words)
+  );
+
+  fade10g_packet_memory #(
+      .ADDRESS_BITS(ADDRESS_BITS)
+  ) packet_memory (
+      .write_clk    (user_clk),
+      .write_enable (write_enable),
+      .write_address(write_address),
+      .write_data   (write_data),
+      .read_clk     (tx_clk),
+      .read_enable  (read_enable),
+      .read_address (read_address),
+      .read_data    (read_data)
+  );
+
+  logic [63:0] command, response_value;
+  logic command_valid, command_ready, response_value_valid;
+
+  fade10g_cmd_bridge cmd_bridge (
+      .clk           (tx_clk),
+      .rst           (tx_rst),
+      .command       (command),
+      .command_valid (command_valid),
+      .command_ready (command_ready),
+      .response      (response_value),
+      .response_valid(response_value_valid),
+      .clear         (clear),
+      .cleared       (cleared),
+      .user_clk      (user_clk),
+      .user_rst      (user_rst),
+      .user_clear    (user_clear),
+      .m_cmd_code    (m_cmd_code),
+      .m_cmd_sequence(m_cmd_sequence),
+      .m_cmd_argument(m_cmd_argument),
+      .m_cmd_valid   (m_cmd_valid),
+      .m_cmd_ready   (m_cmd_ready),
+      .s_rsp_value   (s_rsp_value),
+      .s_rsp_valid   (s_rsp_valid),
+      .s_rsp_ready   (s_rsp_ready)
+  );
+
+  // ---- transmit side -------------------------------------------------------------------------
+  logic ack_valid, ack_ready, finished, all_confirmed, sender_idle;
+  logic [47:0] peer_address, identify_address;
+  logic [95:0] response, identify;
+  logic response_valid, response_lock, response_taken, identify_valid, identify_taken;
+  logic next_valid, next_last, next_again, next_lock, next_take;
+  logic [31:0] next_packet;
+  logic [15:0] next_sequence;
+  logic event_confirmed, event_early, event_protocol_error, event_stale;
+  logic event_wrong_source, event_busy, event_ack_ignored;
+
+  sync_bits #(
+      .WIDTH(SLOT_BITS + 1)
+  ) sync_head (
+      .clk(tx_clk),
+      .d  (head_gray),
+      .q  (head_gray_tx)
+  );
+  gray_to_binary #(
+      .WIDTH(SLOT_BITS + 1)
+  ) head_binary (
+      .gray  (head_gray_tx),
+      .binary(head)
+  );
+  sync_bits #(
+      .WIDTH(2)
+  ) sync_writer (
+      .clk(tx_clk),
+      .d  ({last, user_running}),
+      .q  ({last_tx, writer_active_tx})
+  );
+
+  assign finished = session && last_tx && head != last_packet && all_confirmed;
+
+  fade10g_cmd_processor #(
+      .SLOT_BITS(SLOT_BITS)
+  ) cmd_processor (
+      .clk                (tx_clk),
+      .rst                (tx_rst),
+      .record             (record),
+      .record_valid       (record_valid),
+      .record_ready       (record_ready),
+      .ack_valid          (ack_valid),
+      .ack_ready          (ack_ready),
+      .session            (session),
+      .stop               (stop),
+      .hold               (hold),
+      .clear              (clear),
+      .peer_address       (peer_address),
+      .finished           (finished),
+      .writer_active      (writer_active_tx),
+      .sender_idle        (sender_idle),
+      .cleared            (cleared),
+      .user_command       (command),
+      .user_command_valid (command_valid),
+      .user_command_ready (command_ready),
+      .user_response      (response_value),
+      .user_response_valid(response_value_valid),
+      .response           (response),
+      .response_valid     (response_valid),
+      .response_lock      (response_lock),
+      .response_taken     (response_taken),
+      .identify_address   (identify_address),
+      .identify           (identify),
+      .identify_valid     (identify_valid),
+      .identify_taken     (identify_taken),
+      .event_wrong_source (event_wrong_source),
+      .event_busy         (event_busy),
+      .event_ack_ignored  (event_ack_ignored)
+  );
+
+  fade10g_desc_manager #(
+      .SLOT_BITS(SLOT_BITS),
+      .TICK_MIN (TICK_MIN),
+      .TICK_INIT(TICK_INIT),
+      .TICK_MAX (TICK_MAX)
+  ) desc_manager (
+      .clk                 (tx_clk),
+      .rst                 (tx_rst),
+      .session             (session),
+      .first_packet        (first_packet),
+      .first_sequence      (first_sequence),
+      .head                (head),
+      .last                (last_tx),
+      .last_packet         (last_packet),
+      .tail_gray           (tail_gray),
+      .all_confirmed       (all_confirmed),
+      .ack_valid           (ack_valid),
+      .ack_ready           (ack_ready),
+      .ack_negative        (record[63:48] == fade10g_pkg::NACK),
+      .ack_sequence        (record[47:32]),
+      .ack_packet          (record[31:0]),
+      .next_valid          (next_valid),
+      .next_packet         (next_packet),
+      .next_sequence       (next_sequence),
+      .next_last           (next_last),
+      .next_again          (next_again),
+      .next_lock           (next_lock),
+      .next_take           (next_take),
+      .event_confirmed     (event_confirmed),
+      .event_early         (event_early),
+      .event_protocol_error(event_protocol_error),
+      .event_stale         (event_stale)
+  );
+
+  fade10g_congestion #(
+      .PERIOD_BITS(PERIOD_BITS),
+      .STEP       (DELAY_STEP),
+      .FLOOR      (DELAY_FLOOR),
+      .CEILING    (DELAY_CEILING)
+  ) congestion (
+      .clk    (tx_clk),
+      .rst    (tx_rst),
+      .session(session),
+      .sent   (next_take),
+      .again  (next_again),
+      .delay  (status_delay)
+  );
+
+  fade10g_eth_tx #(
+      .SLOT_BITS(SLOT_BITS)
+  ) eth_tx (
+      .clk                (tx_clk),
+      .rst                (tx_rst),
+      .mac_address        (mac_address),
+      .peer_address       (peer_address),
+      .delay              (status_delay),
+      .hold               (hold),
+      .idle               (sender_idle),
+      .next_valid         (next_valid),
+      .next_packet        (next_packet),
+      .next_sequence      (next_sequence),
+      .next_last          (next_last),
+      .next_lock          (next_lock),
+      .next_take          (next_take),
+      .last_words         (last_words),
+      .response_valid     (response_valid),
+      .response           (response),
+      .response_lock      (response_lock),
+      .response_taken     (response_taken),
+      .identify_valid     (identify_valid),
+      .identify_address   (identify_address),
+      .identify           (identify),
+      .identify_taken     (identify_taken),
+      .memory_read_enable (read_enable),
+      .memory_read_address(read_address),
+      .memory_read_data   (read_data),
+      .m_axis_tdata       (tx_tdata),
+      .m_axis_tkeep       (tx_tkeep),
+      .m_axis_tvalid      (tx_tvalid),
+      .m_axis_tready      (tx_tready),
+      .m_axis_tlast       (tx_tlast)
+  );
+
+  // ---- status --------------------------------------------------------------------------------
+  logic clear_status;
+  assign clear_status = tx_rst || clear;
+  assign status_running = session;
+  assign status_stopping = stop;
+
+  always_ff @(posedge tx_clk) begin
+    if (clear_status) status_error <= 1'b0;
+    else if (event_protocol_error) status_error <= 1'b1;
+  end
+
+  logic [4:0][31:0] count;
+  logic [2:0][15:0] count_short;
+  logic [4:0] count_pulse;
+  logic [2:0] count_short_pulse;
+  assign count_pulse = {
+    event_protocol_error, event_early, event_confirmed, next_take && next_again, next_take
+  };
+  assign count_short_pulse = {event_busy, event_wrong_source, event_stale || event_ack_ignored};
+  for (genvar i = 0; i < 5; i++) begin : g_count
+    event_counter counter (
+        .clk  (tx_clk),
+        .clear(clear_status),
+        .pulse(count_pulse[i]),
+        .count(count[i])
+    );
+  end
+  for (genvar i = 0; i < 3; i++) begin : g_count_short
+    event_counter #(
+        .WIDTH(16)
+    ) counter (
+        .clk  (tx_clk),
+        .clear(clear_status),
+        .pulse(count_short_pulse[i]),
+        .count(count_short[i])
+    );
+  end
+  assign status_sent = count[0];
+  assign status_retransmitted = count[1];
+  assign status_acknowledged = count[2];
+  assign status_early = count[3];
+  assign status_protocol_errors = count[4];
+  assign status_stale_acks = count_short[0];
+  assign status_wrong_source = count_short[1];
+  assign status_busy = count_short[2];
+
+  // A plain stream: block ends do not reach the wire.
+  logic unused;
+  assign unused = s_axis_tlast;
+endmodule

@@ -1,0 +1,27 @@
+// Packet buffer memory: M packets of 1024 words, written by the source, read by the sender.
+//
+//                 +-----------------------+
+//   write_* =====>| fade10g_packet_memory |====> read_data (one clock after read_enable)
+//                 |                       |<==== read_enable, read_address
+//                 +-----------------------+
+//        write_clk                    read_clk
+//
+// Address: packet number mod M in the upper bits, word in the lower ten. Block RAM is inferred.
+module fade10g_packet_memory #(
+    parameter int ADDRESS_BITS = 15
+) (
+    input  logic                    write_clk,
+    input  logic                    write_enable,
+    input  logic [ADDRESS_BITS-1:0] write_address,
+    input  logic [            63:0] write_data,
+    input  logic                    read_clk,
+    input  logic                    read_enable,
+    input  logic [ADDRESS_BITS-1:0] read_address,
+    output logic [            63:0] read_data
+);
+  logic [63:0] memory[2**ADDRESS_BITS];
+
+  always_ff @(posedge write_clk) if (write_enable) memory[write_address] <= write_data;
+
+  always_ff @(posedge read_clk) if (read_enable) read_data <= memory[read_address];
+endmodule

@@ -1,0 +1,31 @@
+// Constants of FADE-10G (design section 2). tests/vectors/fade10g.json checks them against the
+// host's.
+// A design uses some of them only.
+/* verilator lint_off UNUSEDPARAM */
+package fade10g_pkg;
+  localparam logic [15:0] ETHERTYPE = 16'hFADE;
+  localparam logic [15:0] VERSION = 16'h0100;
+  localparam logic [7:0] FILLER = 8'hA5;
+  localparam logic [15:0] TYPE_DATA = 16'hA5A5;
+  localparam logic [15:0] TYPE_LAST = 16'hA5A6;
+  localparam logic [15:0] TYPE_RESPONSE = 16'hA55A;
+
+  localparam logic [15:0] CMD_START = 16'h0001;
+  localparam logic [15:0] CMD_STOP = 16'h0002;
+  localparam logic [15:0] ACK = 16'h0003;
+  localparam logic [15:0] NACK = 16'h0004;
+  localparam logic [15:0] CMD_RESET = 16'h0005;
+  localparam logic [15:0] CMD_IDENTIFY = 16'h0006;
+  localparam logic [15:0] CMD_USER_FIRST = 16'h0100;
+
+  localparam int PACKET_WORDS = 1024;  // of 64 bits
+  localparam int WORD_BITS = $clog2(PACKET_WORDS);
+
+  // A record from the wire: source address, code, sequence, argument (or packet number).
+  localparam int RECORD_BITS = 48 + 16 + 16 + 32;
+
+  // Answer to START or STOP.
+  localparam logic [63:0] STATUS_DONE = 64'd0;
+  localparam logic [63:0] STATUS_STOPPING = 64'd1;
+endpackage
+/* verilator lint_on UNUSEDPARAM */

@@ -1,0 +1,118 @@
+// Transmit half of the GMII MAC: preamble, padding, frame check sequence, exact 12-byte gap.
+//
+//                 +-------------+
+//   s_axis_* ====>| gmii_mac_tx |====> gmii_txd, gmii_tx_en, gmii_tx_er
+//                 +-------------+
+//
+// tuser at tlast spoils the frame check sequence. A stream that runs dry inside a frame is ended
+// with gmii_tx_er and the rest of it is thrown away.
+module gmii_mac_tx (
+    input  logic       clk,
+    input  logic       rst,
+    input  logic [7:0] s_axis_tdata,
+    input  logic       s_axis_tvalid,
+    output logic       s_axis_tready,
+    input  logic       s_axis_tlast,
+    input  logic       s_axis_tuser,
+    output logic [7:0] gmii_txd,
+    output logic       gmii_tx_en,
+    output logic       gmii_tx_er
+);
+  typedef enum logic [2:0] {
+    IDLE,
+    PREAMBLE,
+    DATA,
+    PAD,
+    FCS,
+    GAP,
+    DISCARD
+  } state_t;
+
+  localparam logic [5:0] LAST_PAD = 6'(mac_pkg::MIN_FRAME - 1);
+  localparam logic [5:0] LAST_GAP = 6'(mac_pkg::GAP_BYTES - 1);
+
+  state_t state;
+  logic [5:0] count;  // bytes done in this state; of PAD and DATA together, up to LAST_PAD
+  logic [31:0] crc, crc_next;
+  logic [7:0] crc_byte;
+  logic bad;
+
+  crc32 #(
+      .BYTES(1)
+  ) crc_engine (
+      .crc_in (crc),
+      .data   (crc_byte),
+      .count  (1'b1),
+      .crc_out(crc_next)
+  );
+
+  assign crc_byte = state == DATA ? s_axis_tdata : 8'h00;
+  assign s_axis_tready = state == DATA || state == DISCARD;
+
+  always_ff @(posedge clk) begin
+    gmii_txd   <= 8'h00;
+    gmii_tx_en <= 1'b0;
+    gmii_tx_er <= 1'b0;
+    count      <= count + 6'd1;
+    case (state)
+      IDLE: begin
+        count <= 6'd0;
+        if (s_axis_tvalid) state <= PREAMBLE;
+      end
+      PREAMBLE: begin
+        gmii_tx_en <= 1'b1;
+        gmii_txd <= count == 6'd7 ? mac_pkg::SFD : mac_pkg::PREAMBLE;
+        crc <= '1;
+        bad <= 1'b0;
+        if (count == 6'd7) begin
+          state <= DATA;
+          count <= 6'd0;
+        end
+      end
+      DATA: begin
+        gmii_tx_en <= 1'b1;
+        gmii_txd <= s_axis_tdata;
+        crc <= crc_next;
+        if (count == LAST_PAD) count <= LAST_PAD;
+        if (!s_axis_tvalid) begin
+          gmii_tx_er <= 1'b1;
+          state <= DISCARD;
+        end else if (s_axis_tlast) begin
+          bad   <= s_axis_tuser;
+          state <= count == LAST_PAD ? FCS : PAD;
+          if (count == LAST_PAD) count <= 6'd0;
+        end
+      end
+      PAD: begin
+        gmii_tx_en <= 1'b1;
+        crc <= crc_next;
+        if (count == LAST_PAD) begin
+          state <= FCS;
+          count <= 6'd0;
+        end
+      end
+      FCS: begin
+        gmii_tx_en <= 1'b1;
+        gmii_txd <= ~crc[7:0] ^ {8{bad}};
+        crc <= crc >> 8;
+        if (count == 6'd3) begin
+          state <= GAP;
+          count <= 6'd0;
+        end
+      end
+      GAP:
+      if (count == LAST_GAP) begin
+        state <= s_axis_tvalid ? PREAMBLE : IDLE;
+        count <= 6'd0;
+      end
+      default: begin  // DISCARD
+        count <= 6'd0;
+        if (s_axis_tvalid && s_axis_tlast) state <= GAP;
+      end
+    endcase
+    if (rst) begin
+      state <= IDLE;
+      count <= 6'd0;
+    end
+  end
+endmodule

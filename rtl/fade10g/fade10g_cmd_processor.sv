@@ -147,6 +147,7 @@ module fade10g_cmd_processor #(
               session <= 1'b1;
               if (!session) state <= STARTING;
               if (stop) response[63:0] <= fade10g_pkg::STATUS_STOPPING;
+              else if (session) response[63:0] <= fade10g_pkg::STATUS_RUNNING;
             end
             fade10g_pkg::CMD_STOP: stop <= session;
             default: begin

@@ -24,8 +24,9 @@ package fade10g_pkg;
   // A record from the wire: source address, code, sequence, argument (or packet number).
   localparam int RECORD_BITS = 48 + 16 + 16 + 32;
 
-  // Answer to START or STOP.
+  // Answer to START or STOP: done, or nothing done because a transmission still runs or ends.
   localparam logic [63:0] STATUS_DONE = 64'd0;
   localparam logic [63:0] STATUS_STOPPING = 64'd1;
+  localparam logic [63:0] STATUS_RUNNING = 64'd2;
 endpackage
 /* verilator lint_on UNUSEDPARAM */

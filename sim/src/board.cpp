@@ -1,0 +1,148 @@
+#include "board.hpp"
+
+#include <algorithm>
+
+#include "Vgmii16.h"
+#include "Vgmii32.h"
+#include "Vgmii64.h"
+#include "Vxgmii16.h"
+#include "Vxgmii32.h"
+#include "Vxgmii64.h"
+
+namespace fadelink {
+namespace {
+
+// How frames pass the pins of each interface.
+struct Gmii {
+  static constexpr Picoseconds kPeriod = 8000;
+  static constexpr Picoseconds kUserPeriod = 8000;
+  static constexpr unsigned kBitsPerClock = 8;
+  GmiiSender sender;
+  GmiiReceiver receiver;
+
+  template <class Model>
+  void drive(Model& model) {
+    const auto pins = sender.clock();
+    model.gmii_rxd = pins.data;
+    model.gmii_rx_dv = pins.valid;
+    model.gmii_rx_er = 0;
+  }
+  template <class Model>
+  std::optional<Frame> sample(const Model& model) {
+    return receiver.clock(model.gmii_txd, model.gmii_tx_en, model.gmii_tx_er);
+  }
+};
+
+struct Xgmii {
+  static constexpr Picoseconds kPeriod = 6400;
+  static constexpr Picoseconds kUserPeriod = 6400;
+  static constexpr unsigned kBitsPerClock = 64;
+  XgmiiSender sender;
+  XgmiiReceiver receiver;
+
+  template <class Model>
+  void drive(Model& model) {
+    const auto pins = sender.clock();
+    model.xgmii_rxd = pins.data;
+    model.xgmii_rxc = pins.control;
+  }
+  template <class Model>
+  std::optional<Frame> sample(const Model& model) {
+    return receiver.clock(model.xgmii_txd, model.xgmii_txc);
+  }
+};
+
+template <class Model, class Phy>
+class VerilatedBoard : public Board {
+ public:
+  explicit VerilatedBoard(const BoardSettings& s) : model_(&context_) {
+    periods_ = {s.user.period ? s.user.period : Phy::kUserPeriod, s.tx.period ? s.tx.period : Phy::kPeriod,
+                s.rx.period ? s.rx.period : Phy::kPeriod};
+    next_ = {periods_[kUser] + s.user.phase, periods_[kTx] + s.tx.phase, periods_[kRx] + s.rx.phase};
+    if (!s.wave.empty()) {
+      context_.traceEverOn(true);
+      wave_ = std::make_unique<VerilatedFstC>();
+      model_.trace(wave_.get(), 99);
+      wave_->open(s.wave.c_str());
+      if (!wave_->isOpen()) throw std::runtime_error("wave file " + s.wave + ": cannot be written");
+    }
+    model_.mac_address = to_u64(s.mac);
+    model_.first_packet = s.first_packet;
+    model_.first_sequence = s.first_sequence;
+    model_.rst = 1;
+    model_.eval();
+    run(16 * *std::max_element(periods_.begin(), periods_.end()), [](Frame, Picoseconds) {});
+    model_.rst = 0;
+  }
+  ~VerilatedBoard() override {
+    model_.final();
+    if (wave_) wave_->close();
+  }
+
+  void run(Picoseconds until, const Output& output) override {
+    for (;;) {
+      const Picoseconds now = std::min({next_[kUser], next_[kTx], next_[kRx]});
+      if (now >= until) return;
+      std::array<bool, 3> rise;
+      bool must_fall = false;
+      for (int i = 0; i < 3; i++) {
+        rise[i] = next_[i] == now;
+        must_fall |= rise[i] && clock(i);
+      }
+      // A clock that was left high falls now: together with another's edge, or before its own.
+      for (int i = 0; i < 3; i++) clock(i) = 0;
+      if (must_fall) model_.eval();
+      if (rise[kRx]) phy_.drive(model_);
+      for (int i = 0; i < 3; i++) {
+        clock(i) = rise[i];
+        if (rise[i]) next_[i] += periods_[i];
+      }
+      model_.eval();
+      if (wave_) wave_->dump(now);
+      if (rise[kTx]) {
+        if (auto frame = phy_.sample(model_)) output(std::move(*frame), now);
+        quiet_ = model_.running ? 0 : quiet_ + 1;
+      }
+    }
+  }
+
+  void send(Frame frame) override {
+    phy_.sender.push(std::move(frame));
+    quiet_ = 0;
+  }
+  bool idle() const override { return quiet_ > kQuietClocks && phy_.sender.empty(); }
+  BoardStatus status() const override {
+    return {model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
+            model_.status_delay};
+  }
+  double line_rate() const override { return Phy::kBitsPerClock * 1e12 / static_cast<double>(periods_[kTx]); }
+
+ private:
+  enum { kUser, kTx, kRx };
+  // Longer than a frame and a command's way through the core take.
+  static constexpr unsigned kQuietClocks = 20000;
+
+  CData& clock(int i) { return i == kUser ? model_.user_clk : i == kTx ? model_.tx_clk : model_.rx_clk; }
+
+  VerilatedContext context_;
+  Model model_;
+  std::unique_ptr<VerilatedFstC> wave_;
+  Phy phy_;
+  std::array<Picoseconds, 3> periods_{}, next_{};
+  unsigned quiet_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Board> Board::create(const BoardSettings& s) {
+  if (s.phy == "gmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vgmii16, Gmii>>(s);
+  if (s.phy == "gmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vgmii32, Gmii>>(s);
+  if (s.phy == "gmii" && s.window == 64) return std::make_unique<VerilatedBoard<Vgmii64, Gmii>>(s);
+  if (s.phy == "xgmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vxgmii16, Xgmii>>(s);
+  if (s.phy == "xgmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vxgmii32, Xgmii>>(s);
+  if (s.phy == "xgmii" && s.window == 64) return std::make_unique<VerilatedBoard<Vxgmii64, Xgmii>>(s);
+  throw std::invalid_argument("board: expected phy gmii or xgmii and window 16, 32 or 64, not " + s.phy + " and " +
+                              std::to_string(s.window));
+}
+
+}  // namespace fadelink

@@ -1,0 +1,52 @@
+// One simulated board: a Verilated model, its three clocks, and the wire at its pins.
+#pragma once
+
+#include <verilated.h>
+#include <verilated_fst_c.h>
+
+#include <functional>
+#include <memory>
+
+#include "line.hpp"
+
+namespace fadelink {
+
+struct ClockSettings {
+  Picoseconds period = 0;  // 0: the nominal one of the interface
+  Picoseconds phase = 0;
+};
+
+struct BoardSettings {
+  std::string phy = "xgmii";  // or gmii
+  unsigned window = 32;       // packets
+  Mac mac{};
+  uint32_t first_packet = 0;
+  uint16_t first_sequence = 0;
+  ClockSettings user, tx, rx;
+  std::string wave;  // FST file, empty: none
+};
+
+struct BoardStatus {
+  bool running = false;
+  uint32_t sent = 0, retransmitted = 0, early = 0, delay = 0;
+};
+
+class Board {
+ public:
+  // Called with each frame that leaves the MAC (with frame check sequence) at its last byte.
+  using Output = std::function<void(Frame, Picoseconds)>;
+
+  virtual ~Board() = default;
+  // Simulates all clock edges before `until`.
+  virtual void run(Picoseconds until, const Output& output) = 0;
+  // Queues a frame, with frame check sequence, for the MAC's receive pins.
+  virtual void send(Frame frame) = 0;
+  // Nothing happens until a frame comes: the core is idle and the pins are silent.
+  virtual bool idle() const = 0;
+  virtual BoardStatus status() const = 0;
+  virtual double line_rate() const = 0;  // bit/s
+
+  static std::unique_ptr<Board> create(const BoardSettings& settings);
+};
+
+}  // namespace fadelink

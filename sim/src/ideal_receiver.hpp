@@ -1,0 +1,58 @@
+// An ideal receiver for virtual time: confirms at once, checks every word, sends commands.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "frame.hpp"
+
+namespace fadelink {
+
+class IdealReceiver {
+ public:
+  struct Settings {
+    Mac feb{};
+    uint64_t packets = 2000;  // to receive before STOP
+    uint64_t warmup = 200;    // packets before the measurement begins
+    bool commands = false;    // a user command after each response
+    uint32_t first_packet = 0;
+    Picoseconds command_timeout = 1000 * kMicrosecond;
+  };
+  struct Result {
+    uint64_t packets = 0, words = 0, wrong_words = 0, duplicates = 0, protocol_errors = 0, commands = 0;
+    Picoseconds measured = 0;         // from the end of the warm-up to the last packet before STOP
+    uint64_t measured_packets = 0, measured_commands = 0;
+    bool complete = false;
+  };
+  using Output = std::function<void(Frame)>;
+
+  IdealReceiver(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {}
+
+  void start(Picoseconds now);
+  // `frame` without its frame check sequence.
+  void receive(const Frame& frame, Picoseconds now);
+  // Repeats a command whose response is overdue.
+  void tick(Picoseconds now);
+  bool done() const { return result_.complete; }
+  const Result& result() const { return result_; }
+
+ private:
+  void command(uint16_t code, uint32_t argument, Picoseconds now);
+  void send_command(Picoseconds now);
+  void on_response(const uint8_t* response, Picoseconds now);
+  void on_data(const Frame& frame, bool last, Picoseconds now);
+  void deliver(const Frame& frame, bool last, Picoseconds now);
+
+  Settings settings_;
+  Output output_;
+  Result result_;
+  bool started_ = false, stop_sent_ = false, waiting_ = false;
+  uint16_t code_ = 0, csn_ = 0;
+  uint32_t argument_ = 0;
+  Picoseconds command_at_ = 0, warm_at_ = 0;
+  uint64_t warm_commands_ = 0;
+  uint32_t next_ = 0;
+  std::map<uint32_t, std::pair<Frame, bool>> ahead_;  // by distance from the first packet
+};
+
+}  // namespace fadelink

@@ -1,0 +1,311 @@
+// fadelink-sim: simulated boards on a network interface, or in virtual time.
+#include <signal.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "board.hpp"
+#include "capture.hpp"
+#include "ideal_receiver.hpp"
+#include "link.hpp"
+#include "netif.hpp"
+
+namespace fadelink {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+volatile sig_atomic_t interrupted = 0;
+
+struct Options {
+  std::string iface, pcap, wave, phy = "xgmii";
+  std::vector<std::string> febs, link, up, down;
+  bool create_tap = false, virtual_time = false, json = false, commands = false, status = false;
+  unsigned boards = 1, window = 32;
+  uint64_t seed = 1, packets = 2000, warmup = 200;
+  uint32_t first_packet = 0;
+  uint16_t first_sequence = 0;
+  double duration = 0, rtt = 0, limit_ms = 10000;
+  double user_mhz = 0, tx_ppm = 0, rx_ppm = 0, line_mhz = 0;
+};
+
+// A board and the two directions of its link.
+struct Station {
+  Mac mac;
+  std::unique_ptr<Board> board;
+  Link up, down;
+  uint64_t fcs_errors = 0, send_failures = 0;
+};
+
+Picoseconds period(double mhz, double ppm) {
+  return static_cast<Picoseconds>(1e6 / (mhz * (1 + ppm * 1e-6)) + 0.5);
+}
+
+std::vector<Station> make_stations(const Options& o) {
+  LinkSettings up, down;
+  up.delay = down.delay = static_cast<Picoseconds>(o.rtt / 2 * kMicrosecond);
+  for (const auto& text : o.link) {
+    up.parse(text);
+    down.parse(text);
+  }
+  for (const auto& text : o.up) up.parse(text);
+  for (const auto& text : o.down) down.parse(text);
+
+  std::vector<Mac> macs;
+  for (const auto& text : o.febs) macs.push_back(parse_mac(text));
+  for (unsigned i = 1; macs.size() < o.boards; i++)
+    macs.push_back({0x02, 0xfa, 0xde, 0, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)});
+
+  std::vector<Station> stations;
+  for (size_t i = 0; i < macs.size(); i++) {
+    for (size_t j = 0; j < i; j++)
+      if (macs[i] == macs[j]) throw std::invalid_argument("--feb " + to_string(macs[i]) + ": given twice");
+    BoardSettings s;
+    s.phy = o.phy;
+    s.window = o.window;
+    s.mac = macs[i];
+    s.first_packet = o.first_packet;
+    s.first_sequence = o.first_sequence;
+    const double line_mhz = o.line_mhz > 0 ? o.line_mhz : o.phy == "gmii" ? 125 : 156.25;
+    s.tx.period = period(line_mhz, o.tx_ppm);
+    s.rx.period = period(line_mhz, o.rx_ppm);
+    if (o.user_mhz > 0) s.user = {period(o.user_mhz, 0), 1234};
+    if (!o.wave.empty()) s.wave = i == 0 ? o.wave : o.wave + "." + std::to_string(i + 1);
+    stations.push_back({macs[i], Board::create(s), Link(up, o.seed * 1000 + 2 * i), Link(down, o.seed * 1000 + 2 * i + 1)});
+  }
+  return stations;
+}
+
+Json to_json(const LinkCounters& c) {
+  return {{"frames", c.frames},       {"lost", c.lost},           {"duplicated", c.duplicated},
+          {"reordered", c.reordered}, {"corrupted", c.corrupted}, {"queue_full", c.queue_full}};
+}
+
+Json to_json(const Station& s) {
+  const BoardStatus b = s.board->status();
+  return {{"feb", to_string(s.mac)},
+          {"running", b.running},
+          {"sent", b.sent},
+          {"retransmitted", b.retransmitted},
+          {"early", b.early},
+          {"delay", b.delay},
+          {"fcs_errors", s.fcs_errors},
+          {"send_failures", s.send_failures},
+          {"up", to_json(s.up.counters())},
+          {"down", to_json(s.down.counters())}};
+}
+
+// Moves frames that have crossed the link in time from the board to `deliver`.
+template <class Deliver>
+void from_board(Station& s, Picoseconds now, Capture* capture, const Deliver& deliver) {
+  for (Frame frame; s.up.pop(frame, now);) {
+    // A network card drops these.
+    if (!strip_fcs(frame)) {
+      s.fcs_errors++;
+      continue;
+    }
+    if (capture) capture->write(frame, now);
+    deliver(frame);
+  }
+}
+
+void advance(Station& s, Picoseconds until) {
+  s.board->run(until, [&s](Frame frame, Picoseconds now) { s.up.push(std::move(frame), now); });
+  for (Frame frame; s.down.pop(frame, until);) s.board->send(std::move(frame));
+}
+
+int run_virtual(const Options& o) {
+  constexpr Picoseconds kStep = 64'000;  // how exactly frames cross between board and receiver
+  std::vector<Station> stations = make_stations(o);
+  std::unique_ptr<Capture> capture;
+  if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
+  const auto wall = Clock::now();
+
+  std::vector<IdealReceiver> receivers;
+  Picoseconds now = kMicrosecond;
+  for (auto& s : stations) {
+    IdealReceiver::Settings settings;
+    settings.feb = s.mac;
+    settings.packets = o.packets;
+    settings.warmup = o.warmup;
+    settings.commands = o.commands;
+    settings.first_packet = o.first_packet;
+    settings.command_timeout += static_cast<Picoseconds>(4 * o.rtt * kMicrosecond);
+    receivers.emplace_back(settings, [&s, &now, &capture](Frame frame) {
+      if (capture) capture->write(frame, now);
+      s.down.push(with_fcs(std::move(frame)), now);
+    });
+  }
+  for (auto& s : stations) advance(s, now);
+  for (auto& r : receivers) r.start(now);
+  const auto limit = static_cast<Picoseconds>(o.limit_ms * 1000 * kMicrosecond);
+  bool all_done = false;
+  while (!all_done && now < limit && !interrupted) {
+    now += kStep;
+    all_done = true;
+    for (size_t i = 0; i < stations.size(); i++) {
+      advance(stations[i], now);
+      from_board(stations[i], now, capture.get(), [&](const Frame& frame) { receivers[i].receive(frame, now); });
+      receivers[i].tick(now);
+      all_done &= receivers[i].done();
+    }
+  }
+
+  const double seconds = std::chrono::duration<double>(Clock::now() - wall).count();
+  Json out{{"phy", o.phy}, {"window", o.window}, {"rtt_us", o.rtt}, {"simulated_us", now / kMicrosecond},
+           {"wall_seconds", seconds}};
+  bool good = all_done;
+  for (size_t i = 0; i < stations.size(); i++) {
+    const auto& r = receivers[i].result();
+    const double elapsed = static_cast<double>(r.measured) * 1e-12;
+    const double goodput = r.measured > 0 ? static_cast<double>(r.measured_packets) * 8192 * 8 / elapsed : 0;
+    Json board = to_json(stations[i]);
+    board["complete"] = r.complete;
+    board["packets"] = r.packets;
+    board["words"] = r.words;
+    board["wrong_words"] = r.wrong_words;
+    board["duplicates"] = r.duplicates;
+    board["protocol_errors"] = r.protocol_errors;
+    board["goodput_bps"] = goodput;
+    board["link_use"] = goodput / stations[i].board->line_rate();
+    board["commands"] = r.commands;
+    board["commands_per_second"] = r.measured > 0 ? static_cast<double>(r.measured_commands) / elapsed : 0;
+    good &= r.complete && r.wrong_words == 0 && r.protocol_errors == 0;
+    if (!o.json)
+      std::cout << to_string(stations[i].mac) << ": " << r.words << " words, " << r.wrong_words << " wrong, link use "
+                << 100 * goodput / stations[i].board->line_rate() << " %, " << board["retransmitted"]
+                << " retransmitted, " << (r.complete ? "complete" : "NOT COMPLETE") << "\n";
+    out["boards"].push_back(std::move(board));
+  }
+  if (o.json) std::cout << out.dump(1) << "\n";
+  return good ? 0 : 1;
+}
+
+void show_status(const std::vector<Station>& stations, Picoseconds simulated, double wall) {
+  std::cerr << "\r\033[K" << static_cast<double>(simulated) * 1e-9 << " ms simulated in " << wall << " s";
+  for (const auto& s : stations) {
+    const BoardStatus b = s.board->status();
+    std::cerr << " | " << to_string(s.mac).substr(9) << (b.running ? " running" : " idle") << ", sent " << b.sent
+              << ", again " << b.retransmitted << ", delay " << b.delay;
+  }
+  std::cerr << std::flush;
+}
+
+int run_interface(const Options& o) {
+  std::vector<Station> stations = make_stations(o);
+  NetInterface net(o.iface, o.create_tap);
+  std::unique_ptr<Capture> capture;
+  if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
+
+  constexpr Picoseconds kStep = kMicrosecond;
+  const auto begin = Clock::now();
+  auto last_status = begin;
+  const bool status = o.status || (isatty(STDERR_FILENO) && !o.json);
+  Picoseconds now = 0;
+  Frame frame;
+  std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.phy << ", window "
+            << o.window << "\n";
+  while (!interrupted) {
+    const auto wall = Clock::now();
+    const double elapsed = std::chrono::duration<double>(wall - begin).count();
+    if (o.duration > 0 && elapsed >= o.duration) break;
+    if (status && wall - last_status >= std::chrono::seconds(1)) {
+      last_status = wall;
+      show_status(stations, now, elapsed);
+    }
+
+    bool quiet = true;
+    for (auto& s : stations) quiet &= s.board->idle() && s.up.empty() && s.down.empty();
+    // An idle board needs no simulation, and simulated time never overtakes the clock on the wall.
+    if (quiet) net.wait(20);
+    else if (static_cast<double>(now) * 1e-12 > elapsed) net.wait(1);
+
+    while (net.receive(frame)) {
+      if (capture) capture->write(frame, now);
+      // As a switch does: to the board that is addressed, else to all.
+      Station* target = nullptr;
+      for (auto& s : stations)
+        if (frame.size() >= 6 && std::equal(s.mac.begin(), s.mac.end(), frame.begin())) target = &s;
+      for (auto& s : stations)
+        if (target == nullptr || target == &s) s.down.push(with_fcs(frame), now);
+      quiet = false;
+    }
+    if (quiet) continue;
+    now += kStep;
+    for (auto& s : stations) {
+      advance(s, now);
+      from_board(s, now, capture.get(), [&](const Frame& f) { s.send_failures += !net.send(f); });
+    }
+  }
+  if (status) std::cerr << "\n";
+  if (o.json) {
+    Json out{{"iface", o.iface}, {"phy", o.phy}, {"window", o.window}, {"simulated_us", now / kMicrosecond}};
+    for (const auto& s : stations) out["boards"].push_back(to_json(s));
+    std::cout << out.dump(1) << "\n";
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace fadelink
+
+int main(int argc, char** argv) {
+  using namespace fadelink;
+  Options o;
+  CLI::App app{"Simulated FADE-10G boards: the RTL, compiled by Verilator, behind a link model."};
+  app.add_option("--iface", o.iface, "network interface to attach to: a veth end or a TAP");
+  app.add_flag("--create-tap", o.create_tap, "make a TAP of this name if the interface does not exist");
+  app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
+  app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
+  app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
+  app.add_option("--phy", o.phy, "interface of the MAC")->check(CLI::IsMember({"gmii", "xgmii"}));
+  app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
+  app.add_option("--link", o.link, "link settings of both directions, as loss=0.01,delay=10us");
+  app.add_option("--up", o.up, "link settings from the board to the computer");
+  app.add_option("--down", o.down, "link settings from the computer to the board");
+  app.add_option("--seed", o.seed, "seed of the link model");
+  app.add_option("--user-mhz", o.user_mhz, "clock of the user side")->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--line-mhz", o.line_mhz, "clock of the MAC")->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--tx-ppm", o.tx_ppm, "error of the transmit clock")->check(CLI::Range(-10000.0, 10000.0));
+  app.add_option("--rx-ppm", o.rx_ppm, "error of the receive clock")->check(CLI::Range(-10000.0, 10000.0));
+  app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
+  app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, to test its wrap");
+  app.add_option("--pcap", o.pcap, "capture of both directions");
+  app.add_option("--wave", o.wave, "FST wave of the first board");
+  app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
+  app.add_flag("--status", o.status, "live status line even if standard error is no terminal");
+  app.add_flag("--json", o.json, "summary as JSON");
+  app.add_option("--rtt", o.rtt, "round trip of the link in us")->check(CLI::NonNegativeNumber);
+  app.add_option("--packets", o.packets, "--virtual: packets before STOP")->check(CLI::PositiveNumber);
+  app.add_option("--warmup", o.warmup, "--virtual: packets before the measurement");
+  app.add_option("--limit-ms", o.limit_ms, "--virtual: longest simulated time")->check(CLI::PositiveNumber);
+  app.add_flag("--commands", o.commands, "--virtual: a user command after each response");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    std::cerr << "fadelink-sim: " << e.what() << "\n";
+    return 2;
+  }
+  try {
+    if (o.virtual_time == !o.iface.empty())
+      throw std::invalid_argument("expected either --iface NAME or --virtual");
+    if (o.virtual_time && o.warmup >= o.packets)
+      throw std::invalid_argument("--warmup " + std::to_string(o.warmup) + ": expected less than --packets");
+    struct sigaction action{};
+    action.sa_handler = [](int) { interrupted = 1; };
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+    return o.virtual_time ? run_virtual(o) : run_interface(o);
+  } catch (const std::invalid_argument& e) {
+    std::cerr << "fadelink-sim: " << e.what() << "\n";
+    return 2;
+  } catch (const std::exception& e) {
+    std::cerr << "fadelink-sim: " << e.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,31 @@
+// A Linux network interface as the far end of the link: a TAP, or a packet socket on a veth end.
+#pragma once
+
+#include <string>
+
+#include "frame.hpp"
+
+namespace fadelink {
+
+class NetInterface {
+ public:
+  // Opens `name`. An interface that is a TAP, or with `create` does not exist yet, is attached to as
+  // its device side; any other is used through a packet socket. Throws with what to do.
+  NetInterface(const std::string& name, bool create);
+  ~NetInterface();
+  NetInterface(const NetInterface&) = delete;
+  NetInterface& operator=(const NetInterface&) = delete;
+
+  // Reads one frame; false if none waits. Throws when the interface is gone.
+  bool receive(Frame& frame);
+  // Writes one frame; false if the kernel's queue is full.
+  bool send(const Frame& frame);
+  // Sleeps until a frame waits or the time is over.
+  void wait(int milliseconds);
+
+ private:
+  std::string name_;
+  int fd_ = -1;
+};
+
+}  // namespace fadelink

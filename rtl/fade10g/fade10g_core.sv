@@ -15,7 +15,8 @@
 // 8192 bytes: 16, 32 or 64 (any power of two from 4). The three clocks are unrelated. first_packet
 // and first_sequence are the numbers a transmission begins with: zero but in tests of their wrap.
 //
-// status_*: of the transmission in tx_clk, cleared by RESET; status_drop_* in rx_clk, since power-up.
+// status_*: in tx_clk; status_drop_*: in rx_clk. Counters run since power-up; RESET clears the error
+// flag and, as every START, the delay.
 module fade10g_core #(
     parameter int WIDTH = 64,
     parameter int PACKETS = 32,
@@ -425,13 +426,11 @@ module fade10g_core #(
   );
 
   // ---- status --------------------------------------------------------------------------------
-  logic clear_status;
-  assign clear_status = tx_rst || clear;
-  assign status_running = session;
+  assign status_running  = session;
   assign status_stopping = stop;
 
   always_ff @(posedge tx_clk) begin
-    if (clear_status) status_error <= 1'b0;
+    if (tx_rst || clear) status_error <= 1'b0;
     else if (event_protocol_error) status_error <= 1'b1;
   end
 
@@ -446,7 +445,7 @@ module fade10g_core #(
   for (genvar i = 0; i < 5; i++) begin : g_count
     event_counter counter (
         .clk  (tx_clk),
-        .clear(clear_status),
+        .clear(tx_rst),
         .pulse(count_pulse[i]),
         .count(count[i])
     );
@@ -456,7 +455,7 @@ module fade10g_core #(
         .WIDTH(16)
     ) counter (
         .clk  (tx_clk),
-        .clear(clear_status),
+        .clear(tx_rst),
         .pulse(count_short_pulse[i]),
         .count(count_short[i])
     );

@@ -1,0 +1,63 @@
+//! `fadelink cmd`: one user command.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fadelink_receiver::receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use fadelink_wire::{fade10g, MacAddr};
+use serde_json::json;
+
+use crate::{number, Link};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    link: Link,
+    /// FEB to command
+    #[arg(long, value_name = "MAC")]
+    feb: MacAddr,
+    /// Code of the command, 0x0100 to 0xffff
+    #[arg(value_parser = user_code)]
+    code: u16,
+    /// Argument, 32 bits
+    #[arg(value_parser = number::u32, default_value = "0")]
+    argument: u32,
+    /// Milliseconds between two attempts
+    #[arg(long, value_name = "MS", default_value_t = DEFAULT_TIMEOUT.as_millis() as u64,
+          value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    timeout: u64,
+    /// Attempts after the first
+    #[arg(long, default_value_t = DEFAULT_RETRIES, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    retries: u32,
+    /// Send the command so many times, each with its own sequence number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn user_code(text: &str) -> Result<u16, String> {
+    number::u16(text)
+        .ok()
+        .filter(|code| *code >= fade10g::CMD_USER_FIRST)
+        .ok_or_else(|| "expected the code of a user command, 0x0100 to 0xffff".into())
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let receiver = args.link.passive()?;
+    let feb = receiver.open_for_commands(args.feb)?;
+    for _ in 0..args.repeat {
+        let timeout = Duration::from_millis(args.timeout);
+        let value = feb.commander().command(args.code, args.argument, timeout, args.retries)?;
+        if args.json {
+            println!(
+                "{}",
+                json!({ "feb": args.feb.to_string(), "code": args.code, "argument": args.argument, "value": value })
+            );
+        } else {
+            println!("{value:#018x} {value}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

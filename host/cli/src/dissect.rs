@@ -1,0 +1,158 @@
+//! `fadelink dissect`: the FADE frames of a capture, in words.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use fadelink_wire::ethernet::Header;
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
+use pcap_file::pcap::PcapReader;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use serde_json::{json, Value};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Capture, pcap or pcapng
+    file: PathBuf,
+    /// Print JSON, a line a frame
+    #[arg(long)]
+    json: bool,
+    /// Print the counts only
+    #[arg(long)]
+    summary: bool,
+}
+
+/// Hands each frame of the capture, with its time, to `each`.
+fn frames(path: &Path, mut each: impl FnMut(Duration, &[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let name = || path.display().to_string();
+    let mut file = File::open(path).with_context(name)?;
+    let mut magic = [0; 4];
+    file.read_exact(&mut magic).with_context(|| format!("{}: no capture, too short", name()))?;
+    file.rewind().with_context(name)?;
+    let file = BufReader::new(file);
+    if magic == [0x0A, 0x0D, 0x0D, 0x0A] {
+        let mut reader = PcapNgReader::new(file).with_context(name)?;
+        while let Some(block) = reader.next_block() {
+            match block.with_context(name)? {
+                Block::EnhancedPacket(packet) => each(packet.timestamp, &packet.data)?,
+                Block::SimplePacket(packet) => each(Duration::ZERO, &packet.data)?,
+                _ => {}
+            }
+        }
+    } else {
+        let mut reader = PcapReader::new(file).with_context(|| format!("{}: neither pcap nor pcapng", name()))?;
+        while let Some(packet) = reader.next_packet() {
+            let packet = packet.with_context(name)?;
+            each(packet.timestamp, &packet.data)?;
+        }
+    }
+    Ok(())
+}
+
+fn response_json(response: Option<Response>) -> Value {
+    response.map_or(Value::Null, |r| json!({ "code": r.code, "csn": r.csn, "value": r.value }))
+}
+
+/// Kind, fields, and the frame in words.
+fn feb_frame(body: &FebFrame<'_>) -> (&'static str, Value, String) {
+    let words = |response: Option<Response>| {
+        response.map_or(String::new(), |r| format!(", response to {:#06x} csn {}: {:#x}", r.code, r.csn, r.value))
+    };
+    match body {
+        FebFrame::Response(response) => ("response", json!({ "response": response_json(*response) }), words(*response)),
+        FebFrame::Data(Data { sequence, packet, delay, response, last, .. }) => (
+            if last.is_some() { "last" } else { "data" },
+            json!({ "sequence": sequence, "packet": packet, "delay": delay, "valid_words": last,
+                    "response": response_json(*response) }),
+            format!(
+                "packet {packet}, sequence {sequence}, delay {delay}{}{}",
+                last.map_or(String::new(), |words| format!(", {words} valid words")),
+                words(*response)
+            ),
+        ),
+    }
+}
+
+fn request(request: &Request) -> (&'static str, Value, String) {
+    match *request {
+        Request::Command { code, csn, argument } => {
+            let kind = match code {
+                fade10g::CMD_START => "start",
+                fade10g::CMD_STOP => "stop",
+                fade10g::CMD_RESET => "reset",
+                fade10g::CMD_IDENTIFY => "identify",
+                _ => "command",
+            };
+            let text = format!("code {code:#06x}, csn {csn}, argument {argument:#x}");
+            (kind, json!({ "code": code, "csn": csn, "argument": argument }), text)
+        }
+        Request::Ack { negative, sequence, packet, delay } => (
+            if negative { "nack" } else { "ack" },
+            json!({ "sequence": sequence, "packet": packet, "delay": delay }),
+            format!("packet {packet}, sequence {sequence}, delay {delay}"),
+        ),
+    }
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut number = 0u64;
+    let result = frames(&args.file, |time, frame| {
+        number += 1;
+        let parsed = match (fade10g::parse_feb(frame), fade10g::parse_request(frame)) {
+            (Ok((header, body)), _) => Ok((header, feb_frame(&body))),
+            (_, Ok((header, body))) => Ok((header, request(&body))),
+            (Err(Error::EtherType(_)), _) => {
+                *counts.entry("other_protocol".into()).or_default() += 1;
+                return Ok(());
+            }
+            // A frame type is nearer to a frame from a FEB than to a command.
+            (Err(Error::Type(_)), Err(error)) | (Err(error), _) => Err(error),
+        };
+        let (kind, fields, text) = match parsed {
+            Ok((_, parsed)) => parsed,
+            Err(error) => ("malformed", json!({ "error": error.to_string() }), error.to_string()),
+        };
+        *counts.entry(kind.into()).or_default() += 1;
+        if args.summary {
+            return Ok(());
+        }
+        let addresses = Header::split(frame).map(|(header, _)| header);
+        let address = |mac: Option<fadelink_wire::MacAddr>| mac.map_or("?".to_owned(), |mac| mac.to_string());
+        let (src, dst) = (address(addresses.map(|h| h.src)), address(addresses.map(|h| h.dst)));
+        let seconds = time.as_secs_f64();
+        if args.json {
+            let line = json!({ "number": number, "time": seconds, "source": src, "destination": dst, "kind": kind,
+                               "length": frame.len(), "fields": fields });
+            writeln!(out, "{line}")?;
+        } else {
+            let text = text.trim_start_matches(", ");
+            writeln!(out, "{number:6} {seconds:.9} {src} > {dst} {kind:9} {text}")?;
+        }
+        Ok(())
+    });
+    let mut finish = || -> anyhow::Result<()> {
+        if args.json && args.summary {
+            writeln!(out, "{}", json!(counts))?;
+        } else if !args.json {
+            let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            writeln!(out, "{number} frames: {}", counts.join(", "))?;
+        }
+        Ok(out.flush()?)
+    };
+    let written = result.and_then(|()| finish());
+    match written {
+        // The reader of a pipe has seen enough.
+        Err(error)
+            if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) =>
+        {
+            Ok(ExitCode::SUCCESS)
+        }
+        other => other.map(|()| ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,117 @@
+//! The `fadelink` command. Exit status: 0 done (of `receive`: all data is complete and, if asked,
+//! verified), 1 failed, 2 wrong arguments, 3 data incomplete or wrong.
+
+mod command;
+mod discover;
+mod dissect;
+mod number;
+mod pattern;
+mod receive;
+mod status;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use fadelink_receiver::backend::packet::Packet;
+use fadelink_receiver::Receiver;
+
+/// Exit status of wrong arguments.
+const USAGE: u8 = 2;
+/// Exit status of data that is not complete or not what the pattern says.
+const INCOMPLETE: u8 = 3;
+
+#[derive(Parser)]
+#[command(version, about = "Detector data from an FPGA to Linux, nothing lost")]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List the FEBs behind an interface
+    Discover(discover::Args),
+    /// Receive the data of FEBs until Ctrl-C, or until as much as asked for
+    Receive(receive::Args),
+    /// Send a user command to a FEB and print the value of its response
+    Cmd(command::Args),
+    /// Show the state and the counters of FEBs
+    Status(status::Args),
+    /// Print the FADE frames of a capture
+    Dissect(dissect::Args),
+}
+
+/// How frames come from the wire.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BackendName {
+    /// AF_PACKET socket with a memory-mapped ring
+    Packet,
+}
+
+/// The interface to use.
+#[derive(clap::Args)]
+struct Link {
+    /// Network interface of the FEBs
+    #[arg(long, value_name = "NAME")]
+    iface: String,
+    /// How frames come from the wire
+    #[arg(long, value_enum, default_value_t = BackendName::Packet)]
+    backend: BackendName,
+}
+
+impl Link {
+    fn open(&self) -> anyhow::Result<Packet> {
+        match self.backend {
+            BackendName::Packet => Ok(Packet::open(&self.iface)?),
+        }
+    }
+
+    /// A receiver that only sends commands and looks on.
+    fn passive(&self) -> anyhow::Result<Receiver> {
+        Ok(Receiver::spawn_passive(self.open()?)?)
+    }
+}
+
+/// Wrong arguments that only show when they are looked at together.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            // clap's message without its usage: one line.
+            let text = error.to_string();
+            let lines: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+            let text = lines.join(" ");
+            eprintln!("fadelink: {}", text.strip_prefix("error: ").unwrap_or(&text));
+            return ExitCode::from(USAGE);
+        }
+    };
+    let result = match cli.action {
+        Action::Discover(args) => discover::run(&args),
+        Action::Receive(args) => receive::run(&args),
+        Action::Cmd(args) => command::run(&args),
+        Action::Status(args) => status::run(&args),
+        Action::Dissect(args) => dissect::run(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("fadelink: {error:#}");
+            ExitCode::from(if error.is::<Usage>() { USAGE } else { 1 })
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! `fadelink receive`: data of FEBs to files, verified on the way.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fadelink_receiver::counters::FebCounts;
+use fadelink_receiver::{FebConfig, FebHandle, Receiver};
+use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_wire::MacAddr;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::{json, Value};
+
+use crate::pattern::{Pattern, Verifier};
+use crate::{number, Link, Usage, INCOMPLETE};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    link: Link,
+    /// FEB to receive from; repeat for several
+    #[arg(long, value_name = "MAC", required = true)]
+    feb: Vec<MacAddr>,
+    /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output)
+    #[arg(long, value_name = "FILE")]
+    out: Vec<PathBuf>,
+    /// Verify the data: counter, counter:FIRST or random:SEED; one for all FEBs or one for each
+    #[arg(long, value_name = "PATTERN")]
+    verify: Vec<Pattern>,
+    /// STOP after so many packets of 8192 bytes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    packets: Option<u64>,
+    /// STOP after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
+    duration: Option<Duration>,
+    /// Give up when no data comes for so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
+    idle_timeout: Option<Duration>,
+    /// Packets of 8192 bytes in the ring of each FEB, a power of two
+    #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
+    ring: u64,
+    /// Packets of the FEB's window
+    #[arg(long, value_name = "M", default_value_t = FebConfig::default().window)]
+    window: u32,
+    /// Number of the first packet (0 but in tests of its wrap)
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
+    first_packet: u32,
+    /// RESET the FEB first, even if another computer receives from it
+    #[arg(long)]
+    take_over: bool,
+    /// No progress
+    #[arg(long)]
+    quiet: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
+const THRESHOLD: usize = 32 * PACKET_BYTES;
+/// Longest wait for the threshold.
+const READ_TIMEOUT: Duration = Duration::from_millis(50);
+/// Time without a frame after which the FEB is taken to have all its confirmations.
+const QUIET: Duration = Duration::from_millis(60);
+/// Longest time that is waited for that.
+const LINGER: Duration = Duration::from_secs(2);
+
+enum Output {
+    None,
+    Stdout,
+    File(PathBuf, File),
+}
+
+impl Output {
+    fn write(&mut self, data: &[u8], written: u64) -> anyhow::Result<()> {
+        let (name, result) = match self {
+            Output::None => return Ok(()),
+            Output::Stdout => ("standard output".into(), io::stdout().lock().write_all(data)),
+            Output::File(path, file) => (path.display().to_string(), file.write_all(data)),
+        };
+        result.with_context(|| {
+            format!("writing {name} (the {written} bytes before are intact; make space or choose another place)")
+        })
+    }
+
+    fn finish(&mut self) -> anyhow::Result<()> {
+        match self {
+            Output::None => Ok(()),
+            Output::Stdout => io::stdout().lock().flush().context("writing standard output"),
+            Output::File(path, file) => file.sync_data().or_else(|error| match error.raw_os_error() {
+                // Pipes and devices have nothing to sync.
+                Some(EINVAL) => Ok(()),
+                _ => Err(error).with_context(|| format!("writing {}", path.display())),
+            }),
+        }
+    }
+}
+
+const EINVAL: i32 = 22;
+
+/// What became of one FEB.
+#[derive(Default)]
+struct Outcome {
+    bytes: u64,
+    complete: bool,
+    seconds: f64,
+    verifier: Option<Verifier>,
+    counters: FebCounts,
+    error: Option<anyhow::Error>,
+}
+
+/// What the threads share.
+#[derive(Default)]
+struct Control {
+    stop: Arc<AtomicBool>,
+    interrupts: Arc<AtomicUsize>,
+    live: Mutex<Vec<Live>>,
+}
+
+/// For the progress display.
+#[derive(Default, Clone)]
+struct Live {
+    bytes: u64,
+    counters: FebCounts,
+    fill: (u64, u64),
+}
+
+fn check(args: &Args) -> Result<FebConfig, Usage> {
+    let usage = |text: String| Err(Usage(text));
+    for (i, mac) in args.feb.iter().enumerate() {
+        if mac.is_multicast() {
+            return usage(format!("--feb {mac}: expected a unicast address"));
+        }
+        if args.feb[..i].contains(mac) {
+            return usage(format!("--feb {mac}: given twice"));
+        }
+    }
+    if !args.out.is_empty() && args.out.len() != args.feb.len() {
+        return usage(format!("--out: expected one for each of {} --feb, not {}", args.feb.len(), args.out.len()));
+    }
+    if args.verify.len() > 1 && args.verify.len() != args.feb.len() {
+        return usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len()));
+    }
+    let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
+    if stdouts > 1 || (stdouts > 0 && args.json) {
+        return usage("--out -: standard output has room for one stream, and not for --json beside it".into());
+    }
+    let config = FebConfig { ring_packets: args.ring, window: args.window, first_packet: args.first_packet };
+    config.check().map_err(Usage)?;
+    Ok(config)
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let config = check(args)?;
+    let mut outputs = Vec::new();
+    for i in 0..args.feb.len() {
+        outputs.push(match args.out.get(i) {
+            None => Output::None,
+            Some(path) if path.as_os_str() == "-" => Output::Stdout,
+            Some(path) => {
+                let file = File::create(path).with_context(|| format!("writing {}", path.display()))?;
+                Output::File(path.clone(), file)
+            }
+        });
+    }
+
+    let control = Control::default();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, control.stop.clone())?;
+        signal_hook::flag::register_usize(signal, control.interrupts.clone(), 1)?;
+    }
+    control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
+
+    let receiver = Receiver::spawn(args.link.open()?)?;
+    let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
+
+    let begin = Instant::now();
+    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
+        let threads: Vec<_> = febs
+            .into_iter()
+            .zip(outputs)
+            .enumerate()
+            .map(|(i, (feb, output))| {
+                let control = &control;
+                scope.spawn(move || {
+                    let outcome = one_feb(args, feb, i, output, control, begin);
+                    if outcome.error.is_some() {
+                        // The others end too, so that the report comes now.
+                        control.stop.store(true, Ordering::Relaxed);
+                    }
+                    outcome
+                })
+            })
+            .collect();
+        show_progress(args, &control, || threads.iter().all(|thread| thread.is_finished()));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    report(args, &receiver, &outcomes)
+}
+
+/// Receives from one FEB until the end.
+fn one_feb(
+    args: &Args,
+    mut feb: FebHandle,
+    index: usize,
+    mut output: Output,
+    control: &Control,
+    begin: Instant,
+) -> Outcome {
+    let pattern = args.verify.get(index).or(args.verify.first());
+    let mut outcome = Outcome { verifier: pattern.copied().map(Verifier::new), ..Outcome::default() };
+    let result = receive(args, &mut feb, index, &mut output, control, &mut outcome);
+    let result = result.and(output.finish());
+    if result.is_ok() {
+        linger(&feb);
+        outcome.complete = true;
+    }
+    outcome.seconds = begin.elapsed().as_secs_f64();
+    outcome.counters = feb.counters();
+    outcome.error = result.err();
+    outcome
+}
+
+fn receive(
+    args: &Args,
+    feb: &mut FebHandle,
+    index: usize,
+    output: &mut Output,
+    control: &Control,
+    outcome: &mut Outcome,
+) -> anyhow::Result<()> {
+    if args.take_over {
+        feb.reset()?;
+        std::thread::sleep(QUIET);
+    }
+    feb.start().context("START (is the FEB there, and not receiving for another computer? --take-over)")?;
+    let started = Instant::now();
+    let mut last_data = started;
+    let mut stopped = false;
+    loop {
+        let enough = args.packets.is_some_and(|packets| outcome.bytes >= packets * PACKET_BYTES as u64)
+            || args.duration.is_some_and(|duration| started.elapsed() >= duration);
+        if !stopped && (enough || control.stop.load(Ordering::Relaxed)) {
+            feb.stop().context("STOP")?;
+            stopped = true;
+            last_data = Instant::now();
+        }
+        if control.interrupts.load(Ordering::Relaxed) > 1 && stopped && last_data.elapsed() > LINGER {
+            anyhow::bail!("interrupted before the end");
+        }
+        let Some(data) = feb.read(THRESHOLD, Some(READ_TIMEOUT))? else { return Ok(()) };
+        let bytes = data.len();
+        if bytes > 0 {
+            last_data = Instant::now();
+            output.write(data, outcome.bytes)?;
+            if let Some(verifier) = &mut outcome.verifier {
+                verifier.check(data);
+            }
+            outcome.bytes += bytes as u64;
+            feb.release(bytes);
+        }
+        let silent =
+            if stopped { Some(args.idle_timeout.unwrap_or(Duration::from_secs(30))) } else { args.idle_timeout };
+        if let Some(limit) = silent.filter(|limit| last_data.elapsed() >= *limit) {
+            anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
+        }
+        let live = Live { bytes: outcome.bytes, counters: feb.counters(), fill: feb.fill() };
+        control.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
+    }
+}
+
+/// Stays while the FEB repeats what it has no confirmation for: an ACK may have been lost.
+fn linger(feb: &FebHandle) {
+    let end = Instant::now() + LINGER;
+    let mut acks = feb.counters().acks;
+    let mut quiet_since = Instant::now();
+    while quiet_since.elapsed() < QUIET && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+        let now = feb.counters().acks;
+        if now != acks {
+            acks = now;
+            quiet_since = Instant::now();
+        }
+    }
+}
+
+fn line(live: &Live, rate: f64) -> String {
+    let c = &live.counters;
+    format!(
+        "{:8.2} MB/s  {} packets  {} again  {} lost  {} dropped  delay {}  ring {} %",
+        rate / 1e6,
+        c.packets,
+        c.duplicates,
+        c.missing_frames,
+        c.no_space + c.not_started + c.protocol_errors + c.wrong_length + c.wrong_valid_words,
+        c.delay,
+        live.fill.0 * 100 / live.fill.1.max(1),
+    )
+}
+
+/// Shows rates until `done`: live on a terminal, else a line now and then.
+fn show_progress(args: &Args, control: &Control, done: impl Fn() -> bool) {
+    let terminal = io::stderr().is_terminal();
+    let interval = if terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
+    let bars: Vec<ProgressBar> = if terminal && !args.quiet {
+        let all = MultiProgress::new();
+        let style =
+            ProgressStyle::with_template("{spinner} {prefix} {msg}").unwrap_or(ProgressStyle::default_spinner());
+        let bar =
+            |mac: &MacAddr| all.add(ProgressBar::new_spinner()).with_style(style.clone()).with_prefix(mac.to_string());
+        args.feb.iter().map(bar).collect()
+    } else {
+        Vec::new()
+    };
+    let mut before = vec![0; args.feb.len()];
+    let mut shown = Instant::now();
+    while !done() {
+        std::thread::sleep(Duration::from_millis(20));
+        let elapsed = shown.elapsed();
+        if args.quiet || elapsed < interval {
+            continue;
+        }
+        shown = Instant::now();
+        let live = control.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (i, live) in live.iter().enumerate() {
+            let text = line(live, (live.bytes - before[i]) as f64 / elapsed.as_secs_f64());
+            before[i] = live.bytes;
+            match bars.get(i) {
+                Some(bar) => {
+                    bar.set_message(text);
+                    bar.tick();
+                }
+                None => eprintln!("{} {text}", args.feb[i]),
+            }
+        }
+    }
+    bars.iter().for_each(ProgressBar::finish_and_clear);
+}
+
+fn to_json(mac: MacAddr, outcome: &Outcome) -> Value {
+    let verifier = outcome.verifier.as_ref();
+    json!({
+        "feb": mac.to_string(),
+        "complete": outcome.complete,
+        "bytes": outcome.bytes,
+        "words": outcome.bytes / 8,
+        "verified": verifier.map(|v| v.wrong == 0 && outcome.complete),
+        "wrong_words": verifier.map(|v| v.wrong),
+        "first_wrong": verifier.and_then(|v| v.first_wrong)
+            .map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
+        "seconds": outcome.seconds,
+        "error": outcome.error.as_ref().map(|error| format!("{error:#}")),
+        "counters": outcome.counters,
+    })
+}
+
+fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> anyhow::Result<ExitCode> {
+    let wrong = |outcome: &Outcome| outcome.verifier.as_ref().is_some_and(|v| v.wrong > 0);
+    let good = outcomes.iter().all(|outcome| outcome.complete && !wrong(outcome));
+    let link = receiver.counters();
+    if args.json {
+        let febs: Vec<_> = args.feb.iter().zip(outcomes).map(|(mac, outcome)| to_json(*mac, outcome)).collect();
+        println!("{}", json!({ "complete": good, "febs": febs, "link": link }));
+    }
+    for (mac, outcome) in args.feb.iter().zip(outcomes) {
+        if let Some(error) = &outcome.error {
+            eprintln!("fadelink: {mac}: {error:#}");
+        }
+        if let Some((index, word, expected)) = outcome.verifier.as_ref().and_then(|v| v.first_wrong) {
+            eprintln!("fadelink: {mac}: word {index} is {word:#018x}, expected {expected:#018x}");
+        }
+        if args.quiet || args.json {
+            continue;
+        }
+        let verdict = match (&outcome.verifier, outcome.complete) {
+            (_, false) => "INCOMPLETE".into(),
+            (None, true) => "complete".into(),
+            (Some(v), true) if v.wrong == 0 => "complete, every word verified".into(),
+            (Some(v), true) => format!("complete, {} WORDS WRONG", v.wrong),
+        };
+        let rate = outcome.bytes as f64 / outcome.seconds.max(1e-9) / 1e6;
+        eprintln!("{mac}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", outcome.bytes / 8, outcome.seconds);
+        let counters: Vec<_> = outcome.counters.entries().into_iter().filter(|(_, n)| *n > 0).collect();
+        let counters: Vec<_> = counters.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        eprintln!("  {}", counters.join(", "));
+    }
+    if !args.quiet && !args.json {
+        let counters: Vec<_> = link.entries().into_iter().filter(|(_, n)| *n > 0).collect();
+        let counters: Vec<_> = counters.iter().map(|(name, n)| format!("{name} {n}")).collect();
+        eprintln!("link: {}", counters.join(", "));
+    }
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}

@@ -1,0 +1,93 @@
+//! `fadelink status`: state and counters of FEBs.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use fadelink_receiver::FebHandle;
+use fadelink_wire::{fade10g, MacAddr};
+use serde_json::{json, Map};
+
+use crate::discover::{discover, Identity};
+use crate::Link;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    link: Link,
+    /// FEB to ask; without it, all that answer
+    #[arg(long, value_name = "MAC")]
+    feb: Vec<MacAddr>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Register 0 of the example user commands, which have the counters below.
+const EXAMPLE_IDENTITY: u64 = 0x4641_4445_3130_4701;
+const READ_REGISTER: u16 = 0x0100;
+
+/// Counters of the example user commands: register and name.
+const COUNTERS: [(u16, &str); 22] = [
+    (0x10, "sent"),
+    (0x11, "retransmitted"),
+    (0x12, "acknowledged"),
+    (0x13, "early_retransmissions"),
+    (0x14, "protocol_errors"),
+    (0x15, "delay"),
+    (0x16, "stale_acks"),
+    (0x17, "wrong_source"),
+    (0x18, "commands_while_busy"),
+    (0x19, "running"),
+    (0x1A, "stopping"),
+    (0x1B, "error"),
+    (0x20, "rx_error"),
+    (0x21, "rx_runt"),
+    (0x22, "rx_oversize"),
+    (0x23, "rx_bad_fcs"),
+    (0x24, "rx_wrong_destination"),
+    (0x25, "rx_wrong_ethertype"),
+    (0x26, "rx_wrong_version"),
+    (0x27, "rx_wrong_code"),
+    (0x28, "rx_short"),
+    (0x29, "rx_fifo_full"),
+];
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut febs = args.feb.clone();
+    if febs.is_empty() {
+        febs = discover(&mut args.link.open()?, Duration::from_millis(500))?.into_keys().collect();
+        if febs.is_empty() {
+            anyhow::bail!("no FEB answered on {}; name one with --feb", args.link.iface);
+        }
+    }
+    let receiver = args.link.passive()?;
+    for mac in febs {
+        let feb = receiver.open_for_commands(mac)?;
+        let identity = Identity::from_value(feb.command(fade10g::CMD_IDENTIFY, 0)?);
+        let counters = counters(&feb)?;
+        if args.json {
+            println!("{}", json!({ "feb": mac.to_string(), "identity": identity, "counters": counters }));
+            continue;
+        }
+        match identity {
+            Some(i) => println!("{mac}: window {} packets, {}", i.window, if i.running { "running" } else { "idle" }),
+            None => println!("{mac}: unknown kind of FEB"),
+        }
+        match counters {
+            Some(counters) => counters.iter().for_each(|(name, value)| println!("  {name:24}{value}")),
+            None => println!("  its user commands are not the example's: no counters"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counters(feb: &FebHandle) -> anyhow::Result<Option<Map<String, serde_json::Value>>> {
+    if feb.command(READ_REGISTER, 0)? != EXAMPLE_IDENTITY {
+        return Ok(None);
+    }
+    let mut counters = Map::new();
+    for (register, name) in COUNTERS {
+        counters.insert(name.into(), feb.command(READ_REGISTER | register, 0)?.into());
+    }
+    Ok(Some(counters))
+}

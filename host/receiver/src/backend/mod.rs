@@ -1,0 +1,44 @@
+//! Backends: what moves frames between the engine and the wire.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use fadelink_wire::MacAddr;
+
+pub mod in_process;
+pub mod packet;
+
+/// Sends one frame.
+pub type Send<'a> = dyn FnMut(&[u8]) + 'a;
+
+/// Moves frames; knows nothing of the protocol.
+pub trait Backend: std::marker::Send + 'static {
+    /// Address of the interface.
+    fn local(&self) -> MacAddr;
+    /// Index of the interface, for claims; 0 if there is none.
+    fn index(&self) -> u32;
+    /// Readable when frames wait.
+    fn fd(&self) -> BorrowedFd<'_>;
+    /// Hands frames that wait to `handler`, at most a batch; tells how many. `handler` sends answers
+    /// through its second parameter.
+    ///
+    /// # Errors
+    /// The interface has failed; the message says how and what to do.
+    fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize>;
+    /// Sends one frame.
+    ///
+    /// # Errors
+    /// The frame could not be sent.
+    fn send(&mut self, frame: &[u8]) -> io::Result<()>;
+    /// Frames lost since the last call: by the kernel before they came here, and on sending.
+    fn losses(&mut self) -> Losses;
+}
+
+/// Frames that a backend lost.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Losses {
+    /// Dropped by the kernel for want of space.
+    pub received: u64,
+    /// Could not be sent.
+    pub sent: u64,
+}

@@ -1,0 +1,305 @@
+//! AF_PACKET with a memory-mapped ring (TPACKET_V3): no kernel module, any network interface.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use fadelink_wire::fade10g::{DATA_FRAME_LEN, ETHERTYPE};
+use fadelink_wire::{ethernet, MacAddr};
+
+use super::{Backend, Losses, Send};
+
+/// A block holds one data frame, so that the kernel hands it over as soon as the next frame comes;
+/// longer blocks would wait to be filled.
+const BLOCK_BYTES: usize = 16384;
+const BLOCKS: usize = 1024;
+/// A block that is not full is handed over after this many milliseconds.
+const BLOCK_TIMEOUT: u32 = 1;
+/// Blocks handed out in one call, so that commands are not kept waiting.
+const BATCH: usize = 64;
+
+/// A packet socket on one interface.
+#[derive(Debug)]
+pub struct Packet {
+    name: String,
+    local: MacAddr,
+    index: u32,
+    transmitter: Transmitter,
+    ring: NonNull<u8>,
+    next_block: usize,
+}
+
+#[derive(Debug)]
+struct Transmitter {
+    socket: OwnedFd,
+    errors: u64,
+}
+
+// SAFETY: the mapping belongs to this value and is not tied to a thread.
+unsafe impl std::marker::Send for Packet {}
+
+fn explain(what: &str) -> io::Error {
+    let error = io::Error::last_os_error();
+    let hint = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "; run it as root or give it CAP_NET_RAW",
+        Some(libc::ENOMEM) => "; not enough memory for the packet ring",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
+}
+
+fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T, what: &str) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value is live and its size is given.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, (value as *const T).cast(), length) };
+    if result < 0 {
+        return Err(explain(what));
+    }
+    Ok(())
+}
+
+impl Packet {
+    /// Opens interface `name`.
+    ///
+    /// # Errors
+    /// The interface does not exist, is down, is no Ethernet, has too small an MTU, or the program may
+    /// not open it; the message says what to do.
+    pub fn open(name: &str) -> io::Result<Packet> {
+        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
+        let c_name = CString::new(name).map_err(|_| invalid(format!("interface `{name}`: expected no NUL")))?;
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ {
+            return Err(invalid(format!("interface `{name}`: expected a name of 1 to 15 characters")));
+        }
+        // SAFETY: a NUL-terminated name.
+        let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
+        if index == 0 {
+            let message = format!("interface {name} does not exist; `ip link` lists those that do");
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        // Protocol 0 until the ring stands: nothing is received before.
+        // SAFETY: a plain system call; the descriptor is checked and owned.
+        let socket = unsafe {
+            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
+            if fd < 0 {
+                return Err(explain(&format!("packet socket on {name}")));
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        let local = check_interface(&socket, name)?;
+
+        set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as libc::c_int), "TPACKET_V3")?;
+        let request = libc::tpacket_req3 {
+            tp_block_size: BLOCK_BYTES as u32,
+            tp_block_nr: BLOCKS as u32,
+            tp_frame_size: BLOCK_BYTES as u32,
+            tp_frame_nr: BLOCKS as u32,
+            tp_retire_blk_tov: BLOCK_TIMEOUT,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        set_option(&socket, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
+        // SAFETY: a plain system call on a live socket; the result is checked.
+        let ring = unsafe {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let at = libc::mmap(
+                std::ptr::null_mut(),
+                BLOCK_BYTES * BLOCKS,
+                protection,
+                libc::MAP_SHARED,
+                socket.as_raw_fd(),
+                0,
+            );
+            if at == libc::MAP_FAILED {
+                return Err(explain(&format!("mapping the packet ring on {name}")));
+            }
+            NonNull::new(at.cast()).ok_or(io::ErrorKind::OutOfMemory)?
+        };
+        let mut packet = Packet {
+            name: name.to_owned(),
+            local,
+            index,
+            transmitter: Transmitter { socket, errors: 0 },
+            ring,
+            next_block: 0,
+        };
+        packet.bind()?;
+        Ok(packet)
+    }
+
+    fn bind(&mut self) -> io::Result<()> {
+        // SAFETY: an all-zero address is a valid one, and its size is given.
+        let result = unsafe {
+            let mut address: libc::sockaddr_ll = zeroed();
+            address.sll_family = libc::AF_PACKET as u16;
+            address.sll_protocol = ETHERTYPE.to_be();
+            address.sll_ifindex = self.index as i32;
+            let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            libc::bind(self.transmitter.socket.as_raw_fd(), (&raw const address).cast(), length)
+        };
+        if result < 0 {
+            return Err(explain(&format!("interface {}", self.name)));
+        }
+        Ok(())
+    }
+
+    /// The error that the kernel keeps for the socket, as when the interface goes down.
+    fn socket_error(&self) -> io::Result<()> {
+        let mut error: libc::c_int = 0;
+        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: an int and its size.
+        unsafe {
+            libc::getsockopt(
+                self.transmitter.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &raw mut length,
+            );
+        }
+        match error {
+            0 => Ok(()),
+            libc::ENETDOWN => Err(io::Error::new(
+                io::ErrorKind::NetworkDown,
+                format!("interface {} went down or was removed; set it up and start again", self.name),
+            )),
+            other => {
+                let error = io::Error::from_raw_os_error(other);
+                Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.name)))
+            }
+        }
+    }
+}
+
+/// Asks for the interface's address; it must be an Ethernet that is up and passes data frames.
+fn check_interface(socket: &OwnedFd, name: &str) -> io::Result<MacAddr> {
+    // SAFETY: an all-zero request is valid; the name fits with its NUL; each union field is the one
+    // that the ioctl has filled.
+    unsafe {
+        let mut request: libc::ifreq = zeroed();
+        std::ptr::copy_nonoverlapping(name.as_ptr(), request.ifr_name.as_mut_ptr().cast(), name.len());
+        let mut ask = |what, label: &str| {
+            if libc::ioctl(socket.as_raw_fd(), what, &raw mut request) < 0 {
+                return Err(explain(&format!("{label} of interface {name}")));
+            }
+            Ok(request)
+        };
+        let flags = i32::from(ask(libc::SIOCGIFFLAGS, "flags")?.ifr_ifru.ifru_flags);
+        if flags & libc::IFF_UP == 0 {
+            let message = format!("interface {name} is down; set it up: ip link set {name} up");
+            return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
+        }
+        let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu;
+        let needed = (DATA_FRAME_LEN - ethernet::HEADER_LEN) as i32;
+        if mtu < needed {
+            let message = format!(
+                "interface {name} has MTU {mtu}, expected at least {needed} for data frames: \
+                 ip link set {name} mtu 9000"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
+        if address.sa_family != libc::ARPHRD_ETHER {
+            let message = format!("interface {name} is no Ethernet (type {}); choose one that is", address.sa_family);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
+        Ok(MacAddr([a, b, c, d, e, f]))
+    }
+}
+
+impl Transmitter {
+    fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: a live buffer and its length.
+        let sent = unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        if sent < 0 {
+            self.errors += 1;
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+impl Backend for Packet {
+    fn local(&self) -> MacAddr {
+        self.local
+    }
+
+    fn index(&self) -> u32 {
+        self.index
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.transmitter.socket.as_fd()
+    }
+
+    fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize> {
+        let mut frames = 0;
+        for _ in 0..BATCH {
+            // SAFETY: blocks lie inside the mapping. The status word is shared with the kernel, so it
+            // is accessed atomically; while it says "user" the block is ours.
+            let (block, status) = unsafe {
+                let at = self.ring.as_ptr().add(self.next_block * BLOCK_BYTES).cast::<libc::tpacket_block_desc>();
+                let status = (&raw mut (*at).hdr.bh1.block_status).cast::<u32>();
+                (at, AtomicU32::from_ptr(status))
+            };
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                if frames == 0 {
+                    self.socket_error()?;
+                }
+                break;
+            }
+            // SAFETY: the kernel has filled this block and leaves it alone until it is given back.
+            unsafe {
+                let header = (*block).hdr.bh1;
+                let mut at = block.cast::<u8>().add(header.offset_to_first_pkt as usize);
+                for _ in 0..header.num_pkts {
+                    let frame = at.cast::<libc::tpacket3_hdr>();
+                    let data = at.add(usize::from((*frame).tp_mac));
+                    let bytes = std::slice::from_raw_parts(data, (*frame).tp_snaplen as usize);
+                    let transmitter = &mut self.transmitter;
+                    handler(bytes, &mut |answer| {
+                        // Counted by the transmitter; the FEB sends again what is not confirmed.
+                        let _ = transmitter.send(answer);
+                    });
+                    at = at.add((*frame).tp_next_offset as usize);
+                    frames += 1;
+                }
+            }
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next_block = (self.next_block + 1) % BLOCKS;
+        }
+        Ok(frames)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.transmitter.send(frame)
+    }
+
+    fn losses(&mut self) -> Losses {
+        // SAFETY: an all-zero structure is valid, and its size is given.
+        let received = unsafe {
+            let mut statistics: libc::tpacket_stats_v3 = zeroed();
+            let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
+            libc::getsockopt(
+                self.transmitter.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            );
+            u64::from(statistics.tp_drops)
+        };
+        Losses { received, sent: std::mem::take(&mut self.transmitter.errors) }
+    }
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `open`, and no frame outlives `receive`.
+        unsafe { libc::munmap(self.ring.as_ptr().cast(), BLOCK_BYTES * BLOCKS) };
+    }
+}

@@ -1,0 +1,35 @@
+//! Receives every word that front-end boards (FEBs) send by FADE-10G.
+//!
+//! [`engine::Engine`] is the protocol: a frame goes in, actions come out. A [`backend::Backend`]
+//! moves frames between the engine and the wire. [`Receiver`] runs both in a thread and hands each
+//! FEB's data to its reader through a [`ring::Ring`]:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use fadelink_receiver::{backend::packet::Packet, FebConfig, Receiver};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let receiver = Receiver::spawn(Packet::open("eth1")?)?;
+//! let mut feb = receiver.open("02:fa:de:00:00:01".parse()?, FebConfig::default())?;
+//! feb.start()?;
+//! while let Some(data) = feb.read(8192, Some(Duration::from_secs(1)))? {
+//!     println!("{} bytes", data.len());
+//!     let bytes = data.len();
+//!     feb.release(bytes);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod backend;
+pub mod claim;
+pub mod counters;
+pub mod engine;
+pub mod receiver;
+pub mod ring;
+pub mod shared;
+pub mod wake;
+pub mod window;
+
+pub use engine::{CommandError, FebConfig};
+pub use receiver::{Error, FebHandle, Receiver};

@@ -1,0 +1,116 @@
+//! The data ring: 2^N packets in a memory file, mapped twice in a row so that any part of it is
+//! contiguous.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use fadelink_wire::fade10g::PACKET_BYTES;
+
+/// A ring of packets of 8192 bytes. Plain memory: who may touch which part is for
+/// [`crate::shared::Shared`] to say.
+#[derive(Debug)]
+pub struct Ring {
+    base: NonNull<u8>,
+    bytes: usize,
+    file: OwnedFd,
+}
+
+// SAFETY: the mapping belongs to this value and is not tied to a thread; access to its bytes is
+// through unsafe functions whose callers keep reader and writer apart.
+unsafe impl Send for Ring {}
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    /// Allocates a ring of `packets`, a power of two.
+    ///
+    /// # Errors
+    /// The operating system's, of memfd_create or mmap.
+    pub fn new(packets: u64) -> io::Result<Ring> {
+        assert!(packets.is_power_of_two());
+        let bytes = usize::try_from(packets)
+            .ok()
+            .and_then(|packets| packets.checked_mul(PACKET_BYTES))
+            .filter(|bytes| *bytes <= isize::MAX as usize / 2)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: plain system calls; results are checked, and the two fixed mappings lie inside the
+        // address range that the first mapping reserved.
+        unsafe {
+            let fd = libc::memfd_create(c"fadelink-ring".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let file = OwnedFd::from_raw_fd(fd);
+            if libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let base = libc::mmap(std::ptr::null_mut(), 2 * bytes, libc::PROT_NONE, flags, -1, 0);
+            if base == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let ring = Ring { base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?, bytes, file };
+            for half in 0..2 {
+                let at = ring.base.as_ptr().add(half * bytes).cast();
+                let protection = libc::PROT_READ | libc::PROT_WRITE;
+                let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+                if libc::mmap(at, bytes, protection, flags, ring.file.as_raw_fd(), 0) == libc::MAP_FAILED {
+                    return Err(io::Error::last_os_error());
+                }
+            }
+            Ok(ring)
+        }
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// Copies a packet to place `slot`.
+    ///
+    /// # Safety
+    /// No slice of that place may be alive.
+    pub(crate) unsafe fn write(&self, slot: u64, payload: &[u8]) {
+        assert!(payload.len() == PACKET_BYTES);
+        let at = slot as usize * PACKET_BYTES;
+        assert!(at < self.bytes);
+        // SAFETY: `at` is a whole packet inside the first mapping.
+        unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), self.base.as_ptr().add(at), PACKET_BYTES) };
+    }
+
+    /// `len` bytes from byte `at`, across the end of the ring if need be.
+    ///
+    /// # Safety
+    /// The bytes must not be written while the slice is alive.
+    pub(crate) unsafe fn slice(&self, at: u64, len: usize) -> &[u8] {
+        assert!(at < self.bytes() && len <= self.bytes);
+        // SAFETY: at < bytes and len <= bytes, so the slice lies inside the two mappings.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at as usize), len) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and no slice outlives the ring.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_runs_across_the_end() {
+        let ring = Ring::new(4).unwrap();
+        // SAFETY: the slice is taken after the writes.
+        unsafe {
+            ring.write(3, &[3; PACKET_BYTES]);
+            ring.write(0, &[7; PACKET_BYTES]);
+            let slice = ring.slice(3 * PACKET_BYTES as u64 + 1, PACKET_BYTES);
+            assert!(slice[..PACKET_BYTES - 1].iter().all(|b| *b == 3));
+            assert_eq!(slice[PACKET_BYTES - 1], 7);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What the receiving thread and a FEB's reader share: the ring, its head and tail, wake-ups.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+
+use crate::counters::FebCounters;
+use crate::ring::Ring;
+use crate::wake::Wake;
+
+/// State of a FEB's transmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Not started.
+    Idle = 0,
+    /// Data comes in.
+    Running = 1,
+    /// The last packet and all before it are in.
+    Complete = 2,
+    /// Ended before its end: RESET, or the receiver failed.
+    Aborted = 3,
+}
+
+/// Head and tail count bytes since the start of the transmission; the ring holds what lies between.
+#[derive(Debug)]
+pub struct Shared {
+    /// The ring.
+    pub ring: Ring,
+    /// Counters of the FEB.
+    pub counters: FebCounters,
+    /// Notified when the reader should look: threshold reached, end, or error.
+    pub wake: Wake,
+    /// Byte of the ring where the transmission began.
+    origin: AtomicU64,
+    head: AtomicU64,
+    tail: AtomicU64,
+    threshold: AtomicU64,
+    phase: AtomicU8,
+    /// The reader sleeps, or is about to.
+    armed: AtomicBool,
+}
+
+impl Shared {
+    /// With a ring of `packets`.
+    ///
+    /// # Errors
+    /// The operating system's, of the ring or the event descriptor.
+    pub fn new(packets: u64) -> io::Result<Shared> {
+        Ok(Shared {
+            ring: Ring::new(packets)?,
+            counters: FebCounters::default(),
+            wake: Wake::new()?,
+            origin: AtomicU64::new(0),
+            head: AtomicU64::new(0),
+            tail: AtomicU64::new(0),
+            threshold: AtomicU64::new(1),
+            phase: AtomicU8::new(Phase::Idle as u8),
+            armed: AtomicBool::new(false),
+        })
+    }
+
+    /// State of the transmission.
+    pub fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Idle,
+            1 => Phase::Running,
+            2 => Phase::Complete,
+            _ => Phase::Aborted,
+        }
+    }
+
+    /// Bytes that the reader has released since the start.
+    pub fn head(&self) -> u64 {
+        self.head.load(Ordering::Acquire)
+    }
+
+    /// Bytes that are in without a gap since the start.
+    pub fn tail(&self) -> u64 {
+        self.tail.load(Ordering::Acquire)
+    }
+
+    /// Receiving side: a transmission begins at ring byte `origin`.
+    pub(crate) fn begin(&self, origin: u64) {
+        self.origin.store(origin, Ordering::Relaxed);
+        self.head.store(0, Ordering::Relaxed);
+        self.tail.store(0, Ordering::Relaxed);
+        self.set_phase(Phase::Running);
+    }
+
+    /// Receiving side: the state changed; wakes the reader.
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::SeqCst);
+        self.wake.notify();
+    }
+
+    /// Receiving side: `tail` bytes are in; wakes the reader at its threshold.
+    pub(crate) fn set_tail(&self, tail: u64) {
+        self.tail.store(tail, Ordering::SeqCst);
+        // SeqCst pairs with `arm`: either the reader sees the new tail or this sees it armed.
+        if self.armed.load(Ordering::SeqCst)
+            && tail - self.head.load(Ordering::Relaxed) >= self.threshold.load(Ordering::Relaxed)
+        {
+            self.armed.store(false, Ordering::Relaxed);
+            self.wake.notify();
+        }
+    }
+
+    /// Reader: asks to be woken when `threshold` bytes are there. Look once more before sleeping.
+    pub(crate) fn arm(&self, threshold: u64) {
+        self.wake.clear();
+        self.threshold.store(threshold, Ordering::Relaxed);
+        self.armed.store(true, Ordering::SeqCst);
+    }
+
+    /// Reader: all bytes that are there, contiguous. The writer keeps off them until they are
+    /// released.
+    pub(crate) fn available(&self) -> &[u8] {
+        let head = self.head.load(Ordering::Relaxed);
+        let len = self.tail.load(Ordering::SeqCst) - head;
+        let at = self.origin.load(Ordering::Relaxed).wrapping_add(head) % self.ring.bytes();
+        // SAFETY: bytes between head and tail are not written: the engine refuses a packet whose
+        // place is not released, and only the reader that holds this borrow moves the head.
+        unsafe { self.ring.slice(at, len as usize) }
+    }
+
+    /// Reader: gives `bytes` back.
+    pub(crate) fn release(&self, bytes: usize) {
+        let head = self.head.load(Ordering::Relaxed) + bytes as u64;
+        assert!(head <= self.tail.load(Ordering::Relaxed), "released more than was available");
+        self.head.store(head, Ordering::Release);
+    }
+}

@@ -1,0 +1,66 @@
+//! An event file descriptor: wakes a thread, or an async runtime, that waits for it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+/// A Linux eventfd. Readable after [`Wake::notify`] until [`Wake::clear`].
+#[derive(Debug)]
+pub struct Wake(OwnedFd);
+
+impl Wake {
+    /// A new one, not notified.
+    ///
+    /// # Errors
+    /// The operating system's, of eventfd.
+    pub fn new() -> io::Result<Wake> {
+        // SAFETY: a plain system call; the descriptor is checked and owned from here on.
+        unsafe {
+            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Wake(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// Makes the descriptor readable.
+    pub fn notify(&self) {
+        let one = 1u64.to_ne_bytes();
+        // SAFETY: writes 8 bytes from a live buffer. The only failure is a full counter, and then the
+        // descriptor is readable already.
+        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+    }
+
+    /// Makes the descriptor unreadable.
+    pub fn clear(&self) {
+        let mut count = [0u8; 8];
+        // SAFETY: reads at most 8 bytes into a live buffer. It fails only where nothing was notified.
+        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+    }
+
+    /// Sleeps until notified or the time is over (`None`: no limit), or a signal came.
+    pub fn wait(&self, timeout: Option<Duration>) {
+        poll(&mut [(self.as_fd(), false)], timeout);
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Sleeps until one of the descriptors is readable or in error, the time is over, or a signal came;
+/// tells which are ready.
+pub(crate) fn poll<const N: usize>(fds: &mut [(BorrowedFd<'_>, bool); N], timeout: Option<Duration>) {
+    let mut polls = fds.map(|(fd, _)| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
+    // Rounded up, so that a short wait does not become a busy loop.
+    let milliseconds =
+        timeout.map_or(-1, |t| libc::c_int::try_from(t.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX));
+    // SAFETY: the array is live and its length is given.
+    let ready = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, milliseconds) };
+    for (fd, poll) in fds.iter_mut().zip(&polls) {
+        fd.1 = ready > 0 && poll.revents != 0;
+    }
+}

@@ -1,0 +1,236 @@
+//! Which packet is stored, confirmed or dropped: the receiver's rules (design section 2, paper
+//! section 4) without memory, frames or time.
+
+/// Most packets that a window can have.
+pub const MAX_WINDOW: u32 = 64;
+
+/// What to do with a data packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// New: store it as packet `index` since the start, then confirm it.
+    Store {
+        /// Packets before this one since the start of the transmission.
+        index: u64,
+    },
+    /// Already confirmed, or older than the window: confirm it again.
+    ConfirmAgain,
+    /// New, but the ring has no free place: drop it without ACK.
+    NoSpace,
+    /// Newer than the window, behind the last packet, or another last packet: protocol error.
+    ProtocolError,
+}
+
+/// The receiver's view of one transmission.
+#[derive(Debug, Clone)]
+pub struct Window {
+    window: u32,
+    ring_packets: u64,
+    first: u32,
+    /// Packets received without a gap since the start.
+    in_order: u64,
+    /// Bit i: packet `in_order + i` is in; bit 0 is always clear.
+    ahead: u64,
+    /// Index and valid words of the last packet, once it was seen.
+    last: Option<(u64, u64)>,
+}
+
+impl Window {
+    /// A transmission that begins with packet `first`, over a window of `window` packets (1 to 64)
+    /// and a ring of `ring_packets`.
+    pub fn new(first: u32, window: u32, ring_packets: u64) -> Self {
+        assert!((1..=MAX_WINDOW).contains(&window) && ring_packets >= u64::from(window));
+        Window { window, ring_packets, first, in_order: 0, ahead: 0, last: None }
+    }
+
+    /// Judges data packet `packet`; `last` holds its valid words if it is the last one; `released`
+    /// packets have left the ring. Nothing changes until [`Self::stored`].
+    pub fn judge(&self, packet: u32, last: Option<u64>, released: u64) -> Verdict {
+        let next = self.first.wrapping_add(self.in_order as u32);
+        let ahead = packet.wrapping_sub(next);
+        if ahead >= 1 << 31 {
+            return self.known(self.in_order.checked_sub(u64::from(ahead.wrapping_neg())), last);
+        }
+        if ahead >= self.window {
+            return Verdict::ProtocolError;
+        }
+        let index = self.in_order + u64::from(ahead);
+        if self.ahead >> ahead & 1 != 0 {
+            return self.known(Some(index), last);
+        }
+        let contradicts = match (self.last, last) {
+            (Some((end, _)), None) => index >= end,
+            (Some((end, words)), Some(now)) => (index, now) != (end, words),
+            // A packet behind this one was already confirmed.
+            (None, Some(_)) => self.ahead >> ahead != 0,
+            (None, None) => false,
+        };
+        if contradicts {
+            Verdict::ProtocolError
+        } else if index - released >= self.ring_packets {
+            Verdict::NoSpace
+        } else {
+            Verdict::Store { index }
+        }
+    }
+
+    /// A packet that is in already: the same kind again is confirmed again. `None` is one from
+    /// before the start, older than every window.
+    fn known(&self, index: Option<u64>, last: Option<u64>) -> Verdict {
+        match (index, self.last, last) {
+            (Some(index), Some((end, words)), Some(now)) if (index, now) != (end, words) => Verdict::ProtocolError,
+            (Some(_), None, Some(_)) => Verdict::ProtocolError,
+            (Some(index), Some((end, _)), None) if index == end => Verdict::ProtocolError,
+            _ => Verdict::ConfirmAgain,
+        }
+    }
+
+    /// Notes that packet `index`, judged [`Verdict::Store`], is in the ring.
+    pub fn stored(&mut self, index: u64, last: Option<u64>) {
+        self.ahead |= 1 << (index - self.in_order);
+        let run = self.ahead.trailing_ones();
+        self.ahead = self.ahead.checked_shr(run).unwrap_or(0);
+        self.in_order += u64::from(run);
+        if let Some(words) = last {
+            self.last = Some((index, words));
+        }
+    }
+
+    /// Place in the ring of packet `index`: its number modulo the ring.
+    pub fn slot(&self, index: u64) -> u64 {
+        u64::from(self.first).wrapping_add(index) & (self.ring_packets - 1)
+    }
+
+    /// Bytes received without a gap since the start.
+    pub fn bytes(&self) -> u64 {
+        use fadelink_wire::fade10g::PACKET_BYTES;
+        match self.last {
+            Some((end, words)) if self.in_order > end => end * PACKET_BYTES as u64 + words * 8,
+            _ => self.in_order * PACKET_BYTES as u64,
+        }
+    }
+
+    /// True when the last packet was seen and all before it are in.
+    pub fn complete(&self) -> bool {
+        matches!(self.last, Some((end, _)) if self.in_order > end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn window() -> Window {
+        Window::new(0, 16, 32)
+    }
+
+    fn take(w: &mut Window, packet: u32, last: Option<u64>) {
+        match w.judge(packet, last, 0) {
+            Verdict::Store { index } => w.stored(index, last),
+            other => panic!("packet {packet}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn gap_free_prefix_only() {
+        let mut w = window();
+        take(&mut w, 1, None);
+        take(&mut w, 3, None);
+        assert_eq!(w.bytes(), 0);
+        take(&mut w, 0, None);
+        assert_eq!(w.bytes(), 2 * 8192);
+        take(&mut w, 2, None);
+        assert_eq!(w.bytes(), 4 * 8192);
+        assert_eq!(w.judge(1, None, 0), Verdict::ConfirmAgain);
+    }
+
+    #[test]
+    fn full_window_of_64_advances() {
+        let mut w = Window::new(5, 64, 128);
+        for packet in (5..69).rev() {
+            take(&mut w, packet, None);
+        }
+        assert_eq!(w.bytes(), 64 * 8192);
+        take(&mut w, 69, None);
+    }
+
+    #[test]
+    fn newer_than_the_window_is_an_error_and_older_is_confirmed() {
+        let mut w = window();
+        assert_eq!(w.judge(16, None, 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(u32::MAX, None, 0), Verdict::ConfirmAgain);
+        take(&mut w, 0, None);
+        assert_eq!(w.judge(16, None, 0), Verdict::Store { index: 16 });
+    }
+
+    #[test]
+    fn no_space_is_dropped_until_released() {
+        let mut w = Window::new(0, 16, 16);
+        (0..16).for_each(|p| take(&mut w, p, None));
+        assert_eq!(w.judge(16, None, 0), Verdict::NoSpace);
+        assert_eq!(w.judge(16, None, 1), Verdict::Store { index: 16 });
+        assert_eq!(w.judge(17, None, 1), Verdict::NoSpace);
+    }
+
+    #[test]
+    fn last_packet_ends_the_transmission() {
+        let mut w = window();
+        take(&mut w, 1, Some(3));
+        assert!(!w.complete());
+        assert_eq!(w.judge(2, None, 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(0, Some(3), 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(1, Some(4), 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(1, None, 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(1, Some(3), 0), Verdict::ConfirmAgain);
+        take(&mut w, 0, None);
+        assert!(w.complete());
+        assert_eq!(w.bytes(), 8192 + 24);
+        assert_eq!(w.judge(2, None, 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(1, Some(3), 0), Verdict::ConfirmAgain);
+    }
+
+    #[test]
+    fn a_last_packet_before_confirmed_ones_is_an_error() {
+        let mut w = window();
+        take(&mut w, 4, None);
+        assert_eq!(w.judge(2, Some(0), 0), Verdict::ProtocolError);
+        assert_eq!(w.judge(4, Some(0), 0), Verdict::ProtocolError);
+    }
+
+    proptest! {
+        /// Against a set of received packets, from any first number, across the wrap.
+        #[test]
+        fn agrees_with_a_set(first: u32, window in 1u32..=64, steps in prop::collection::vec((-80i64..80, any::<bool>()), 1..400)) {
+            let ring = 128u64;
+            let mut w = Window::new(first, window, ring);
+            let mut received = std::collections::BTreeSet::new();
+            let mut released = 0u64;
+            for (offset, release) in steps {
+                let in_order = (0u64..).find(|i| !received.contains(i)).unwrap();
+                if release {
+                    released = in_order;
+                }
+                let index = in_order as i64 + offset;
+                let packet = first.wrapping_add(index as u32);
+                let expected = if index < 0 || received.contains(&(index as u64)) {
+                    Verdict::ConfirmAgain
+                } else if offset >= i64::from(window) {
+                    Verdict::ProtocolError
+                } else if index as u64 - released >= ring {
+                    Verdict::NoSpace
+                } else {
+                    Verdict::Store { index: index as u64 }
+                };
+                let verdict = w.judge(packet, None, released);
+                prop_assert_eq!(verdict, expected, "packet {} at {}", index, in_order);
+                if let Verdict::Store { index } = verdict {
+                    prop_assert_eq!(w.slot(index), u64::from(packet) % ring);
+                    w.stored(index, None);
+                    received.insert(index);
+                }
+                let in_order = (0u64..).find(|i| !received.contains(i)).unwrap();
+                prop_assert_eq!(w.bytes(), in_order * 8192);
+            }
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //   count =======>|       |
 //                 +-------+
 //
-// Combinational. data[7:0] is the first byte on the wire; `count` of the bytes are used. Start
+// Combinational. data[7:0] is the first byte on the wire; `count` of the bytes are used, 0 to BYTES. Start
 // with all ones, send the complement; over data and frame check sequence the result is RESIDUE.
 //
 // One network serves every count: F is linear and leading zero bytes leave its zero state alone,
@@ -52,8 +52,8 @@ module crc32 #(
     logic unused;
     assign unused = &{1'b0, count, mixed[WINDOW-1:BITS]};
   end else begin : g_word
-    logic [2:0] missing;
-    assign missing = 3'(4'd8 - 4'(count));
+    logic [3:0] missing;
+    assign missing = 4'd8 - count;
     assign aligned = mixed[BITS-1:0] << {missing, 3'b000};
     assign fall_through = count[$bits(count)-1:2] != '0 ? '0 : crc_in >> {count[1:0], 3'b000};
   end

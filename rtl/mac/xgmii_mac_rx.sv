@@ -117,7 +117,7 @@ module xgmii_mac_rx (
       if (!ended) begin
         held_valid <= 1'b1;
         m_axis_tvalid <= held_valid && !long_frame;
-        if (!long_frame) count <= count + 14'd8;
+        if (count <= MAX_BYTES) count <= count + 14'd8;
       end else begin
         in_frame <= 1'b0;
         m_axis_tvalid <= held_valid;

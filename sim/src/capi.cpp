@@ -1,0 +1,72 @@
+// C interface to one board, for tests: frames in and out in simulated time, no link and no network.
+#include <cstring>
+#include <deque>
+
+#include "board.hpp"
+
+namespace {
+
+struct Handle {
+  std::unique_ptr<fadelink::Board> board;
+  std::deque<std::pair<fadelink::Frame, fadelink::Picoseconds>> frames;
+};
+
+}  // namespace
+
+extern "C" {
+
+// Clock periods in ps, 0 for the nominal one. Returns null where the settings are not possible.
+void* fadelink_board_new(const char* phy, unsigned window, const uint8_t* mac, uint32_t first_packet,
+                         uint16_t first_sequence, uint64_t user_period, uint64_t user_phase, uint64_t tx_period,
+                         uint64_t rx_period) try {
+  fadelink::BoardSettings s;
+  s.phy = phy;
+  s.window = window;
+  std::memcpy(s.mac.data(), mac, s.mac.size());
+  s.first_packet = first_packet;
+  s.first_sequence = first_sequence;
+  s.user = {user_period, user_phase};
+  s.tx.period = tx_period;
+  s.rx.period = rx_period;
+  return new Handle{fadelink::Board::create(s), {}};
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+void fadelink_board_free(void* handle) { delete static_cast<Handle*>(handle); }
+
+// Queues bytes for the receive pins: all that stands between the start delimiter and the gap.
+void fadelink_board_send(void* handle, const uint8_t* bytes, size_t length) {
+  static_cast<Handle*>(handle)->board->send(fadelink::Frame(bytes, bytes + length));
+}
+
+// Simulates up to the time `until` (ps) or until a frame has left the board.
+void fadelink_board_run(void* handle, uint64_t from, uint64_t until) {
+  constexpr uint64_t kStep = 64'000;
+  auto* h = static_cast<Handle*>(handle);
+  for (uint64_t now = from; now < until && h->frames.empty();) {
+    now = now + kStep < until ? now + kStep : until;
+    h->board->run(now, [h](fadelink::Frame frame, fadelink::Picoseconds at) { h->frames.emplace_back(std::move(frame), at); });
+  }
+}
+
+// Takes the oldest frame that left the board, with its frame check sequence. Returns its length, 0 if
+// there is none; `at` is the time of its last byte.
+size_t fadelink_board_receive(void* handle, uint8_t* out, size_t size, uint64_t* at) {
+  auto* h = static_cast<Handle*>(handle);
+  if (h->frames.empty()) return 0;
+  const auto& [frame, time] = h->frames.front();
+  const size_t length = frame.size();
+  std::memcpy(out, frame.data(), length < size ? length : size);
+  *at = time;
+  h->frames.pop_front();
+  return length;
+}
+
+// Running, frames sent, retransmitted, early retransmissions, delay.
+void fadelink_board_status(const void* handle, uint32_t status[5]) {
+  const auto s = static_cast<const Handle*>(handle)->board->status();
+  const uint32_t values[] = {s.running, s.sent, s.retransmitted, s.early, s.delay};
+  std::copy(std::begin(values), std::end(values), status);
+}
+}

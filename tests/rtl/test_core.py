@@ -1,0 +1,434 @@
+"""The FADE-10G core behind its MACs, GMII and XGMII, from pin to pin."""
+
+import os
+import random
+
+import pytest
+from board import ACCUMULATOR, C, COUNTERS, GAP, LIMIT, PC, Board, Receiver, get, put, request, with_fcs
+
+SEED = int(os.environ.get("FADELINK_SEED", "1"))
+OTHER = bytes.fromhex("02fade0000f1")
+PHYS = [("gmii", 16), ("xgmii", 16), ("xgmii", 32), ("xgmii", 64)]
+both = pytest.mark.parametrize("phy,window", [("gmii", 16), ("xgmii", 32)])
+every = pytest.mark.parametrize("phy,window", PHYS)
+
+
+def once(condition):
+    """True the first time that the condition holds."""
+    seen = []
+
+    def check(frame):
+        if not seen and condition(frame):
+            seen.append(frame)
+            return True
+        return False
+
+    check.seen = seen
+    return check
+
+
+def counters(board, *names):
+    return {name: board.command(get(COUNTERS[name])) for name in names}
+
+
+@every
+def test_in_order_without_loss(phy, window):
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(3 * window)
+    receiver.stop()
+    assert [index for index, _ in receiver.log] == list(range(len(receiver.log))), "each packet once, in order"
+    assert receiver.done and receiver.words == receiver.next * 1024 - (1024 - receiver.words % 1024)
+    got = counters(board, "retransmitted", "protocol_errors", "acknowledged", "sent", "full")
+    assert got == {"retransmitted": 0, "protocol_errors": 0, "acknowledged": receiver.next, "sent": receiver.next,
+                   "full": 0}  # fmt: skip
+
+
+@both
+def test_back_to_back_at_the_limit_of_the_line(phy, window):
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(10)
+    times = []
+    while len(times) < 20:
+        frame = board.receive(3 * board.frame_time)
+        times.append(frame.at)
+        receiver.take(frame)
+    wire = 8256 * (8000 if phy == "gmii" else 800)
+    assert [b - a for a, b in zip(times, times[1:])] == [wire] * 19, "8256 byte times, preamble and gap included"
+
+
+@both
+@pytest.mark.parametrize("lost", ["data", "ack"])
+def test_single_loss(phy, window, lost):
+    """One frame is lost: its packet goes again, early, and no other."""
+    drop = once(lambda frame: frame.packet == 20)
+    board = Board(phy, window)
+    receiver = Receiver(board, window, **{f"drop_{lost}": drop})
+    receiver.start()
+    receiver.run(60)
+    receiver.stop()
+    again = [index for i, (index, _) in enumerate(receiver.log) if index in [n for n, _ in receiver.log[:i]]]
+    assert again == [20] and drop.seen
+    assert counters(board, "early", "retransmitted") == {"early": 1, "retransmitted": 1}
+
+
+def drain(board, count):
+    """The next data frames, not confirmed."""
+    frames = []
+    while len(frames) < count:
+        frame = board.receive(100 * board.frame_time)
+        assert frame, "no frame comes"
+        if frame.is_data:
+            frames.append(frame)
+    return frames
+
+
+def limited(phy, window, words, **options):
+    """A board whose source gives so many words, started."""
+    board = Board(phy, window, **options)
+    board.command(put(LIMIT), words)
+    return board
+
+
+@both
+def test_figure_4(phy, window):
+    """Packet 2 lost on the way, ACK of 4 lost (paper, figure 4b): 2 goes again, then 4, nothing else."""
+    board = limited(phy, window, 5 * 1024)
+    board.send(request(C["CMD_START"], 1000))
+    frames = drain(board, 5)
+    assert [frame.packet for frame in frames] == [0, 1, 2, 3, 4]
+    board.ack(frames[0])
+    board.ack(frames[1])
+    board.ack(frames[3])  # packet 2 was lost
+    (again,) = drain(board, 1)
+    assert (again.packet, again.sequence) == (2, 5)
+    board.ack(frames[4], sequence=frames[4].sequence)
+    # Early retransmission has nothing more to do: 2 went after sequence 4.
+    assert counters(board, "early", "retransmitted") == {"early": 1, "retransmitted": 1}
+    board.ack(again)
+    assert counters(board, "early", "retransmitted", "acknowledged") == {
+        "early": 1, "retransmitted": 1, "acknowledged": 5,
+    }  # fmt: skip
+
+
+@both
+def test_figure_4_lost_ack(phy, window):
+    board = limited(phy, window, 6 * 1024)
+    board.send(request(C["CMD_START"], 1000))
+    frames = drain(board, 6)
+    for i in (0, 1, 2, 3):
+        board.ack(frames[i])
+    board.ack(frames[5])  # the ACK of 4 was lost
+    (again,) = drain(board, 1)
+    assert (again.packet, again.sequence) == (4, 6)
+    board.ack(again)
+    assert counters(board, "early", "retransmitted", "acknowledged") == {
+        "early": 1, "retransmitted": 1, "acknowledged": 6,
+    }  # fmt: skip
+
+
+@both
+def test_numbers_wrap(phy, window):
+    first, sequence = 2**32 - 30, 2**16 - 20
+    generator = random.Random(SEED)
+    board = Board(phy, window, first, sequence)
+    receiver = Receiver(board, window, first, lambda f: generator.random() < 0.05, lambda f: generator.random() < 0.05)
+    receiver.start()
+    receiver.run(90)
+    receiver.stop()
+    assert receiver.log[0][1] == sequence and any(s < 100 for _, s in receiver.log)
+    assert counters(board, "protocol_errors") == {"protocol_errors": 0}
+
+
+@every
+def test_buffer_full_stops_the_source(phy, window):
+    """Without a confirmation no packet beyond the window is sent, and none is lost when it goes on."""
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    assert board.command(C["CMD_START"]) == 0
+    frames = board.frames((2 * window + 4) * board.frame_time)
+    assert {frame.packet for frame in frames} <= set(range(window))
+    assert max(frame.packet for frame in frames) == window - 1
+    receiver.run(3 * window)
+    receiver.stop()
+    assert receiver.done
+
+
+@both
+@pytest.mark.parametrize("words", [0, 1, 1023, 1024, 1025, 5 * 1024 + 7])
+def test_stop_with_a_partly_filled_packet(phy, window, words):
+    board = Board(phy, window)
+    if words:
+        board.command(put(LIMIT), words)
+    else:
+        board.command(put(GAP), 0xFFFF)
+        board.command(put(LIMIT), 1)
+    receiver = Receiver(board, window)
+    receiver.start()
+    if words:
+        receiver.run(words // 1024)
+        board.frames(3 * board.frame_time)
+    receiver.stop()
+    expected = words if words else receiver.words
+    assert receiver.done and receiver.words == expected
+    assert receiver.next == receiver.words // 1024 + 1, "the last packet is there even if it is empty"
+
+
+@both
+def test_stop_before_the_first_word(phy, window):
+    """STOP right behind START: a last packet with what the source gave in between, maybe nothing."""
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    board.send(request(C["CMD_START"], 1))
+    board.send(request(C["CMD_STOP"], 2))
+    receiver.run(1 << 40)
+    assert receiver.done
+    board.frames(100 * board.frame_time)
+    assert board.status()["running"] == 0
+
+
+@both
+def test_start_while_running(phy, window):
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(5)
+    assert board.command(C["CMD_START"], take=receiver.take) == 2, "already running"
+    receiver.run(window + 5)
+    receiver.stop()
+    assert board.command(C["CMD_START"]) == 0
+    receiver = Receiver(board, window)
+    receiver.run(5)
+    receiver.stop()
+
+
+@both
+def test_start_and_stop_are_repeated_without_harm(phy, window):
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    for _ in range(3):
+        assert board.command(C["CMD_START"], csn=77, take=receiver.take) == 0
+    receiver.run(10)
+    for _ in range(3):
+        assert board.command(C["CMD_STOP"], csn=78, take=receiver.take) == 0
+    receiver.run(1 << 40)
+    assert receiver.done
+
+
+@both
+@pytest.mark.parametrize("moment", range(12))
+def test_reset_at_any_moment(phy, window, moment):
+    """After RESET the board is silent, and a new transmission is whole and begins anew."""
+    generator = random.Random(f"{SEED} {phy} {moment}")
+    board = Board(phy, window)
+    receiver = Receiver(board, window, 0, lambda f: generator.random() < 0.1)
+    if moment == 0:
+        board.send(request(C["CMD_START"], 1))
+    else:
+        receiver.start()
+        receiver.run(generator.randrange(1, 2 * window))
+        if moment % 3 == 0:
+            board.send(request(C["CMD_STOP"], 500))
+        if moment % 4 == 0:
+            board.send(request(get(0x10), 501))
+        board.frames(generator.randrange(2 * board.frame_time))
+    board.send(request(C["CMD_RESET"], src=OTHER if moment % 2 else PC))
+    board.frames(3 * board.frame_time)
+    assert board.frames(20 * board.frame_time) == [], "silence after the frame under way"
+    assert board.status()["running"] == 0
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(window + 10)
+    receiver.stop()
+    assert receiver.log[0] == (0, 0)
+
+
+@both
+def test_reset_many_times_while_filling(phy, window):
+    generator = random.Random(f"{SEED} {phy} resets")
+    board = Board(phy, window)
+    for i in range(30):
+        board.send(request(C["CMD_START"], 2 * i + 1))
+        board.frames(generator.randrange(board.frame_time))
+        board.send(request(C["CMD_RESET"]))
+        board.frames(generator.randrange(board.frame_time))
+    board.frames(3 * board.frame_time)
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(window + 2)
+    receiver.stop()
+
+
+@both
+@pytest.mark.parametrize("running", [False, True])
+def test_commands_lost_and_duplicated(phy, window, running):
+    """Each command is executed once: sent twice, lost once, its response lost once."""
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    take = receiver.take if running else None
+    if running:
+        receiver.start()
+    total = 0
+    for csn in range(100, 110):
+        total += csn
+        copies = csn % 3
+        for _ in range(copies):  # copies that come before their response, or whose response is lost
+            board.send(request(put(ACCUMULATOR), csn, csn))
+        assert board.command(put(ACCUMULATOR), csn, csn=csn, take=take) == total
+        assert board.command(put(ACCUMULATOR), csn, csn=csn, take=take) == total, "the stored response"
+    assert board.command(get(ACCUMULATOR), take=take) == total
+    if running:
+        receiver.stop()
+
+
+@both
+def test_response_rides_in_data_or_goes_alone(phy, window):
+    board = limited(phy, window, 4 * 1024)
+    board.send(request(C["CMD_START"], 1000))
+    frames = board.frames(6 * board.frame_time)
+    assert [frame.is_data for frame in frames].count(True) == 4
+    assert sum(frame.response is not None for frame in frames) == 1
+    board.send(request(get(0), 2))
+    alone = board.frames(board.frame_time // 2)
+    assert len(alone) == 1 and not alone[0].is_data, "no data frame waits"
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(3)
+    board.send(request(get(0), 3))
+    answered = [frame for frame in board.frames(3 * board.frame_time) if frame.response]
+    assert len(answered) == 1 and answered[0].is_data, "the next data frame carries it"
+
+
+@both
+def test_bad_frames_are_counted_and_change_nothing(phy, window):
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    receiver.start()
+    receiver.run(3)
+    good = with_fcs(request(put(ACCUMULATOR), 1, 1))
+    bad_fcs = good[:-1] + bytes([good[-1] ^ 1])
+    cases = {
+        "bad_fcs": [bad_fcs] * 3,
+        "destination": [with_fcs(request(C["CMD_STOP"], 9, dst=OTHER)), with_fcs(b"\xff" * 6 + good[6:-4])],
+        "version": [with_fcs(request(C["CMD_STOP"], 9, version=0x0101)), with_fcs(request(C["CMD_STOP"], 9, version=1))],
+        "ethertype": [with_fcs(request(C["CMD_STOP"], 9, ethertype=0x0800))],
+        "code": [with_fcs(request(code, 9)) for code in (0, 7, 0xFF)],
+        "runt": [good[:n] for n in (1, 4, 5, 7, 8, 9, 20, 63)],
+        "oversize": [with_fcs(request(C["CMD_STOP"], 9).ljust(n, b"\xa5")) for n in (9015, 9100, 12000)],
+        "wrong_source": [with_fcs(request(C["CMD_STOP"], 9, src=OTHER)), with_fcs(request(0x0100, 9, src=OTHER))],
+    }  # fmt: skip
+    for frames in cases.values():
+        for frame in frames:
+            board.send_raw(frame)
+            for answer in board.frames(board.frame_time):
+                receiver.take(answer)
+    receiver.run(receiver.next + 2 * window)
+    for name, frames in cases.items():
+        assert board.command(get(COUNTERS[name]), take=receiver.take) == len(frames), name
+    assert board.command(get(ACCUMULATOR), take=receiver.take) == 0
+    assert board.status()["running"] == 1
+    receiver.stop()
+
+
+@both
+def test_random_frames_between_valid_ones(phy, window):
+    """No random frame, whatever its length, stops the core or spoils a word."""
+    generator = random.Random(f"{SEED} {phy} noise")
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    receiver.start()
+    good = request(C["ACK"], 0, 0)
+    for _ in range(150):
+        kind = generator.randrange(4)
+        length = generator.choice([generator.randrange(1, 80), generator.randrange(60, 1600), 9100])
+        junk = generator.randbytes(length)
+        if kind == 0:
+            board.send_raw(junk)  # wrong frame check sequence
+        elif kind == 1:
+            board.send(junk)
+        elif kind == 2:  # addressed and typed rightly, random from the version on
+            board.send(good[:14] + junk)
+        else:  # an ACK of anything; far from the window, so that it confirms nothing
+            board.send(request(C["ACK"], generator.randrange(2**16), receiver.next + generator.randrange(200, 2**31 - 1)))
+        for frame in board.frames(2 * board.frame_time):
+            receiver.take(frame)
+    receiver.run(receiver.next + window)
+    receiver.stop()
+    assert counters(board, "protocol_errors")["protocol_errors"] > 0
+
+
+@pytest.mark.parametrize("phy,window", [("xgmii", 16)])
+def test_delay_grows_with_losses_and_shrinks_without(phy, window):
+    generator = random.Random(f"{SEED} delay")
+    loss = [0.3]
+    board = Board(phy, window)
+    receiver = Receiver(board, window, 0, lambda f: generator.random() < loss[0])
+    receiver.start()
+    delays = []
+
+    def follow(frames):
+        for _ in range(frames):
+            frame = board.receive(100 * board.frame_time)
+            receiver.take(frame)
+            if not delays or delays[-1] != frame.delay:
+                delays.append(frame.delay)
+
+    follow(3 * 1024 + 100)
+    assert delays == [0, 16, 36, 61], "a quarter and 16 more after each period of 1024 frames"
+    loss[0] = 0
+    follow(4 * 1024)
+    assert delays[-3:] == [61 - 15, 46 - 11, 35 - 8] or delays[-4:-1] == [61 - 15, 46 - 11, 35 - 8]
+    assert board.status()["delay"] == delays[-1]
+
+
+@pytest.mark.parametrize("user,tx,rx", [(10007, 6401, 6397), (3331, 6400, 6407), (6400, 6390, 6410), (20011, 8003, 4999)])
+def test_unrelated_clocks(user, tx, rx):
+    generator = random.Random(f"{SEED} {user}")
+    board = Board("xgmii", 16, user=user, phase=generator.randrange(user), tx=tx, rx=rx)
+    receiver = Receiver(board, 16, 0, lambda f: generator.random() < 0.03, lambda f: generator.random() < 0.03)
+    for _ in range(3):
+        receiver.start()
+        receiver.run(60)
+        assert board.command(put(ACCUMULATOR), 1, take=receiver.take)
+        receiver.stop()
+        receiver = Receiver(board, 16)
+
+
+@pytest.mark.parametrize("phy,window", PHYS)
+@pytest.mark.parametrize("seed", range(3))
+def test_random_traffic(phy, window, seed):
+    """Losses of every kind, late and repeated ACKs, commands meanwhile; every word once, in order."""
+    generator = random.Random(f"{SEED} {phy} {window} {seed}")
+    p_data, p_ack, p_late = (generator.choice([0, 0.01, 0.1, 0.3]) for _ in range(3))
+    board = Board(phy, window, user=generator.choice([0, 5003, 9001]))
+    late = []
+
+    def drop_ack(frame):
+        if generator.random() < p_late:
+            late.append(frame)
+            return True
+        return generator.random() < p_ack
+
+    receiver = Receiver(board, window, 0, lambda f: generator.random() < p_data, drop_ack)
+    receiver.start()
+    total = 0
+    for _ in range(40 if phy == "gmii" else 150):
+        receiver.run(receiver.next + generator.randrange(3))
+        if late and generator.random() < 0.5:
+            frame = late.pop(generator.randrange(len(late)))
+            for _ in range(generator.randrange(1, 4)):
+                board.ack(frame)
+        if generator.random() < 0.2:
+            total += 3
+            csn = board.csn = board.csn + 1
+            sum_ = None
+            while sum_ is None:  # the response may be lost with its data frame: here it never is
+                sum_ = board.command(put(ACCUMULATOR), 3, csn=csn, take=receiver.take)
+            assert sum_ == total
+    receiver.stop()
+    assert board.command(get(COUNTERS["protocol_errors"])) == 0
+    assert board.command(get(ACCUMULATOR)) == total

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host test-rtl lint lint-host lint-rtl format clean
+.PHONY: help setup sim host demo test test-host test-rtl test-system lint lint-host lint-rtl format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,13 +23,16 @@ host: setup ## build the fadelink command
 demo: sim host ## receive and verify two simulated boards over a lossy link
 	@tools/demo.sh
 
-test: setup lint sim host test-host test-rtl ## run every test
+test: setup lint sim host test-host test-rtl test-system ## run every test
 
 test-host: ## Rust: unit and property tests, shared vectors
 	cd host && $(CARGO) test --locked --quiet
 
 test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
 	cd tests/rtl && $(PYTHON) -m pytest -q -n 2
+
+test-system: sim host ## the fadelink command against simulated boards, in network namespaces
+	cd tests/system && $(PYTHON) -m pytest -q
 
 lint: lint-host lint-rtl ## check style and lint of all sources
 

@@ -67,7 +67,7 @@ module fade10g_eth_tx #(
   logic last, with_response, advance, start_data, in_header;
   logic [31:0] wait_count;
 
-  assign start_data = kind == IDLE && !hold && next_valid && wait_count == '0;
+  assign start_data = kind == IDLE && !hold && next_valid && wait_count == '0 && !identify_valid;
   assign in_header = kind != IDLE && word < HEADER_WORDS;
   assign advance = m_axis_tvalid && m_axis_tready;
   assign next_lock = start_data || (kind == DATA && in_header);
@@ -131,9 +131,9 @@ module fade10g_eth_tx #(
       word <= '0;
       last <= next_last;
       with_response <= response_valid;
-      if (start_data) kind <= DATA;
-      else if (hold) kind <= IDLE;
+      if (hold) kind <= IDLE;
       else if (identify_valid) kind <= IDENTIFY;
+      else if (start_data) kind <= DATA;
       else if (response_valid) kind <= RESPONSE;
     end else if (advance) begin
       word <= word + 11'd1;

@@ -304,6 +304,27 @@ def test_response_rides_in_data_or_goes_alone(phy, window):
 
 
 @both
+def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+    for running in (0, 1):
+        board.send(request(C["CMD_IDENTIFY"], 0xBEEF, src=OTHER, dst=b"\xff" * 6))
+        answers = []
+        for frame in board.frames(5 * board.frame_time):
+            if frame.is_data:
+                receiver.take(frame)
+            else:
+                answers.append(frame)
+        (answer,) = answers
+        value = 1 << 56 | window.bit_length() - 1 << 48 | running << 40
+        assert answer.dst == OTHER and answer.response == (C["CMD_IDENTIFY"], 0xBEEF, value)
+        if not running:
+            receiver.start()
+            receiver.run(3)
+    receiver.stop()
+
+
+@both
 def test_bad_frames_are_counted_and_change_nothing(phy, window):
     board = Board(phy, window)
     receiver = Receiver(board, window)

@@ -104,18 +104,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut number = 0u64;
     let result = frames(&args.file, |time, frame| {
         number += 1;
-        let parsed = match (fade10g::parse_feb(frame), fade10g::parse_request(frame)) {
-            (Ok((header, body)), _) => Ok((header, feb_frame(&body))),
-            (_, Ok((header, body))) => Ok((header, request(&body))),
-            (Err(Error::EtherType(_)), _) => {
+        // A capture has no direction. The types of frames from a FEB are taken for that, though a user
+        // command may have the same code.
+        let parsed = match fade10g::parse_feb(frame) {
+            Ok((_, body)) => Ok(feb_frame(&body)),
+            Err(Error::EtherType(_)) => {
                 *counts.entry("other_protocol".into()).or_default() += 1;
                 return Ok(());
             }
-            // A frame type is nearer to a frame from a FEB than to a command.
-            (Err(Error::Type(_)), Err(error)) | (Err(error), _) => Err(error),
+            Err(Error::Type(_)) => fade10g::parse_request(frame).map(|(_, body)| request(&body)),
+            Err(error) => Err(error),
         };
         let (kind, fields, text) = match parsed {
-            Ok((_, parsed)) => parsed,
+            Ok(parsed) => parsed,
             Err(error) => ("malformed", json!({ "error": error.to_string() }), error.to_string()),
         };
         *counts.entry(kind.into()).or_default() += 1;

@@ -1,0 +1,141 @@
+"""Two network namespaces with a cable between them, boards in one and receivers in the other."""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+SIM = TOP / "build/sim/fadelink-sim"
+FADELINK = TOP / "host/target/release/fadelink"
+FEBS = [f"02:fa:de:00:00:0{i}" for i in range(1, 5)]
+SEED = os.environ.get("FADELINK_SEED", "1")
+
+
+def pytest_report_header(config):
+    return f"FADELINK_SEED={SEED}"
+
+
+def sh(*words):
+    return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout
+
+
+class Process:
+    """A program in a namespace; its output is kept."""
+
+    def __init__(self, namespace, *words, **options):
+        self.words = [str(word) for word in words]
+        self.popen = subprocess.Popen(
+            ["ip", "netns", "exec", namespace, *self.words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+        )  # fmt: skip
+
+    def signal(self, number):
+        self.popen.send_signal(number)
+
+    def finish(self, timeout=120):
+        """Waits for the end: (exit status, standard output, standard error)."""
+        try:
+            out, err = self.popen.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            out, err = self.popen.communicate()
+            raise AssertionError(f"{' '.join(self.words)} did not end; it said: {out}{err}")
+        return self.popen.returncode, out, err
+
+
+class Bench:
+    def __init__(self, tmp_path):
+        self.tmp = tmp_path
+        self.board_ns, self.pc_ns = f"fl-board-{os.getpid()}", f"fl-pc-{os.getpid()}"
+        self.processes = []
+        sh("ip", "netns", "add", self.board_ns)
+        sh("ip", "netns", "add", self.pc_ns)
+        sh("ip", "link", "add", "feb0", "netns", self.board_ns, "type", "veth", "peer", "name", "eth0", "netns", self.pc_ns)
+        for namespace, name in [(self.board_ns, "feb0"), (self.pc_ns, "eth0")]:
+            subprocess.run(["ip", "netns", "exec", namespace, "sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1"],
+                           capture_output=True)  # fmt: skip
+            sh("ip", "-n", namespace, "link", "set", name, "mtu", 9000, "up")
+
+    def close(self):
+        for process in self.processes:
+            if process.popen.poll() is None:
+                process.popen.kill()
+                process.popen.communicate()
+        for namespace in (self.board_ns, self.pc_ns):
+            subprocess.run(["ip", "netns", "delete", namespace], capture_output=True)
+
+    def start(self, namespace, *words, **options):
+        process = Process(namespace, *words, **options)
+        self.processes.append(process)
+        return process
+
+    def sim(self, *options, iface="feb0"):
+        """Starts boards, waits until they answer."""
+        process = self.start(self.board_ns, SIM, "--iface", iface, "--json", "--seed", SEED, *options)
+        line = process.popen.stderr.readline()
+        assert "board(s) on" in line, line + process.popen.stderr.read()
+        return process
+
+    def end_sim(self, process):
+        """Stops boards: their summary."""
+        process.signal(signal.SIGTERM)
+        status, out, err = process.finish()
+        assert status == 0, err
+        return json.loads(out)
+
+    def fadelink(self, *words, **options):
+        return self.start(self.pc_ns, FADELINK, *words, **options)
+
+    def run(self, *words, timeout=120, **options):
+        return self.fadelink(*words, **options).finish(timeout)
+
+    def receive(self, *words, feb=FEBS[0]):
+        return self.fadelink("receive", "--iface", "eth0", "--feb", feb, "--json", *words)
+
+    def command(self, code, argument=0, feb=FEBS[0]):
+        status, out, err = self.run("cmd", "--iface", "eth0", "--feb", feb, hex(code), argument, "--json")
+        assert status == 0, err
+        return json.loads(out)["value"]
+
+    def raw(self, namespace, iface):
+        """A packet socket in a namespace, for frames by hand."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with open("/proc/self/ns/net") as here, open(f"/run/netns/{namespace}") as there:
+            assert libc.setns(there.fileno(), 0) == 0
+            try:
+                raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0xFADE))
+                raw.bind((iface, 0xFADE))
+                raw.settimeout(2)
+                return raw
+            finally:
+                assert libc.setns(here.fileno(), 0) == 0
+
+
+def report(finished):
+    """Exit status and JSON report of `receive`."""
+    status, out, err = finished
+    assert out, err
+    return status, json.loads(out)
+
+
+def wait_for(condition, timeout=30):
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    if os.geteuid() != 0:
+        pytest.fail("system tests make network namespaces: run them as root")
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()

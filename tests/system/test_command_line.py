@@ -1,0 +1,219 @@
+"""The other commands, their errors, and the capture tools."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from conftest import FADELINK, FEBS, SIM, TOP, report, sh
+
+
+def run(*words):
+    process = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    return process.returncode, process.stdout, process.stderr
+
+
+FEB = ["--feb", FEBS[0]]
+RECEIVE = [FADELINK, "receive", "--iface", "lo"]
+WRONG = [
+    [FADELINK],
+    [FADELINK, "fly"],
+    [FADELINK, "receive"],
+    [*RECEIVE],
+    [*RECEIVE, "--feb", "02:fa:de"],
+    [*RECEIVE, "--feb", "01:00:5e:00:00:01"],
+    [*RECEIVE, *FEB, *FEB],
+    [*RECEIVE, *FEB, "--ring", 100],
+    [*RECEIVE, *FEB, "--ring", 32],
+    [*RECEIVE, *FEB, "--window", 0],
+    [*RECEIVE, *FEB, "--window", 65],
+    [*RECEIVE, *FEB, "--verify", "noise"],
+    [*RECEIVE, *FEB, "--out", "a", "--out", "b"],
+    [*RECEIVE, *FEB, "--out", "-", "--json"],
+    [*RECEIVE, *FEB, "--packets", 0],
+    [*RECEIVE, *FEB, "--packets", -1],
+    [*RECEIVE, *FEB, "--duration", "soon"],
+    [*RECEIVE, *FEB, "--backend", "pigeon"],
+    [FADELINK, "cmd", "--iface", "lo", *FEB],
+    [FADELINK, "cmd", "--iface", "lo", *FEB, "0x0003"],
+    [FADELINK, "cmd", "--iface", "lo", *FEB, "0x10000"],
+    [FADELINK, "cmd", "--iface", "lo", *FEB, "0x0100", "0x100000000"],
+    [FADELINK, "discover", "--iface", "lo", "--timeout", "-1"],
+    [FADELINK, "dissect"],
+    [SIM],
+    [SIM, "--virtual", "--iface", "lo"],
+    [SIM, "--virtual", "--link", "loss=2"],
+    [SIM, "--virtual", "--link", "delay=5"],
+    [SIM, "--virtual", "--link", "colour=1"],
+    [SIM, "--virtual", "--window", 17],
+    [SIM, "--virtual", "--feb", "02:fa:de"],
+    [SIM, "--virtual", "--packets", 10, "--warmup", 10],
+]
+
+
+@pytest.mark.parametrize("words", WRONG, ids=lambda words: " ".join(str(word).split("/")[-1] for word in words))
+def test_wrong_arguments_give_one_line_and_status_2(words):
+    status, out, err = run(*words)
+    assert status == 2, err
+    assert out == "" and len(err.strip().splitlines()) == 1, err
+
+
+def test_interface_errors_say_what_to_do(bench):
+    status, _, err = bench.run("receive", "--iface", "eth7", *FEB)
+    assert status == 1 and "eth7 does not exist" in err and "ip link" in err
+    sh("ip", "-n", bench.pc_ns, "link", "set", "eth0", "mtu", 1500)
+    status, _, err = bench.run("receive", "--iface", "eth0", *FEB)
+    assert status == 1 and "mtu 9000" in err
+    sh("ip", "-n", bench.pc_ns, "link", "set", "eth0", "down")
+    status, _, err = bench.run("receive", "--iface", "eth0", *FEB)
+    assert status == 1 and "is down" in err
+    sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
+    status, _, err = bench.run("discover", "--iface", "lo")
+    assert status == 1 and "no Ethernet" in err
+    status, _, err = bench.start(bench.board_ns, SIM, "--iface", "eth7").finish()
+    assert status == 1 and "does not exist" in err
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
+def test_no_permission(bench, tmp_path_factory):
+    # A copy where an unprivileged user may reach it.
+    folder = bench.tmp
+    for parent in [folder, *folder.parents][:4]:
+        parent.chmod(parent.stat().st_mode | 0o055)
+    program = shutil.copy(FADELINK, folder / "fadelink")
+    process = bench.start(
+        bench.pc_ns, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",
+        program, "receive", "--iface", "eth0", *FEB,
+    )  # fmt: skip
+    status, _, err = process.finish()
+    assert status == 1 and "CAP_NET_RAW" in err and len(err.splitlines()) == 1, err
+
+
+def test_output_that_cannot_be_written(bench):
+    status, _, err = bench.run("receive", "--iface", "eth0", *FEB, "--out", "/no/such/folder/data")
+    assert status == 1 and "/no/such/folder/data" in err and "No such file" in err
+
+
+def test_feb_that_is_not_there(bench):
+    status, _, err = bench.run("cmd", "--iface", "eth0", *FEB, "0x0100", "--timeout", 10, "--retries", 2)
+    assert status == 1 and "no response to command 0x0100 after 3 attempts" in err
+    status, _, err = bench.run("discover", "--iface", "eth0", "--timeout", "0.2")
+    assert status == 1 and "no FEB answered" in err
+    status, out, err = bench.receive().finish()
+    assert status == 3 and "START" in err and not json.loads(out)["complete"]
+
+
+def test_discover_and_status(bench):
+    bench.sim("--boards", 3, "--window", 16, "--link", "loss=0.05")
+    status, out, err = bench.run("discover", "--iface", "eth0", "--json")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert status == 0 and [feb["feb"] for feb in found] == FEBS[:3]
+    assert all(feb["identity"] == {"window": 16, "running": False, "stopping": False} for feb in found)
+    status, result = report(bench.receive("--packets", 50).finish())
+    assert status == 0
+    status, out, _ = bench.run("status", "--iface", "eth0", *FEB, "--json")
+    state = json.loads(out)
+    assert status == 0 and not state["identity"]["running"]
+    counters = state["counters"]
+    assert counters["acknowledged"] == result["febs"][0]["counters"]["packets"]
+    assert counters["sent"] >= counters["acknowledged"] and counters["protocol_errors"] == 0
+    assert counters["rx_wrong_destination"] == 0
+
+
+def test_discover_while_running_disturbs_nothing(bench):
+    bench.sim()
+    receiver = bench.receive("--verify", "counter", "--duration", 4)
+    import time
+
+    time.sleep(1)
+    status, out, _ = bench.run("discover", "--iface", "eth0", "--json")
+    assert status == 0 and json.loads(out)["identity"]["running"]
+    status, _, _ = bench.run("status", "--iface", "eth0", *FEB, "--json")
+    assert status == 0
+    assert report(receiver.finish())[0] == 0
+
+
+def test_commands_have_their_answers(bench):
+    bench.sim("--link", "loss=0.1")
+    assert bench.command(0x0100) == 0x4641444531304701
+    assert bench.command(0x0201, 0xDEADBEEF) == 0
+    assert bench.command(0x0101) == 0xDEADBEEF
+    assert bench.command(0xFFFF) == 2**64 - 1
+    status, out, _ = bench.run("cmd", "--iface", "eth0", *FEB, "0x0207", "1", "--repeat", 50)
+    assert status == 0 and [int(line.split()[1]) for line in out.splitlines()] == list(range(1, 51))
+
+
+def test_capture_is_dissected_by_both_tools(bench):
+    capture = bench.tmp / "link.pcap"
+    sim = bench.sim("--pcap", capture, "--link", "loss=0.02")
+    status, result = report(bench.receive("--packets", 60).finish())
+    assert status == 0
+    bench.end_sim(sim)
+    status, out, err = run(FADELINK, "dissect", capture, "--json")
+    assert status == 0, err
+    ours = [json.loads(line) for line in out.splitlines()]
+    assert {frame["kind"] for frame in ours} >= {"start", "stop", "reset", "data", "last", "ack"}
+    fields = ["fade.type", "fade.packet", "fade.sequence", "fade.csn", "fade.valid_words", "_ws.expert.message"]
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-Y", "fade", "-T", "fields",
+        *[word for field in fields for word in ("-e", field)],
+    )  # fmt: skip
+    assert status == 0, err
+    theirs = [line.split("\t") for line in out.splitlines()]
+    assert len(theirs) == len(ours) > 120
+    for mine, (kind, packet, sequence, csn, words, expert) in zip(ours, theirs):
+        assert expert == "", expert
+        f = mine["fields"]
+        if mine["kind"] in ("data", "last", "ack"):
+            assert (int(packet), int(sequence)) == (f["packet"], f["sequence"])
+        if mine["kind"] in ("start", "stop", "reset", "command"):
+            assert (int(kind, 16), int(csn)) == (f["code"], f["csn"])
+        if mine["kind"] == "last":
+            assert int(words) == f["valid_words"]
+
+
+def test_dissect_shared_vectors(tmp_path):
+    """Each malformed vector is named so by both tools, each good one is not."""
+    from scapy.utils import wrpcap
+
+    vectors = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
+    good = [bytes.fromhex(v["hex"]) for v in vectors["frames"] if "payload" not in v]
+    # An unknown type may be the code of a user command, and what is no FADE is not dissected.
+    bad = [v for v in vectors["malformed"] if len(v["hex"]) > 28 and v["reason"] not in ("ethertype", "type")]
+    bad = [bytes.fromhex(v["hex"]) for v in bad]
+    capture = tmp_path / "vectors.pcap"
+    wrpcap(str(capture), [*good, *bad], linktype=1)
+    status, out, err = run(FADELINK, "dissect", capture, "--json")
+    kinds = [json.loads(line)["kind"] for line in out.splitlines()]
+    assert status == 0 and kinds.count("malformed") == len(bad) and "malformed" not in kinds[: len(good)]
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e",
+        "_ws.expert.message",
+    )  # fmt: skip
+    marks = [bool(line.strip()) for line in out.splitlines()]
+    assert status == 0 and marks == [False] * len(good) + [True] * len(bad), out
+
+
+def test_dissect_bad_files(tmp_path):
+    for name, content in [("empty", b""), ("short", b"abc"), ("junk", b"no capture at all, only text")]:
+        (tmp_path / name).write_bytes(content)
+        status, _, err = run(FADELINK, "dissect", tmp_path / name)
+        assert status == 1 and name in err and len(err.splitlines()) == 1
+    status, _, err = run(FADELINK, "dissect", tmp_path / "missing")
+    assert status == 1 and "No such file" in err
+
+
+def test_virtual_time_is_reproducible(tmp_path):
+    words = [SIM, "--virtual", "--packets", 200, "--warmup", 20, "--link", "loss=0.03,reorder=0.02", "--json", "--seed", 7]
+    results = []
+    for _ in range(2):
+        status, out, err = run(*words, "--pcap", tmp_path / "a.pcap", "--wave", tmp_path / "a.fst")
+        assert status == 0, err
+        result = json.loads(out)
+        del result["wall_seconds"]
+        results.append(result)
+    assert results[0] == results[1]
+    assert (tmp_path / "a.pcap").stat().st_size > 1_000_000 and (tmp_path / "a.fst").stat().st_size > 1000
+    status, out, _ = run(FADELINK, "dissect", tmp_path / "a.pcap", "--summary", "--json")
+    counts = json.loads(out)
+    assert counts["data"] + counts["last"] >= 200 and counts.get("malformed", 0) == 0

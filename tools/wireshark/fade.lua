@@ -1,0 +1,113 @@
+-- Wireshark dissector of FADE-10G (docs/protocol/fade10g.md).
+-- Use: tshark -X lua_script:tools/wireshark/fade.lua -r FILE, or copy it to the Wireshark plugin folder.
+
+local fade = Proto("fade", "FADE-10G")
+
+local VERSION = 0x0100
+local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
+local ACK, NACK = 0x0003, 0x0004
+local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
+
+local names = {
+  [0x0001] = "START", [0x0002] = "STOP", [ACK] = "ACK", [NACK] = "NACK", [0x0005] = "RESET",
+  [0x0006] = "IDENTIFY", [DATA] = "Data", [LAST] = "Last data", [RESPONSE] = "Command response",
+}
+
+local f = {
+  version = ProtoField.uint16("fade.version", "Version", base.HEX),
+  type = ProtoField.uint16("fade.type", "Type or code", base.HEX),
+  sequence = ProtoField.uint16("fade.sequence", "Frame sequence"),
+  packet = ProtoField.uint32("fade.packet", "Packet number"),
+  delay = ProtoField.uint32("fade.delay", "Transmission delay"),
+  csn = ProtoField.uint16("fade.csn", "Command sequence number"),
+  argument = ProtoField.uint32("fade.argument", "Argument", base.HEX),
+  response = ProtoField.bytes("fade.response", "Command response"),
+  response_code = ProtoField.uint16("fade.response.code", "Code", base.HEX),
+  response_csn = ProtoField.uint16("fade.response.csn", "Command sequence number"),
+  response_value = ProtoField.uint64("fade.response.value", "Value", base.HEX),
+  data = ProtoField.bytes("fade.data", "Data"),
+  valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
+}
+fade.fields = f
+
+local malformed = ProtoExpert.new("fade.malformed", "Malformed FADE frame", expert.group.MALFORMED, expert.severity.ERROR)
+local unknown = ProtoExpert.new("fade.unknown", "Unknown FADE version, type or code", expert.group.PROTOCOL, expert.severity.WARN)
+fade.experts = { malformed, unknown }
+
+-- A command response of 12 bytes; all zero if none was pending.
+local function response(buffer, tree)
+  local code = buffer(0, 2):uint()
+  local branch = tree:add(f.response, buffer)
+  if code == 0 then
+    branch:append_text(" (none)")
+    return ""
+  end
+  branch:add(f.response_code, buffer(0, 2))
+  branch:add(f.response_csn, buffer(2, 2))
+  branch:add(f.response_value, buffer(4, 8))
+  return string.format(", response to 0x%04x csn %d: 0x%s", code, buffer(2, 2):uint(), buffer(4, 8):bytes():tohex(true))
+end
+
+function fade.dissector(buffer, pinfo, tree)
+  pinfo.cols.protocol = "FADE"
+  local root = tree:add(fade, buffer())
+  local function need(length, what)
+    if buffer:len() >= length then return true end
+    root:add_proto_expert_info(malformed, string.format("%d bytes end before the %s", buffer:len(), what))
+    pinfo.cols.info = "Malformed: ends before the " .. what
+    return false
+  end
+
+  if not need(4, "type") then return end
+  root:add(f.version, buffer(0, 2))
+  if buffer(0, 2):uint() ~= VERSION then
+    root:add_proto_expert_info(unknown, "version is not 0x0100")
+    pinfo.cols.info = string.format("Unknown version 0x%04x", buffer(0, 2):uint())
+    return
+  end
+  local kind = buffer(2, 2):uint()
+  local name = names[kind] or (kind >= 0x0100 and "User command") or nil
+  root:add(f.type, buffer(2, 2)):append_text(" (" .. (name or "unknown") .. ")")
+  if name == nil then
+    root:add_proto_expert_info(unknown, "unknown code")
+    pinfo.cols.info = string.format("Unknown code 0x%04x", kind)
+    return
+  end
+  local info = name
+
+  if kind == DATA or kind == LAST then
+    if buffer:len() ~= DATA_LEN then
+      root:add_proto_expert_info(malformed, string.format("data frame of %d bytes: expected %d", buffer:len() + 14, DATA_LEN + 14))
+      pinfo.cols.info = "Malformed: wrong length of a data frame"
+      return
+    end
+    root:add(f.sequence, buffer(4, 2))
+    root:add(f.packet, buffer(6, 4))
+    root:add(f.delay, buffer(10, 4))
+    info = string.format("%s packet %d, sequence %d", name, buffer(6, 4):uint(), buffer(4, 2):uint())
+    info = info .. response(buffer(14, 12), root)
+    root:add(f.data, buffer(DATA_HEADER, PACKET))
+    if kind == LAST then
+      local words = buffer(DATA_HEADER + PACKET - 8, 8)
+      root:add_le(f.valid_words, words)
+      info = info .. ", " .. tostring(words:le_uint64()) .. " valid words"
+    end
+  elseif kind == RESPONSE then
+    if not need(18, "command response") then return end
+    info = info .. response(buffer(6, 12), root)
+  elseif kind == ACK or kind == NACK then
+    if not need(14, "transmission delay") then return end
+    root:add(f.sequence, buffer(4, 2))
+    root:add(f.packet, buffer(6, 4))
+    root:add(f.delay, buffer(10, 4))
+    info = string.format("%s packet %d, sequence %d", name, buffer(6, 4):uint(), buffer(4, 2):uint())
+  else
+    if not need(10, "argument") then return end
+    root:add(f.csn, buffer(4, 2))
+    root:add(f.argument, buffer(6, 4))
+    info = string.format("%s 0x%04x, csn %d, argument 0x%08x", name, kind, buffer(4, 2):uint(), buffer(6, 4):uint())
+  end
+  pinfo.cols.info = info
+end
+
+DissectorTable.get("ethertype"):add(0xFADE, fade)

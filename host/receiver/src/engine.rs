@@ -86,7 +86,7 @@ pub enum CommandError {
     #[error("another program keeps sending commands to the FEB")]
     Busy,
     /// Codes that are no commands.
-    #[error("command code {0:#06x}: expected START, STOP, IDENTIFY or 0x0100 to 0xffff")]
+    #[error("command code {0:#06x}: expected STOP, IDENTIFY or 0x0100 to 0xffff")]
     BadCode(u16),
 }
 
@@ -221,7 +221,8 @@ impl Engine {
         }
     }
 
-    /// Sends a command to `mac`; a second one waits for the first.
+    /// Sends a command to `mac`; a second one waits for the first. START only for the owner of the
+    /// ring's [`crate::shared::Reader`], with no slice of it alive.
     pub fn command(&mut self, mac: MacAddr, command: Command, now: Duration, actions: &mut impl Actions) {
         let is_command = matches!(
             command.code,

@@ -15,7 +15,7 @@ use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
-use crate::shared::{Phase, Shared};
+use crate::shared::{Phase, Reader, Shared};
 use crate::wake::{poll, Wake};
 
 /// How often a command is repeated before it fails, by default.
@@ -182,13 +182,13 @@ impl Receiver {
 
     fn open_with(&self, mac: MacAddr, config: FebConfig, claim: Option<Claim>) -> Result<FebHandle, Error> {
         config.check().map_err(Error::Config)?;
-        let shared = Arc::new(Shared::new(config.ring_packets)?);
+        let (shared, reader) = Shared::new(config.ring_packets)?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::Open { mac, config, shared: shared.clone(), reply: tell(reply) })?;
         if !self.inner.answer(&answer)? {
             return Err(Error::AlreadyOpen(mac));
         }
-        Ok(FebHandle { commander: Commander { mac, inner: self.inner.clone() }, shared, claim })
+        Ok(FebHandle { commander: Commander { mac, inner: self.inner.clone() }, reader, claim })
     }
 }
 
@@ -214,8 +214,16 @@ impl Commander {
     /// The FEB executes it exactly once.
     ///
     /// # Errors
-    /// No response, a code that is no command, or a failed interface.
+    /// No response, a code that is no command (START is for [`FebHandle::start`] alone), or a failed
+    /// interface.
     pub fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
+        if code == fade10g::CMD_START {
+            return Err(Error::Command { feb: self.mac, error: CommandError::BadCode(code) });
+        }
+        self.send(code, argument, timeout, retries)
+    }
+
+    fn send(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
         let fail = |error| Error::Command { feb: self.mac, error };
         let claim = self.claim_commands(timeout * (retries + 1))?;
         let (reply, answer) = sync_channel(1);
@@ -248,7 +256,7 @@ impl Commander {
 /// A FEB that is open. Dropping it closes the FEB, by RESET if its transmission runs.
 pub struct FebHandle {
     commander: Commander,
-    shared: Arc<Shared>,
+    reader: Reader,
     #[allow(dead_code)]
     claim: Option<Claim>,
 }
@@ -277,7 +285,8 @@ impl FebHandle {
     /// # Errors
     /// As [`Commander::command`].
     pub fn start(&mut self) -> Result<(), Error> {
-        self.command(fade10g::CMD_START, 0).map(drop)
+        // Takes the handle mutably: the ring begins anew, and no slice of it may be alive.
+        self.commander.send(fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
     }
 
     /// STOP: the packet being filled becomes the last one. Read on until the end.
@@ -305,11 +314,11 @@ impl FebHandle {
     /// before is released.
     pub fn read(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<Option<&[u8]>, Error> {
         let end = timeout.map(|timeout| Instant::now() + timeout);
-        let threshold = (threshold as u64).clamp(1, self.shared.ring.bytes());
+        let threshold = (threshold as u64).clamp(1, self.reader.ring.bytes());
         let ended = loop {
-            self.shared.arm(threshold);
-            let phase = self.shared.phase();
-            let available = self.shared.tail() - self.shared.head();
+            self.reader.arm(threshold);
+            let phase = self.reader.phase();
+            let available = self.reader.tail() - self.reader.head();
             let ended = matches!(phase, Phase::Complete | Phase::Aborted);
             if available >= threshold || ended {
                 break ended.then_some(phase);
@@ -318,10 +327,10 @@ impl FebHandle {
             if left.is_some_and(|left| left.is_zero()) {
                 break None;
             }
-            self.shared.wake.wait(left);
+            self.reader.wake.wait(left);
         };
         // Seen after the phase, so that the end's own bytes are in.
-        let data = self.shared.available();
+        let data = self.reader.available();
         match ended {
             Some(Phase::Complete) if data.is_empty() => Ok(None),
             Some(_) if data.is_empty() => match &*lock(&self.commander.inner.failure) {
@@ -335,9 +344,9 @@ impl FebHandle {
     /// Asks for the event descriptor ([`AsFd`]) to become readable when `threshold` bytes are there or
     /// the transmission has ended. True if that is so already. For event loops and async runtimes.
     pub fn arm(&self, threshold: usize) -> bool {
-        self.shared.arm((threshold as u64).clamp(1, self.shared.ring.bytes()));
-        let available = self.shared.tail() - self.shared.head();
-        available >= threshold as u64 || matches!(self.shared.phase(), Phase::Complete | Phase::Aborted)
+        self.reader.arm((threshold as u64).clamp(1, self.reader.ring.bytes()));
+        let available = self.reader.tail() - self.reader.head();
+        available >= threshold as u64 || matches!(self.reader.phase(), Phase::Complete | Phase::Aborted)
     }
 
     /// Gives the first `bytes` of the data back to the ring.
@@ -345,28 +354,28 @@ impl FebHandle {
     /// # Panics
     /// If so many were not there.
     pub fn release(&mut self, bytes: usize) {
-        self.shared.release(bytes);
+        self.reader.release(bytes);
     }
 
     /// State of the transmission.
     pub fn phase(&self) -> Phase {
-        self.shared.phase()
+        self.reader.phase()
     }
 
     /// Counters of the FEB.
     pub fn counters(&self) -> FebCounts {
-        self.shared.counters.read()
+        self.reader.counters.read()
     }
 
     /// Bytes in the ring, and its size.
     pub fn fill(&self) -> (u64, u64) {
-        (self.shared.tail() - self.shared.head(), self.shared.ring.bytes())
+        (self.reader.tail() - self.reader.head(), self.reader.ring.bytes())
     }
 }
 
 impl AsFd for FebHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.wake.as_fd()
+        self.reader.wake.as_fd()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::Arc;
 
 use crate::counters::FebCounters;
 use crate::ring::Ring;
@@ -41,12 +42,12 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// With a ring of `packets`.
+    /// With a ring of `packets`, and its one reader.
     ///
     /// # Errors
     /// The operating system's, of the ring or the event descriptor.
-    pub fn new(packets: u64) -> io::Result<Shared> {
-        Ok(Shared {
+    pub fn new(packets: u64) -> io::Result<(Arc<Shared>, Reader)> {
+        let shared = Arc::new(Shared {
             ring: Ring::new(packets)?,
             counters: FebCounters::default(),
             wake: Wake::new()?,
@@ -56,7 +57,8 @@ impl Shared {
             threshold: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
             armed: AtomicBool::new(false),
-        })
+        });
+        Ok((shared.clone(), Reader(shared)))
     }
 
     /// State of the transmission.
@@ -104,27 +106,44 @@ impl Shared {
             self.wake.notify();
         }
     }
+}
 
-    /// Reader: asks to be woken when `threshold` bytes are there. Look once more before sleeping.
-    pub(crate) fn arm(&self, threshold: u64) {
+/// The reader's end: there is one, so that no slice is alive when its place is given back.
+#[derive(Debug)]
+pub struct Reader(Arc<Shared>);
+
+impl std::ops::Deref for Reader {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Reader {
+    /// Asks to be woken when `threshold` bytes are there. Look once more before sleeping.
+    pub fn arm(&self, threshold: u64) {
         self.wake.clear();
         self.threshold.store(threshold, Ordering::Relaxed);
         self.armed.store(true, Ordering::SeqCst);
     }
 
-    /// Reader: all bytes that are there, contiguous. The writer keeps off them until they are
-    /// released.
-    pub(crate) fn available(&self) -> &[u8] {
+    /// All bytes that are there, contiguous. The writer keeps off them until they are released.
+    pub fn available(&self) -> &[u8] {
         let head = self.head.load(Ordering::Relaxed);
         let len = self.tail.load(Ordering::SeqCst) - head;
         let at = self.origin.load(Ordering::Relaxed).wrapping_add(head) % self.ring.bytes();
         // SAFETY: bytes between head and tail are not written: the engine refuses a packet whose
-        // place is not released, and only the reader that holds this borrow moves the head.
+        // place is not released, and moving the head takes this reader mutably. A new transmission
+        // moves it too, but is begun only by the owner of the reader.
         unsafe { self.ring.slice(at, len as usize) }
     }
 
-    /// Reader: gives `bytes` back.
-    pub(crate) fn release(&self, bytes: usize) {
+    /// Gives the first `bytes` back.
+    ///
+    /// # Panics
+    /// If so many were not there.
+    pub fn release(&mut self, bytes: usize) {
         let head = self.head.load(Ordering::Relaxed) + bytes as u64;
         assert!(head <= self.tail.load(Ordering::Relaxed), "released more than was available");
         self.head.store(head, Ordering::Release);

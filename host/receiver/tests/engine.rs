@@ -1,0 +1,336 @@
+//! The engine, frame by frame in simulated time. FADELINK_SEED reproduces a run.
+
+mod model;
+
+use std::collections::HashMap;
+use std::sync::mpsc::{channel, Receiver as Replies};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_receiver::counters::LinkCounters;
+use fadelink_receiver::engine::{Actions, Command, CommandError, Engine, FebConfig};
+use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_wire::fade10g::{self, Request, Response};
+use fadelink_wire::MacAddr;
+use model::{word, Cable, SoftFeb};
+
+const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
+
+fn feb_mac(i: u8) -> MacAddr {
+    MacAddr([2, 0xfa, 0xde, 0, 0, i])
+}
+
+fn seed() -> u64 {
+    std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
+}
+
+/// An engine, its time, what it sent.
+struct Bench {
+    engine: Engine,
+    link: Arc<LinkCounters>,
+    now: Duration,
+    sent: Vec<Vec<u8>>,
+    elsewhere: Vec<MacAddr>,
+}
+
+struct Collect<'a>(&'a mut Vec<Vec<u8>>, &'a [MacAddr]);
+
+impl Actions for Collect<'_> {
+    fn send(&mut self, frame: &[u8]) {
+        self.0.push(frame.to_vec());
+    }
+
+    fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
+        self.1.contains(&feb)
+    }
+}
+
+type Outcome = Replies<Result<u64, CommandError>>;
+
+impl Bench {
+    fn new() -> Bench {
+        let link = Arc::new(LinkCounters::default());
+        let engine = Engine::new(PC, false, link.clone());
+        Bench { engine, link, now: Duration::ZERO, sent: Vec::new(), elsewhere: Vec::new() }
+    }
+
+    fn open(&mut self, mac: MacAddr, config: FebConfig) -> Reader {
+        let (shared, reader) = Shared::new(config.ring_packets).unwrap();
+        assert!(self.engine.open(mac, config, shared));
+        reader
+    }
+
+    fn frame(&mut self, frame: &[u8]) {
+        self.engine.frame(frame, self.now, &mut Collect(&mut self.sent, &self.elsewhere));
+    }
+
+    fn command(&mut self, mac: MacAddr, code: u16, argument: u32, retries: u32) -> Outcome {
+        let (tell, outcome) = channel();
+        let timeout = Duration::from_millis(10);
+        let reply = Box::new(move |result| tell.send(result).unwrap_or(()));
+        let command = Command { code, argument, timeout, retries, reply };
+        self.engine.command(mac, command, self.now, &mut Collect(&mut self.sent, &self.elsewhere));
+        outcome
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.engine.poll(self.now, &mut Collect(&mut self.sent, &self.elsewhere));
+    }
+
+    /// Commands and ACKs sent since the last call.
+    fn requests(&mut self) -> Vec<Request> {
+        self.sent.drain(..).map(|frame| fade10g::parse_request(&frame).unwrap().1).collect()
+    }
+
+    /// START, answered.
+    fn started(&mut self, mac: MacAddr, config: FebConfig) -> Reader {
+        let shared = self.open(mac, config);
+        let outcome = self.command(mac, fade10g::CMD_START, 0, 0);
+        let Request::Command { code: fade10g::CMD_START, csn, .. } = self.requests()[0] else { panic!() };
+        self.frame(&Response { code: fade10g::CMD_START, csn, value: 0 }.to_frame(PC, mac));
+        assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+        shared
+    }
+}
+
+fn data(packet: u32, sequence: u16, last: Option<u64>) -> Vec<u8> {
+    let mut payload = vec![packet as u8; fade10g::PACKET_BYTES];
+    if let Some(words) = last {
+        payload[fade10g::PACKET_BYTES - 8..].copy_from_slice(&words.to_le_bytes());
+    }
+    let data = fade10g::Data { sequence, packet, delay: 7, response: None, last, payload: &payload };
+    let mut frame = [0; fade10g::DATA_FRAME_LEN];
+    data.write(PC, feb_mac(1), &mut frame).unwrap();
+    frame.to_vec()
+}
+
+const SMALL: FebConfig = FebConfig { ring_packets: 16, window: 16, first_packet: 0 };
+
+#[test]
+fn each_rule_has_its_action_and_its_counter() {
+    let mut bench = Bench::new();
+    let shared = bench.open(feb_mac(1), SMALL);
+    bench.frame(&data(0, 0, None));
+    assert!(bench.requests().is_empty(), "not started: no ACK");
+    assert_eq!(shared.counters.read().not_started, 1);
+    drop((bench, shared));
+
+    let mut bench = Bench::new();
+    let shared = bench.started(feb_mac(1), SMALL);
+    let ack = |packet, sequence| Request::Ack { negative: false, sequence, packet, delay: 7 };
+    bench.frame(&data(0, 0, None));
+    assert_eq!(bench.requests(), [ack(0, 0)], "new: stored and confirmed");
+    bench.frame(&data(0, 1, None));
+    assert_eq!(bench.requests(), [ack(0, 1)], "known: confirmed again, with the new sequence");
+    bench.frame(&data(17, 2, None));
+    assert_eq!(bench.requests(), [], "newer than the window");
+    for packet in 1..16 {
+        bench.frame(&data(packet, packet as u16 + 2, None));
+    }
+    bench.requests();
+    bench.frame(&data(16, 18, None));
+    assert_eq!(bench.requests(), [], "no free space");
+    bench.frame(&data(1, 21, None));
+    let counters = shared.counters.read();
+    assert_eq!((counters.packets, counters.duplicates, counters.no_space), (16, 2, 1));
+    assert_eq!((counters.protocol_errors, counters.missing_frames, counters.acks), (1, 2, 18));
+    assert_eq!(shared.tail(), 16 * 8192);
+}
+
+#[test]
+fn the_end_is_told_once_all_is_in() {
+    let mut bench = Bench::new();
+    let shared = bench.started(feb_mac(1), SMALL);
+    bench.frame(&data(1, 0, Some(5)));
+    assert_eq!((shared.phase(), shared.tail()), (Phase::Running, 0));
+    bench.frame(&data(0, 1, None));
+    assert_eq!((shared.phase(), shared.tail()), (Phase::Complete, 8192 + 40));
+    bench.frame(&data(2, 2, None));
+    assert_eq!(shared.counters.read().protocol_errors, 1);
+    bench.frame(&data(1, 3, Some(5)));
+    assert_eq!(bench.requests().len(), 3, "the end is confirmed again");
+}
+
+#[test]
+fn commands_are_repeated_until_they_are_answered() {
+    let mut bench = Bench::new();
+    let mac = feb_mac(1);
+    bench.open(mac, SMALL);
+    let first = bench.command(mac, 0x0123, 55, 2);
+    let second = bench.command(mac, 0x0124, 56, 2);
+    let requests = bench.requests();
+    let [Request::Command { code: 0x0123, csn, argument: 55 }] = requests[..] else { panic!("{requests:?}") };
+    bench.wait(Duration::from_millis(9));
+    assert_eq!(bench.requests(), []);
+    bench.wait(Duration::from_millis(1));
+    assert_eq!(bench.requests(), requests, "the same CSN again");
+    for (code, csn) in [(0x0124, csn), (0x0123, csn.wrapping_add(1))] {
+        bench.frame(&Response { code, csn, value: 1 }.to_frame(PC, mac));
+    }
+    assert!(first.try_recv().is_err(), "other responses answer nothing");
+    bench.frame(&Response { code: 0x0123, csn, value: 99 }.to_frame(PC, mac));
+    assert_eq!(first.try_recv().unwrap(), Ok(99));
+    let [Request::Command { code: 0x0124, csn: next, .. }] = bench.requests()[..] else { panic!() };
+    assert_ne!(next, csn);
+    for _ in 0..3 {
+        bench.wait(Duration::from_millis(10));
+    }
+    assert_eq!(bench.requests().len(), 2);
+    assert_eq!(second.try_recv().unwrap(), Err(CommandError::Timeout { code: 0x0124, attempts: 3 }));
+}
+
+#[test]
+fn no_commands_are_refused() {
+    let mut bench = Bench::new();
+    bench.open(feb_mac(1), SMALL);
+    for code in [0, fade10g::ACK, fade10g::NACK, fade10g::CMD_RESET, 7, 0xFF] {
+        assert_eq!(bench.command(feb_mac(1), code, 0, 0).try_recv().unwrap(), Err(CommandError::BadCode(code)));
+    }
+    assert_eq!(bench.command(feb_mac(2), 0x0100, 0, 0).try_recv().unwrap(), Err(CommandError::Closed));
+    assert!(bench.sent.is_empty());
+}
+
+#[test]
+fn start_resets_what_still_runs() {
+    let mut bench = Bench::new();
+    let mac = feb_mac(1);
+    let shared = bench.open(mac, SMALL);
+    let outcome = bench.command(mac, fade10g::CMD_START, 0, 3);
+    let Request::Command { csn, .. } = bench.requests()[0] else { panic!() };
+    bench.frame(&Response { code: fade10g::CMD_START, csn, value: 2 }.to_frame(PC, mac));
+    assert!(matches!(bench.requests()[..], [Request::Command { code: fade10g::CMD_RESET, .. }]));
+    bench.frame(&data(3, 9, None));
+    assert_eq!(shared.counters.read().not_started, 1, "of the old transmission");
+    bench.wait(Duration::from_millis(20));
+    let [Request::Command { code: fade10g::CMD_START, csn: again, .. }] = bench.requests()[..] else { panic!() };
+    assert_ne!(again, csn);
+    bench.frame(&Response { code: fade10g::CMD_START, csn: again, value: 0 }.to_frame(PC, mac));
+    assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+    bench.frame(&data(0, 0, None));
+    assert_eq!(shared.tail(), 8192);
+}
+
+#[test]
+fn closing_resets_and_answers_who_waits() {
+    let mut bench = Bench::new();
+    let shared = bench.started(feb_mac(1), SMALL);
+    let outcome = bench.command(feb_mac(1), 0x0100, 0, 5);
+    bench.requests();
+    bench.engine.close(feb_mac(1), &mut Collect(&mut bench.sent, &[]));
+    assert!(matches!(bench.requests()[..], [Request::Command { code: fade10g::CMD_RESET, .. }]));
+    assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::Closed));
+    assert_eq!(shared.phase(), Phase::Aborted);
+}
+
+#[test]
+fn strangers_are_reset_now_and_then() {
+    let mut bench = Bench::new();
+    for _ in 0..100 {
+        bench.frame(&data(0, 0, None));
+        bench.wait(Duration::from_millis(1));
+    }
+    let counters = bench.link.read();
+    assert_eq!((counters.unknown_feb, counters.resets), (100, 2));
+    assert_eq!(bench.requests().len(), 2);
+
+    let mut bench = Bench::new();
+    bench.elsewhere.push(feb_mac(1));
+    bench.frame(&data(0, 0, None));
+    assert_eq!((bench.link.read().other_program, bench.sent.len()), (1, 0), "another program has it");
+}
+
+#[test]
+fn every_wrong_frame_is_counted_once() {
+    let mut bench = Bench::new();
+    let shared = bench.started(feb_mac(1), SMALL);
+    let vectors = include_str!("../../../tests/vectors/fade10g.json");
+    let vectors: HashMap<String, serde_json::Value> = serde_json::from_str(vectors).unwrap();
+    let before = bench.link.read();
+    let mut count = 0;
+    for vector in vectors["malformed"].as_array().unwrap() {
+        if vector["direction"] == "feb" {
+            let text = vector["hex"].as_str().unwrap();
+            let frame: Vec<u8> =
+                (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
+            bench.frame(&frame);
+            count += 1;
+        }
+    }
+    let after = bench.link.read();
+    let (feb, link) = (shared.counters.read(), |f: fn(&_) -> u64| f(&after) - f(&before));
+    use fadelink_receiver::counters::LinkCounts as L;
+    let dropped = link(|c: &L| c.truncated + c.wrong_ethertype + c.wrong_version + c.wrong_type);
+    assert_eq!(dropped + feb.wrong_length + feb.wrong_valid_words, count);
+    assert_eq!((link(|c| c.truncated), link(|c| c.wrong_version), feb.wrong_length), (2, 1, 1));
+    assert!(bench.sent.is_empty());
+}
+
+/// Software FEBs over bad cables: every word once, in order, commands exactly once.
+#[test]
+fn every_word_of_many_febs_arrives() {
+    for case in 0..12u64 {
+        let mut random = fastrand::Rng::with_seed(seed() * 1000 + case);
+        let mut choose = |values: &[f64]| values[random.usize(..values.len())];
+        let (loss, duplicate, reorder) = (choose(&[0.0, 0.02, 0.2]), choose(&[0.0, 0.05]), choose(&[0.0, 0.1, 0.3]));
+        let mut bench = Bench::new();
+        let mut febs = Vec::new();
+        for i in 1..=3u8 {
+            let first = if case % 2 == 0 { 0 } else { u32::MAX - 20 };
+            let config = FebConfig { ring_packets: 64, window: 16, first_packet: first };
+            let shared = bench.open(feb_mac(i), config);
+            let mut feb = SoftFeb::new(feb_mac(i), 16, first);
+            feb.source = random.u64(0..100_000);
+            let words = feb.source;
+            let up = Cable::new(random.u64(..), loss, duplicate, reorder);
+            let down = Cable::new(random.u64(..), loss, duplicate, reorder);
+            let start = bench.command(feb_mac(i), fade10g::CMD_START, 0, 1000);
+            febs.push((feb, shared, up, down, words, start, None::<Outcome>, Vec::<Outcome>::new(), 0u64));
+        }
+        let mut rounds = 0;
+        while !febs.iter().all(|(_, shared, .., read)| shared.phase() == Phase::Complete && *read == shared.tail()) {
+            rounds += 1;
+            assert!(rounds < 200_000, "case {case}: seed {}", seed());
+            bench.wait(Duration::from_micros(100));
+            for frame in std::mem::take(&mut bench.sent) {
+                let mac = fade10g::parse_request(&frame).unwrap().0.dst;
+                let (_, _, _, down, ..) = febs.iter_mut().find(|(feb, ..)| feb.mac == mac).unwrap();
+                down.push(&frame);
+            }
+            for (feb, shared, up, down, words, start, stop, commands, read) in &mut febs {
+                if let Some(frame) = down.pop() {
+                    feb.take(&frame);
+                }
+                if let Some(frame) = feb.give(random.bool()) {
+                    up.push(&frame);
+                }
+                if let Some(frame) = up.pop() {
+                    bench.frame(&frame);
+                }
+                if commands.len() < 5 && random.f64() < 0.01 {
+                    commands.push(bench.command(feb.mac, 0x0200, commands.len() as u32, 1000));
+                }
+                if stop.is_none() && feb.running && feb.source == 0 && start.try_recv() == Ok(Ok(0)) {
+                    *stop = Some(bench.command(feb.mac, fade10g::CMD_STOP, 0, 1000));
+                }
+                if random.f64() < 0.2 {
+                    let data = shared.available();
+                    let expected = (0..).map(|i| word(*read / 8 + i));
+                    assert!(data.chunks(8).zip(expected).all(|(got, want)| got == want.to_le_bytes()));
+                    let bytes = data.len();
+                    *read += bytes as u64;
+                    assert!(*read <= *words * 8);
+                    shared.release(bytes);
+                }
+            }
+        }
+        for (feb, shared, .., words, _, stop, commands, read) in &febs {
+            assert_eq!(*read, *words * 8, "case {case}");
+            assert_eq!(shared.counters.read().protocol_errors, 0);
+            assert!(stop.is_some());
+            let executed: Vec<u32> = feb.executed.iter().map(|(_, argument)| *argument).collect();
+            let answered = commands.iter().filter(|c| c.try_recv().is_ok_and(|r| r.is_ok())).count();
+            assert!(executed.len() >= answered && executed == (0..executed.len() as u32).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The receiver with its thread, over a cable in memory, against a FEB in software.
+
+mod model;
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fadelink_receiver::backend::in_process::InProcess;
+use fadelink_receiver::backend::{Backend, Losses, Send};
+use fadelink_receiver::shared::Phase;
+use fadelink_receiver::{CommandError, Error, FebConfig, Receiver};
+use fadelink_wire::{fade10g, MacAddr};
+use model::SoftFeb;
+
+const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
+const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+const CONFIG: FebConfig = FebConfig { ring_packets: 64, window: 16, first_packet: 0 };
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Runs a FEB at the far end of the cable until the returned value is dropped.
+struct Running(Arc<AtomicBool>, Option<std::thread::JoinHandle<SoftFeb>>);
+
+impl Running {
+    fn spawn(mut cable: InProcess, mut feb: SoftFeb) -> Running {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                let taken = cable.receive(&mut |frame, _| feb.take(frame)).unwrap();
+                match feb.give(taken == 0) {
+                    Some(frame) => cable.send(&frame).unwrap(),
+                    None => std::thread::sleep(Duration::from_micros(100)),
+                }
+            }
+            feb
+        });
+        Running(stop, Some(thread))
+    }
+
+    fn end(mut self) -> SoftFeb {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.take().unwrap().join().unwrap()
+    }
+}
+
+fn bench(words: u64) -> (Receiver, Running) {
+    let (here, there) = InProcess::pair(PC, FEB).unwrap();
+    let mut feb = SoftFeb::new(FEB, 16, 0);
+    feb.source = words;
+    (Receiver::spawn(here).unwrap(), Running::spawn(there, feb))
+}
+
+#[test]
+fn reads_to_the_end_across_the_ring() {
+    let words = 300 * 1024 + 17; // several times the ring
+    let (receiver, feb) = bench(words);
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    handle.start().unwrap();
+    let (mut got, mut stopped) = (0u64, false);
+    while let Some(data) = handle.read(3 * 8192, Some(Duration::from_millis(20))).unwrap() {
+        // Leaves some behind, so that slices run across the end of the ring.
+        let take = if data.len() > 8192 + 8 { data.len() - 8192 - 8 } else { data.len() };
+        for (i, word) in data[..take].chunks(8).enumerate() {
+            assert_eq!(word, (got + i as u64).to_le_bytes());
+        }
+        got += take as u64 / 8;
+        handle.release(take);
+        if got > words - 20 * 1024 && !stopped {
+            // The source has a little left: STOP cuts it off there or later.
+            stopped = true;
+            handle.stop().unwrap();
+        }
+    }
+    assert!(got <= words && got > words - 20 * 1024);
+    assert_eq!(handle.phase(), Phase::Complete);
+    drop(handle);
+    feb.end();
+}
+
+#[test]
+fn threshold_timeout_and_event_descriptor() {
+    let (receiver, feb) = bench(10 * 1024);
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    let begin = Instant::now();
+    assert_eq!(handle.read(1, Some(Duration::from_millis(30))).unwrap(), Some(&[][..]));
+    assert!(begin.elapsed() >= Duration::from_millis(30));
+    handle.start().unwrap();
+    assert_eq!(handle.read(10 * 8192, Some(10 * SECOND)).unwrap().unwrap().len(), 10 * 8192);
+    assert!(handle.read(10 * 8192 + 1, Some(Duration::from_millis(30))).unwrap().unwrap().len() == 10 * 8192);
+
+    let readable = |milliseconds| {
+        let mut poll = libc::pollfd { fd: handle.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live pollfd.
+        unsafe { libc::poll(&raw mut poll, 1, milliseconds) == 1 }
+    };
+    assert!(handle.arm(10 * 8192), "there already");
+    assert!(!handle.arm(10 * 8192 + 8));
+    assert!(!readable(30), "nothing more comes");
+    handle.stop().unwrap();
+    assert!(readable(10_000), "the end wakes the reader");
+    drop(handle);
+    feb.end();
+}
+
+#[test]
+fn commands_from_other_threads() {
+    let (receiver, feb) = bench(u64::MAX);
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    handle.start().unwrap();
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let commander = handle.commander();
+            std::thread::spawn(move || {
+                (0..25).map(|i| commander.command(0x0200, i, SECOND, 3).unwrap()).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    while threads.iter().any(|thread| !thread.is_finished()) {
+        let bytes = handle.read(8192, Some(SECOND)).unwrap().unwrap().len();
+        handle.release(bytes);
+    }
+    let mut values: Vec<u64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    values.sort_unstable();
+    assert_eq!(values, (1..=100).collect::<Vec<_>>(), "each executed once");
+    let start = handle.commander().command(fade10g::CMD_START, 0, SECOND, 0);
+    assert!(matches!(start, Err(Error::Command { error: CommandError::BadCode(1), .. })));
+    drop(handle);
+    assert!(!feb.end().running, "closing ends the transmission");
+}
+
+#[test]
+fn opened_once_and_with_sense() {
+    let (receiver, feb) = bench(0);
+    let handle = receiver.open(FEB, CONFIG).unwrap();
+    assert!(matches!(receiver.open(FEB, CONFIG), Err(Error::AlreadyOpen(FEB))));
+    drop(handle);
+    drop(receiver.open(FEB, CONFIG).unwrap());
+    for bad in [
+        FebConfig { window: 0, ..CONFIG },
+        FebConfig { window: 65, ..CONFIG },
+        FebConfig { ring_packets: 8, ..CONFIG },
+        FebConfig { ring_packets: 48, ..CONFIG },
+    ] {
+        assert!(matches!(receiver.open(FEB, bad), Err(Error::Config(_))), "{bad:?}");
+    }
+    feb.end();
+}
+
+#[test]
+fn reset_breaks_off_and_a_new_start_begins_anew() {
+    let (receiver, feb) = bench(u64::MAX);
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    for _ in 0..3 {
+        handle.start().unwrap();
+        let data = handle.read(8192, Some(10 * SECOND)).unwrap().unwrap();
+        assert_eq!(data[..8], [0; 8], "word 0");
+        let bytes = data.len();
+        handle.release(bytes);
+        handle.reset().unwrap();
+        let broken_off = loop {
+            match handle.read(1, Some(SECOND)) {
+                Ok(Some(data)) => {
+                    let bytes = data.len();
+                    handle.release(bytes);
+                }
+                other => break other.map(|data| data.map(<[u8]>::len)),
+            }
+        };
+        assert!(matches!(broken_off, Err(Error::Aborted(FEB))), "{broken_off:?}");
+    }
+    drop(handle);
+    feb.end();
+}
+
+/// Works for a while, then its interface is gone.
+struct Failing(InProcess, Instant);
+
+impl Backend for Failing {
+    fn local(&self) -> MacAddr {
+        self.0.local()
+    }
+    fn index(&self) -> u32 {
+        0
+    }
+    fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.fd()
+    }
+    fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> std::io::Result<usize> {
+        if Instant::now() > self.1 {
+            return Err(std::io::Error::other("interface test0 is gone"));
+        }
+        self.0.receive(handler)
+    }
+    fn send(&mut self, frame: &[u8]) -> std::io::Result<()> {
+        self.0.send(frame)
+    }
+    fn losses(&mut self) -> Losses {
+        Losses::default()
+    }
+}
+
+#[test]
+fn a_failed_interface_is_told_to_all() {
+    let (here, there) = InProcess::pair(PC, FEB).unwrap();
+    let mut soft = SoftFeb::new(FEB, 16, 0);
+    soft.source = u64::MAX;
+    let feb = Running::spawn(there, soft);
+    let receiver = Receiver::spawn(Failing(here, Instant::now() + Duration::from_millis(300))).unwrap();
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    handle.start().unwrap();
+    let error = loop {
+        match handle.read(8192, Some(10 * SECOND)) {
+            Ok(Some(data)) => {
+                let bytes = data.len();
+                handle.release(bytes);
+            }
+            Ok(None) => panic!("no end was sent"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.to_string(), "interface test0 is gone");
+    assert_eq!(handle.command(0x0100, 0).unwrap_err().to_string(), "interface test0 is gone");
+    assert!(receiver.open(MacAddr([2; 6]), CONFIG).is_err());
+    assert_eq!(receiver.failure().as_deref(), Some("interface test0 is gone"));
+    drop(handle);
+    feb.end();
+}

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host test-rtl test-system lint lint-host lint-rtl format clean
+.PHONY: help setup sim host demo test test-host test-rtl test-system test-long bench lint lint-host lint-rtl format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,6 +33,17 @@ test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
 
 test-system: sim host ## the fadelink command against simulated boards, in network namespaces
 	cd tests/system && $(PYTHON) -m pytest -q
+
+test-long: sim host ## sweeps: many seeds, long fuzzing
+	cd host && FADELINK_FUZZ=20000000 $(CARGO) test --locked --quiet --release
+	for seed in 2 3 4 5 6 7 8 9; do \
+	  (cd tests/rtl && FADELINK_SEED=$$seed $(PYTHON) -m pytest -q -n 2 --deselect test_synthesis.py) && \
+	  (cd tests/system && FADELINK_SEED=$$seed $(PYTHON) -m pytest -q test_receive.py) || exit 1; \
+	done
+
+bench: sim ## print the figures of docs/performance.md again
+	@bench/fade10g.py
+	@bench/synth.py
 
 lint: lint-host lint-rtl ## check style and lint of all sources
 

@@ -119,7 +119,9 @@ def test_killed_receiver_starts_again(bench):
         receiver.finish()
         assert counter_words(out) > 0, "what was written is intact"
         out.unlink()
-    status, result = report(bench.receive("--out", out, "--verify", "counter", "--packets", 100).finish())
+    finished = bench.receive("--out", out, "--verify", "counter", "--packets", 100).finish()
+    assert "earlier transmission was still running" in finished[2]
+    status, result = report(finished)
     assert status == 0 and result["febs"][0]["verified"]
     assert counter_words(out) == result["febs"][0]["words"]
     bench.end_sim(sim)

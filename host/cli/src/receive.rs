@@ -239,6 +239,13 @@ fn receive(
         std::thread::sleep(QUIET);
     }
     feb.start().context("START (is the FEB there, and not receiving for another computer? --take-over)")?;
+    if feb.counters().resets > 0 && !args.take_over {
+        eprintln!(
+            "fadelink: {}: an earlier transmission was still running (its reader was killed?); it was broken off, \
+             what its reader wrote is intact, and a new one begins with word 0",
+            feb.mac()
+        );
+    }
     let started = Instant::now();
     let mut last_data = started;
     let mut stopped = false;

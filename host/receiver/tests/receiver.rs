@@ -34,6 +34,8 @@ impl Running {
                     None => std::thread::sleep(Duration::from_micros(100)),
                 }
             }
+            // What was sent before the end is still taken.
+            cable.receive(&mut |frame, _| feb.take(frame)).unwrap();
             feb
         });
         Running(stop, Some(thread))

@@ -1,0 +1,18 @@
+"""Yosys takes the cores: no latch, no loop, the packet memory in block RAM and nothing else there."""
+
+import sys
+
+import pytest
+from bench import TOP
+
+sys.path.insert(0, str(TOP / "bench"))
+from synth import synthesize, totals  # noqa: E402
+
+
+@pytest.mark.parametrize("width,packets", [(8, 16), (64, 32)])
+def test_core_synthesizes(width, packets):
+    cells = synthesize(width, packets)
+    assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
+    luts, ffs, brams = totals(cells)
+    assert brams == packets * 8192 * 8 / 32768, "36 Kbit blocks hold 32 Kbit of data words"
+    assert 500 < luts < 3000 and 500 < ffs < 3000

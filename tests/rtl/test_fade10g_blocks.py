@@ -1,7 +1,5 @@
 """The blocks of the FADE-10G core, each on its own. desc_manager has a file of its own."""
 
-import os
-
 import pytest
 from bench import C, VECTORS, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, rng, run, send_axis, start
 
@@ -25,7 +23,6 @@ TX = {"clk": 6400}
     ],
 )
 def test_block(toplevel, parameters):
-    os.environ["COCOTB_TEST_FILTER"] = rf"\.{toplevel}_"
     run("fade10g_blocks", parameters, toplevel)
 
 

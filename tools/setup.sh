@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(build-essential ccache ethtool git iproute2 libcli11-dev liblz4-dev libpcap-dev nlohmann-json3-dev
+packages=(build-essential ccache ethtool git iproute2 libcli11-dev liblz4-dev libpcap-dev libpython3-dev nlohmann-json3-dev
           perl pkg-config procps python3 python3-venv tshark zlib1g-dev)
 minimum_rust=1.88
 

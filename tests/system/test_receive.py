@@ -82,11 +82,13 @@ def test_two_programs_on_one_interface_leave_each_other_alone(bench):
 
 def test_a_feb_is_opened_once(bench):
     bench.sim()
-    receiver = bench.receive("--duration", 4)
+    out = bench.tmp / "data"
+    receiver = bench.receive("--duration", 4, "--out", out)
     time.sleep(1)
-    status, _, err = bench.run("receive", "--iface", "eth0", "--feb", FEBS[0])
+    status, _, err = bench.run("receive", "--iface", "eth0", "--feb", FEBS[0], "--out", out)
     assert status == 1 and "already opened" in err and len(err.splitlines()) == 1
-    assert report(receiver.finish())[0] == 0
+    status, result = report(receiver.finish())
+    assert status == 0 and counter_words(out) == result["febs"][0]["words"], "the file was left alone"
 
 
 @pytest.mark.parametrize("words", [1, 1023, 1024, 5000])

@@ -157,6 +157,17 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = check(args)?;
+    let control = Control::default();
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, control.stop.clone())?;
+        signal_hook::flag::register_usize(signal, control.interrupts.clone(), 1)?;
+    }
+    control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
+
+    let receiver = Receiver::spawn(args.link.open()?)?;
+    let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
+
+    // Only now: the files may be those of a program that has the FEBs already.
     let mut outputs = Vec::new();
     for i in 0..args.feb.len() {
         outputs.push(match args.out.get(i) {
@@ -168,16 +179,6 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
         });
     }
-
-    let control = Control::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, control.stop.clone())?;
-        signal_hook::flag::register_usize(signal, control.interrupts.clone(), 1)?;
-    }
-    control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
-
-    let receiver = Receiver::spawn(args.link.open()?)?;
-    let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
 
     let begin = Instant::now();
     let outcomes: Vec<Outcome> = std::thread::scope(|scope| {

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use fadelink_wire::MacAddr;
 
@@ -20,7 +20,7 @@ pub enum Use {
 
 /// A FEB claimed; released when dropped.
 #[derive(Debug)]
-pub struct Claim(#[allow(dead_code)] UnixListener);
+pub struct Claim(#[allow(dead_code)] UnixDatagram);
 
 fn address(interface: u32, feb: MacAddr, what: Use) -> io::Result<SocketAddr> {
     let what = match what {
@@ -35,8 +35,8 @@ fn address(interface: u32, feb: MacAddr, what: Use) -> io::Result<SocketAddr> {
 /// # Errors
 /// The operating system's, of a UNIX socket.
 pub fn claim(interface: u32, feb: MacAddr, what: Use) -> io::Result<Option<Claim>> {
-    match UnixListener::bind_addr(&address(interface, feb, what)?) {
-        Ok(listener) => Ok(Some(Claim(listener))),
+    match UnixDatagram::bind_addr(&address(interface, feb, what)?) {
+        Ok(socket) => Ok(Some(Claim(socket))),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
         Err(error) => Err(error),
     }
@@ -44,5 +44,27 @@ pub fn claim(interface: u32, feb: MacAddr, what: Use) -> io::Result<Option<Claim
 
 /// True if some program on this computer has claimed the data of `feb`.
 pub fn is_claimed(interface: u32, feb: MacAddr) -> bool {
-    matches!(claim(interface, feb, Use::Data), Ok(None))
+    // Connects, for a look by binding would itself be a claim for a moment.
+    let connect = || UnixDatagram::unbound()?.connect_addr(&address(interface, feb, Use::Data)?);
+    connect().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_claim_at_a_time_for_each_use() {
+        let feb = MacAddr([2, 0xfa, 0xde, 1, 2, 3]);
+        let interface = std::process::id() | 1 << 31; // of no real interface
+        assert!(!is_claimed(interface, feb));
+        let data = claim(interface, feb, Use::Data).unwrap().unwrap();
+        assert!(is_claimed(interface, feb) && is_claimed(interface, feb));
+        assert!(claim(interface, feb, Use::Data).unwrap().is_none());
+        assert!(claim(interface, feb, Use::Commands).unwrap().is_some());
+        assert!(claim(interface, MacAddr([2; 6]), Use::Data).unwrap().is_some());
+        drop(data);
+        assert!(!is_claimed(interface, feb));
+        assert!(claim(interface, feb, Use::Data).unwrap().is_some());
+    }
 }

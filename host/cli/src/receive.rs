@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
+use fadelink_receiver::receiver::DEFAULT_TIMEOUT;
 use fadelink_receiver::{FebConfig, FebHandle, Receiver};
-use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
@@ -65,6 +66,8 @@ pub struct Args {
 const THRESHOLD: usize = 32 * PACKET_BYTES;
 /// Longest wait for the threshold.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
+/// Attempts of STOP after the first.
+const STOP_RETRIES: u32 = 300;
 /// Time without a frame after which the FEB is taken to have all its confirmations.
 const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
@@ -250,13 +253,21 @@ fn receive(
     let started = Instant::now();
     let mut last_data = started;
     let mut stopped = false;
+    let mut stopping = None;
     loop {
         let enough = args.packets.is_some_and(|packets| outcome.bytes >= packets * PACKET_BYTES as u64)
             || args.duration.is_some_and(|duration| started.elapsed() >= duration);
         if !stopped && (enough || control.stop.load(Ordering::Relaxed)) {
-            feb.stop().context("STOP")?;
+            // Beside the data, which goes on meanwhile; a slow link may answer late.
+            let commander = feb.commander();
+            stopping = Some(std::thread::spawn(move || {
+                commander.command(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, STOP_RETRIES)
+            }));
             stopped = true;
             last_data = Instant::now();
+        }
+        if let Some(Ok(Err(error))) = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join()) {
+            return Err(error).context("STOP");
         }
         if control.interrupts.load(Ordering::Relaxed) > 1 && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");

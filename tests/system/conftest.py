@@ -55,6 +55,13 @@ class Bench:
         self.tmp = tmp_path
         self.board_ns, self.pc_ns = f"fl-board-{os.getpid()}", f"fl-pc-{os.getpid()}"
         self.processes = []
+        try:
+            self.build()
+        except BaseException:
+            self.close()
+            raise
+
+    def build(self):
         sh("ip", "netns", "add", self.board_ns)
         sh("ip", "netns", "add", self.pc_ns)
         sh("ip", "link", "add", "feb0", "netns", self.board_ns, "type", "veth", "peer", "name", "eth0", "netns", self.pc_ns)

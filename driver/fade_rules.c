@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * The receiver's rules of FADE-10G; see fade_rules.h.
+ */
+#include "fade_rules.h"
+
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
+#define ETH_HEADER_LEN	14
+
+static u16 be16_at(const u8 *p)
+{
+	return (u16)(p[0] << 8 | p[1]);
+}
+
+static u32 be32_at(const u8 *p)
+{
+	return (u32)be16_at(p) << 16 | be16_at(p + 2);
+}
+
+static u64 be64_at(const u8 *p)
+{
+	return (u64)be32_at(p) << 32 | be32_at(p + 4);
+}
+
+static u64 le64_at(const u8 *p)
+{
+	u64 value = 0;
+	int i;
+
+	for (i = 7; i >= 0; i--)
+		value = value << 8 | p[i];
+	return value;
+}
+
+static void put_be16(u8 *p, u16 value)
+{
+	p[0] = (u8)(value >> 8);
+	p[1] = (u8)value;
+}
+
+static void put_be32(u8 *p, u32 value)
+{
+	put_be16(p, (u16)(value >> 16));
+	put_be16(p + 2, (u16)value);
+}
+
+static void parse_response(const u8 *p, struct fade_response *out)
+{
+	out->code = be16_at(p);
+	out->csn = be16_at(p + 2);
+	out->value = be64_at(p + 4);
+}
+
+/**
+ * fade_parse - what a frame from a FEB is
+ * @frame: the frame, from its Ethernet header on, without check sequence
+ * @len: its length
+ * @out: its fields, of a good frame
+ */
+enum fade_kind fade_parse(const u8 *frame, size_t len, struct fade_frame *out)
+{
+	u16 type;
+
+	memset(out, 0, sizeof(*out));
+	if (len < ETH_HEADER_LEN)
+		return FADE_BAD_TRUNCATED;
+	if (be16_at(frame + 12) != FADE_ETHERTYPE)
+		return FADE_BAD_ETHERTYPE;
+	if (len < 16)
+		return FADE_BAD_TRUNCATED;
+	if (be16_at(frame + 14) != FADE_VERSION)
+		return FADE_BAD_VERSION;
+	if (len < 18)
+		return FADE_BAD_TRUNCATED;
+	type = be16_at(frame + 16);
+	if (type == FADE_TYPE_RESPONSE) {
+		if (len < 32)
+			return FADE_BAD_TRUNCATED;
+		parse_response(frame + 20, &out->response);
+		return FADE_KIND_RESPONSE;
+	}
+	if (type != FADE_TYPE_DATA && type != FADE_TYPE_LAST)
+		return FADE_BAD_TYPE;
+	if (len != FADE_DATA_FRAME_LEN)
+		return FADE_BAD_LENGTH;
+	if (type == FADE_TYPE_LAST) {
+		out->last = true;
+		out->last_words = le64_at(frame + FADE_DATA_FRAME_LEN - 8);
+		if (out->last_words > FADE_LAST_WORDS_MAX)
+			return FADE_BAD_VALID_WORDS;
+	}
+	out->sequence = be16_at(frame + 18);
+	out->packet = be32_at(frame + 20);
+	out->delay = be32_at(frame + 24);
+	parse_response(frame + 28, &out->response);
+	out->payload = frame + FADE_DATA_HEADER_LEN;
+	return FADE_KIND_DATA;
+}
+
+static void request(u8 *out, const u8 *feb, const u8 *local, u16 code,
+		    u16 sequence, u32 argument)
+{
+	memset(out, FADE_FILLER, FADE_REQUEST_LEN);
+	memcpy(out, feb, 6);
+	memcpy(out + 6, local, 6);
+	put_be16(out + 12, FADE_ETHERTYPE);
+	put_be16(out + 14, FADE_VERSION);
+	put_be16(out + 16, code);
+	put_be16(out + 18, sequence);
+	put_be32(out + 20, argument);
+}
+
+/**
+ * fade_ack - makes the ACK of a data frame
+ * @out: the ACK, without check sequence
+ * @feb: address of the FEB
+ * @local: address of this computer
+ * @frame: the data frame
+ */
+void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
+	      const struct fade_frame *frame)
+{
+	request(out, feb, local, FADE_ACK, frame->sequence, frame->packet);
+	put_be32(out + 24, frame->delay);
+}
+
+/**
+ * fade_command - makes a command
+ * @out: the command, without check sequence
+ * @feb: address of the FEB
+ * @local: address of this computer
+ * @code: code of the command
+ * @csn: command sequence number
+ * @argument: argument
+ */
+void fade_command(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
+		  u16 code, u16 csn, u32 argument)
+{
+	request(out, feb, local, code, csn, argument);
+}
+
+/**
+ * fade_window_init - begins a transmission
+ * @w: the window
+ * @first: number of the first packet
+ * @size: packets of the window, 1 to FADE_MAX_WINDOW
+ * @ring_packets: packets of the ring, a power of two, at least @size
+ */
+void fade_window_init(struct fade_window *w, u32 first, u32 size,
+		      u64 ring_packets)
+{
+	memset(w, 0, sizeof(*w));
+	w->first = first;
+	w->size = size;
+	w->ring_packets = ring_packets;
+}
+
+/* A packet that is in already: the same kind again is confirmed again. */
+static enum fade_verdict judge_known(const struct fade_window *w, u64 index,
+				     const struct fade_frame *frame)
+{
+	bool is_end = w->last_seen && index == w->last_index;
+
+	if (frame->last && (!is_end || frame->last_words != w->last_words))
+		return FADE_PROTOCOL_ERROR;
+	if (!frame->last && is_end)
+		return FADE_PROTOCOL_ERROR;
+	return FADE_CONFIRM_AGAIN;
+}
+
+static bool against_the_end(const struct fade_window *w, u64 index, u32 ahead,
+			    const struct fade_frame *frame)
+{
+	if (!frame->last)
+		return w->last_seen && index >= w->last_index;
+	if (w->last_seen)
+		return index != w->last_index ||
+		       frame->last_words != w->last_words;
+	/* A packet behind this one was already confirmed. */
+	return w->ahead >> ahead != 0;
+}
+
+/**
+ * fade_window_judge - what to do with a data packet
+ * @w: the window
+ * @frame: the data frame
+ * @released: packets that have left the ring since the start
+ * @index: of FADE_STORE: packets before this one since the start
+ *
+ * Nothing changes until fade_window_stored().
+ */
+enum fade_verdict fade_window_judge(const struct fade_window *w,
+				    const struct fade_frame *frame,
+				    u64 released, u64 *index)
+{
+	u32 next = w->first + (u32)w->in_order;
+	u32 ahead = frame->packet - next;
+
+	if (ahead >= 0x80000000u) {
+		u32 behind = 0u - ahead;
+
+		/* From before the start: older than every window. */
+		if (behind > w->in_order)
+			return FADE_CONFIRM_AGAIN;
+		return judge_known(w, w->in_order - behind, frame);
+	}
+	if (ahead >= w->size)
+		return FADE_PROTOCOL_ERROR;
+	*index = w->in_order + ahead;
+	if (w->ahead >> ahead & 1)
+		return judge_known(w, *index, frame);
+	if (against_the_end(w, *index, ahead, frame))
+		return FADE_PROTOCOL_ERROR;
+	if (*index - released >= w->ring_packets)
+		return FADE_NO_SPACE;
+	return FADE_STORE;
+}
+
+/**
+ * fade_window_stored - notes that a packet is in the ring
+ * @w: the window
+ * @index: of fade_window_judge()
+ * @frame: the data frame
+ */
+void fade_window_stored(struct fade_window *w, u64 index,
+			const struct fade_frame *frame)
+{
+	w->ahead |= 1ull << (index - w->in_order);
+	while (w->ahead & 1) {
+		w->ahead >>= 1;
+		w->in_order++;
+	}
+	if (frame->last) {
+		w->last_seen = true;
+		w->last_index = index;
+		w->last_words = frame->last_words;
+	}
+}
+
+/**
+ * fade_window_slot - place of a packet in the ring: its number modulo the ring
+ * @w: the window
+ * @index: packets before it since the start
+ */
+u64 fade_window_slot(const struct fade_window *w, u64 index)
+{
+	return (w->first + index) & (w->ring_packets - 1);
+}
+
+/**
+ * fade_window_bytes - bytes received without a gap since the start
+ * @w: the window
+ */
+u64 fade_window_bytes(const struct fade_window *w)
+{
+	if (fade_window_complete(w))
+		return w->last_index * FADE_PACKET_BYTES + w->last_words * 8;
+	return w->in_order * FADE_PACKET_BYTES;
+}
+
+/**
+ * fade_window_complete - the last packet was seen and all before it are in
+ * @w: the window
+ */
+bool fade_window_complete(const struct fade_window *w)
+{
+	return w->last_seen && w->in_order > w->last_index;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * The receiver's rules of FADE-10G, without kernel calls: what a frame from a
+ * FEB is, and whether its packet is stored, confirmed or dropped. Design
+ * section 2; paper section 4. docs/protocol/fade10g.md is the reference.
+ *
+ * The same file is built into the kernel module and, in user space, into the
+ * test that holds it against the Rust engine (host/driver-check).
+ */
+#ifndef FADE_RULES_H
+#define FADE_RULES_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+#endif
+
+#define FADE_ETHERTYPE		0xFADE
+#define FADE_VERSION		0x0100
+#define FADE_FILLER		0xA5
+#define FADE_TYPE_DATA		0xA5A5
+#define FADE_TYPE_LAST		0xA5A6
+#define FADE_TYPE_RESPONSE	0xA55A
+
+#define FADE_CMD_START		0x0001
+#define FADE_CMD_STOP		0x0002
+#define FADE_ACK		0x0003
+#define FADE_NACK		0x0004
+#define FADE_CMD_RESET		0x0005
+#define FADE_CMD_IDENTIFY	0x0006
+#define FADE_CMD_USER_FIRST	0x0100
+
+#define FADE_PACKET_BYTES	8192
+#define FADE_DATA_HEADER_LEN	40
+#define FADE_DATA_FRAME_LEN	(FADE_DATA_HEADER_LEN + FADE_PACKET_BYTES)
+#define FADE_REQUEST_LEN	78
+#define FADE_LAST_WORDS_MAX	1023
+#define FADE_MAX_WINDOW		64
+
+/* What a frame from a FEB is; the names of what is wrong are drop reasons. */
+enum fade_kind {
+	FADE_KIND_DATA,
+	FADE_KIND_RESPONSE,
+	FADE_BAD_TRUNCATED,
+	FADE_BAD_ETHERTYPE,
+	FADE_BAD_VERSION,
+	FADE_BAD_TYPE,
+	FADE_BAD_LENGTH,
+	FADE_BAD_VALID_WORDS,
+};
+
+/**
+ * struct fade_response - a command response
+ * @code: code of the command; 0 if none was pending
+ * @csn: command sequence number
+ * @value: the value
+ */
+struct fade_response {
+	u16 code;
+	u16 csn;
+	u64 value;
+};
+
+/**
+ * struct fade_frame - the fields of a frame from a FEB
+ * @response: command response, alone or inside a data frame
+ * @packet: packet number
+ * @delay: transmission delay
+ * @sequence: frame sequence number
+ * @last: the last data frame of a transmission
+ * @last_words: valid words of the last packet
+ * @payload: the packet, inside the frame
+ */
+struct fade_frame {
+	struct fade_response response;
+	u32 packet;
+	u32 delay;
+	u16 sequence;
+	bool last;
+	u64 last_words;
+	const u8 *payload;
+};
+
+/* What to do with a data packet. */
+enum fade_verdict {
+	FADE_STORE,		/* new: store it, then confirm it */
+	FADE_CONFIRM_AGAIN,	/* known, or older than the window */
+	FADE_NO_SPACE,		/* new, but its place is not free: no ACK */
+	FADE_PROTOCOL_ERROR,	/* beyond the window, or against the end */
+};
+
+/**
+ * struct fade_window - the receiver's view of one transmission
+ * @in_order: packets received without a gap since the start
+ * @ahead: bit i: packet in_order + i is in; bit 0 is always clear
+ * @ring_packets: packets of the ring, a power of two
+ * @last_index: index of the last packet, if @last_seen
+ * @last_words: its valid words
+ * @first: number of the first packet
+ * @size: packets of the window, 1 to FADE_MAX_WINDOW
+ * @last_seen: the last packet was seen
+ */
+struct fade_window {
+	u64 in_order;
+	u64 ahead;
+	u64 ring_packets;
+	u64 last_index;
+	u64 last_words;
+	u32 first;
+	u32 size;
+	bool last_seen;
+};
+
+enum fade_kind fade_parse(const u8 *frame, size_t len, struct fade_frame *out);
+void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
+	      const struct fade_frame *frame);
+void fade_command(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
+		  u16 code, u16 csn, u32 argument);
+
+void fade_window_init(struct fade_window *w, u32 first, u32 size,
+		      u64 ring_packets);
+enum fade_verdict fade_window_judge(const struct fade_window *w,
+				    const struct fade_frame *frame,
+				    u64 released, u64 *index);
+void fade_window_stored(struct fade_window *w, u64 index,
+			const struct fade_frame *frame);
+u64 fade_window_slot(const struct fade_window *w, u64 index);
+u64 fade_window_bytes(const struct fade_window *w);
+bool fade_window_complete(const struct fade_window *w);
+
+#endif /* FADE_RULES_H */

@@ -1,0 +1,218 @@
+//! The driver's rules and the engine's give the same answers: on the shared vectors, on random frames,
+//! on random traces. FADELINK_SEED reproduces a run.
+
+use fadelink_driver_check as c;
+use fadelink_receiver::window::{self, Window};
+use fadelink_wire::ethernet::Header;
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, DATA_FRAME_LEN, PACKET_BYTES, REQUEST_LEN};
+use fadelink_wire::MacAddr;
+
+const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
+const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+
+fn random() -> fastrand::Rng {
+    let seed = std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    fastrand::Rng::with_seed(seed)
+}
+
+fn vectors() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../../tests/vectors/fade10g.json")).unwrap()
+}
+
+fn vector_frames() -> Vec<Vec<u8>> {
+    let vectors = vectors();
+    let all = vectors["frames"].as_array().unwrap().iter().chain(vectors["malformed"].as_array().unwrap());
+    all.map(|vector| {
+        let text = vector["hex"].as_str().unwrap();
+        let mut frame: Vec<u8> =
+            (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
+        if let (Some(first), Some(words)) = (vector["payload"]["first"].as_u64(), vector["payload"]["words"].as_u64()) {
+            frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
+            if words < 1024 {
+                frame.resize(DATA_FRAME_LEN - 8, fade10g::FILLER);
+                frame.extend(words.to_le_bytes());
+            }
+        }
+        frame
+    })
+    .collect()
+}
+
+fn c_parse(frame: &[u8]) -> (c::Kind, c::Frame) {
+    let mut out = c::Frame::default();
+    // SAFETY: the frame and its length, and a place for the fields.
+    let kind = unsafe { c::fade_parse(frame.as_ptr(), frame.len(), &raw mut out) };
+    (kind, out)
+}
+
+fn assert_same(frame: &[u8]) {
+    let (kind, fields) = c_parse(frame);
+    let response = |r: Option<fade10g::Response>| {
+        // Without a response the code is zero; the rest does not matter.
+        let expected = r.map_or(0, |r| r.code);
+        assert_eq!(fields.response.code, expected, "{frame:02x?}");
+        if let Some(r) = r {
+            assert_eq!((fields.response.csn, fields.response.value), (r.csn, r.value));
+        }
+    };
+    let expected = match fade10g::parse_feb(frame) {
+        Ok((_, FebFrame::Data(data))) => {
+            response(data.response);
+            let ours = (data.sequence, data.packet, data.delay, data.last);
+            let last = fields.last.then_some(fields.last_words);
+            assert_eq!((fields.sequence, fields.packet, fields.delay, last), ours);
+            assert_eq!(fields.payload, data.payload.as_ptr());
+            c::Kind::Data
+        }
+        Ok((_, FebFrame::Response(r))) => {
+            response(r);
+            c::Kind::Response
+        }
+        Err(Error::Truncated { .. }) => c::Kind::Truncated,
+        Err(Error::EtherType(_)) => c::Kind::EtherType,
+        Err(Error::Version(_)) => c::Kind::Version,
+        Err(Error::Type(_) | Error::Code(_)) => c::Kind::Type,
+        Err(Error::Length(_)) => c::Kind::Length,
+        Err(Error::ValidWords(_)) => c::Kind::ValidWords,
+    };
+    assert_eq!(kind, expected, "{frame:02x?}");
+}
+
+#[test]
+fn shared_vectors_and_what_is_near_them_parse_alike() {
+    let mut random = random();
+    for frame in vector_frames() {
+        assert_same(&frame);
+        for len in 0..frame.len().min(100) {
+            assert_same(&frame[..len]);
+        }
+        for _ in 0..200 {
+            let mut near = frame.clone();
+            if near.is_empty() {
+                continue;
+            }
+            for _ in 0..random.usize(1..4) {
+                let at = random.usize(..near.len().min(48));
+                near[at] = random.u8(..);
+            }
+            if random.bool() {
+                let last = near.len() - 1;
+                near[last] ^= 1 << random.u8(..8);
+                near.push(0);
+                near.truncate(random.usize(last..last + 3));
+            }
+            assert_same(&near);
+        }
+    }
+}
+
+#[test]
+fn random_frames_parse_alike() {
+    let mut random = random();
+    for _ in 0..20_000 {
+        let mut frame: Vec<u8> = (0..random.usize(0..100)).map(|_| random.u8(..)).collect();
+        if random.bool() {
+            let head = [0xFA, 0xDE, 1, 0, 0xA5, *random.choice(&[0xA5, 0xA6, 0x5A, 0xA7]).unwrap()];
+            frame.resize(frame.len().max(18), 0);
+            frame[12..18].copy_from_slice(&head);
+            if random.bool() {
+                frame.resize(DATA_FRAME_LEN, 0);
+            }
+        }
+        assert_same(&frame);
+    }
+}
+
+#[test]
+fn requests_are_the_same_bytes() {
+    let mut random = random();
+    for _ in 0..1000 {
+        let frame =
+            c::Frame { packet: random.u32(..), sequence: random.u16(..), delay: random.u32(..), ..Default::default() };
+        let mut out = [0; REQUEST_LEN];
+        // SAFETY: all pointers are to live memory of the sizes that the functions name.
+        unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const frame) };
+        let (sequence, packet, delay) = (frame.sequence, frame.packet, frame.delay);
+        assert_eq!(out, Request::Ack { negative: false, sequence, packet, delay }.to_frame(FEB, PC));
+        let (code, csn, argument) = (random.u16(..), random.u16(..), random.u32(..));
+        // SAFETY: as above.
+        unsafe { c::fade_command(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), code, csn, argument) };
+        assert_eq!(out, Request::Command { code, csn, argument }.to_frame(FEB, PC));
+        assert_eq!(Header::split(&out).unwrap().0.dst, FEB);
+    }
+}
+
+#[test]
+fn random_traces_are_judged_alike() {
+    let mut random = random();
+    let mut seen = [0u64; 4];
+    let payload = [0; PACKET_BYTES];
+    for _ in 0..300 {
+        let (first, size) = (random.u32(..), random.u32(1..=64));
+        let ring = u64::from(size.next_power_of_two()) << random.u32(..3);
+        let mut ours = Window::new(first, size, ring);
+        let mut theirs = c::Window::default();
+        // SAFETY: a live window.
+        unsafe { c::fade_window_init(&raw mut theirs, first, size, ring) };
+        let (mut released, end) = (0u64, random.u64(1..2000));
+        for _ in 0..3000 {
+            if random.u8(..20) == 0 {
+                released = random.u64(released..=theirs.in_order);
+            }
+            let near = random.i64(-70..70);
+            let index =
+                if random.bool() { theirs.in_order as i64 + near.rem_euclid(4) } else { theirs.in_order as i64 + near };
+            let packet = first.wrapping_add(index as u32);
+            let last = match random.u8(..40) {
+                0 => Some(random.u64(..3)),
+                1 => None,
+                _ => (index as u64 == end).then_some(1),
+            };
+            let data = Data { sequence: 0, packet, delay: 0, response: None, last, payload: &payload };
+            let frame = c::Frame { packet, last: last.is_some(), last_words: last.unwrap_or(0), ..Default::default() };
+            let mut at = 0;
+            // SAFETY: live window, frame and index.
+            let verdict = unsafe { c::fade_window_judge(&raw const theirs, &raw const frame, released, &raw mut at) };
+            let expected = match ours.judge(data.packet, data.last, released) {
+                window::Verdict::Store { index } => {
+                    assert_eq!(at, index);
+                    // SAFETY: as above.
+                    assert_eq!(unsafe { c::fade_window_slot(&raw const theirs, at) }, ours.slot(index));
+                    // What is judged a store is not always stored.
+                    if random.u8(..10) > 0 {
+                        ours.stored(index, last);
+                        // SAFETY: as above.
+                        unsafe { c::fade_window_stored(&raw mut theirs, at, &raw const frame) };
+                    }
+                    c::Verdict::Store
+                }
+                window::Verdict::ConfirmAgain => c::Verdict::ConfirmAgain,
+                window::Verdict::NoSpace => c::Verdict::NoSpace,
+                window::Verdict::ProtocolError => c::Verdict::ProtocolError,
+            };
+            assert_eq!(verdict, expected, "packet {index} of {theirs:?}");
+            seen[verdict as usize] += 1;
+            // SAFETY: as above.
+            let (bytes, complete) =
+                unsafe { (c::fade_window_bytes(&raw const theirs), c::fade_window_complete(&raw const theirs)) };
+            assert_eq!((bytes, complete), (ours.bytes(), ours.complete()));
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 1000), "every verdict was met: {seen:?}");
+}
+
+#[test]
+fn constants_agree() {
+    let vectors = vectors();
+    let header = include_str!("../../../driver/fade_rules.h");
+    let define = |name: &str| {
+        let line = header.lines().find(|line| line.split_whitespace().nth(1) == Some(&format!("FADE_{name}")));
+        let value = line.and_then(|line| line.split_whitespace().nth(2)).unwrap_or_else(|| panic!("FADE_{name}"));
+        value.strip_prefix("0x").map_or_else(|| value.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+    };
+    for (name, value) in vectors["constants"].as_object().unwrap() {
+        if name != "DATA_FRAME_LEN" {
+            assert_eq!(define(name), value.as_u64(), "{name}");
+        }
+    }
+}

@@ -58,30 +58,36 @@ static void parse_response(const u8 *p, struct fade_response *out)
 
 /**
  * fade_parse - what a frame from a FEB is
- * @frame: the frame, from its Ethernet header on, without check sequence
- * @len: its length
+ * @head: the first bytes of the frame, from its Ethernet header on: @len of
+ *	them, or FADE_DATA_HEADER_LEN where the frame is longer
+ * @len: length of the frame, without check sequence
+ * @final_word: its last 8 bytes, if it is FADE_DATA_FRAME_LEN long
  * @out: its fields, of a good frame
+ *
+ * The two pieces are all that is looked at: the packet itself may lie in
+ * pieces of its own.
  */
-enum fade_kind fade_parse(const u8 *frame, size_t len, struct fade_frame *out)
+enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
+			  struct fade_frame *out)
 {
 	u16 type;
 
 	memset(out, 0, sizeof(*out));
 	if (len < ETH_HEADER_LEN)
 		return FADE_BAD_TRUNCATED;
-	if (be16_at(frame + 12) != FADE_ETHERTYPE)
+	if (be16_at(head + 12) != FADE_ETHERTYPE)
 		return FADE_BAD_ETHERTYPE;
 	if (len < 16)
 		return FADE_BAD_TRUNCATED;
-	if (be16_at(frame + 14) != FADE_VERSION)
+	if (be16_at(head + 14) != FADE_VERSION)
 		return FADE_BAD_VERSION;
 	if (len < 18)
 		return FADE_BAD_TRUNCATED;
-	type = be16_at(frame + 16);
+	type = be16_at(head + 16);
 	if (type == FADE_TYPE_RESPONSE) {
 		if (len < 32)
 			return FADE_BAD_TRUNCATED;
-		parse_response(frame + 20, &out->response);
+		parse_response(head + 20, &out->response);
 		return FADE_KIND_RESPONSE;
 	}
 	if (type != FADE_TYPE_DATA && type != FADE_TYPE_LAST)
@@ -90,15 +96,14 @@ enum fade_kind fade_parse(const u8 *frame, size_t len, struct fade_frame *out)
 		return FADE_BAD_LENGTH;
 	if (type == FADE_TYPE_LAST) {
 		out->last = true;
-		out->last_words = le64_at(frame + FADE_DATA_FRAME_LEN - 8);
+		out->last_words = le64_at(final_word);
 		if (out->last_words > FADE_LAST_WORDS_MAX)
 			return FADE_BAD_VALID_WORDS;
 	}
-	out->sequence = be16_at(frame + 18);
-	out->packet = be32_at(frame + 20);
-	out->delay = be32_at(frame + 24);
-	parse_response(frame + 28, &out->response);
-	out->payload = frame + FADE_DATA_HEADER_LEN;
+	out->sequence = be16_at(head + 18);
+	out->packet = be32_at(head + 20);
+	out->delay = be32_at(head + 24);
+	parse_response(head + 28, &out->response);
 	return FADE_KIND_DATA;
 }
 

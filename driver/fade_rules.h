@@ -76,7 +76,6 @@ struct fade_response {
  * @sequence: frame sequence number
  * @last: the last data frame of a transmission
  * @last_words: valid words of the last packet
- * @payload: the packet, inside the frame
  */
 struct fade_frame {
 	struct fade_response response;
@@ -85,7 +84,6 @@ struct fade_frame {
 	u16 sequence;
 	bool last;
 	u64 last_words;
-	const u8 *payload;
 };
 
 /* What to do with a data packet. */
@@ -118,7 +116,8 @@ struct fade_window {
 	bool last_seen;
 };
 
-enum fade_kind fade_parse(const u8 *frame, size_t len, struct fade_frame *out);
+enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
+			  struct fade_frame *out);
 void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
 	      const struct fade_frame *frame);
 void fade_command(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,

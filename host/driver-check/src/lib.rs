@@ -39,7 +39,7 @@ pub struct Response {
 
 /// `struct fade_frame`
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
 pub struct Frame {
     pub response: Response,
@@ -48,21 +48,6 @@ pub struct Frame {
     pub sequence: u16,
     pub last: bool,
     pub last_words: u64,
-    pub payload: *const u8,
-}
-
-impl Default for Frame {
-    fn default() -> Self {
-        Frame {
-            response: Response::default(),
-            packet: 0,
-            delay: 0,
-            sequence: 0,
-            last: false,
-            last_words: 0,
-            payload: std::ptr::null(),
-        }
-    }
 }
 
 /// `struct fade_window`
@@ -82,7 +67,7 @@ pub struct Window {
 
 #[allow(missing_docs)]
 unsafe extern "C" {
-    pub fn fade_parse(frame: *const u8, len: usize, out: *mut Frame) -> Kind;
+    pub fn fade_parse(head: *const u8, len: usize, final_word: *const u8, out: *mut Frame) -> Kind;
     pub fn fade_ack(out: *mut u8, feb: *const u8, local: *const u8, frame: *const Frame);
     pub fn fade_command(out: *mut u8, feb: *const u8, local: *const u8, code: u16, csn: u16, argument: u32);
     pub fn fade_window_init(w: *mut Window, first: u32, size: u32, ring_packets: u64);

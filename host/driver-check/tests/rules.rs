@@ -40,8 +40,11 @@ fn vector_frames() -> Vec<Vec<u8>> {
 
 fn c_parse(frame: &[u8]) -> (c::Kind, c::Frame) {
     let mut out = c::Frame::default();
-    // SAFETY: the frame and its length, and a place for the fields.
-    let kind = unsafe { c::fade_parse(frame.as_ptr(), frame.len(), &raw mut out) };
+    // Pieces of their own, so that reading beyond them is found by a memory checker.
+    let head = frame[..frame.len().min(fade10g::DATA_HEADER_LEN)].to_vec();
+    let final_word = frame.last_chunk::<8>().copied().unwrap_or_default();
+    // SAFETY: the pieces that the function names, and a place for the fields.
+    let kind = unsafe { c::fade_parse(head.as_ptr(), frame.len(), final_word.as_ptr(), &raw mut out) };
     (kind, out)
 }
 
@@ -61,7 +64,6 @@ fn assert_same(frame: &[u8]) {
             let ours = (data.sequence, data.packet, data.delay, data.last);
             let last = fields.last.then_some(fields.last_words);
             assert_eq!((fields.sequence, fields.packet, fields.delay, last), ours);
-            assert_eq!(fields.payload, data.payload.as_ptr());
             c::Kind::Data
         }
         Ok((_, FebFrame::Response(r))) => {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The file side: open, ioctl, poll, mmap of /dev/l3_fpga%d.
+ */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "fadelink.h"
+#include "fadelink_compat.h"
+
+#define MAX_TIMEOUT_MS	60000
+#define MAX_RETRIES	1000
+
+static int fade_open(struct inode *inode, struct file *file)
+{
+	struct fade_slave *slave = &fade_slaves[iminor(inode)];
+
+	if (test_and_set_bit(0, &slave->opened))
+		return -EBUSY;
+	slave->ring = vmalloc_user(fade_ring_bytes());
+	if (!slave->ring) {
+		clear_bit_unlock(0, &slave->opened);
+		return -ENOMEM;
+	}
+	slave->wakeup = 1;
+	slave->head = 0;
+	slave->tail = 0;
+	slave->origin = 0;
+	slave->error = 0;
+	slave->state = FADE_STATE_IDLE;
+	file->private_data = slave;
+	return nonseekable_open(inode, file);
+}
+
+/* The last reference is gone, mappings included. */
+static int fade_release(struct inode *inode, struct file *file)
+{
+	struct fade_slave *slave = file->private_data;
+
+	mutex_lock(&slave->control);
+	fade_dissociate(slave);
+	mutex_unlock(&slave->control);
+	/* The handler may still copy under the lock; after this it cannot. */
+	spin_lock_bh(&slave->lock);
+	spin_unlock_bh(&slave->lock);
+	vfree(slave->ring);
+	slave->ring = NULL;
+	clear_bit_unlock(0, &slave->opened);
+	return 0;
+}
+
+static long set_wakeup(struct fade_slave *slave, unsigned long bytes)
+{
+	if (bytes < 1 || bytes > fade_ring_bytes())
+		return -EINVAL;
+	spin_lock_bh(&slave->lock);
+	slave->wakeup = bytes;
+	spin_unlock_bh(&slave->lock);
+	wake_up_interruptible(&slave->wait);
+	return 0;
+}
+
+static void read_state(struct fade_slave *slave, struct fade_pointers64 *state)
+{
+	spin_lock_bh(&slave->lock);
+	state->head = slave->head;
+	state->tail = slave->tail;
+	state->origin = slave->origin;
+	state->state = slave->state;
+	state->error = slave->error;
+	spin_unlock_bh(&slave->lock);
+}
+
+static long read_pointers(struct fade_slave *slave, void __user *to)
+{
+	struct fade_pointers pointers;
+	struct fade_pointers64 state;
+
+	read_state(slave, &state);
+	pointers.head = (state.origin + state.head) % fade_ring_bytes();
+	pointers.tail = (state.origin + state.tail) % fade_ring_bytes();
+	pointers.eof = state.state == FADE_STATE_COMPLETE;
+	if (copy_to_user(to, &pointers, sizeof(pointers)))
+		return -EFAULT;
+	if (state.error)
+		return -EIO;
+	return state.head - state.tail;
+}
+
+static long write_pointers(struct fade_slave *slave, unsigned long bytes)
+{
+	long err = 0;
+
+	spin_lock_bh(&slave->lock);
+	if (bytes > slave->head - slave->tail)
+		err = -EINVAL;
+	else
+		slave->tail += bytes;
+	spin_unlock_bh(&slave->lock);
+	return err;
+}
+
+static long get_mac(struct fade_slave *slave, const void __user *from)
+{
+	struct fade_slave_id id;
+
+	if (copy_from_user(&id, from, sizeof(id)))
+		return -EFAULT;
+	return fade_associate(slave, &id);
+}
+
+static long user_command(struct fade_slave *slave, void __user *both)
+{
+	struct fade_user_command command;
+	struct fade_response answer;
+	long err;
+
+	if (copy_from_user(&command, both, sizeof(command)))
+		return -EFAULT;
+	if (command.command < FADE_CMD_USER_FIRST ||
+	    command.retries > MAX_RETRIES || command.timeout < 1 ||
+	    command.timeout > MAX_TIMEOUT_MS)
+		return -EINVAL;
+	err = fade_command_wait(slave, command.command, command.argument,
+				command.timeout, command.retries, &answer);
+	if (err)
+		return err;
+	put_unaligned_be16(answer.code, command.response);
+	put_unaligned_be16(answer.csn, command.response + 2);
+	put_unaligned_be64(answer.value, command.response + 4);
+	return copy_to_user(both, &command, sizeof(command)) ? -EFAULT : 0;
+}
+
+static long get_statistics(struct fade_slave *slave, void __user *to)
+{
+	struct fade_statistics stats;
+
+	spin_lock_bh(&slave->lock);
+	stats = slave->stats;
+	spin_unlock_bh(&slave->lock);
+	return copy_to_user(to, &stats, sizeof(stats)) ? -EFAULT : 0;
+}
+
+/* What needs the FEB, one at a time. */
+static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
+{
+	struct fade_response answer;
+
+	if (cmd == FADE_IOC_GETMAC)
+		return get_mac(slave, p);
+	if (!READ_ONCE(slave->netdev))
+		return -ENODEV;
+	switch (cmd) {
+	case FADE_IOC_STARTMAC:
+		return fade_start(slave);
+	case FADE_IOC_STOPMAC:
+		return fade_command_wait(slave, FADE_CMD_STOP, 0,
+					 FADE_DEFAULT_TIMEOUT_MS,
+					 FADE_DEFAULT_RETRIES, &answer);
+	case FADE_IOC_USERCMD:
+		return user_command(slave, p);
+	case FADE_IOC_RESETMAC:
+		return fade_reset(slave);
+	default:
+		fade_dissociate(slave);
+		return 0;
+	}
+}
+
+static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct fade_slave *slave = file->private_data;
+	void __user *p = (void __user *)arg;
+	struct fade_pointers64 state;
+	long result;
+
+	switch (cmd) {
+	case FADE_IOC_SETWAKEUP:
+		return set_wakeup(slave, arg);
+	case FADE_IOC_GETBUFLEN:
+		return fade_ring_bytes();
+	case FADE_IOC_READPTRS:
+		return read_pointers(slave, p);
+	case FADE_IOC_WRITEPTRS:
+		return write_pointers(slave, arg);
+	case FADE_IOC_READPTRS64:
+		read_state(slave, &state);
+		return copy_to_user(p, &state, sizeof(state)) ? -EFAULT : 0;
+	case FADE_IOC_GETSTATS:
+		return get_statistics(slave, p);
+	case FADE_IOC_GETMAC:
+	case FADE_IOC_STARTMAC:
+	case FADE_IOC_STOPMAC:
+	case FADE_IOC_FREEMAC:
+	case FADE_IOC_USERCMD:
+	case FADE_IOC_RESETMAC:
+		if (mutex_lock_interruptible(&slave->control))
+			return -ERESTARTSYS;
+		result = control(slave, cmd, p);
+		mutex_unlock(&slave->control);
+		return result;
+	default:
+		return -ENOTTY;
+	}
+}
+
+static __poll_t fade_poll(struct file *file, poll_table *table)
+{
+	struct fade_slave *slave = file->private_data;
+	struct fade_pointers64 state;
+	u64 wakeup;
+
+	poll_wait(file, &slave->wait, table);
+	read_state(slave, &state);
+	wakeup = READ_ONCE(slave->wakeup);
+	if (state.error || state.state == FADE_STATE_ABORTED)
+		return EPOLLIN | EPOLLRDNORM | EPOLLERR;
+	if (state.state == FADE_STATE_COMPLETE ||
+	    state.head - state.tail >= wakeup)
+		return EPOLLIN | EPOLLRDNORM;
+	return 0;
+}
+
+static vm_fault_t fade_fault(struct vm_fault *fault)
+{
+	struct fade_slave *slave = fault->vma->vm_private_data;
+	/* The second half shows the ring again: a reader sees across its end. */
+	u64 offset = ((u64)fault->pgoff << PAGE_SHIFT) % fade_ring_bytes();
+
+	fault->page = vmalloc_to_page(slave->ring + offset);
+	get_page(fault->page);
+	return 0;
+}
+
+static const struct vm_operations_struct fade_vm_ops = { .fault = fade_fault };
+
+static int fade_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	u64 pages = vma_pages(vma);
+
+	if (vma->vm_flags & VM_WRITE)
+		return -EPERM;
+	if (((u64)vma->vm_pgoff + pages) << PAGE_SHIFT > 2 * fade_ring_bytes())
+		return -EINVAL;
+	fade_vm_flags(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
+	vma->vm_private_data = file->private_data;
+	vma->vm_ops = &fade_vm_ops;
+	return 0;
+}
+
+const struct file_operations fade_fops = {
+	.owner = THIS_MODULE,
+	.open = fade_open,
+	.release = fade_release,
+	.unlocked_ioctl = fade_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.poll = fade_poll,
+	.mmap = fade_mmap,
+};

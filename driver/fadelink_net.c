@@ -1,0 +1,571 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The network side: the protocol handler for ethertype 0xFADE, commands, and
+ * what happens when an interface goes away.
+ *
+ * Locking: slave->lock protects a slave and is taken in softirq. Frames are
+ * sent after it is released. slave->control orders the callers of this file
+ * and is never taken in softirq.
+ */
+#include <linux/etherdevice.h>
+#include <linux/delay.h>
+#include <linux/nsproxy.h>
+#include <linux/random.h>
+#include <linux/rtnetlink.h>
+#include <linux/skbuff.h>
+#include <net/net_namespace.h>
+
+#include "fadelink.h"
+
+#define RESET_INTERVAL		(HZ / 20)
+#define SETTLE_MS		20
+#define START_ATTEMPTS		10
+#define CLOSING_RESETS		3
+#define STRANGERS		64
+
+struct fade_link_stats fade_link_stats;
+
+/* FEBs that nobody opened: when each may be told again to be silent. */
+static struct {
+	u8 mac[ETH_ALEN];
+	unsigned long next_reset;
+} strangers[STRANGERS];
+static unsigned int next_stranger;
+static DEFINE_SPINLOCK(strangers_lock);
+
+/* Sends 78 bytes that are a whole frame. */
+static int send_frame(struct net_device *netdev, const u8 *frame)
+{
+	struct sk_buff *skb;
+
+	skb = alloc_skb(LL_RESERVED_SPACE(netdev) + FADE_REQUEST_LEN +
+			netdev->needed_tailroom, GFP_ATOMIC);
+	if (!skb)
+		return -ENOMEM;
+	skb_reserve(skb, LL_RESERVED_SPACE(netdev));
+	skb_reset_mac_header(skb);
+	skb_put_data(skb, frame, FADE_REQUEST_LEN);
+	skb_set_network_header(skb, ETH_HLEN);
+	skb->dev = netdev;
+	skb->protocol = htons(FADE_ETHERTYPE);
+	skb->priority = TC_PRIO_CONTROL;
+	return net_xmit_eval(dev_queue_xmit(skb));
+}
+
+static void send_reset(struct net_device *netdev, const u8 *mac)
+{
+	u8 frame[FADE_REQUEST_LEN];
+
+	fade_command(frame, mac, netdev->dev_addr, FADE_CMD_RESET, 0, 0);
+	send_frame(netdev, frame);
+}
+
+/* A frame from a FEB that nobody opened. */
+static void stranger(struct net_device *netdev, const u8 *mac)
+{
+	unsigned int i;
+	bool due;
+
+	atomic64_inc(&fade_link_stats.unknown_feb);
+	if (!is_valid_ether_addr(mac))
+		return;
+	spin_lock(&strangers_lock);
+	for (i = 0; i < STRANGERS; i++)
+		if (ether_addr_equal_unaligned(strangers[i].mac, mac))
+			break;
+	if (i == STRANGERS) {
+		i = next_stranger++ % STRANGERS;
+		ether_addr_copy(strangers[i].mac, mac);
+		strangers[i].next_reset = jiffies;
+	}
+	due = time_after_eq(jiffies, strangers[i].next_reset);
+	if (due)
+		strangers[i].next_reset = jiffies + RESET_INTERVAL;
+	spin_unlock(&strangers_lock);
+	if (due) {
+		atomic64_inc(&fade_link_stats.resets);
+		send_reset(netdev, mac);
+	}
+}
+
+static void take_response(struct fade_slave *slave,
+			  const struct fade_response *response)
+{
+	if (!response->code)
+		return;
+	if (!slave->pending || response->code != slave->pending_code ||
+	    response->csn != slave->next_csn) {
+		slave->stats.unexpected_responses++;
+		return;
+	}
+	slave->stats.responses++;
+	slave->pending = false;
+	slave->answer = *response;
+	if (response->code == FADE_CMD_START && !response->value) {
+		/* The packet in this very frame may be the first. */
+		fade_window_init(&slave->window, fade_first_packet,
+				 fade_window_size, fade_ring_packets);
+		slave->origin = fade_window_slot(&slave->window, 0) *
+				FADE_PACKET_BYTES;
+		slave->head = 0;
+		slave->tail = 0;
+		slave->sequence_known = false;
+		slave->state = FADE_STATE_RUNNING;
+		slave->error = 0;
+		slave->started = true;
+	}
+	wake_up_interruptible(&slave->wait);
+}
+
+static void count_missing(struct fade_slave *slave, u16 sequence)
+{
+	u16 skipped = sequence - slave->next_sequence;
+
+	if (!slave->sequence_known || skipped < 0x8000) {
+		if (slave->sequence_known)
+			slave->stats.missing_frames += skipped;
+		slave->sequence_known = true;
+		slave->next_sequence = sequence + 1;
+	} else if (slave->stats.missing_frames) {
+		slave->stats.missing_frames--; /* late, not lost */
+	}
+}
+
+/* True if the frame is to be confirmed. */
+static bool take_data(struct fade_slave *slave, struct sk_buff *skb,
+		      const struct fade_frame *frame, bool *reset)
+{
+	u64 index, slot;
+
+	if (!slave->started) {
+		slave->stats.not_started++;
+		/* A RESET was lost; a START will find out by itself. */
+		*reset = !(slave->pending &&
+			   slave->pending_code == FADE_CMD_START) &&
+			 time_after_eq(jiffies, slave->next_reset);
+		if (*reset)
+			slave->next_reset = jiffies + RESET_INTERVAL;
+		return false;
+	}
+	slave->stats.delay = frame->delay;
+	count_missing(slave, frame->sequence);
+	switch (fade_window_judge(&slave->window, frame,
+				  slave->tail / FADE_PACKET_BYTES, &index)) {
+	case FADE_STORE:
+		slot = fade_window_slot(&slave->window, index);
+		if (skb_copy_bits(skb, FADE_DATA_HEADER_LEN,
+				  slave->ring + slot * FADE_PACKET_BYTES,
+				  FADE_PACKET_BYTES)) {
+			slave->stats.wrong_length++;
+			return false;
+		}
+		fade_window_stored(&slave->window, index, frame);
+		slave->stats.packets++;
+		slave->head = fade_window_bytes(&slave->window);
+		if (fade_window_complete(&slave->window))
+			slave->state = FADE_STATE_COMPLETE;
+		if (slave->state == FADE_STATE_COMPLETE ||
+		    slave->head - slave->tail >= slave->wakeup)
+			wake_up_interruptible(&slave->wait);
+		return true;
+	case FADE_CONFIRM_AGAIN:
+		slave->stats.duplicates++;
+		return true;
+	case FADE_NO_SPACE:
+		slave->stats.no_space++;
+		return false;
+	default:
+		slave->stats.protocol_errors++;
+		return false;
+	}
+}
+
+static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
+{
+	int i;
+
+	/* Locked when found; the caller unlocks. */
+	for (i = 0; i < fade_max_slaves; i++) {
+		struct fade_slave *slave = &fade_slaves[i];
+
+		if (READ_ONCE(slave->netdev) != netdev)
+			continue;
+		spin_lock(&slave->lock);
+		if (slave->netdev == netdev &&
+		    ether_addr_equal_unaligned(slave->mac, mac))
+			return slave;
+		spin_unlock(&slave->lock);
+	}
+	return NULL;
+}
+
+/* Frame of a FEB that has a slave, or not; the skb starts with its header. */
+static void take_frame(struct net_device *netdev, struct sk_buff *skb,
+		       const u8 *head, enum fade_kind kind,
+		       const struct fade_frame *frame)
+{
+	u8 ack[FADE_REQUEST_LEN];
+	struct fade_slave *slave;
+	bool confirm = false, reset = false;
+
+	slave = find_slave(netdev, head + ETH_ALEN);
+	if (!slave) {
+		stranger(netdev, head + ETH_ALEN);
+		return;
+	}
+	switch (kind) {
+	case FADE_KIND_DATA:
+		take_response(slave, &frame->response);
+		confirm = take_data(slave, skb, frame, &reset);
+		break;
+	case FADE_KIND_RESPONSE:
+		take_response(slave, &frame->response);
+		break;
+	case FADE_BAD_LENGTH:
+		slave->stats.wrong_length++;
+		break;
+	default:
+		slave->stats.wrong_valid_words++;
+		break;
+	}
+	if (confirm)
+		slave->stats.acks++;
+	if (reset)
+		slave->stats.resets++;
+	spin_unlock(&slave->lock);
+
+	if (reset)
+		send_reset(netdev, head + ETH_ALEN);
+	if (confirm) {
+		fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, frame);
+		if (send_frame(netdev, ack)) {
+			spin_lock(&slave->lock);
+			slave->stats.send_errors++;
+			spin_unlock(&slave->lock);
+		}
+	}
+}
+
+static int receive(struct sk_buff *skb, struct net_device *netdev,
+		   struct packet_type *type, struct net_device *original)
+{
+	u8 head[FADE_DATA_HEADER_LEN] = {};
+	u8 final_word[8] = {};
+	struct fade_frame frame;
+	enum fade_kind kind;
+
+	atomic64_inc(&fade_link_stats.frames);
+	if (skb->pkt_type != PACKET_HOST) {
+		atomic64_inc(&fade_link_stats.other_destination);
+		kfree_skb(skb);
+		return NET_RX_DROP;
+	}
+	skb = skb_share_check(skb, GFP_ATOMIC);
+	if (!skb) {
+		atomic64_inc(&fade_link_stats.no_memory);
+		return NET_RX_DROP;
+	}
+	skb_push(skb, ETH_HLEN);
+	skb_copy_bits(skb, 0, head, min_t(u32, skb->len, sizeof(head)));
+	if (skb->len == FADE_DATA_FRAME_LEN)
+		skb_copy_bits(skb, FADE_DATA_FRAME_LEN - 8, final_word, 8);
+	kind = fade_parse(head, skb->len, final_word, &frame);
+	switch (kind) {
+	case FADE_BAD_TRUNCATED:
+		atomic64_inc(&fade_link_stats.truncated);
+		break;
+	case FADE_BAD_VERSION:
+		atomic64_inc(&fade_link_stats.wrong_version);
+		break;
+	case FADE_BAD_ETHERTYPE:
+	case FADE_BAD_TYPE:
+		atomic64_inc(&fade_link_stats.wrong_type);
+		break;
+	default:
+		take_frame(netdev, skb, head, kind, &frame);
+		break;
+	}
+	consume_skb(skb);
+	return NET_RX_SUCCESS;
+}
+
+static struct packet_type fade_packet_type = {
+	.type = cpu_to_be16(FADE_ETHERTYPE),
+	.func = receive,
+};
+
+/* Lets go of the interface. Called with no lock. */
+static void release_netdev(struct fade_slave *slave, int error)
+{
+	struct net_device *netdev;
+
+	spin_lock_bh(&slave->lock);
+	netdev = slave->netdev;
+	WRITE_ONCE(slave->netdev, NULL);
+	slave->started = false;
+	if (slave->state == FADE_STATE_RUNNING)
+		slave->state = FADE_STATE_ABORTED;
+	if (netdev && error)
+		slave->error = error;
+	spin_unlock_bh(&slave->lock);
+	wake_up_interruptible_all(&slave->wait);
+	if (netdev)
+		netdev_put(netdev, &slave->tracker);
+}
+
+static int netdev_event(struct notifier_block *block, unsigned long event,
+			void *info)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(info);
+	int i;
+
+	for (i = 0; i < fade_max_slaves; i++) {
+		struct fade_slave *slave = &fade_slaves[i];
+
+		if (READ_ONCE(slave->netdev) != netdev)
+			continue;
+		if (event == NETDEV_UNREGISTER) {
+			release_netdev(slave, ENODEV);
+		} else if (event == NETDEV_DOWN) {
+			spin_lock_bh(&slave->lock);
+			slave->error = ENETDOWN;
+			spin_unlock_bh(&slave->lock);
+			wake_up_interruptible_all(&slave->wait);
+		}
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block fade_notifier = { .notifier_call = netdev_event };
+
+/**
+ * fade_associate - gives a device its FEB
+ * @slave: the device
+ * @id: address and interface
+ *
+ * Called with slave->control held. Returns 0, -EINVAL for an address or a name
+ * that is none, -ENODEV for an interface that is not there, -ENETDOWN for one
+ * that is down, -EBUSY for a FEB or a device that is taken.
+ */
+int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
+{
+	struct net_device *netdev;
+	int i, err = 0;
+
+	if (!is_valid_ether_addr(id->mac) ||
+	    strnlen(id->devname, sizeof(id->devname)) == sizeof(id->devname))
+		return -EINVAL;
+	/* The notifier runs under this lock: the interface cannot go meanwhile. */
+	rtnl_lock();
+	netdev = __dev_get_by_name(current->nsproxy->net_ns, id->devname);
+	if (!netdev)
+		err = -ENODEV;
+	else if (!(netdev->flags & IFF_UP))
+		err = -ENETDOWN;
+	for (i = 0; !err && i < fade_max_slaves; i++)
+		if (fade_slaves[i].netdev == netdev &&
+		    ether_addr_equal_unaligned(fade_slaves[i].mac, id->mac))
+			err = -EBUSY;
+	if (slave->netdev)
+		err = -EBUSY;
+	if (!err) {
+		netdev_hold(netdev, &slave->tracker, GFP_KERNEL);
+		spin_lock_bh(&slave->lock);
+		ether_addr_copy(slave->mac, id->mac);
+		slave->started = false;
+		slave->state = FADE_STATE_IDLE;
+		slave->error = 0;
+		slave->head = 0;
+		slave->tail = 0;
+		slave->origin = 0;
+		slave->pending = false;
+		slave->next_csn = (u16)get_random_u32();
+		slave->next_reset = jiffies;
+		memset(&slave->stats, 0, sizeof(slave->stats));
+		WRITE_ONCE(slave->netdev, netdev);
+		spin_unlock_bh(&slave->lock);
+	}
+	rtnl_unlock();
+	return err;
+}
+
+/* Sends a frame to the FEB, if the association stands. */
+static int send_to_feb(struct fade_slave *slave, const u8 *frame)
+{
+	struct net_device *netdev;
+	int err = -ENODEV;
+
+	rcu_read_lock_bh();
+	spin_lock(&slave->lock);
+	netdev = slave->netdev;
+	if (netdev)
+		dev_hold(netdev);
+	spin_unlock(&slave->lock);
+	if (netdev) {
+		err = send_frame(netdev, frame);
+		dev_put(netdev);
+	}
+	rcu_read_unlock_bh();
+	return err;
+}
+
+/* Makes a command for the FEB; the CSN is the one of slave->next_csn. */
+static int send_command(struct fade_slave *slave, u16 code, u16 csn,
+			u32 argument)
+{
+	u8 frame[FADE_REQUEST_LEN];
+
+	spin_lock_bh(&slave->lock);
+	if (!slave->netdev) {
+		spin_unlock_bh(&slave->lock);
+		return -ENODEV;
+	}
+	fade_command(frame, slave->mac, slave->netdev->dev_addr, code, csn,
+		     argument);
+	if (code == FADE_CMD_RESET)
+		slave->stats.resets++;
+	else
+		slave->stats.commands++;
+	spin_unlock_bh(&slave->lock);
+	return send_to_feb(slave, frame);
+}
+
+/**
+ * fade_command_wait - sends a command, waits for its response
+ * @slave: the device
+ * @code: code of the command
+ * @argument: argument
+ * @timeout_ms: from each attempt to the next
+ * @retries: attempts after the first
+ * @answer: the response
+ *
+ * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
+ * no FEB, -EIO when its interface failed, or -ERESTARTSYS for a signal.
+ */
+int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
+		      u32 timeout_ms, u32 retries,
+		      struct fade_response *answer)
+{
+	int err = -ETIMEDOUT;
+	u16 csn;
+
+	spin_lock_bh(&slave->lock);
+	csn = ++slave->next_csn;
+	slave->pending_code = code;
+	slave->pending = true;
+	spin_unlock_bh(&slave->lock);
+	do {
+		long left;
+
+		/* A frame that cannot be sent now is repeated like a lost one. */
+		if (send_command(slave, code, csn, argument) == -ENODEV) {
+			err = -ENODEV;
+			break;
+		}
+		left = wait_event_interruptible_timeout(
+			slave->wait,
+			!READ_ONCE(slave->pending) || READ_ONCE(slave->error),
+			msecs_to_jiffies(timeout_ms));
+		if (left < 0) {
+			err = left;
+			break;
+		}
+		if (!READ_ONCE(slave->pending)) {
+			err = 0;
+			break;
+		}
+		if (READ_ONCE(slave->error)) {
+			err = -EIO;
+			break;
+		}
+	} while (retries--);
+	spin_lock_bh(&slave->lock);
+	slave->pending = false;
+	*answer = slave->answer;
+	spin_unlock_bh(&slave->lock);
+	return err;
+}
+
+/**
+ * fade_start - begins a transmission
+ * @slave: the device
+ *
+ * One that still runs, as of a reader that was killed, is ended by RESET first.
+ * Called with slave->control held. Returns as fade_command_wait(), or -EBUSY if
+ * RESET did not help.
+ */
+int fade_start(struct fade_slave *slave)
+{
+	struct fade_response answer;
+	int attempt, err;
+
+	for (attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+		spin_lock_bh(&slave->lock);
+		/* Frames of before must not pass for the new ones. */
+		slave->started = false;
+		slave->state = FADE_STATE_IDLE;
+		spin_unlock_bh(&slave->lock);
+		err = fade_command_wait(slave, FADE_CMD_START, 0,
+					FADE_DEFAULT_TIMEOUT_MS,
+					FADE_DEFAULT_RETRIES, &answer);
+		if (err || !answer.value)
+			return err;
+		send_command(slave, FADE_CMD_RESET, 0, 0);
+		msleep(SETTLE_MS);
+	}
+	return -EBUSY;
+}
+
+/**
+ * fade_reset - breaks the transmission off
+ * @slave: the device
+ *
+ * Called with slave->control held. Returns 0 or -ENODEV.
+ */
+int fade_reset(struct fade_slave *slave)
+{
+	int err = send_command(slave, FADE_CMD_RESET, 0, 0);
+
+	spin_lock_bh(&slave->lock);
+	slave->started = false;
+	if (slave->state == FADE_STATE_RUNNING)
+		slave->state = FADE_STATE_ABORTED;
+	spin_unlock_bh(&slave->lock);
+	wake_up_interruptible_all(&slave->wait);
+	return err == -ENODEV ? err : 0;
+}
+
+/**
+ * fade_dissociate - takes the FEB from a device
+ * @slave: the device
+ *
+ * Called with slave->control held. A transmission that was started ends by
+ * RESET, repeated because it is not confirmed.
+ */
+void fade_dissociate(struct fade_slave *slave)
+{
+	int i;
+
+	if (READ_ONCE(slave->state) != FADE_STATE_IDLE)
+		for (i = 0; i < CLOSING_RESETS; i++)
+			send_command(slave, FADE_CMD_RESET, 0, 0);
+	/* The notifier may let go at the same time: one of them finds it. */
+	rtnl_lock();
+	release_netdev(slave, 0);
+	rtnl_unlock();
+}
+
+int fade_net_init(void)
+{
+	int err = register_netdevice_notifier(&fade_notifier);
+
+	if (!err)
+		dev_add_pack(&fade_packet_type);
+	return err;
+}
+
+void fade_net_exit(void)
+{
+	dev_remove_pack(&fade_packet_type);
+	unregister_netdevice_notifier(&fade_notifier);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR Apache-2.0 */
+/*
+ * User interface of /dev/l3_fpga%d: one device a front-end board (FEB).
+ *
+ * Numbers up to 0x39 and their structures are those of the published driver
+ * (the paper's table 4); existing applications run unchanged.
+ *
+ *	fd = open("/dev/l3_fpga0", O_RDWR);
+ *	length = ioctl(fd, FADE_IOC_GETBUFLEN);
+ *	ring = mmap(NULL, 2 * length, PROT_READ, MAP_SHARED, fd, 0);
+ *	ioctl(fd, FADE_IOC_GETMAC, &slave);
+ *	ioctl(fd, FADE_IOC_STARTMAC);
+ *	poll(...); n = ioctl(fd, FADE_IOC_READPTRS, &pointers);
+ *	... n bytes at ring + pointers.tail ...
+ *	ioctl(fd, FADE_IOC_WRITEPTRS, n);
+ */
+#ifndef FADELINK_UAPI_H
+#define FADELINK_UAPI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define FADE_IOC_MAGIC 0xA5
+
+/**
+ * struct fade_pointers - bytes of the ring
+ * @head: byte behind the last one received without a gap
+ * @tail: first byte that the reader has not given back
+ * @eof: the last packet and all before it are in
+ */
+struct fade_pointers {
+	__s32 head;
+	__s32 tail;
+	__s8 eof;
+} __attribute__((packed));
+
+/**
+ * struct fade_slave_id - the FEB of a device
+ * @mac: its address
+ * @devname: network interface, ended by NUL
+ */
+struct fade_slave_id {
+	__u8 mac[6];
+	char devname[16];
+} __attribute__((packed));
+
+/**
+ * struct fade_user_command - a user command and its response
+ * @command: code, 0x0100 to 0xFFFF
+ * @retries: attempts after the first, at most 1000
+ * @argument: argument
+ * @timeout: milliseconds from each attempt to the next, 1 to 60000
+ * @response: code u16, CSN u16, value u64, big-endian as on the wire
+ */
+struct fade_user_command {
+	__u16 command;
+	__u16 retries;
+	__u32 argument;
+	__u32 timeout;
+	__u8 response[12];
+} __attribute__((packed));
+
+/* Wake the reader when so many bytes are there (argument), at least 1. */
+#define FADE_IOC_SETWAKEUP	_IO(FADE_IOC_MAGIC, 0x30)
+/* Returns the length of the ring in bytes. */
+#define FADE_IOC_GETBUFLEN	_IO(FADE_IOC_MAGIC, 0x31)
+/* Returns the bytes available; -EIO when the interface has failed. */
+#define FADE_IOC_READPTRS	_IOR(FADE_IOC_MAGIC, 0x32, struct fade_pointers)
+/* Gives bytes back (argument). */
+#define FADE_IOC_WRITEPTRS	_IO(FADE_IOC_MAGIC, 0x33)
+/* Associates the device with a FEB. */
+#define FADE_IOC_GETMAC		_IOW(FADE_IOC_MAGIC, 0x34, struct fade_slave_id)
+/* START: the ring begins anew. */
+#define FADE_IOC_STARTMAC	_IO(FADE_IOC_MAGIC, 0x35)
+/* STOP: the packet being filled becomes the last. */
+#define FADE_IOC_STOPMAC	_IO(FADE_IOC_MAGIC, 0x36)
+/* Ends the association. */
+#define FADE_IOC_FREEMAC	_IO(FADE_IOC_MAGIC, 0x37)
+/* Sends a user command, waits for its response. */
+#define FADE_IOC_USERCMD	_IOWR(FADE_IOC_MAGIC, 0x38, struct fade_user_command)
+/* RESET: breaks the transmission off. */
+#define FADE_IOC_RESETMAC	_IO(FADE_IOC_MAGIC, 0x39)
+
+/* Extensions of Fadelink. */
+
+/**
+ * struct fade_pointers64 - bytes since the start of the transmission
+ * @head: received without a gap
+ * @tail: given back
+ * @origin: byte of the ring where the transmission began
+ * @state: FADE_STATE_*
+ * @error: 0, or the errno value of what failed
+ */
+struct fade_pointers64 {
+	__u64 head;
+	__u64 tail;
+	__u64 origin;
+	__u32 state;
+	__u32 error;
+};
+
+#define FADE_STATE_IDLE		0
+#define FADE_STATE_RUNNING	1
+#define FADE_STATE_COMPLETE	2
+#define FADE_STATE_ABORTED	3
+
+/* Counters of a FEB, by name; each dropped frame is in exactly one. */
+struct fade_statistics {
+	__u64 packets;			/* stored */
+	__u64 duplicates;		/* confirmed again */
+	__u64 no_space;			/* dropped: no free place */
+	__u64 not_started;		/* dropped: START not answered */
+	__u64 protocol_errors;		/* dropped: against the window */
+	__u64 wrong_length;		/* dropped */
+	__u64 wrong_valid_words;	/* dropped */
+	__u64 missing_frames;		/* sequence numbers that never came */
+	__u64 acks;
+	__u64 responses;
+	__u64 unexpected_responses;
+	__u64 commands;
+	__u64 resets;
+	__u64 delay;			/* told last, in the FEB's clocks */
+	__u64 send_errors;		/* frames that could not be sent */
+};
+
+#define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
+#define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)
+
+#endif /* FADELINK_UAPI_H */

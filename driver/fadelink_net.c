@@ -37,6 +37,7 @@ static DEFINE_SPINLOCK(strangers_lock);
 static int send_frame(struct net_device *netdev, const u8 *frame)
 {
 	struct sk_buff *skb;
+	int err;
 
 	skb = alloc_skb(LL_RESERVED_SPACE(netdev) + FADE_REQUEST_LEN +
 			netdev->needed_tailroom, GFP_ATOMIC);
@@ -49,7 +50,8 @@ static int send_frame(struct net_device *netdev, const u8 *frame)
 	skb->dev = netdev;
 	skb->protocol = htons(FADE_ETHERTYPE);
 	skb->priority = TC_PRIO_CONTROL;
-	return net_xmit_eval(dev_queue_xmit(skb));
+	err = dev_queue_xmit(skb);
+	return net_xmit_eval(err);
 }
 
 static void send_reset(struct net_device *netdev, const u8 *mac)

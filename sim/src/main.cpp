@@ -24,7 +24,7 @@ volatile sig_atomic_t interrupted = 0;
 struct Options {
   std::string iface, pcap, wave, phy = "xgmii";
   std::vector<std::string> febs, link, up, down;
-  bool create_tap = false, virtual_time = false, json = false, commands = false, status = false;
+  bool create_tap = false, packet_socket = false, virtual_time = false, json = false, commands = false, status = false;
   unsigned boards = 1, window = 32;
   uint64_t seed = 1, packets = 2000, warmup = 200;
   uint32_t first_packet = 0;
@@ -197,7 +197,7 @@ void show_status(const std::vector<Station>& stations, Picoseconds simulated, do
 
 int run_interface(const Options& o) {
   std::vector<Station> stations = make_stations(o);
-  NetInterface net(o.iface, o.create_tap);
+  NetInterface net(o.iface, o.create_tap, o.packet_socket);
   std::unique_ptr<Capture> capture;
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
 
@@ -259,6 +259,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Simulated FADE-10G boards: the RTL, compiled by Verilator, behind a link model."};
   app.add_option("--iface", o.iface, "network interface to attach to: a veth end or a TAP");
   app.add_flag("--create-tap", o.create_tap, "make a TAP of this name if the interface does not exist");
+  app.add_flag("--packet-socket", o.packet_socket, "use a TAP from its network side: a virtual machine has the other");
   app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
   app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));

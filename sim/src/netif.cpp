@@ -95,7 +95,7 @@ int open_packet(const std::string& name) {
 
 }  // namespace
 
-NetInterface::NetInterface(const std::string& name, bool create) : name_(name) {
+NetInterface::NetInterface(const std::string& name, bool create, bool packet_socket) : name_(name) {
   request(name);
   const bool exists = if_nametoindex(name.c_str()) != 0;
   if (!exists && !create)
@@ -104,7 +104,7 @@ NetInterface::NetInterface(const std::string& name, bool create) : name_(name) {
   if (!exists) {
     fd_ = open_tap(name);
     bring_up(name);
-  } else if (std::filesystem::exists("/sys/class/net/" + name + "/tun_flags")) {
+  } else if (!packet_socket && std::filesystem::exists("/sys/class/net/" + name + "/tun_flags")) {
     fd_ = open_tap(name);
     check_ready(name);
   } else {

@@ -10,8 +10,9 @@ namespace fadelink {
 class NetInterface {
  public:
   // Opens `name`. An interface that is a TAP, or with `create` does not exist yet, is attached to as
-  // its device side; any other is used through a packet socket. Throws with what to do.
-  NetInterface(const std::string& name, bool create);
+  // its device side; any other, or with `packet_socket` every one, is used through a packet socket.
+  // Throws with what to do.
+  NetInterface(const std::string& name, bool create, bool packet_socket);
   ~NetInterface();
   NetInterface(const NetInterface&) = delete;
   NetInterface& operator=(const NetInterface&) = delete;

@@ -1,14 +1,104 @@
 """The kernel driver in Debian's kernel, against the simulated boards."""
 
+import random
+import re
+import time
+
 import pytest
 from guest import judge, start
-from system_bench import FEBS
+from system_bench import FEBS, SEED
 
-READ = "abi_reader /dev/l3_fpga{i} eth0 {mac} {bytes}"
+LOAD = "insmod /lib/fadelink.ko"
+READ = "abi_reader /dev/l3_fpga{0} eth0 {1} {2}"
 
 
-@pytest.mark.parametrize("link", ["loss=0", "loss=0.02"])
+def session(bench, script, *sim, parameters=""):
+    """Boots, runs the script's lines in order, each of which must succeed; the guest's output."""
+    guest = start(bench, "set -e\n" + "\n".join([f"{LOAD} {parameters}", *script]))
+    boards = bench.sim("--packet-socket", *sim, iface="fade0")
+    out = judge(guest.finish(280))
+    return out, bench.end_sim(boards)["boards"]
+
+
+@pytest.mark.parametrize("link", ["loss=0", "loss=0.02", "loss=0.01,reorder=0.1,duplicate=0.1"])
 def test_published_abi(bench, link):
-    guest = start(bench, "insmod /lib/fadelink.ko && " + READ.format(i=0, mac=FEBS[0], bytes=8_000_000))
-    bench.sim("--packet-socket", "--link", link, iface="fade0")
-    assert "words, all right" in judge(guest.finish(200))
+    out, boards = session(bench, [READ.format(0, FEBS[0], 8_000_000), "cat /sys/kernel/debug/fadelink/l3_fpga0"], "--link", link)
+    assert "words, all right" in out
+    assert not boards[0]["running"]
+
+
+def test_two_boards_and_a_killed_reader(bench):
+    """Small rings, so that data runs across their end; the last packet partly filled, numbers wrap."""
+    first = 2**32 - 50
+    out, boards = session(
+        bench,
+        [
+            f"{READ.format(0, FEBS[0], 4_000_000)} & {READ.format(1, FEBS[1], 4_000_000)}; wait $!",
+            f"{READ.format(0, FEBS[0], 1_000_000)} kill || echo killed",
+            READ.format(0, FEBS[0], 1_000_000),
+        ],
+        "--boards", 2, "--link", "loss=0.01", "--first-packet", first,
+        parameters=f"ring_order=7 first_packet={first}",
+    )  # fmt: skip
+    assert out.count("words, all right") == 3 and "killed" in out
+    assert not any(board["running"] for board in boards)
+
+
+def test_unload_and_removal_with_boards_sending(bench):
+    out, _ = session(
+        bench,
+        [
+            # The reader dies, its board goes on until the driver tells it to stop; then the module goes.
+            f"{READ.format(0, FEBS[0], 200_000)} kill || true",
+            "rmmod fadelink",
+            LOAD,
+            f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
+            "sleep 2; ip link set eth0 down; wait $! && exit 1; cat /tmp/out",
+            "ip link set eth0 up",
+            f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
+            "sleep 2; echo 1 >/sys/class/net/eth0/device/driver/unbind 2>/dev/null || true",
+            "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
+            "wait $! && exit 1; cat /tmp/out; rmmod fadelink",
+        ],
+    )
+    assert out.count("Input/output error") + out.count("No such device") >= 2, out[-2000:]
+
+
+def test_wrong_calls_have_their_errno(bench):
+    out, _ = session(bench, [f"abi_abuse errno /dev/l3_fpga0 eth0 {FEBS[0]}"], parameters="ring_order=6")
+    assert "errno: 0 failures" in out
+
+
+def test_random_calls_and_frames_under_load(bench):
+    """Calls at random on one device while another receives; frames of every length between."""
+    guest = start(
+        bench,
+        f"""set -e
+{LOAD} ring_order=8
+abi_abuse fuzz /dev/l3_fpga1 {SEED} 4000 &
+{READ.format(0, FEBS[3], 30_000_000)}
+wait $!
+cat /sys/kernel/debug/fadelink/link
+rmmod fadelink
+""",
+    )
+    bench.sim("--packet-socket", "--boards", 4, "--link", "loss=0.01", iface="fade0")
+    raw = bench.raw(bench.board_ns, "fade0")
+    guest_mac = bytes.fromhex("525400123456")
+    generator = random.Random(SEED)
+    # From before the guest is up until its end: some meet every state of the driver.
+    for i in range(8000):
+        if guest.popen.poll() is not None:
+            break
+        length = i % 110 if i % 2 else generator.choice([generator.randrange(100, 9001), 8213, 8217, 8218, 8219, 9000])
+        body = bytearray(generator.randbytes(length))
+        start_of_body = generator.choice([b"", b"\x01\x00\xa5\xa5", b"\x01\x00\xa5\xa6", b"\x01\x00\xa5\x5a"])
+        body[: len(start_of_body)] = start_of_body[: len(body)]
+        source = generator.choice([b"\x02\xfa\xde\0\0\x04", b"\x02\xfa\xde\0\x01\x04"])
+        raw.send(guest_mac + source + b"\xfa\xde" + bytes(body))
+        time.sleep(0.004)
+    raw.close()
+    out = judge(guest.finish(280))
+    assert "words, all right" in out and "calls had something to do" in out
+    counts = dict(re.findall(r"^(\w+) (\d+)\s*$", out, re.M))
+    assert int(counts["wrong_version"]) > 50 and int(counts["truncated"]) > 0, counts

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host test-rtl test-system test-long bench lint lint-host lint-rtl format clean
+.PHONY: help setup sim host demo test test-host test-rtl test-system test-driver test-long bench lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,7 +23,7 @@ host: setup ## build the fadelink command
 demo: sim host ## receive and verify two simulated boards over a lossy link
 	@tools/demo.sh
 
-test: setup lint sim host test-host test-rtl test-system ## run every test
+test: setup lint sim host test-host test-rtl test-system test-driver ## run every test
 
 test-host: ## Rust: unit and property tests, shared vectors
 	cd host && $(CARGO) test --locked --quiet
@@ -33,6 +33,9 @@ test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
 
 test-system: sim host ## the fadelink command against simulated boards, in network namespaces
 	cd tests/system && $(PYTHON) -m pytest -q
+
+test-driver: sim ## the kernel driver in Debian's kernel, under QEMU
+	cd tests/driver && $(PYTHON) -m pytest -q
 
 test-long: sim host ## sweeps: many seeds, long fuzzing
 	cd host && FADELINK_FUZZ=20000000 $(CARGO) test --locked --quiet --release
@@ -45,7 +48,7 @@ bench: sim ## print the figures of docs/performance.md again
 	@bench/fade10g.py
 	@bench/synth.py
 
-lint: lint-host lint-rtl ## check style and lint of all sources
+lint: lint-host lint-rtl lint-c ## check style and lint of all sources
 
 lint-host:
 	cd host && $(CARGO) fmt --check
@@ -55,6 +58,9 @@ lint-host:
 
 lint-rtl:
 	tools/lint_rtl.sh
+
+lint-c:
+	tools/lint_c.sh
 
 format: ## format all sources
 	cd host && $(CARGO) fmt

@@ -12,6 +12,7 @@ TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build/driver"
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
            "virtio_pci", "virtio_net"]  # fmt: skip
+PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), *(TOP / "driver/examples").glob("*.c")]
 WARNING = re.compile(r"WARNING:|BUG:|Oops|Call Trace|general protection|use-after-free|refcount_t|unregister_netdevice: waiting")
 
 INIT = """#!/bin/sh
@@ -48,7 +49,7 @@ def build():
     result = subprocess.run(make, capture_output=True, text=True)
     output = result.stdout + result.stderr
     assert result.returncode == 0 and "warning:" not in output, output
-    for source in (TOP / "tests/driver").glob("*.c"):
+    for source in PROGRAMS:
         subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", BUILD / source.stem, source], check=True)
 
 
@@ -79,7 +80,7 @@ def initramfs(path, script):
         shutil.copy(source, root / "lib")
     # Without its debugging information, for the memory of the guest.
     subprocess.run(["strip", "--strip-debug", "-o", root / "lib/fadelink.ko", BUILD / "fadelink.ko"], check=True)
-    for program in (TOP / "tests/driver").glob("*.c"):
+    for program in PROGRAMS:
         shutil.copy(BUILD / program.stem, root / "bin")
     init = root / "init"
     init.write_text(INIT.format(modules=" ".join(MODULES)))

@@ -27,6 +27,11 @@ def test_published_abi(bench, link):
     assert not boards[0]["running"]
 
 
+def test_example_program(bench):
+    out, _ = session(bench, [f"receive /dev/l3_fpga0 eth0 {FEBS[0]} 3"], "--link", "loss=0.01")
+    assert "every one verified" in out
+
+
 def test_two_boards_and_a_killed_reader(bench):
     """Small rings, so that data runs across their end; the last packet partly filled, numbers wrap."""
     first = 2**32 - 50

@@ -1,7 +1,6 @@
 //! `fadelink discover`: who is there.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -78,14 +77,9 @@ pub fn discover(backend: &mut impl Backend, timeout: Duration) -> anyhow::Result
             let known = found.entry(header.src).or_insert(None);
             *known = identity.or(*known);
         })?;
-        wait(backend, ask.min(end).saturating_duration_since(now));
+        // The ring hands frames over by itself; this is no place where latency matters.
+        std::thread::sleep(ask.min(end).saturating_duration_since(now).min(Duration::from_millis(5)));
     }
-}
-
-fn wait(backend: &impl Backend, time: Duration) {
-    // The ring hands frames over by itself; a short sleep bounded by the next question will do.
-    let _ = backend.fd().as_raw_fd();
-    std::thread::sleep(time.min(Duration::from_millis(5)));
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {

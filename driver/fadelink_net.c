@@ -391,45 +391,31 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 	return err;
 }
 
-/* Sends a frame to the FEB, if the association stands. */
-static int send_to_feb(struct fade_slave *slave, const u8 *frame)
-{
-	struct net_device *netdev;
-	int err = -ENODEV;
-
-	rcu_read_lock_bh();
-	spin_lock(&slave->lock);
-	netdev = slave->netdev;
-	if (netdev)
-		dev_hold(netdev);
-	spin_unlock(&slave->lock);
-	if (netdev) {
-		err = send_frame(netdev, frame);
-		dev_put(netdev);
-	}
-	rcu_read_unlock_bh();
-	return err;
-}
-
-/* Makes a command for the FEB; the CSN is the one of slave->next_csn. */
+/* Sends a command to the FEB; -ENODEV if there is none. */
 static int send_command(struct fade_slave *slave, u16 code, u16 csn,
 			u32 argument)
 {
 	u8 frame[FADE_REQUEST_LEN];
+	struct net_device *netdev;
+	int err;
 
 	spin_lock_bh(&slave->lock);
-	if (!slave->netdev) {
+	netdev = slave->netdev;
+	if (!netdev) {
 		spin_unlock_bh(&slave->lock);
 		return -ENODEV;
 	}
-	fade_command(frame, slave->mac, slave->netdev->dev_addr, code, csn,
-		     argument);
+	/* The association may end while the frame is sent. */
+	dev_hold(netdev);
+	fade_command(frame, slave->mac, netdev->dev_addr, code, csn, argument);
 	if (code == FADE_CMD_RESET)
 		slave->stats.resets++;
 	else
 		slave->stats.commands++;
 	spin_unlock_bh(&slave->lock);
-	return send_to_feb(slave, frame);
+	err = send_frame(netdev, frame);
+	dev_put(netdev);
+	return err;
 }
 
 /**

@@ -61,8 +61,7 @@ def test_unload_and_removal_with_boards_sending(bench):
             "sleep 2; ip link set eth0 down; wait $! && exit 1; cat /tmp/out",
             "ip link set eth0 up",
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
-            "sleep 2; echo 1 >/sys/class/net/eth0/device/driver/unbind 2>/dev/null || true",
-            "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
+            "sleep 2; D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
             "wait $! && exit 1; cat /tmp/out; rmmod fadelink",
         ],
     )

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import FADELINK, FEBS, report, sh, wait_for
+from conftest import FADELINK, FEBS, SIM, report, sh, wait_for
 
 
 def counter_words(path):
@@ -261,7 +261,7 @@ def test_slow_reader_pushes_back(bench):
 
 def test_tap(bench):
     """The board makes its own TAP and the receiver uses its other side."""
-    process = bench.start(bench.pc_ns, bench_sim(), "--iface", "tap0", "--create-tap", "--json", "--link", "loss=0.01")
+    process = bench.start(bench.pc_ns, SIM, "--iface", "tap0", "--create-tap", "--json", "--link", "loss=0.01")
     assert "board(s) on" in process.popen.stderr.readline()
     status, out, err = bench.run(
         "receive", "--iface", "tap0", "--feb", FEBS[0], "--verify", "counter", "--packets", 200, "--json"
@@ -269,9 +269,3 @@ def test_tap(bench):
     assert status == 0, err
     assert json.loads(out)["febs"][0]["verified"]
     bench.end_sim(process)
-
-
-def bench_sim():
-    from conftest import SIM
-
-    return SIM

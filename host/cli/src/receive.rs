@@ -378,6 +378,12 @@ fn to_json(mac: MacAddr, outcome: &Outcome) -> Value {
     })
 }
 
+/// The counters that are not zero.
+fn in_words(counters: &[(&str, u64)]) -> String {
+    let counted = counters.iter().filter(|(_, n)| *n > 0);
+    counted.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}
+
 fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> anyhow::Result<ExitCode> {
     let wrong = |outcome: &Outcome| outcome.verifier.as_ref().is_some_and(|v| v.wrong > 0);
     let good = outcomes.iter().all(|outcome| outcome.complete && !wrong(outcome));
@@ -404,14 +410,10 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> anyhow::Res
         };
         let rate = outcome.bytes as f64 / outcome.seconds.max(1e-9) / 1e6;
         eprintln!("{mac}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", outcome.bytes / 8, outcome.seconds);
-        let counters: Vec<_> = outcome.counters.entries().into_iter().filter(|(_, n)| *n > 0).collect();
-        let counters: Vec<_> = counters.iter().map(|(name, n)| format!("{name} {n}")).collect();
-        eprintln!("  {}", counters.join(", "));
+        eprintln!("  {}", in_words(&outcome.counters.entries()));
     }
     if !args.quiet && !args.json {
-        let counters: Vec<_> = link.entries().into_iter().filter(|(_, n)| *n > 0).collect();
-        let counters: Vec<_> = counters.iter().map(|(name, n)| format!("{name} {n}")).collect();
-        eprintln!("link: {}", counters.join(", "));
+        eprintln!("link: {}", in_words(&link.entries()));
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }

@@ -276,3 +276,143 @@ bool fade_window_complete(const struct fade_window *w)
 {
 	return w->last_seen && w->in_order > w->last_index;
 }
+
+static void take_response(struct fade_feb *feb,
+			  const struct fade_settings *settings,
+			  const struct fade_response *response,
+			  struct fade_actions *out)
+{
+	if (!response->code)
+		return;
+	if (!feb->pending || response->code != feb->pending_code ||
+	    response->csn != feb->csn) {
+		feb->stats.unexpected_responses++;
+		return;
+	}
+	feb->stats.responses++;
+	feb->pending = false;
+	feb->answer = *response;
+	out->answered = true;
+	if (response->code == FADE_CMD_START && !response->value) {
+		/* The packet in this very frame may be the first. */
+		fade_window_init(&feb->window, settings->first_packet,
+				 settings->window, settings->ring_packets);
+		feb->sequence_known = false;
+		feb->state = FADE_STATE_RUNNING;
+		feb->started = true;
+		out->begun = true;
+	}
+}
+
+static void count_missing(struct fade_feb *feb, u16 sequence)
+{
+	u16 skipped = sequence - feb->next_sequence;
+
+	if (!feb->sequence_known || skipped < 0x8000) {
+		if (feb->sequence_known)
+			feb->stats.missing_frames += skipped;
+		feb->sequence_known = true;
+		feb->next_sequence = sequence + 1;
+	} else if (feb->stats.missing_frames) {
+		feb->stats.missing_frames--; /* late, not lost */
+	}
+}
+
+/*
+ * Data without a transmission: a RESET was lost. A START finds out by itself,
+ * also while it is repeated.
+ */
+static void take_stray(struct fade_feb *feb, u64 now_ms,
+		       struct fade_actions *out)
+{
+	feb->stats.not_started++;
+	if (feb->pending_code == FADE_CMD_START || now_ms < feb->next_reset)
+		return;
+	feb->next_reset = now_ms + FADE_RESET_INTERVAL_MS;
+	feb->stats.resets++;
+	out->reset = true;
+}
+
+static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
+		      u64 released, struct fade_actions *out)
+{
+	u64 index;
+
+	feb->stats.delay = frame->delay;
+	count_missing(feb, frame->sequence);
+	switch (fade_window_judge(&feb->window, frame, released, &index)) {
+	case FADE_STORE:
+		out->slot = fade_window_slot(&feb->window, index);
+		fade_window_stored(&feb->window, index, frame);
+		feb->stats.packets++;
+		if (fade_window_complete(&feb->window))
+			feb->state = FADE_STATE_COMPLETE;
+		out->store = true;
+		break;
+	case FADE_CONFIRM_AGAIN:
+		feb->stats.duplicates++;
+		break;
+	case FADE_NO_SPACE:
+		feb->stats.no_space++;
+		return;
+	default:
+		feb->stats.protocol_errors++;
+		return;
+	}
+	feb->stats.acks++;
+	out->confirm = true;
+}
+
+/**
+ * fade_feb_command - a command begins to wait for its response
+ * @feb: the FEB
+ * @code: code of the command
+ *
+ * Returns its sequence number. Frames of before a START must not pass for the
+ * new ones: until its response no data is taken.
+ */
+u16 fade_feb_command(struct fade_feb *feb, u16 code)
+{
+	if (code == FADE_CMD_START)
+		feb->started = false;
+	feb->pending = true;
+	feb->pending_code = code;
+	return ++feb->csn;
+}
+
+/**
+ * fade_feb_take - decides about a frame from a FEB that is open
+ * @feb: the FEB
+ * @settings: of a transmission that may begin
+ * @kind: what the frame is, of fade_parse(); no drop reason of the link
+ * @frame: its fields
+ * @released: packets that have left the ring since the start
+ * @now_ms: time, for the rate of RESETs
+ * @out: what to do
+ */
+void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
+		   enum fade_kind kind, const struct fade_frame *frame,
+		   u64 released, u64 now_ms, struct fade_actions *out)
+{
+	memset(out, 0, sizeof(*out));
+	switch (kind) {
+	case FADE_KIND_DATA:
+		take_response(feb, settings, &frame->response, out);
+		if (out->begun)
+			released = 0;
+		if (feb->started)
+			take_data(feb, frame, released, out);
+		else
+			take_stray(feb, now_ms, out);
+		break;
+	case FADE_KIND_RESPONSE:
+		take_response(feb, settings, &frame->response, out);
+		break;
+	case FADE_BAD_LENGTH:
+		feb->stats.wrong_length++;
+		break;
+	default:
+		feb->stats.wrong_valid_words++;
+		break;
+	}
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * The receiver's rules of FADE-10G, without kernel calls: what a frame from a
- * FEB is, and whether its packet is stored, confirmed or dropped. Design
+ * FEB is, what becomes of its packet and of its command response. Design
  * section 2; paper section 4. docs/protocol/fade10g.md is the reference.
  *
  * The same file is built into the kernel module and, in user space, into the
@@ -9,6 +9,8 @@
  */
 #ifndef FADE_RULES_H
 #define FADE_RULES_H
+
+#include "fadelink_uapi.h"
 
 #ifdef __KERNEL__
 #include <linux/types.h>
@@ -116,6 +118,65 @@ struct fade_window {
 	bool last_seen;
 };
 
+/**
+ * struct fade_feb - the receiver's view of one FEB
+ * @window: of the transmission, if @started
+ * @started: START was answered: data is taken
+ * @state: FADE_STATE_*
+ * @pending: a command waits for its response
+ * @pending_code: code of the last command; 0 after a START that failed
+ * @csn: its sequence number
+ * @answer: response of the last command that had one
+ * @next_sequence: frame sequence number that is expected, if @sequence_known
+ * @sequence_known: a data frame of this transmission was seen
+ * @next_reset: time before which no RESET answers stray data
+ * @stats: counters
+ */
+struct fade_feb {
+	struct fade_window window;
+	bool started;
+	u32 state;
+	bool pending;
+	u16 pending_code;
+	u16 csn;
+	struct fade_response answer;
+	u16 next_sequence;
+	bool sequence_known;
+	u64 next_reset;
+	struct fade_statistics stats;
+};
+
+/**
+ * struct fade_settings - of a transmission
+ * @ring_packets: packets of the ring, a power of two, at least @window
+ * @window: packets of the FEB's window, 1 to FADE_MAX_WINDOW
+ * @first_packet: number of the first packet
+ */
+struct fade_settings {
+	u64 ring_packets;
+	u32 window;
+	u32 first_packet;
+};
+
+/**
+ * struct fade_actions - what to do about a frame
+ * @store: copy the packet to place @slot of the ring
+ * @confirm: send an ACK, after the packet is stored
+ * @reset: send RESET
+ * @begun: a transmission has begun: the ring is empty
+ * @answered: the pending command has its response
+ */
+struct fade_actions {
+	bool store;
+	bool confirm;
+	bool reset;
+	bool begun;
+	bool answered;
+	u64 slot;
+};
+
+#define FADE_RESET_INTERVAL_MS	50
+
 enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
 			  struct fade_frame *out);
 void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
@@ -133,5 +194,10 @@ void fade_window_stored(struct fade_window *w, u64 index,
 u64 fade_window_slot(const struct fade_window *w, u64 index);
 u64 fade_window_bytes(const struct fade_window *w);
 bool fade_window_complete(const struct fade_window *w);
+
+u16 fade_feb_command(struct fade_feb *feb, u16 code);
+void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
+		   enum fade_kind kind, const struct fade_frame *frame,
+		   u64 released, u64 now_ms, struct fade_actions *out);
 
 #endif /* FADE_RULES_H */

@@ -5,6 +5,7 @@
 
 #include <linux/cdev.h>
 #include <linux/if_ether.h>
+#include <linux/miscdevice.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/spinlock.h>
@@ -15,6 +16,10 @@
 
 #define FADE_DEFAULT_TIMEOUT_MS	100
 #define FADE_DEFAULT_RETRIES	20
+#define FADE_MAX_TIMEOUT_MS	600000
+#define FADE_MAX_RETRIES	1000
+/* Pointers of the published driver are 32 bits with sign. */
+#define FADE_MAX_RING_PACKETS	(1u << 17)
 
 /**
  * struct fade_slave - one device and its FEB
@@ -22,24 +27,18 @@
  * @opened: one process has the device; bit 0
  * @lock: all below; taken in softirq
  * @wait: readers and commands
- * @ring: data, @ring_packets packets; lives from open to close
+ * @ring: data; lives from open to close
+ * @mapped: the ring was mapped: it stays as it is
+ * @settings: of transmissions, and the size of the ring
  * @netdev: interface of the FEB, NULL: not associated; holds a reference
+ * @tracker: of that reference
  * @mac: address of the FEB
- * @started: START was answered: data is taken
- * @window: of the transmission
+ * @feb: what the rules know of it
  * @head: bytes in without a gap since START
  * @tail: bytes given back since START
+ * @origin: byte of the ring where the transmission began
  * @wakeup: bytes that wake the reader
- * @state: FADE_STATE_*
  * @error: errno of what failed, or 0
- * @next_csn: CSN of the last command
- * @pending: a command waits for its response
- * @pending_code: its code
- * @answer: the response
- * @next_sequence: frame sequence that is expected
- * @sequence_known: it is
- * @next_reset: jiffies before which no RESET answers stray data
- * @stats: counters
  * @index: minor number
  */
 struct fade_slave {
@@ -48,25 +47,17 @@ struct fade_slave {
 	spinlock_t lock;
 	wait_queue_head_t wait;
 	u8 *ring;
+	bool mapped;
+	struct fade_settings settings;
 	struct net_device *netdev;
 	netdevice_tracker tracker;
 	u8 mac[ETH_ALEN];
-	bool started;
-	struct fade_window window;
+	struct fade_feb feb;
 	u64 head;
 	u64 tail;
 	u64 origin;
 	u64 wakeup;
-	u32 state;
 	int error;
-	u16 next_csn;
-	bool pending;
-	u16 pending_code;
-	struct fade_response answer;
-	u16 next_sequence;
-	bool sequence_known;
-	unsigned long next_reset;
-	struct fade_statistics stats;
 	int index;
 };
 
@@ -80,18 +71,18 @@ struct fade_link_stats {
 	atomic64_t other_destination;
 	atomic64_t resets;
 	atomic64_t no_memory;
+	atomic64_t send_errors;
 };
 
 extern struct fade_slave *fade_slaves;
 extern struct fade_link_stats fade_link_stats;
 extern int fade_max_slaves;
-extern u64 fade_ring_packets;
-extern u32 fade_window_size;
-extern u32 fade_first_packet;
+extern struct fade_settings fade_default_settings;
+extern bool fade_reset_unknown;
 
-static inline u64 fade_ring_bytes(void)
+static inline u64 fade_ring_bytes(const struct fade_slave *slave)
 {
-	return fade_ring_packets * FADE_PACKET_BYTES;
+	return slave->settings.ring_packets * FADE_PACKET_BYTES;
 }
 
 /* fadelink_net.c */
@@ -102,11 +93,16 @@ void fade_dissociate(struct fade_slave *slave);
 int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 		      u32 timeout_ms, u32 retries,
 		      struct fade_response *answer);
+int fade_user_command(struct fade_slave *slave,
+		      struct fade_user_command *command);
 int fade_start(struct fade_slave *slave);
 int fade_reset(struct fade_slave *slave);
 
 /* fadelink_file.c */
 extern const struct file_operations fade_fops;
+
+/* fadelink_control.c */
+extern struct miscdevice fade_control;
 
 /* fadelink_debugfs.c */
 void fade_debugfs_init(void);

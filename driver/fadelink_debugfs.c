@@ -18,7 +18,7 @@ static int slave_show(struct seq_file *seq, void *unused)
 	struct fade_statistics stats;
 
 	spin_lock_bh(&slave->lock);
-	stats = slave->stats;
+	stats = slave->feb.stats;
 	spin_unlock_bh(&slave->lock);
 	SHOW(packets);
 	SHOW(duplicates);
@@ -34,7 +34,6 @@ static int slave_show(struct seq_file *seq, void *unused)
 	SHOW(commands);
 	SHOW(resets);
 	SHOW(delay);
-	SHOW(send_errors);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(slave);
@@ -53,6 +52,7 @@ static int link_show(struct seq_file *seq, void *unused)
 	SHOW_LINK(other_destination);
 	SHOW_LINK(resets);
 	SHOW_LINK(no_memory);
+	SHOW_LINK(send_errors);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(link);
@@ -60,7 +60,7 @@ DEFINE_SHOW_ATTRIBUTE(link);
 /* Without debugfs the module works all the same. */
 void fade_debugfs_init(void)
 {
-	char name[16];
+	char name[24];
 	int i;
 
 	root = debugfs_create_dir("fadelink", NULL);

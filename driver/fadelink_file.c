@@ -3,6 +3,7 @@
  * The file side: open, ioctl, poll, mmap of /dev/l3_fpga%d.
  */
 #include <linux/fs.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/uaccess.h>
@@ -11,16 +12,15 @@
 #include "fadelink.h"
 #include "fadelink_compat.h"
 
-#define MAX_TIMEOUT_MS	60000
-#define MAX_RETRIES	1000
-
 static int fade_open(struct inode *inode, struct file *file)
 {
 	struct fade_slave *slave = &fade_slaves[iminor(inode)];
 
 	if (test_and_set_bit(0, &slave->opened))
 		return -EBUSY;
-	slave->ring = vmalloc_user(fade_ring_bytes());
+	slave->settings = fade_default_settings;
+	slave->mapped = false;
+	slave->ring = vmalloc_user(fade_ring_bytes(slave));
 	if (!slave->ring) {
 		clear_bit_unlock(0, &slave->opened);
 		return -ENOMEM;
@@ -30,7 +30,7 @@ static int fade_open(struct inode *inode, struct file *file)
 	slave->tail = 0;
 	slave->origin = 0;
 	slave->error = 0;
-	slave->state = FADE_STATE_IDLE;
+	slave->feb.state = FADE_STATE_IDLE;
 	file->private_data = slave;
 	return nonseekable_open(inode, file);
 }
@@ -54,13 +54,16 @@ static int fade_release(struct inode *inode, struct file *file)
 
 static long set_wakeup(struct fade_slave *slave, unsigned long bytes)
 {
-	if (bytes < 1 || bytes > fade_ring_bytes())
-		return -EINVAL;
+	long err = 0;
+
 	spin_lock_bh(&slave->lock);
-	slave->wakeup = bytes;
+	if (bytes < 1 || bytes > fade_ring_bytes(slave))
+		err = -EINVAL;
+	else
+		slave->wakeup = bytes;
 	spin_unlock_bh(&slave->lock);
 	wake_up_interruptible(&slave->wait);
-	return 0;
+	return err;
 }
 
 static void read_state(struct fade_slave *slave, struct fade_pointers64 *state)
@@ -69,7 +72,7 @@ static void read_state(struct fade_slave *slave, struct fade_pointers64 *state)
 	state->head = slave->head;
 	state->tail = slave->tail;
 	state->origin = slave->origin;
-	state->state = slave->state;
+	state->state = slave->feb.state;
 	state->error = slave->error;
 	spin_unlock_bh(&slave->lock);
 }
@@ -78,10 +81,11 @@ static long read_pointers(struct fade_slave *slave, void __user *to)
 {
 	struct fade_pointers pointers;
 	struct fade_pointers64 state;
+	u64 ring = fade_ring_bytes(slave);
 
 	read_state(slave, &state);
-	pointers.head = (state.origin + state.head) % fade_ring_bytes();
-	pointers.tail = (state.origin + state.tail) % fade_ring_bytes();
+	pointers.head = (state.origin + state.head) % ring;
+	pointers.tail = (state.origin + state.tail) % ring;
 	pointers.eof = state.state == FADE_STATE_COMPLETE;
 	if (copy_to_user(to, &pointers, sizeof(pointers)))
 		return -EFAULT;
@@ -115,23 +119,50 @@ static long get_mac(struct fade_slave *slave, const void __user *from)
 static long user_command(struct fade_slave *slave, void __user *both)
 {
 	struct fade_user_command command;
-	struct fade_response answer;
 	long err;
 
 	if (copy_from_user(&command, both, sizeof(command)))
 		return -EFAULT;
 	if (command.command < FADE_CMD_USER_FIRST ||
-	    command.retries > MAX_RETRIES || command.timeout < 1 ||
-	    command.timeout > MAX_TIMEOUT_MS)
+	    command.retries > FADE_MAX_RETRIES || command.timeout < 1 ||
+	    command.timeout > FADE_MAX_TIMEOUT_MS)
 		return -EINVAL;
-	err = fade_command_wait(slave, command.command, command.argument,
-				command.timeout, command.retries, &answer);
+	err = fade_user_command(slave, &command);
 	if (err)
 		return err;
-	put_unaligned_be16(answer.code, command.response);
-	put_unaligned_be16(answer.csn, command.response + 2);
-	put_unaligned_be64(answer.value, command.response + 4);
 	return copy_to_user(both, &command, sizeof(command)) ? -EFAULT : 0;
+}
+
+/* Another ring; the old one is left where it cannot be replaced. */
+static long set_config(struct fade_slave *slave, const void __user *from)
+{
+	struct fade_config config;
+	void *ring, *unused;
+
+	if (copy_from_user(&config, from, sizeof(config)))
+		return -EFAULT;
+	if (config.window < 1 || config.window > FADE_MAX_WINDOW ||
+	    config.ring_packets < config.window ||
+	    config.ring_packets > FADE_MAX_RING_PACKETS ||
+	    !is_power_of_2(config.ring_packets))
+		return -EINVAL;
+	ring = vmalloc_user(config.ring_packets * FADE_PACKET_BYTES);
+	if (!ring)
+		return -ENOMEM;
+	spin_lock_bh(&slave->lock);
+	if (slave->mapped || slave->netdev) {
+		unused = ring;
+	} else {
+		unused = slave->ring;
+		slave->ring = ring;
+		slave->settings.ring_packets = config.ring_packets;
+		slave->settings.window = config.window;
+		slave->settings.first_packet = config.first_packet;
+		slave->wakeup = 1;
+	}
+	spin_unlock_bh(&slave->lock);
+	vfree(unused);
+	return unused == ring ? -EBUSY : 0;
 }
 
 static long get_statistics(struct fade_slave *slave, void __user *to)
@@ -139,7 +170,7 @@ static long get_statistics(struct fade_slave *slave, void __user *to)
 	struct fade_statistics stats;
 
 	spin_lock_bh(&slave->lock);
-	stats = slave->stats;
+	stats = slave->feb.stats;
 	spin_unlock_bh(&slave->lock);
 	return copy_to_user(to, &stats, sizeof(stats)) ? -EFAULT : 0;
 }
@@ -151,6 +182,8 @@ static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
 
 	if (cmd == FADE_IOC_GETMAC)
 		return get_mac(slave, p);
+	if (cmd == FADE_IOC_SETCONFIG)
+		return set_config(slave, p);
 	if (!READ_ONCE(slave->netdev))
 		return -ENODEV;
 	switch (cmd) {
@@ -181,7 +214,7 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case FADE_IOC_SETWAKEUP:
 		return set_wakeup(slave, arg);
 	case FADE_IOC_GETBUFLEN:
-		return fade_ring_bytes();
+		return fade_ring_bytes(slave);
 	case FADE_IOC_READPTRS:
 		return read_pointers(slave, p);
 	case FADE_IOC_WRITEPTRS:
@@ -191,6 +224,7 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return copy_to_user(p, &state, sizeof(state)) ? -EFAULT : 0;
 	case FADE_IOC_GETSTATS:
 		return get_statistics(slave, p);
+	case FADE_IOC_SETCONFIG:
 	case FADE_IOC_GETMAC:
 	case FADE_IOC_STARTMAC:
 	case FADE_IOC_STOPMAC:
@@ -228,7 +262,7 @@ static vm_fault_t fade_fault(struct vm_fault *fault)
 {
 	struct fade_slave *slave = fault->vma->vm_private_data;
 	/* The second half shows the ring again: a reader sees across its end. */
-	u64 offset = ((u64)fault->pgoff << PAGE_SHIFT) % fade_ring_bytes();
+	u64 offset = ((u64)fault->pgoff << PAGE_SHIFT) % fade_ring_bytes(slave);
 
 	fault->page = vmalloc_to_page(slave->ring + offset);
 	get_page(fault->page);
@@ -239,14 +273,21 @@ static const struct vm_operations_struct fade_vm_ops = { .fault = fade_fault };
 
 static int fade_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	u64 pages = vma_pages(vma);
+	struct fade_slave *slave = file->private_data;
+	u64 end = ((u64)vma->vm_pgoff + vma_pages(vma)) << PAGE_SHIFT;
+	bool fits;
 
 	if (vma->vm_flags & VM_WRITE)
 		return -EPERM;
-	if (((u64)vma->vm_pgoff + pages) << PAGE_SHIFT > 2 * fade_ring_bytes())
+	spin_lock_bh(&slave->lock);
+	fits = end <= 2 * fade_ring_bytes(slave);
+	if (fits)
+		slave->mapped = true;
+	spin_unlock_bh(&slave->lock);
+	if (!fits)
 		return -EINVAL;
 	fade_vm_flags(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
-	vma->vm_private_data = file->private_data;
+	vma->vm_private_data = slave;
 	vma->vm_ops = &fade_vm_ops;
 	return 0;
 }

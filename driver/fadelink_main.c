@@ -30,11 +30,14 @@ module_param(first_packet, uint, 0444);
 MODULE_PARM_DESC(first_packet,
 		 "number of the first packet (0 but in tests of its wrap)");
 
+bool fade_reset_unknown = true;
+module_param_named(reset_unknown, fade_reset_unknown, bool, 0644);
+MODULE_PARM_DESC(reset_unknown,
+		 "send RESET to FEBs that send without being associated (default Y)");
+
 struct fade_slave *fade_slaves;
 int fade_max_slaves;
-u64 fade_ring_packets;
-u32 fade_window_size;
-u32 fade_first_packet;
+struct fade_settings fade_default_settings;
 
 static dev_t fade_dev;
 static struct cdev fade_cdev;
@@ -51,8 +54,8 @@ static int check_parameters(void)
 		       FADE_MAX_WINDOW);
 		return -EINVAL;
 	}
-	/* Pointers of the published driver are 32 bits with sign. */
-	if (ring_order < 0 || ring_order > 17 || (1 << ring_order) < window) {
+	if (ring_order < 0 || ring_order > ilog2(FADE_MAX_RING_PACKETS) ||
+	    (1 << ring_order) < window) {
 		pr_err("fadelink: ring_order %d: expected log2 of the window, at least, to 17\n",
 		       ring_order);
 		return -EINVAL;
@@ -68,9 +71,9 @@ static int __init fade_init(void)
 	if (err)
 		return err;
 	fade_max_slaves = max_slaves;
-	fade_ring_packets = 1ull << ring_order;
-	fade_window_size = window;
-	fade_first_packet = first_packet;
+	fade_default_settings.ring_packets = 1ull << ring_order;
+	fade_default_settings.window = window;
+	fade_default_settings.first_packet = first_packet;
 
 	fade_slaves = kcalloc(max_slaves, sizeof(*fade_slaves), GFP_KERNEL);
 	if (!fade_slaves)
@@ -109,6 +112,9 @@ static int __init fade_init(void)
 			goto destroy_devices;
 		}
 	}
+	err = misc_register(&fade_control);
+	if (err)
+		goto destroy_devices;
 	fade_debugfs_init();
 	return 0;
 
@@ -132,6 +138,7 @@ static void __exit fade_exit(void)
 	int i;
 
 	fade_debugfs_exit();
+	misc_deregister(&fade_control);
 	for (i = 0; i < fade_max_slaves; i++)
 		device_destroy(fade_class, fade_dev + i);
 	cdev_del(&fade_cdev);

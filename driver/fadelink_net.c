@@ -16,8 +16,8 @@
 #include <net/net_namespace.h>
 
 #include "fadelink.h"
+#include "fadelink_compat.h"
 
-#define RESET_INTERVAL		(HZ / 20)
 #define SETTLE_MS		20
 #define START_ATTEMPTS		10
 #define CLOSING_RESETS		3
@@ -28,10 +28,15 @@ struct fade_link_stats fade_link_stats;
 /* FEBs that nobody opened: when each may be told again to be silent. */
 static struct {
 	u8 mac[ETH_ALEN];
-	unsigned long next_reset;
+	u64 next_reset;
 } strangers[STRANGERS];
 static unsigned int next_stranger;
 static DEFINE_SPINLOCK(strangers_lock);
+
+static u64 now_ms(void)
+{
+	return ktime_to_ms(ktime_get());
+}
 
 /* Sends 78 bytes that are a whole frame. */
 static int send_frame(struct net_device *netdev, const u8 *frame)
@@ -41,8 +46,10 @@ static int send_frame(struct net_device *netdev, const u8 *frame)
 
 	skb = alloc_skb(LL_RESERVED_SPACE(netdev) + FADE_REQUEST_LEN +
 			netdev->needed_tailroom, GFP_ATOMIC);
-	if (!skb)
+	if (!skb) {
+		atomic64_inc(&fade_link_stats.send_errors);
 		return -ENOMEM;
+	}
 	skb_reserve(skb, LL_RESERVED_SPACE(netdev));
 	skb_reset_mac_header(skb);
 	skb_put_data(skb, frame, FADE_REQUEST_LEN);
@@ -50,8 +57,10 @@ static int send_frame(struct net_device *netdev, const u8 *frame)
 	skb->dev = netdev;
 	skb->protocol = htons(FADE_ETHERTYPE);
 	skb->priority = TC_PRIO_CONTROL;
-	err = dev_queue_xmit(skb);
-	return net_xmit_eval(err);
+	err = net_xmit_eval(dev_queue_xmit(skb));
+	if (err)
+		atomic64_inc(&fade_link_stats.send_errors);
+	return err;
 }
 
 static void send_reset(struct net_device *netdev, const u8 *mac)
@@ -63,13 +72,15 @@ static void send_reset(struct net_device *netdev, const u8 *mac)
 }
 
 /* A frame from a FEB that nobody opened. */
-static void stranger(struct net_device *netdev, const u8 *mac)
+static void stranger(struct net_device *netdev, const u8 *mac, bool data)
 {
+	u64 now = now_ms();
 	unsigned int i;
 	bool due;
 
 	atomic64_inc(&fade_link_stats.unknown_feb);
-	if (!is_valid_ether_addr(mac))
+	/* A response harms nobody: another program may have asked for it. */
+	if (!data || !READ_ONCE(fade_reset_unknown) || !is_valid_ether_addr(mac))
 		return;
 	spin_lock(&strangers_lock);
 	for (i = 0; i < STRANGERS; i++)
@@ -78,107 +89,15 @@ static void stranger(struct net_device *netdev, const u8 *mac)
 	if (i == STRANGERS) {
 		i = next_stranger++ % STRANGERS;
 		ether_addr_copy(strangers[i].mac, mac);
-		strangers[i].next_reset = jiffies;
+		strangers[i].next_reset = now;
 	}
-	due = time_after_eq(jiffies, strangers[i].next_reset);
+	due = now >= strangers[i].next_reset;
 	if (due)
-		strangers[i].next_reset = jiffies + RESET_INTERVAL;
+		strangers[i].next_reset = now + FADE_RESET_INTERVAL_MS;
 	spin_unlock(&strangers_lock);
 	if (due) {
 		atomic64_inc(&fade_link_stats.resets);
 		send_reset(netdev, mac);
-	}
-}
-
-static void take_response(struct fade_slave *slave,
-			  const struct fade_response *response)
-{
-	if (!response->code)
-		return;
-	if (!slave->pending || response->code != slave->pending_code ||
-	    response->csn != slave->next_csn) {
-		slave->stats.unexpected_responses++;
-		return;
-	}
-	slave->stats.responses++;
-	slave->pending = false;
-	slave->answer = *response;
-	if (response->code == FADE_CMD_START && !response->value) {
-		/* The packet in this very frame may be the first. */
-		fade_window_init(&slave->window, fade_first_packet,
-				 fade_window_size, fade_ring_packets);
-		slave->origin = fade_window_slot(&slave->window, 0) *
-				FADE_PACKET_BYTES;
-		slave->head = 0;
-		slave->tail = 0;
-		slave->sequence_known = false;
-		slave->state = FADE_STATE_RUNNING;
-		slave->error = 0;
-		slave->started = true;
-	}
-	wake_up_interruptible(&slave->wait);
-}
-
-static void count_missing(struct fade_slave *slave, u16 sequence)
-{
-	u16 skipped = sequence - slave->next_sequence;
-
-	if (!slave->sequence_known || skipped < 0x8000) {
-		if (slave->sequence_known)
-			slave->stats.missing_frames += skipped;
-		slave->sequence_known = true;
-		slave->next_sequence = sequence + 1;
-	} else if (slave->stats.missing_frames) {
-		slave->stats.missing_frames--; /* late, not lost */
-	}
-}
-
-/* True if the frame is to be confirmed. */
-static bool take_data(struct fade_slave *slave, struct sk_buff *skb,
-		      const struct fade_frame *frame, bool *reset)
-{
-	u64 index, slot;
-
-	if (!slave->started) {
-		slave->stats.not_started++;
-		/* A RESET was lost; a START will find out by itself. */
-		*reset = !(slave->pending &&
-			   slave->pending_code == FADE_CMD_START) &&
-			 time_after_eq(jiffies, slave->next_reset);
-		if (*reset)
-			slave->next_reset = jiffies + RESET_INTERVAL;
-		return false;
-	}
-	slave->stats.delay = frame->delay;
-	count_missing(slave, frame->sequence);
-	switch (fade_window_judge(&slave->window, frame,
-				  slave->tail / FADE_PACKET_BYTES, &index)) {
-	case FADE_STORE:
-		slot = fade_window_slot(&slave->window, index);
-		if (skb_copy_bits(skb, FADE_DATA_HEADER_LEN,
-				  slave->ring + slot * FADE_PACKET_BYTES,
-				  FADE_PACKET_BYTES)) {
-			slave->stats.wrong_length++;
-			return false;
-		}
-		fade_window_stored(&slave->window, index, frame);
-		slave->stats.packets++;
-		slave->head = fade_window_bytes(&slave->window);
-		if (fade_window_complete(&slave->window))
-			slave->state = FADE_STATE_COMPLETE;
-		if (slave->state == FADE_STATE_COMPLETE ||
-		    slave->head - slave->tail >= slave->wakeup)
-			wake_up_interruptible(&slave->wait);
-		return true;
-	case FADE_CONFIRM_AGAIN:
-		slave->stats.duplicates++;
-		return true;
-	case FADE_NO_SPACE:
-		slave->stats.no_space++;
-		return false;
-	default:
-		slave->stats.protocol_errors++;
-		return false;
 	}
 }
 
@@ -201,50 +120,53 @@ static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
 	return NULL;
 }
 
+/* What the rules said, on the slave; its lock is held. */
+static void act(struct fade_slave *slave, struct sk_buff *skb,
+		const struct fade_actions *actions)
+{
+	if (actions->begun) {
+		slave->origin = fade_window_slot(&slave->feb.window, 0) *
+				FADE_PACKET_BYTES;
+		slave->head = 0;
+		slave->tail = 0;
+		slave->error = 0;
+	}
+	if (actions->store) {
+		/* Cannot fail: the length of the frame was checked. */
+		skb_copy_bits(skb, FADE_DATA_HEADER_LEN,
+			      slave->ring + actions->slot * FADE_PACKET_BYTES,
+			      FADE_PACKET_BYTES);
+		slave->head = fade_window_bytes(&slave->feb.window);
+	}
+	if (actions->answered || slave->feb.state == FADE_STATE_COMPLETE ||
+	    slave->head - slave->tail >= slave->wakeup)
+		wake_up_interruptible(&slave->wait);
+}
+
 /* Frame of a FEB that has a slave, or not; the skb starts with its header. */
 static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 		       const u8 *head, enum fade_kind kind,
 		       const struct fade_frame *frame)
 {
 	u8 ack[FADE_REQUEST_LEN];
+	struct fade_actions actions;
 	struct fade_slave *slave;
-	bool confirm = false, reset = false;
 
 	slave = find_slave(netdev, head + ETH_ALEN);
 	if (!slave) {
-		stranger(netdev, head + ETH_ALEN);
+		stranger(netdev, head + ETH_ALEN, kind == FADE_KIND_DATA);
 		return;
 	}
-	switch (kind) {
-	case FADE_KIND_DATA:
-		take_response(slave, &frame->response);
-		confirm = take_data(slave, skb, frame, &reset);
-		break;
-	case FADE_KIND_RESPONSE:
-		take_response(slave, &frame->response);
-		break;
-	case FADE_BAD_LENGTH:
-		slave->stats.wrong_length++;
-		break;
-	default:
-		slave->stats.wrong_valid_words++;
-		break;
-	}
-	if (confirm)
-		slave->stats.acks++;
-	if (reset)
-		slave->stats.resets++;
+	fade_feb_take(&slave->feb, &slave->settings, kind, frame,
+		      slave->tail / FADE_PACKET_BYTES, now_ms(), &actions);
+	act(slave, skb, &actions);
 	spin_unlock(&slave->lock);
 
-	if (reset)
+	if (actions.reset)
 		send_reset(netdev, head + ETH_ALEN);
-	if (confirm) {
+	if (actions.confirm) {
 		fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, frame);
-		if (send_frame(netdev, ack)) {
-			spin_lock(&slave->lock);
-			slave->stats.send_errors++;
-			spin_unlock(&slave->lock);
-		}
+		send_frame(netdev, ack);
 	}
 }
 
@@ -296,6 +218,14 @@ static struct packet_type fade_packet_type = {
 	.func = receive,
 };
 
+/* The transmission ends before its end; slave->lock is held. */
+static void break_off(struct fade_slave *slave)
+{
+	slave->feb.started = false;
+	if (slave->feb.state == FADE_STATE_RUNNING)
+		slave->feb.state = FADE_STATE_ABORTED;
+}
+
 /* Lets go of the interface. Called with no lock. */
 static void release_netdev(struct fade_slave *slave, int error)
 {
@@ -304,9 +234,7 @@ static void release_netdev(struct fade_slave *slave, int error)
 	spin_lock_bh(&slave->lock);
 	netdev = slave->netdev;
 	WRITE_ONCE(slave->netdev, NULL);
-	slave->started = false;
-	if (slave->state == FADE_STATE_RUNNING)
-		slave->state = FADE_STATE_ABORTED;
+	break_off(slave);
 	if (netdev && error)
 		slave->error = error;
 	spin_unlock_bh(&slave->lock);
@@ -374,16 +302,12 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 		netdev_hold(netdev, &slave->tracker, GFP_KERNEL);
 		spin_lock_bh(&slave->lock);
 		ether_addr_copy(slave->mac, id->mac);
-		slave->started = false;
-		slave->state = FADE_STATE_IDLE;
+		memset(&slave->feb, 0, sizeof(slave->feb));
+		slave->feb.csn = (u16)get_random_u32();
 		slave->error = 0;
 		slave->head = 0;
 		slave->tail = 0;
 		slave->origin = 0;
-		slave->pending = false;
-		slave->next_csn = (u16)get_random_u32();
-		slave->next_reset = jiffies;
-		memset(&slave->stats, 0, sizeof(slave->stats));
 		WRITE_ONCE(slave->netdev, netdev);
 		spin_unlock_bh(&slave->lock);
 	}
@@ -409,9 +333,9 @@ static int send_command(struct fade_slave *slave, u16 code, u16 csn,
 	dev_hold(netdev);
 	fade_command(frame, slave->mac, netdev->dev_addr, code, csn, argument);
 	if (code == FADE_CMD_RESET)
-		slave->stats.resets++;
+		slave->feb.stats.resets++;
 	else
-		slave->stats.commands++;
+		slave->feb.stats.commands++;
 	spin_unlock_bh(&slave->lock);
 	err = send_frame(netdev, frame);
 	dev_put(netdev);
@@ -438,9 +362,7 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 	u16 csn;
 
 	spin_lock_bh(&slave->lock);
-	csn = ++slave->next_csn;
-	slave->pending_code = code;
-	slave->pending = true;
+	csn = fade_feb_command(&slave->feb, code);
 	spin_unlock_bh(&slave->lock);
 	do {
 		long left;
@@ -452,13 +374,13 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 		}
 		left = wait_event_interruptible_timeout(
 			slave->wait,
-			!READ_ONCE(slave->pending) || READ_ONCE(slave->error),
+			!READ_ONCE(slave->feb.pending) || READ_ONCE(slave->error),
 			msecs_to_jiffies(timeout_ms));
 		if (left < 0) {
 			err = left;
 			break;
 		}
-		if (!READ_ONCE(slave->pending)) {
+		if (!READ_ONCE(slave->feb.pending)) {
 			err = 0;
 			break;
 		}
@@ -468,10 +390,35 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 		}
 	} while (retries--);
 	spin_lock_bh(&slave->lock);
-	slave->pending = false;
-	*answer = slave->answer;
+	slave->feb.pending = false;
+	if (err)
+		slave->feb.pending_code = 0;
+	*answer = slave->feb.answer;
 	spin_unlock_bh(&slave->lock);
 	return err;
+}
+
+/**
+ * fade_user_command - runs a command as the user wrote it
+ * @slave: the device
+ * @command: the command, checked; its response is filled in
+ *
+ * Called with slave->control held. Returns as fade_command_wait().
+ */
+int fade_user_command(struct fade_slave *slave,
+		      struct fade_user_command *command)
+{
+	struct fade_response answer;
+	int err;
+
+	err = fade_command_wait(slave, command->command, command->argument,
+				command->timeout, command->retries, &answer);
+	if (err)
+		return err;
+	put_unaligned_be16(answer.code, command->response);
+	put_unaligned_be16(answer.csn, command->response + 2);
+	put_unaligned_be64(answer.value, command->response + 4);
+	return 0;
 }
 
 /**
@@ -487,20 +434,20 @@ int fade_start(struct fade_slave *slave)
 	struct fade_response answer;
 	int attempt, err;
 
-	for (attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-		spin_lock_bh(&slave->lock);
-		/* Frames of before must not pass for the new ones. */
-		slave->started = false;
-		slave->state = FADE_STATE_IDLE;
-		spin_unlock_bh(&slave->lock);
+	for (attempt = 0;; attempt++) {
 		err = fade_command_wait(slave, FADE_CMD_START, 0,
 					FADE_DEFAULT_TIMEOUT_MS,
 					FADE_DEFAULT_RETRIES, &answer);
 		if (err || !answer.value)
 			return err;
+		if (attempt == START_ATTEMPTS)
+			break;
 		send_command(slave, FADE_CMD_RESET, 0, 0);
 		msleep(SETTLE_MS);
 	}
+	spin_lock_bh(&slave->lock);
+	slave->feb.pending_code = 0;
+	spin_unlock_bh(&slave->lock);
 	return -EBUSY;
 }
 
@@ -515,9 +462,7 @@ int fade_reset(struct fade_slave *slave)
 	int err = send_command(slave, FADE_CMD_RESET, 0, 0);
 
 	spin_lock_bh(&slave->lock);
-	slave->started = false;
-	if (slave->state == FADE_STATE_RUNNING)
-		slave->state = FADE_STATE_ABORTED;
+	break_off(slave);
 	spin_unlock_bh(&slave->lock);
 	wake_up_interruptible_all(&slave->wait);
 	return err == -ENODEV ? err : 0;
@@ -534,7 +479,8 @@ void fade_dissociate(struct fade_slave *slave)
 {
 	int i;
 
-	if (READ_ONCE(slave->state) != FADE_STATE_IDLE)
+	if (READ_ONCE(slave->feb.state) != FADE_STATE_IDLE ||
+	    READ_ONCE(slave->feb.pending_code) == FADE_CMD_START)
 		for (i = 0; i < CLOSING_RESETS; i++)
 			send_command(slave, FADE_CMD_RESET, 0, 0);
 	/* The notifier may let go at the same time: one of them finds it. */

@@ -49,7 +49,7 @@ struct fade_slave_id {
  * @command: code, 0x0100 to 0xFFFF
  * @retries: attempts after the first, at most 1000
  * @argument: argument
- * @timeout: milliseconds from each attempt to the next, 1 to 60000
+ * @timeout: milliseconds from each attempt to the next, 1 to 600000
  * @response: code u16, CSN u16, value u64, big-endian as on the wire
  */
 struct fade_user_command {
@@ -120,10 +120,55 @@ struct fade_statistics {
 	__u64 commands;
 	__u64 resets;
 	__u64 delay;			/* told last, in the FEB's clocks */
-	__u64 send_errors;		/* frames that could not be sent */
+};
+
+/**
+ * struct fade_config - settings of a device
+ * @ring_packets: packets of its ring, a power of two, at least @window
+ * @window: packets of the FEB's window, 1 to 64
+ * @first_packet: number of the first packet: 0 but in tests of its wrap
+ */
+struct fade_config {
+	__u64 ring_packets;
+	__u32 window;
+	__u32 first_packet;
 };
 
 #define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
 #define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)
+
+/* Changes the settings, before the ring is mapped and a FEB associated. */
+#define FADE_IOC_SETCONFIG	_IOW(FADE_IOC_MAGIC, 0x43, struct fade_config)
+
+/*
+ * /dev/l3_fpga_ctl: for any number of programs, beside the ones that have the
+ * devices.
+ */
+
+/**
+ * struct fade_feb_command - a command to a FEB, whoever receives from it
+ * @feb: the FEB; a device that is free is used if none is associated with it
+ * @command: STOP, IDENTIFY or a user command
+ */
+struct fade_feb_command {
+	struct fade_slave_id feb;
+	struct fade_user_command command;
+} __attribute__((packed));
+
+/* Counters of frames that belong to no device, since the module was loaded. */
+struct fade_link_statistics {
+	__u64 frames;			/* received, of all kinds */
+	__u64 other_destination;	/* dropped: for another computer */
+	__u64 truncated;		/* dropped: shorter than their header */
+	__u64 wrong_version;		/* dropped */
+	__u64 wrong_type;		/* dropped */
+	__u64 unknown_feb;		/* dropped: no device has the FEB */
+	__u64 resets;			/* sent to such FEBs */
+	__u64 no_memory;		/* dropped */
+	__u64 send_errors;		/* frames that could not be sent */
+};
+
+#define FADE_IOC_FEBCMD		_IOWR(FADE_IOC_MAGIC, 0x44, struct fade_feb_command)
+#define FADE_IOC_GETLINK	_IOR(FADE_IOC_MAGIC, 0x45, struct fade_link_statistics)
 
 #endif /* FADELINK_UAPI_H */

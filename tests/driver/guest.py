@@ -1,7 +1,9 @@
 """A virtual machine with Debian's kernel and the driver: build, boot, run, judge."""
 
+import dataclasses
 import functools
 import gzip
+import lzma
 import os
 import re
 import shutil
@@ -9,9 +11,9 @@ import subprocess
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-BUILD = TOP / "build/driver"
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
            "virtio_pci", "virtio_net"]  # fmt: skip
+FADELINK = TOP / "host/target/release/fadelink"
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), *(TOP / "driver/examples").glob("*.c")]
 WARNING = re.compile(r"WARNING:|BUG:|Oops|Call Trace|general protection|use-after-free|refcount_t|unregister_netdevice: waiting")
 
@@ -31,26 +33,49 @@ poweroff -f
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel to run: its image, what modules are built against, and the modules that it needs."""
+
+    name: str
+    image: Path
+    headers: Path
+    modules: Path | None
+
+    @property
+    def build(self):
+        return TOP / "build/driver" / self.name
+
+
+@functools.cache
 def kernel():
-    """Version of the newest Debian kernel that is here with its headers."""
-    found = [p.name for p in Path("/lib/modules").glob("*") if (p / "build").exists() and Path(f"/boot/vmlinuz-{p.name}").exists()]
-    assert found, "no kernel with headers: install linux-image-amd64 and linux-headers-amd64"
-    return sorted(found, key=lambda v: [int(n) for n in re.findall(r"\d+", v)])[-1]
+    """FADELINK_KERNEL: `debug` for the one of tools/debug_kernel.sh, or a version; else Debian 12's."""
+    name = os.environ.get("FADELINK_KERNEL")
+    if name == "debug":
+        tree = TOP / "build/debug-kernel/source"
+        return Kernel(name, tree / "arch/x86/boot/bzImage", tree, None)
+    if not name:
+        depends = subprocess.run(["dpkg-query", "-W", "-f=${Depends}", "linux-image-amd64"], capture_output=True, text=True).stdout
+        name = re.search(r"linux-image-(\S+)", depends)[1]
+    modules = Path("/lib/modules") / name
+    assert (modules / "build").exists(), f"no headers of kernel {name}: install linux-image-amd64 and linux-headers-amd64"
+    return Kernel(name, Path(f"/boot/vmlinuz-{name}"), modules / "build", modules / "kernel")
 
 
 def build():
     """The module and the test programs; warnings of the compiler are errors."""
-    BUILD.mkdir(parents=True, exist_ok=True)
+    folder = kernel().build
+    folder.mkdir(parents=True, exist_ok=True)
     for source in [*(TOP / "driver").glob("*.[ch]"), TOP / "driver/Kbuild"]:
-        target = BUILD / source.name
+        target = folder / source.name
         if not target.exists() or target.read_bytes() != source.read_bytes():
             shutil.copy(source, target)
-    make = ["make", "-s", "-C", f"/lib/modules/{kernel()}/build", f"M={BUILD}", "W=1", "modules"]
+    make = ["make", "-s", "-C", kernel().headers, f"M={folder}", "W=1", "modules"]
     result = subprocess.run(make, capture_output=True, text=True)
     output = result.stdout + result.stderr
     assert result.returncode == 0 and "warning:" not in output, output
     for source in PROGRAMS:
-        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", BUILD / source.stem, source], check=True)
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", folder / source.stem, source], check=True)
 
 
 @functools.cache
@@ -59,7 +84,7 @@ def accelerator():
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
         # A kernel without a root file system panics and ends, in a second or two.
         probe = ["qemu-system-x86_64", "-enable-kvm", "-cpu", "host", "-m", "256", "-display", "none", "-no-reboot",
-                 "-nic", "none", "-kernel", f"/boot/vmlinuz-{kernel()}", "-append", "panic=-1 quiet"]  # fmt: skip
+                 "-nic", "none", "-kernel", kernel().image, "-append", "panic=-1 quiet"]  # fmt: skip
         try:
             subprocess.run(probe, capture_output=True, stdin=subprocess.DEVNULL, timeout=20, check=True)
             return ["-enable-kvm", "-cpu", "host"]
@@ -68,22 +93,40 @@ def accelerator():
     return ["-cpu", "max"]
 
 
+def install_module(source, folder):
+    if source.suffix == ".xz":
+        (folder / source.stem).write_bytes(lzma.decompress(source.read_bytes()))
+    else:
+        shutil.copy(source, folder)
+
+
+def install_program(program, root):
+    """A program and the shared libraries that it names."""
+    shutil.copy(program, root / "bin")
+    libraries = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    for library in re.findall(r"(/\S+) \(0x", libraries):
+        target = root / library.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(library, target)
+
+
 def initramfs(path, script):
-    root = BUILD / "root"
+    root = kernel().build / "root"
     shutil.rmtree(root, ignore_errors=True)
     for folder in ["bin", "lib", "proc", "sys", "dev", "tmp"]:
         (root / folder).mkdir(parents=True)
     shutil.copy("/bin/busybox", root / "bin/busybox")
     (root / "bin/sh").symlink_to("busybox")
-    for name in MODULES:
-        source = next(Path(f"/lib/modules/{kernel()}/kernel").rglob(f"{name}.ko"))
-        shutil.copy(source, root / "lib")
+    modules = MODULES if kernel().modules else []
+    for name in modules:
+        install_module(next(kernel().modules.rglob(f"{name}.ko*")), root / "lib")
     # Without its debugging information, for the memory of the guest.
-    subprocess.run(["strip", "--strip-debug", "-o", root / "lib/fadelink.ko", BUILD / "fadelink.ko"], check=True)
+    subprocess.run(["strip", "--strip-debug", "-o", root / "lib/fadelink.ko", kernel().build / "fadelink.ko"], check=True)
     for program in PROGRAMS:
-        shutil.copy(BUILD / program.stem, root / "bin")
+        shutil.copy(kernel().build / program.stem, root / "bin")
+    install_program(FADELINK, root)
     init = root / "init"
-    init.write_text(INIT.format(modules=" ".join(MODULES)))
+    init.write_text(INIT.format(modules=" ".join(modules)))
     init.chmod(0o755)
     (root / "test.sh").write_text(script)
     names = subprocess.run(["find", "."], cwd=root, capture_output=True, check=True).stdout
@@ -97,7 +140,7 @@ def start(bench, script, tap="fade0", memory=512):
     initramfs(image, script)
     return bench.start(
         bench.board_ns, "qemu-system-x86_64", *accelerator(), "-smp", "2", "-m", memory, "-nographic", "-no-reboot",
-        "-kernel", f"/boot/vmlinuz-{kernel()}", "-initrd", image,
+        "-kernel", kernel().image, "-initrd", image,
         "-append", "console=ttyS0 panic=-1 quiet loglevel=4",
         "-netdev", f"tap,id=n,ifname={tap},script=no,downscript=no",
         "-device", "virtio-net-pci,netdev=n,host_mtu=9000", stdin=subprocess.DEVNULL,

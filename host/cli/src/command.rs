@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let feb = receiver.open_for_commands(args.feb)?;
     for _ in 0..args.repeat {
         let timeout = Duration::from_millis(args.timeout);
-        let value = feb.commander().command(args.code, args.argument, timeout, args.retries)?;
+        let value = feb.command_with(args.code, args.argument, timeout, args.retries)?;
         if args.json {
             println!(
                 "{}",

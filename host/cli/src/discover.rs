@@ -83,7 +83,7 @@ pub fn discover(backend: &mut impl Backend, timeout: Duration) -> anyhow::Result
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let found = discover(&mut args.link.open()?, args.timeout)?;
+    let found = discover(&mut args.link.frames()?, args.timeout)?;
     for (mac, identity) in &found {
         if args.json {
             println!("{}", json!({ "feb": mac.to_string(), "identity": identity }));

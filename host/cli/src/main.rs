@@ -46,6 +46,8 @@ enum Action {
 enum BackendName {
     /// AF_PACKET socket with a memory-mapped ring
     Packet,
+    /// The kernel driver, /dev/l3_fpga%d
+    Kernel,
 }
 
 /// The interface to use.
@@ -60,15 +62,24 @@ struct Link {
 }
 
 impl Link {
-    fn open(&self) -> anyhow::Result<Packet> {
-        match self.backend {
-            BackendName::Packet => Ok(Packet::open(&self.iface)?),
-        }
+    /// Frames as they are, for `discover`: no FEB is known yet that a device could have.
+    fn frames(&self) -> anyhow::Result<Packet> {
+        Ok(Packet::open(&self.iface)?)
+    }
+
+    fn receiver(&self) -> anyhow::Result<Receiver> {
+        Ok(match self.backend {
+            BackendName::Packet => Receiver::spawn(Packet::open(&self.iface)?)?,
+            BackendName::Kernel => Receiver::kernel(&self.iface)?,
+        })
     }
 
     /// A receiver that only sends commands and looks on.
     fn passive(&self) -> anyhow::Result<Receiver> {
-        Ok(Receiver::spawn_passive(self.open()?)?)
+        Ok(match self.backend {
+            BackendName::Packet => Receiver::spawn_passive(Packet::open(&self.iface)?)?,
+            BackendName::Kernel => Receiver::kernel(&self.iface)?,
+        })
     }
 }
 

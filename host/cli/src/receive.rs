@@ -167,7 +167,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
 
-    let receiver = Receiver::spawn(args.link.open()?)?;
+    let receiver = args.link.receiver()?;
     let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
 
     // Only now: the files may be those of a program that has the FEBs already.
@@ -261,7 +261,7 @@ fn receive(
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
             stopping = Some(std::thread::spawn(move || {
-                commander.command(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, STOP_RETRIES)
+                commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, STOP_RETRIES)
             }));
             stopped = true;
             last_data = Instant::now();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fadelink_receiver::FebHandle;
+use fadelink_receiver::Commander;
 use fadelink_wire::{fade10g, MacAddr};
 use serde_json::{json, Map};
 
@@ -55,7 +55,7 @@ const COUNTERS: [(u16, &str); 22] = [
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut febs = args.feb.clone();
     if febs.is_empty() {
-        febs = discover(&mut args.link.open()?, Duration::from_millis(500))?.into_keys().collect();
+        febs = discover(&mut args.link.frames()?, Duration::from_millis(500))?.into_keys().collect();
         if febs.is_empty() {
             anyhow::bail!("no FEB answered on {}; name one with --feb", args.link.iface);
         }
@@ -81,7 +81,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn counters(feb: &FebHandle) -> anyhow::Result<Option<Map<String, serde_json::Value>>> {
+fn counters(feb: &Commander) -> anyhow::Result<Option<Map<String, serde_json::Value>>> {
     if feb.command(READ_REGISTER, 0)? != EXAMPLE_IDENTITY {
         return Ok(None);
     }

@@ -65,6 +65,68 @@ pub struct Window {
     pub last_seen: bool,
 }
 
+/// `struct fade_statistics`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Statistics {
+    pub packets: u64,
+    pub duplicates: u64,
+    pub no_space: u64,
+    pub not_started: u64,
+    pub protocol_errors: u64,
+    pub wrong_length: u64,
+    pub wrong_valid_words: u64,
+    pub missing_frames: u64,
+    pub acks: u64,
+    pub responses: u64,
+    pub unexpected_responses: u64,
+    pub commands: u64,
+    pub resets: u64,
+    pub delay: u64,
+}
+
+/// `struct fade_feb`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Feb {
+    pub window: Window,
+    pub started: bool,
+    pub state: u32,
+    pub pending: bool,
+    pub pending_code: u16,
+    pub csn: u16,
+    pub answer: Response,
+    pub next_sequence: u16,
+    pub sequence_known: bool,
+    pub next_reset: u64,
+    pub stats: Statistics,
+}
+
+/// `struct fade_settings`
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Settings {
+    pub ring_packets: u64,
+    pub window: u32,
+    pub first_packet: u32,
+}
+
+/// `struct fade_actions`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Actions {
+    pub store: bool,
+    pub confirm: bool,
+    pub reset: bool,
+    pub begun: bool,
+    pub answered: bool,
+    pub slot: u64,
+}
+
 #[allow(missing_docs)]
 unsafe extern "C" {
     pub fn fade_parse(head: *const u8, len: usize, final_word: *const u8, out: *mut Frame) -> Kind;
@@ -76,4 +138,14 @@ unsafe extern "C" {
     pub fn fade_window_slot(w: *const Window, index: u64) -> u64;
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
+    pub fn fade_feb_command(feb: *mut Feb, code: u16) -> u16;
+    pub fn fade_feb_take(
+        feb: *mut Feb,
+        settings: *const Settings,
+        kind: Kind,
+        frame: *const Frame,
+        released: u64,
+        now_ms: u64,
+        out: *mut Actions,
+    );
 }

@@ -23,6 +23,11 @@ macro_rules! counters {
         }
 
         impl $plain {
+            /// What was counted since `before`.
+            pub fn since(&self, before: &Self) -> Self {
+                $plain { $($field: self.$field.wrapping_sub(before.$field),)* }
+            }
+
             /// Names and values, in order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($field), self.$field),)*]

@@ -271,7 +271,7 @@ impl Engine {
             Ok((header, body)) => {
                 match self.febs.get_mut(&header.src) {
                     Some(feb) => feb.frame(body, self.local, now, actions),
-                    None => self.stranger(header.src, now, actions),
+                    None => self.stranger(header.src, matches!(body, FebFrame::Data(_)), now, actions),
                 }
                 return;
             }
@@ -291,8 +291,9 @@ impl Engine {
         }
     }
 
-    /// A frame from a FEB that nobody opened: RESET, rate-limited.
-    fn stranger(&mut self, mac: MacAddr, now: Duration, actions: &mut impl Actions) {
+    /// A frame from a FEB that nobody opened: for data RESET, rate-limited. A response harms nobody:
+    /// another program may have asked for it.
+    fn stranger(&mut self, mac: MacAddr, is_data: bool, now: Duration, actions: &mut impl Actions) {
         let at = self.strangers.iter().position(|s| s.mac == mac).unwrap_or_else(|| {
             if self.strangers.len() == STRANGERS {
                 self.strangers.pop_front();
@@ -311,7 +312,7 @@ impl Engine {
             return;
         }
         count(&self.link.unknown_feb);
-        if due && !self.passive && !mac.is_multicast() {
+        if due && is_data && !self.passive && !mac.is_multicast() {
             count(&self.link.resets);
             actions.send(&RESET.to_frame(mac, self.local));
         }

@@ -2,7 +2,8 @@
 //!
 //! [`engine::Engine`] is the protocol: a frame goes in, actions come out. A [`backend::Backend`]
 //! moves frames between the engine and the wire. [`Receiver`] runs both in a thread and hands each
-//! FEB's data to its reader through a [`ring::Ring`]:
+//! FEB's data to its reader through a [`ring::Ring`]; or the kernel driver does all that
+//! ([`Receiver::kernel`]), and nothing else changes:
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -25,11 +26,14 @@ pub mod backend;
 pub mod claim;
 pub mod counters;
 pub mod engine;
+pub mod interface;
+mod kernel;
 pub mod receiver;
 pub mod ring;
 pub mod shared;
+mod user_space;
 pub mod wake;
 pub mod window;
 
 pub use engine::{CommandError, FebConfig};
-pub use receiver::{Error, FebHandle, Receiver};
+pub use receiver::{Commander, Error, FebHandle, Receiver};

@@ -1,29 +1,26 @@
-//! The receiver: engine and backend in a thread, and the handles of readers.
+//! The receiver as its user sees it: FEBs are opened, read and commanded the same way whether this
+//! program receives ([`crate::user_space`]) or the kernel driver does ([`crate::kernel`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{sync_channel, Receiver as ReplyReceiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
 use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
-use crate::claim::{self, Claim, Use};
-use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
-use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
-use crate::shared::{Phase, Reader, Shared};
-use crate::wake::{poll, Wake};
+use crate::counters::{FebCounts, LinkCounts};
+use crate::engine::{CommandError, FebConfig};
+use crate::kernel::Kernel;
+use crate::shared::Phase;
+use crate::user_space::UserSpace;
+use crate::wake::poll;
 
 /// How often a command is repeated before it fails, by default.
 pub const DEFAULT_RETRIES: u32 = 20;
 /// Time between two attempts of a command, by default.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(100);
-/// How often the kernel is asked for its drops.
-const LOSSES_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
@@ -53,70 +50,81 @@ pub enum Error {
     Failed(String),
 }
 
-/// Sends an outcome to the thread that waits for it, if it still does.
-fn tell<T: Send + 'static>(reply: SyncSender<T>) -> Box<dyn FnOnce(T) + Send> {
-    Box::new(move |outcome| {
-        let _ = reply.send(outcome);
-    })
+/// What receives from the FEBs behind one interface.
+pub trait Source: Send + Sync {
+    /// Address of the interface.
+    fn local(&self) -> MacAddr;
+    /// Counters of frames that belong to no open FEB.
+    fn counters(&self) -> LinkCounts;
+    /// Why the interface failed, if it has.
+    fn failure(&self) -> Option<String>;
+    /// Opens a FEB for its data. The settings are checked.
+    ///
+    /// # Errors
+    /// The FEB is open already, the operating system refuses, or the interface has failed.
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error>;
+    /// Opens a FEB for commands alone.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error>;
 }
 
-enum Request {
-    Open { mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>, reply: Box<dyn FnOnce(bool) + Send> },
-    Close { mac: MacAddr, reply: Box<dyn FnOnce(bool) + Send> },
-    Reset { mac: MacAddr },
-    Command { mac: MacAddr, command: Command },
+/// One FEB that is open for its data. Dropping it closes the FEB, by RESET if its transmission runs.
+pub trait Feb: Send {
+    /// Sends commands to it.
+    fn commander(&self) -> Commander;
+    /// START. Takes the FEB mutably: the ring begins anew, and no slice of it may be alive.
+    ///
+    /// # Errors
+    /// As [`Commander::command`].
+    fn start(&mut self) -> Result<(), Error>;
+    /// RESET.
+    ///
+    /// # Errors
+    /// The interface has failed.
+    fn reset(&self) -> Result<(), Error>;
+    /// Asks the descriptor to become readable when `threshold` bytes are there or the transmission has
+    /// ended.
+    fn arm(&self, threshold: u64);
+    /// That descriptor.
+    fn fd(&self) -> BorrowedFd<'_>;
+    /// State of the transmission, and bytes in the ring. In this order, so that the bytes of an end are in.
+    fn state(&self) -> (Phase, u64);
+    /// All bytes that are there, contiguous.
+    fn data(&self) -> &[u8];
+    /// Gives the first `bytes` back.
+    fn release(&mut self, bytes: usize);
+    /// What ended the transmission before its end.
+    fn broken(&self) -> Error;
+    /// Counters of the FEB.
+    fn counters(&self) -> FebCounts;
+    /// Size of the ring in bytes.
+    fn ring_bytes(&self) -> u64;
 }
 
-struct Inner {
-    local: MacAddr,
-    index: u32,
-    wake: Wake,
-    requests: Mutex<Vec<Request>>,
-    ending: AtomicBool,
-    failure: Mutex<Option<String>>,
-    link: Arc<LinkCounters>,
+/// Sends commands to one FEB.
+pub trait Command: Send + Sync {
+    /// The FEB.
+    fn mac(&self) -> MacAddr;
+    /// Sends a command, waits for the value of its response, repeats it after each `timeout`.
+    ///
+    /// # Errors
+    /// No response, a code that is no command, or a failed interface.
+    fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error>;
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Inner {
-    fn request(&self, request: Request) -> Result<(), Error> {
-        {
-            let mut requests = lock(&self.requests);
-            if let Some(failure) = &*lock(&self.failure) {
-                return Err(Error::Failed(failure.clone()));
-            }
-            requests.push(request);
-        }
-        self.wake.notify();
-        Ok(())
-    }
-
-    /// Waits for an answer of the receiving thread.
-    fn answer<T>(&self, reply: &ReplyReceiver<T>) -> Result<T, Error> {
-        reply.recv().map_err(|_| self.failed())
-    }
-
-    fn failed(&self) -> Error {
-        Error::Failed(lock(&self.failure).clone().unwrap_or_else(|| "the receiver has ended".into()))
-    }
-}
-
-/// Receives from all FEBs behind one interface, in a thread of its own.
-pub struct Receiver {
-    inner: Arc<Inner>,
-    thread: Option<JoinHandle<()>>,
-}
+/// Receives from all FEBs behind one interface.
+pub struct Receiver(Box<dyn Source>);
 
 impl Receiver {
-    /// Starts receiving. FEBs that send but are opened by nobody are told to stop, by RESET.
+    /// Receives in a thread of this program. FEBs that send but are opened by nobody are told to stop,
+    /// by RESET.
     ///
     /// # Errors
     /// The operating system's, of an event descriptor or a thread.
     pub fn spawn(backend: impl Backend) -> io::Result<Receiver> {
-        Self::spawn_with(backend, false)
+        Ok(Receiver(Box::new(UserSpace::spawn(backend, false)?)))
     }
 
     /// As [`Self::spawn`], but leaves FEBs alone that nobody opened: for programs that only send
@@ -125,39 +133,30 @@ impl Receiver {
     /// # Errors
     /// As [`Self::spawn`].
     pub fn spawn_passive(backend: impl Backend) -> io::Result<Receiver> {
-        Self::spawn_with(backend, true)
+        Ok(Receiver(Box::new(UserSpace::spawn(backend, true)?)))
     }
 
-    fn spawn_with(backend: impl Backend, passive: bool) -> io::Result<Receiver> {
-        let inner = Arc::new(Inner {
-            local: backend.local(),
-            index: backend.index(),
-            wake: Wake::new()?,
-            requests: Mutex::default(),
-            ending: AtomicBool::new(false),
-            failure: Mutex::default(),
-            link: Arc::default(),
-        });
-        let for_thread = inner.clone();
-        let thread = std::thread::Builder::new()
-            .name("fadelink-rx".into())
-            .spawn(move || Loop::new(backend, for_thread, passive).run())?;
-        Ok(Receiver { inner, thread: Some(thread) })
+    /// Receives through the kernel driver, from the FEBs behind `interface`.
+    ///
+    /// # Errors
+    /// The driver is not loaded, or the interface is not there, is down or no Ethernet.
+    pub fn kernel(interface: &str) -> io::Result<Receiver> {
+        Ok(Receiver(Box::new(Kernel::open(interface)?)))
     }
 
     /// Address of the interface.
     pub fn local(&self) -> MacAddr {
-        self.inner.local
+        self.0.local()
     }
 
     /// Counters of frames that belong to no open FEB.
     pub fn counters(&self) -> LinkCounts {
-        self.inner.link.read()
+        self.0.counters()
     }
 
     /// Why the interface failed, if it has.
     pub fn failure(&self) -> Option<String> {
-        lock(&self.inner.failure).clone()
+        self.0.failure()
     }
 
     /// Opens a FEB for its data; no other program on this computer can have it meanwhile.
@@ -165,55 +164,22 @@ impl Receiver {
     /// # Errors
     /// A bad setting, a FEB that is open already, the operating system, or a failed interface.
     pub fn open(&self, mac: MacAddr, config: FebConfig) -> Result<FebHandle, Error> {
-        let claim = match self.inner.index {
-            0 => None,
-            index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
-        };
-        self.open_with(mac, config, true, claim)
+        config.check().map_err(Error::Config)?;
+        Ok(FebHandle { mac, feb: self.0.open(mac, config)? })
     }
 
     /// Opens a FEB for commands alone, beside a program that may have its data.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_for_commands(&self, mac: MacAddr) -> Result<FebHandle, Error> {
-        self.open_with(mac, FebConfig { ring_packets: 1, window: 1, first_packet: 0 }, false, None)
-    }
-
-    fn open_with(
-        &self,
-        mac: MacAddr,
-        config: FebConfig,
-        owned: bool,
-        claim: Option<Claim>,
-    ) -> Result<FebHandle, Error> {
-        config.check().map_err(Error::Config)?;
-        let (shared, reader) = Shared::new(config.ring_packets)?;
-        let (reply, answer) = sync_channel(1);
-        self.inner.request(Request::Open { mac, config, owned, shared: shared.clone(), reply: tell(reply) })?;
-        if !self.inner.answer(&answer)? {
-            return Err(Error::AlreadyOpen(mac));
-        }
-        Ok(FebHandle { commander: Commander { mac, inner: self.inner.clone() }, reader, claim })
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.inner.ending.store(true, Ordering::Release);
-        self.inner.wake.notify();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    pub fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
+        self.0.open_for_commands(mac)
     }
 }
 
 /// Sends commands to a FEB; may be cloned and used from any thread.
 #[derive(Clone)]
-pub struct Commander {
-    mac: MacAddr,
-    inner: Arc<Inner>,
-}
+pub struct Commander(pub(crate) Arc<dyn Command>);
 
 impl Commander {
     /// Sends a command and waits for the value of its response, repeating it after each `timeout`.
@@ -222,68 +188,45 @@ impl Commander {
     /// # Errors
     /// No response, a code that is no command (START is for [`FebHandle::start`] alone), or a failed
     /// interface.
-    pub fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
+    pub fn command_with(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
         if code == fade10g::CMD_START {
-            return Err(Error::Command { feb: self.mac, error: CommandError::BadCode(code) });
+            return Err(Error::Command { feb: self.0.mac(), error: CommandError::BadCode(code) });
         }
-        self.send(code, argument, timeout, retries)
+        self.0.command(code, argument, timeout, retries)
     }
 
-    fn send(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
-        let fail = |error| Error::Command { feb: self.mac, error };
-        let claim = self.claim_commands(timeout * (retries + 1))?;
-        let (reply, answer) = sync_channel(1);
-        let reply = tell(reply);
-        let command = Command { code, argument, timeout, retries, reply };
-        self.inner.request(Request::Command { mac: self.mac, command })?;
-        let result = self.inner.answer(&answer)?;
-        drop(claim);
-        result.map_err(fail)
-    }
-
-    /// Another program may not come between a command and its repetition.
-    fn claim_commands(&self, patience: Duration) -> Result<Option<Claim>, Error> {
-        if self.inner.index == 0 {
-            return Ok(None);
-        }
-        let end = Instant::now() + patience;
-        loop {
-            if let Some(claim) = claim::claim(self.inner.index, self.mac, Use::Commands)? {
-                return Ok(Some(claim));
-            }
-            if Instant::now() >= end {
-                return Err(Error::Command { feb: self.mac, error: CommandError::Busy });
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
+    /// Sends a command with the default time-out and retries; see [`Self::command_with`].
+    ///
+    /// # Errors
+    /// As [`Self::command_with`].
+    pub fn command(&self, code: u16, argument: u32) -> Result<u64, Error> {
+        self.command_with(code, argument, DEFAULT_TIMEOUT, DEFAULT_RETRIES)
     }
 }
 
 /// A FEB that is open. Dropping it closes the FEB, by RESET if its transmission runs.
 pub struct FebHandle {
-    commander: Commander,
-    reader: Reader,
-    #[allow(dead_code)]
-    claim: Option<Claim>,
+    mac: MacAddr,
+    feb: Box<dyn Feb>,
 }
 
 impl FebHandle {
     /// Address of the FEB.
     pub fn mac(&self) -> MacAddr {
-        self.commander.mac
+        self.mac
     }
 
     /// Sends commands from other threads.
     pub fn commander(&self) -> Commander {
-        self.commander.clone()
+        self.feb.commander()
     }
 
-    /// Sends a command with the default time-out and retries; see [`Commander::command`].
+    /// Sends a command; see [`Commander::command`].
     ///
     /// # Errors
     /// As [`Commander::command`].
     pub fn command(&self, code: u16, argument: u32) -> Result<u64, Error> {
-        self.commander.command(code, argument, DEFAULT_TIMEOUT, DEFAULT_RETRIES)
+        self.commander().command(code, argument)
     }
 
     /// START. A transmission that still runs, as of a reader that was killed, is ended by RESET first.
@@ -291,8 +234,7 @@ impl FebHandle {
     /// # Errors
     /// As [`Commander::command`].
     pub fn start(&mut self) -> Result<(), Error> {
-        // Takes the handle mutably: the ring begins anew, and no slice of it may be alive.
-        self.commander.send(fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
+        self.feb.start()
     }
 
     /// STOP: the packet being filled becomes the last one. Read on until the end.
@@ -308,7 +250,7 @@ impl FebHandle {
     /// # Errors
     /// A failed interface.
     pub fn reset(&self) -> Result<(), Error> {
-        self.commander.inner.request(Request::Reset { mac: self.mac() })
+        self.feb.reset()
     }
 
     /// Waits until `threshold` bytes are there, or the transmission has ended, or the time is over
@@ -320,39 +262,37 @@ impl FebHandle {
     /// before is released.
     pub fn read(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<Option<&[u8]>, Error> {
         let end = timeout.map(|timeout| Instant::now() + timeout);
-        let threshold = (threshold as u64).clamp(1, self.reader.ring.bytes());
-        let ended = loop {
-            self.reader.arm(threshold);
-            let phase = self.reader.phase();
-            let available = self.reader.tail() - self.reader.head();
-            let ended = matches!(phase, Phase::Complete | Phase::Aborted);
-            if available >= threshold || ended {
-                break ended.then_some(phase);
+        let threshold = self.clamp(threshold);
+        let (phase, available) = loop {
+            self.feb.arm(threshold);
+            let state @ (phase, available) = self.feb.state();
+            if available >= threshold || has_ended(phase) {
+                break state;
             }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                break None;
+                break state;
             }
-            self.reader.wake.wait(left);
+            poll(&mut [(self.feb.fd(), false)], left);
         };
-        // Seen after the phase, so that the end's own bytes are in.
-        let data = self.reader.available();
-        match ended {
-            Some(Phase::Complete) if data.is_empty() => Ok(None),
-            Some(_) if data.is_empty() => match &*lock(&self.commander.inner.failure) {
-                Some(failure) => Err(Error::Failed(failure.clone())),
-                None => Err(Error::Aborted(self.commander.mac)),
-            },
-            _ => Ok(Some(data)),
+        match phase {
+            Phase::Complete if available == 0 => Ok(None),
+            Phase::Aborted if available == 0 => Err(self.feb.broken()),
+            _ => Ok(Some(self.feb.data())),
         }
     }
 
     /// Asks for the event descriptor ([`AsFd`]) to become readable when `threshold` bytes are there or
     /// the transmission has ended. True if that is so already. For event loops and async runtimes.
     pub fn arm(&self, threshold: usize) -> bool {
-        self.reader.arm((threshold as u64).clamp(1, self.reader.ring.bytes()));
-        let available = self.reader.tail() - self.reader.head();
-        available >= threshold as u64 || matches!(self.reader.phase(), Phase::Complete | Phase::Aborted)
+        let threshold = self.clamp(threshold);
+        self.feb.arm(threshold);
+        let (phase, available) = self.feb.state();
+        available >= threshold || has_ended(phase)
+    }
+
+    fn clamp(&self, threshold: usize) -> u64 {
+        (threshold as u64).clamp(1, self.feb.ring_bytes())
     }
 
     /// Gives the first `bytes` of the data back to the ring.
@@ -360,143 +300,31 @@ impl FebHandle {
     /// # Panics
     /// If so many were not there.
     pub fn release(&mut self, bytes: usize) {
-        self.reader.release(bytes);
+        self.feb.release(bytes);
     }
 
     /// State of the transmission.
     pub fn phase(&self) -> Phase {
-        self.reader.phase()
+        self.feb.state().0
     }
 
     /// Counters of the FEB.
     pub fn counters(&self) -> FebCounts {
-        self.reader.counters.read()
+        self.feb.counters()
     }
 
     /// Bytes in the ring, and its size.
     pub fn fill(&self) -> (u64, u64) {
-        (self.reader.tail() - self.reader.head(), self.reader.ring.bytes())
+        (self.feb.state().1, self.feb.ring_bytes())
     }
 }
 
 impl AsFd for FebHandle {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.reader.wake.as_fd()
+        self.feb.fd()
     }
 }
 
-impl Drop for FebHandle {
-    fn drop(&mut self) {
-        let (reply, answer) = sync_channel(1);
-        let request = Request::Close { mac: self.mac(), reply: tell(reply) };
-        // Waits, so that the claim is not released before the engine has let go. A receiver that has
-        // ended has closed the FEB already.
-        if self.commander.inner.request(request).is_ok() {
-            let _ = answer.recv();
-        }
-    }
-}
-
-struct Loop<B> {
-    backend: B,
-    inner: Arc<Inner>,
-    engine: Engine,
-    epoch: Instant,
-}
-
-/// Actions of the engine on a backend.
-struct OnBackend<'a, B>(&'a mut B);
-
-impl<B: Backend> Actions for OnBackend<'_, B> {
-    fn send(&mut self, frame: &[u8]) {
-        // Counted by the backend; commands are repeated, and unconfirmed data comes again.
-        let _ = self.0.send(frame);
-    }
-}
-
-/// Actions while the backend hands out frames.
-struct OnFrame<'a, 'b> {
-    send: &'a mut crate::backend::Send<'b>,
-    interface: u32,
-}
-
-impl Actions for OnFrame<'_, '_> {
-    fn send(&mut self, frame: &[u8]) {
-        (self.send)(frame);
-    }
-
-    fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
-        self.interface != 0 && claim::is_claimed(self.interface, feb)
-    }
-}
-
-impl<B: Backend> Loop<B> {
-    fn new(backend: B, inner: Arc<Inner>, passive: bool) -> Self {
-        let engine = Engine::new(backend.local(), passive, inner.link.clone());
-        Loop { backend, inner, engine, epoch: Instant::now() }
-    }
-
-    fn run(mut self) {
-        if let Err(error) = self.receive_until_the_end() {
-            // Both locks: no request may slip in between.
-            let mut requests = lock(&self.inner.requests);
-            *lock(&self.inner.failure) = Some(error.to_string());
-            requests.clear();
-        } else {
-            self.serve_requests();
-            let mut requests = lock(&self.inner.requests);
-            *lock(&self.inner.failure) = Some("the receiver has ended".into());
-            requests.clear();
-        }
-        self.engine.abort();
-    }
-
-    fn receive_until_the_end(&mut self) -> io::Result<()> {
-        let mut next_losses = Duration::ZERO;
-        while !self.inner.ending.load(Ordering::Acquire) {
-            let (engine, inner, epoch) = (&mut self.engine, &self.inner, self.epoch);
-            let frames = self.backend.receive(&mut |frame, send| {
-                engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: inner.index });
-            })?;
-            self.serve_requests();
-            let now = self.epoch.elapsed();
-            self.engine.poll(now, &mut OnBackend(&mut self.backend));
-            if now >= next_losses {
-                next_losses = now + LOSSES_INTERVAL;
-                let losses = self.backend.losses();
-                add(&self.inner.link.kernel_drops, losses.received);
-                add(&self.inner.link.send_errors, losses.sent);
-            }
-            if frames == 0 {
-                let timeout = self.engine.next_deadline().unwrap_or(Duration::MAX).saturating_sub(now);
-                let timeout = timeout.min(LOSSES_INTERVAL);
-                let mut fds = [(self.backend.fd(), false), (self.inner.wake.as_fd(), false)];
-                poll(&mut fds, Some(timeout));
-                // What was asked before this is served next; under load no call is spent on it.
-                if fds[1].1 {
-                    self.inner.wake.clear();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn serve_requests(&mut self) {
-        let requests = std::mem::take(&mut *lock(&self.inner.requests));
-        for request in requests {
-            let now = self.epoch.elapsed();
-            let actions = &mut OnBackend(&mut self.backend);
-            match request {
-                Request::Open { mac, config, owned, shared, reply } => {
-                    reply(self.engine.open(mac, config, owned, shared));
-                }
-                Request::Close { mac, reply } => {
-                    self.engine.close(mac, actions);
-                    reply(true);
-                }
-                Request::Reset { mac } => self.engine.reset(mac, actions),
-                Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
-            }
-        }
-    }
+fn has_ended(phase: Phase) -> bool {
+    matches!(phase, Phase::Complete | Phase::Aborted)
 }

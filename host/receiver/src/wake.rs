@@ -38,11 +38,6 @@ impl Wake {
         // SAFETY: reads at most 8 bytes into a live buffer. It fails only where nothing was notified.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
     }
-
-    /// Sleeps until notified or the time is over (`None`: no limit), or a signal came.
-    pub fn wait(&self, timeout: Option<Duration>) {
-        poll(&mut [(self.as_fd(), false)], timeout);
-    }
 }
 
 impl AsFd for Wake {

@@ -115,7 +115,7 @@ fn commands_from_other_threads() {
         .map(|_| {
             let commander = handle.commander();
             std::thread::spawn(move || {
-                (0..25).map(|i| commander.command(0x0200, i, SECOND, 3).unwrap()).collect::<Vec<_>>()
+                (0..25).map(|i| commander.command_with(0x0200, i, SECOND, 3).unwrap()).collect::<Vec<_>>()
             })
         })
         .collect();
@@ -126,7 +126,7 @@ fn commands_from_other_threads() {
     let mut values: Vec<u64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     values.sort_unstable();
     assert_eq!(values, (1..=100).collect::<Vec<_>>(), "each executed once");
-    let start = handle.commander().command(fade10g::CMD_START, 0, SECOND, 0);
+    let start = handle.commander().command_with(fade10g::CMD_START, 0, SECOND, 0);
     assert!(matches!(start, Err(Error::Command { error: CommandError::BadCode(1), .. })));
     drop(handle);
     assert!(!feb.end().running, "closing ends the transmission");

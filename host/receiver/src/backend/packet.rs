@@ -1,16 +1,16 @@
 //! AF_PACKET with a memory-mapped ring (TPACKET_V3): no kernel module, any network interface.
 
-use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fadelink_wire::fade10g::{DATA_FRAME_LEN, ETHERTYPE};
-use fadelink_wire::{ethernet, MacAddr};
+use fadelink_wire::fade10g::ETHERTYPE;
+use fadelink_wire::MacAddr;
 
 use super::{Backend, Losses, Send};
+use crate::interface::{explain, Interface};
 
 /// A block holds one data frame, so that the kernel hands it over as soon as the next frame comes;
 /// longer blocks would wait to be filled.
@@ -41,16 +41,6 @@ struct Transmitter {
 // SAFETY: the mapping belongs to this value and is not tied to a thread.
 unsafe impl std::marker::Send for Packet {}
 
-fn explain(what: &str) -> io::Error {
-    let error = io::Error::last_os_error();
-    let hint = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => "; run it as root or give it CAP_NET_RAW",
-        Some(libc::ENOMEM) => "; not enough memory for the packet ring",
-        _ => "",
-    };
-    io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
-}
-
 fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T, what: &str) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the value is live and its size is given.
@@ -69,17 +59,7 @@ impl Packet {
     /// The interface does not exist, is down, is no Ethernet, has too small an MTU, or the program may
     /// not open it; the message says what to do.
     pub fn open(name: &str) -> io::Result<Packet> {
-        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
-        let c_name = CString::new(name).map_err(|_| invalid(format!("interface `{name}`: expected no NUL")))?;
-        if name.is_empty() || name.len() >= libc::IFNAMSIZ {
-            return Err(invalid(format!("interface `{name}`: expected a name of 1 to 15 characters")));
-        }
-        // SAFETY: a NUL-terminated name.
-        let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
-        if index == 0 {
-            let message = format!("interface {name} does not exist; `ip link` lists those that do");
-            return Err(io::Error::new(io::ErrorKind::NotFound, message));
-        }
+        let Interface { index, mac: local, .. } = Interface::open(name)?;
         // Protocol 0 until the ring stands: nothing is received before.
         // SAFETY: a plain system call; the descriptor is checked and owned.
         let socket = unsafe {
@@ -89,7 +69,6 @@ impl Packet {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        let local = check_interface(&socket, name)?;
 
         set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as libc::c_int), "TPACKET_V3")?;
         let request = libc::tpacket_req3 {
@@ -171,43 +150,6 @@ impl Packet {
                 Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.name)))
             }
         }
-    }
-}
-
-/// Asks for the interface's address; it must be an Ethernet that is up and passes data frames.
-fn check_interface(socket: &OwnedFd, name: &str) -> io::Result<MacAddr> {
-    // SAFETY: an all-zero request is valid; the name fits with its NUL; each union field is the one
-    // that the ioctl has filled.
-    unsafe {
-        let mut request: libc::ifreq = zeroed();
-        std::ptr::copy_nonoverlapping(name.as_ptr(), request.ifr_name.as_mut_ptr().cast(), name.len());
-        let mut ask = |what, label: &str| {
-            if libc::ioctl(socket.as_raw_fd(), what, &raw mut request) < 0 {
-                return Err(explain(&format!("{label} of interface {name}")));
-            }
-            Ok(request)
-        };
-        let flags = i32::from(ask(libc::SIOCGIFFLAGS, "flags")?.ifr_ifru.ifru_flags);
-        if flags & libc::IFF_UP == 0 {
-            let message = format!("interface {name} is down; set it up: ip link set {name} up");
-            return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
-        }
-        let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu;
-        let needed = (DATA_FRAME_LEN - ethernet::HEADER_LEN) as i32;
-        if mtu < needed {
-            let message = format!(
-                "interface {name} has MTU {mtu}, expected at least {needed} for data frames: \
-                 ip link set {name} mtu 9000"
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
-        if address.sa_family != libc::ARPHRD_ETHER {
-            let message = format!("interface {name} is no Ethernet (type {}); choose one that is", address.sa_family);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
-        Ok(MacAddr([a, b, c, d, e, f]))
     }
 }
 

@@ -1,0 +1,92 @@
+//! A network interface, checked before it is used.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
+
+use fadelink_wire::fade10g::DATA_FRAME_LEN;
+use fadelink_wire::{ethernet, MacAddr};
+
+/// An Ethernet interface that was up and passes data frames.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+    /// Its address.
+    pub mac: MacAddr,
+}
+
+impl Interface {
+    /// Looks interface `name` up.
+    ///
+    /// # Errors
+    /// It does not exist, is down, is no Ethernet, or has too small an MTU; the message says what to do.
+    pub fn open(name: &str) -> io::Result<Interface> {
+        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
+        let c_name = CString::new(name).map_err(|_| invalid(format!("interface `{name}`: expected no NUL")))?;
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ {
+            return Err(invalid(format!("interface `{name}`: expected a name of 1 to 15 characters")));
+        }
+        // SAFETY: a NUL-terminated name.
+        let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
+        if index == 0 {
+            let message = format!("interface {name} does not exist; `ip link` lists those that do");
+            return Err(io::Error::new(io::ErrorKind::NotFound, message));
+        }
+        // Any socket will do to ask.
+        let mac = check(&UnixDatagram::unbound()?, name)?;
+        Ok(Interface { name: name.to_owned(), index, mac })
+    }
+}
+
+/// The last error, with what was tried and what to do.
+pub(crate) fn explain(what: &str) -> io::Error {
+    let error = io::Error::last_os_error();
+    let hint = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => "; run it as root or give it CAP_NET_RAW",
+        Some(libc::ENOMEM) => "; not enough memory for the ring",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
+}
+
+/// Asks for the interface's address; it must be an Ethernet that is up and passes data frames.
+fn check(socket: &UnixDatagram, name: &str) -> io::Result<MacAddr> {
+    // SAFETY: an all-zero request is valid; the name fits with its NUL; each union field is the one
+    // that the ioctl has filled.
+    unsafe {
+        let mut request: libc::ifreq = zeroed();
+        std::ptr::copy_nonoverlapping(name.as_ptr(), request.ifr_name.as_mut_ptr().cast(), name.len());
+        let mut ask = |what, label: &str| {
+            if libc::ioctl(socket.as_raw_fd(), what, &raw mut request) < 0 {
+                return Err(explain(&format!("{label} of interface {name}")));
+            }
+            Ok(request)
+        };
+        let flags = i32::from(ask(libc::SIOCGIFFLAGS, "flags")?.ifr_ifru.ifru_flags);
+        if flags & libc::IFF_UP == 0 {
+            let message = format!("interface {name} is down; set it up: ip link set {name} up");
+            return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
+        }
+        let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu;
+        let needed = (DATA_FRAME_LEN - ethernet::HEADER_LEN) as i32;
+        if mtu < needed {
+            let message = format!(
+                "interface {name} has MTU {mtu}, expected at least {needed} for data frames: \
+                 ip link set {name} mtu 9000"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
+        if address.sa_family != libc::ARPHRD_ETHER {
+            let message = format!("interface {name} is no Ethernet (type {}); choose one that is", address.sa_family);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
+        Ok(MacAddr([a, b, c, d, e, f]))
+    }
+}

@@ -1,0 +1,445 @@
+//! Receives through the kernel driver: `/dev/l3_fpga%d` and `/dev/l3_fpga_ctl`
+//! (driver/fadelink_uapi.h, docs/driver.md).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_wire::MacAddr;
+
+use crate::claim::{self, Claim, Use};
+use crate::counters::{FebCounts, LinkCounts};
+use crate::engine::{CommandError, FebConfig};
+use crate::interface::{explain, Interface};
+use crate::receiver::{Command, Commander, Error, Feb, Source};
+use crate::shared::Phase;
+
+/// The driver's own limit of a ring.
+const MAX_RING_PACKETS: u64 = 1 << 17;
+/// Limits of the driver on a command.
+const MAX_RETRIES: u32 = 1000;
+const MAX_TIMEOUT_MS: u128 = 600_000;
+/// Most devices that a driver has.
+const MAX_DEVICES: u32 = 64;
+const CONTROL: &str = "/dev/l3_fpga_ctl";
+
+/// The driver's calls and structures, as driver/fadelink_uapi.h has them.
+mod abi {
+    use std::mem::size_of;
+
+    #[repr(C, packed)]
+    #[derive(Clone, Copy)]
+    pub struct SlaveId {
+        pub mac: [u8; 6],
+        pub name: [u8; 16],
+    }
+
+    #[repr(C, packed)]
+    #[derive(Clone, Copy)]
+    pub struct UserCommand {
+        pub command: u16,
+        pub retries: u16,
+        pub argument: u32,
+        pub timeout: u32,
+        pub response: [u8; 12],
+    }
+
+    #[repr(C)]
+    #[derive(Default)]
+    pub struct Pointers {
+        pub head: u64,
+        pub tail: u64,
+        pub origin: u64,
+        pub state: u32,
+        pub error: u32,
+    }
+
+    #[repr(C)]
+    pub struct Config {
+        pub ring_packets: u64,
+        pub window: u32,
+        pub first_packet: u32,
+    }
+
+    #[repr(C, packed)]
+    pub struct FebCommand {
+        pub feb: SlaveId,
+        pub command: UserCommand,
+    }
+
+    #[repr(C)]
+    #[derive(Default)]
+    pub struct Statistics {
+        pub packets: u64,
+        pub duplicates: u64,
+        pub no_space: u64,
+        pub not_started: u64,
+        pub protocol_errors: u64,
+        pub wrong_length: u64,
+        pub wrong_valid_words: u64,
+        pub missing_frames: u64,
+        pub acks: u64,
+        pub responses: u64,
+        pub unexpected_responses: u64,
+        pub commands: u64,
+        pub resets: u64,
+        pub delay: u64,
+    }
+
+    #[repr(C)]
+    #[derive(Default)]
+    pub struct LinkStatistics {
+        pub frames: u64,
+        pub other_destination: u64,
+        pub truncated: u64,
+        pub wrong_version: u64,
+        pub wrong_type: u64,
+        pub unknown_feb: u64,
+        pub resets: u64,
+        pub no_memory: u64,
+        pub send_errors: u64,
+    }
+
+    const READ: u64 = 2;
+    const WRITE: u64 = 1;
+
+    const fn call(direction: u64, number: u64, size: usize) -> u64 {
+        direction << 30 | (size as u64) << 16 | 0xA5 << 8 | number
+    }
+
+    pub const SETWAKEUP: u64 = call(0, 0x30, 0);
+    pub const GETBUFLEN: u64 = call(0, 0x31, 0);
+    pub const WRITEPTRS: u64 = call(0, 0x33, 0);
+    pub const GETMAC: u64 = call(WRITE, 0x34, size_of::<SlaveId>());
+    pub const STARTMAC: u64 = call(0, 0x35, 0);
+    pub const RESETMAC: u64 = call(0, 0x39, 0);
+    pub const READPTRS64: u64 = call(READ, 0x41, size_of::<Pointers>());
+    pub const GETSTATS: u64 = call(READ, 0x42, size_of::<Statistics>());
+    pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
+    pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
+    pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());
+}
+
+/// An ioctl whose argument is a number. A signal does not end it.
+fn call(file: &File, number: u64, argument: u64) -> io::Result<u64> {
+    loop {
+        // SAFETY: the driver takes the argument as a number, or as a pointer that `call_with` vouches for.
+        let result = unsafe { libc::ioctl(file.as_raw_fd(), number as libc::Ioctl, argument) };
+        if result >= 0 {
+            return Ok(result as u64);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// An ioctl whose argument is the structure that its number was made for.
+fn call_with<T>(file: &File, number: u64, argument: &mut T) -> io::Result<u64> {
+    debug_assert_eq!(number >> 16 & 0x3fff, size_of::<T>() as u64);
+    call(file, number, (argument as *mut T) as u64)
+}
+
+fn slave_id(interface: &Interface, mac: MacAddr) -> abi::SlaveId {
+    let mut name = [0; 16];
+    name[..interface.name.len()].copy_from_slice(interface.name.as_bytes());
+    abi::SlaveId { mac: mac.0, name }
+}
+
+/// The driver, on one interface.
+pub(crate) struct Kernel {
+    interface: Arc<Interface>,
+    control: Arc<File>,
+    /// The driver counts since it was loaded.
+    before: LinkCounts,
+}
+
+fn link_counts(control: &File) -> LinkCounts {
+    let mut now = abi::LinkStatistics::default();
+    if call_with(control, abi::GETLINK, &mut now).is_err() {
+        return LinkCounts::default();
+    }
+    LinkCounts {
+        frames: now.frames,
+        other_destination: now.other_destination,
+        truncated: now.truncated,
+        wrong_version: now.wrong_version,
+        wrong_type: now.wrong_type,
+        unknown_feb: now.unknown_feb,
+        resets: now.resets,
+        kernel_drops: now.no_memory,
+        send_errors: now.send_errors,
+        ..LinkCounts::default()
+    }
+}
+
+impl Kernel {
+    pub(crate) fn open(interface: &str) -> io::Result<Kernel> {
+        let interface = Arc::new(Interface::open(interface)?);
+        let control = OpenOptions::new().read(true).write(true).open(CONTROL).map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::NotFound => "the kernel driver is not loaded: modprobe fadelink (docs/driver.md)".into(),
+                _ => format!("{error}; run as root or give your group access to /dev/l3_fpga*"),
+            };
+            io::Error::new(error.kind(), format!("{CONTROL}: {hint}"))
+        })?;
+        let before = link_counts(&control);
+        Ok(Kernel { interface, control: Arc::new(control), before })
+    }
+
+    fn commands(&self, mac: MacAddr) -> Arc<KernelCommands> {
+        Arc::new(KernelCommands { mac, interface: self.interface.clone(), control: self.control.clone() })
+    }
+}
+
+/// A device that nobody has.
+fn free_device() -> io::Result<(String, File)> {
+    for number in 0..MAX_DEVICES {
+        let path = format!("/dev/l3_fpga{number}");
+        match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message =
+                    format!("all {number} devices of the kernel driver are in use; load it with a larger max_slaves");
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
+            }
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{path}: {error}"))),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::ResourceBusy,
+        format!("all {MAX_DEVICES} devices of the kernel driver are in use"),
+    ))
+}
+
+impl Source for Kernel {
+    fn local(&self) -> MacAddr {
+        self.interface.mac
+    }
+
+    fn counters(&self) -> LinkCounts {
+        link_counts(&self.control).since(&self.before)
+    }
+
+    fn failure(&self) -> Option<String> {
+        Interface::open(&self.interface.name).err().map(|error| error.to_string())
+    }
+
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+        if config.ring_packets > MAX_RING_PACKETS {
+            let message = format!(
+                "ring of {} packets: expected at most {MAX_RING_PACKETS} with the kernel driver",
+                config.ring_packets
+            );
+            return Err(Error::Config(message));
+        }
+        // Programs that receive by themselves see by this that the FEB is taken.
+        let claim = claim::claim(self.interface.index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?;
+        let (path, device) = free_device()?;
+        let fail =
+            |what: &str, error: io::Error| Error::Io(io::Error::new(error.kind(), format!("{path}: {what}: {error}")));
+        let FebConfig { ring_packets, window, first_packet } = config;
+        call_with(&device, abi::SETCONFIG, &mut abi::Config { ring_packets, window, first_packet })
+            .map_err(|error| fail(&format!("ring of {ring_packets} packets"), error))?;
+        let bytes = call(&device, abi::GETBUFLEN, 0).map_err(|error| fail("GETBUFLEN", error))?;
+        assert_eq!(bytes, ring_packets * PACKET_BYTES as u64);
+        let ring = Mapping::new(&device, bytes as usize).map_err(|error| fail("mapping the ring", error))?;
+        call_with(&device, abi::GETMAC, &mut slave_id(&self.interface, mac)).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => Error::AlreadyOpen(mac),
+            _ => fail(&format!("interface {}", self.interface.name), error),
+        })?;
+        let commands = self.commands(mac);
+        Ok(Box::new(KernelFeb { commands, ring, device, wakeup: 0.into(), claim }))
+    }
+
+    fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
+        Ok(Commander(self.commands(mac)))
+    }
+}
+
+struct KernelCommands {
+    mac: MacAddr,
+    interface: Arc<Interface>,
+    control: Arc<File>,
+}
+
+impl KernelCommands {
+    fn error(&self, error: io::Error, code: u16, attempts: u32) -> Error {
+        let failed = |error| Error::Command { feb: self.mac, error };
+        match error.raw_os_error() {
+            Some(libc::ETIMEDOUT) => failed(CommandError::Timeout { code, attempts }),
+            Some(libc::EINVAL) => failed(CommandError::BadCode(code)),
+            Some(libc::EBUSY) => failed(CommandError::Busy),
+            _ => Error::Failed(format!("interface {}: {error}", self.interface.name)),
+        }
+    }
+}
+
+impl Command for KernelCommands {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
+        let command = abi::UserCommand {
+            command: code,
+            retries: retries.min(MAX_RETRIES) as u16,
+            argument,
+            timeout: timeout.as_millis().clamp(1, MAX_TIMEOUT_MS) as u32,
+            response: [0; 12],
+        };
+        let mut request = abi::FebCommand { feb: slave_id(&self.interface, self.mac), command };
+        call_with(&self.control, abi::FEBCMD, &mut request).map_err(|error| self.error(error, code, retries + 1))?;
+        let [_, _, _, _, value @ ..] = request.command.response;
+        Ok(u64::from_be_bytes(value))
+    }
+}
+
+/// The driver's ring, twice in a row, read only.
+struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value and is not tied to a thread; it is read only.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(device: &File, bytes: usize) -> io::Result<Mapping> {
+        // SAFETY: a plain system call; the result is checked.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), 2 * bytes, libc::PROT_READ, libc::MAP_SHARED, device.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(explain("mmap"));
+        }
+        Ok(Mapping { base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?, bytes })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and no slice outlives this.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.bytes) };
+    }
+}
+
+/// Fields are dropped in order: the device is closed, by RESET if need be, before the claim goes.
+struct KernelFeb {
+    commands: Arc<KernelCommands>,
+    ring: Mapping,
+    device: File,
+    /// What SETWAKEUP was told last.
+    wakeup: std::sync::atomic::AtomicU64,
+    #[allow(dead_code)]
+    claim: Claim,
+}
+
+impl KernelFeb {
+    fn pointers(&self) -> abi::Pointers {
+        let mut pointers = abi::Pointers::default();
+        // It fails for a bad pointer alone.
+        let _ = call_with(&self.device, abi::READPTRS64, &mut pointers);
+        pointers
+    }
+}
+
+impl Feb for KernelFeb {
+    fn commander(&self) -> Commander {
+        Commander(self.commands.clone())
+    }
+
+    fn start(&mut self) -> Result<(), Error> {
+        call(&self.device, abi::STARTMAC, 0).map(drop).map_err(|error| match error.raw_os_error() {
+            Some(libc::EBUSY) => Error::Command { feb: self.commands.mac, error: CommandError::StillRunning(2) },
+            _ => self.commands.error(error, fadelink_wire::fade10g::CMD_START, crate::receiver::DEFAULT_RETRIES + 1),
+        })
+    }
+
+    fn reset(&self) -> Result<(), Error> {
+        call(&self.device, abi::RESETMAC, 0)
+            .map(drop)
+            .map_err(|error| Error::Failed(format!("interface {}: {error}", self.commands.interface.name)))
+    }
+
+    fn arm(&self, threshold: u64) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if self.wakeup.swap(threshold, Relaxed) != threshold {
+            // The threshold lies within the ring: it cannot fail.
+            let _ = call(&self.device, abi::SETWAKEUP, threshold);
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+
+    fn state(&self) -> (Phase, u64) {
+        let pointers = self.pointers();
+        let phase = match pointers.state {
+            _ if pointers.error != 0 && pointers.state != 2 => Phase::Aborted,
+            0 => Phase::Idle,
+            1 => Phase::Running,
+            2 => Phase::Complete,
+            _ => Phase::Aborted,
+        };
+        (phase, pointers.head - pointers.tail)
+    }
+
+    fn data(&self) -> &[u8] {
+        let pointers = self.pointers();
+        let at = (pointers.origin + pointers.tail) as usize % self.ring.bytes;
+        let len = (pointers.head - pointers.tail) as usize;
+        // SAFETY: the driver does not write between tail and head; moving the tail, or a new START, takes
+        // this mutably. at < bytes and len <= bytes: it lies inside the mapping.
+        unsafe { std::slice::from_raw_parts(self.ring.base.as_ptr().add(at), len) }
+    }
+
+    fn release(&mut self, bytes: usize) {
+        let result = call(&self.device, abi::WRITEPTRS, bytes as u64);
+        assert!(result.is_ok(), "released more than was available");
+    }
+
+    fn broken(&self) -> Error {
+        match self.pointers().error {
+            0 => Error::Aborted(self.commands.mac),
+            error => Error::Failed(format!(
+                "interface {}: {}",
+                self.commands.interface.name,
+                io::Error::from_raw_os_error(error as i32)
+            )),
+        }
+    }
+
+    fn counters(&self) -> FebCounts {
+        let mut now = abi::Statistics::default();
+        // It fails for a bad pointer alone.
+        let _ = call_with(&self.device, abi::GETSTATS, &mut now);
+        FebCounts {
+            packets: now.packets,
+            duplicates: now.duplicates,
+            no_space: now.no_space,
+            not_started: now.not_started,
+            protocol_errors: now.protocol_errors,
+            wrong_length: now.wrong_length,
+            wrong_valid_words: now.wrong_valid_words,
+            missing_frames: now.missing_frames,
+            acks: now.acks,
+            responses: now.responses,
+            unexpected_responses: now.unexpected_responses,
+            commands: now.commands,
+            resets: now.resets,
+            delay: now.delay,
+        }
+    }
+
+    fn ring_bytes(&self) -> u64 {
+        self.ring.bytes as u64
+    }
+}

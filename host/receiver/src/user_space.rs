@@ -1,0 +1,378 @@
+//! Receives in this program: engine and backend in a thread, and what readers and commands ask of it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{sync_channel, Receiver as ReplyReceiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fadelink_wire::fade10g;
+use fadelink_wire::MacAddr;
+
+use crate::backend::Backend;
+use crate::claim::{self, Claim, Use};
+use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
+use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
+use crate::receiver::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use crate::shared::{Phase, Reader, Shared};
+use crate::wake::{poll, Wake};
+
+/// How often the kernel is asked for its drops.
+const LOSSES_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Sends an outcome to the thread that waits for it, if it still does.
+fn tell<T: Send + 'static>(reply: SyncSender<T>) -> Box<dyn FnOnce(T) + Send> {
+    Box::new(move |outcome| {
+        let _ = reply.send(outcome);
+    })
+}
+
+enum Request {
+    Open { mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>, reply: Box<dyn FnOnce(bool) + Send> },
+    Close { mac: MacAddr, reply: Box<dyn FnOnce(bool) + Send> },
+    Reset { mac: MacAddr },
+    Command { mac: MacAddr, command: Command },
+}
+
+struct Inner {
+    local: MacAddr,
+    index: u32,
+    wake: Wake,
+    requests: Mutex<Vec<Request>>,
+    ending: AtomicBool,
+    failure: Mutex<Option<String>>,
+    link: Arc<LinkCounters>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    fn request(&self, request: Request) -> Result<(), Error> {
+        {
+            let mut requests = lock(&self.requests);
+            if let Some(failure) = &*lock(&self.failure) {
+                return Err(Error::Failed(failure.clone()));
+            }
+            requests.push(request);
+        }
+        self.wake.notify();
+        Ok(())
+    }
+
+    /// Waits for an answer of the receiving thread.
+    fn answer<T>(&self, reply: &ReplyReceiver<T>) -> Result<T, Error> {
+        reply.recv().map_err(|_| self.failed())
+    }
+
+    fn failed(&self) -> Error {
+        Error::Failed(lock(&self.failure).clone().unwrap_or_else(|| "the receiver has ended".into()))
+    }
+}
+
+/// The receiving thread of one interface.
+pub(crate) struct UserSpace {
+    inner: Arc<Inner>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl UserSpace {
+    pub(crate) fn spawn(backend: impl Backend, passive: bool) -> io::Result<UserSpace> {
+        let inner = Arc::new(Inner {
+            local: backend.local(),
+            index: backend.index(),
+            wake: Wake::new()?,
+            requests: Mutex::default(),
+            ending: AtomicBool::new(false),
+            failure: Mutex::default(),
+            link: Arc::default(),
+        });
+        let for_thread = inner.clone();
+        let thread = std::thread::Builder::new()
+            .name("fadelink-rx".into())
+            .spawn(move || Loop::new(backend, for_thread, passive).run())?;
+        Ok(UserSpace { inner, thread: Some(thread) })
+    }
+
+    fn open_with(
+        &self,
+        mac: MacAddr,
+        config: FebConfig,
+        owned: bool,
+        claim: Option<Claim>,
+    ) -> Result<(Reader, OpenFeb), Error> {
+        let (shared, reader) = Shared::new(config.ring_packets)?;
+        let (reply, answer) = sync_channel(1);
+        self.inner.request(Request::Open { mac, config, owned, shared, reply: tell(reply) })?;
+        if !self.inner.answer(&answer)? {
+            return Err(Error::AlreadyOpen(mac));
+        }
+        Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim }))
+    }
+}
+
+impl Source for UserSpace {
+    fn local(&self) -> MacAddr {
+        self.inner.local
+    }
+
+    fn counters(&self) -> LinkCounts {
+        self.inner.link.read()
+    }
+
+    fn failure(&self) -> Option<String> {
+        lock(&self.inner.failure).clone()
+    }
+
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+        let claim = match self.inner.index {
+            0 => None,
+            index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
+        };
+        let (reader, open) = self.open_with(mac, config, true, claim)?;
+        let commands = Arc::new(UserCommands { mac, inner: self.inner.clone(), open: None });
+        Ok(Box::new(UserFeb { open, commands, reader }))
+    }
+
+    fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
+        let config = FebConfig { ring_packets: 1, window: 1, first_packet: 0 };
+        let (_, open) = self.open_with(mac, config, false, None)?;
+        Ok(Commander(Arc::new(UserCommands { mac, inner: self.inner.clone(), open: Some(open) })))
+    }
+}
+
+impl Drop for UserSpace {
+    fn drop(&mut self) {
+        self.inner.ending.store(true, Ordering::Release);
+        self.inner.wake.notify();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A FEB that the engine has open, until this is dropped.
+struct OpenFeb {
+    mac: MacAddr,
+    inner: Arc<Inner>,
+    #[allow(dead_code)]
+    claim: Option<Claim>,
+}
+
+impl Drop for OpenFeb {
+    fn drop(&mut self) {
+        let (reply, answer) = sync_channel(1);
+        let request = Request::Close { mac: self.mac, reply: tell(reply) };
+        // Waits, so that the claim is not released before the engine has let go. A receiver that has
+        // ended has closed the FEB already.
+        if self.inner.request(request).is_ok() {
+            let _ = answer.recv();
+        }
+    }
+}
+
+struct UserCommands {
+    mac: MacAddr,
+    inner: Arc<Inner>,
+    /// Of a FEB that is open for commands alone.
+    #[allow(dead_code)]
+    open: Option<OpenFeb>,
+}
+
+impl UserCommands {
+    /// Another program may not come between a command and its repetition.
+    fn claim(&self, patience: Duration) -> Result<Option<Claim>, Error> {
+        if self.inner.index == 0 {
+            return Ok(None);
+        }
+        let end = Instant::now() + patience;
+        loop {
+            if let Some(claim) = claim::claim(self.inner.index, self.mac, Use::Commands)? {
+                return Ok(Some(claim));
+            }
+            if Instant::now() >= end {
+                return Err(Error::Command { feb: self.mac, error: CommandError::Busy });
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+impl receiver::Command for UserCommands {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
+        let claim = self.claim(timeout * (retries + 1))?;
+        let (reply, answer) = sync_channel(1);
+        let command = Command { code, argument, timeout, retries, reply: tell(reply) };
+        self.inner.request(Request::Command { mac: self.mac, command })?;
+        let result = self.inner.answer(&answer)?;
+        drop(claim);
+        result.map_err(|error| Error::Command { feb: self.mac, error })
+    }
+}
+
+struct UserFeb {
+    commands: Arc<UserCommands>,
+    reader: Reader,
+    open: OpenFeb,
+}
+
+impl Feb for UserFeb {
+    fn commander(&self) -> Commander {
+        Commander(self.commands.clone())
+    }
+
+    fn start(&mut self) -> Result<(), Error> {
+        receiver::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
+    }
+
+    fn reset(&self) -> Result<(), Error> {
+        self.open.inner.request(Request::Reset { mac: self.open.mac })
+    }
+
+    fn arm(&self, threshold: u64) {
+        self.reader.arm(threshold);
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.reader.wake.as_fd()
+    }
+
+    fn state(&self) -> (Phase, u64) {
+        let phase = self.reader.phase();
+        (phase, self.reader.tail() - self.reader.head())
+    }
+
+    fn data(&self) -> &[u8] {
+        self.reader.available()
+    }
+
+    fn release(&mut self, bytes: usize) {
+        self.reader.release(bytes);
+    }
+
+    fn broken(&self) -> Error {
+        match &*lock(&self.open.inner.failure) {
+            Some(failure) => Error::Failed(failure.clone()),
+            None => Error::Aborted(self.open.mac),
+        }
+    }
+
+    fn counters(&self) -> FebCounts {
+        self.reader.counters.read()
+    }
+
+    fn ring_bytes(&self) -> u64 {
+        self.reader.ring.bytes()
+    }
+}
+
+struct Loop<B> {
+    backend: B,
+    inner: Arc<Inner>,
+    engine: Engine,
+    epoch: Instant,
+}
+
+/// Actions of the engine on a backend.
+struct OnBackend<'a, B>(&'a mut B);
+
+impl<B: Backend> Actions for OnBackend<'_, B> {
+    fn send(&mut self, frame: &[u8]) {
+        // Counted by the backend; commands are repeated, and unconfirmed data comes again.
+        let _ = self.0.send(frame);
+    }
+}
+
+/// Actions while the backend hands out frames.
+struct OnFrame<'a, 'b> {
+    send: &'a mut crate::backend::Send<'b>,
+    interface: u32,
+}
+
+impl Actions for OnFrame<'_, '_> {
+    fn send(&mut self, frame: &[u8]) {
+        (self.send)(frame);
+    }
+
+    fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
+        self.interface != 0 && claim::is_claimed(self.interface, feb)
+    }
+}
+
+impl<B: Backend> Loop<B> {
+    fn new(backend: B, inner: Arc<Inner>, passive: bool) -> Self {
+        let engine = Engine::new(backend.local(), passive, inner.link.clone());
+        Loop { backend, inner, engine, epoch: Instant::now() }
+    }
+
+    fn run(mut self) {
+        if let Err(error) = self.receive_until_the_end() {
+            // Both locks: no request may slip in between.
+            let mut requests = lock(&self.inner.requests);
+            *lock(&self.inner.failure) = Some(error.to_string());
+            requests.clear();
+        } else {
+            self.serve_requests();
+            let mut requests = lock(&self.inner.requests);
+            *lock(&self.inner.failure) = Some("the receiver has ended".into());
+            requests.clear();
+        }
+        self.engine.abort();
+    }
+
+    fn receive_until_the_end(&mut self) -> io::Result<()> {
+        let mut next_losses = Duration::ZERO;
+        while !self.inner.ending.load(Ordering::Acquire) {
+            let (engine, inner, epoch) = (&mut self.engine, &self.inner, self.epoch);
+            let frames = self.backend.receive(&mut |frame, send| {
+                engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: inner.index });
+            })?;
+            self.serve_requests();
+            let now = self.epoch.elapsed();
+            self.engine.poll(now, &mut OnBackend(&mut self.backend));
+            if now >= next_losses {
+                next_losses = now + LOSSES_INTERVAL;
+                let losses = self.backend.losses();
+                add(&self.inner.link.kernel_drops, losses.received);
+                add(&self.inner.link.send_errors, losses.sent);
+            }
+            if frames == 0 {
+                let timeout = self.engine.next_deadline().unwrap_or(Duration::MAX).saturating_sub(now);
+                let timeout = timeout.min(LOSSES_INTERVAL);
+                let mut fds = [(self.backend.fd(), false), (self.inner.wake.as_fd(), false)];
+                poll(&mut fds, Some(timeout));
+                // What was asked before this is served next; under load no call is spent on it.
+                if fds[1].1 {
+                    self.inner.wake.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn serve_requests(&mut self) {
+        let requests = std::mem::take(&mut *lock(&self.inner.requests));
+        for request in requests {
+            let now = self.epoch.elapsed();
+            let actions = &mut OnBackend(&mut self.backend);
+            match request {
+                Request::Open { mac, config, owned, shared, reply } => {
+                    reply(self.engine.open(mac, config, owned, shared));
+                }
+                Request::Close { mac, reply } => {
+                    self.engine.close(mac, actions);
+                    reply(true);
+                }
+                Request::Reset { mac } => self.engine.reset(mac, actions),
+                Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
+            }
+        }
+    }
+}

@@ -57,7 +57,8 @@ static int send_frame(struct net_device *netdev, const u8 *frame)
 	skb->dev = netdev;
 	skb->protocol = htons(FADE_ETHERTYPE);
 	skb->priority = TC_PRIO_CONTROL;
-	err = net_xmit_eval(dev_queue_xmit(skb));
+	err = dev_queue_xmit(skb);
+	err = net_xmit_eval(err); /* a macro that names its argument twice */
 	if (err)
 		atomic64_inc(&fade_link_stats.send_errors);
 	return err;

@@ -2,11 +2,13 @@
 /*
  * Wrong calls to /dev/l3_fpga%d: each must give its errno and change nothing.
  *
- * abi_abuse errno DEVICE INTERFACE MAC   checks each case
- * abi_abuse fuzz DEVICE SEED CALLS       random calls; must come through
+ * abi_abuse errno DEVICE INTERFACE MAC      checks each case
+ * abi_abuse fuzz DEVICE SEED CALLS THREADS  random calls, of several threads on
+ *					     one descriptor; must come through
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,16 +20,119 @@
 #include "../../driver/fadelink_uapi.h"
 
 static int failures;
+static int watched = -1;
 
-static void expect(long result, int error, const char *what)
+/* All that a call may change, as far as an application can see it. */
+struct state {
+	struct fade_pointers64 pointers;
+	struct fade_statistics stats;
+	long length;
+};
+
+static struct state look(void)
 {
-	if ((error == 0 && result < 0) || (error && (result >= 0 || errno != error))) {
-		printf("%s: result %ld, errno %s, expected %s\n", what, result, strerror(errno), strerror(error));
+	struct state state;
+
+	memset(&state, 0, sizeof(state));
+	if (watched >= 0) {
+		ioctl(watched, FADE_IOC_READPTRS64, &state.pointers);
+		ioctl(watched, FADE_IOC_GETSTATS, &state.stats);
+		state.length = ioctl(watched, FADE_IOC_GETBUFLEN);
+	}
+	return state;
+}
+
+static void expect(long result, int error, const char *what, const struct state *before)
+{
+	int got = errno;
+
+	if ((error == 0 && result < 0) || (error && (result >= 0 || got != error))) {
+		printf("%s: result %ld, errno %s, expected %s\n", what, result, strerror(got), strerror(error));
+		failures++;
+	}
+	/* A command that has no response was sent all the same. */
+	struct state after = look();
+
+	if (error && error != ETIMEDOUT && memcmp(before, &after, sizeof(after))) {
+		printf("%s: failed as it should, yet changed something\n", what);
 		failures++;
 	}
 }
 
-#define EXPECT(error, call) expect(call, error, #call)
+#define EXPECT(error, call)                                \
+	do {                                               \
+		struct state before = look();              \
+		long result = call;                        \
+							   \
+		expect(result, error, #call, &before);     \
+	} while (0)
+
+static void check_settings(int fd, struct fade_slave_id *feb, long length)
+{
+	struct fade_config config = { .ring_packets = 16, .window = 16 };
+
+	EXPECT(EFAULT, ioctl(fd, FADE_IOC_SETCONFIG, (void *)8));
+	config.window = 0;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config.window = 65;
+	config.ring_packets = 128;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config.window = 16;
+	config.ring_packets = 8;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config.ring_packets = 48;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config.ring_packets = 1 << 18;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config.ring_packets = 16;
+	EXPECT(0, ioctl(fd, FADE_IOC_GETMAC, feb));
+	EXPECT(EBUSY, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	EXPECT(0, ioctl(fd, FADE_IOC_FREEMAC));
+	EXPECT(0, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	EXPECT(0, ioctl(fd, FADE_IOC_GETBUFLEN) == 16 * 8192 ? 0 : -1);
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETWAKEUP, 16 * 8192 + 1));
+	void *ring = mmap(NULL, 16 * 8192, PROT_READ, MAP_SHARED, fd, 0);
+
+	EXPECT(0, ring == MAP_FAILED ? -1 : 0);
+	config.ring_packets = length / 8192;
+	EXPECT(EBUSY, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	munmap(ring, 16 * 8192);
+}
+
+static void check_control(const struct fade_slave_id *feb)
+{
+	struct fade_feb_command request = { .feb = *feb, .command = { .command = 0x0100, .timeout = 20, .retries = 50 } };
+	struct fade_link_statistics link;
+	int fd = open("/dev/l3_fpga_ctl", O_RDWR);
+
+	EXPECT(0, fd);
+	EXPECT(EFAULT, ioctl(fd, FADE_IOC_FEBCMD, (void *)8));
+	EXPECT(EFAULT, ioctl(fd, FADE_IOC_GETLINK, (void *)8));
+	EXPECT(ENOTTY, ioctl(fd, FADE_IOC_STARTMAC));
+	EXPECT(0, ioctl(fd, FADE_IOC_GETLINK, &link));
+	EXPECT(0, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	EXPECT(0, memcmp(request.command.response + 4, "FADE10G\1", 8) ? -1 : 0);
+	request.command.command = 0x0001; /* START is for the one who reads */
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	request.command.command = 0x0005;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	request.command.command = 0x0100;
+	request.command.timeout = 0;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	request.command.timeout = 20;
+	request.command.retries = 1001;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	request.command.retries = 1;
+	strcpy(request.feb.devname, "none0");
+	EXPECT(ENODEV, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	request.feb = *feb;
+	request.feb.mac[0] |= 1;
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	request.feb = *feb;
+	request.feb.mac[5] ^= 0x55;
+	EXPECT(ETIMEDOUT, ioctl(fd, FADE_IOC_FEBCMD, &request));
+	close(fd);
+}
 
 static int check_errno(char **argv)
 {
@@ -42,6 +147,7 @@ static int check_errno(char **argv)
 	int fd = open(argv[2], O_RDWR);
 
 	EXPECT(0, fd);
+	watched = fd;
 	EXPECT(EBUSY, open(argv[2], O_RDWR));
 	long length = ioctl(fd, FADE_IOC_GETBUFLEN);
 
@@ -91,7 +197,7 @@ static int check_errno(char **argv)
 	command.command = 0x0100;
 	command.timeout = 0;
 	EXPECT(EINVAL, ioctl(fd, FADE_IOC_USERCMD, &command));
-	command.timeout = 60001;
+	command.timeout = 600001;
 	EXPECT(EINVAL, ioctl(fd, FADE_IOC_USERCMD, &command));
 	command.timeout = 20;
 	command.retries = 1001;
@@ -120,48 +226,89 @@ static int check_errno(char **argv)
 	/* The mapping keeps the device. */
 	EXPECT(EBUSY, open(argv[2], O_RDWR));
 	munmap(ring, 2 * length);
+	watched = -1;
 	fd = open(argv[2], O_RDWR);
 	EXPECT(0, fd);
+	watched = fd;
+	id.mac[5] ^= 0x55;
+	check_settings(fd, &id, length);
+	check_control(&id);
 	printf("errno: %d failures\n", failures);
 	return failures != 0;
 }
 
-static int fuzz(char **argv)
-{
-	static const unsigned int codes[] = { FADE_IOC_SETWAKEUP,   FADE_IOC_GETBUFLEN, FADE_IOC_READPTRS,
-					      FADE_IOC_WRITEPTRS,   FADE_IOC_GETMAC,	FADE_IOC_STARTMAC,
-					      FADE_IOC_STOPMAC,	    FADE_IOC_FREEMAC,	FADE_IOC_USERCMD,
-					      FADE_IOC_RESETMAC,    FADE_IOC_READPTRS64, FADE_IOC_GETSTATS };
-	static unsigned char block[4096];
-	long calls = atol(argv[4]), good = 0;
-	int fd = open(argv[2], O_RDWR);
+struct fuzzer {
+	pthread_t thread;
+	const char *device;
+	unsigned int seed;
+	long calls, good;
+	int fd, control;
+	int alone; /* may close the device and open it again */
+};
 
-	srand(atoi(argv[3]));
-	for (long i = 0; i < calls; i++) {
-		unsigned int code = rand() % 8 ? codes[rand() % 12] : (unsigned int)rand();
+static void *fuzz_thread(void *context)
+{
+	static const unsigned int codes[] = {
+		FADE_IOC_SETWAKEUP,  FADE_IOC_GETBUFLEN, FADE_IOC_READPTRS,   FADE_IOC_WRITEPTRS, FADE_IOC_GETMAC,
+		FADE_IOC_STARTMAC,   FADE_IOC_STOPMAC,	 FADE_IOC_FREEMAC,    FADE_IOC_USERCMD,	  FADE_IOC_RESETMAC,
+		FADE_IOC_READPTRS64, FADE_IOC_GETSTATS,	 FADE_IOC_SETCONFIG,  FADE_IOC_FEBCMD,	  FADE_IOC_GETLINK,
+	};
+	struct fuzzer *f = context;
+	unsigned char block[4096];
+
+	for (long i = 0; i < f->calls; i++) {
+		unsigned int code = rand_r(&f->seed) % 8 ? codes[rand_r(&f->seed) % 15] : (unsigned int)rand_r(&f->seed);
+		struct fade_slave_id feb = { { 2, 0xfa, 0xde, 0, 0, 1 + rand_r(&f->seed) % 3 }, "eth0" };
 		struct fade_slave_id *id = (void *)block;
 		struct fade_user_command *command = (void *)block;
+		struct fade_feb_command *request = (void *)block;
+		struct fade_config *config = (void *)block;
+		int fd = code == FADE_IOC_FEBCMD || code == FADE_IOC_GETLINK ? f->control : f->fd;
 		void *arg = block;
 
 		for (size_t j = 0; j < 64; j++)
-			block[j] = rand();
-		if (code == FADE_IOC_GETMAC && rand() % 2)
-			*id = (struct fade_slave_id){ { 2, 0xfa, 0xde, 0, 0, 1 + rand() % 3 }, "eth0" };
-		if (code == FADE_IOC_USERCMD) {
-			command->timeout = rand() % 5;
-			command->retries = rand() % 3;
+			block[j] = rand_r(&f->seed);
+		if (code == FADE_IOC_FEBCMD) {
+			request->feb = feb;
+			command = &request->command;
 		}
-		if (rand() % 8 == 0)
-			arg = (void *)(uintptr_t)((uint64_t)rand() << (rand() % 40));
-		if (code == FADE_IOC_STARTMAC && rand() % 4)
+		if (code == FADE_IOC_GETMAC && rand_r(&f->seed) % 2)
+			*id = feb;
+		if (code == FADE_IOC_USERCMD || code == FADE_IOC_FEBCMD) {
+			command->timeout = rand_r(&f->seed) % 5;
+			command->retries = rand_r(&f->seed) % 3;
+		}
+		if (code == FADE_IOC_SETCONFIG && rand_r(&f->seed) % 2)
+			*config = (struct fade_config){ 1 << rand_r(&f->seed) % 10, rand_r(&f->seed) % 70, 0 };
+		if (rand_r(&f->seed) % 8 == 0)
+			arg = (void *)(uintptr_t)((uint64_t)rand_r(&f->seed) << (rand_r(&f->seed) % 40));
+		if (code == FADE_IOC_STARTMAC && rand_r(&f->seed) % 4)
 			continue; /* it takes its time */
-		good += ioctl(fd, code, arg) >= 0;
-		if (rand() % 64 == 0) {
-			close(fd);
-			fd = open(argv[2], O_RDWR);
+		f->good += ioctl(fd, code, arg) >= 0;
+		if (f->alone && rand_r(&f->seed) % 64 == 0) {
+			close(f->fd);
+			f->fd = open(f->device, O_RDWR);
 		}
 	}
-	printf("fuzz: %ld of %ld calls had something to do\n", good, calls);
+	return NULL;
+}
+
+static int fuzz(char **argv)
+{
+	long calls = atol(argv[4]), good = 0;
+	int threads = atoi(argv[5]), fd = open(argv[2], O_RDWR), control = open("/dev/l3_fpga_ctl", O_RDWR);
+	struct fuzzer *all = calloc(threads, sizeof(*all));
+
+	for (int i = 0; i < threads; i++) {
+		all[i] = (struct fuzzer){ .device = argv[2], .seed = atoi(argv[3]) + 1000 * i, .calls = calls,
+					  .fd = fd, .control = control, .alone = threads == 1 };
+		pthread_create(&all[i].thread, NULL, fuzz_thread, &all[i]);
+	}
+	for (int i = 0; i < threads; i++) {
+		pthread_join(all[i].thread, NULL);
+		good += all[i].good;
+	}
+	printf("fuzz: %ld of %ld calls had something to do\n", good, calls * threads);
 	return good == 0;
 }
 
@@ -169,7 +316,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 5 && !strcmp(argv[1], "errno"))
 		return check_errno(argv);
-	if (argc == 5 && !strcmp(argv[1], "fuzz"))
+	if (argc == 6 && !strcmp(argv[1], "fuzz"))
 		return fuzz(argv);
 	return 2;
 }

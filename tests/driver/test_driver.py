@@ -16,7 +16,7 @@ def session(bench, script, *sim, parameters=""):
     """Boots, runs the script's lines in order, each of which must succeed; the guest's output."""
     guest = start(bench, "set -e\n" + "\n".join([f"{LOAD} {parameters}", *script]))
     boards = bench.sim("--packet-socket", *sim, iface="fade0")
-    out = judge(guest.finish(280))
+    out = judge(guest)
     return out, bench.end_sim(boards)["boards"]
 
 
@@ -79,7 +79,7 @@ def test_random_calls_and_frames_under_load(bench):
         bench,
         f"""set -e
 {LOAD} ring_order=8
-abi_abuse fuzz /dev/l3_fpga1 {SEED} 4000 &
+abi_abuse fuzz /dev/l3_fpga1 {SEED} 4000 1 &
 {READ.format(0, FEBS[3], 30_000_000)}
 wait $!
 cat /sys/kernel/debug/fadelink/link
@@ -102,7 +102,33 @@ rmmod fadelink
         raw.send(guest_mac + source + b"\xfa\xde" + bytes(body))
         time.sleep(0.004)
     raw.close()
-    out = judge(guest.finish(280))
+    out = judge(guest)
     assert "words, all right" in out and "calls had something to do" in out
     counts = dict(re.findall(r"^(\w+) (\d+)\s*$", out, re.M))
     assert int(counts["wrong_version"]) > 50 and int(counts["truncated"]) > 0, counts
+
+
+def test_threads_on_one_device_and_an_interface_that_comes_and_goes(bench):
+    """Random calls of three threads on one descriptor, each meeting the others' FEB; the interface goes
+    down and up, and the module goes in the end, with boards sending all the time."""
+    guest = start(
+        bench,
+        f"""set -e
+{LOAD} ring_order=8
+abi_abuse fuzz /dev/l3_fpga0 {SEED} 1500 3 & A=$!
+abi_abuse fuzz /dev/l3_fpga1 1{SEED} 1500 3 & B=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do ip link set eth0 down; sleep 0.1; ip link set eth0 up; sleep 0.7; done
+wait $A; wait $B
+rmmod fadelink
+for i in 1 2 3; do
+    {LOAD} ring_order=8
+    abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} 10000000000 kill & R=$!
+    sleep 1
+    kill -9 $R; wait $R || true
+    rmmod fadelink
+done
+""",
+    )
+    bench.sim("--packet-socket", "--boards", 3, "--link", "loss=0.01", iface="fade0")
+    out = judge(guest)
+    assert out.count("calls had something to do") == 2

@@ -1,0 +1,126 @@
+"""The `fadelink` command over the kernel driver: as over any other backend."""
+
+import json
+import re
+
+import pytest
+from guest import judge, start
+from system_bench import FEBS
+from test_driver import LOAD, session
+
+FADELINK = "fadelink {0} --backend kernel --iface eth0"
+
+
+def fadelink(action, *words):
+    return " ".join([FADELINK.format(action), *map(str, words)])
+
+
+def reports(out):
+    return [json.loads(line) for line in re.findall(r"(\{\".*\})\s*$", out, re.M)]
+
+
+@pytest.mark.parametrize("link", ["loss=0", "loss=0.02,reorder=0.05,duplicate=0.05"])
+def test_receive(bench, link):
+    """STOP finds the last packet partly filled; every word is verified, by the command and in its file."""
+    out, boards = session(
+        bench,
+        [
+            f"{fadelink('receive', '--feb', FEBS[0], '--packets', 2000, '--verify counter --json --quiet --out /tmp/data')}",
+            "fadelink_size=$(stat -c %s /tmp/data); echo size $fadelink_size",
+        ],
+        "--link", link,
+    )  # fmt: skip
+    report = reports(out)[0]
+    feb = report["febs"][0]
+    assert report["complete"] and feb["verified"] and feb["words"] >= 2000 * 1024
+    assert f"size {feb['bytes']}" in out
+    assert feb["counters"]["packets"] == -(-feb["words"] // 1024) or feb["words"] % 1024 == 0
+    assert not boards[0]["running"]
+
+
+def test_two_febs_and_commands_meanwhile(bench):
+    """One run receives two FEBs over small rings; other programs send commands and ask for the state."""
+    out, boards = session(
+        bench,
+        [
+            fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--duration 12 --ring 128 --verify counter --json --quiet")
+            + " >/tmp/report & R=$!",
+            "sleep 2",
+            fadelink("discover", "--json"),
+            fadelink("cmd", "--feb", FEBS[0], "0x0207 1 --repeat 40 --timeout 50 --json"),
+            fadelink("cmd", "--feb", FEBS[2], "0x0100 --json"),
+            fadelink("status", "--feb", FEBS[1], "--json"),
+            "for i in 1 2 3; do " + fadelink("cmd", "--feb", FEBS[1], "0x0207 1 --repeat 10 --timeout 50") + " >/tmp/$i & done",
+            "wait $R; cat /tmp/report",
+            # A third program finds the FEB free again, and the driver quiet.
+            fadelink("receive", "--feb", FEBS[1], "--packets 50 --verify counter --quiet"),
+            fadelink("cmd", "--feb", FEBS[1], "0x0107 --json"),
+        ],
+        "--boards", 3, "--link", "loss=0.01",
+    )  # fmt: skip
+    lines = reports(out)
+    found = {line["feb"]: line["identity"] for line in lines if "identity" in line and "counters" not in line}
+    assert set(found) == set(FEBS[:3]) and found[FEBS[0]]["running"] and not found[FEBS[2]]["running"]
+    # Exactly once, though frames are lost: each of the commands adds one.
+    sums = [line["value"] for line in lines if line.get("code") == 0x0207]
+    assert sums == list(range(1, 41)), sums
+    status = next(line for line in lines if "identity" in line and "counters" in line)
+    assert status["identity"]["running"] and status["counters"]["sent"] > 0
+    report = next(line for line in lines if "febs" in line)
+    assert report["complete"] and all(feb["verified"] for feb in report["febs"]), report
+    assert lines[-1]["value"] == 30
+    assert not any(board["running"] for board in boards)
+
+
+def test_killed_reader_and_a_taken_feb(bench):
+    out, boards = session(
+        bench,
+        [
+            fadelink("receive", "--feb", FEBS[0], "--verify counter --quiet") + " & R=$!",
+            "sleep 3",
+            # While one has it nobody else can.
+            fadelink("receive", "--feb", FEBS[0], "--packets 10") + " 2>&1 && exit 1",
+            f"fadelink receive --backend packet --iface eth0 --feb {FEBS[0]} --packets 10 2>&1 && exit 1",
+            "kill -9 $R; wait $R || true",
+            fadelink("receive", "--feb", FEBS[0], "--packets 500 --verify counter --json --quiet"),
+            # Ctrl-C: the rest is drained.
+            fadelink("receive", "--feb", FEBS[0], "--verify counter --json --quiet") + " >/tmp/report & R=$!",
+            "sleep 3; kill -INT $R; wait $R; cat /tmp/report",
+        ],
+        "--link", "loss=0.01",
+    )  # fmt: skip
+    assert out.count("already opened by a program on this computer") == 2
+    first, second = reports(out)
+    assert first["complete"] and first["febs"][0]["verified"]
+    assert second["complete"] and second["febs"][0]["verified"] and second["febs"][0]["words"] > 0
+    assert not boards[0]["running"]
+
+
+def test_what_is_wrong_is_said(bench):
+    guest = start(
+        bench,
+        f"""fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1; echo status $?
+{LOAD} max_slaves=1
+fadelink receive --backend kernel --iface eth9 --feb {FEBS[0]} 2>&1; echo status $?
+fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} --ring 262144 2>&1; echo status $?
+fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} --feb {FEBS[1]} 2>&1; echo status $?
+fadelink cmd --backend kernel --iface eth0 --feb {FEBS[0]} 0x0100 --retries 1 --timeout 20 2>&1; echo status $?
+fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1 & R=$!
+sleep 1; ip link set eth0 down; wait $R; echo status $?
+""",
+    )
+    out = judge(guest)
+    said = re.findall(r"(?:fadelink:|\bstatus ).*", out)
+    expected = [
+        "l3_fpga_ctl: the kernel driver is not loaded: modprobe fadelink", "status 1",
+        "interface eth9 does not exist", "status 1",
+        "ring of 262144 packets: expected at most 131072", "status 1",
+        "all 1 devices of the kernel driver are in use", "status 1",
+        "no response to command 0x0100 after 2 attempts", "status 1",
+        "eth0", "status 3",
+    ]  # fmt: skip
+    assert len([line for line in said if line.startswith("status")]) == 6, out
+    position = 0
+    for text in expected:
+        position = next((i + 1 for i in range(position, len(said)) if text in said[i]), None)
+        assert position, f"{text!r} is not in order in {said}"

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host test-rtl test-system test-driver test-long bench lint lint-host lint-rtl lint-c format clean
+.PHONY: help setup sim host demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -34,10 +34,18 @@ test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
 test-system: sim host ## the fadelink command against simulated boards, in network namespaces
 	cd tests/system && $(PYTHON) -m pytest -q
 
-test-driver: sim ## the kernel driver in Debian's kernel, under QEMU
+test-driver: sim host ## the kernel driver in Debian's kernel, under QEMU
 	cd tests/driver && $(PYTHON) -m pytest -q
 
-test-long: sim host ## sweeps: many seeds, long fuzzing
+test-driver-debug: sim host ## the same in a kernel with KASAN, lockdep and kmemleak, built first
+	tools/debug_kernel.sh
+	cd tests/driver && FADELINK_KERNEL=debug $(PYTHON) -m pytest -q
+
+test-long: sim host test-driver-debug ## sweeps: many seeds, long fuzzing, every kernel that is installed
+	for modules in /lib/modules/*/build; do \
+	  kernel=$$(basename $$(dirname $$modules)); [ ! -e /boot/vmlinuz-$$kernel ] || \
+	  (cd tests/driver && FADELINK_KERNEL=$$kernel $(PYTHON) -m pytest -q) || exit 1; \
+	done
 	cd host && FADELINK_FUZZ=20000000 $(CARGO) test --locked --quiet --release
 	for seed in 2 3 4 5 6 7 8 9; do \
 	  (cd tests/rtl && FADELINK_SEED=$$seed $(PYTHON) -m pytest -q -n 2 --deselect test_synthesis.py) && \
@@ -47,6 +55,9 @@ test-long: sim host ## sweeps: many seeds, long fuzzing
 bench: sim ## print the figures of docs/performance.md again
 	@bench/fade10g.py
 	@bench/synth.py
+
+bench-driver: sim host ## ACK latency and CPU time of the driver, AF_PACKET and kernel TCP (docs/driver.md)
+	@$(PYTHON) bench/driver.py
 
 lint: lint-host lint-rtl lint-c ## check style and lint of all sources
 

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 packages=(build-essential ccache ethtool git iproute2 libcli11-dev liblz4-dev libpcap-dev libpython3-dev nlohmann-json3-dev
           perl pkg-config procps python3 python3-venv tshark zlib1g-dev)
 # The driver is built for Debian's kernel and runs in it under QEMU.
-packages+=(busybox-static cpio linux-headers-amd64 linux-image-amd64 qemu-system-x86)
+packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)
 minimum_rust=1.88
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }

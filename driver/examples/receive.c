@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
-#include "../fadelink_uapi.h"
+#include <fadelink_uapi.h>
 
 static long check(long result, const char *what)
 {

@@ -22,8 +22,6 @@ def built():
 @pytest.fixture
 def bench(tmp_path, built):
     bench = system_bench.Bench(tmp_path)
-    sh = system_bench.sh
-    sh("ip", "-n", bench.board_ns, "tuntap", "add", "fade0", "mode", "tap")
-    sh("ip", "-n", bench.board_ns, "link", "set", "fade0", "mtu", 9000, "up")
+    system_bench.add_tap(bench)
     yield bench
     bench.close()

@@ -15,6 +15,8 @@ MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_lega
            "virtio_pci", "virtio_net"]  # fmt: skip
 FADELINK = TOP / "host/target/release/fadelink"
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), *(TOP / "driver/examples").glob("*.c")]
+# Another build of the module than that of build().
+MODULE = None
 # A kernel that watches itself is slow.
 TIMEOUT = 1200 if os.environ.get("FADELINK_KERNEL") == "debug" else 280
 WARNING = re.compile(r"WARNING:|BUG:|Oops|Call Trace|general protection|use-after-free|refcount_t|unregister_netdevice: waiting|unreferenced object|possible deadlock")
@@ -82,7 +84,7 @@ def build():
     output = result.stdout + result.stderr
     assert result.returncode == 0 and "warning:" not in output, output
     for source in PROGRAMS:
-        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread", "-o", folder / source.stem, source], check=True)
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread", f"-I{TOP}/driver", "-o", folder / source.stem, source], check=True)
 
 
 @functools.cache
@@ -100,11 +102,13 @@ def accelerator():
     return ["-cpu", "max"]
 
 
-def install_module(source, folder):
-    if source.suffix == ".xz":
-        (folder / source.stem).write_bytes(lzma.decompress(source.read_bytes()))
+def unpacked(module, folder):
+    """A module of a kernel that may keep it compressed: its plain file in `folder`."""
+    if module.suffix == ".xz":
+        (folder / module.stem).write_bytes(lzma.decompress(module.read_bytes()))
     else:
-        shutil.copy(source, folder)
+        shutil.copy(module, folder)
+    return folder / module.name.removesuffix(".xz")
 
 
 def install_program(program, root):
@@ -126,9 +130,9 @@ def initramfs(path, script):
     (root / "bin/sh").symlink_to("busybox")
     modules = MODULES if kernel().modules else []
     for name in modules:
-        install_module(next(kernel().modules.rglob(f"{name}.ko*")), root / "lib")
+        unpacked(next(kernel().modules.rglob(f"{name}.ko*")), root / "lib")
     # Without its debugging information, for the memory of the guest.
-    subprocess.run(["strip", "--strip-debug", "-o", root / "lib/fadelink.ko", kernel().build / "fadelink.ko"], check=True)
+    subprocess.run(["strip", "--strip-debug", "-o", root / "lib/fadelink.ko", MODULE or kernel().build / "fadelink.ko"], check=True)
     for program in PROGRAMS:
         shutil.copy(kernel().build / program.stem, root / "bin")
     install_program(FADELINK, root)

@@ -111,18 +111,30 @@ class Bench:
         assert status == 0, err
         return json.loads(out)["value"]
 
-    def raw(self, namespace, iface):
-        """A packet socket in a namespace, for frames by hand."""
+    def in_namespace(self, namespace, make):
+        """What `make` returns, called in the namespace: sockets stay where they were made."""
         libc = ctypes.CDLL(None, use_errno=True)
-        with open("/proc/self/ns/net") as here, open(f"/run/netns/{namespace}") as there:
+        with open("/proc/thread-self/ns/net") as here, open(f"/run/netns/{namespace}") as there:
             assert libc.setns(there.fileno(), 0) == 0
             try:
-                raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0xFADE))
-                raw.bind((iface, 0xFADE))
-                raw.settimeout(2)
-                return raw
+                return make()
             finally:
                 assert libc.setns(here.fileno(), 0) == 0
+
+    def raw(self, namespace, iface):
+        """A packet socket in a namespace, for frames by hand."""
+        raw = self.in_namespace(namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0xFADE)))
+        raw.bind((iface, 0xFADE))
+        raw.settimeout(2)
+        return raw
+
+
+def add_tap(bench):
+    """TAP `fade0` in the board's namespace, for a virtual machine; each frame on it is one on a wire."""
+    sh("ip", "-n", bench.board_ns, "tuntap", "add", "fade0", "mode", "tap")
+    sh("ip", "-n", bench.board_ns, "addr", "add", "10.9.0.1/24", "dev", "fade0")
+    sh("ip", "-n", bench.board_ns, "link", "set", "fade0", "mtu", 9000, "up")
+    sh("ip", "netns", "exec", bench.board_ns, "ethtool", "-K", "fade0", "tso", "off", "gso", "off", "gro", "off")
 
 
 def report(finished):

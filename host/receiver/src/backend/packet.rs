@@ -1,4 +1,7 @@
-//! AF_PACKET with a memory-mapped ring (TPACKET_V3): no kernel module, any network interface.
+//! AF_PACKET with a memory-mapped ring (TPACKET_V2): no kernel module, any network interface.
+//!
+//! Version 2 hands each frame over at once. Version 3 gathers frames in blocks, and an ACK would wait
+//! for the next frame or a timer.
 
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -12,13 +15,14 @@ use fadelink_wire::MacAddr;
 use super::{Backend, Losses, Send};
 use crate::interface::{explain, Interface};
 
-/// A block holds one data frame, so that the kernel hands it over as soon as the next frame comes;
-/// longer blocks would wait to be filled.
-const BLOCK_BYTES: usize = 16384;
-const BLOCKS: usize = 1024;
-/// A block that is not full is handed over after this many milliseconds.
-const BLOCK_TIMEOUT: u32 = 1;
-/// Blocks handed out in one call, so that commands are not kept waiting.
+/// The ring is made of blocks that hold whole frames.
+const BLOCK_BYTES: usize = 65536;
+const BLOCKS: usize = 256;
+/// Place of one frame: any of MTU 9000 with what the kernel puts before it, a multiple of 16.
+const FRAME_BYTES: usize = 9360;
+const FRAMES_IN_BLOCK: usize = BLOCK_BYTES / FRAME_BYTES;
+const FRAMES: usize = BLOCKS * FRAMES_IN_BLOCK;
+/// Frames handed out in one call, so that commands are not kept waiting.
 const BATCH: usize = 64;
 
 /// A packet socket on one interface.
@@ -29,7 +33,7 @@ pub struct Packet {
     index: u32,
     transmitter: Transmitter,
     ring: NonNull<u8>,
-    next_block: usize,
+    next_frame: usize,
 }
 
 #[derive(Debug)]
@@ -70,15 +74,12 @@ impl Packet {
             OwnedFd::from_raw_fd(fd)
         };
 
-        set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as libc::c_int), "TPACKET_V3")?;
-        let request = libc::tpacket_req3 {
+        set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int), "TPACKET_V2")?;
+        let request = libc::tpacket_req {
             tp_block_size: BLOCK_BYTES as u32,
             tp_block_nr: BLOCKS as u32,
-            tp_frame_size: BLOCK_BYTES as u32,
-            tp_frame_nr: BLOCKS as u32,
-            tp_retire_blk_tov: BLOCK_TIMEOUT,
-            tp_sizeof_priv: 0,
-            tp_feature_req_word: 0,
+            tp_frame_size: FRAME_BYTES as u32,
+            tp_frame_nr: FRAMES as u32,
         };
         set_option(&socket, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
         // SAFETY: a plain system call on a live socket; the result is checked.
@@ -103,7 +104,7 @@ impl Packet {
             index,
             transmitter: Transmitter { socket, errors: 0 },
             ring,
-            next_block: 0,
+            next_frame: 0,
         };
         packet.bind()?;
         Ok(packet)
@@ -181,12 +182,13 @@ impl Backend for Packet {
     fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize> {
         let mut frames = 0;
         for _ in 0..BATCH {
-            // SAFETY: blocks lie inside the mapping. The status word is shared with the kernel, so it
-            // is accessed atomically; while it says "user" the block is ours.
-            let (block, status) = unsafe {
-                let at = self.ring.as_ptr().add(self.next_block * BLOCK_BYTES).cast::<libc::tpacket_block_desc>();
-                let status = (&raw mut (*at).hdr.bh1.block_status).cast::<u32>();
-                (at, AtomicU32::from_ptr(status))
+            let place =
+                self.next_frame / FRAMES_IN_BLOCK * BLOCK_BYTES + self.next_frame % FRAMES_IN_BLOCK * FRAME_BYTES;
+            // SAFETY: frames lie inside the mapping. The status word is shared with the kernel, so it
+            // is accessed atomically; while it says "user" the frame is ours.
+            let (frame, status) = unsafe {
+                let frame = self.ring.as_ptr().add(place).cast::<libc::tpacket2_hdr>();
+                (frame, AtomicU32::from_ptr(&raw mut (*frame).tp_status))
             };
             if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
                 if frames == 0 {
@@ -194,25 +196,19 @@ impl Backend for Packet {
                 }
                 break;
             }
-            // SAFETY: the kernel has filled this block and leaves it alone until it is given back.
-            unsafe {
-                let header = (*block).hdr.bh1;
-                let mut at = block.cast::<u8>().add(header.offset_to_first_pkt as usize);
-                for _ in 0..header.num_pkts {
-                    let frame = at.cast::<libc::tpacket3_hdr>();
-                    let data = at.add(usize::from((*frame).tp_mac));
-                    let bytes = std::slice::from_raw_parts(data, (*frame).tp_snaplen as usize);
-                    let transmitter = &mut self.transmitter;
-                    handler(bytes, &mut |answer| {
-                        // Counted by the transmitter; the FEB sends again what is not confirmed.
-                        let _ = transmitter.send(answer);
-                    });
-                    at = at.add((*frame).tp_next_offset as usize);
-                    frames += 1;
-                }
-            }
+            // SAFETY: the kernel has filled this frame and leaves it alone until it is given back.
+            let bytes = unsafe {
+                let data = frame.cast::<u8>().add(usize::from((*frame).tp_mac));
+                std::slice::from_raw_parts(data, (*frame).tp_snaplen as usize)
+            };
+            let transmitter = &mut self.transmitter;
+            handler(bytes, &mut |answer| {
+                // Counted by the transmitter; the FEB sends again what is not confirmed.
+                let _ = transmitter.send(answer);
+            });
+            frames += 1;
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next_block = (self.next_block + 1) % BLOCKS;
+            self.next_frame = (self.next_frame + 1) % FRAMES;
         }
         Ok(frames)
     }
@@ -224,8 +220,8 @@ impl Backend for Packet {
     fn losses(&mut self) -> Losses {
         // SAFETY: an all-zero structure is valid, and its size is given.
         let received = unsafe {
-            let mut statistics: libc::tpacket_stats_v3 = zeroed();
-            let mut length = size_of::<libc::tpacket_stats_v3>() as libc::socklen_t;
+            let mut statistics: libc::tpacket_stats = zeroed();
+            let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
             libc::getsockopt(
                 self.transmitter.socket.as_raw_fd(),
                 libc::SOL_PACKET,

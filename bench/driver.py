@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""The kernel driver beside the AF_PACKET backend and kernel TCP: ACK latency and CPU time.
+
+Usage: bench/driver.py [--rounds N] [--seconds S]   (as root; N rounds of the three, interleaved)
+All three receive and verify in one virtual machine, over one TAP, at the pace of the simulated board.
+Latency is taken on the wire side, from a capture of the TAP: from a data frame to the first ACK that
+covers it. CPU time is that of the whole guest (/proc/stat, interrupts included).
+"""
+
+import argparse
+import json
+import re
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from scapy.utils import RawPcapReader
+
+TOP = Path(__file__).resolve().parents[1]
+sys.path.append(str(TOP / "tests/driver"))
+import conftest  # noqa: E402
+import guest  # noqa: E402
+
+system_bench = conftest.system_bench
+
+PORT = 5001
+SO_MAX_PACING_RATE = 47  # asm-generic/socket.h; Python has no name for it
+METHODS = ["driver", "AF_PACKET", "TCP"]
+FEB = {"driver": system_bench.FEBS[0], "AF_PACKET": system_bench.FEBS[1]}
+
+SCRIPT = """
+ip addr add 10.9.0.2/24 dev eth0
+cpu() {{ echo "CPU $1 $2 $(head -1 /proc/stat)"; }}
+for round in $(seq {rounds}); do
+    cpu begin AF_PACKET
+    fadelink receive --backend packet --iface eth0 --feb {packet} --duration {seconds} --verify counter --json --quiet
+    cpu end AF_PACKET
+    cpu begin TCP
+    tcp_reader {port}
+    cpu end TCP
+    insmod /lib/fadelink.ko
+    cpu begin driver
+    fadelink receive --backend kernel --iface eth0 --feb {driver} --duration {seconds} --verify counter --json --quiet
+    cpu end driver
+    rmmod fadelink
+done
+"""
+
+
+def send_tcp(bench, rounds, seconds, rate):
+    """A sender in the board's namespace: the counter, at `rate` bytes/s, once for each round."""
+    for _ in range(rounds):
+        while True:
+            try:
+                connection = bench.in_namespace(bench.board_ns, lambda: socket.create_connection(("10.9.0.2", PORT), timeout=5))
+                break
+            except OSError:
+                time.sleep(0.2)
+        connection.settimeout(None)
+        connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, int(rate))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        word, begin = 0, time.monotonic()
+        while time.monotonic() - begin < seconds:
+            connection.sendall(np.arange(word, word + 1024, dtype="<u8").tobytes())
+            word += 1024
+        connection.close()
+
+
+def latencies(capture):
+    """Seconds from each data frame to the ACK that covers it, by method."""
+    method_of = {bytes.fromhex(mac.replace(":", "")): method for method, mac in FEB.items()}
+    waiting = {}
+    segments = []
+    found = {method: [] for method in METHODS}
+    for frame, meta in RawPcapReader(str(capture)):
+        now = meta.sec + meta.usec * 1e-6
+        if frame[12:14] == b"\xfa\xde":
+            kind, sequence, packet = struct.unpack_from(">HHI", frame, 16)
+            if kind in (0xA5A5, 0xA5A6):
+                waiting[frame[6:12], sequence, packet] = now
+            elif kind == 3:
+                sent = waiting.pop((frame[0:6], sequence, packet), None)
+                if sent is not None:
+                    found[method_of[frame[0:6]]].append(now - sent)
+        elif frame[12:14] == b"\x08\x00" and frame[23] == 6:
+            header = 14 + 4 * (frame[14] & 15)
+            source, _, sequence, ack = struct.unpack_from(">HHII", frame, header)
+            length = struct.unpack_from(">H", frame, 16)[0] - (header - 14) - 4 * (frame[header + 12] >> 4)
+            if source != PORT and length > 0:
+                segments.append((sequence + length & 0xFFFFFFFF, now))
+            elif source == PORT:
+                while segments and (ack - segments[0][0] & 0xFFFFFFFF) < 1 << 31:
+                    found["TCP"].append(now - segments.pop(0)[1])
+    return {method: np.array(times) for method, times in found.items()}
+
+
+def cpu_and_bytes(out):
+    """CPU seconds and bytes of each method, summed over its rounds."""
+    cpu, received = dict.fromkeys(METHODS, 0.0), dict.fromkeys(METHODS, 0)
+    for when, method, numbers in re.findall(r"CPU (begin|end) (\S+) cpu +([\d ]+)", out):
+        user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, numbers.split())
+        cpu[method] += (user + nice + system + irq + softirq) / 100 * (1 if when == "end" else -1)
+    for report in re.findall(r'(\{"complete".*\})\s*$', out, re.M):
+        feb = json.loads(report)["febs"][0]
+        assert feb["verified"], feb
+        received[next(method for method, mac in FEB.items() if mac == feb["feb"])] += feb["bytes"]
+    received["TCP"] = sum(int(words) * 8 for words in re.findall(r"^(\d+) words", out, re.M))
+    return cpu, received
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=8)
+    args = parser.parse_args()
+    guest.build()
+    with tempfile.TemporaryDirectory() as folder:
+        bench = system_bench.Bench(Path(folder))
+        try:
+            system_bench.add_tap(bench)
+            capture = Path(folder) / "wire.pcap"
+            script = SCRIPT.format(rounds=args.rounds, seconds=args.seconds, port=PORT, driver=FEB["driver"], packet=FEB["AF_PACKET"])
+            machine = guest.start(bench, script)
+            bench.sim("--packet-socket", "--boards", 2, iface="fade0")
+            dump = bench.start(bench.board_ns, "dumpcap", "-q", "-P", "-B", "64", "-i", "fade0", "-s", "100", "-w", capture)
+            # The simulated board makes about one packet of 8 KiB in 0.75 ms on this kind of machine.
+            sender = threading.Thread(target=send_tcp, args=(bench, args.rounds, args.seconds, 11e6), daemon=True)
+            sender.start()
+            out = guest.judge(machine)
+            dump.signal(2)
+            dump.finish()
+            times = latencies(capture)
+        finally:
+            bench.close()
+    cpu, received = cpu_and_bytes(out)
+    accelerated = "KVM" if "-enable-kvm" in guest.accelerator() else "emulation, no KVM: compare the ratios only"
+    print(f"# ACK latency and CPU time in a virtual machine ({accelerated}), {args.rounds} rounds of {args.seconds} s\n")
+    print("| receiver | data | rate | ACK p50 | p90 | p99 | p99.9 | p50 / driver's | CPU | CPU / driver's |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    per_gb = {method: cpu[method] / received[method] * 1e9 for method in METHODS}
+    middle = {method: np.median(times[method]) for method in METHODS}
+    for method in METHODS:
+        quantiles = " | ".join(f"{q * 1e6:.0f} us" for q in np.quantile(times[method], [0.5, 0.9, 0.99, 0.999]))
+        rate = received[method] / args.rounds / args.seconds
+        print(f"| {method} | {received[method] / 1e6:.0f} MB | {rate / 1e6:.1f} MB/s | {quantiles} | {middle[method] / middle['driver']:.2f} "
+              f"| {per_gb[method]:.1f} s/GB | {per_gb[method] / per_gb['driver']:.2f} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -117,6 +117,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--tcp-rate", type=float, default=6e6, help="bytes a second; near what the board makes on two cores")
     args = parser.parse_args()
     guest.build()
     with tempfile.TemporaryDirectory() as folder:
@@ -128,8 +129,7 @@ def main():
             machine = guest.start(bench, script)
             bench.sim("--packet-socket", "--boards", 2, iface="fade0")
             dump = bench.start(bench.board_ns, "dumpcap", "-q", "-P", "-B", "64", "-i", "fade0", "-s", "100", "-w", capture)
-            # The simulated board makes about one packet of 8 KiB in 0.75 ms on this kind of machine.
-            sender = threading.Thread(target=send_tcp, args=(bench, args.rounds, args.seconds, 11e6), daemon=True)
+            sender = threading.Thread(target=send_tcp, args=(bench, args.rounds, args.seconds, args.tcp_rate), daemon=True)
             sender.start()
             out = guest.judge(machine)
             dump.signal(2)

@@ -295,16 +295,37 @@ impl Data<'_> {
         if self.payload.len() != PACKET_BYTES {
             return Err(Error::Length(DATA_HEADER_LEN + self.payload.len()));
         }
+        let (head, payload) = out.split_at_mut(DATA_HEADER_LEN);
+        if let Ok(head) = head.try_into() {
+            self.write_header(dst, src, head);
+        }
+        payload.copy_from_slice(self.payload);
+        Ok(())
+    }
+}
+
+impl Data<'_> {
+    /// Writes all that comes before the payload.
+    pub fn write_header(&self, dst: MacAddr, src: MacAddr, out: &mut [u8; DATA_HEADER_LEN]) {
         let kind = if self.last.is_some() { TYPE_LAST } else { TYPE_DATA };
         out[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
         out[14..16].copy_from_slice(&VERSION.to_be_bytes());
         out[16..18].copy_from_slice(&kind.to_be_bytes());
-        out[18..20].copy_from_slice(&self.sequence.to_be_bytes());
         out[20..24].copy_from_slice(&self.packet.to_be_bytes());
-        out[24..28].copy_from_slice(&self.delay.to_be_bytes());
-        out[28..40].copy_from_slice(&self.response.map_or([0; 12], Response::to_bytes));
-        out[40..].copy_from_slice(self.payload);
-        Ok(())
+        write_changing_fields(out, self.sequence, self.delay, self.response);
+    }
+}
+
+fn write_changing_fields(head: &mut [u8; DATA_HEADER_LEN], sequence: u16, delay: u32, response: Option<Response>) {
+    head[18..20].copy_from_slice(&sequence.to_be_bytes());
+    head[24..28].copy_from_slice(&delay.to_be_bytes());
+    head[28..40].copy_from_slice(&response.map_or([0; 12], Response::to_bytes));
+}
+
+/// Sets the fields of a data frame that differ each time it is sent.
+pub fn set_changing_fields(frame: &mut [u8; DATA_FRAME_LEN], sequence: u16, delay: u32, response: Option<Response>) {
+    if let Some(head) = frame.first_chunk_mut() {
+        write_changing_fields(head, sequence, delay, response);
     }
 }
 

@@ -1,0 +1,422 @@
+//! The protocol of one FEB.
+
+use std::time::Duration;
+
+use fadelink_wire::fade10g::{self, Data, Request, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
+use fadelink_wire::serial::after16;
+use fadelink_wire::MacAddr;
+
+use crate::congestion::Congestion;
+
+/// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
+const CYCLE: Duration = Duration::from_nanos(6);
+/// Shortest and longest time that the cyclic scan waits for a confirmation.
+const TICK_MIN: Duration = Duration::from_micros(50);
+const TICK_MAX: Duration = Duration::from_millis(7);
+/// The same until the round trip is known.
+const TICK_INIT: Duration = Duration::from_micros(420);
+
+/// What is behind the protocol: data and user commands.
+pub trait User {
+    /// A transmission begins.
+    fn begin(&mut self);
+    /// Writes data words that are there now to `out`; returns their bytes, a multiple of 8.
+    fn fill(&mut self, out: &mut [u8]) -> usize;
+    /// Executes a user command, returns its value.
+    fn command(&mut self, code: u16, argument: u32, status: &Status) -> u64;
+}
+
+/// Settings of a FEB.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Packets of the window, a power of two.
+    pub window: u32,
+    /// Number of the first packet of a transmission: 0 but in tests of the wrap.
+    pub first_packet: u32,
+}
+
+/// State and counters, as the example boards show them.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// Data frames sent.
+    pub sent: u64,
+    /// Of them, packets that were sent before.
+    pub retransmitted: u64,
+    /// Packets confirmed.
+    pub acknowledged: u64,
+    /// Early retransmissions scheduled.
+    pub early: u64,
+    /// ACKs of packets that were not sent yet.
+    pub protocol_errors: u64,
+    /// Delay between data frames, in clock cycles.
+    pub delay: u32,
+    /// ACKs of packets that had been confirmed.
+    pub stale_acks: u64,
+    /// Dropped: from another computer than the one that sent START.
+    pub wrong_source: u64,
+    /// A transmission runs.
+    pub running: bool,
+    /// It is being stopped.
+    pub stopping: bool,
+    /// Dropped: for another destination.
+    pub wrong_destination: u64,
+    /// Dropped: another ethertype.
+    pub wrong_ethertype: u64,
+    /// Dropped: another version.
+    pub wrong_version: u64,
+    /// Dropped: a code that is none.
+    pub wrong_code: u64,
+    /// Dropped: too short for its fields.
+    pub short: u64,
+}
+
+impl Status {
+    /// Register of the example boards that shows a counter; 0 for those that only hardware has.
+    pub fn register(&self, register: u16) -> u64 {
+        match register {
+            0x10 => self.sent,
+            0x11 => self.retransmitted,
+            0x12 => self.acknowledged,
+            0x13 => self.early,
+            0x14 => self.protocol_errors,
+            0x15 => self.delay.into(),
+            0x16 => self.stale_acks,
+            0x17 => self.wrong_source,
+            0x19 => self.running.into(),
+            0x1A => self.stopping.into(),
+            0x1B => u64::from(self.protocol_errors > 0),
+            0x24 => self.wrong_destination,
+            0x25 => self.wrong_ethertype,
+            0x26 => self.wrong_version,
+            0x27 => self.wrong_code,
+            0x28 => self.short,
+            _ => 0,
+        }
+    }
+}
+
+/// A place of the window, with its frame ready but for the fields that change.
+struct Slot {
+    frame: Box<[u8; DATA_FRAME_LEN]>,
+    last: bool,
+    /// Sequence number and time of its last frame.
+    sent: (u16, Duration),
+    confirmed: bool,
+    /// To be sent again at once.
+    early: bool,
+}
+
+/// One front-end board.
+pub struct Feb<U> {
+    mac: MacAddr,
+    settings: Settings,
+    /// What is behind the protocol.
+    pub user: U,
+    status: Status,
+    peer: Option<MacAddr>,
+    stored: Option<(MacAddr, u16, Response)>,
+    pending: Option<Response>,
+    /// Answers to IDENTIFY, each to its asker.
+    identities: Vec<(MacAddr, Response)>,
+    slots: Vec<Slot>,
+    /// Packets since the start: confirmed, sent, filled.
+    tail: u64,
+    fresh: u64,
+    head: u64,
+    /// Bytes of the packet that is being filled.
+    filled: usize,
+    closed: bool,
+    any_early: bool,
+    sequence: u16,
+    congestion: Congestion,
+    next_frame: Duration,
+    round_trip: Duration,
+    next_scan: Duration,
+    response_frame: [u8; fadelink_wire::ethernet::MIN_LEN],
+}
+
+impl<U: User> Feb<U> {
+    /// A FEB that is idle.
+    ///
+    /// # Panics
+    /// If the window is no power of two up to 64.
+    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Feb<U> {
+        assert!(settings.window.is_power_of_two() && settings.window <= 64, "window: expected a power of two to 64");
+        let slot = || Slot {
+            frame: Box::new([0; DATA_FRAME_LEN]),
+            last: false,
+            sent: (0, Duration::ZERO),
+            confirmed: false,
+            early: false,
+        };
+        Feb {
+            mac,
+            settings,
+            user,
+            status: Status::default(),
+            peer: None,
+            stored: None,
+            pending: None,
+            identities: Vec::new(),
+            slots: (0..settings.window).map(|_| slot()).collect(),
+            tail: 0,
+            fresh: 0,
+            head: 0,
+            filled: 0,
+            closed: false,
+            any_early: false,
+            sequence: 0,
+            congestion: Congestion::default(),
+            next_frame: Duration::ZERO,
+            round_trip: TICK_INIT,
+            next_scan: Duration::ZERO,
+            response_frame: [0; fadelink_wire::ethernet::MIN_LEN],
+        }
+    }
+
+    /// Address of the FEB.
+    pub fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    /// State and counters.
+    pub fn status(&self) -> Status {
+        Status { delay: self.congestion.delay(), ..self.status }
+    }
+
+    fn clear(&mut self) {
+        self.status.running = false;
+        self.status.stopping = false;
+        (self.tail, self.fresh, self.head, self.filled) = (0, 0, 0, 0);
+        self.closed = false;
+        self.any_early = false;
+        self.sequence = 0;
+        self.congestion = Congestion::default();
+        self.round_trip = TICK_INIT;
+    }
+
+    fn slot(&mut self, index: u64) -> &mut Slot {
+        let at = index as usize & (self.slots.len() - 1);
+        &mut self.slots[at]
+    }
+
+    /// Takes a frame from the wire, without its frame check sequence.
+    pub fn take(&mut self, frame: &[u8], now: Duration) {
+        let (header, request) = match fade10g::parse_request(frame) {
+            Ok(parsed) => parsed,
+            Err(fade10g::Error::EtherType(_)) => return self.status.wrong_ethertype += 1,
+            Err(fade10g::Error::Version(_)) => return self.status.wrong_version += 1,
+            Err(fade10g::Error::Truncated { .. }) => return self.status.short += 1,
+            Err(_) => return self.status.wrong_code += 1,
+        };
+        let identify = matches!(request, Request::Command { code: fade10g::CMD_IDENTIFY, .. });
+        if header.dst != self.mac && !(identify && header.dst == MacAddr::BROADCAST) {
+            self.status.wrong_destination += 1;
+            return;
+        }
+        match request {
+            Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } => {
+                let flags = u8::from(self.status.running) | u8::from(self.status.stopping) << 1;
+                let window = self.settings.window.ilog2() as u8;
+                let value = u64::from_be_bytes([1, window, flags, 0, 0, 0, 0, 0]);
+                self.identities.push((header.src, Response { code: fade10g::CMD_IDENTIFY, csn, value }));
+            }
+            Request::Command { code: fade10g::CMD_RESET, .. } => {
+                self.clear();
+                (self.stored, self.pending) = (None, None);
+            }
+            _ if self.status.running && self.peer != Some(header.src) => self.status.wrong_source += 1,
+            Request::Command { code, csn, argument } => self.command(header.src, code, csn, argument),
+            Request::Ack { negative, sequence, packet, .. } => self.ack(negative, sequence, packet, now),
+        }
+    }
+
+    fn command(&mut self, src: MacAddr, code: u16, csn: u16, argument: u32) {
+        if let Some((_, _, response)) = self.stored.filter(|(peer, last, _)| (*peer, *last) == (src, csn)) {
+            self.pending = Some(response);
+            return;
+        }
+        let value = match code {
+            fade10g::CMD_START if self.status.stopping => 1,
+            fade10g::CMD_START if self.status.running => 2,
+            fade10g::CMD_START => {
+                self.clear();
+                self.status.running = true;
+                self.user.begin();
+                0
+            }
+            fade10g::CMD_STOP => {
+                self.status.stopping = self.status.running;
+                0
+            }
+            fade10g::CMD_USER_FIRST.. => {
+                let status = self.status();
+                self.user.command(code, argument, &status)
+            }
+            _ => return self.status.wrong_code += 1,
+        };
+        self.peer = Some(src);
+        let response = Response { code, csn, value };
+        self.stored = Some((src, csn, response));
+        self.pending = Some(response);
+    }
+
+    fn ack(&mut self, negative: bool, sequence: u16, packet: u32, now: Duration) {
+        let first = self.settings.first_packet.wrapping_add(self.tail as u32);
+        let ahead = packet.wrapping_sub(first);
+        let index = self.tail + u64::from(ahead);
+        if !self.status.running || ahead >= 1 << 31 {
+            self.status.stale_acks += 1;
+            return;
+        }
+        if index >= self.fresh {
+            self.status.protocol_errors += 1;
+            return;
+        }
+        if negative {
+            let slot = self.slot(index);
+            if !slot.confirmed && !slot.early && !after16(slot.sent.0, sequence) {
+                slot.early = true;
+                self.any_early = true;
+                self.status.early += 1;
+            }
+            return;
+        }
+        let slot = self.slot(index);
+        let is_new = !slot.confirmed;
+        slot.confirmed = true;
+        slot.early = false;
+        let sample = now.saturating_sub(slot.sent.1);
+        let measures = is_new && slot.sent.0 == sequence;
+        self.status.acknowledged += u64::from(is_new);
+        if measures {
+            // Follows at once upwards, slowly downwards.
+            self.round_trip = if sample > self.round_trip { sample } else { (self.round_trip * 3 + sample) / 4 };
+        }
+        for earlier in self.tail..index {
+            let slot = self.slot(earlier);
+            if !slot.confirmed && !slot.early && after16(sequence, slot.sent.0) {
+                slot.early = true;
+                self.any_early = true;
+                self.status.early += 1;
+            }
+        }
+        while self.tail < self.fresh && self.slot(self.tail).confirmed {
+            let last = self.slot(self.tail).last;
+            self.tail += 1;
+            if last {
+                self.clear();
+                return;
+            }
+        }
+    }
+
+    /// Packs what the source has.
+    fn fill(&mut self) {
+        while self.status.running && !self.closed && self.head - self.tail < u64::from(self.settings.window) {
+            let (filled, stopping) = (self.filled, self.status.stopping);
+            let at = self.head as usize & (self.slots.len() - 1);
+            let payload = &mut self.slots[at].frame[DATA_HEADER_LEN..];
+            if !stopping {
+                self.filled += self.user.fill(&mut payload[filled..]);
+            }
+            let last = if self.filled == PACKET_BYTES {
+                None
+            } else if stopping {
+                let words = self.filled as u64 / 8;
+                payload[self.filled..PACKET_BYTES - 8].fill(fade10g::FILLER);
+                payload[PACKET_BYTES - 8..].copy_from_slice(&words.to_le_bytes());
+                self.closed = true;
+                Some(words)
+            } else {
+                return;
+            };
+            self.filled = 0;
+            let packet = self.settings.first_packet.wrapping_add(self.head as u32);
+            let (peer, mac) = (self.peer.unwrap_or(MacAddr::BROADCAST), self.mac);
+            let slot = &mut self.slots[at];
+            let mut head = [0; DATA_HEADER_LEN];
+            Data { sequence: 0, packet, delay: 0, response: None, last, payload: &[] }
+                .write_header(peer, mac, &mut head);
+            slot.frame[..DATA_HEADER_LEN].copy_from_slice(&head);
+            (slot.last, slot.confirmed, slot.early) = (last.is_some(), false, false);
+            self.head += 1;
+        }
+    }
+
+    /// The packet to send next. In falling urgency: early, fresh, overdue.
+    fn choose(&mut self, now: Duration) -> Option<u64> {
+        if self.any_early {
+            if let Some(index) = (self.tail..self.fresh).find(|i| self.slot(*i).early) {
+                return Some(index);
+            }
+            self.any_early = false;
+        }
+        if self.fresh < self.head {
+            return Some(self.fresh);
+        }
+        if now < self.next_scan {
+            return None;
+        }
+        let patience = self.tick() * 2;
+        let found = (self.tail..self.fresh).find(|i| {
+            let slot = self.slot(*i);
+            !slot.confirmed && now.saturating_sub(slot.sent.1) >= patience
+        });
+        if found.is_none() {
+            self.next_scan = now + self.tick() / 4;
+        }
+        found
+    }
+
+    fn tick(&self) -> Duration {
+        (self.round_trip * 5 / 4).clamp(TICK_MIN, TICK_MAX)
+    }
+
+    /// The confirmation of `packet` is overdue, whatever the time: for tests that follow another FEB. False if
+    /// it is none that waits for one.
+    pub fn mark_overdue(&mut self, packet: u32) -> bool {
+        let first = self.settings.first_packet.wrapping_add(self.tail as u32);
+        let index = self.tail + u64::from(packet.wrapping_sub(first));
+        if index >= self.fresh || self.slot(index).confirmed {
+            return false;
+        }
+        self.slot(index).sent.1 = Duration::ZERO;
+        self.next_scan = Duration::ZERO;
+        true
+    }
+
+    /// The next frame to send, if one is due.
+    pub fn give(&mut self, now: Duration) -> Option<&[u8]> {
+        if let Some((asker, response)) = self.identities.pop() {
+            self.response_frame = response.to_frame(asker, self.mac);
+            return Some(&self.response_frame);
+        }
+        // As in the RTL, the answer to STOP does not wait for the last packet to be closed.
+        if self.pending.is_none() || !self.status.stopping || self.closed {
+            self.fill();
+        }
+        let index = if now >= self.next_frame { self.choose(now) } else { None };
+        let response = self.pending.take();
+        let Some(index) = index else {
+            let peer = self.peer?;
+            self.response_frame = response?.to_frame(peer, self.mac);
+            return Some(&self.response_frame);
+        };
+        let again = index < self.fresh;
+        self.fresh = self.fresh.max(index + 1);
+        self.status.sent += 1;
+        self.status.retransmitted += u64::from(again);
+        let (sequence, delay) = (self.sequence, self.congestion.delay());
+        self.sequence = sequence.wrapping_add(1);
+        self.congestion.sent(again);
+        if delay > 0 {
+            self.next_frame = now + CYCLE * delay;
+        }
+        let slot = self.slot(index);
+        slot.early = false;
+        slot.sent = (sequence, now);
+        fade10g::set_changing_fields(&mut slot.frame, sequence, delay, response);
+        Some(&slot.frame[..])
+    }
+}

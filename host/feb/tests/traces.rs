@@ -1,0 +1,108 @@
+//! The software FEB does what the RTL did: tests/vectors/fade10g_traces.json (tests/rtl/test_trace.py).
+
+use std::time::Duration;
+
+use fadelink_feb::example::Example;
+use fadelink_feb::{Feb, Settings, Status, User};
+use fadelink_wire::fade10g::{self, FebFrame, Request, Response, FILLER, PACKET_BYTES, REQUEST_LEN};
+use fadelink_wire::MacAddr;
+use serde_json::Value;
+
+const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
+/// Time stands still: nothing becomes overdue by itself.
+const NOW: Duration = Duration::from_secs(1);
+
+/// A source in the RTL takes its time to fill a packet, and other frames may go meanwhile. Here it gives
+/// what the trace says was there.
+struct Gate {
+    example: Example,
+    bytes: usize,
+}
+
+impl User for Gate {
+    fn begin(&mut self) {
+        self.example.begin();
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> usize {
+        let bytes = out.len().min(self.bytes);
+        let filled = self.example.fill(&mut out[..bytes]);
+        self.bytes -= filled;
+        filled
+    }
+
+    fn command(&mut self, code: u16, argument: u32, status: &Status) -> u64 {
+        self.example.command(code, argument, status)
+    }
+}
+
+fn request(hex: &str) -> Vec<u8> {
+    let mut frame: Vec<u8> =
+        (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
+    frame.resize(REQUEST_LEN, FILLER);
+    frame
+}
+
+fn response(value: &Value) -> Option<Response> {
+    let field = |i: usize| value[i].as_u64().unwrap();
+    (!value.is_null()).then(|| Response { code: field(0) as u16, csn: field(1) as u16, value: field(2) })
+}
+
+fn replay(trace: &Value) -> usize {
+    let number = |value: &Value| value.as_u64().unwrap() as u32;
+    let settings = Settings { window: number(&trace["window"]), first_packet: number(&trace["first_packet"]) };
+    let mut feb = Feb::new(FEB, settings, Gate { example: Example::default(), bytes: 0 });
+    let (mut overdue, mut fresh) = (0, 0);
+    let events = trace["events"].as_array().unwrap();
+    let mut left_over = events.iter().find_map(|event| event["out"]["last"].as_u64()).unwrap() as usize * 8;
+    for (at, event) in events.iter().enumerate() {
+        let place = format!("seed {} event {at}: {event}", trace["seed"]);
+        if let Some(hex) = event["in"].as_str() {
+            if fade10g::parse_request(&request(hex)).is_ok_and(|(header, body)| {
+                header.src == PC && matches!(body, Request::Command { code: fade10g::CMD_STOP, .. })
+            }) {
+                // The packet that STOP finds partly filled.
+                feb.user.bytes = std::mem::take(&mut left_over);
+            }
+            assert_eq!(feb.give(NOW), None, "nothing more than the RTL sent, before {place}");
+            feb.take(&request(hex), NOW);
+            continue;
+        }
+        let out = &event["out"];
+        if out["packet"].as_u64() == Some(settings.first_packet.wrapping_add(fresh).into()) {
+            feb.user.bytes += if out["last"].is_null() { PACKET_BYTES } else { 0 };
+            fresh += 1;
+        }
+        let mut frame = feb.give(NOW).map(<[u8]>::to_vec);
+        if frame.is_none() {
+            // The cyclic scan works by the clock, which the trace does not have.
+            assert!(feb.mark_overdue(number(&out["packet"])), "{place}");
+            overdue += 1;
+            frame = feb.give(NOW).map(<[u8]>::to_vec);
+        }
+        let frame = frame.unwrap_or_else(|| panic!("no frame at {place}"));
+        match fade10g::parse_feb(&frame).unwrap().1 {
+            FebFrame::Response(r) => {
+                assert_eq!((r, out["packet"].is_null()), (response(&out["response"]), true), "{place}")
+            }
+            FebFrame::Data(data) => {
+                assert_eq!(u64::from(data.packet), out["packet"].as_u64().unwrap_or(u64::MAX), "{place}");
+                assert_eq!(u64::from(data.sequence), out["sequence"].as_u64().unwrap(), "{place}");
+                assert_eq!(u64::from(data.delay), out["delay"].as_u64().unwrap(), "{place}");
+                assert_eq!(data.last, out["last"].as_u64(), "{place}");
+                assert_eq!(data.response, response(&out["response"]), "{place}");
+                let word = u64::from_le_bytes(*data.payload.first_chunk().unwrap());
+                assert!(out["first_word"].as_u64().is_none_or(|first| first == word), "{place}");
+            }
+        }
+    }
+    overdue
+}
+
+#[test]
+fn the_traces_of_the_rtl() {
+    let traces: Value = serde_json::from_str(include_str!("../../../tests/vectors/fade10g_traces.json")).unwrap();
+    let overdue: usize = traces.as_array().unwrap().iter().map(replay).sum();
+    println!("{overdue} frames of the cyclic scan");
+}

@@ -34,6 +34,9 @@ int main(int argc, char **argv)
 	}
 	int fd = accept(server, NULL, NULL);
 
+	/* The next connection is for the next one of this program. */
+	close(server);
+
 	while ((got = read(fd, buffer + held, sizeof(buffer) - held)) > 0) {
 		held += got;
 		size_t words = held / 8;

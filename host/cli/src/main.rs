@@ -4,6 +4,7 @@
 mod command;
 mod discover;
 mod dissect;
+mod feb;
 mod number;
 mod pattern;
 mod receive;
@@ -37,6 +38,8 @@ enum Action {
     Cmd(command::Args),
     /// Show the state and the counters of FEBs
     Status(status::Args),
+    /// Be front-end boards in software, to load receivers
+    Feb(feb::Args),
     /// Print the FADE frames of a capture
     Dissect(dissect::Args),
 }
@@ -116,6 +119,7 @@ fn main() -> ExitCode {
         Action::Receive(args) => receive::run(&args),
         Action::Cmd(args) => command::run(&args),
         Action::Status(args) => status::run(&args),
+        Action::Feb(args) => feb::run(&args),
         Action::Dissect(args) => dissect::run(&args),
     };
     match result {

@@ -48,13 +48,15 @@ impl AsFd for Wake {
 
 /// Sleeps until one of the descriptors is readable or in error, the time is over, or a signal came;
 /// tells which are ready.
-pub(crate) fn poll<const N: usize>(fds: &mut [(BorrowedFd<'_>, bool); N], timeout: Option<Duration>) {
+pub fn poll<const N: usize>(fds: &mut [(BorrowedFd<'_>, bool); N], timeout: Option<Duration>) {
     let mut polls = fds.map(|(fd, _)| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    // Rounded up, so that a short wait does not become a busy loop.
-    let milliseconds =
-        timeout.map_or(-1, |t| libc::c_int::try_from(t.as_nanos().div_ceil(1_000_000)).unwrap_or(libc::c_int::MAX));
-    // SAFETY: the array is live and its length is given.
-    let ready = unsafe { libc::poll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, milliseconds) };
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the array is live and its length is given; the time is live or null, the signal mask null.
+    let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout, std::ptr::null()) };
     for (fd, poll) in fds.iter_mut().zip(&polls) {
         fd.1 = ready > 0 && poll.revents != 0;
     }

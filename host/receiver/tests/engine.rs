@@ -282,9 +282,8 @@ fn every_word_of_many_febs_arrives() {
             let first = if case % 2 == 0 { 0 } else { u32::MAX - 20 };
             let config = FebConfig { ring_packets: 64, window: 16, first_packet: first };
             let shared = bench.open(feb_mac(i), config);
-            let mut feb = SoftFeb::new(feb_mac(i), 16, first);
-            feb.source = random.u64(0..100_000);
-            let words = feb.source;
+            let words = random.u64(0..100_000);
+            let feb = SoftFeb::new(feb_mac(i), 16, first, words);
             let up = Cable::new(random.u64(..), loss, duplicate, reorder);
             let down = Cable::new(random.u64(..), loss, duplicate, reorder);
             let start = bench.command(feb_mac(i), fade10g::CMD_START, 0, 1000);
@@ -297,7 +296,7 @@ fn every_word_of_many_febs_arrives() {
             bench.wait(Duration::from_micros(100));
             for frame in std::mem::take(&mut bench.sent) {
                 let mac = fade10g::parse_request(&frame).unwrap().0.dst;
-                let (_, _, _, down, ..) = febs.iter_mut().find(|(feb, ..)| feb.mac == mac).unwrap();
+                let (_, _, _, down, ..) = febs.iter_mut().find(|(feb, ..)| feb.feb.mac() == mac).unwrap();
                 down.push(&frame);
             }
             for (feb, shared, up, down, words, start, stop, commands, read) in &mut febs {
@@ -311,10 +310,10 @@ fn every_word_of_many_febs_arrives() {
                     bench.frame(&frame);
                 }
                 if commands.len() < 5 && random.f64() < 0.01 {
-                    commands.push(bench.command(feb.mac, 0x0200, commands.len() as u32, 1000));
+                    commands.push(bench.command(feb.feb.mac(), 0x0200, commands.len() as u32, 1000));
                 }
-                if stop.is_none() && feb.running && feb.source == 0 && start.try_recv() == Ok(Ok(0)) {
-                    *stop = Some(bench.command(feb.mac, fade10g::CMD_STOP, 0, 1000));
+                if stop.is_none() && feb.running() && feb.feb.user.left == 0 && start.try_recv() == Ok(Ok(0)) {
+                    *stop = Some(bench.command(feb.feb.mac(), fade10g::CMD_STOP, 0, 1000));
                 }
                 if random.f64() < 0.2 {
                     let data = shared.available();
@@ -331,7 +330,7 @@ fn every_word_of_many_febs_arrives() {
             assert_eq!(*read, *words * 8, "case {case}");
             assert_eq!(shared.counters.read().protocol_errors, 0);
             assert!(stop.is_some());
-            let executed: Vec<u32> = feb.executed.iter().map(|(_, argument)| *argument).collect();
+            let executed: Vec<u32> = feb.feb.user.executed.iter().map(|(_, argument)| *argument).collect();
             let answered = commands.iter().filter(|c| c.try_recv().is_ok_and(|r| r.is_ok())).count();
             assert!(executed.len() >= answered && executed == (0..executed.len() as u32).collect::<Vec<_>>());
         }

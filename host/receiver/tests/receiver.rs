@@ -49,8 +49,7 @@ impl Running {
 
 fn bench(words: u64) -> (Receiver, Running) {
     let (here, there) = InProcess::pair(PC, FEB).unwrap();
-    let mut feb = SoftFeb::new(FEB, 16, 0);
-    feb.source = words;
+    let feb = SoftFeb::new(FEB, 16, 0, words);
     (Receiver::spawn(here).unwrap(), Running::spawn(there, feb))
 }
 
@@ -129,7 +128,7 @@ fn commands_from_other_threads() {
     let start = handle.commander().command_with(fade10g::CMD_START, 0, SECOND, 0);
     assert!(matches!(start, Err(Error::Command { error: CommandError::BadCode(1), .. })));
     drop(handle);
-    assert!(!feb.end().running, "closing ends the transmission");
+    assert!(!feb.end().running(), "closing ends the transmission");
 }
 
 #[test]
@@ -206,9 +205,7 @@ impl Backend for Failing {
 #[test]
 fn a_failed_interface_is_told_to_all() {
     let (here, there) = InProcess::pair(PC, FEB).unwrap();
-    let mut soft = SoftFeb::new(FEB, 16, 0);
-    soft.source = u64::MAX;
-    let feb = Running::spawn(there, soft);
+    let feb = Running::spawn(there, SoftFeb::new(FEB, 16, 0, u64::MAX));
     let receiver = Receiver::spawn(Failing(here, Instant::now() + Duration::from_millis(300))).unwrap();
     let mut handle = receiver.open(FEB, CONFIG).unwrap();
     handle.start().unwrap();

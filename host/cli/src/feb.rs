@@ -1,0 +1,112 @@
+//! `fadelink feb`: front-end boards in software, to load receivers or to try them without a board.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fadelink_feb::example::Example;
+use fadelink_feb::{Feb, Settings};
+use fadelink_receiver::backend::packet::Packet;
+use fadelink_receiver::backend::Backend;
+use fadelink_receiver::wake::poll;
+use fadelink_wire::ethernet::Header;
+use fadelink_wire::MacAddr;
+use serde_json::json;
+
+use crate::{number, Usage};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Network interface towards the receiver
+    #[arg(long, value_name = "NAME")]
+    iface: String,
+    /// Address of a FEB; repeat for several
+    #[arg(long, value_name = "MAC", required = true)]
+    feb: Vec<MacAddr>,
+    /// Packets of the window: a power of two to 64
+    #[arg(long, value_name = "M", default_value = "32", value_parser = window)]
+    window: u32,
+    /// Number of the first packet of a transmission (0 but in tests of its wrap)
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
+    first_packet: u32,
+    /// End after so many seconds; without it, at Ctrl-C
+    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
+    duration: Option<Duration>,
+    /// Print the counters as JSON at the end
+    #[arg(long)]
+    json: bool,
+}
+
+/// Frames that one FEB sends before the others have their turn and ACKs are looked at.
+const BURST: usize = 16;
+/// Longest sleep while a transmission runs: what waits for the clock is looked at again.
+const NAP: Duration = Duration::from_micros(100);
+/// The same when all FEBs are idle.
+const IDLE: Duration = Duration::from_millis(50);
+
+fn window(text: &str) -> Result<u32, String> {
+    let window = text.parse().ok().filter(|w: &u32| w.is_power_of_two() && *w <= 64);
+    window.ok_or_else(|| "expected a power of two from 1 to 64".into())
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    for (i, mac) in args.feb.iter().enumerate() {
+        if mac.is_multicast() || args.feb[..i].contains(mac) {
+            return Err(Usage(format!("--feb {mac}: expected unicast addresses, each once")).into());
+        }
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
+    let settings = Settings { window: args.window, first_packet: args.first_packet };
+    let mut febs: Vec<_> = args.feb.iter().map(|mac| Feb::new(*mac, settings, Example::default())).collect();
+    let mut backend = Packet::open(&args.iface)?;
+    eprintln!("fadelink: {} FEB(s) in software on {}", febs.len(), args.iface);
+
+    let begin = Instant::now();
+    while !stop.load(Ordering::Relaxed) && args.duration.is_none_or(|limit| begin.elapsed() < limit) {
+        let taken = backend.receive(&mut |frame, _| {
+            let destination = Header::split(frame).map(|(header, _)| header.dst);
+            let is_mine = |mac| destination.is_some_and(|dst| dst == mac || dst == MacAddr::BROADCAST);
+            febs.iter_mut().filter(|feb| is_mine(feb.mac())).for_each(|feb| feb.take(frame, begin.elapsed()));
+        })?;
+        let mut sent = 0;
+        for feb in &mut febs {
+            for _ in 0..BURST {
+                let Some(frame) = feb.give(begin.elapsed()) else { break };
+                // A frame that cannot be sent is one lost on the way; the receiver's ACKs tell.
+                let _ = backend.send(frame);
+                sent += 1;
+            }
+        }
+        if taken + sent == 0 {
+            let runs = febs.iter().any(|feb| feb.status().running);
+            poll(&mut [(backend.fd(), false)], Some(if runs { NAP } else { IDLE }));
+        }
+    }
+
+    let seconds = begin.elapsed().as_secs_f64();
+    let losses = backend.losses();
+    for feb in &febs {
+        let s = feb.status();
+        if args.json {
+            let line = json!({ "feb": feb.mac().to_string(), "seconds": seconds, "sent": s.sent,
+                "retransmitted": s.retransmitted, "acknowledged": s.acknowledged, "early": s.early,
+                "protocol_errors": s.protocol_errors, "stale_acks": s.stale_acks, "running": s.running,
+                "kernel_drops": losses.received, "send_errors": losses.sent });
+            println!("{}", serde_json::to_string(&line).context("printing the counters")?);
+        } else {
+            eprintln!(
+                "{}: {} sent, {} of them again, {} confirmed",
+                feb.mac(),
+                s.sent,
+                s.retransmitted,
+                s.acknowledged
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

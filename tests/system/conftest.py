@@ -97,6 +97,10 @@ class Bench:
         assert status == 0, err
         return json.loads(out)
 
+    def fadelink_words(self, *words):
+        """The command line of the command."""
+        return [FADELINK, *words]
+
     def fadelink(self, *words, **options):
         return self.start(self.pc_ns, FADELINK, *words, **options)
 

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fadelink_receiver::backend::packet::Packet;
+use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::Receiver;
 
 /// Exit status of wrong arguments.
@@ -49,6 +50,8 @@ enum Action {
 enum BackendName {
     /// AF_PACKET socket with a memory-mapped ring
     Packet,
+    /// AF_XDP: frames of the FEBs go past the kernel's network stack
+    Xdp,
     /// The kernel driver, /dev/l3_fpga%d
     Kernel,
 }
@@ -62,6 +65,9 @@ struct Link {
     /// How frames come from the wire
     #[arg(long, value_enum, default_value_t = BackendName::Packet)]
     backend: BackendName,
+    /// With --backend xdp: look for frames instead of waiting for interrupts
+    #[arg(long)]
+    busy_poll: bool,
 }
 
 impl Link {
@@ -73,6 +79,17 @@ impl Link {
     fn receiver(&self) -> anyhow::Result<Receiver> {
         Ok(match self.backend {
             BackendName::Packet => Receiver::spawn(Packet::open(&self.iface)?)?,
+            BackendName::Xdp => match Xdp::open(&self.iface, self.busy_poll) {
+                Ok(xdp) => {
+                    let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
+                    eprintln!("fadelink: AF_XDP on {}, {copies}", self.iface);
+                    Receiver::spawn(xdp)?
+                }
+                Err(error) => {
+                    eprintln!("fadelink: AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
+                    Receiver::spawn(Packet::open(&self.iface)?)?
+                }
+            },
             BackendName::Kernel => Receiver::kernel(&self.iface)?,
         })
     }
@@ -80,7 +97,8 @@ impl Link {
     /// A receiver that only sends commands and looks on.
     fn passive(&self) -> anyhow::Result<Receiver> {
         Ok(match self.backend {
-            BackendName::Packet => Receiver::spawn_passive(Packet::open(&self.iface)?)?,
+            // A few commands are not worth a program in the kernel.
+            BackendName::Packet | BackendName::Xdp => Receiver::spawn_passive(Packet::open(&self.iface)?)?,
             BackendName::Kernel => Receiver::kernel(&self.iface)?,
         })
     }

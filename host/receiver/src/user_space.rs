@@ -364,10 +364,16 @@ impl<B: Backend> Loop<B> {
             let actions = &mut OnBackend(&mut self.backend);
             match request {
                 Request::Open { mac, config, owned, shared, reply } => {
-                    reply(self.engine.open(mac, config, owned, shared));
+                    let opened = self.engine.open(mac, config, owned, shared);
+                    if opened && owned {
+                        // Else its frames come by the slower way.
+                        let _ = self.backend.opened(mac);
+                    }
+                    reply(opened);
                 }
                 Request::Close { mac, reply } => {
                     self.engine.close(mac, actions);
+                    self.backend.closed(mac);
                     reply(true);
                 }
                 Request::Reset { mac } => self.engine.reset(mac, actions),

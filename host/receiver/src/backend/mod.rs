@@ -7,6 +7,7 @@ use fadelink_wire::MacAddr;
 
 pub mod in_process;
 pub mod packet;
+pub mod xdp;
 
 /// Sends one frame.
 pub type Send<'a> = dyn FnMut(&[u8]) + 'a;
@@ -32,6 +33,18 @@ pub trait Backend: std::marker::Send + 'static {
     fn send(&mut self, frame: &[u8]) -> io::Result<()>;
     /// Frames lost since the last call: by the kernel before they came here, and on sending.
     fn losses(&mut self) -> Losses;
+    /// This program has opened `feb`: its frames are wanted here.
+    ///
+    /// # Errors
+    /// They cannot be had.
+    fn opened(&mut self, feb: MacAddr) -> io::Result<()> {
+        let _ = feb;
+        Ok(())
+    }
+    /// This program has closed `feb`.
+    fn closed(&mut self, feb: MacAddr) {
+        let _ = feb;
+    }
 }
 
 /// Frames that a backend lost.

@@ -126,6 +126,38 @@ impl Packet {
         Ok(())
     }
 
+    /// Hands frames that wait to `handler`, at most a batch; tells how many.
+    pub(super) fn take(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> usize {
+        let mut frames = 0;
+        for _ in 0..BATCH {
+            let place =
+                self.next_frame / FRAMES_IN_BLOCK * BLOCK_BYTES + self.next_frame % FRAMES_IN_BLOCK * FRAME_BYTES;
+            // SAFETY: frames lie inside the mapping. The status word is shared with the kernel, so it
+            // is accessed atomically; while it says "user" the frame is ours.
+            let (frame, status) = unsafe {
+                let frame = self.ring.as_ptr().add(place).cast::<libc::tpacket2_hdr>();
+                (frame, AtomicU32::from_ptr(&raw mut (*frame).tp_status))
+            };
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            // SAFETY: the kernel has filled this frame and leaves it alone until it is given back.
+            let bytes = unsafe {
+                let data = frame.cast::<u8>().add(usize::from((*frame).tp_mac));
+                std::slice::from_raw_parts(data, (*frame).tp_snaplen as usize)
+            };
+            let transmitter = &mut self.transmitter;
+            handler(bytes, &mut |answer| {
+                // Counted by the transmitter; the FEB sends again what is not confirmed.
+                let _ = transmitter.send(answer);
+            });
+            frames += 1;
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next_frame = (self.next_frame + 1) % FRAMES;
+        }
+        frames
+    }
+
     /// The error that the kernel keeps for the socket, as when the interface goes down.
     fn socket_error(&self) -> io::Result<()> {
         let mut error: libc::c_int = 0;
@@ -180,35 +212,9 @@ impl Backend for Packet {
     }
 
     fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> io::Result<usize> {
-        let mut frames = 0;
-        for _ in 0..BATCH {
-            let place =
-                self.next_frame / FRAMES_IN_BLOCK * BLOCK_BYTES + self.next_frame % FRAMES_IN_BLOCK * FRAME_BYTES;
-            // SAFETY: frames lie inside the mapping. The status word is shared with the kernel, so it
-            // is accessed atomically; while it says "user" the frame is ours.
-            let (frame, status) = unsafe {
-                let frame = self.ring.as_ptr().add(place).cast::<libc::tpacket2_hdr>();
-                (frame, AtomicU32::from_ptr(&raw mut (*frame).tp_status))
-            };
-            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
-                if frames == 0 {
-                    self.socket_error()?;
-                }
-                break;
-            }
-            // SAFETY: the kernel has filled this frame and leaves it alone until it is given back.
-            let bytes = unsafe {
-                let data = frame.cast::<u8>().add(usize::from((*frame).tp_mac));
-                std::slice::from_raw_parts(data, (*frame).tp_snaplen as usize)
-            };
-            let transmitter = &mut self.transmitter;
-            handler(bytes, &mut |answer| {
-                // Counted by the transmitter; the FEB sends again what is not confirmed.
-                let _ = transmitter.send(answer);
-            });
-            frames += 1;
-            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next_frame = (self.next_frame + 1) % FRAMES;
+        let frames = self.take(handler);
+        if frames == 0 {
+            self.socket_error()?;
         }
         Ok(frames)
     }

@@ -1,0 +1,115 @@
+"""AF_XDP, and boards in software: the same reception as by AF_PACKET."""
+
+import json
+import re
+import signal
+
+import pytest
+from conftest import FEBS, report, wait_for
+
+XDP = ["--backend", "xdp"]
+QUIET = ["--verify", "counter", "--quiet"]
+
+
+@pytest.fixture
+def soft(bench):
+    """Starts boards in software, ends them with their counters."""
+
+    def start(*options, febs=FEBS[:1]):
+        words = [word for mac in febs for word in ("--feb", mac)]
+        process = bench.start(bench.board_ns, *bench.fadelink_words("feb", "--iface", "feb0", "--json", *words, *options))
+        assert "in software" in process.popen.stderr.readline()
+        return process
+
+    return start
+
+
+def end(process):
+    process.signal(signal.SIGTERM)
+    status, out, err = process.finish()
+    assert status == 0, err
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("busy", [[], ["--busy-poll"]])
+def test_xdp_receives_from_the_rtl_over_a_bad_line(bench, busy):
+    board = bench.sim("--link", "loss=0.02,reorder=0.05,duplicate=0.05")
+    process = bench.receive(*XDP, *busy, "--packets", "1500", *QUIET)
+    status, result = report(process.finish())
+    feb = result["febs"][0]
+    assert status == 0 and feb["verified"] and feb["words"] >= 1500 * 1024, result
+    summary = bench.end_sim(board)["boards"][0]
+    assert not summary["running"] and summary["up"]["lost"] > 0 and feb["counters"]["duplicates"] > 0
+
+
+def test_xdp_takes_its_febs_and_leaves_the_others(bench, soft):
+    """One program has a FEB by AF_XDP, another has the next one by AF_PACKET, a third sends commands."""
+    boards = soft(febs=FEBS[:3])
+    first = bench.receive(*XDP, "--duration", "4", *QUIET)
+    wait_for(lambda: "AF_XDP on eth0" in first.popen.stderr.readline())
+    second = bench.receive("--duration", "3", *QUIET, feb=FEBS[1])
+    for i in range(1, 20):
+        assert bench.command(0x0207, 1) == i
+    assert bench.command(0x0107, feb=FEBS[2]) == 0
+    for process in (first, second):
+        status, result = report(process.finish())
+        assert status == 0 and result["febs"][0]["verified"], result
+    assert [feb["running"] for feb in end(boards)] == [False] * 3
+
+
+def test_xdp_is_taken_by_another_program(bench, soft):
+    """The second program says so and does without."""
+    boards = soft(febs=FEBS[:2])
+    first = bench.receive(*XDP, "--duration", "4", *QUIET)
+    wait_for(lambda: "AF_XDP on eth0" in first.popen.stderr.readline())
+    status, out, err = bench.receive(*XDP, "--packets", "2000", *QUIET, feb=FEBS[1]).finish()
+    assert status == 0, err
+    assert re.search(r"AF_XDP is not to be had on eth0: .*another program.*; using AF_PACKET", err), err
+    status, result = report(first.finish())
+    assert status == 0 and result["febs"][0]["verified"], result
+    end(boards)
+
+
+def test_xdp_after_a_killed_reader(bench, soft):
+    """Socket and program in the kernel go with their owner, and the next one begins anew."""
+    boards = soft()
+    first = bench.receive(*XDP, *QUIET)
+    wait_for(lambda: "AF_XDP on eth0" in first.popen.stderr.readline())
+    wait_for(lambda: bench.command(0x0119) == 1)
+    first.signal(signal.SIGKILL)
+    first.finish()
+    status, out, err = bench.receive(*XDP, "--packets", "3000", *QUIET).finish()
+    assert status == 0 and "copy mode" in err, err
+    assert json.loads(out)["febs"][0]["verified"]
+    end(boards)
+
+
+def test_boards_in_software(bench, soft):
+    """Discovered, commanded, stopped with a partly filled packet, at numbers that wrap."""
+    first = 2**32 - 100
+    boards = soft("--window", "16", "--first-packet", first, febs=FEBS[:2])
+    status, out, err = bench.run("discover", "--iface", "eth0", "--json")
+    found = {line["feb"]: line["identity"] for line in map(json.loads, out.splitlines())}
+    assert found == {mac: {"window": 16, "running": False, "stopping": False} for mac in FEBS[:2]}, err
+    for mac in FEBS[:2]:
+        bench.command(0x0205, 1000 * 1024 + 17, feb=mac)  # words of the source
+    bench.command(0x0202, 1, feb=FEBS[1])  # random
+    bench.command(0x0203, 77, feb=FEBS[1])
+    process = bench.receive("--feb", FEBS[1], "--duration", "2", "--verify", "counter", "--verify", "random:77", "--quiet",
+                            "--first-packet", str(first), "--ring", "64")  # fmt: skip
+    status, result = report(process.finish())
+    assert status == 0, result
+    assert [(feb["verified"], feb["words"]) for feb in result["febs"]] == [(True, 1000 * 1024 + 17)] * 2
+    status, out, err = bench.run("status", "--iface", "eth0", "--feb", FEBS[0], "--json")
+    assert json.loads(out)["counters"]["acknowledged"] == 1001, err
+    assert all(not feb["running"] and feb["acknowledged"] == 1001 for feb in end(boards))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["feb0", "--window", "48"], ["feb0", "--feb", "01:00:00:00:00:01"], ["feb0", "--feb", FEBS[0]], ["nothing0"]],
+)
+def test_boards_in_software_refuse_wrong_arguments(bench, words):
+    process = bench.start(bench.board_ns, *bench.fadelink_words("feb", "--feb", FEBS[0], "--iface", *words))
+    status, out, err = process.finish()
+    assert status == (1 if len(words) == 1 else 2) and not out and words[-1] in err, err

@@ -12,6 +12,7 @@ use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::receiver::DEFAULT_TIMEOUT;
 use fadelink_receiver::{FebConfig, FebHandle, Receiver};
+use fadelink_sinks::{Block, OpenSink, RingPart, Spec};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -30,6 +31,10 @@ pub struct Args {
     /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output)
     #[arg(long, value_name = "FILE")]
     out: Vec<PathBuf>,
+    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH or share:PATH[,wait]; repeat for
+    /// several; {feb} in PATH stands for the address of each FEB
+    #[arg(long, value_name = "SINK")]
+    sink: Vec<Spec>,
     /// Verify the data: counter, counter:FIRST or random:SEED; one for all FEBs or one for each
     #[arg(long, value_name = "PATTERN")]
     verify: Vec<Pattern>,
@@ -106,6 +111,9 @@ impl Output {
 
 const EINVAL: i32 = 22;
 
+/// Takes data that came, with its place in the ring and the number of bytes before it.
+type Take<'a> = dyn FnMut(&[u8], RingPart<'_>, u64) -> anyhow::Result<()> + 'a;
+
 /// What became of one FEB.
 #[derive(Default)]
 struct Outcome {
@@ -149,6 +157,9 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
     if args.verify.len() > 1 && args.verify.len() != args.feb.len() {
         return usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len()));
     }
+    if let Some(sink) = args.sink.iter().find(|sink| args.feb.len() > 1 && !sink.is_per_feb()) {
+        return usage(format!("--sink {sink}: expected {{feb}} in the path, for each of {} FEBs", args.feb.len()));
+    }
     let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
     if stdouts > 1 || (stdouts > 0 && args.json) {
         return usage("--out -: standard output has room for one stream, and not for --json beside it".into());
@@ -172,7 +183,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     // Only now: the files may be those of a program that has the FEBs already.
     let mut outputs = Vec::new();
+    let mut sinks: Vec<Vec<OpenSink>> = Vec::new();
     for i in 0..args.feb.len() {
+        sinks.push(args.sink.iter().map(|sink| sink.open(args.feb[i])).collect::<Result<_, _>>()?);
         outputs.push(match args.out.get(i) {
             None => Output::None,
             Some(path) if path.as_os_str() == "-" => Output::Stdout,
@@ -187,12 +200,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
         let threads: Vec<_> = febs
             .into_iter()
-            .zip(outputs)
+            .zip(outputs.into_iter().zip(sinks))
             .enumerate()
-            .map(|(i, (feb, output))| {
+            .map(|(i, (feb, outputs))| {
                 let control = &control;
                 scope.spawn(move || {
-                    let outcome = one_feb(args, feb, i, output, control, begin);
+                    let outcome = one_feb(args, feb, i, outputs, control, begin);
                     if outcome.error.is_some() {
                         // The others end too, so that the report comes now.
                         control.stop.store(true, Ordering::Relaxed);
@@ -212,14 +225,24 @@ fn one_feb(
     args: &Args,
     mut feb: FebHandle,
     index: usize,
-    mut output: Output,
+    (mut output, mut sinks): (Output, Vec<OpenSink>),
     control: &Control,
     begin: Instant,
 ) -> Outcome {
     let pattern = args.verify.get(index).or(args.verify.first());
     let mut outcome = Outcome { verifier: pattern.copied().map(Verifier::new), ..Outcome::default() };
-    let result = receive(args, &mut feb, index, &mut output, control, &mut outcome);
-    let result = result.and(output.finish());
+    let mut take = |data: &[u8], place: RingPart<'_>, written: u64| -> anyhow::Result<()> {
+        output.write(data, written)?;
+        sinks.iter_mut().try_for_each(|sink| sink.write(&Block { data, ring: place }))?;
+        Ok(())
+    };
+    let mut result = receive(args, &mut feb, index, &mut take, control, &mut outcome);
+    // Every sink is closed well, whatever became of the others.
+    let complete = result.is_ok();
+    result = result.and(output.finish());
+    for sink in &mut sinks {
+        result = result.and(sink.finish(complete).map_err(Into::into));
+    }
     if result.is_ok() {
         linger(&feb);
         outcome.complete = true;
@@ -234,7 +257,7 @@ fn receive(
     args: &Args,
     feb: &mut FebHandle,
     index: usize,
-    output: &mut Output,
+    take: &mut Take<'_>,
     control: &Control,
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
@@ -272,11 +295,12 @@ fn receive(
         if control.interrupts.load(Ordering::Relaxed) > 1 && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
-        let Some(data) = feb.read(THRESHOLD, Some(READ_TIMEOUT))? else { return Ok(()) };
+        let Some(data) = feb.wait(THRESHOLD, Some(READ_TIMEOUT))?.then(|| feb.data()) else { return Ok(()) };
         let bytes = data.len();
         if bytes > 0 {
             last_data = Instant::now();
-            output.write(data, outcome.bytes)?;
+            let (fd, ring_bytes, offset) = feb.place();
+            take(data, RingPart { fd, bytes: ring_bytes, offset }, outcome.bytes)?;
             if let Some(verifier) = &mut outcome.verifier {
                 verifier.check(data);
             }

@@ -442,4 +442,9 @@ impl Feb for KernelFeb {
     fn ring_bytes(&self) -> u64 {
         self.ring.bytes as u64
     }
+
+    fn place(&self) -> (BorrowedFd<'_>, u64) {
+        let pointers = self.pointers();
+        (self.device.as_fd(), (pointers.origin + pointers.tail) % self.ring.bytes as u64)
+    }
 }

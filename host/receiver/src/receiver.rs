@@ -101,6 +101,8 @@ pub trait Feb: Send {
     fn counters(&self) -> FebCounts;
     /// Size of the ring in bytes.
     fn ring_bytes(&self) -> u64;
+    /// The ring's memory file, and the byte of it where [`Self::data`] begins.
+    fn place(&self) -> (BorrowedFd<'_>, u64);
 }
 
 /// Sends commands to one FEB.
@@ -261,6 +263,14 @@ impl FebHandle {
     /// [`Error::Aborted`] or [`Error::Failed`] when the transmission was broken off and all that came
     /// before is released.
     pub fn read(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<Option<&[u8]>, Error> {
+        Ok(if self.wait(threshold, timeout)? { Some(self.data()) } else { None })
+    }
+
+    /// As [`Self::read`], without the data: false if the transmission is complete and all is released.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn wait(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<bool, Error> {
         let end = timeout.map(|timeout| Instant::now() + timeout);
         let threshold = self.clamp(threshold);
         let (phase, available) = loop {
@@ -276,10 +286,15 @@ impl FebHandle {
             poll(&mut [(self.feb.fd(), false)], left);
         };
         match phase {
-            Phase::Complete if available == 0 => Ok(None),
+            Phase::Complete if available == 0 => Ok(false),
             Phase::Aborted if available == 0 => Err(self.feb.broken()),
-            _ => Ok(Some(self.feb.data())),
+            _ => Ok(true),
         }
+    }
+
+    /// The bytes that are there, contiguous; they stay in the ring until [`Self::release`].
+    pub fn data(&self) -> &[u8] {
+        self.feb.data()
     }
 
     /// Asks for the event descriptor ([`AsFd`]) to become readable when `threshold` bytes are there or
@@ -301,6 +316,13 @@ impl FebHandle {
     /// If so many were not there.
     pub fn release(&mut self, bytes: usize) {
         self.feb.release(bytes);
+    }
+
+    /// The ring's memory file, its size, and the byte of it where the data begins that [`Self::read`] returns: for
+    /// programs that read it in place. It can be mapped read only, twice in a row, so that data is contiguous.
+    pub fn place(&self) -> (BorrowedFd<'_>, u64, u64) {
+        let (file, offset) = self.feb.place();
+        (file, self.feb.ring_bytes(), offset)
     }
 
     /// State of the transmission.

@@ -2,7 +2,7 @@
 //! contiguous.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
@@ -36,7 +36,7 @@ impl Ring {
         // SAFETY: plain system calls; results are checked, and the two fixed mappings lie inside the
         // address range that the first mapping reserved.
         unsafe {
-            let fd = libc::memfd_create(c"fadelink-ring".as_ptr(), libc::MFD_CLOEXEC);
+            let fd = libc::memfd_create(c"fadelink-ring".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -58,6 +58,11 @@ impl Ring {
                     return Err(io::Error::last_os_error());
                 }
             }
+            // From here on it keeps its size, and whoever is given it can map it for reading alone.
+            let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_FUTURE_WRITE | libc::F_SEAL_SEAL;
+            if libc::fcntl(ring.file.as_raw_fd(), libc::F_ADD_SEALS, seals) < 0 {
+                return Err(io::Error::last_os_error());
+            }
             Ok(ring)
         }
     }
@@ -65,6 +70,11 @@ impl Ring {
     /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
+    }
+
+    /// The memory file; sealed: others can map it for reading alone, and nobody changes its size.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// Copies a packet to place `slot`.
@@ -100,6 +110,22 @@ impl Drop for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn others_can_read_it_only() {
+        let ring = Ring::new(1).unwrap();
+        let fd = ring.file().as_raw_fd();
+        // SAFETY: plain system calls; mappings are not used.
+        unsafe {
+            let map = |protection| libc::mmap(std::ptr::null_mut(), 4096, protection, libc::MAP_SHARED, fd, 0);
+            assert_eq!(map(libc::PROT_READ | libc::PROT_WRITE), libc::MAP_FAILED);
+            let readable = map(libc::PROT_READ);
+            assert_ne!(readable, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(readable, 4096, libc::PROT_READ | libc::PROT_WRITE), -1);
+            assert_eq!(libc::ftruncate(fd, 0), -1);
+            assert_eq!(libc::munmap(readable, 4096), 0);
+        }
+    }
 
     #[test]
     fn a_slice_runs_across_the_end() {

@@ -128,15 +128,20 @@ impl Reader {
         self.armed.store(true, Ordering::SeqCst);
     }
 
+    /// Byte of the ring where [`Self::available`] begins.
+    pub fn offset(&self) -> u64 {
+        let head = self.head.load(Ordering::Relaxed);
+        self.origin.load(Ordering::Relaxed).wrapping_add(head) % self.ring.bytes()
+    }
+
     /// All bytes that are there, contiguous. The writer keeps off them until they are released.
     pub fn available(&self) -> &[u8] {
         let head = self.head.load(Ordering::Relaxed);
         let len = self.tail.load(Ordering::SeqCst) - head;
-        let at = self.origin.load(Ordering::Relaxed).wrapping_add(head) % self.ring.bytes();
         // SAFETY: bytes between head and tail are not written: the engine refuses a packet whose
         // place is not released, and moving the head takes this reader mutably. A new transmission
         // moves it too, but is begun only by the owner of the reader.
-        unsafe { self.ring.slice(at, len as usize) }
+        unsafe { self.ring.slice(self.offset(), len as usize) }
     }
 
     /// Gives the first `bytes` back.

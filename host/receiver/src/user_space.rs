@@ -271,6 +271,10 @@ impl Feb for UserFeb {
     fn ring_bytes(&self) -> u64 {
         self.reader.ring.bytes()
     }
+
+    fn place(&self) -> (BorrowedFd<'_>, u64) {
+        (self.reader.ring.file(), self.reader.offset())
+    }
 }
 
 struct Loop<B> {

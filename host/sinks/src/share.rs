@@ -1,0 +1,132 @@
+//! Other programs on this computer read the ring in place.
+//!
+//! A UNIX socket of type SEQPACKET. A reader that connects gets one message, [`Hello`], with the descriptor
+//! of the ring's memory file; it maps it read only, twice in a row, and then every block is contiguous. For each
+//! block it gets a [`Part`], and answers with 8 bytes when it is done with it: the bytes of the part. Only when all
+//! readers are done is the block given back to the ring, so a slow reader slows the board down. A part of 0 bytes ends the
+//! transmission; its offset is 1 if it was complete. Numbers are little-endian. docs/sinks.md has an example.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::socket::{
+    accept4, bind, listen, recv, send, sendmsg, socket, AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag,
+    SockType, UnixAddr,
+};
+use std::os::fd::{AsFd, FromRawFd};
+
+use crate::{Block, RingPart, Sink};
+
+/// First bytes of [`Hello`].
+pub const MAGIC: [u8; 8] = *b"FADERING";
+/// Version of this protocol.
+pub const VERSION: u64 = 1;
+
+/// What a reader gets first: [`MAGIC`], [`VERSION`], bytes of the ring.
+pub type Hello = [u8; 24];
+/// What a reader gets for each block: offset in the ring, bytes.
+pub type Part = [u8; 16];
+
+/// The socket, and its readers.
+pub struct ShareSink {
+    listener: OwnedFd,
+    path: PathBuf,
+    readers: Vec<OwnedFd>,
+    /// The first block waits for a first reader.
+    wait: bool,
+}
+
+fn pair(first: u64, second: u64) -> Part {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    bytes
+}
+
+impl ShareSink {
+    /// Makes the socket. `wait`: no data is taken before a first reader is there.
+    ///
+    /// # Errors
+    /// The operating system's; of a path that is in use.
+    pub fn bind(path: &str, wait: bool) -> io::Result<ShareSink> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let listener = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
+        let address = UnixAddr::new(path)?;
+        match bind(listener.as_raw_fd(), &address) {
+            // Left behind by a program that was killed: nobody answers there.
+            Err(Errno::EADDRINUSE) if !is_served(&address)? => {
+                std::fs::remove_file(path)?;
+                bind(listener.as_raw_fd(), &address)?;
+            }
+            other => other?,
+        }
+        listen(&listener, Backlog::new(16)?)?;
+        Ok(ShareSink { listener, path: path.into(), readers: Vec::new(), wait })
+    }
+
+    /// Takes readers that have come since.
+    fn accept(&mut self, ring: &RingPart<'_>) -> io::Result<()> {
+        if std::mem::take(&mut self.wait) {
+            let mut fds = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+            while let Err(Errno::EINTR) = poll(&mut fds, PollTimeout::NONE) {}
+        }
+        loop {
+            let reader = match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC) {
+                // SAFETY: a descriptor that was just made, owned from here on.
+                Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::ECONNABORTED | Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let mut hello: Hello = [0; 24];
+            hello[..8].copy_from_slice(&MAGIC);
+            hello[8..].copy_from_slice(&pair(VERSION, ring.bytes));
+            let fds = [ring.fd.as_raw_fd()];
+            let control = [ControlMessage::ScmRights(&fds)];
+            let parts = [IoSlice::new(&hello)];
+            if sendmsg::<()>(reader.as_raw_fd(), &parts, &control, MsgFlags::MSG_NOSIGNAL, None).is_ok() {
+                self.readers.push(reader);
+            }
+        }
+    }
+
+    /// Tells all readers of a part, and waits until each is done with it. Readers that have gone are forgotten.
+    fn tell(&mut self, part: &Part) {
+        let tell = |fd: &OwnedFd| send(fd.as_raw_fd(), part, MsgFlags::MSG_NOSIGNAL).is_ok();
+        self.readers.retain(tell);
+        self.readers.retain(|fd| loop {
+            let mut done = [0; 8];
+            match recv(fd.as_raw_fd(), &mut done, MsgFlags::empty()) {
+                Err(Errno::EINTR) => {}
+                result => break result == Ok(8) && done == part[8..],
+            }
+        });
+    }
+}
+
+fn is_served(address: &UnixAddr) -> io::Result<bool> {
+    let probe = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)?;
+    Ok(nix::sys::socket::connect(probe.as_raw_fd(), address) != Err(Errno::ECONNREFUSED))
+}
+
+impl Sink for ShareSink {
+    fn write(&mut self, block: &Block<'_>) -> io::Result<()> {
+        self.accept(&block.ring)?;
+        self.tell(&pair(block.ring.offset, block.data.len() as u64));
+        Ok(())
+    }
+
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
+        self.tell(&pair(u64::from(complete), 0));
+        Ok(())
+    }
+}
+
+impl Drop for ShareSink {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

@@ -29,11 +29,11 @@ def sh(*words):
 class Process:
     """A program in a namespace; its output is kept."""
 
-    def __init__(self, namespace, *words, **options):
+    def __init__(self, namespace, *words, stdout_to=subprocess.PIPE, **options):
         self.words = [str(word) for word in words]
         self.popen = subprocess.Popen(
             ["ip", "netns", "exec", namespace, *self.words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+            stdout=stdout_to, stderr=subprocess.PIPE, text=True, **options,
         )  # fmt: skip
 
     def signal(self, number):
@@ -96,6 +96,10 @@ class Bench:
         status, out, err = process.finish()
         assert status == 0, err
         return json.loads(out)
+
+    def run_in(self, namespace, *words):
+        """Runs a program in a namespace; it must succeed."""
+        return sh("ip", "netns", "exec", namespace, *words)
 
     def fadelink_words(self, *words):
         """The command line of the command."""

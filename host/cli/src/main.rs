@@ -5,10 +5,12 @@ mod command;
 mod discover;
 mod dissect;
 mod feb;
+mod metrics;
 mod number;
 mod pattern;
 mod receive;
 mod status;
+mod top;
 
 use std::process::ExitCode;
 
@@ -39,6 +41,8 @@ enum Action {
     Cmd(command::Args),
     /// Show the state and the counters of FEBs
     Status(status::Args),
+    /// Watch the rates and counters of many FEBs
+    Top(top::Args),
     /// Be front-end boards in software, to load receivers
     Feb(feb::Args),
     /// Print the FADE frames of a capture
@@ -137,6 +141,7 @@ fn main() -> ExitCode {
         Action::Receive(args) => receive::run(&args),
         Action::Cmd(args) => command::run(&args),
         Action::Status(args) => status::run(&args),
+        Action::Top(args) => top::run(&args),
         Action::Feb(args) => feb::run(&args),
         Action::Dissect(args) => dissect::run(&args),
     };

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -59,6 +60,9 @@ pub struct Args {
     /// RESET the FEB first, even if another computer receives from it
     #[arg(long)]
     take_over: bool,
+    /// Serve the counters for Prometheus at http://ADDRESS/metrics
+    #[arg(long, value_name = "IP:PORT")]
+    metrics: Option<SocketAddr>,
     /// No progress
     #[arg(long)]
     quiet: bool,
@@ -178,6 +182,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
 
+    args.metrics.map_or(Ok(()), crate::metrics::serve)?;
     let receiver = args.link.receiver()?;
     let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
 
@@ -214,7 +219,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 })
             })
             .collect();
-        show_progress(args, &control, || threads.iter().all(|thread| thread.is_finished()));
+        show_progress(args, &control, &receiver, || threads.iter().all(|thread| thread.is_finished()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
     report(args, &receiver, &outcomes)
@@ -347,7 +352,7 @@ fn line(live: &Live, rate: f64) -> String {
 }
 
 /// Shows rates until `done`: live on a terminal, else a line now and then.
-fn show_progress(args: &Args, control: &Control, done: impl Fn() -> bool) {
+fn show_progress(args: &Args, control: &Control, receiver: &Receiver, done: impl Fn() -> bool) {
     let terminal = io::stderr().is_terminal();
     let interval = if terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
     let bars: Vec<ProgressBar> = if terminal && !args.quiet {
@@ -364,6 +369,13 @@ fn show_progress(args: &Args, control: &Control, done: impl Fn() -> bool) {
     let mut shown = Instant::now();
     while !done() {
         std::thread::sleep(Duration::from_millis(20));
+        if args.metrics.is_some() {
+            crate::metrics::link(&args.link.iface, &receiver.counters());
+            let live = control.live.lock().unwrap_or_else(PoisonError::into_inner);
+            for (mac, live) in args.feb.iter().zip(live.iter()) {
+                crate::metrics::feb(*mac, live.bytes, &live.counters, live.fill);
+            }
+        }
         let elapsed = shown.elapsed();
         if args.quiet || elapsed < interval {
             continue;

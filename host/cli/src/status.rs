@@ -23,8 +23,9 @@ pub struct Args {
 }
 
 /// Register 0 of the example user commands, which have the counters below.
-const EXAMPLE_IDENTITY: u64 = 0x4641_4445_3130_4701;
-const READ_REGISTER: u16 = 0x0100;
+pub const EXAMPLE_IDENTITY: u64 = 0x4641_4445_3130_4701;
+/// Code of the example user command that reads register 0; the register is added.
+pub const READ_REGISTER: u16 = 0x0100;
 
 /// Counters of the example user commands: register and name.
 const COUNTERS: [(u16, &str); 22] = [

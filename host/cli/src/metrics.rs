@@ -1,0 +1,41 @@
+//! `fadelink receive --metrics`: the counters for Prometheus.
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use fadelink_receiver::counters::{FebCounts, LinkCounts};
+use fadelink_wire::MacAddr;
+use metrics::{counter, gauge};
+use metrics_exporter_prometheus::PrometheusBuilder;
+
+/// Serves the metrics at `http://ADDRESS/metrics` from now on.
+///
+/// # Errors
+/// The address is in use, or not to be had.
+pub fn serve(address: SocketAddr) -> anyhow::Result<()> {
+    // The exporter binds in a thread of its own, where an error would be lost.
+    drop(std::net::TcpListener::bind(address).with_context(|| format!("--metrics {address}"))?);
+    PrometheusBuilder::new().with_http_listener(address).install().with_context(|| format!("--metrics {address}"))
+}
+
+/// What has come from a FEB so far, with its ring's fill in bytes.
+pub fn feb(mac: MacAddr, bytes: u64, counts: &FebCounts, fill: (u64, u64)) {
+    let labels = [("feb", mac.to_string())];
+    counter!("fadelink_bytes_total", &labels).absolute(bytes);
+    gauge!("fadelink_ring_used_bytes", &labels).set(fill.0 as f64);
+    gauge!("fadelink_ring_bytes", &labels).set(fill.1 as f64);
+    gauge!("fadelink_transmission_delay_cycles", &labels).set(counts.delay as f64);
+    for (name, value) in counts.entries() {
+        if name != "delay" {
+            counter!(format!("fadelink_{name}_total"), &labels).absolute(value);
+        }
+    }
+}
+
+/// Frames that belong to no open FEB.
+pub fn link(interface: &str, counts: &LinkCounts) {
+    let labels = [("interface", interface.to_owned())];
+    for (name, value) in counts.entries() {
+        counter!(format!("fadelink_link_{name}_total"), &labels).absolute(value);
+    }
+}

@@ -1,0 +1,162 @@
+//! `fadelink top`: many boards at a glance, by their own counters.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use fadelink_receiver::{Commander, Receiver};
+use fadelink_wire::fade10g::{self, PACKET_BYTES};
+use fadelink_wire::MacAddr;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::layout::Constraint;
+use ratatui::style::{Modifier, Style};
+use ratatui::widgets::{Block, Row, Table};
+
+use crate::discover::{discover, Identity};
+use crate::status::{EXAMPLE_IDENTITY, READ_REGISTER};
+use crate::{number, Link};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    link: Link,
+    /// FEB to show; without it, all that answer
+    #[arg(long, value_name = "MAC")]
+    feb: Vec<MacAddr>,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number::seconds)]
+    interval: Duration,
+    /// Print so many tables instead of showing them on the terminal
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+}
+
+const HEAD: [&str; 8] = ["FEB", "state", "MB/s", "packets", "sent again", "early", "delay", "errors"];
+const WIDTHS: [u16; 8] = [17, 10, 9, 12, 12, 10, 10, 8];
+/// Registers of the example user commands: sent, sent again, confirmed, early, errors, delay.
+const REGISTERS: [u16; 6] = [0x10, 0x11, 0x12, 0x13, 0x14, 0x15];
+/// A board that does not answer holds the others up no longer than this.
+const TIMEOUT: Duration = Duration::from_millis(20);
+const RETRIES: u32 = 5;
+
+struct Board {
+    mac: MacAddr,
+    commander: Commander,
+    /// Confirmed packets, and when.
+    before: Option<(u64, Instant)>,
+}
+
+impl Board {
+    fn ask(&self, code: u16) -> Option<u64> {
+        self.commander.command_with(code, 0, TIMEOUT, RETRIES).ok()
+    }
+
+    /// What there is to say about it now.
+    fn row(&mut self) -> [String; 8] {
+        let mut row = HEAD.map(|_| String::new());
+        row[0] = self.mac.to_string();
+        let Some(identity) = self.ask(fade10g::CMD_IDENTIFY).and_then(Identity::from_value) else {
+            row[1] = "silent".into();
+            self.before = None;
+            return row;
+        };
+        row[1] = match (identity.running, identity.stopping) {
+            (_, true) => "stopping".into(),
+            (true, _) => "running".into(),
+            _ => "idle".into(),
+        };
+        if self.ask(READ_REGISTER) != Some(EXAMPLE_IDENTITY) {
+            return row;
+        }
+        let values = REGISTERS.map(|register| self.ask(READ_REGISTER | register));
+        let [Some(sent), Some(again), Some(confirmed), Some(early), Some(errors), Some(delay)] = values else {
+            return row;
+        };
+        let now = Instant::now();
+        if let Some((before, then)) = self.before.replace((confirmed, now)) {
+            // Counters have 32 bits in the boards.
+            let packets = (confirmed as u32).wrapping_sub(before as u32);
+            let rate = f64::from(packets) * PACKET_BYTES as f64 / (now - then).as_secs_f64();
+            row[2] = format!("{:.2}", rate / 1e6);
+        }
+        row[3] = sent.to_string();
+        row[4] = format!("{:.2} %", again as f64 * 100.0 / sent.max(1) as f64);
+        row[5] = early.to_string();
+        row[6] = delay.to_string();
+        row[7] = errors.to_string();
+        row
+    }
+}
+
+fn boards(receiver: &Receiver, febs: &[MacAddr]) -> anyhow::Result<Vec<Board>> {
+    let open = |mac: &MacAddr| Ok(Board { mac: *mac, commander: receiver.open_for_commands(*mac)?, before: None });
+    febs.iter().map(open).collect()
+}
+
+/// Prints tables, a line a board.
+fn print(args: &Args, boards: &mut [Board], tables: u32) {
+    let line = |cells: &[String; 8]| {
+        let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:>width$}", width = width.into()));
+        println!("{}", cells.collect::<Vec<_>>().join("  "));
+    };
+    for table in 0..tables {
+        if table > 0 {
+            println!();
+        }
+        line(&HEAD.map(String::from));
+        boards.iter_mut().for_each(|board| line(&board.row()));
+        if table + 1 < tables {
+            std::thread::sleep(args.interval);
+        }
+    }
+}
+
+fn is_end(event: &Event) -> bool {
+    let Event::Key(key) = event else { return false };
+    let control_c = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+    control_c || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc)
+}
+
+/// Shows the boards until `q`.
+fn show(args: &Args, boards: &mut [Board], terminal: &mut ratatui::DefaultTerminal) -> anyhow::Result<()> {
+    loop {
+        let next = Instant::now() + args.interval;
+        let rows: Vec<_> = boards.iter_mut().map(|board| Row::new(board.row())).collect();
+        let running = format!(" {} boards on {}, q: quit ", rows.len(), args.link.iface);
+        terminal.draw(|frame| {
+            let table = Table::new(rows, WIDTHS.map(Constraint::Length))
+                .header(Row::new(HEAD).style(Style::new().add_modifier(Modifier::BOLD)))
+                .column_spacing(2)
+                .block(Block::bordered().title(running));
+            frame.render_widget(table, frame.area());
+        })?;
+        while let Some(left) = next.checked_duration_since(Instant::now()) {
+            if event::poll(left)? && is_end(&event::read()?) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut febs = args.feb.clone();
+    if febs.is_empty() {
+        febs = discover(&mut args.link.frames()?, Duration::from_millis(500))?.into_keys().collect();
+        if febs.is_empty() {
+            anyhow::bail!("no FEB answered on {}; name one with --feb", args.link.iface);
+        }
+    }
+    let receiver = args.link.passive()?;
+    let mut boards = boards(&receiver, &febs)?;
+    match args.batch {
+        Some(tables) => print(args, &mut boards, tables),
+        None if std::io::stdout().is_terminal() => {
+            let mut terminal = ratatui::try_init()?;
+            let shown = show(args, &mut boards, &mut terminal);
+            ratatui::restore();
+            shown?;
+        }
+        None => anyhow::bail!("standard output is no terminal; print tables with --batch N"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver lint lint-host lint-rtl lint-c format clean
+.PHONY: help setup sim host demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -58,6 +58,9 @@ bench: sim ## print the figures of docs/performance.md again
 
 bench-driver: sim host ## ACK latency and CPU time of the driver, AF_PACKET and kernel TCP (docs/driver.md)
 	@$(PYTHON) bench/driver.py
+
+bench-receive: host ## goodput, CPU time and ACK latency of FADE, TCP and UDP over veth
+	@$(PYTHON) bench/receive.py
 
 lint: lint-host lint-rtl lint-c ## check style and lint of all sources
 

@@ -11,7 +11,6 @@ import argparse
 import json
 import re
 import socket
-import struct
 import sys
 import tempfile
 import threading
@@ -19,12 +18,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from scapy.utils import RawPcapReader
 
 TOP = Path(__file__).resolve().parents[1]
-sys.path.append(str(TOP / "tests/driver"))
+sys.path += [str(TOP / "tests/driver"), str(TOP / "bench")]
 import conftest  # noqa: E402
 import guest  # noqa: E402
+import wire  # noqa: E402
 
 system_bench = conftest.system_bench
 
@@ -71,34 +70,6 @@ def send_tcp(bench, rounds, seconds, rate):
         connection.close()
 
 
-def latencies(capture):
-    """Seconds from each data frame to the ACK that covers it, by method."""
-    method_of = {bytes.fromhex(mac.replace(":", "")): method for method, mac in FEB.items()}
-    waiting = {}
-    segments = []
-    found = {method: [] for method in METHODS}
-    for frame, meta in RawPcapReader(str(capture)):
-        now = meta.sec + meta.usec * 1e-6
-        if frame[12:14] == b"\xfa\xde":
-            kind, sequence, packet = struct.unpack_from(">HHI", frame, 16)
-            if kind in (0xA5A5, 0xA5A6):
-                waiting[frame[6:12], sequence, packet] = now
-            elif kind == 3:
-                sent = waiting.pop((frame[0:6], sequence, packet), None)
-                if sent is not None:
-                    found[method_of[frame[0:6]]].append(now - sent)
-        elif frame[12:14] == b"\x08\x00" and frame[23] == 6:
-            header = 14 + 4 * (frame[14] & 15)
-            source, _, sequence, ack = struct.unpack_from(">HHII", frame, header)
-            length = struct.unpack_from(">H", frame, 16)[0] - (header - 14) - 4 * (frame[header + 12] >> 4)
-            if source != PORT and length > 0:
-                segments.append((sequence + length & 0xFFFFFFFF, now))
-            elif source == PORT:
-                while segments and (ack - segments[0][0] & 0xFFFFFFFF) < 1 << 31:
-                    found["TCP"].append(now - segments.pop(0)[1])
-    return {method: np.array(times) for method, times in found.items()}
-
-
 def cpu_and_bytes(out):
     """CPU seconds and bytes of each method, summed over its rounds."""
     cpu, received = dict.fromkeys(METHODS, 0.0), dict.fromkeys(METHODS, 0)
@@ -134,7 +105,8 @@ def main():
             out = guest.judge(machine)
             dump.signal(2)
             dump.finish()
-            times = latencies(capture)
+            fade, tcp = wire.latencies(capture, PORT)
+            times = {"TCP": np.array(tcp), **{method: np.array(fade[mac]) for method, mac in FEB.items()}}
         finally:
             bench.close()
     cpu, received = cpu_and_bytes(out)

@@ -14,7 +14,7 @@ TOP = Path(__file__).resolve().parents[2]
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
            "virtio_pci", "virtio_net"]  # fmt: skip
 FADELINK = TOP / "host/target/release/fadelink"
-PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), *(TOP / "driver/examples").glob("*.c")]
+PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), TOP / "bench/tools/tcp_reader.c", *(TOP / "driver/examples").glob("*.c")]
 # Another build of the module than that of build().
 MODULE = None
 # A kernel that watches itself is slow.

@@ -12,6 +12,7 @@ use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::Backend;
 use fadelink_receiver::wake::poll;
 use fadelink_wire::ethernet::Header;
+use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::MacAddr;
 use serde_json::json;
 
@@ -31,6 +32,9 @@ pub struct Args {
     /// Number of the first packet of a transmission (0 but in tests of its wrap)
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
     first_packet: u32,
+    /// Megabytes (10^6 bytes) a second of each FEB, at most
+    #[arg(long, value_name = "MB/S", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rate: Option<u32>,
     /// End after so many seconds; without it, at Ctrl-C
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     duration: Option<Duration>,
@@ -61,7 +65,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let settings = Settings { window: args.window, first_packet: args.first_packet };
+    let pace = |rate| Duration::from_secs_f64(PACKET_BYTES as f64 / f64::from(rate) / 1e6);
+    let pace = args.rate.map_or(Duration::ZERO, pace);
+    let settings = Settings { window: args.window, first_packet: args.first_packet, pace };
     let mut febs: Vec<_> = args.feb.iter().map(|mac| Feb::new(*mac, settings, Example::default())).collect();
     let mut backend = Packet::open(&args.iface)?;
     eprintln!("fadelink: {} FEB(s) in software on {}", febs.len(), args.iface);
@@ -83,8 +89,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             }
         }
         if taken + sent == 0 {
-            let runs = febs.iter().any(|feb| feb.status().running);
-            poll(&mut [(backend.fd(), false)], Some(if runs { NAP } else { IDLE }));
+            let running = febs.iter().filter(|feb| feb.status().running);
+            let due = running.map(|feb| feb.next_frame().saturating_sub(begin.elapsed())).min();
+            // One that is due all the same waits for ACKs or data, or for the clock of its cyclic scan.
+            let nap = due.map_or(IDLE, |due| if due.is_zero() { NAP } else { due.min(IDLE) });
+            poll(&mut [(backend.fd(), false)], Some(nap));
         }
     }
 

@@ -62,6 +62,18 @@ impl Verifier {
     pub fn check(&mut self, data: &[u8]) {
         let (words, rest) = data.as_chunks::<8>();
         debug_assert!(rest.is_empty());
+        if matches!(self.pattern, Pattern::Counter(_)) {
+            // All at once, without a branch a word: this is what holds a fast receiver up.
+            let wrong = words
+                .iter()
+                .zip(0u64..)
+                .fold(0, |wrong, (word, i)| wrong | (u64::from_le_bytes(*word) ^ self.next.wrapping_add(i)));
+            if wrong == 0 {
+                self.next = self.next.wrapping_add(words.len() as u64);
+                self.words += words.len() as u64;
+                return;
+            }
+        }
         for word in words {
             let word = u64::from_le_bytes(*word);
             if word != self.next {

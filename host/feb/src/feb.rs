@@ -10,8 +10,9 @@ use crate::congestion::Congestion;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(6);
-/// Shortest and longest time that the cyclic scan waits for a confirmation.
-const TICK_MIN: Duration = Duration::from_micros(50);
+/// Shortest and longest time that the cyclic scan waits for a confirmation. A program is put to sleep for longer
+/// than the round trip now and then, so it is more patient than the RTL.
+const TICK_MIN: Duration = Duration::from_millis(1);
 const TICK_MAX: Duration = Duration::from_millis(7);
 /// The same until the round trip is known.
 const TICK_INIT: Duration = Duration::from_micros(420);
@@ -33,6 +34,14 @@ pub struct Settings {
     pub window: u32,
     /// Number of the first packet of a transmission: 0 but in tests of the wrap.
     pub first_packet: u32,
+    /// Time from one data frame to the next, at least: the rate of the line.
+    pub pace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { window: 32, first_packet: 0, pace: Duration::ZERO }
+    }
 }
 
 /// State and counters, as the example boards show them.
@@ -386,6 +395,11 @@ impl<U: User> Feb<U> {
         true
     }
 
+    /// Time before which no data frame is due.
+    pub fn next_frame(&self) -> Duration {
+        self.next_frame
+    }
+
     /// The next frame to send, if one is due.
     pub fn give(&mut self, now: Duration) -> Option<&[u8]> {
         if let Some((asker, response)) = self.identities.pop() {
@@ -410,8 +424,10 @@ impl<U: User> Feb<U> {
         let (sequence, delay) = (self.sequence, self.congestion.delay());
         self.sequence = sequence.wrapping_add(1);
         self.congestion.sent(again);
-        if delay > 0 {
-            self.next_frame = now + CYCLE * delay;
+        let pause = (CYCLE * delay).max(self.settings.pace);
+        if !pause.is_zero() {
+            // A frame that was late for a moment does not slow the line down.
+            self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));
         }
         let slot = self.slot(index);
         slot.early = false;

@@ -51,7 +51,11 @@ fn response(value: &Value) -> Option<Response> {
 
 fn replay(trace: &Value) -> usize {
     let number = |value: &Value| value.as_u64().unwrap() as u32;
-    let settings = Settings { window: number(&trace["window"]), first_packet: number(&trace["first_packet"]) };
+    let settings = Settings {
+        window: number(&trace["window"]),
+        first_packet: number(&trace["first_packet"]),
+        ..Settings::default()
+    };
     let mut feb = Feb::new(FEB, settings, Gate { example: Example::default(), bytes: 0 });
     let (mut overdue, mut fresh) = (0, 0);
     let events = trace["events"].as_array().unwrap();

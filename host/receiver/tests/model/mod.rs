@@ -51,7 +51,10 @@ pub struct SoftFeb {
 impl SoftFeb {
     pub fn new(mac: MacAddr, window: u32, first_packet: u32, words: u64) -> SoftFeb {
         let user = Counter { left: words, ..Counter::default() };
-        SoftFeb { feb: Feb::new(mac, Settings { window, first_packet }, user), now: Duration::ZERO }
+        SoftFeb {
+            feb: Feb::new(mac, Settings { window, first_packet, ..Settings::default() }, user),
+            now: Duration::ZERO,
+        }
     }
 
     pub fn take(&mut self, frame: &[u8]) {

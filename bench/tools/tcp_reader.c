@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The yardstick of bench/driver.py: a plain TCP server that reads 64-bit words
+ * The yardstick of the benches: a plain TCP server that reads 64-bit words
  * and verifies the counter.
  *
  * tcp_reader PORT   one connection, to its end; prints the number of words

@@ -1,0 +1,32 @@
+"""What a capture tells of acknowledgements."""
+
+import struct
+
+from scapy.utils import RawPcapReader
+
+
+def latencies(capture, port):
+    """Seconds from each data frame to the first ACK that covers it: of FADE by FEB, and of TCP towards `port`."""
+    waiting, segments, fade, tcp = {}, [], {}, []
+    first = 0
+    for frame, meta in RawPcapReader(str(capture)):
+        now = meta.sec + meta.usec * 1e-6
+        if frame[12:14] == b"\xfa\xde":
+            kind, sequence, packet = struct.unpack_from(">HHI", frame, 16)
+            if kind in (0xA5A5, 0xA5A6):
+                waiting[frame[6:12], sequence, packet] = now
+            elif kind == 3:
+                sent = waiting.pop((frame[0:6], sequence, packet), None)
+                if sent is not None:
+                    fade.setdefault(frame[0:6].hex(":"), []).append(now - sent)
+        elif frame[12:14] == b"\x08\x00" and frame[23] == 6:
+            header = 14 + 4 * (frame[14] & 15)
+            source, _, sequence, ack = struct.unpack_from(">HHII", frame, header)
+            length = struct.unpack_from(">H", frame, 16)[0] - (header - 14) - 4 * (frame[header + 12] >> 4)
+            if source != port and length > 0:
+                segments.append((sequence + length & 0xFFFFFFFF, now))
+            elif source == port:
+                while first < len(segments) and (ack - segments[first][0] & 0xFFFFFFFF) < 1 << 31:
+                    tcp.append(now - segments[first][1])
+                    first += 1
+    return fade, tcp

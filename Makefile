@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive lint lint-host lint-rtl lint-c format clean
+.PHONY: help setup sim host python demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -20,6 +20,9 @@ sim: setup ## build the simulated board
 host: setup ## build the fadelink command
 	@cd host && $(CARGO) build --release --locked --quiet
 
+python: host ## install the Python package into .venv
+	@$(PYTHON) -m pip install --quiet ./host/python
+
 demo: sim host ## receive and verify two simulated boards over a lossy link
 	@tools/demo.sh
 
@@ -31,7 +34,7 @@ test-host: ## Rust: unit and property tests, shared vectors
 test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
 	cd tests/rtl && $(PYTHON) -m pytest -q -n 2
 
-test-system: sim host ## the fadelink command against simulated boards, in network namespaces
+test-system: sim host python ## the fadelink command against simulated boards, in network namespaces
 	cd tests/system && $(PYTHON) -m pytest -q
 
 test-driver: sim host ## the kernel driver in Debian's kernel, under QEMU
@@ -67,7 +70,7 @@ lint: lint-host lint-rtl lint-c ## check style and lint of all sources
 lint-host:
 	cd host && $(CARGO) fmt --check
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
-	  cd host && $(CARGO) clippy --locked --all-targets --quiet -- -D warnings; \
+	  cd host && $(CARGO) clippy --locked --workspace --all-targets --quiet -- -D warnings; \
 	else echo "lint: this Rust toolchain has no clippy: its lints were NOT checked"; fi
 
 lint-rtl:

@@ -101,7 +101,8 @@ static void check_settings(int fd, struct fade_slave_id *feb, long length)
 
 static void check_control(const struct fade_slave_id *feb)
 {
-	struct fade_feb_command request = { .feb = *feb, .command = { .command = 0x0100, .timeout = 20, .retries = 50 } };
+	struct fade_user_command command = { .command = 0x0100, .timeout = 20, .retries = 50 };
+	struct fade_feb_command request = { .feb = *feb, .command = command };
 	struct fade_link_statistics link;
 	int fd = open("/dev/l3_fpga_ctl", O_RDWR);
 
@@ -257,7 +258,7 @@ static void *fuzz_thread(void *context)
 	unsigned char block[4096];
 
 	for (long i = 0; i < f->calls; i++) {
-		unsigned int code = rand_r(&f->seed) % 8 ? codes[rand_r(&f->seed) % 15] : (unsigned int)rand_r(&f->seed);
+		unsigned int code = rand_r(&f->seed) % 8 ? codes[rand_r(&f->seed) % 15] : (unsigned)rand_r(&f->seed);
 		struct fade_slave_id feb = { { 2, 0xfa, 0xde, 0, 0, 1 + rand_r(&f->seed) % 3 }, "eth0" };
 		struct fade_slave_id *id = (void *)block;
 		struct fade_user_command *command = (void *)block;

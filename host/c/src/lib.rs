@@ -1,0 +1,278 @@
+//! The functions of `include/fadelink.h`, which documents them.
+//!
+//! # Safety
+//! All pointers are what the header says: live, made by these functions, or NUL-terminated text. NULL is answered by an
+//! error, where a value is needed.
+#![allow(missing_docs, clippy::missing_safety_doc)]
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, CStr, CString};
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
+
+use fadelink_receiver::backend::packet::Packet;
+use fadelink_receiver::backend::xdp::Xdp;
+use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Receiver};
+use fadelink_wire::fade10g::CMD_STOP;
+
+const ERROR: c_int = -1;
+const END: i64 = -2;
+const TIMEOUT: c_int = -3;
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+fn note(text: &str) {
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    LAST.with(|last| *last.borrow_mut() = text);
+}
+
+/// Notes an error; `None` instead of it.
+fn noted<T, E: ToString>(result: Result<T, E>) -> Option<T> {
+    result.map_err(|error| note(&error.to_string())).ok()
+}
+
+/// The value of a pointer, or an error.
+unsafe fn the<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
+    // SAFETY: live or NULL, as the header says.
+    noted(unsafe { pointer.as_mut() }.ok_or(format!("{name}: expected no NULL")))
+}
+
+unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Option<&'a str> {
+    if pointer.is_null() {
+        note(&format!("{name}: expected text, not NULL"));
+        return None;
+    }
+    // SAFETY: NUL-terminated, as the header says.
+    noted(unsafe { CStr::from_ptr(pointer) }.to_str().map_err(|_| format!("{name}: expected UTF-8")))
+}
+
+fn status(result: Result<(), Error>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            note(&error.to_string());
+            let timeout = matches!(error, Error::Command { error: CommandError::Timeout { .. }, .. });
+            if timeout {
+                TIMEOUT
+            } else {
+                ERROR
+            }
+        }
+    }
+}
+
+/// `struct fadelink_config`
+#[repr(C)]
+pub struct Config {
+    ring_packets: u64,
+    window: u32,
+    first_packet: u32,
+}
+
+pub struct Feb {
+    handle: FebHandle,
+    commander: Commander,
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fadelink_error() -> *const c_char {
+    LAST.with(|last| last.borrow().as_ptr())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_open(interface: *const c_char, backend: *const c_char) -> *mut Receiver {
+    // SAFETY: see the header.
+    let (interface, backend) = unsafe { (text(interface, "interface"), text(backend, "backend")) };
+    let (Some(interface), Some(backend)) = (interface, backend) else { return std::ptr::null_mut() };
+    let receiver = match backend {
+        "packet" => Packet::open(interface).and_then(Receiver::spawn),
+        "xdp" => Xdp::open(interface, false).and_then(Receiver::spawn),
+        "xdp-busy-poll" => Xdp::open(interface, true).and_then(Receiver::spawn),
+        "kernel" => Receiver::kernel(interface),
+        other => {
+            note(&format!("backend `{other}`: expected packet, xdp, xdp-busy-poll or kernel"));
+            return std::ptr::null_mut();
+        }
+    };
+    noted(receiver).map_or(std::ptr::null_mut(), |receiver| Box::into_raw(Box::new(receiver)))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_close(receiver: *mut Receiver) {
+    if !receiver.is_null() {
+        // SAFETY: made by fadelink_open.
+        drop(unsafe { Box::from_raw(receiver) });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_feb_open(
+    receiver: *mut Receiver,
+    mac: *const c_char,
+    config: *const Config,
+) -> *mut Feb {
+    // SAFETY: see the header.
+    let (receiver, mac, config) = unsafe { (the(receiver, "receiver"), text(mac, "mac"), config.as_ref()) };
+    let (Some(receiver), Some(mac)) = (receiver, mac) else { return std::ptr::null_mut() };
+    let wrong = |_| format!("mac `{mac}`: expected an address like 02:fa:de:00:00:01");
+    let Some(mac) = noted(mac.parse().map_err(wrong)) else { return std::ptr::null_mut() };
+    let config = config.map_or(FebConfig::default(), |config| FebConfig {
+        ring_packets: config.ring_packets,
+        window: config.window,
+        first_packet: config.first_packet,
+    });
+    noted(receiver.open(mac, config)).map_or(std::ptr::null_mut(), |handle| {
+        let commander = handle.commander();
+        Box::into_raw(Box::new(Feb { handle, commander }))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_feb_close(feb: *mut Feb) {
+    if !feb.is_null() {
+        // SAFETY: made by fadelink_feb_open.
+        drop(unsafe { Box::from_raw(feb) });
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_start(feb: *mut Feb) -> c_int {
+    // SAFETY: see the header.
+    unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.start()))
+}
+
+/// What the reader of a FEB uses, without touching what other threads may.
+unsafe fn reader<'a>(feb: *const Feb) -> Option<&'a mut FebHandle> {
+    if feb.is_null() {
+        note("feb: expected no NULL");
+        return None;
+    }
+    // SAFETY: live; one thread at a time reads, and nothing else refers to this field.
+    Some(unsafe { &mut (*feb.cast_mut()).handle })
+}
+
+/// The commands of a FEB, without touching what its reader uses.
+unsafe fn commander<'a>(feb: *const Feb) -> Option<&'a Commander> {
+    if feb.is_null() {
+        note("feb: expected no NULL");
+        return None;
+    }
+    // SAFETY: live; only this field is looked at, which never changes.
+    Some(unsafe { &(*feb).commander })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_stop(feb: *mut Feb) -> c_int {
+    // SAFETY: see the header.
+    unsafe { commander(feb) }.map_or(ERROR, |commander| status(commander.command(CMD_STOP, 0).map(drop)))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_reset(feb: *mut Feb) -> c_int {
+    // SAFETY: see the header.
+    unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.reset()))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_command(
+    feb: *mut Feb,
+    code: u16,
+    argument: u32,
+    timeout_ms: u32,
+    retries: u32,
+    value: *mut u64,
+) -> c_int {
+    // SAFETY: see the header.
+    let (Some(commander), Some(value)) = (unsafe { (commander(feb), the(value, "value")) }) else {
+        return ERROR;
+    };
+    let timeout = Duration::from_millis(timeout_ms.max(1).into());
+    status(commander.command_with(code, argument, timeout, retries).map(|answer| *value = answer))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_read(
+    feb: *mut Feb,
+    threshold: usize,
+    timeout_ms: c_int,
+    words: *mut *const u64,
+) -> i64 {
+    // SAFETY: see the header.
+    let (Some(handle), Some(words)) = (unsafe { (reader(feb), the(words, "words")) }) else {
+        return ERROR.into();
+    };
+    let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+    match noted(handle.wait(threshold, timeout)) {
+        None => ERROR.into(),
+        Some(false) => END,
+        Some(true) => {
+            let data = handle.data();
+            *words = data.as_ptr().cast();
+            data.len() as i64 / 8
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_release(feb: *mut Feb, words: u64) -> c_int {
+    // SAFETY: see the header.
+    let Some(handle) = (unsafe { reader(feb) }) else { return ERROR };
+    let there = handle.data().len() as u64 / 8;
+    if words > there {
+        note(&format!("release of {words} words: {there} are there"));
+        return ERROR;
+    }
+    handle.release(words as usize * 8);
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_arm(feb: *mut Feb, threshold: usize) -> c_int {
+    // SAFETY: see the header.
+    unsafe { reader(feb) }.map_or(ERROR, |handle| handle.arm(threshold).into())
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_fd(feb: *const Feb) -> c_int {
+    // SAFETY: see the header.
+    unsafe { reader(feb) }.map_or(ERROR, |handle| handle.as_fd().as_raw_fd())
+}
+
+unsafe fn counter(entries: Vec<(&'static str, u64)>, name: *const c_char, value: *mut u64) -> c_int {
+    // SAFETY: see the header.
+    let (Some(name), Some(value)) = (unsafe { (text(name, "name"), the(value, "value")) }) else {
+        return ERROR;
+    };
+    match entries.iter().find(|(known, _)| *known == name) {
+        Some((_, count)) => {
+            *value = *count;
+            0
+        }
+        None => {
+            let known: Vec<_> = entries.iter().map(|(known, _)| *known).collect();
+            note(&format!("counter `{name}`: expected one of {}", known.join(", ")));
+            ERROR
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_counter(feb: *const Feb, name: *const c_char, value: *mut u64) -> c_int {
+    // SAFETY: see the header.
+    unsafe { reader(feb).map_or(ERROR, |handle| counter(handle.counters().entries(), name, value)) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_link_counter(
+    receiver: *const Receiver,
+    name: *const c_char,
+    value: *mut u64,
+) -> c_int {
+    // SAFETY: see the header.
+    unsafe {
+        the(receiver.cast_mut(), "receiver")
+            .map_or(ERROR, |receiver| counter(receiver.counters().entries(), name, value))
+    }
+}

@@ -1,0 +1,145 @@
+"""Detector data from front-end boards (FEBs), in place and without loss.
+
+    with fadelink.Receiver("eth1") as receiver, receiver.open("02:fa:de:00:00:01") as feb:
+        feb.start()
+        for words in feb.blocks():     # numpy arrays of 64-bit words, views of the ring
+            histogram += numpy.bincount(words & 0xfff, minlength=4096)
+
+A block is given back to the ring when the loop asks for the next one: copy what you want to keep, for an array that is
+kept shows what comes there later. As long as you hold a block the ring fills, and in the end the board waits: nothing
+is lost.
+"""
+
+import asyncio
+
+import numpy as np
+
+from . import _fadelink
+
+__all__ = ["Feb", "Receiver"]
+
+#: Bytes that are waited for by default: fewer wake-ups, yet far less than the ring.
+THRESHOLD = 32 * 8192
+
+
+class Receiver:
+    """Receives from the FEBs behind `interface`.
+
+    backend: "packet" (AF_PACKET), "xdp" (AF_XDP) or "kernel" (the driver). Raises OSError if it cannot be had.
+    """
+
+    def __init__(self, interface, backend="packet", busy_poll=False):
+        self._receiver = _fadelink.Receiver(interface, backend, busy_poll)
+
+    def open(self, mac, ring_packets=2048, window=64, first_packet=0):
+        """Opens a FEB for its data; no other program has it meanwhile.
+
+        Raises ValueError for a setting out of range, RuntimeError if the FEB is taken.
+        """
+        return Feb(self._receiver.open(mac, ring_packets, window, first_packet))
+
+    def counters(self):
+        """Counters of frames that belong to no open FEB, by name."""
+        return self._receiver.counters()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        del self._receiver
+
+
+class Feb:
+    """A FEB that is open. Leaving its `with` closes it, by RESET if its transmission runs."""
+
+    def __init__(self, feb):
+        self._feb = feb
+
+    def start(self):
+        """START: the next block begins with the first word. TimeoutError without an answer."""
+        self._feb.start()
+
+    def stop(self):
+        """STOP: the packet being filled becomes the last. Read on until the end."""
+        self._feb.stop()
+
+    def reset(self):
+        """RESET: breaks the transmission off."""
+        self._feb.reset()
+
+    def command(self, code, argument=0, timeout=None, retries=None):
+        """Sends a user command, returns the 64-bit value of its response; the FEB executes it exactly once.
+
+        timeout: seconds from each attempt to the next. Raises TimeoutError without a response.
+        """
+        return self._feb.command(code, argument, timeout, retries)
+
+    def counters(self):
+        """Counters of the FEB, by name."""
+        return self._feb.counters()
+
+    def fill(self):
+        """Bytes in the ring, and its size."""
+        return self._feb.fill()
+
+    def fileno(self):
+        """An event descriptor, readable when there is something to read."""
+        return self._feb.fileno()
+
+    def read(self, threshold=THRESHOLD, timeout=None):
+        """The next block: an object to be used with `with`, whose value is an array of words; None at the end.
+
+        Waits for `threshold` bytes or the end, at most `timeout` seconds; then the array may be empty.
+        Raises RuntimeError when the transmission was broken off.
+        """
+        block = self._feb.read(threshold, timeout)
+        return None if block is None else Block(block)
+
+    def blocks(self, threshold=THRESHOLD, timeout=None):
+        """All blocks to the end of the transmission; each is given back when the next one is asked for."""
+        while (block := self.read(threshold, timeout)) is not None:
+            with block as words:
+                yield words
+
+    async def blocks_async(self, threshold=THRESHOLD):
+        """As `blocks`, for asyncio: other tasks run while it waits."""
+        loop = asyncio.get_running_loop()
+        while True:
+            while not self._feb.arm(threshold):
+                ready = loop.create_future()
+                loop.add_reader(self.fileno(), lambda f=ready: f.done() or f.set_result(None))
+                try:
+                    # What is there is taken after a while though it is less than the threshold.
+                    await asyncio.wait_for(ready, 0.05)
+                except TimeoutError:
+                    break
+                finally:
+                    loop.remove_reader(self.fileno())
+            block = self.read(1, 0)
+            if block is None:
+                return
+            with block as words:
+                if len(words):
+                    yield words
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        del self._feb
+
+
+class Block:
+    """Words in the ring, for reading, until the end of its `with`."""
+
+    def __init__(self, block):
+        self._block = block
+        self._words = None
+
+    def __enter__(self):
+        self._words = np.frombuffer(self._block, dtype="<u8") if len(self._block) else np.empty(0, "<u8")
+        return self._words
+
+    def __exit__(self, *_):
+        self._words = None
+        self._block.release()

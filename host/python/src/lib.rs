@@ -1,0 +1,221 @@
+//! The compiled part of the Python package; `fadelink/__init__.py` is what its users see.
+
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fadelink_receiver::backend::packet::Packet;
+use fadelink_receiver::backend::xdp::Xdp;
+use fadelink_receiver::receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use fadelink_receiver::{Commander, Error, FebConfig, FebHandle};
+use fadelink_wire::MacAddr;
+use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+fn raise(error: Error) -> PyErr {
+    match error {
+        Error::Config(text) => PyValueError::new_err(text),
+        Error::Io(error) => PyOSError::new_err((error.raw_os_error().unwrap_or(0), error.to_string())),
+        Error::Command { .. } => PyTimeoutError::new_err(error.to_string()),
+        error => PyRuntimeError::new_err(error.to_string()),
+    }
+}
+
+fn address(text: &str) -> PyResult<MacAddr> {
+    text.parse().map_err(|_| PyValueError::new_err(format!("FEB `{text}`: expected an address like 02:fa:de:00:00:01")))
+}
+
+fn timeout(seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    let convert = |seconds: f64| {
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| PyValueError::new_err(format!("timeout {seconds}: expected seconds, zero or more")))
+    };
+    seconds.map(convert).transpose()
+}
+
+fn counters(py: Python<'_>, entries: Vec<(&'static str, u64)>) -> PyResult<Py<PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in entries {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict.into())
+}
+
+/// Receives from the FEBs behind one interface.
+#[pyclass(frozen)]
+struct Receiver(fadelink_receiver::Receiver);
+
+#[pymethods]
+impl Receiver {
+    #[new]
+    #[pyo3(signature = (interface, backend, busy_poll))]
+    fn new(interface: &str, backend: &str, busy_poll: bool) -> PyResult<Receiver> {
+        let receiver = match backend {
+            "packet" => fadelink_receiver::Receiver::spawn(Packet::open(interface)?)?,
+            "xdp" => fadelink_receiver::Receiver::spawn(Xdp::open(interface, busy_poll)?)?,
+            "kernel" => fadelink_receiver::Receiver::kernel(interface)?,
+            other => return Err(PyValueError::new_err(format!("backend `{other}`: expected packet, xdp or kernel"))),
+        };
+        Ok(Receiver(receiver))
+    }
+
+    fn open(&self, py: Python<'_>, mac: &str, ring_packets: u64, window: u32, first_packet: u32) -> PyResult<Feb> {
+        let (mac, config) = (address(mac)?, FebConfig { ring_packets, window, first_packet });
+        let handle = py.detach(|| self.0.open(mac, config)).map_err(raise)?;
+        let commander = handle.commander();
+        Ok(Feb { handle: Arc::new(Mutex::new(State { handle, lent: 0 })), commander })
+    }
+
+    fn counters(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        counters(py, self.0.counters().entries())
+    }
+}
+
+struct State {
+    handle: FebHandle,
+    /// Bytes of the block that is out; they are given back when it is released.
+    lent: usize,
+}
+
+/// A FEB that is open.
+#[pyclass(frozen)]
+struct Feb {
+    handle: Arc<Mutex<State>>,
+    commander: Commander,
+}
+
+impl Feb {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Feb {
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let mut state = self.state();
+            if state.lent > 0 {
+                return Err(PyBufferError::new_err("start: a block is still out; release it first"));
+            }
+            state.handle.start().map_err(raise)
+        })
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.commander.command(fadelink_wire::fade10g::CMD_STOP, 0)).map(drop).map_err(raise)
+    }
+
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.state().handle.reset()).map_err(raise)
+    }
+
+    #[pyo3(signature = (code, argument, timeout_s, retries))]
+    fn command(
+        &self,
+        py: Python<'_>,
+        code: u16,
+        argument: u32,
+        timeout_s: Option<f64>,
+        retries: Option<u32>,
+    ) -> PyResult<u64> {
+        let (timeout, retries) = (timeout(timeout_s)?.unwrap_or(DEFAULT_TIMEOUT), retries.unwrap_or(DEFAULT_RETRIES));
+        py.detach(|| self.commander.command_with(code, argument, timeout, retries)).map_err(raise)
+    }
+
+    /// The next block, empty if the time is over; `None` at the end of the transmission.
+    fn read(&self, py: Python<'_>, threshold: usize, timeout_s: Option<f64>) -> PyResult<Option<Block>> {
+        let timeout = timeout(timeout_s)?;
+        py.detach(|| {
+            let mut state = self.state();
+            if state.lent > 0 {
+                return Err(PyBufferError::new_err("read: the block before is still out; release it first"));
+            }
+            if !state.handle.wait(threshold, timeout).map_err(raise)? {
+                return Ok(None);
+            }
+            let data = state.handle.data();
+            let (at, bytes) = (data.as_ptr() as usize, data.len());
+            state.lent = bytes;
+            Ok(Some(Block { handle: self.handle.clone(), at, bytes, released: AtomicBool::new(bytes == 0) }))
+        })
+    }
+
+    /// Asks the descriptor to become readable; true if there is something already.
+    fn arm(&self, py: Python<'_>, threshold: usize) -> bool {
+        py.detach(|| self.state().handle.arm(threshold))
+    }
+
+    fn fileno(&self, py: Python<'_>) -> i32 {
+        py.detach(|| self.state().handle.as_fd().as_raw_fd())
+    }
+
+    fn counters(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        counters(py, py.detach(|| self.state().handle.counters().entries()))
+    }
+
+    fn fill(&self, py: Python<'_>) -> (u64, u64) {
+        py.detach(|| self.state().handle.fill())
+    }
+}
+
+/// Bytes in the ring, for reading. They stay as they are until the block is released. A view that is kept longer
+/// shows what comes there later; the memory itself lives as long as any view.
+#[pyclass(frozen)]
+struct Block {
+    handle: Arc<Mutex<State>>,
+    at: usize,
+    bytes: usize,
+    released: AtomicBool,
+}
+
+#[pymethods]
+impl Block {
+    fn __len__(&self) -> usize {
+        self.bytes
+    }
+
+    fn release(&self) {
+        if !self.released.swap(true, Ordering::Relaxed) {
+            let mut state = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+            let lent = std::mem::take(&mut state.lent);
+            state.handle.release(lent);
+        }
+    }
+
+    /// # Safety
+    /// Called by Python with a place for the view.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let block = slf.get();
+        if block.released.load(Ordering::Relaxed) {
+            return Err(PyBufferError::new_err("the block was released"));
+        }
+        // SAFETY: the bytes stay mapped while this object lives, which the view keeps, and are for reading alone.
+        let result = unsafe {
+            ffi::PyBuffer_FillInfo(view, slf.as_ptr(), block.at as *mut c_void, block.bytes as isize, 1, flags)
+        };
+        if result < 0 {
+            Err(PyErr::fetch(slf.py()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // Forgotten rather than released: its bytes go back all the same.
+        self.release();
+    }
+}
+
+#[pymodule]
+fn _fadelink(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Receiver>()?;
+    module.add_class::<Feb>()?;
+    module.add_class::<Block>()
+}

@@ -1,0 +1,111 @@
+"""The C header on live data: the example, and what it says about wrong use."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import FEBS, TOP
+
+HEADER = TOP / "host/c/include"
+LIBRARY = TOP / "host/target/release"
+ABUSE = r"""
+#include <assert.h>
+#include <fadelink.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SAYS(words) (strstr(fadelink_error(), words) || (fprintf(stderr, "%s\n", fadelink_error()), 0))
+
+int main(int argc, char **argv)
+{
+	fadelink_config config = FADELINK_CONFIG_DEFAULT;
+	const uint64_t *words;
+	uint64_t value;
+
+	(void)argc;
+	assert(!strcmp(fadelink_error(), ""));
+	assert(!fadelink_open(argv[1], "tape") && SAYS("tape"));
+	assert(!fadelink_open("nothing0", "packet") && SAYS("nothing0"));
+	assert(!fadelink_open(NULL, "packet") && SAYS("interface"));
+	fadelink_receiver *receiver = fadelink_open(argv[1], "packet");
+	assert(receiver);
+	assert(!fadelink_feb_open(receiver, "xyz", NULL) && SAYS("xyz"));
+	config.ring_packets = 100;
+	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("ring of 100 packets"));
+	config.ring_packets = 64;
+	fadelink_feb *feb = fadelink_feb_open(receiver, argv[2], &config);
+	assert(feb);
+	assert(!fadelink_feb_open(receiver, argv[2], NULL) && SAYS("already opened"));
+	assert(fadelink_command(feb, 1, 0, 10, 1, &value) == FADELINK_ERROR && SAYS("0x0001"));
+	assert(fadelink_command(NULL, 0x100, 0, 10, 1, &value) == FADELINK_ERROR && SAYS("feb"));
+	assert(fadelink_command(feb, 0x0207, 5, 50, 20, &value) == 0 && value == 5);
+	assert(fadelink_read(feb, 8, 0, &words) == 0);
+	assert(fadelink_release(feb, 1) == FADELINK_ERROR && SAYS("0 are there"));
+	assert(fadelink_start(feb) == 0);
+	while (!fadelink_arm(feb, 8192)) {
+		struct pollfd wait = { .fd = fadelink_fd(feb), .events = POLLIN };
+
+		assert(poll(&wait, 1, 5000) == 1);
+	}
+	assert(fadelink_read(feb, 8192, -1, &words) >= 1024 && words[1] == 1);
+	assert(fadelink_release(feb, 1000) == 0);
+	assert(fadelink_read(feb, 8, 1000, &words) > 0 && words[0] == 1000);
+	assert(fadelink_counter(feb, "packets", &value) == 0 && value > 0);
+	assert(fadelink_counter(feb, "sheep", &value) == FADELINK_ERROR && SAYS("sheep"));
+	assert(fadelink_link_counter(receiver, "frames", &value) == 0 && value > 0);
+	assert(fadelink_reset(feb) == 0);
+	int64_t count;
+	while ((count = fadelink_read(feb, 8, 1000, &words)) > 0)
+		fadelink_release(feb, count);
+	assert(count == FADELINK_ERROR && SAYS("broken off"));
+	fadelink_feb_close(feb);
+	feb = fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL);
+	assert(fadelink_command(feb, 0x0100, 0, 10, 1, &value) == FADELINK_TIMEOUT && SAYS("after 2 attempts"));
+	fadelink_feb_close(feb);
+	fadelink_close(receiver);
+	puts("all as it should be");
+	return 0;
+}
+"""
+
+
+def compiled(bench, source, compiler="gcc", *options):
+    program = bench.tmp / "program"
+    words = [compiler, "-O2", "-Wall", "-Wextra", "-Werror", *options, f"-I{HEADER}", "-o", program, source,
+             f"-L{LIBRARY}", "-lfadelink", f"-Wl,-rpath,{LIBRARY}"]  # fmt: skip
+    subprocess.run([str(word) for word in words], check=True)
+    return program
+
+
+@pytest.mark.parametrize("backend", ["packet", "xdp"])
+def test_the_example(bench, backend):
+    bench.sim("--link", "loss=0.02")
+    process = bench.start(bench.pc_ns, compiled(bench, TOP / "host/c/examples/receive.c"), "eth0", FEBS[0], 2, backend)
+    status, out, err = process.finish()
+    assert status == 0, err
+    assert out.startswith("identity 4641444531304701, ") and int(out.split()[2]) > 100_000
+
+
+def test_wrong_use_is_told(bench):
+    bench.sim()
+    source = bench.tmp / "abuse.c"
+    source.write_text(ABUSE)
+    status, out, err = bench.start(bench.pc_ns, compiled(bench, source), "eth0", FEBS[0]).finish()
+    assert status == 0 and "all as it should be" in out, err
+
+
+def test_the_header_is_c_plus_plus_too(bench):
+    source = bench.tmp / "empty.cpp"
+    source.write_text("#include <fadelink.h>\nint main() { return fadelink_error()[0]; }\n")
+    program = compiled(bench, source, "g++", "-pedantic")
+    assert subprocess.run([program]).returncode == 0
+
+
+def test_the_header_names_every_function():
+    """Nothing is exported that the header does not have, and the other way round."""
+    library = subprocess.run(["nm", "-D", "--defined-only", LIBRARY / "libfadelink.so"], capture_output=True, text=True, check=True)
+    exported = {line.split()[2] for line in library.stdout.splitlines() if " T fadelink_" in line}
+    header = Path(HEADER / "fadelink.h").read_text()
+    assert exported and all(f"{name}(" in header for name in exported)
+    assert len(exported) == sum(line.startswith(("int", "void", "const char", "fadelink_")) for line in header.splitlines())

@@ -2,6 +2,7 @@
 
 import random
 import re
+import select
 import time
 
 import pytest
@@ -74,7 +75,8 @@ def test_wrong_calls_have_their_errno(bench):
 
 
 def test_random_calls_and_frames_under_load(bench):
-    """Calls at random on one device while another receives; frames of every length between."""
+    """Calls at random on one device while another receives; meanwhile frames of every length that the
+    interface passes, with random content, and random ones that look like data."""
     guest = start(
         bench,
         f"""set -e
@@ -82,6 +84,9 @@ def test_random_calls_and_frames_under_load(bench):
 abi_abuse fuzz /dev/l3_fpga1 {SEED} 4000 1 &
 {READ.format(0, FEBS[3], 30_000_000)}
 wait $!
+# Until no more frames come.
+last=x; now=0
+while [ $now != $last ]; do last=$now; sleep 4; now=$(sed -n 's/^frames //p' /sys/kernel/debug/fadelink/link); done
 cat /sys/kernel/debug/fadelink/link
 rmmod fadelink
 """,
@@ -90,22 +95,32 @@ rmmod fadelink
     raw = bench.raw(bench.board_ns, "fade0")
     guest_mac = bytes.fromhex("525400123456")
     generator = random.Random(SEED)
-    # From before the guest is up until its end: some meet every state of the driver.
-    for i in range(8000):
-        if guest.popen.poll() is not None:
+    # Of the frame after its ethertype: from nothing to the MTU.
+    lengths = iter(range(9001))
+    # From before the guest is up: some meet every state of the driver. The sweep begins when the first frame
+    # of the driver comes.
+    is_up = False
+    for i in range(60_000):
+        assert guest.popen.poll() is None, guest.finish()
+        is_up = is_up or bool(select.select([raw], [], [], 0)[0])
+        sweep = is_up and i % 2
+        length = next(lengths, None) if sweep else generator.choice([generator.randrange(9001), 8213, 8217, 8218, 8219, 9000])
+        if length is None:
             break
-        length = i % 110 if i % 2 else generator.choice([generator.randrange(100, 9001), 8213, 8217, 8218, 8219, 9000])
         body = bytearray(generator.randbytes(length))
         start_of_body = generator.choice([b"", b"\x01\x00\xa5\xa5", b"\x01\x00\xa5\xa6", b"\x01\x00\xa5\x5a"])
         body[: len(start_of_body)] = start_of_body[: len(body)]
         source = generator.choice([b"\x02\xfa\xde\0\0\x04", b"\x02\xfa\xde\0\x01\x04"])
         raw.send(guest_mac + source + b"\xfa\xde" + bytes(body))
-        time.sleep(0.004)
+        time.sleep(0.003)
+    assert next(lengths, None) is None, "every length was sent"
     raw.close()
     out = judge(guest)
     assert "words, all right" in out and "calls had something to do" in out
     counts = dict(re.findall(r"^(\w+) (\d+)\s*$", out, re.M))
-    assert int(counts["wrong_version"]) > 50 and int(counts["truncated"]) > 0, counts
+    # Each length with each beginning: some are dropped as truncated, others by version or as strangers.
+    assert int(counts["frames"]) > 16_000 and int(counts["wrong_version"]) > 2000, counts
+    assert int(counts["truncated"]) > 0 and int(counts["unknown_feb"]) > 1000, counts
 
 
 def test_threads_on_one_device_and_an_interface_that_comes_and_goes(bench):

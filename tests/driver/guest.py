@@ -111,6 +111,14 @@ def unpacked(module, folder):
     return folder / module.name.removesuffix(".xz")
 
 
+def is_built_in(module):
+    """True if the kernel has the module in itself; which ones differs from version to version."""
+    if kernel().modules is None:
+        return True
+    built_in = (kernel().modules.parent / "modules.builtin").read_text()
+    return f"/{module}.ko" in built_in
+
+
 def install_program(program, root):
     """A program and the shared libraries that it names."""
     shutil.copy(program, root / "bin")
@@ -128,7 +136,7 @@ def initramfs(path, script):
         (root / folder).mkdir(parents=True)
     shutil.copy("/bin/busybox", root / "bin/busybox")
     (root / "bin/sh").symlink_to("busybox")
-    modules = MODULES if kernel().modules else []
+    modules = [name for name in MODULES if not is_built_in(name)]
     for name in modules:
         unpacked(next(kernel().modules.rglob(f"{name}.ko*")), root / "lib")
     # Without its debugging information, for the memory of the guest.

@@ -43,15 +43,15 @@ def test_two_febs_and_commands_meanwhile(bench):
     out, boards = session(
         bench,
         [
-            fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--duration 12 --ring 128 --verify counter --json --quiet")
+            fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--ring 128 --verify counter --json --quiet")
             + " >/tmp/report & R=$!",
             "sleep 2",
             fadelink("discover", "--json"),
             fadelink("cmd", "--feb", FEBS[0], "0x0207 1 --repeat 40 --timeout 50 --json"),
             fadelink("cmd", "--feb", FEBS[2], "0x0100 --json"),
             fadelink("status", "--feb", FEBS[1], "--json"),
-            "for i in 1 2 3; do " + fadelink("cmd", "--feb", FEBS[1], "0x0207 1 --repeat 10 --timeout 50") + " >/tmp/$i & done",
-            "wait $R; cat /tmp/report",
+            "for i in 1 2 3; do " + fadelink("cmd", "--feb", FEBS[1], "0x0207 1 --repeat 10 --timeout 50") + " >/tmp/$i & P=\"$P $!\"; done",
+            "for p in $P; do wait $p; done; kill -INT $R; wait $R; cat /tmp/report",
             # A third program finds the FEB free again, and the driver quiet.
             fadelink("receive", "--feb", FEBS[1], "--packets 50 --verify counter --quiet"),
             fadelink("cmd", "--feb", FEBS[1], "0x0107 --json"),

@@ -23,7 +23,7 @@ TOP = Path(__file__).resolve().parents[1]
 sys.path += [str(TOP / "tests/driver"), str(TOP / "bench")]
 import conftest  # noqa: E402
 import guest  # noqa: E402
-import wire  # noqa: E402
+import measure  # noqa: E402
 
 system_bench = conftest.system_bench
 
@@ -73,9 +73,8 @@ def send_tcp(bench, rounds, seconds, rate):
 def cpu_and_bytes(out):
     """CPU seconds and bytes of each method, summed over its rounds."""
     cpu, received = dict.fromkeys(METHODS, 0.0), dict.fromkeys(METHODS, 0)
-    for when, method, numbers in re.findall(r"CPU (begin|end) (\S+) cpu +([\d ]+)", out):
-        user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, numbers.split())
-        cpu[method] += (user + nice + system + irq + softirq) / 100 * (1 if when == "end" else -1)
+    for when, method, stat in re.findall(r"CPU (begin|end) (\S+) (cpu [\d ]+)", out):
+        cpu[method] += measure.busy(stat) * (1 if when == "end" else -1)
     for report in re.findall(r'(\{"complete".*\})\s*$', out, re.M):
         feb = json.loads(report)["febs"][0]
         assert feb["verified"], feb
@@ -95,17 +94,17 @@ def main():
         bench = system_bench.Bench(Path(folder))
         try:
             system_bench.add_tap(bench)
-            capture = Path(folder) / "wire.pcap"
+            file = Path(folder) / "wire.pcap"
             script = SCRIPT.format(rounds=args.rounds, seconds=args.seconds, port=PORT, driver=FEB["driver"], packet=FEB["AF_PACKET"])
             machine = guest.start(bench, script)
             bench.sim("--packet-socket", "--boards", 2, iface="fade0")
-            dump = bench.start(bench.board_ns, "dumpcap", "-q", "-P", "-B", "64", "-i", "fade0", "-s", "100", "-w", capture)
+            dump = measure.capture(bench, "fade0", file)
             sender = threading.Thread(target=send_tcp, args=(bench, args.rounds, args.seconds, args.tcp_rate), daemon=True)
             sender.start()
             out = guest.judge(machine)
             dump.signal(2)
             dump.finish()
-            fade, tcp = wire.latencies(capture, PORT)
+            fade, tcp = measure.latencies(file, PORT)
             times = {"TCP": np.array(tcp), **{method: np.array(fade[mac]) for method, mac in FEB.items()}}
         finally:
             bench.close()

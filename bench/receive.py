@@ -24,7 +24,7 @@ import numpy as np
 TOP = Path(__file__).resolve().parents[1]
 sys.path += [str(TOP / "tests/system"), str(TOP / "bench")]
 import conftest  # noqa: E402
-import wire  # noqa: E402
+import measure  # noqa: E402
 
 FEB = conftest.FEBS[0]
 PORT = 5001
@@ -38,8 +38,7 @@ VERIFIED = [method for method in METHODS if method not in ("UDP", "TCP, offload"
 
 def busy():
     """CPU seconds of the machine that were not idle."""
-    user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+    return measure.busy(Path("/proc/stat").read_text().split("\n")[0])
 
 
 def measured(process):
@@ -124,13 +123,13 @@ class Race:
 
     def latency(self, method, rate):
         """Seconds from each data frame to its ACK."""
-        capture = self.bench.tmp / "wire.pcap"
-        dump = self.bench.start(self.bench.board_ns, "dumpcap", "-q", "-P", "-B", "256", "-i", "feb0", "-s", "100", "-w", capture)
+        file = self.bench.tmp / "wire.pcap"
+        dump = measure.capture(self.bench, "feb0", file)
         time.sleep(1)
         self.run(method, rate)
         dump.signal(2)
         dump.finish()
-        fade, tcp = wire.latencies(capture, PORT)
+        fade, tcp = measure.latencies(file, PORT)
         return np.array(fade.get(FEB, []) if method in FADE else tcp)
 
 

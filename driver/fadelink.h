@@ -85,6 +85,12 @@ static inline u64 fade_ring_bytes(const struct fade_slave *slave)
 	return slave->settings.ring_packets * FADE_PACKET_BYTES;
 }
 
+static inline bool fade_patience_ok(const struct fade_user_command *command)
+{
+	return command->retries <= FADE_MAX_RETRIES && command->timeout >= 1 &&
+	       command->timeout <= FADE_MAX_TIMEOUT_MS;
+}
+
 /* fadelink_net.c */
 int fade_net_init(void);
 void fade_net_exit(void);

@@ -84,9 +84,7 @@ static long feb_command(void __user *both)
 	code = request.command.command;
 	if ((code < FADE_CMD_USER_FIRST && code != FADE_CMD_STOP &&
 	     code != FADE_CMD_IDENTIFY) ||
-	    request.command.retries > FADE_MAX_RETRIES ||
-	    request.command.timeout < 1 ||
-	    request.command.timeout > FADE_MAX_TIMEOUT_MS ||
+	    !fade_patience_ok(&request.command) ||
 	    strnlen(request.feb.devname, sizeof(request.feb.devname)) ==
 		    sizeof(request.feb.devname))
 		return -EINVAL;

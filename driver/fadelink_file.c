@@ -123,9 +123,7 @@ static long user_command(struct fade_slave *slave, void __user *both)
 
 	if (copy_from_user(&command, both, sizeof(command)))
 		return -EFAULT;
-	if (command.command < FADE_CMD_USER_FIRST ||
-	    command.retries > FADE_MAX_RETRIES || command.timeout < 1 ||
-	    command.timeout > FADE_MAX_TIMEOUT_MS)
+	if (command.command < FADE_CMD_USER_FIRST || !fade_patience_ok(&command))
 		return -EINVAL;
 	err = fade_user_command(slave, &command);
 	if (err)

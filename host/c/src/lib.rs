@@ -33,10 +33,19 @@ fn noted<T, E: ToString>(result: Result<T, E>) -> Option<T> {
     result.map_err(|error| note(&error.to_string())).ok()
 }
 
+/// A pointer that is not NULL, or an error.
+fn live<T>(pointer: *const T, name: &str) -> Option<*mut T> {
+    if pointer.is_null() {
+        note(&format!("{name}: expected no NULL"));
+        return None;
+    }
+    Some(pointer.cast_mut())
+}
+
 /// The value of a pointer, or an error.
 unsafe fn the<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
-    // SAFETY: live or NULL, as the header says.
-    noted(unsafe { pointer.as_mut() }.ok_or(format!("{name}: expected no NULL")))
+    // SAFETY: live, as the header says.
+    live(pointer, name).map(|pointer| unsafe { &mut *pointer })
 }
 
 unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Option<&'a str> {
@@ -145,22 +154,14 @@ pub unsafe extern "C" fn fadelink_start(feb: *mut Feb) -> c_int {
 
 /// What the reader of a FEB uses, without touching what other threads may.
 unsafe fn reader<'a>(feb: *const Feb) -> Option<&'a mut FebHandle> {
-    if feb.is_null() {
-        note("feb: expected no NULL");
-        return None;
-    }
     // SAFETY: live; one thread at a time reads, and nothing else refers to this field.
-    Some(unsafe { &mut (*feb.cast_mut()).handle })
+    live(feb, "feb").map(|feb| unsafe { &mut (*feb).handle })
 }
 
 /// The commands of a FEB, without touching what its reader uses.
 unsafe fn commander<'a>(feb: *const Feb) -> Option<&'a Commander> {
-    if feb.is_null() {
-        note("feb: expected no NULL");
-        return None;
-    }
     // SAFETY: live; only this field is looked at, which never changes.
-    Some(unsafe { &(*feb).commander })
+    live(feb, "feb").map(|feb| unsafe { &(*feb).commander })
 }
 
 #[unsafe(no_mangle)]

@@ -45,6 +45,15 @@ impl Identity {
             stopping: flags & 2 != 0,
         })
     }
+
+    /// In a word.
+    pub fn state(self) -> &'static str {
+        match (self.running, self.stopping) {
+            (_, true) => "stopping",
+            (true, _) => "running",
+            _ => "idle",
+        }
+    }
 }
 
 /// How often the question is repeated: it or its answer may be lost.
@@ -82,6 +91,16 @@ pub fn discover(backend: &mut impl Backend, timeout: Duration) -> anyhow::Result
     }
 }
 
+/// The FEBs that the user named, or all that answer.
+pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<Vec<MacAddr>> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let found = discover(&mut link.frames()?, Duration::from_millis(500))?;
+    anyhow::ensure!(!found.is_empty(), "no FEB answered on {}; name one with --feb", link.iface);
+    Ok(found.into_keys().collect())
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let found = discover(&mut args.link.frames()?, args.timeout)?;
     for (mac, identity) in &found {
@@ -89,14 +108,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             println!("{}", json!({ "feb": mac.to_string(), "identity": identity }));
         } else {
             match identity {
-                Some(i) => {
-                    let state = match (i.running, i.stopping) {
-                        (_, true) => "stopping",
-                        (true, _) => "running",
-                        _ => "idle",
-                    };
-                    println!("{mac}  FADE-10G, window {} packets, {state}", i.window);
-                }
+                Some(i) => println!("{mac}  FADE-10G, window {} packets, {}", i.window, i.state()),
                 None => println!("{mac}  sends FADE-10G frames, does not answer IDENTIFY"),
             }
         }

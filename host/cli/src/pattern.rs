@@ -2,15 +2,14 @@
 
 use std::str::FromStr;
 
-/// What the generator starts from when its seed is 0, as in the source.
-const SEED_FOR_ZERO: u64 = 0x9E37_79B9_7F4A_7C15;
+use fadelink_feb::example::{first_random, next_random};
 
 /// A sequence of 64-bit words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// 0, 1, 2 and so on, from a first value.
     Counter(u64),
-    /// xorshift64 (Marsaglia 2003, shifts 13, 7, 17) from a seed.
+    /// The pseudo-random one ([`next_random`]) from a seed.
     Random(u64),
 }
 
@@ -41,19 +40,12 @@ pub struct Verifier {
     pub first_wrong: Option<(u64, u64, u64)>,
 }
 
-fn xorshift64(mut x: u64) -> u64 {
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^ x << 17
-}
-
 impl Verifier {
     /// At the first word of `pattern`.
     pub fn new(pattern: Pattern) -> Verifier {
         let next = match pattern {
             Pattern::Counter(first) => first,
-            Pattern::Random(0) => xorshift64(SEED_FOR_ZERO),
-            Pattern::Random(seed) => xorshift64(seed),
+            Pattern::Random(seed) => first_random(seed),
         };
         Verifier { pattern, next, words: 0, wrong: 0, first_wrong: None }
     }
@@ -83,7 +75,7 @@ impl Verifier {
             self.words += 1;
             self.next = match self.pattern {
                 Pattern::Counter(_) => self.next.wrapping_add(1),
-                Pattern::Random(_) => xorshift64(self.next),
+                Pattern::Random(_) => next_random(self.next),
             };
         }
     }

@@ -1,6 +1,5 @@
 //! `fadelink receive`: data of FEBs to files, verified on the way.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +12,8 @@ use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::receiver::DEFAULT_TIMEOUT;
 use fadelink_receiver::{FebConfig, FebHandle, Receiver};
-use fadelink_sinks::{Block, OpenSink, RingPart, Spec};
+use fadelink_sinks::file::FileSink;
+use fadelink_sinks::{Block, OpenSink, RingPart, Sink, Spec};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -85,38 +85,32 @@ const LINGER: Duration = Duration::from_secs(2);
 enum Output {
     None,
     Stdout,
-    File(PathBuf, File),
+    File(PathBuf, FileSink),
 }
 
 impl Output {
-    fn write(&mut self, data: &[u8], written: u64) -> anyhow::Result<()> {
+    fn write(&mut self, block: &Block<'_>, written: u64) -> anyhow::Result<()> {
         let (name, result) = match self {
             Output::None => return Ok(()),
-            Output::Stdout => ("standard output".into(), io::stdout().lock().write_all(data)),
-            Output::File(path, file) => (path.display().to_string(), file.write_all(data)),
+            Output::Stdout => ("standard output".into(), io::stdout().lock().write_all(block.data)),
+            Output::File(path, file) => (path.display().to_string(), file.write(block)),
         };
         result.with_context(|| {
             format!("writing {name} (the {written} bytes before are intact; make space or choose another place)")
         })
     }
 
-    fn finish(&mut self) -> anyhow::Result<()> {
+    fn finish(&mut self, complete: bool) -> anyhow::Result<()> {
         match self {
             Output::None => Ok(()),
             Output::Stdout => io::stdout().lock().flush().context("writing standard output"),
-            Output::File(path, file) => file.sync_data().or_else(|error| match error.raw_os_error() {
-                // Pipes and devices have nothing to sync.
-                Some(EINVAL) => Ok(()),
-                _ => Err(error).with_context(|| format!("writing {}", path.display())),
-            }),
+            Output::File(path, file) => file.finish(complete).with_context(|| format!("writing {}", path.display())),
         }
     }
 }
 
-const EINVAL: i32 = 22;
-
-/// Takes data that came, with its place in the ring and the number of bytes before it.
-type Take<'a> = dyn FnMut(&[u8], RingPart<'_>, u64) -> anyhow::Result<()> + 'a;
+/// Takes data that came, with the number of bytes before it.
+type Take<'a> = dyn FnMut(&Block<'_>, u64) -> anyhow::Result<()> + 'a;
 
 /// What became of one FEB.
 #[derive(Default)]
@@ -195,7 +189,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             None => Output::None,
             Some(path) if path.as_os_str() == "-" => Output::Stdout,
             Some(path) => {
-                let file = File::create(path).with_context(|| format!("writing {}", path.display()))?;
+                let file = FileSink::create(path, false, 0).with_context(|| format!("writing {}", path.display()))?;
                 Output::File(path.clone(), file)
             }
         });
@@ -236,15 +230,15 @@ fn one_feb(
 ) -> Outcome {
     let pattern = args.verify.get(index).or(args.verify.first());
     let mut outcome = Outcome { verifier: pattern.copied().map(Verifier::new), ..Outcome::default() };
-    let mut take = |data: &[u8], place: RingPart<'_>, written: u64| -> anyhow::Result<()> {
-        output.write(data, written)?;
-        sinks.iter_mut().try_for_each(|sink| sink.write(&Block { data, ring: place }))?;
+    let mut take = |block: &Block<'_>, written: u64| -> anyhow::Result<()> {
+        output.write(block, written)?;
+        sinks.iter_mut().try_for_each(|sink| sink.write(block))?;
         Ok(())
     };
     let mut result = receive(args, &mut feb, index, &mut take, control, &mut outcome);
     // Every sink is closed well, whatever became of the others.
     let complete = result.is_ok();
-    result = result.and(output.finish());
+    result = result.and(output.finish(complete));
     for sink in &mut sinks {
         result = result.and(sink.finish(complete).map_err(Into::into));
     }
@@ -305,7 +299,8 @@ fn receive(
         if bytes > 0 {
             last_data = Instant::now();
             let (fd, ring_bytes, offset) = feb.place();
-            take(data, RingPart { fd, bytes: ring_bytes, offset }, outcome.bytes)?;
+            let ring = RingPart { fd, bytes: ring_bytes, offset };
+            take(&Block { data, ring }, outcome.bytes)?;
             if let Some(verifier) = &mut outcome.verifier {
                 verifier.check(data);
             }

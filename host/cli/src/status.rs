@@ -1,13 +1,13 @@
 //! `fadelink status`: state and counters of FEBs.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
+use fadelink_feb::example;
 use fadelink_receiver::Commander;
 use fadelink_wire::{fade10g, MacAddr};
 use serde_json::{json, Map};
 
-use crate::discover::{discover, Identity};
+use crate::discover::{named_or_found, Identity};
 use crate::Link;
 
 #[derive(clap::Args)]
@@ -22,8 +22,6 @@ pub struct Args {
     json: bool,
 }
 
-/// Register 0 of the example user commands, which have the counters below.
-pub const EXAMPLE_IDENTITY: u64 = 0x4641_4445_3130_4701;
 /// Code of the example user command that reads register 0; the register is added.
 pub const READ_REGISTER: u16 = 0x0100;
 
@@ -54,13 +52,7 @@ const COUNTERS: [(u16, &str); 22] = [
 ];
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut febs = args.feb.clone();
-    if febs.is_empty() {
-        febs = discover(&mut args.link.frames()?, Duration::from_millis(500))?.into_keys().collect();
-        if febs.is_empty() {
-            anyhow::bail!("no FEB answered on {}; name one with --feb", args.link.iface);
-        }
-    }
+    let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
     for mac in febs {
         let feb = receiver.open_for_commands(mac)?;
@@ -83,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn counters(feb: &Commander) -> anyhow::Result<Option<Map<String, serde_json::Value>>> {
-    if feb.command(READ_REGISTER, 0)? != EXAMPLE_IDENTITY {
+    if feb.command(READ_REGISTER, 0)? != example::IDENTITY {
         return Ok(None);
     }
     let mut counters = Map::new();

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use fadelink_feb::example;
 use fadelink_receiver::{Commander, Receiver};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
@@ -12,8 +13,8 @@ use ratatui::layout::Constraint;
 use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Row, Table};
 
-use crate::discover::{discover, Identity};
-use crate::status::{EXAMPLE_IDENTITY, READ_REGISTER};
+use crate::discover::{named_or_found, Identity};
+use crate::status::READ_REGISTER;
 use crate::{number, Link};
 
 #[derive(clap::Args)]
@@ -60,12 +61,8 @@ impl Board {
             self.before = None;
             return row;
         };
-        row[1] = match (identity.running, identity.stopping) {
-            (_, true) => "stopping".into(),
-            (true, _) => "running".into(),
-            _ => "idle".into(),
-        };
-        if self.ask(READ_REGISTER) != Some(EXAMPLE_IDENTITY) {
+        row[1] = identity.state().into();
+        if self.ask(READ_REGISTER) != Some(example::IDENTITY) {
             return row;
         }
         let values = REGISTERS.map(|register| self.ask(READ_REGISTER | register));
@@ -139,13 +136,7 @@ fn show(args: &Args, boards: &mut [Board], terminal: &mut ratatui::DefaultTermin
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut febs = args.feb.clone();
-    if febs.is_empty() {
-        febs = discover(&mut args.link.frames()?, Duration::from_millis(500))?.into_keys().collect();
-        if febs.is_empty() {
-            anyhow::bail!("no FEB answered on {}; name one with --feb", args.link.iface);
-        }
-    }
+    let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
     let mut boards = boards(&receiver, &febs)?;
     match args.batch {

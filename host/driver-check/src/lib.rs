@@ -1,6 +1,8 @@
 //! The driver's rules (`driver/fade_rules.h`) as Rust sees them, for the tests that hold them against
 //! the engine's.
 
+use fadelink_receiver::abi::Statistics;
+
 /// `enum fade_kind`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,27 +65,6 @@ pub struct Window {
     pub first: u32,
     pub size: u32,
     pub last_seen: bool,
-}
-
-/// `struct fade_statistics`
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Statistics {
-    pub packets: u64,
-    pub duplicates: u64,
-    pub no_space: u64,
-    pub not_started: u64,
-    pub protocol_errors: u64,
-    pub wrong_length: u64,
-    pub wrong_valid_words: u64,
-    pub missing_frames: u64,
-    pub acks: u64,
-    pub responses: u64,
-    pub unexpected_responses: u64,
-    pub commands: u64,
-    pub resets: u64,
-    pub delay: u64,
 }
 
 /// `struct fade_feb`

@@ -6,7 +6,7 @@ use crate::feb::{Status, User};
 /// What the generator starts from when its seed is 0.
 const SEED_FOR_ZERO: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Register 0.
-const IDENTITY: u64 = 0x4641_4445_3130_4701;
+pub const IDENTITY: u64 = 0x4641_4445_3130_4701;
 /// The answer of a register that is not there, and of an unknown code.
 const NONE: u64 = u64::MAX;
 
@@ -24,10 +24,16 @@ pub struct Example {
     left: u64,
 }
 
-fn xorshift64(mut x: u64) -> u64 {
+/// The next word of the random pattern: xorshift64 (Marsaglia 2003, shifts 13, 7, 17).
+pub fn next_random(mut x: u64) -> u64 {
     x ^= x << 13;
     x ^= x >> 7;
     x ^ x << 17
+}
+
+/// Its first word.
+pub fn first_random(seed: u64) -> u64 {
+    next_random(if seed == 0 { SEED_FOR_ZERO } else { seed })
 }
 
 /// Sets half of a 64-bit register, returns what it was.
@@ -83,11 +89,7 @@ impl User for Example {
     fn begin(&mut self) {
         self.is_random = self.random;
         self.left = if self.limit == 0 { u64::MAX } else { self.limit.into() };
-        self.next = match (self.random, self.seed) {
-            (false, _) => 0,
-            (true, 0) => xorshift64(SEED_FOR_ZERO),
-            (true, seed) => xorshift64(seed),
-        };
+        self.next = if self.random { first_random(self.seed) } else { 0 };
     }
 
     fn fill(&mut self, out: &mut [u8]) -> usize {
@@ -96,7 +98,7 @@ impl User for Example {
         if self.is_random {
             for word in &mut words[..count] {
                 *word = self.next.to_le_bytes();
-                self.next = xorshift64(self.next);
+                self.next = next_random(self.next);
             }
         } else {
             for (i, word) in words[..count].iter_mut().enumerate() {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::MacAddr;
 
+use crate::abi;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
@@ -26,103 +27,6 @@ const MAX_TIMEOUT_MS: u128 = 600_000;
 /// Most devices that a driver has.
 const MAX_DEVICES: u32 = 64;
 const CONTROL: &str = "/dev/l3_fpga_ctl";
-
-/// The driver's calls and structures, as driver/fadelink_uapi.h has them.
-mod abi {
-    use std::mem::size_of;
-
-    #[repr(C, packed)]
-    #[derive(Clone, Copy)]
-    pub struct SlaveId {
-        pub mac: [u8; 6],
-        pub name: [u8; 16],
-    }
-
-    #[repr(C, packed)]
-    #[derive(Clone, Copy)]
-    pub struct UserCommand {
-        pub command: u16,
-        pub retries: u16,
-        pub argument: u32,
-        pub timeout: u32,
-        pub response: [u8; 12],
-    }
-
-    #[repr(C)]
-    #[derive(Default)]
-    pub struct Pointers {
-        pub head: u64,
-        pub tail: u64,
-        pub origin: u64,
-        pub state: u32,
-        pub error: u32,
-    }
-
-    #[repr(C)]
-    pub struct Config {
-        pub ring_packets: u64,
-        pub window: u32,
-        pub first_packet: u32,
-    }
-
-    #[repr(C, packed)]
-    pub struct FebCommand {
-        pub feb: SlaveId,
-        pub command: UserCommand,
-    }
-
-    #[repr(C)]
-    #[derive(Default)]
-    pub struct Statistics {
-        pub packets: u64,
-        pub duplicates: u64,
-        pub no_space: u64,
-        pub not_started: u64,
-        pub protocol_errors: u64,
-        pub wrong_length: u64,
-        pub wrong_valid_words: u64,
-        pub missing_frames: u64,
-        pub acks: u64,
-        pub responses: u64,
-        pub unexpected_responses: u64,
-        pub commands: u64,
-        pub resets: u64,
-        pub delay: u64,
-    }
-
-    #[repr(C)]
-    #[derive(Default)]
-    pub struct LinkStatistics {
-        pub frames: u64,
-        pub other_destination: u64,
-        pub truncated: u64,
-        pub wrong_version: u64,
-        pub wrong_type: u64,
-        pub unknown_feb: u64,
-        pub resets: u64,
-        pub no_memory: u64,
-        pub send_errors: u64,
-    }
-
-    const READ: u64 = 2;
-    const WRITE: u64 = 1;
-
-    const fn call(direction: u64, number: u64, size: usize) -> u64 {
-        direction << 30 | (size as u64) << 16 | 0xA5 << 8 | number
-    }
-
-    pub const SETWAKEUP: u64 = call(0, 0x30, 0);
-    pub const GETBUFLEN: u64 = call(0, 0x31, 0);
-    pub const WRITEPTRS: u64 = call(0, 0x33, 0);
-    pub const GETMAC: u64 = call(WRITE, 0x34, size_of::<SlaveId>());
-    pub const STARTMAC: u64 = call(0, 0x35, 0);
-    pub const RESETMAC: u64 = call(0, 0x39, 0);
-    pub const READPTRS64: u64 = call(READ, 0x41, size_of::<Pointers>());
-    pub const GETSTATS: u64 = call(READ, 0x42, size_of::<Statistics>());
-    pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
-    pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
-    pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());
-}
 
 /// An ioctl whose argument is a number. A signal does not end it.
 fn call(file: &File, number: u64, argument: u64) -> io::Result<u64> {
@@ -421,22 +325,7 @@ impl Feb for KernelFeb {
         let mut now = abi::Statistics::default();
         // It fails for a bad pointer alone.
         let _ = call_with(&self.device, abi::GETSTATS, &mut now);
-        FebCounts {
-            packets: now.packets,
-            duplicates: now.duplicates,
-            no_space: now.no_space,
-            not_started: now.not_started,
-            protocol_errors: now.protocol_errors,
-            wrong_length: now.wrong_length,
-            wrong_valid_words: now.wrong_valid_words,
-            missing_frames: now.missing_frames,
-            acks: now.acks,
-            responses: now.responses,
-            unexpected_responses: now.unexpected_responses,
-            commands: now.commands,
-            resets: now.resets,
-            delay: now.delay,
-        }
+        now.into()
     }
 
     fn ring_bytes(&self) -> u64 {

@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+pub mod abi;
 pub mod backend;
 pub mod claim;
 pub mod counters;
@@ -31,6 +32,7 @@ mod kernel;
 pub mod receiver;
 pub mod ring;
 pub mod shared;
+mod sockopt;
 mod user_space;
 pub mod wake;
 pub mod window;

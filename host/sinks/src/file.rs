@@ -3,8 +3,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use nix::fcntl::{fallocate, FallocateFlags};
 
@@ -35,7 +35,7 @@ impl FileSink {
     ///
     /// # Errors
     /// The operating system's; a file system without direct I/O is named.
-    pub fn create(path: &str, direct: bool, preallocate: u64) -> io::Result<FileSink> {
+    pub fn create(path: impl AsRef<Path>, direct: bool, preallocate: u64) -> io::Result<FileSink> {
         let flags = if direct { libc::O_DIRECT } else { 0 };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).custom_flags(flags);
@@ -117,21 +117,16 @@ impl Sink for FileSink {
             self.file.set_len(self.written)?;
             if self.preallocate > 0 {
                 // A length that does not change gives nothing back by itself.
-                let (from, flags) =
-                    (self.written as i64, FallocateFlags::FALLOC_FL_KEEP_SIZE | FallocateFlags::FALLOC_FL_PUNCH_HOLE);
-                let _ =
-                    fallocate(&self.file, flags, from, (self.reserved - self.written.min(self.reserved)).max(1) as i64);
+                let (from, excess) = (self.written as i64, self.reserved.saturating_sub(self.written).max(1) as i64);
+                let flags = FallocateFlags::FALLOC_FL_KEEP_SIZE | FallocateFlags::FALLOC_FL_PUNCH_HOLE;
+                let _ = fallocate(&self.file, flags, from, excess);
             }
         }
-        // SAFETY: a plain system call on an open file.
-        if unsafe { libc::fdatasync(self.file.as_raw_fd()) } < 0 {
-            let error = io::Error::last_os_error();
+        self.file.sync_data().or_else(|error| match error.raw_os_error() {
             // Pipes and devices have nothing to sync.
-            if error.raw_os_error() != Some(libc::EINVAL) {
-                return Err(error);
-            }
-        }
-        Ok(())
+            Some(libc::EINVAL) => Ok(()),
+            _ => Err(error),
+        })
     }
 }
 
@@ -154,7 +149,7 @@ mod tests {
         let data: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
         for (direct, preallocate) in [(false, 0), (true, 0), (true, 1 << 20), (false, 30_000)] {
             let path = folder.path().join("data");
-            let Ok(mut sink) = FileSink::create(path.to_str().unwrap(), direct, preallocate) else {
+            let Ok(mut sink) = FileSink::create(&path, direct, preallocate) else {
                 assert!(direct, "plain files work everywhere");
                 continue;
             };

@@ -9,6 +9,9 @@ pub mod in_process;
 pub mod packet;
 pub mod xdp;
 
+/// Frames handed out in one call, so that commands are not kept waiting.
+const BATCH: usize = 64;
+
 /// Sends one frame.
 pub type Send<'a> = dyn FnMut(&[u8]) + 'a;
 

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use fadelink_wire::fade10g::ETHERTYPE;
 use fadelink_wire::MacAddr;
 
-use super::{Backend, Losses, Send};
+use super::{Backend, Losses, Send, BATCH};
 use crate::interface::{explain, Interface};
+use crate::sockopt;
 
 /// The ring is made of blocks that hold whole frames.
 const BLOCK_BYTES: usize = 65536;
@@ -22,15 +23,11 @@ const BLOCKS: usize = 256;
 const FRAME_BYTES: usize = 9360;
 const FRAMES_IN_BLOCK: usize = BLOCK_BYTES / FRAME_BYTES;
 const FRAMES: usize = BLOCKS * FRAMES_IN_BLOCK;
-/// Frames handed out in one call, so that commands are not kept waiting.
-const BATCH: usize = 64;
 
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub struct Packet {
-    name: String,
-    local: MacAddr,
-    index: u32,
+    interface: Interface,
     transmitter: Transmitter,
     ring: NonNull<u8>,
     next_frame: usize,
@@ -45,17 +42,6 @@ struct Transmitter {
 // SAFETY: the mapping belongs to this value and is not tied to a thread.
 unsafe impl std::marker::Send for Packet {}
 
-fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T, what: &str) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is live and its size is given.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, (value as *const T).cast(), length) };
-    if result < 0 {
-        return Err(explain(what));
-    }
-    Ok(())
-}
-
 impl Packet {
     /// Opens interface `name`.
     ///
@@ -63,7 +49,7 @@ impl Packet {
     /// The interface does not exist, is down, is no Ethernet, has too small an MTU, or the program may
     /// not open it; the message says what to do.
     pub fn open(name: &str) -> io::Result<Packet> {
-        let Interface { index, mac: local, .. } = Interface::open(name)?;
+        let interface = Interface::open(name)?;
         // Protocol 0 until the ring stands: nothing is received before.
         // SAFETY: a plain system call; the descriptor is checked and owned.
         let socket = unsafe {
@@ -74,14 +60,20 @@ impl Packet {
             OwnedFd::from_raw_fd(fd)
         };
 
-        set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int), "TPACKET_V2")?;
+        sockopt::set(
+            &socket,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V2 as libc::c_int),
+            "TPACKET_V2",
+        )?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK_BYTES as u32,
             tp_block_nr: BLOCKS as u32,
             tp_frame_size: FRAME_BYTES as u32,
             tp_frame_nr: FRAMES as u32,
         };
-        set_option(&socket, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
+        sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
         // SAFETY: a plain system call on a live socket; the result is checked.
         let ring = unsafe {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -98,14 +90,7 @@ impl Packet {
             }
             NonNull::new(at.cast()).ok_or(io::ErrorKind::OutOfMemory)?
         };
-        let mut packet = Packet {
-            name: name.to_owned(),
-            local,
-            index,
-            transmitter: Transmitter { socket, errors: 0 },
-            ring,
-            next_frame: 0,
-        };
+        let mut packet = Packet { interface, transmitter: Transmitter { socket, errors: 0 }, ring, next_frame: 0 };
         packet.bind()?;
         Ok(packet)
     }
@@ -116,12 +101,12 @@ impl Packet {
             let mut address: libc::sockaddr_ll = zeroed();
             address.sll_family = libc::AF_PACKET as u16;
             address.sll_protocol = ETHERTYPE.to_be();
-            address.sll_ifindex = self.index as i32;
+            address.sll_ifindex = self.interface.index as i32;
             let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
             libc::bind(self.transmitter.socket.as_raw_fd(), (&raw const address).cast(), length)
         };
         if result < 0 {
-            return Err(explain(&format!("interface {}", self.name)));
+            return Err(explain(&format!("interface {}", self.interface.name)));
         }
         Ok(())
     }
@@ -161,26 +146,17 @@ impl Packet {
     /// The error that the kernel keeps for the socket, as when the interface goes down.
     fn socket_error(&self) -> io::Result<()> {
         let mut error: libc::c_int = 0;
-        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: an int and its size.
-        unsafe {
-            libc::getsockopt(
-                self.transmitter.socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ERROR,
-                (&raw mut error).cast(),
-                &raw mut length,
-            );
-        }
+        // It fails for a bad descriptor alone.
+        let _ = sockopt::get(&self.transmitter.socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut error, "SO_ERROR");
         match error {
             0 => Ok(()),
             libc::ENETDOWN => Err(io::Error::new(
                 io::ErrorKind::NetworkDown,
-                format!("interface {} went down or was removed; set it up and start again", self.name),
+                format!("interface {} went down or was removed; set it up and start again", self.interface.name),
             )),
             other => {
                 let error = io::Error::from_raw_os_error(other);
-                Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.name)))
+                Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.interface.name)))
             }
         }
     }
@@ -200,11 +176,11 @@ impl Transmitter {
 
 impl Backend for Packet {
     fn local(&self) -> MacAddr {
-        self.local
+        self.interface.mac
     }
 
     fn index(&self) -> u32 {
-        self.index
+        self.interface.index
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
@@ -224,19 +200,11 @@ impl Backend for Packet {
     }
 
     fn losses(&mut self) -> Losses {
-        // SAFETY: an all-zero structure is valid, and its size is given.
-        let received = unsafe {
-            let mut statistics: libc::tpacket_stats = zeroed();
-            let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-            libc::getsockopt(
-                self.transmitter.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            );
-            u64::from(statistics.tp_drops)
-        };
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let (socket, what) = (&self.transmitter.socket, "PACKET_STATISTICS");
+        // It fails for a bad descriptor alone.
+        let _ = sockopt::get(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics, what);
+        let received = u64::from(statistics.tp_drops);
         Losses { received, sent: std::mem::take(&mut self.transmitter.errors) }
     }
 }

@@ -14,8 +14,9 @@ use fadelink_wire::MacAddr;
 use libbpf_rs::{libbpf_sys, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 
 use super::packet::Packet;
-use super::{Backend, Losses, Send};
+use super::{Backend, Losses, Send, BATCH};
 use crate::interface::explain;
+use crate::sockopt;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/steer.bpf.o"));
 
@@ -24,10 +25,6 @@ const CHUNK: usize = 4096;
 /// Chunks for reception, and for frames to send. Powers of two.
 const RX_CHUNKS: usize = 4096;
 const TX_CHUNKS: usize = 256;
-/// Places of the completion ring and of the send ring.
-const TX_RING: usize = TX_CHUNKS;
-/// Frames handed out in one call, so that commands are not kept waiting.
-const BATCH: usize = 64;
 /// ACKs that wait, at most, for the one call that sends them; they are of frames that came together.
 const ACK_BATCH: usize = 8;
 /// Longest frame that is put together.
@@ -187,28 +184,8 @@ struct Queue {
 // SAFETY: the mappings belong to this value and are not tied to a thread.
 unsafe impl std::marker::Send for Queue {}
 
-fn set_option<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T, what: &str) -> io::Result<()> {
-    let length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is live and its size is given.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (value as *const T).cast(), length) };
-    if result < 0 {
-        Err(explain(what))
-    } else {
-        Ok(())
-    }
-}
-
-fn get_option<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<()> {
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is live and its size is given.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, (value as *mut T).cast(), &raw mut length)
-    };
-    if result < 0 {
-        Err(explain("asking an AF_XDP socket"))
-    } else {
-        Ok(())
-    }
+fn ask<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<()> {
+    sockopt::get(socket, libc::SOL_XDP, option, value, "asking an AF_XDP socket")
 }
 
 impl Queue {
@@ -227,33 +204,34 @@ impl Queue {
         register.addr = umem.base.as_ptr() as u64;
         register.len = umem.bytes as u64;
         register.chunk_size = CHUNK as u32;
-        set_option(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &register, "memory for AF_XDP")?;
+        sockopt::set(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &register, "memory for AF_XDP")?;
         for (option, size) in [
             (libc::XDP_UMEM_FILL_RING, RX_CHUNKS),
-            (libc::XDP_UMEM_COMPLETION_RING, TX_RING),
+            (libc::XDP_UMEM_COMPLETION_RING, TX_CHUNKS),
             (libc::XDP_RX_RING, RX_CHUNKS),
-            (libc::XDP_TX_RING, TX_RING),
+            (libc::XDP_TX_RING, TX_CHUNKS),
         ] {
-            set_option(&socket, libc::SOL_XDP, option, &(size as libc::c_int), "AF_XDP ring")?;
+            sockopt::set(&socket, libc::SOL_XDP, option, &(size as libc::c_int), "AF_XDP ring")?;
         }
         // SAFETY: all-zero offsets are valid.
         let mut offsets: libc::xdp_mmap_offsets = unsafe { zeroed() };
-        get_option(&socket, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
+        ask(&socket, libc::XDP_MMAP_OFFSETS, &mut offsets)?;
         let rx = Ring::map(&socket, &offsets.rx, RX_CHUNKS, libc::XDP_PGOFF_RX_RING)?;
-        let tx = Ring::map(&socket, &offsets.tx, TX_RING, libc::XDP_PGOFF_TX_RING)?;
+        let tx = Ring::map(&socket, &offsets.tx, TX_CHUNKS, libc::XDP_PGOFF_TX_RING)?;
         let fill = Ring::map(&socket, &offsets.fr, RX_CHUNKS, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t)?;
-        let completion = Ring::map(&socket, &offsets.cr, TX_RING, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t)?;
+        let completion =
+            Ring::map(&socket, &offsets.cr, TX_CHUNKS, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t)?;
         (0..RX_CHUNKS).for_each(|chunk| fill.push((chunk * CHUNK) as u64));
         let free = (0..TX_CHUNKS).map(|chunk| ((RX_CHUNKS + chunk) * CHUNK) as u64).collect();
         if busy_poll {
             let what = "busy polling (Linux 5.11 or newer, CAP_NET_ADMIN)";
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, &1, what)?;
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US, what)?;
-            set_option(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL_BUDGET, &BUSY_POLL_BUDGET, what)?;
+            sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, &1, what)?;
+            sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US, what)?;
+            sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL_BUDGET, &BUSY_POLL_BUDGET, what)?;
         }
         bind(&socket, interface, queue)?;
         let mut options: libc::xdp_options = libc::xdp_options { flags: 0 };
-        get_option(&socket, libc::XDP_OPTIONS, &mut options)?;
+        ask(&socket, libc::XDP_OPTIONS, &mut options)?;
         let zero_copy = options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0;
         let incoming = Incoming { rx, fill, scratch: Box::new([0; LONGEST]), dropped: 0 };
         let (memory, fd) = (umem.base, socket.as_raw_fd());
@@ -523,7 +501,7 @@ impl Backend for Xdp {
         for queue in &mut self.queues {
             // SAFETY: all-zero statistics are valid.
             let mut statistics: libc::xdp_statistics = unsafe { zeroed() };
-            if get_option(&queue.socket, libc::XDP_STATISTICS, &mut statistics).is_ok() {
+            if ask(&queue.socket, libc::XDP_STATISTICS, &mut statistics).is_ok() {
                 let total = statistics.rx_dropped + statistics.rx_ring_full;
                 losses.received += total - std::mem::replace(&mut queue.incoming.dropped, total);
             }

@@ -1,8 +1,20 @@
-"""What a capture tells of acknowledgements."""
+"""What both benches of receivers measure: acknowledgements on the wire, and CPU time."""
 
 import struct
 
 from scapy.utils import RawPcapReader
+
+
+def busy(stat):
+    """CPU seconds that were not idle, from the first line of /proc/stat; Linux counts in hundredths there."""
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = map(int, stat.split()[1:])
+    return (user + nice + system + irq + softirq) / 100
+
+
+def capture(bench, interface, file):
+    """Starts a capture of the heads of frames in the board's namespace; a signal ends it."""
+    words = ["dumpcap", "-q", "-P", "-B", "256", "-i", interface, "-s", "100", "-w", file]
+    return bench.start(bench.board_ns, *words)
 
 
 def latencies(capture, port):

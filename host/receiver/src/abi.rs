@@ -1,0 +1,120 @@
+//! The kernel driver's calls and structures, as driver/fadelink_uapi.h has them.
+#![allow(missing_docs)] // the header documents them
+
+use std::mem::size_of;
+
+use crate::counters::FebCounts;
+
+#[repr(C, packed)]
+#[derive(Clone, Copy)]
+pub struct SlaveId {
+    pub mac: [u8; 6],
+    pub name: [u8; 16],
+}
+
+#[repr(C, packed)]
+#[derive(Clone, Copy)]
+pub struct UserCommand {
+    pub command: u16,
+    pub retries: u16,
+    pub argument: u32,
+    pub timeout: u32,
+    pub response: [u8; 12],
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct Pointers {
+    pub head: u64,
+    pub tail: u64,
+    pub origin: u64,
+    pub state: u32,
+    pub error: u32,
+}
+
+#[repr(C)]
+pub struct Config {
+    pub ring_packets: u64,
+    pub window: u32,
+    pub first_packet: u32,
+}
+
+#[repr(C, packed)]
+pub struct FebCommand {
+    pub feb: SlaveId,
+    pub command: UserCommand,
+}
+
+/// `struct fade_statistics`: counters of a FEB, as [`FebCounts`] has them.
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Statistics {
+    pub packets: u64,
+    pub duplicates: u64,
+    pub no_space: u64,
+    pub not_started: u64,
+    pub protocol_errors: u64,
+    pub wrong_length: u64,
+    pub wrong_valid_words: u64,
+    pub missing_frames: u64,
+    pub acks: u64,
+    pub responses: u64,
+    pub unexpected_responses: u64,
+    pub commands: u64,
+    pub resets: u64,
+    pub delay: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct LinkStatistics {
+    pub frames: u64,
+    pub other_destination: u64,
+    pub truncated: u64,
+    pub wrong_version: u64,
+    pub wrong_type: u64,
+    pub unknown_feb: u64,
+    pub resets: u64,
+    pub no_memory: u64,
+    pub send_errors: u64,
+}
+
+impl From<Statistics> for FebCounts {
+    fn from(counts: Statistics) -> FebCounts {
+        FebCounts {
+            packets: counts.packets,
+            duplicates: counts.duplicates,
+            no_space: counts.no_space,
+            not_started: counts.not_started,
+            protocol_errors: counts.protocol_errors,
+            wrong_length: counts.wrong_length,
+            wrong_valid_words: counts.wrong_valid_words,
+            missing_frames: counts.missing_frames,
+            acks: counts.acks,
+            responses: counts.responses,
+            unexpected_responses: counts.unexpected_responses,
+            commands: counts.commands,
+            resets: counts.resets,
+            delay: counts.delay,
+        }
+    }
+}
+
+const READ: u64 = 2;
+const WRITE: u64 = 1;
+
+const fn call(direction: u64, number: u64, size: usize) -> u64 {
+    direction << 30 | (size as u64) << 16 | 0xA5 << 8 | number
+}
+
+pub const SETWAKEUP: u64 = call(0, 0x30, 0);
+pub const GETBUFLEN: u64 = call(0, 0x31, 0);
+pub const WRITEPTRS: u64 = call(0, 0x33, 0);
+pub const GETMAC: u64 = call(WRITE, 0x34, size_of::<SlaveId>());
+pub const STARTMAC: u64 = call(0, 0x35, 0);
+pub const RESETMAC: u64 = call(0, 0x39, 0);
+pub const READPTRS64: u64 = call(READ, 0x41, size_of::<Pointers>());
+pub const GETSTATS: u64 = call(READ, 0x42, size_of::<Statistics>());
+pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
+pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
+pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());

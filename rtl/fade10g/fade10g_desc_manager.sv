@@ -5,7 +5,7 @@
 //   ack_* =======>|                      |====> next_* (the packet to send)
 //   head ========>| fade10g_desc_manager |<---- next_lock, next_take
 //   last_* ======>|                      |====> tail_gray
-//   session ----->|                      |----> all_confirmed, event_*
+//   session ----->|                      |----> all_confirmed, queued, event_*
 //                 +----------------------+
 //
 // The window is [tail, head); [tail, fresh) has been sent at least once. The paper's flags follow
@@ -37,6 +37,7 @@ module fade10g_desc_manager #(
     input  logic [SLOT_BITS : 0] last_packet,
     output logic [SLOT_BITS : 0] tail_gray,
     output logic                 all_confirmed,
+    output logic                 queued,
     // from the receiver
     input  logic                 ack_valid,
     output logic                 ack_ready,
@@ -275,7 +276,8 @@ module fade10g_desc_manager #(
 
   // The round trip: the time from a frame to the ACK that quotes its sequence. The estimate follows
   // growth at once and shrinks by a quarter; it doubles when the frame or its ACK was lost.
-  logic [TIMER_BITS-1:0] round_trip, timer, sample;
+  // `queued`: the last one took a quarter longer than the best: frames wait somewhere on their way.
+  logic [TIMER_BITS-1:0] round_trip, least, timer, sample;
   logic [15:0] sample_sequence;
   logic sampling;
   localparam logic [TIMER_BITS-1:0] LONGEST = TIMER_BITS'(TICK_MAX);
@@ -296,6 +298,8 @@ module fade10g_desc_manager #(
     end else if (do_ack && sampling && ack_sequence == sample_sequence) begin
       sampling   <= 1'b0;
       round_trip <= sample > round_trip ? sample : round_trip - (round_trip >> 2) + (sample >> 2);
+      if (sample < least) least <= sample;
+      queued <= sample > least + (least >> 2);
     end else if (sampling && (sample == LONGEST || sample > {round_trip[TIMER_BITS-2:0], 1'b0})) begin
       sampling   <= 1'b0;
       round_trip <= sample;
@@ -305,6 +309,8 @@ module fade10g_desc_manager #(
       tick_due <= 1'b0;
       timer <= TIMER_BITS'(TICK_INIT);
       round_trip <= TIMER_BITS'(TICK_INIT);
+      least <= LONGEST;
+      queued <= 1'b0;
       sampling <= 1'b0;
     end
   end

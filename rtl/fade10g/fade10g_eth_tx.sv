@@ -10,7 +10,7 @@
 // from the inputs while it goes out: next_lock holds them still, next_take and response_taken tell
 // that they were used, response_lock that they must not change. A response rides in the data frame
 // that starts next, or goes alone when no data frame may start now. While `hold` is high no frame
-// starts.
+// starts. The frames tell `delay`; `pause` is kept after each data frame.
 module fade10g_eth_tx #(
     parameter int SLOT_BITS = 5
 ) (
@@ -19,6 +19,7 @@ module fade10g_eth_tx #(
     input  logic [                                47:0] mac_address,
     input  logic [                                47:0] peer_address,
     input  logic [                                31:0] delay,
+    input  logic [                                31:0] pause,
     input  logic                                        hold,
     output logic                                        idle,
     // packet to send
@@ -139,7 +140,7 @@ module fade10g_eth_tx #(
       word <= word + 11'd1;
       if (next_take) slot <= next_packet[SLOT_BITS-1:0];
       if (m_axis_tlast) kind <= IDLE;
-      if (m_axis_tlast && kind == DATA) wait_count <= delay;
+      if (m_axis_tlast && kind == DATA) wait_count <= pause;
     end
     if (rst) begin
       kind <= IDLE;

@@ -21,6 +21,9 @@ package fade10g_pkg;
   localparam int PACKET_WORDS = 1024;  // of 64 bits
   localparam int WORD_BITS = $clog2(PACKET_WORDS);
 
+  // Of a data frame: preamble, header, data, frame check sequence, gap.
+  localparam int DATA_WIRE_BYTES = 8 + 40 + 8 * PACKET_WORDS + 4 + 12;
+
   // A record from the wire: source address, code, sequence, argument (or packet number).
   localparam int RECORD_BITS = 48 + 16 + 16 + 32;
 

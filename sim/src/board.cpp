@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "Vfade1.h"
 #include "Vgmii16.h"
 #include "Vgmii32.h"
 #include "Vgmii64.h"
@@ -69,6 +70,11 @@ class VerilatedBoard : public Board {
     model_.mac_address = to_u64(s.mac);
     model_.first_packet = s.first_packet;
     model_.first_sequence = s.first_sequence;
+    model_.paper_rule = s.paper_rule;
+    model_.source_random = s.source.random;
+    model_.source_seed = s.source.seed;
+    model_.source_limit = s.source.limit;
+    model_.source_gap = s.source.gap;
     model_.rst = 1;
     model_.eval();
     const Picoseconds settle = 16 * *std::max_element(periods_.begin(), periods_.end());
@@ -137,6 +143,11 @@ class VerilatedBoard : public Board {
 }  // namespace
 
 std::unique_ptr<Board> Board::create(const BoardSettings& s) {
+  if (s.protocol == "fade1") {
+    if (s.phy == "gmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vfade1, Gmii>>(s);
+    throw std::invalid_argument("board: expected phy gmii and window 32 for FADE v1, not " + s.phy + " and " +
+                                std::to_string(s.window));
+  }
   if (s.phy == "gmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vgmii16, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vgmii32, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 64) return std::make_unique<VerilatedBoard<Vgmii64, Gmii>>(s);

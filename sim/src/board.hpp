@@ -16,12 +16,23 @@ struct ClockSettings {
   Picoseconds phase = 0;
 };
 
+// Settings of the example source until a user command changes them.
+struct SourceSettings {
+  bool random = false;
+  uint64_t seed = 0;
+  uint32_t limit = 0;  // words, 0: endless
+  uint16_t gap = 0;    // idle clocks after each word
+};
+
 struct BoardSettings {
+  std::string protocol = "fade10g";  // or fade1
   std::string phy = "xgmii";  // or gmii
   unsigned window = 32;       // packets
   Mac mac{};
   uint32_t first_packet = 0;
   uint16_t first_sequence = 0;
+  bool paper_rule = false;  // of congestion control
+  SourceSettings source;
   ClockSettings user, tx, rx;
   std::string wave;  // FST file, empty: none
 };

@@ -15,11 +15,14 @@ struct Handle {
 
 extern "C" {
 
-// Clock periods in ps, 0 for the nominal one. Returns null where the settings are not possible.
-void* fadelink_board_new(const char* phy, unsigned window, const uint8_t* mac, uint32_t first_packet,
+// Clock periods in ps, 0 for the nominal one; limit of the source in words, 0 for none. Returns null where the settings are not possible.
+void* fadelink_board_new(const char* protocol, const char* phy, unsigned window, const uint8_t* mac, uint32_t first_packet,
                          uint16_t first_sequence, uint64_t user_period, uint64_t user_phase, uint64_t tx_period,
-                         uint64_t rx_period) try {
+                         uint64_t rx_period, uint32_t limit, int paper_rule) try {
   fadelink::BoardSettings s;
+  s.protocol = protocol;
+  s.source.limit = limit;
+  s.paper_rule = paper_rule != 0;
   s.phy = phy;
   s.window = window;
   std::memcpy(s.mac.data(), mac, s.mac.size());

@@ -12,10 +12,11 @@ class IdealReceiver {
  public:
   struct Settings {
     Mac feb{};
+    bool fade1 = false;  // FADE v1, else FADE-10G
     uint64_t packets = 2000;  // to receive before STOP
     uint64_t warmup = 200;    // packets before the measurement begins
     bool commands = false;    // a user command after each response
-    uint32_t first_packet = 0;
+    uint32_t first_packet = 0;  // of FADE v1: the first set
     Picoseconds command_timeout = 1000 * kMicrosecond;
   };
   struct Result {
@@ -35,12 +36,16 @@ class IdealReceiver {
   void tick(Picoseconds now);
   bool done() const { return result_.complete; }
   const Result& result() const { return result_; }
+  // Bytes of data in a packet.
+  size_t packet_bytes() const { return settings_.fade1 ? 1024 : 8192; }
 
  private:
   void command(uint16_t code, uint32_t argument, Picoseconds now);
   void send_command(Picoseconds now);
   void on_response(const uint8_t* response, Picoseconds now);
-  void on_data(const Frame& frame, bool last, Picoseconds now);
+  void on_data(uint32_t packet, const Frame& frame, bool last, Picoseconds now);
+  void on_fade1(const Frame& frame, Picoseconds now);
+  void confirm(const Frame& frame);
   void deliver(const Frame& frame, bool last, Picoseconds now);
 
   Settings settings_;
@@ -49,7 +54,7 @@ class IdealReceiver {
   bool started_ = false, stop_sent_ = false, waiting_ = false;
   uint16_t code_ = 0, csn_ = 0;
   uint32_t argument_ = 0;
-  Picoseconds command_at_ = 0, warm_at_ = 0;
+  Picoseconds command_at_ = 0, warm_at_ = 0, data_at_ = 0;
   uint64_t warm_commands_ = 0;
   uint32_t next_ = 0;
   std::map<uint32_t, std::pair<Frame, bool>> ahead_;  // by distance from the first packet

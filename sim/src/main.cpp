@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
+#include <optional>
 #include <nlohmann/json.hpp>
 
 #include "board.hpp"
@@ -22,15 +23,19 @@ using Json = nlohmann::ordered_json;
 volatile sig_atomic_t interrupted = 0;
 
 struct Options {
-  std::string iface, pcap, wave, phy = "xgmii";
-  std::vector<std::string> febs, link, up, down;
+  std::string iface, pcap, wave, phy, protocol = "fade10g";
+  std::vector<std::string> febs, link, up, down, switch_port;
   bool create_tap = false, packet_socket = false, virtual_time = false, json = false, commands = false, status = false;
+  bool paper_rule = false;
+  SourceSettings source;
+  std::vector<double> line_mhz;
+  double share_from_ms = 0;
   unsigned boards = 1, window = 32;
   uint64_t seed = 1, packets = 2000, warmup = 200;
   uint32_t first_packet = 0;
   uint16_t first_sequence = 0;
   double duration = 0, rtt = 0, limit_ms = 10000;
-  double user_mhz = 0, tx_ppm = 0, rx_ppm = 0, line_mhz = 0;
+  double user_mhz = 0, tx_ppm = 0, rx_ppm = 0;
 };
 
 // A board and the two directions of its link.
@@ -65,12 +70,16 @@ std::vector<Station> make_stations(const Options& o) {
     for (size_t j = 0; j < i; j++)
       if (macs[i] == macs[j]) throw std::invalid_argument("--feb " + to_string(macs[i]) + ": given twice");
     BoardSettings s;
+    s.protocol = o.protocol;
     s.phy = o.phy;
     s.window = o.window;
+    s.paper_rule = o.paper_rule;
+    s.source = o.source;
     s.mac = macs[i];
     s.first_packet = o.first_packet;
     s.first_sequence = o.first_sequence;
-    const double line_mhz = o.line_mhz > 0 ? o.line_mhz : o.phy == "gmii" ? 125 : 156.25;
+    double line_mhz = o.phy == "gmii" ? 125 : 156.25;
+    if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     s.tx.period = period(line_mhz, o.tx_ppm);
     s.rx.period = period(line_mhz, o.rx_ppm);
     if (o.user_mhz > 0) s.user = {period(o.user_mhz, 0), 1234};
@@ -99,19 +108,59 @@ Json to_json(const Station& s) {
           {"down", to_json(s.down.counters())}};
 }
 
-// Moves frames that have crossed the link in time from the board to `deliver`.
-template <class Deliver>
-void from_board(Station& s, Picoseconds now, Capture* capture, const Deliver& deliver) {
-  for (Frame frame; s.up.pop(frame, now);) {
-    // A network card drops these.
-    if (!strip_fcs(frame)) {
-      s.fcs_errors++;
-      continue;
-    }
-    if (capture) capture->write(frame, now);
-    deliver(frame);
+// The way from the boards to the computer: each one's link, then, if there is one, the port of a switch that they
+// share, with its rate and its queue.
+class Uplink {
+ public:
+  Uplink(const Options& o, std::vector<Station>& stations) : stations_(stations) {
+    if (o.switch_port.empty()) return;
+    LinkSettings settings;
+    for (const auto& text : o.switch_port) settings.parse(text);
+    if (settings.rate == 0) throw std::invalid_argument("--switch: expected a rate, as rate=1000,queue=65536");
+    port_.emplace(settings, o.seed * 1000 + 999);
   }
-}
+
+  // Moves frames that have arrived in time to `deliver(station, frame)`.
+  template <class Deliver>
+  void poll(Picoseconds now, Capture* capture, const Deliver& deliver) {
+    for (size_t i = 0; i < stations_.size(); i++) {
+      for (Frame frame; stations_[i].up.pop(frame, now);) {
+        // A switch and a network card drop these.
+        if (!strip_fcs(frame)) stations_[i].fcs_errors++;
+        else if (port_) port_->push(with_fcs(std::move(frame)), now);
+        else arrive(i, frame, now, capture, deliver);
+      }
+    }
+    for (Frame frame; port_ && port_->pop(frame, now);) {
+      if (!strip_fcs(frame)) port_fcs_errors_++;
+      else arrive(station_of(frame), frame, now, capture, deliver);
+    }
+  }
+
+  bool empty() const { return !port_ || port_->empty(); }
+  Json to_json() const {
+    Json out = fadelink::to_json(port_->counters());
+    out["fcs_errors"] = port_fcs_errors_;
+    return out;
+  }
+  bool is_switched() const { return port_.has_value(); }
+
+ private:
+  size_t station_of(const Frame& frame) const {
+    for (size_t i = 0; i < stations_.size(); i++)
+      if (std::equal(stations_[i].mac.begin(), stations_[i].mac.end(), frame.begin() + 6)) return i;
+    throw std::logic_error("switch: a frame from no board");
+  }
+  template <class Deliver>
+  void arrive(size_t station, const Frame& frame, Picoseconds now, Capture* capture, const Deliver& deliver) {
+    if (capture) capture->write(frame, now);
+    deliver(station, frame);
+  }
+
+  std::vector<Station>& stations_;
+  std::optional<Link> port_;
+  uint64_t port_fcs_errors_ = 0;
+};
 
 void advance(Station& s, Picoseconds until) {
   s.board->run(until, [&s](Frame frame, Picoseconds now) { s.up.push(std::move(frame), now); });
@@ -125,12 +174,14 @@ int run_virtual(const Options& o) {
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
   const auto wall = Clock::now();
 
+  Uplink uplink(o, stations);
   std::vector<IdealReceiver> receivers;
   Picoseconds now = kMicrosecond;
   for (auto& s : stations) {
     IdealReceiver::Settings settings;
     settings.feb = s.mac;
-    settings.packets = o.packets;
+    settings.fade1 = o.protocol == "fade1";
+    settings.packets = o.share_from_ms > 0 ? UINT64_MAX : o.packets;
     settings.warmup = o.warmup;
     settings.commands = o.commands;
     settings.first_packet = o.first_packet;
@@ -143,26 +194,32 @@ int run_virtual(const Options& o) {
   for (auto& s : stations) advance(s, now);
   for (auto& r : receivers) r.start(now);
   const auto limit = static_cast<Picoseconds>(o.limit_ms * 1000 * kMicrosecond);
+  const auto share_from = static_cast<Picoseconds>(o.share_from_ms * 1000 * kMicrosecond);
+  std::vector<uint64_t> before(stations.size(), 0);
   bool all_done = false;
   while (!all_done && now < limit && !interrupted) {
+    if (share_from > 0 && now < share_from && now + kStep >= share_from)
+      for (size_t i = 0; i < stations.size(); i++) before[i] = receivers[i].result().packets;
     now += kStep;
     all_done = true;
     for (size_t i = 0; i < stations.size(); i++) {
       advance(stations[i], now);
-      from_board(stations[i], now, capture.get(), [&](const Frame& frame) { receivers[i].receive(frame, now); });
       receivers[i].tick(now);
       all_done &= receivers[i].done();
     }
+    uplink.poll(now, capture.get(), [&](size_t i, const Frame& frame) { receivers[i].receive(frame, now); });
   }
 
   const double seconds = std::chrono::duration<double>(Clock::now() - wall).count();
-  Json out{{"phy", o.phy}, {"window", o.window}, {"rtt_us", o.rtt}, {"simulated_us", now / kMicrosecond},
-           {"wall_seconds", seconds}};
-  bool good = all_done;
+  Json out{{"protocol", o.protocol}, {"phy", o.phy}, {"window", o.window}, {"rtt_us", o.rtt},
+           {"simulated_us", now / kMicrosecond}, {"wall_seconds", seconds}};
+  if (uplink.is_switched()) out["switch"] = uplink.to_json();
+  bool good = all_done || share_from > 0;
   for (size_t i = 0; i < stations.size(); i++) {
     const auto& r = receivers[i].result();
-    const double elapsed = static_cast<double>(r.measured) * 1e-12;
-    const double goodput = r.measured > 0 ? static_cast<double>(r.measured_packets) * 8192 * 8 / elapsed : 0;
+    const uint64_t packets = share_from > 0 ? r.packets - before[i] : r.measured_packets;
+    const double elapsed = static_cast<double>(share_from > 0 ? now - share_from : r.measured) * 1e-12;
+    const double goodput = elapsed > 0 ? static_cast<double>(packets * receivers[i].packet_bytes() * 8) / elapsed : 0;
     Json board = to_json(stations[i]);
     board["complete"] = r.complete;
     board["packets"] = r.packets;
@@ -174,11 +231,11 @@ int run_virtual(const Options& o) {
     board["link_use"] = goodput / stations[i].board->line_rate();
     board["commands"] = r.commands;
     board["commands_per_second"] = r.measured > 0 ? static_cast<double>(r.measured_commands) / elapsed : 0;
-    good &= r.complete && r.wrong_words == 0 && r.protocol_errors == 0;
+    good &= (r.complete || share_from > 0) && r.wrong_words == 0 && r.protocol_errors == 0;
     if (!o.json)
       std::cout << to_string(stations[i].mac) << ": " << r.words << " words, " << r.wrong_words << " wrong, link use "
                 << 100 * goodput / stations[i].board->line_rate() << " %, " << board["retransmitted"]
-                << " retransmitted, " << (r.complete ? "complete" : "NOT COMPLETE") << "\n";
+                << " retransmitted, " << (r.complete ? "complete" : share_from > 0 ? "running" : "NOT COMPLETE") << "\n";
     out["boards"].push_back(std::move(board));
   }
   if (o.json) std::cout << out.dump(1) << "\n";
@@ -197,7 +254,8 @@ void show_status(const std::vector<Station>& stations, Picoseconds simulated, do
 
 int run_interface(const Options& o) {
   std::vector<Station> stations = make_stations(o);
-  NetInterface net(o.iface, o.create_tap, o.packet_socket);
+  Uplink uplink(o, stations);
+  NetInterface net(o.iface, o.create_tap, o.packet_socket, o.protocol == "fade1" ? kMtuFade1 : kMtuFade10g);
   std::unique_ptr<Capture> capture;
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
 
@@ -207,8 +265,8 @@ int run_interface(const Options& o) {
   const bool status = o.status || (isatty(STDERR_FILENO) && !o.json);
   Picoseconds now = 0;
   Frame frame;
-  std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.phy << ", window "
-            << o.window << "\n";
+  std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", " << o.phy
+            << ", window " << o.window << "\n";
   while (!interrupted) {
     const auto wall = Clock::now();
     const double elapsed = std::chrono::duration<double>(wall - begin).count();
@@ -218,7 +276,7 @@ int run_interface(const Options& o) {
       show_status(stations, now, elapsed);
     }
 
-    bool quiet = true;
+    bool quiet = uplink.empty();
     for (auto& s : stations) quiet &= s.board->idle() && s.up.empty() && s.down.empty();
     // An idle board needs no simulation, and simulated time never overtakes the clock on the wall.
     if (quiet) net.wait(20);
@@ -236,14 +294,14 @@ int run_interface(const Options& o) {
     }
     if (quiet) continue;
     now += kStep;
-    for (auto& s : stations) {
-      advance(s, now);
-      from_board(s, now, capture.get(), [&](const Frame& f) { s.send_failures += !net.send(f); });
-    }
+    for (auto& s : stations) advance(s, now);
+    uplink.poll(now, capture.get(), [&](size_t i, const Frame& f) { stations[i].send_failures += !net.send(f); });
   }
   if (status) std::cerr << "\n";
   if (o.json) {
-    Json out{{"iface", o.iface}, {"phy", o.phy}, {"window", o.window}, {"simulated_us", now / kMicrosecond}};
+    Json out{{"iface", o.iface}, {"protocol", o.protocol}, {"phy", o.phy}, {"window", o.window},
+             {"simulated_us", now / kMicrosecond}};
+    if (uplink.is_switched()) out["switch"] = uplink.to_json();
     for (const auto& s : stations) out["boards"].push_back(to_json(s));
     std::cout << out.dump(1) << "\n";
   }
@@ -256,21 +314,30 @@ int run_interface(const Options& o) {
 int main(int argc, char** argv) {
   using namespace fadelink;
   Options o;
-  CLI::App app{"Simulated FADE-10G boards: the RTL, compiled by Verilator, behind a link model."};
+  CLI::App app{"Simulated boards: the RTL, compiled by Verilator, behind a link model."};
   app.add_option("--iface", o.iface, "network interface to attach to: a veth end or a TAP");
   app.add_flag("--create-tap", o.create_tap, "make a TAP of this name if the interface does not exist");
   app.add_flag("--packet-socket", o.packet_socket, "use a TAP from its network side: a virtual machine has the other");
   app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
   app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
-  app.add_option("--phy", o.phy, "interface of the MAC")->check(CLI::IsMember({"gmii", "xgmii"}));
+  app.add_option("--protocol", o.protocol, "link core")->check(CLI::IsMember({"fade10g", "fade1"}));
+  app.add_option("--phy", o.phy, "interface of the MAC: xgmii, of FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
+  app.add_flag("--paper-rule", o.paper_rule, "the paper's rule of congestion control, not the fair one");
+  app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as rate=1000,queue=65536");
+  app.add_flag("--random", o.source.random, "source: random words, not a counter");
+  app.add_option("--source-seed", o.source.seed, "source: seed of the random words");
+  app.add_option("--words", o.source.limit, "source: words after which it is silent, 0: never");
+  app.add_option("--gap", o.source.gap, "source: idle clocks after each word");
   app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
   app.add_option("--link", o.link, "link settings of both directions, as loss=0.01,delay=10us");
   app.add_option("--up", o.up, "link settings from the board to the computer");
   app.add_option("--down", o.down, "link settings from the computer to the board");
   app.add_option("--seed", o.seed, "seed of the link model");
   app.add_option("--user-mhz", o.user_mhz, "clock of the user side")->check(CLI::Range(1.0, 1000.0));
-  app.add_option("--line-mhz", o.line_mhz, "clock of the MAC")->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--line-mhz", o.line_mhz, "clock of the MAC; 12.5 for 100 Mb/s on GMII; one for each board, or for all")
+      ->delimiter(',')
+      ->check(CLI::Range(1.0, 1000.0));
   app.add_option("--tx-ppm", o.tx_ppm, "error of the transmit clock")->check(CLI::Range(-10000.0, 10000.0));
   app.add_option("--rx-ppm", o.rx_ppm, "error of the receive clock")->check(CLI::Range(-10000.0, 10000.0));
   app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
@@ -283,6 +350,9 @@ int main(int argc, char** argv) {
   app.add_option("--rtt", o.rtt, "round trip of the link in us")->check(CLI::NonNegativeNumber);
   app.add_option("--packets", o.packets, "--virtual: packets before STOP")->check(CLI::PositiveNumber);
   app.add_option("--warmup", o.warmup, "--virtual: packets before the measurement");
+  app.add_option("--share-from-ms", o.share_from_ms,
+                 "--virtual: measure each board's share of the link from this time to --limit-ms, without STOP")
+      ->check(CLI::PositiveNumber);
   app.add_option("--limit-ms", o.limit_ms, "--virtual: longest simulated time")->check(CLI::PositiveNumber);
   app.add_flag("--commands", o.commands, "--virtual: a user command after each response");
   try {
@@ -295,6 +365,9 @@ int main(int argc, char** argv) {
   try {
     if (o.virtual_time == !o.iface.empty())
       throw std::invalid_argument("expected either --iface NAME or --virtual");
+    if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";
+    if (o.share_from_ms >= o.limit_ms)
+      throw std::invalid_argument("--share-from-ms " + std::to_string(o.share_from_ms) + ": expected less than --limit-ms");
     if (o.virtual_time && o.warmup >= o.packets)
       throw std::invalid_argument("--warmup " + std::to_string(o.warmup) + ": expected less than --packets");
     struct sigaction action{};

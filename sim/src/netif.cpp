@@ -19,7 +19,6 @@ namespace fadelink {
 namespace {
 
 constexpr int kMtu = 9000;          // of a TAP that is made here
-constexpr int kNeededMtu = 8232 - 14;  // a FADE-10G data frame
 constexpr size_t kLongestFrame = 65536;
 
 [[noreturn]] void fail(const std::string& what, const std::string& hint) {
@@ -62,16 +61,16 @@ void bring_up(const std::string& name) {
   if (ioctl(s.fd, SIOCSIFFLAGS, &r) < 0) fail("setting " + name + " up", "");
 }
 
-void check_ready(const std::string& name) {
+void check_ready(const std::string& name, int mtu) {
   const Socket s;
   ifreq r = request(name);
   if (ioctl(s.fd, SIOCGIFFLAGS, &r) < 0) fail("flags of " + name, "");
   if (!(r.ifr_flags & IFF_UP))
     throw std::runtime_error("interface " + name + " is down; set it up: ip link set " + name + " up");
   if (ioctl(s.fd, SIOCGIFMTU, &r) < 0) fail("MTU of " + name, "");
-  if (r.ifr_mtu < kNeededMtu)
+  if (r.ifr_mtu < mtu)
     throw std::runtime_error("interface " + name + " has MTU " + std::to_string(r.ifr_mtu) + ", expected at least " +
-                             std::to_string(kNeededMtu) + " for data frames: ip link set " + name + " mtu 9000");
+                             std::to_string(mtu) + " for data frames: ip link set " + name + " mtu 9000");
 }
 
 int open_packet(const std::string& name) {
@@ -95,7 +94,7 @@ int open_packet(const std::string& name) {
 
 }  // namespace
 
-NetInterface::NetInterface(const std::string& name, bool create, bool packet_socket) : name_(name) {
+NetInterface::NetInterface(const std::string& name, bool create, bool packet_socket, int mtu) : name_(name) {
   request(name);
   const bool exists = if_nametoindex(name.c_str()) != 0;
   if (!exists && !create)
@@ -106,9 +105,9 @@ NetInterface::NetInterface(const std::string& name, bool create, bool packet_soc
     bring_up(name);
   } else if (!packet_socket && std::filesystem::exists("/sys/class/net/" + name + "/tun_flags")) {
     fd_ = open_tap(name);
-    check_ready(name);
+    check_ready(name, mtu);
   } else {
-    check_ready(name);
+    check_ready(name, mtu);
     fd_ = open_packet(name);
   }
 }

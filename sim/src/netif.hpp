@@ -7,12 +7,15 @@
 
 namespace fadelink {
 
+// MTU that the longest frame of a protocol needs.
+constexpr int kMtuFade10g = 8232 - 14, kMtuFade1 = 1048 - 14;
+
 class NetInterface {
  public:
   // Opens `name`. An interface that is a TAP, or with `create` does not exist yet, is attached to as
   // its device side; any other, or with `packet_socket` every one, is used through a packet socket.
-  // Throws with what to do.
-  NetInterface(const std::string& name, bool create, bool packet_socket);
+  // Throws with what to do, also if its MTU is less than `mtu`.
+  NetInterface(const std::string& name, bool create, bool packet_socket, int mtu);
   ~NetInterface();
   NetInterface(const NetInterface&) = delete;
   NetInterface& operator=(const NetInterface&) = delete;

@@ -15,6 +15,8 @@ TOP = Path(__file__).resolve().parents[2]
 RTL = TOP / "rtl"
 VECTORS = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
 C = VECTORS["constants"]
+VECTORS1 = json.loads((TOP / "tests/vectors/fade1.json").read_text())
+C1 = VECTORS1["constants"]
 SEED = int(os.environ.get("FADELINK_SEED", "1"))
 
 
@@ -37,7 +39,7 @@ def run(module, parameters=None, toplevel=None):
     runner = get_runner("verilator")
     build_dir = TOP / "build" / "cocotb" / name
     runner.build(
-        sources=[RTL / "mac/mac_pkg.sv", RTL / "fade10g/fade10g_pkg.sv", source],
+        sources=[RTL / "mac/mac_pkg.sv", RTL / "fade1/fade1_pkg.sv", RTL / "fade10g/fade10g_pkg.sv", source],
         hdl_toplevel=toplevel,
         parameters=parameters,
         build_args=[
@@ -63,6 +65,15 @@ def run(module, parameters=None, toplevel=None):
     failed = re.findall(r'<testcase name="([^"]*)"[^>]*>\s*<(?:failure|error)', Path(results).read_text())
     total = Path(results).read_text().count("<testcase ")
     assert total > 0 and not failed, f"{name}: {failed} failed; see {build_dir.parent}/{name}.test.log"
+
+
+def package_constants(path):
+    """The numbers of a SystemVerilog package, by name."""
+    found = {}
+    for name, value in re.findall(r"localparam (?:logic \[.*?\]|int) (\w+) = ([^;]+);", (RTL / path).read_text()):
+        if match := re.fullmatch(r"(?:\d+'h)?([0-9A-Fa-f]+)", value):
+            found[name] = int(match[1], 16 if "'h" in value else 10)
+    return found
 
 
 def rng(*key):

@@ -10,7 +10,8 @@ C = json.loads((TOP / "tests/vectors/fade10g.json").read_text())["constants"]
 LIB = ctypes.CDLL(str(TOP / "build/sim/libfadelink-sim.so"))
 LIB.fadelink_board_new.restype = ctypes.c_void_p
 LIB.fadelink_board_new.argtypes = [
-    ctypes.c_char_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint16, *[ctypes.c_uint64] * 4,
+    ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint16,
+    *[ctypes.c_uint64] * 4, ctypes.c_uint32, ctypes.c_int,
 ]  # fmt: skip
 LIB.fadelink_board_free.argtypes = [ctypes.c_void_p]
 LIB.fadelink_board_send.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -74,10 +75,15 @@ class Parsed:
 
 
 class Board:
-    def __init__(self, phy="xgmii", window=32, first_packet=0, first_sequence=0, user=0, phase=0, tx=0, rx=0):
+    def __init__(
+        self, phy="xgmii", window=32, first_packet=0, first_sequence=0, user=0, phase=0, tx=0, rx=0, limit=0,
+        paper_rule=False, protocol="fade10g", parse=Parsed,
+    ):  # fmt: skip
         self.handle = LIB.fadelink_board_new(
-            phy.encode(), window, FEB, first_packet, first_sequence, user, phase, tx, rx
-        )
+            protocol.encode(), phy.encode(), window, FEB, first_packet, first_sequence, user, phase, tx, rx, limit,
+            paper_rule,
+        )  # fmt: skip
+        self.parse = parse
         assert self.handle, (phy, window)
         self.now = 0
         self.csn = 0
@@ -102,7 +108,7 @@ class Board:
             length = LIB.fadelink_board_receive(self.handle, self.buffer, 10000, ctypes.byref(at))
             if length:
                 self.now = max(self.now, at.value)
-                return Parsed(self.buffer.raw[:length], at.value)
+                return self.parse(self.buffer.raw[:length], at.value)
             if self.now >= end:
                 return None
             # One step more than up to a frame: the library stops there by itself.
@@ -110,7 +116,7 @@ class Board:
             length = LIB.fadelink_board_receive(self.handle, self.buffer, 10000, ctypes.byref(at))
             if length:
                 self.now = max(self.now, at.value)
-                return Parsed(self.buffer.raw[:length], at.value)
+                return self.parse(self.buffer.raw[:length], at.value)
             self.now = end
 
     def frames(self, timeout):

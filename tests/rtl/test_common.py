@@ -1,4 +1,4 @@
-"""The small shared modules: crossings, counters, width converters, status reader."""
+"""The shared modules: crossings, counters, width converters, status reader, packet buffer, congestion control."""
 
 import pytest
 from bench import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, Timer, cocotb, rng, run, send_axis, start
@@ -18,6 +18,9 @@ CLOCKS = {"s_clk": 6400, "m_clk": 10102}
         ("axis_upsizer", {}),
         ("axis_downsizer", {}),
         ("status_reader", {"WORDS": 12}),
+        ("packet_memory", {"ADDRESS_BITS": 12}),
+        ("packet_writer", {"SLOT_BITS": 2}),
+        ("congestion", {"FRAME_CLOCKS": 300, "PERIOD": 64, "PAPER_PERIOD": 96, "CEILING": 1000}),
     ],
 )
 def test_common(toplevel, parameters):
@@ -200,3 +203,176 @@ async def status_reader_reads_each_word_whole(dut):
                 assert int(dut.m_value.value) == values[index]
             await RisingEdge(dut.clk)
         assert answers.count["m_valid"] == 1
+
+
+@cocotb.test()
+async def packet_memory_reads_what_was_written(dut):
+    random = rng("memory")
+    dut.write_enable.value = 0
+    dut.read_enable.value = 0
+    await start(dut, {"write_clk": 6400, "read_clk": 8000})
+    words = {random.randrange(4096): random.getrandbits(64) for _ in range(200)}
+    for address, word in words.items():
+        dut.write_enable.value = 1
+        dut.write_address.value = address
+        dut.write_data.value = word
+        await RisingEdge(dut.write_clk)
+    dut.write_enable.value = 0
+    await ClockCycles(dut.read_clk, 3)
+    for address, word in words.items():
+        dut.read_enable.value = 1
+        dut.read_address.value = address
+        await RisingEdge(dut.read_clk)
+        dut.read_enable.value = 0
+        dut.read_address.value = 0
+        await ClockCycles(dut.read_clk, 2)
+        assert int(dut.read_data.value) == word, "held while not enabled"
+
+
+def gray(value):
+    return value ^ value >> 1
+
+
+async def writer_at_start(dut, first):
+    for name in ["s_axis_tvalid", "session", "stop", "last_seen"]:
+        getattr(dut, name).value = 0
+    dut.first_packet.value = first
+    dut.tail_gray.value = gray(first)
+    await start(dut, {"clk": 6400}, ["rst"])
+    dut.session.value = 1
+    writes = []
+
+    async def watch():
+        while True:
+            await ReadOnly()
+            if int(dut.write_enable.value):
+                writes.append((int(dut.write_address.value), int(dut.write_data.value)))
+            await RisingEdge(dut.clk)
+
+    cocotb.start_soon(watch())
+    return writes
+
+
+async def feed(dut, words):
+    """Offers words until they are taken or nothing is taken for 50 clocks; tells how many were."""
+    taken = idle = 0
+    while taken < len(words) and idle < 50:
+        dut.s_axis_tvalid.value = 1
+        dut.s_axis_tdata.value = words[taken]
+        await ReadOnly()
+        if int(dut.s_axis_tready.value):
+            taken, idle = taken + 1, 0
+        else:
+            idle += 1
+        await RisingEdge(dut.clk)
+    dut.s_axis_tvalid.value = 0
+    return taken
+
+
+@cocotb.test()
+async def packet_writer_stops_when_full(dut):
+    writes = await writer_at_start(dut, 6)  # the pointers run modulo 8, over the wrap
+    words = list(range(1, 5 * 1024))
+    assert await feed(dut, words) == 4 * 1024
+    assert int(dut.head_gray.value) == gray((6 + 4) % 8)
+    assert writes == [((6 + i // 1024) % 4 * 1024 + i % 1024, 1 + i) for i in range(4096)]
+    dut.tail_gray.value = gray(7)
+    assert await feed(dut, words[4096:]) == 5 * 1024 - 1 - 4096
+    assert int(dut.last.value) == 0
+
+
+@cocotb.test()
+async def packet_writer_closes_partly_filled_packets(dut):
+    for words in [0, 1, 1023, 1024, 1025]:
+        await writer_at_start(dut, 3)
+        assert await feed(dut, list(range(words))) == words or words == 0
+        dut.stop.value = 1
+        await ClockCycles(dut.clk, 6)
+        assert int(dut.s_axis_tready.value) == 0, "nothing is taken behind a STOP"
+        assert int(dut.last.value) == 1
+        assert int(dut.last_words.value) == words % 1024
+        assert int(dut.last_packet.value) == (3 + words // 1024) % 8
+        assert int(dut.head_gray.value) == gray((3 + words // 1024) % 8), "not before it was seen"
+        dut.last_seen.value = 1
+        await ClockCycles(dut.clk, 6)
+        assert int(dut.head_gray.value) == gray((4 + words // 1024) % 8)
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 6)
+        assert int(dut.active.value) == 0 and int(dut.last.value) == 0
+
+
+@cocotb.test()
+async def packet_writer_waits_for_a_free_place_to_stop(dut):
+    await writer_at_start(dut, 0)
+    assert await feed(dut, list(range(4097))) == 4096
+    dut.stop.value = 1
+    await ClockCycles(dut.clk, 20)
+    assert int(dut.last.value) == 0
+    dut.tail_gray.value = gray(1)
+    await ClockCycles(dut.clk, 6)
+    assert int(dut.last.value) == 1 and int(dut.last_words.value) == 0
+
+
+@cocotb.test()
+async def congestion_follows_the_share_of_retransmissions(dut):
+    """Both rules in numbers: fair over 64 frames of 300 clocks, the paper's over 96; 1/8 and 1/32."""
+    random = rng("congestion")
+    for name in ["sent", "again", "session", "paper_rule", "queued"]:
+        getattr(dut, name).value = 0
+    dut.seed.value = 1
+    await start(dut, {"clk": 6400}, ["rst"])
+    for paper, frames, shift in [(0, 64, 5), (1, 96, 2)]:
+        dut.paper_rule.value = paper
+        dut.session.value = 1
+        delay, seen = 0, set()
+        for period in range(160):
+            again = random.choice([frames // 8 + 1, 40, frames] if period < 40 else [0, 1, 2, 3, frames // 8])
+            marks = [True] * again + [False] * (frames - again)
+            random.shuffle(marks)
+            for mark in marks:
+                dut.sent.value = 1
+                dut.again.value = int(mark)
+                await RisingEdge(dut.clk)
+                dut.sent.value = 0
+                await ClockCycles(dut.clk, random.randint(1, 3))
+            await ClockCycles(dut.clk, 3)
+            if again > frames // 8:
+                delay = min(1000, delay + ((delay >> shift) + 16 if paper else 4 * (again - 8)))
+                seen.add("up")
+            elif not paper or again * 32 < frames:
+                delay -= (delay >> shift) or min(delay, 1)
+                seen.add("down")
+            else:
+                seen.add("still")
+            assert int(dut.delay.value) == delay, f"period {period}, {again} of {frames}"
+            seen.add("ceiling" if delay == 1000 else "floor" if delay == 0 else "between")
+        assert seen >= {"up", "down", "ceiling", "between"} and ("still" in seen) == bool(paper)
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 2)
+        assert int(dut.delay.value) == 0
+
+
+@cocotb.test()
+async def congestion_dithers_while_frames_are_queued(dut):
+    """Up to 1/32 of a frame, spread evenly, with the fair rule alone; another seed, another sequence."""
+    sequences = []
+    for seed in (1, 2):
+        for name in ["sent", "again", "session", "paper_rule", "queued"]:
+            getattr(dut, name).value = 0
+        dut.seed.value = seed
+        await start(dut, {"clk": 6400}, ["rst"])
+        dut.session.value = 1
+        await ClockCycles(dut.clk, 5)
+        assert int(dut.pause.value) == 0
+        dut.queued.value = 1
+        values = []
+        for _ in range(400):
+            await RisingEdge(dut.clk)
+            values.append(int(dut.pause.value))
+        counts = [values.count(n) for n in range(8)]
+        assert sum(counts) == 400 and min(counts) > 20, counts
+        sequences.append(values)
+        dut.paper_rule.value = 1
+        await ClockCycles(dut.clk, 2)
+        assert int(dut.pause.value) == 0
+    assert sequences[0] != sequences[1]

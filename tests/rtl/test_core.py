@@ -383,10 +383,11 @@ def test_random_frames_between_valid_ones(phy, window):
 
 
 @pytest.mark.parametrize("phy,window", [("xgmii", 16)])
-def test_delay_grows_with_losses_and_shrinks_without(phy, window):
+@pytest.mark.parametrize("paper_rule", [False, True])
+def test_delay_grows_with_losses_and_shrinks_without(phy, window, paper_rule):
     generator = random.Random(f"{SEED} delay")
     loss = [0.3]
-    board = Board(phy, window)
+    board = Board(phy, window, paper_rule=paper_rule)
     receiver = Receiver(board, window, 0, lambda f: generator.random() < loss[0])
     receiver.start()
     delays = []
@@ -399,10 +400,20 @@ def test_delay_grows_with_losses_and_shrinks_without(phy, window):
                 delays.append(frame.delay)
 
     follow(3 * 1024 + 100)
-    assert delays == [0, 16, 36, 61], "a quarter and 16 more after each period of 1024 frames"
+    if paper_rule:
+        assert delays == [0, 16, 36, 61], "a quarter and 16 more after each period of 1024 frames"
+    else:
+        steps = [b - a for a, b in zip(delays, delays[1:])]
+        assert len(steps) == 12 and sum(steps) > 1000, "after each period of 256 frames"
+        assert all(step > 0 and step % 4 == 0 for step in steps), "4 clocks for each retransmission above 32"
     loss[0] = 0
+    highest = delays[-1]
     follow(4 * 1024)
-    assert delays[-3:] == [61 - 15, 46 - 11, 35 - 8] or delays[-4:-1] == [61 - 15, 46 - 11, 35 - 8]
+    if paper_rule:
+        assert [61 - 15, 46 - 11, 35 - 8] in (delays[-3:], delays[-4:-1])
+    else:
+        falling = delays[delays.index(highest) :]
+        assert all(b == a - (a >> 5) for a, b in zip(falling[1:], falling[2:])) and len(falling) >= 14
     assert board.status()["delay"] == delays[-1]
 
 

@@ -1,7 +1,10 @@
 """The blocks of the FADE-10G core, each on its own. desc_manager has a file of its own."""
 
 import pytest
-from bench import C, VECTORS, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, rng, run, send_axis, start
+from bench import (
+    C, VECTORS, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, package_constants, rng, run, send_axis,
+    start,
+)  # fmt: skip
 
 MAC = 0x02FADE000001
 PC = 0x02FADE0000F0
@@ -11,9 +14,6 @@ TX = {"clk": 6400}
 @pytest.mark.parametrize(
     "toplevel,parameters",
     [
-        ("fade10g_packet_memory", {"ADDRESS_BITS": 12}),
-        ("fade10g_packet_writer", {"SLOT_BITS": 2}),
-        ("fade10g_congestion", {"PERIOD_BITS": 6, "CEILING": 1000}),
         ("fade10g_eth_tx", {"SLOT_BITS": 2}),
         ("fade10g_eth_rx", {}),
         ("fade10g_cmd_processor", {}),
@@ -38,162 +38,11 @@ def frame_of(vector):
 
 
 def test_constants_agree():
-    """fade10g_pkg.sv against the shared vectors, name by name."""
-    import re
-
-    from bench import RTL
-
-    text = (RTL / "fade10g/fade10g_pkg.sv").read_text()
-    found = {}
-    for name, value in re.findall(r"localparam (?:logic \[.*?\]|int) (\w+) = ([^;]+);", text):
-        if match := re.fullmatch(r"(?:\d+'h)?([0-9A-Fa-f]+)", value):
-            found[name] = int(match[1], 16 if "'h" in value else 10)
+    found = package_constants("fade10g/fade10g_pkg.sv")
     for name in ["ETHERTYPE", "VERSION", "FILLER", "TYPE_DATA", "TYPE_LAST", "TYPE_RESPONSE", "CMD_START", "CMD_STOP",
                  "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_USER_FIRST"]:  # fmt: skip
         assert found[name] == C[name], name
     assert found["PACKET_WORDS"] * 8 == C["PACKET_BYTES"]
-
-
-@cocotb.test()
-async def fade10g_packet_memory_reads_what_was_written(dut):
-    random = rng("memory")
-    dut.write_enable.value = 0
-    dut.read_enable.value = 0
-    await start(dut, {"write_clk": 6400, "read_clk": 8000})
-    words = {random.randrange(4096): random.getrandbits(64) for _ in range(200)}
-    for address, word in words.items():
-        dut.write_enable.value = 1
-        dut.write_address.value = address
-        dut.write_data.value = word
-        await RisingEdge(dut.write_clk)
-    dut.write_enable.value = 0
-    await ClockCycles(dut.read_clk, 3)
-    for address, word in words.items():
-        dut.read_enable.value = 1
-        dut.read_address.value = address
-        await RisingEdge(dut.read_clk)
-        dut.read_enable.value = 0
-        dut.read_address.value = 0
-        await ClockCycles(dut.read_clk, 2)
-        assert int(dut.read_data.value) == word, "held while not enabled"
-
-
-def gray(value):
-    return value ^ value >> 1
-
-
-async def writer_at_start(dut, first):
-    for name in ["s_axis_tvalid", "session", "stop", "last_seen"]:
-        getattr(dut, name).value = 0
-    dut.first_packet.value = first
-    dut.tail_gray.value = gray(first)
-    await start(dut, {"clk": 6400}, ["rst"])
-    dut.session.value = 1
-    writes = []
-
-    async def watch():
-        while True:
-            await ReadOnly()
-            if int(dut.write_enable.value):
-                writes.append((int(dut.write_address.value), int(dut.write_data.value)))
-            await RisingEdge(dut.clk)
-
-    cocotb.start_soon(watch())
-    return writes
-
-
-async def feed(dut, words):
-    """Offers words until they are taken or nothing is taken for 50 clocks; tells how many were."""
-    taken = idle = 0
-    while taken < len(words) and idle < 50:
-        dut.s_axis_tvalid.value = 1
-        dut.s_axis_tdata.value = words[taken]
-        await ReadOnly()
-        if int(dut.s_axis_tready.value):
-            taken, idle = taken + 1, 0
-        else:
-            idle += 1
-        await RisingEdge(dut.clk)
-    dut.s_axis_tvalid.value = 0
-    return taken
-
-
-@cocotb.test()
-async def fade10g_packet_writer_stops_when_full(dut):
-    writes = await writer_at_start(dut, 6)  # the pointers run modulo 8, over the wrap
-    words = list(range(1, 5 * 1024))
-    assert await feed(dut, words) == 4 * 1024
-    assert int(dut.head_gray.value) == gray((6 + 4) % 8)
-    assert writes == [((6 + i // 1024) % 4 * 1024 + i % 1024, 1 + i) for i in range(4096)]
-    dut.tail_gray.value = gray(7)
-    assert await feed(dut, words[4096:]) == 5 * 1024 - 1 - 4096
-    assert int(dut.last.value) == 0
-
-
-@cocotb.test()
-async def fade10g_packet_writer_closes_partly_filled_packets(dut):
-    for words in [0, 1, 1023, 1024, 1025]:
-        await writer_at_start(dut, 3)
-        assert await feed(dut, list(range(words))) == words or words == 0
-        dut.stop.value = 1
-        await ClockCycles(dut.clk, 6)
-        assert int(dut.s_axis_tready.value) == 0, "nothing is taken behind a STOP"
-        assert int(dut.last.value) == 1
-        assert int(dut.last_words.value) == words % 1024
-        assert int(dut.last_packet.value) == (3 + words // 1024) % 8
-        assert int(dut.head_gray.value) == gray((3 + words // 1024) % 8), "not before it was seen"
-        dut.last_seen.value = 1
-        await ClockCycles(dut.clk, 6)
-        assert int(dut.head_gray.value) == gray((4 + words // 1024) % 8)
-        dut.session.value = 0
-        await ClockCycles(dut.clk, 6)
-        assert int(dut.active.value) == 0 and int(dut.last.value) == 0
-
-
-@cocotb.test()
-async def fade10g_packet_writer_waits_for_a_free_place_to_stop(dut):
-    await writer_at_start(dut, 0)
-    assert await feed(dut, list(range(4097))) == 4096
-    dut.stop.value = 1
-    await ClockCycles(dut.clk, 20)
-    assert int(dut.last.value) == 0
-    dut.tail_gray.value = gray(1)
-    await ClockCycles(dut.clk, 6)
-    assert int(dut.last.value) == 1 and int(dut.last_words.value) == 0
-
-
-@cocotb.test()
-async def fade10g_congestion_follows_the_share_of_retransmissions(dut):
-    """Against the rule in numbers: periods of 64 frames, 1/8 and 1/32."""
-    random = rng("congestion")
-    for name in ["sent", "again", "session"]:
-        getattr(dut, name).value = 0
-    await start(dut, TX, ["rst"])
-    dut.session.value = 1
-    delay, seen = 0, set()
-    for period in range(60):
-        again = random.choice([9, 20, 64]) if period < 30 else random.choice([0, 1, 2, 3, 8])
-        marks = [True] * again + [False] * (64 - again)
-        random.shuffle(marks)
-        for mark in marks:
-            dut.sent.value = 1
-            dut.again.value = int(mark)
-            await RisingEdge(dut.clk)
-            dut.sent.value = 0
-            await ClockCycles(dut.clk, random.randint(1, 3))
-        await ClockCycles(dut.clk, 3)
-        if again > 8:
-            delay = min(1000, delay + delay // 4 + 16)
-            seen.add("up")
-        elif again < 2:
-            delay = delay - delay // 4 - (1 if 0 < delay < 4 else 0)
-            seen.add("down")
-        assert int(dut.delay.value) == delay, f"period {period}, {again} of 64"
-        seen.add("ceiling" if delay == 1000 else "floor" if delay == 0 else "between")
-    assert seen >= {"up", "down", "ceiling", "between"}
-    dut.session.value = 0
-    await ClockCycles(dut.clk, 2)
-    assert int(dut.delay.value) == 0
 
 
 class Sender:
@@ -202,7 +51,7 @@ class Sender:
     def __init__(self, dut):
         self.dut = dut
         self.taken = []
-        for name in ["next_valid", "response_valid", "identify_valid", "hold", "delay", "last_words", "next_last",
+        for name in ["next_valid", "response_valid", "identify_valid", "hold", "delay", "pause", "last_words", "next_last",
                      "next_packet", "next_sequence", "response", "identify", "identify_address"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.mac_address.value = MAC
@@ -258,6 +107,7 @@ async def fade10g_eth_tx_sends_data_with_and_without_response(dut):
         packet, sequence, delay = random.getrandbits(32), random.getrandbits(16), random.getrandbits(4)
         response = random.getrandbits(96) if random.random() < 0.7 else 0
         dut.next_packet.value, dut.next_sequence.value, dut.delay.value = packet, sequence, delay
+        dut.pause.value = delay
         dut.next_last.value, dut.last_words.value = int(last is not None), last or 0
         dut.response.value, dut.response_valid.value = response or random.getrandbits(96), int(response != 0)
         dut.next_valid.value = 1
@@ -300,7 +150,7 @@ async def fade10g_eth_tx_keeps_the_delay_and_holds(dut):
     await sender.run()
     monitor = AxisMonitor(dut, dut.clk, 8)
     dut.next_valid.value = 1
-    dut.delay.value = 300
+    dut.delay.value, dut.pause.value = 280, 300
     await monitor.wait(1)
     dut.next_valid.value = 1
     dut.response_valid.value = 1
@@ -710,12 +560,15 @@ async def pattern_source_repeats_its_patterns(dut):
 class Registers:
     """Sends user commands to the example block."""
 
-    def __init__(self, dut):
+    def __init__(self, dut, **defaults):
         self.dut = dut
+        self.defaults = {"random": 0, "seed": 0, "limit": 0, "gap": 0} | defaults
 
     async def run(self):
         for name in ["clear", "s_cmd_valid", "m_rsp_ready", "status_accepted", "status_valid"]:
             getattr(self.dut, name).value = 0
+        for name, value in self.defaults.items():
+            getattr(self.dut, f"{name}_default").value = value
         await start(self.dut, TX, ["rst"])
 
     async def issue(self, code, argument=0):
@@ -759,6 +612,14 @@ async def example_commands_reads_and_writes_registers(dut):
     assert await r.command(0x0107) == 18
     for code in (0x0300, 0x01FF, 0x0200, 0x0210, 0x011C, 0x012A):
         assert await r.command(code) == ones, hex(code)
+
+
+@cocotb.test()
+async def example_commands_begins_with_the_defaults(dut):
+    r = Registers(dut, random=1, seed=0x123456789ABCDEF0, limit=77, gap=3)
+    await r.run()
+    assert [await r.command(0x0100 | register) for register in range(2, 7)] == [1, 0x9ABCDEF0, 0x12345678, 77, 3]
+    assert await r.command(0x0205, 5) == 77 and int(dut.limit.value) == 5
 
 
 @cocotb.test()

@@ -131,6 +131,7 @@ pub unsafe extern "C" fn fadelink_feb_open(
         ring_packets: config.ring_packets,
         window: config.window,
         first_packet: config.first_packet,
+        ..FebConfig::default()
     });
     noted(receiver.open(mac, config)).map_or(std::ptr::null_mut(), |handle| {
         let commander = handle.commander();

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_wire::ethernet::Header;
+use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
+use fadelink_wire::Protocol;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{json, Value};
@@ -98,6 +100,34 @@ fn request(request: &Request) -> (&'static str, Value, String) {
     }
 }
 
+fn is_fade(frame: &[u8]) -> bool {
+    Header::split(frame).is_some_and(|(header, _)| header.ethertype == fade10g::ETHERTYPE)
+}
+
+/// The same of FADE v1, in either direction.
+fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
+    let words = |set, packet| format!("set {set}, packet {packet}");
+    let parsed = match fade1::parse_feb(frame) {
+        Ok((_, data)) => {
+            let fade1::Data { set, packet, delay, .. } = data;
+            let text = format!("FADE v1, {}, delay {delay}", words(set, packet));
+            return Ok(("data", json!({ "version": 1, "set": set, "packet": packet, "delay": delay }), text));
+        }
+        Err(fade1::Error::Type(_)) => fade1::parse_request(frame),
+        Err(error) => Err(error),
+    };
+    let (_, body) = parsed.map_err(|error| error.to_string())?;
+    let command = |kind| (kind, json!({ "version": 1 }), "FADE v1".to_owned());
+    Ok(match body {
+        fade1::Request::Start => command("start"),
+        fade1::Request::Stop => command("stop"),
+        fade1::Request::Reset => command("reset"),
+        fade1::Request::Ack { set, packet } => {
+            ("ack", json!({ "version": 1, "set": set, "packet": packet }), format!("FADE v1, {}", words(set, packet)))
+        }
+    })
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -107,17 +137,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         // A capture has no direction. The types of frames from a FEB are taken for that, though a user
         // command may have the same code.
         let parsed = match fade10g::parse_feb(frame) {
+            _ if Protocol::of(frame) == Protocol::Fade1 && is_fade(frame) => fade1_frame(frame),
             Ok((_, body)) => Ok(feb_frame(&body)),
             Err(Error::EtherType(_)) => {
                 *counts.entry("other_protocol".into()).or_default() += 1;
                 return Ok(());
             }
-            Err(Error::Type(_)) => fade10g::parse_request(frame).map(|(_, body)| request(&body)),
-            Err(error) => Err(error),
+            Err(Error::Type(_)) => {
+                fade10g::parse_request(frame).map(|(_, body)| request(&body)).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
         };
         let (kind, fields, text) = match parsed {
             Ok(parsed) => parsed,
-            Err(error) => ("malformed", json!({ "error": error.to_string() }), error.to_string()),
+            Err(error) => ("malformed", json!({ "error": error }), error),
         };
         *counts.entry(kind.into()).or_default() += 1;
         if args.summary {

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::example::Example;
-use fadelink_feb::{Feb, Settings};
+use fadelink_feb::{Feb, Feb1, Rule, Settings, Status};
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::Backend;
 use fadelink_receiver::wake::poll;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::PACKET_BYTES;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{fade1, MacAddr, Protocol};
 use serde_json::json;
 
 use crate::{number, Usage};
@@ -26,7 +26,13 @@ pub struct Args {
     /// Address of a FEB; repeat for several
     #[arg(long, value_name = "MAC", required = true)]
     feb: Vec<MacAddr>,
-    /// Packets of the window: a power of two to 64
+    /// What the FEBs speak: fade10g or fade1
+    #[arg(long, value_name = "PROTOCOL", default_value_t = Protocol::Fade10g)]
+    protocol: Protocol,
+    /// The paper's rule of congestion control, not the fair one
+    #[arg(long)]
+    paper_rule: bool,
+    /// Packets of the window: a power of two to 64; of fade1 always a set, 32
     #[arg(long, value_name = "M", default_value = "32", value_parser = window)]
     window: u32,
     /// Number of the first packet of a transmission (0 but in tests of its wrap)
@@ -55,6 +61,49 @@ fn window(text: &str) -> Result<u32, String> {
     window.ok_or_else(|| "expected a power of two from 1 to 64".into())
 }
 
+/// A FEB of either protocol.
+enum Board {
+    Fade10g(Box<Feb<Example>>),
+    Fade1(Box<Feb1<Example>>),
+}
+
+impl Board {
+    fn mac(&self) -> MacAddr {
+        match self {
+            Board::Fade10g(feb) => feb.mac(),
+            Board::Fade1(feb) => feb.mac(),
+        }
+    }
+
+    fn status(&self) -> Status {
+        match self {
+            Board::Fade10g(feb) => feb.status(),
+            Board::Fade1(feb) => feb.status(),
+        }
+    }
+
+    fn take(&mut self, frame: &[u8], now: Duration) {
+        match self {
+            Board::Fade10g(feb) => feb.take(frame, now),
+            Board::Fade1(feb) => feb.take(frame),
+        }
+    }
+
+    fn give(&mut self, now: Duration) -> Option<&[u8]> {
+        match self {
+            Board::Fade10g(feb) => feb.give(now),
+            Board::Fade1(feb) => feb.give(now),
+        }
+    }
+
+    fn next_frame(&self) -> Duration {
+        match self {
+            Board::Fade10g(feb) => feb.next_frame(),
+            Board::Fade1(feb) => feb.next_frame(),
+        }
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for (i, mac) in args.feb.iter().enumerate() {
         if mac.is_multicast() || args.feb[..i].contains(mac) {
@@ -65,10 +114,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let pace = |rate| Duration::from_secs_f64(PACKET_BYTES as f64 / f64::from(rate) / 1e6);
+    let packet_bytes = match args.protocol {
+        Protocol::Fade10g => PACKET_BYTES,
+        Protocol::Fade1 => fade1::PACKET_BYTES,
+    };
+    let pace = |rate| Duration::from_secs_f64(packet_bytes as f64 / f64::from(rate) / 1e6);
     let pace = args.rate.map_or(Duration::ZERO, pace);
-    let settings = Settings { window: args.window, first_packet: args.first_packet, pace };
-    let mut febs: Vec<_> = args.feb.iter().map(|mac| Feb::new(*mac, settings, Example::default())).collect();
+    let rule = if args.paper_rule { Rule::Paper } else { Rule::Fair };
+    let settings = Settings { window: args.window, first_packet: args.first_packet, pace, rule };
+    let new = |mac: &MacAddr| match args.protocol {
+        Protocol::Fade10g => Board::Fade10g(Box::new(Feb::new(*mac, settings, Example::default()))),
+        Protocol::Fade1 => Board::Fade1(Box::new(Feb1::new(*mac, settings, Example::default()))),
+    };
+    let mut febs: Vec<_> = args.feb.iter().map(new).collect();
     let mut backend = Packet::open(&args.iface)?;
     eprintln!("fadelink: {} FEB(s) in software on {}", febs.len(), args.iface);
 

@@ -15,7 +15,7 @@ use fadelink_receiver::{FebConfig, FebHandle, Receiver};
 use fadelink_sinks::file::FileSink;
 use fadelink_sinks::{Block, OpenSink, RingPart, Sink, Spec};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
 
@@ -57,6 +57,9 @@ pub struct Args {
     /// Number of the first packet (0 but in tests of its wrap)
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
     first_packet: u32,
+    /// What the FEBs speak, fade10g or fade1; without it START finds out
+    #[arg(long, value_name = "PROTOCOL")]
+    protocol: Option<Protocol>,
     /// RESET the FEB first, even if another computer receives from it
     #[arg(long)]
     take_over: bool,
@@ -118,6 +121,7 @@ struct Outcome {
     bytes: u64,
     complete: bool,
     seconds: f64,
+    protocol: Option<Protocol>,
     verifier: Option<Verifier>,
     counters: FebCounts,
     error: Option<anyhow::Error>,
@@ -162,7 +166,12 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
     if stdouts > 1 || (stdouts > 0 && args.json) {
         return usage("--out -: standard output has room for one stream, and not for --json beside it".into());
     }
-    let config = FebConfig { ring_packets: args.ring, window: args.window, first_packet: args.first_packet };
+    let config = FebConfig {
+        ring_packets: args.ring,
+        window: args.window,
+        first_packet: args.first_packet,
+        protocol: args.protocol,
+    };
     config.check().map_err(Usage)?;
     Ok(config)
 }
@@ -242,6 +251,10 @@ fn one_feb(
     for sink in &mut sinks {
         result = result.and(sink.finish(complete).map_err(Into::into));
     }
+    outcome.protocol = feb.protocol();
+    if let Some(verifier) = &mut outcome.verifier {
+        verifier.finish(outcome.protocol);
+    }
     if result.is_ok() {
         linger(&feb);
         outcome.complete = true;
@@ -294,7 +307,11 @@ fn receive(
         if control.interrupts.load(Ordering::Relaxed) > 1 && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
-        let Some(data) = feb.wait(THRESHOLD, Some(READ_TIMEOUT))?.then(|| feb.data()) else { return Ok(()) };
+        let waited = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
+            0 if stopped => "no data came, not even after STOP (is the FEB there?)",
+            _ => "receiving",
+        })?;
+        let Some(data) = waited.then(|| feb.data()) else { return Ok(()) };
         let bytes = data.len();
         if bytes > 0 {
             last_data = Instant::now();
@@ -396,10 +413,12 @@ fn to_json(mac: MacAddr, outcome: &Outcome) -> Value {
     let verifier = outcome.verifier.as_ref();
     json!({
         "feb": mac.to_string(),
+        "protocol": outcome.protocol.map(|protocol| protocol.to_string()),
         "complete": outcome.complete,
         "bytes": outcome.bytes,
         "words": outcome.bytes / 8,
         "verified": verifier.map(|v| v.wrong == 0 && outcome.complete),
+        "filler_words": verifier.map(|v| v.filler),
         "wrong_words": verifier.map(|v| v.wrong),
         "first_wrong": verifier.and_then(|v| v.first_wrong)
             .map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),

@@ -12,7 +12,7 @@ use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Request, Response, DATA_FRAME_LEN, PACKET_BYTES, REQUEST_LEN};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
@@ -30,7 +30,7 @@ struct Driver {
 
 impl Driver {
     fn new(config: FebConfig) -> Driver {
-        let FebConfig { ring_packets, window, first_packet } = config;
+        let FebConfig { ring_packets, window, first_packet, .. } = config;
         Driver {
             feb: c::Feb::default(),
             settings: c::Settings { ring_packets, window, first_packet },
@@ -197,7 +197,8 @@ fn random_traces_give_the_same_actions() {
     for _ in 0..60 {
         let window = random.u32(1..=64);
         let ring_packets = u64::from(window.next_power_of_two()) << random.u32(..2);
-        let config = FebConfig { ring_packets, window, first_packet: random.u32(..) };
+        let config =
+            FebConfig { ring_packets, window, first_packet: random.u32(..), protocol: Some(Protocol::Fade10g) };
         let mut both = Both::new(config);
         for _ in 0..1500 {
             both.now += Duration::from_millis(random.u64(..4));

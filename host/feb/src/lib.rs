@@ -7,6 +7,9 @@
 
 pub mod congestion;
 pub mod example;
+mod fade1;
 mod feb;
 
+pub use congestion::Rule;
+pub use fade1::Feb1;
 pub use feb::{Feb, Settings, Status, User};

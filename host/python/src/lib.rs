@@ -64,7 +64,7 @@ impl Receiver {
     }
 
     fn open(&self, py: Python<'_>, mac: &str, ring_packets: u64, window: u32, first_packet: u32) -> PyResult<Feb> {
-        let (mac, config) = (address(mac)?, FebConfig { ring_packets, window, first_packet });
+        let (mac, config) = (address(mac)?, FebConfig { ring_packets, window, first_packet, protocol: None });
         let handle = py.detach(|| self.0.open(mac, config)).map_err(raise)?;
         let commander = handle.commander();
         Ok(Feb { handle: Arc::new(Mutex::new(State { handle, lent: 0 })), commander })

@@ -3,6 +3,8 @@
 
 use std::mem::size_of;
 
+use fadelink_wire::Protocol;
+
 use crate::counters::FebCounts;
 
 #[repr(C, packed)]
@@ -37,6 +39,17 @@ pub struct Config {
     pub ring_packets: u64,
     pub window: u32,
     pub first_packet: u32,
+    pub protocol: u32,
+    pub reserved: u32,
+}
+
+/// `FADE_PROTOCOL_*` of what a FEB speaks; `None`: START finds out.
+pub fn protocol(protocol: Option<Protocol>) -> u32 {
+    match protocol {
+        None => 0,
+        Some(Protocol::Fade10g) => 1,
+        Some(Protocol::Fade1) => 2,
+    }
 }
 
 #[repr(C, packed)]
@@ -117,4 +130,5 @@ pub const READPTRS64: u64 = call(READ, 0x41, size_of::<Pointers>());
 pub const GETSTATS: u64 = call(READ, 0x42, size_of::<Statistics>());
 pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
 pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
+pub const GETPROTOCOL: u64 = call(0, 0x46, 0);
 pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());

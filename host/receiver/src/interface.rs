@@ -6,10 +6,9 @@ use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
 
-use fadelink_wire::fade10g::DATA_FRAME_LEN;
-use fadelink_wire::{ethernet, MacAddr};
+use fadelink_wire::{ethernet, fade1, fade10g, MacAddr, Protocol};
 
-/// An Ethernet interface that was up and passes data frames.
+/// An Ethernet interface that was up.
 #[derive(Debug, Clone)]
 pub struct Interface {
     /// Its name.
@@ -18,13 +17,31 @@ pub struct Interface {
     pub index: u32,
     /// Its address.
     pub mac: MacAddr,
+    /// Its MTU.
+    pub mtu: u32,
+}
+
+/// Checks that data frames pass: of a FEB that may speak FADE-10G, those.
+///
+/// # Errors
+/// The MTU is too small; the message says what to do.
+pub(crate) fn check_mtu(mtu: u32, protocol: Option<Protocol>) -> Result<(), String> {
+    let (frame, hint) = match protocol {
+        Some(Protocol::Fade1) => (fade1::DATA_FRAME_LEN, "1500"),
+        _ => (fade10g::DATA_FRAME_LEN, "9000"),
+    };
+    let needed = (frame - ethernet::HEADER_LEN) as u32;
+    if mtu >= needed {
+        return Ok(());
+    }
+    Err(format!("the interface has MTU {mtu}, expected at least {needed} for data frames: ip link set NAME mtu {hint}"))
 }
 
 impl Interface {
     /// Looks interface `name` up.
     ///
     /// # Errors
-    /// It does not exist, is down, is no Ethernet, or has too small an MTU; the message says what to do.
+    /// It does not exist, is down or is no Ethernet; the message says what to do.
     pub fn open(name: &str) -> io::Result<Interface> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         let c_name = CString::new(name).map_err(|_| invalid(format!("interface `{name}`: expected no NUL")))?;
@@ -38,8 +55,8 @@ impl Interface {
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
         // Any socket will do to ask.
-        let mac = check(&UnixDatagram::unbound()?, name)?;
-        Ok(Interface { name: name.to_owned(), index, mac })
+        let (mac, mtu) = check(&UnixDatagram::unbound()?, name)?;
+        Ok(Interface { name: name.to_owned(), index, mac, mtu })
     }
 }
 
@@ -54,8 +71,8 @@ pub(crate) fn explain(what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{hint}"))
 }
 
-/// Asks for the interface's address; it must be an Ethernet that is up and passes data frames.
-fn check(socket: &UnixDatagram, name: &str) -> io::Result<MacAddr> {
+/// Asks for the interface's address and MTU; it must be an Ethernet that is up.
+fn check(socket: &UnixDatagram, name: &str) -> io::Result<(MacAddr, u32)> {
     // SAFETY: an all-zero request is valid; the name fits with its NUL; each union field is the one
     // that the ioctl has filled.
     unsafe {
@@ -73,20 +90,12 @@ fn check(socket: &UnixDatagram, name: &str) -> io::Result<MacAddr> {
             return Err(io::Error::new(io::ErrorKind::NetworkDown, message));
         }
         let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu;
-        let needed = (DATA_FRAME_LEN - ethernet::HEADER_LEN) as i32;
-        if mtu < needed {
-            let message = format!(
-                "interface {name} has MTU {mtu}, expected at least {needed} for data frames: \
-                 ip link set {name} mtu 9000"
-            );
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
         let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
         if address.sa_family != libc::ARPHRD_ETHER {
             let message = format!("interface {name} is no Ethernet (type {}); choose one that is", address.sa_family);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);
-        Ok(MacAddr([a, b, c, d, e, f]))
+        Ok((MacAddr([a, b, c, d, e, f]), mtu as u32))
     }
 }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 
 use crate::abi;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
-use crate::interface::{explain, Interface};
+use crate::interface::{check_mtu, explain, Interface};
 use crate::receiver::{Command, Commander, Error, Feb, Source};
 use crate::shared::Phase;
 
@@ -143,13 +143,16 @@ impl Source for Kernel {
             );
             return Err(Error::Config(message));
         }
+        check_mtu(self.interface.mtu, config.protocol).map_err(Error::Config)?;
         // Programs that receive by themselves see by this that the FEB is taken.
         let claim = claim::claim(self.interface.index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?;
         let (path, device) = free_device()?;
         let fail =
             |what: &str, error: io::Error| Error::Io(io::Error::new(error.kind(), format!("{path}: {what}: {error}")));
-        let FebConfig { ring_packets, window, first_packet } = config;
-        call_with(&device, abi::SETCONFIG, &mut abi::Config { ring_packets, window, first_packet })
+        let FebConfig { ring_packets, window, first_packet, protocol } = config;
+        let protocol = abi::protocol(protocol);
+        let settings = &mut abi::Config { ring_packets, window, first_packet, protocol, reserved: 0 };
+        call_with(&device, abi::SETCONFIG, settings)
             .map_err(|error| fail(&format!("ring of {ring_packets} packets"), error))?;
         let bytes = call(&device, abi::GETBUFLEN, 0).map_err(|error| fail("GETBUFLEN", error))?;
         assert_eq!(bytes, ring_packets * PACKET_BYTES as u64);
@@ -180,6 +183,7 @@ impl KernelCommands {
             Some(libc::ETIMEDOUT) => failed(CommandError::Timeout { code, attempts }),
             Some(libc::EINVAL) => failed(CommandError::BadCode(code)),
             Some(libc::EBUSY) => failed(CommandError::Busy),
+            Some(libc::EOPNOTSUPP) => failed(CommandError::NoCommands(code)),
             _ => Error::Failed(format!("interface {}: {error}", self.interface.name)),
         }
     }
@@ -294,6 +298,14 @@ impl Feb for KernelFeb {
             _ => Phase::Aborted,
         };
         (phase, pointers.head - pointers.tail)
+    }
+
+    fn protocol(&self) -> Option<Protocol> {
+        match call(&self.device, abi::GETPROTOCOL, 0) {
+            Ok(1) => Some(Protocol::Fade10g),
+            Ok(2) => Some(Protocol::Fade1),
+            _ => None,
+        }
     }
 
     fn data(&self) -> &[u8] {

@@ -1,4 +1,4 @@
-//! Receives every word that front-end boards (FEBs) send by FADE-10G.
+//! Receives every word that front-end boards (FEBs) send by FADE-10G and FADE v1.
 //!
 //! [`engine::Engine`] is the protocol: a frame goes in, actions come out. A [`backend::Backend`]
 //! moves frames between the engine and the wire. [`Receiver`] runs both in a thread and hands each
@@ -31,6 +31,7 @@ pub mod interface;
 mod kernel;
 pub mod receiver;
 pub mod ring;
+pub mod sets;
 pub mod shared;
 mod sockopt;
 mod user_space;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
@@ -91,6 +91,8 @@ pub trait Feb: Send {
     fn fd(&self) -> BorrowedFd<'_>;
     /// State of the transmission, and bytes in the ring. In this order, so that the bytes of an end are in.
     fn state(&self) -> (Phase, u64);
+    /// What the FEB was found to speak; `None` before the first START.
+    fn protocol(&self) -> Option<Protocol>;
     /// All bytes that are there, contiguous.
     fn data(&self) -> &[u8];
     /// Gives the first `bytes` back.
@@ -323,6 +325,12 @@ impl FebHandle {
     pub fn place(&self) -> (BorrowedFd<'_>, u64, u64) {
         let (file, offset) = self.feb.place();
         (file, self.feb.ring_bytes(), offset)
+    }
+
+    /// What the FEB was found to speak; `None` before the first START. The last packet of FADE v1 is filled up with
+    /// 0xA5, for it cannot tell how many of its words are valid.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.feb.protocol()
     }
 
     /// State of the transmission.

@@ -77,16 +77,15 @@ impl Ring {
         self.file.as_fd()
     }
 
-    /// Copies a packet to place `slot`.
+    /// Copies a packet to place `slot`; all packets of a transmission have the same length.
     ///
     /// # Safety
     /// No slice of that place may be alive.
     pub(crate) unsafe fn write(&self, slot: u64, payload: &[u8]) {
-        assert!(payload.len() == PACKET_BYTES);
-        let at = slot as usize * PACKET_BYTES;
-        assert!(at < self.bytes);
-        // SAFETY: `at` is a whole packet inside the first mapping.
-        unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), self.base.as_ptr().add(at), PACKET_BYTES) };
+        let at = slot as usize * payload.len();
+        assert!(at + payload.len() <= self.bytes);
+        // SAFETY: the packet lies inside the first mapping.
+        unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), self.base.as_ptr().add(at), payload.len()) };
     }
 
     /// `len` bytes from byte `at`, across the end of the ring if need be.

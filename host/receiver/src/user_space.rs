@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 
 use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
+use crate::interface::check_mtu;
 use crate::receiver::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::shared::{Phase, Reader, Shared};
 use crate::wake::{poll, Wake};
@@ -39,6 +40,7 @@ enum Request {
 struct Inner {
     local: MacAddr,
     index: u32,
+    mtu: u32,
     wake: Wake,
     requests: Mutex<Vec<Request>>,
     ending: AtomicBool,
@@ -84,6 +86,7 @@ impl UserSpace {
         let inner = Arc::new(Inner {
             local: backend.local(),
             index: backend.index(),
+            mtu: backend.mtu(),
             wake: Wake::new()?,
             requests: Mutex::default(),
             ending: AtomicBool::new(false),
@@ -128,6 +131,7 @@ impl Source for UserSpace {
     }
 
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+        check_mtu(self.inner.mtu, config.protocol).map_err(Error::Config)?;
         let claim = match self.inner.index {
             0 => None,
             index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
@@ -138,7 +142,7 @@ impl Source for UserSpace {
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
-        let config = FebConfig { ring_packets: 1, window: 1, first_packet: 0 };
+        let config = FebConfig { ring_packets: 1, window: 1, ..FebConfig::default() };
         let (_, open) = self.open_with(mac, config, false, None)?;
         Ok(Commander(Arc::new(UserCommands { mac, inner: self.inner.clone(), open: Some(open) })))
     }
@@ -247,6 +251,10 @@ impl Feb for UserFeb {
     fn state(&self) -> (Phase, u64) {
         let phase = self.reader.phase();
         (phase, self.reader.tail() - self.reader.head())
+    }
+
+    fn protocol(&self) -> Option<Protocol> {
+        self.reader.protocol()
     }
 
     fn data(&self) -> &[u8] {

@@ -105,7 +105,7 @@ fn data(packet: u32, sequence: u16, last: Option<u64>) -> Vec<u8> {
     frame.to_vec()
 }
 
-const SMALL: FebConfig = FebConfig { ring_packets: 16, window: 16, first_packet: 0 };
+const SMALL: FebConfig = FebConfig { ring_packets: 16, window: 16, first_packet: 0, protocol: None };
 
 #[test]
 fn each_rule_has_its_action_and_its_counter() {
@@ -265,7 +265,12 @@ fn every_wrong_frame_is_counted_once() {
     use fadelink_receiver::counters::LinkCounts as L;
     let dropped = link(|c: &L| c.truncated + c.wrong_ethertype + c.wrong_version + c.wrong_type);
     assert_eq!(dropped + feb.wrong_length + feb.wrong_valid_words, count);
-    assert_eq!((link(|c| c.truncated), link(|c| c.wrong_version), feb.wrong_length), (2, 1, 1));
+    assert_eq!((link(|c| c.truncated), link(|c| c.wrong_version), feb.wrong_length), (2, 0, 2));
+    // The vectors have no FADE of a version to come.
+    let mut newer = data(0, 0, None);
+    newer[14] = 2;
+    bench.frame(&newer);
+    assert_eq!(bench.link.read().wrong_version, after.wrong_version + 1);
     assert!(bench.sent.is_empty());
 }
 
@@ -280,7 +285,7 @@ fn every_word_of_many_febs_arrives() {
         let mut febs = Vec::new();
         for i in 1..=3u8 {
             let first = if case % 2 == 0 { 0 } else { u32::MAX - 20 };
-            let config = FebConfig { ring_packets: 64, window: 16, first_packet: first };
+            let config = FebConfig { ring_packets: 64, window: 16, first_packet: first, protocol: None };
             let shared = bench.open(feb_mac(i), config);
             let words = random.u64(0..100_000);
             let feb = SoftFeb::new(feb_mac(i), 16, first, words);
@@ -295,7 +300,7 @@ fn every_word_of_many_febs_arrives() {
             assert!(rounds < 200_000, "case {case}: seed {}", seed());
             bench.wait(Duration::from_micros(100));
             for frame in std::mem::take(&mut bench.sent) {
-                let mac = fade10g::parse_request(&frame).unwrap().0.dst;
+                let mac = fadelink_wire::ethernet::Header::split(&frame).unwrap().0.dst;
                 let (_, _, _, down, ..) = febs.iter_mut().find(|(feb, ..)| feb.feb.mac() == mac).unwrap();
                 down.push(&frame);
             }

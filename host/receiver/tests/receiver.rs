@@ -16,7 +16,7 @@ use model::SoftFeb;
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
-const CONFIG: FebConfig = FebConfig { ring_packets: 64, window: 16, first_packet: 0 };
+const CONFIG: FebConfig = FebConfig { ring_packets: 64, window: 16, first_packet: 0, protocol: None };
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs a FEB at the far end of the cable until the returned value is dropped.

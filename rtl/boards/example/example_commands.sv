@@ -23,6 +23,11 @@ module example_commands #(
     input  logic        clk,
     input  logic        rst,
     input  logic        clear,
+    // settings of the source after reset
+    input  logic        random_default,
+    input  logic [63:0] seed_default,
+    input  logic [31:0] limit_default,
+    input  logic [15:0] gap_default,
     input  logic [15:0] s_cmd_code,
     input  logic [31:0] s_cmd_argument,
     input  logic        s_cmd_valid,
@@ -124,10 +129,10 @@ module example_commands #(
       state <= IDLE;
       forget <= 1'b0;
       scratch <= '0;
-      random <= 1'b0;
-      seed <= '0;
-      limit <= '0;
-      gap <= '0;
+      random <= random_default;
+      seed <= seed_default;
+      limit <= limit_default;
+      gap <= gap_default;
       accumulator <= '0;
     end
   end

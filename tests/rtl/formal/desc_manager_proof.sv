@@ -34,7 +34,7 @@ module desc_manager_proof #(
 
   // The sender: locks what is on offer, takes it later.
   logic locked = 1'b0;
-  logic next_valid, next_last, next_again, next_lock, next_take, ack_ready, all_confirmed;
+  logic next_valid, next_last, next_again, next_lock, next_take, ack_ready, all_confirmed, queued;
   logic [31:0] next_packet;
   logic [15:0] next_sequence;
   assign next_lock = locked || (start && next_valid && !rst);
@@ -59,6 +59,7 @@ module desc_manager_proof #(
       .last_packet         ('0),
       .tail_gray           (tail_gray),
       .all_confirmed       (all_confirmed),
+      .queued              (queued),
       .ack_valid           (ack_valid && !rst),
       .ack_ready           (ack_ready),
       .ack_negative        (ack_negative),
@@ -120,6 +121,6 @@ module desc_manager_proof #(
   end
 
   logic unused;
-  assign unused = &{1'b0, next_last, all_confirmed, event_confirmed, event_early,
+  assign unused = &{1'b0, next_last, all_confirmed, queued, event_confirmed, event_early,
                     event_protocol_error, event_stale};
 endmodule

@@ -21,6 +21,10 @@ pub trait Backend: std::marker::Send + 'static {
     fn local(&self) -> MacAddr;
     /// Index of the interface, for claims; 0 if there is none.
     fn index(&self) -> u32;
+    /// MTU of the interface.
+    fn mtu(&self) -> u32 {
+        u32::MAX
+    }
     /// Readable when frames wait.
     fn fd(&self) -> BorrowedFd<'_>;
     /// Hands frames that wait to `handler`, at most a batch; tells how many. `handler` sends answers

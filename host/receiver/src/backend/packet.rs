@@ -183,6 +183,10 @@ impl Backend for Packet {
         self.interface.index
     }
 
+    fn mtu(&self) -> u32 {
+        self.interface.mtu
+    }
+
     fn fd(&self) -> BorrowedFd<'_> {
         self.transmitter.socket.as_fd()
     }

@@ -465,6 +465,10 @@ impl Backend for Xdp {
         self.others.index()
     }
 
+    fn mtu(&self) -> u32 {
+        self.others.mtu()
+    }
+
     fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

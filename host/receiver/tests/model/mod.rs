@@ -18,7 +18,7 @@ pub fn word(index: u64) -> u64 {
 pub struct Counter {
     pub left: u64,
     pub executed: Vec<(u16, u32)>,
-    next: u64,
+    pub next: u64,
 }
 
 impl User for Counter {

@@ -1,54 +1,63 @@
-// Example board: FADE-10G behind the GMII MAC, with the pattern source and the user commands.
+// Example board: a link core behind the XGMII MAC, with the pattern source and the user commands.
 //
 //               +------------------------+
-//   settings ==>| fade10g_board_gmii     |====> gmii_tx
-//               |                        |<==== gmii_rx
+//   settings ==>| example_xgmii    |====> xgmii_tx
+//               |                        |<==== xgmii_rx
 //               +------------------------+
 //      user_clk              tx_clk, rx_clk
 //
-// The three clocks may be unrelated. `running` and status_* (tx_clk) are for a display.
-module fade10g_board_gmii #(
-    parameter int PACKETS = 32,
-    parameter int PERIOD_BITS = 10,
-    parameter int TICK_INIT = 131072
+// The three clocks may be unrelated. source_*: settings of the source until a user command changes
+// them; FADE v1 has none. `running` and status_* (tx_clk) are for a display.
+module example_xgmii #(
+    parameter int PROTOCOL  = 10,    // FADE-10G; 1: FADE v1
+    parameter int PACKETS   = 32,
+    parameter int TICK_INIT = 65536
 ) (
     input  logic        rst,
     input  logic        user_clk,
     input  logic [47:0] mac_address,
     input  logic [31:0] first_packet,
     input  logic [15:0] first_sequence,
+    input  logic        paper_rule,
+    input  logic        source_random,
+    input  logic [63:0] source_seed,
+    input  logic [31:0] source_limit,
+    input  logic [15:0] source_gap,
     output logic        running,
     output logic [31:0] status_sent,
     output logic [31:0] status_retransmitted,
     output logic [31:0] status_early,
     output logic [31:0] status_delay,
     input  logic        tx_clk,
-    output logic [ 7:0] gmii_txd,
-    output logic        gmii_tx_en,
-    output logic        gmii_tx_er,
+    output logic [63:0] xgmii_txd,
+    output logic [ 7:0] xgmii_txc,
     input  logic        rx_clk,
-    input  logic [ 7:0] gmii_rxd,
-    input  logic        gmii_rx_dv,
-    input  logic        gmii_rx_er
+    input  logic [63:0] xgmii_rxd,
+    input  logic [ 7:0] xgmii_rxc
 );
   logic tx_rst, rx_rst;
-  logic [8-1:0] tx_tdata, rx_tdata;
-  logic [8/8-1:0] tx_tkeep, rx_tkeep;
+  logic [64-1:0] tx_tdata, rx_tdata;
+  logic [64/8-1:0] tx_tkeep, rx_tkeep;
   logic tx_tvalid, tx_tready, tx_tlast, tx_tuser;
   logic rx_tvalid, rx_tlast, rx_tuser;
   logic [3:0] mac_stat;
 
-  fade10g_example #(
-      .WIDTH      (8),
-      .PACKETS    (PACKETS),
-      .PERIOD_BITS(PERIOD_BITS),
-      .TICK_INIT  (TICK_INIT)
+  example_design #(
+      .WIDTH    (64),
+      .PROTOCOL (PROTOCOL),
+      .PACKETS  (PACKETS),
+      .TICK_INIT(TICK_INIT)
   ) example (
       .rst                 (rst),
       .user_clk            (user_clk),
       .mac_address         (mac_address),
       .first_packet        (first_packet),
       .first_sequence      (first_sequence),
+      .paper_rule          (paper_rule),
+      .source_random       (source_random),
+      .source_seed         (source_seed),
+      .source_limit        (source_limit),
+      .source_gap          (source_gap),
       .running             (running),
       .tx_clk              (tx_clk),
       .tx_rst              (tx_rst),
@@ -72,26 +81,26 @@ module fade10g_board_gmii #(
       .mac_stat            (mac_stat)
   );
 
-  gmii_mac_tx mac_tx (
+  xgmii_mac_tx mac_tx (
       .clk          (tx_clk),
       .rst          (tx_rst),
       .s_axis_tdata (tx_tdata),
+      .s_axis_tkeep (tx_tkeep),
       .s_axis_tvalid(tx_tvalid),
       .s_axis_tready(tx_tready),
       .s_axis_tlast (tx_tlast),
       .s_axis_tuser (tx_tuser),
-      .gmii_txd     (gmii_txd),
-      .gmii_tx_en   (gmii_tx_en),
-      .gmii_tx_er   (gmii_tx_er)
+      .xgmii_txd    (xgmii_txd),
+      .xgmii_txc    (xgmii_txc)
   );
 
-  gmii_mac_rx mac_rx (
+  xgmii_mac_rx mac_rx (
       .clk          (rx_clk),
       .rst          (rx_rst),
-      .gmii_rxd     (gmii_rxd),
-      .gmii_rx_dv   (gmii_rx_dv),
-      .gmii_rx_er   (gmii_rx_er),
+      .xgmii_rxd    (xgmii_rxd),
+      .xgmii_rxc    (xgmii_rxc),
       .m_axis_tdata (rx_tdata),
+      .m_axis_tkeep (rx_tkeep),
       .m_axis_tvalid(rx_tvalid),
       .m_axis_tlast (rx_tlast),
       .m_axis_tuser (rx_tuser),
@@ -100,8 +109,4 @@ module fade10g_board_gmii #(
       .stat_oversize(mac_stat[2]),
       .stat_bad_fcs (mac_stat[3])
   );
-
-  assign rx_tkeep = 1'b1;
-  logic unused;
-  assign unused = tx_tkeep;
 endmodule

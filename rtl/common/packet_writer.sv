@@ -1,11 +1,11 @@
 // Cuts the user's stream into packets and writes them to the packet memory (user clock).
 //
-//                    +-----------------------+
-//   s_axis_* =======>|                       |====> write_* (packet memory)
-//   session, stop -->| fade10g_packet_writer |----> head_gray, active
-//   tail_gray ======>|                       |----> last, last_packet, last_words
-//   last_seen ------>|                       |
-//                    +-----------------------+
+//                    +---------------+
+//   s_axis_* =======>|               |====> write_* (packet memory)
+//   session, stop -->| packet_writer |----> head_gray, active
+//   tail_gray ======>|               |----> last, last_packet, last_words
+//   last_seen ------>|               |
+//                    +---------------+
 //
 // head_gray counts the finished packets, tail_gray the confirmed ones; both run modulo 2M and hold
 // the low bits of the packet number, so a packet's place is its number modulo M. All inputs but
@@ -14,37 +14,38 @@
 // tready falls when the buffer is full: data waits in the source. On `stop` the packet being filled
 // becomes the last. The head moves over it only after the transmit side has answered `last` with
 // `last_seen`, so that it can never take the last packet for a full one.
-module fade10g_packet_writer #(
-    parameter int SLOT_BITS = 5
+module packet_writer #(
+    parameter int SLOT_BITS = 5,
+    parameter int WORD_BITS = 10  // a packet is 2^WORD_BITS words
 ) (
-    input  logic                                        clk,
-    input  logic                                        rst,
+    input  logic                           clk,
+    input  logic                           rst,
     // user side
-    input  logic [                                63:0] s_axis_tdata,
-    input  logic                                        s_axis_tvalid,
-    output logic                                        s_axis_tready,
-    output logic                                        active,
+    input  logic [                   63:0] s_axis_tdata,
+    input  logic                           s_axis_tvalid,
+    output logic                           s_axis_tready,
+    output logic                           active,
     // packet memory
-    output logic                                        write_enable,
-    output logic [SLOT_BITS+fade10g_pkg::WORD_BITS-1:0] write_address,
-    output logic [                                63:0] write_data,
+    output logic                           write_enable,
+    output logic [SLOT_BITS+WORD_BITS-1:0] write_address,
+    output logic [                   63:0] write_data,
     // transmit side
-    input  logic [                         SLOT_BITS:0] first_packet,
-    input  logic                                        session,
-    input  logic                                        stop,
-    input  logic                                        last_seen,
-    input  logic [                         SLOT_BITS:0] tail_gray,
-    output logic [                         SLOT_BITS:0] head_gray,
-    output logic                                        last,
-    output logic [                         SLOT_BITS:0] last_packet,
-    output logic [          fade10g_pkg::WORD_BITS-1:0] last_words
+    input  logic [            SLOT_BITS:0] first_packet,
+    input  logic                           session,
+    input  logic                           stop,
+    input  logic                           last_seen,
+    input  logic [            SLOT_BITS:0] tail_gray,
+    output logic [            SLOT_BITS:0] head_gray,
+    output logic                           last,
+    output logic [            SLOT_BITS:0] last_packet,
+    output logic [          WORD_BITS-1:0] last_words
 );
   localparam int PTR_BITS = SLOT_BITS + 1;
   localparam logic [SLOT_BITS:0] SLOTS = PTR_BITS'(2 ** SLOT_BITS);
 
   logic session_here, stop_here, last_seen_here;
   logic [SLOT_BITS:0] head, head_next, tail, tail_gray_here;
-  logic [fade10g_pkg::WORD_BITS-1:0] word;
+  logic [WORD_BITS-1:0] word;
   logic full, accept, packet_done, closed;
 
   sync_bits #(

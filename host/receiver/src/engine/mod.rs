@@ -1,4 +1,4 @@
-//! The receiver's side of FADE-10G (design section 2): a frame or a moment in time goes in, frames to
+//! The receiver's side of FADE-10G and FADE v1 (design sections 2 and 3): a frame or a moment in time goes in, frames to
 //! send come out. No clock, no socket, no thread: time is a parameter.
 
 use std::collections::{HashMap, VecDeque};
@@ -6,11 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g::{self, Data, FebFrame, Request, Response};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{fade1, MacAddr, Protocol};
 
 use crate::counters::{add, count, LinkCounters};
 use crate::shared::{Phase, Shared};
 use crate::window::{Verdict, Window, MAX_WINDOW};
+
+mod fade1_feb;
+
+use fade1_feb::{fade1_start, Fade1, Starting};
 
 /// Shortest time between two RESETs to a FEB that nobody opened.
 const RESET_INTERVAL: Duration = Duration::from_millis(50);
@@ -22,6 +26,9 @@ const CLOSING_RESETS: usize = 3;
 const SETTLE: Duration = Duration::from_millis(20);
 /// How often a START that meets a running transmission is preceded by RESET.
 const START_ATTEMPTS: u32 = 10;
+
+/// Packets of 8192 bytes that hold two sets of FADE v1.
+const LEAST_RING_FADE1: u64 = 2 * (fade1::SET_PACKETS as usize * fade1::PACKET_BYTES / fade10g::PACKET_BYTES) as u64;
 
 /// Answer to START: the transmission has begun.
 const STATUS_DONE: u64 = 0;
@@ -35,11 +42,13 @@ pub struct FebConfig {
     pub window: u32,
     /// Number of the first packet of a transmission: 0 but in tests of the wrap.
     pub first_packet: u32,
+    /// What the FEB speaks; `None`: START finds out.
+    pub protocol: Option<Protocol>,
 }
 
 impl Default for FebConfig {
     fn default() -> Self {
-        FebConfig { ring_packets: 2048, window: MAX_WINDOW, first_packet: 0 }
+        FebConfig { ring_packets: 2048, window: MAX_WINDOW, first_packet: 0, protocol: None }
     }
 }
 
@@ -51,6 +60,12 @@ impl FebConfig {
     pub fn check(&self) -> Result<(), String> {
         if !(1..=MAX_WINDOW).contains(&self.window) {
             return Err(format!("window {}: expected 1 to {MAX_WINDOW} packets", self.window));
+        }
+        if self.protocol != Some(Protocol::Fade10g) && self.ring_packets < LEAST_RING_FADE1 {
+            return Err(format!(
+                "ring of {} packets: expected at least {LEAST_RING_FADE1}, two sets of FADE v1; for FADE-10G alone, say so",
+                self.ring_packets
+            ));
         }
         if !self.ring_packets.is_power_of_two()
             || self.ring_packets < u64::from(self.window)
@@ -87,6 +102,9 @@ pub enum CommandError {
     /// Another program on this computer sends commands to the FEB.
     #[error("another program keeps sending commands to the FEB")]
     Busy,
+    /// A command to a FEB of FADE v1, which has START, STOP and RESET alone.
+    #[error("command {0:#06x}: FADE v1 has no user commands")]
+    NoCommands(u16),
     /// Codes that are no commands.
     #[error("command code {0:#06x}: expected STOP, IDENTIFY or 0x0100 to 0xffff")]
     BadCode(u16),
@@ -132,6 +150,15 @@ struct Pending {
     attempts: u32,
     next_attempt: Duration,
     start_attempts: u32,
+    /// Of START, to a FEB that may speak FADE v1.
+    fade1: Starting,
+}
+
+/// What is being received.
+enum Transmission {
+    None,
+    Fade10g(Window),
+    Fade1(Fade1),
 }
 
 struct Feb {
@@ -141,7 +168,7 @@ struct Feb {
     next_reset: Duration,
     config: FebConfig,
     shared: Arc<Shared>,
-    window: Option<Window>,
+    transmission: Transmission,
     next_csn: u16,
     pending: Option<Pending>,
     queue: VecDeque<Command>,
@@ -185,7 +212,7 @@ impl Engine {
                 next_reset: Duration::ZERO,
                 config,
                 shared,
-                window: None,
+                transmission: Transmission::None,
                 next_csn: fastrand::u16(..),
                 pending: None,
                 queue: VecDeque::new(),
@@ -198,7 +225,7 @@ impl Engine {
     /// Closes `mac`; if a transmission was started, with RESET.
     pub fn close(&mut self, mac: MacAddr, actions: &mut impl Actions) {
         if let Some(mut feb) = self.febs.remove(&mac) {
-            if feb.window.is_some() || feb.starting() {
+            if !matches!(feb.transmission, Transmission::None) || feb.starting() {
                 // It is not confirmed, and from now on nobody here would repeat it.
                 for _ in 0..CLOSING_RESETS {
                     feb.reset(self.local, actions);
@@ -225,7 +252,8 @@ impl Engine {
     pub fn reset(&mut self, mac: MacAddr, actions: &mut impl Actions) {
         if let Some(feb) = self.febs.get_mut(&mac) {
             feb.reset(self.local, actions);
-            if feb.window.take().is_some() && feb.shared.phase() == Phase::Running {
+            let ended = std::mem::replace(&mut feb.transmission, Transmission::None);
+            if !matches!(ended, Transmission::None) && feb.shared.phase() == Phase::Running {
                 feb.shared.set_phase(Phase::Aborted);
             }
         }
@@ -250,7 +278,7 @@ impl Engine {
 
     /// The next time at which [`Self::poll`] has something to do.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.febs.values().filter_map(|feb| Some(feb.pending.as_ref()?.next_attempt)).min()
+        self.febs.values().filter_map(Feb::next_deadline).min()
     }
 
     /// Repeats commands whose response is overdue.
@@ -263,6 +291,10 @@ impl Engine {
     /// Takes a frame from the wire, without its frame check sequence.
     pub fn frame(&mut self, frame: &[u8], now: Duration, actions: &mut impl Actions) {
         count(&self.link.frames);
+        if Protocol::of(frame) == Protocol::Fade1 {
+            self.fade1_frame(frame, now, actions);
+            return;
+        }
         let error = match fade10g::parse_feb(frame) {
             Ok((header, _)) if header.dst != self.local => {
                 count(&self.link.other_destination);
@@ -271,7 +303,10 @@ impl Engine {
             Ok((header, body)) => {
                 match self.febs.get_mut(&header.src) {
                     Some(feb) => feb.frame(body, self.local, now, actions),
-                    None => self.stranger(header.src, matches!(body, FebFrame::Data(_)), now, actions),
+                    None => {
+                        let reset = matches!(body, FebFrame::Data(_)).then(|| RESET.to_frame(header.src, self.local));
+                        self.stranger(header.src, reset, now, actions);
+                    }
                 }
                 return;
             }
@@ -291,9 +326,35 @@ impl Engine {
         }
     }
 
-    /// A frame from a FEB that nobody opened: for data RESET, rate-limited. A response harms nobody:
+    /// A frame of FADE v1.
+    fn fade1_frame(&mut self, frame: &[u8], now: Duration, actions: &mut impl Actions) {
+        let Some((header, _)) = fadelink_wire::ethernet::Header::split(frame) else { return };
+        let data = fade1::parse_feb(frame).map(|(_, data)| data);
+        match data {
+            Err(fade1::Error::Truncated { .. }) => count(&self.link.truncated),
+            Err(fade1::Error::EtherType(_)) => count(&self.link.wrong_ethertype),
+            Err(fade1::Error::Version(_)) => count(&self.link.wrong_version),
+            Err(fade1::Error::Type(_)) => count(&self.link.wrong_type),
+            _ if header.dst != self.local => count(&self.link.other_destination),
+            Ok(_) | Err(fade1::Error::Length(_) | fade1::Error::Packet(_)) => match self.febs.get_mut(&header.src) {
+                Some(feb) => feb.fade1_frame(data, self.local, now, actions),
+                None => {
+                    let reset = data.is_ok().then(|| fade1::Request::Reset.to_frame(header.src, self.local));
+                    self.stranger(header.src, reset, now, actions);
+                }
+            },
+        }
+    }
+
+    /// A frame from a FEB that nobody opened: for data the `reset`, rate-limited. A response harms nobody:
     /// another program may have asked for it.
-    fn stranger(&mut self, mac: MacAddr, is_data: bool, now: Duration, actions: &mut impl Actions) {
+    fn stranger(
+        &mut self,
+        mac: MacAddr,
+        reset: Option<[u8; fade10g::REQUEST_LEN]>,
+        now: Duration,
+        actions: &mut impl Actions,
+    ) {
         let at = self.strangers.iter().position(|s| s.mac == mac).unwrap_or_else(|| {
             if self.strangers.len() == STRANGERS {
                 self.strangers.pop_front();
@@ -312,9 +373,9 @@ impl Engine {
             return;
         }
         count(&self.link.unknown_feb);
-        if due && is_data && !self.passive && !mac.is_multicast() {
+        if let Some(reset) = reset.filter(|_| due && !self.passive && !mac.is_multicast()) {
             count(&self.link.resets);
-            actions.send(&RESET.to_frame(mac, self.local));
+            actions.send(&reset);
         }
     }
 }
@@ -322,6 +383,18 @@ impl Engine {
 const RESET: Request = Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
 
 impl Feb {
+    fn speaks_fade1(&self) -> bool {
+        self.config.protocol == Some(Protocol::Fade1) || matches!(self.transmission, Transmission::Fade1(_))
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        let stop = match &self.transmission {
+            Transmission::Fade1(fade1) => fade1.next_deadline(),
+            _ => None,
+        };
+        self.pending.as_ref().map(|pending| pending.next_attempt).into_iter().chain(stop).min()
+    }
+
     fn frame(&mut self, body: FebFrame<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         match body {
             FebFrame::Response(response) => self.responses(response, local, now, actions),
@@ -334,11 +407,11 @@ impl Feb {
     }
 
     fn data(&mut self, data: &Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        if self.window.is_none() {
-            self.stray_data(local, now, actions);
+        if !matches!(self.transmission, Transmission::Fade10g(_)) {
+            self.stray_data(Protocol::Fade10g, local, now, actions);
         }
         let counters = &self.shared.counters;
-        let Some(window) = &mut self.window else { return };
+        let Transmission::Fade10g(window) = &mut self.transmission else { return };
         counters.delay.store(data.delay.into(), std::sync::atomic::Ordering::Relaxed);
         let expected = self.next_sequence.unwrap_or(data.sequence);
         let skipped = data.sequence.wrapping_sub(expected);
@@ -378,11 +451,11 @@ impl Feb {
     }
 
     /// Data without a transmission: a RESET was lost. (A START will find out by itself.)
-    fn stray_data(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+    fn stray_data(&mut self, protocol: Protocol, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         count(&self.shared.counters.not_started);
         if self.owned && !self.starting() && now >= self.next_reset {
             self.next_reset = now + RESET_INTERVAL;
-            self.reset(local, actions);
+            self.reset_as(Some(protocol), local, actions);
         }
     }
 
@@ -404,7 +477,7 @@ impl Feb {
                 if pending.start_attempts == START_ATTEMPTS {
                     (pending.command.reply)(Err(CommandError::StillRunning(response.value)));
                 } else {
-                    self.reset(local, actions);
+                    self.reset_as(Some(Protocol::Fade10g), local, actions);
                     pending.start_attempts += 1;
                     pending.attempts = 0;
                     pending.csn = self.new_csn();
@@ -414,8 +487,8 @@ impl Feb {
                 }
             } else {
                 let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-                self.shared.begin(window.slot(0) * fade10g::PACKET_BYTES as u64);
-                self.window = Some(window);
+                self.shared.begin(Protocol::Fade10g, window.slot(0) * fade10g::PACKET_BYTES as u64);
+                self.transmission = Transmission::Fade10g(window);
                 self.next_sequence = None;
                 (pending.command.reply)(Ok(response.value));
             }
@@ -434,41 +507,84 @@ impl Feb {
         if self.pending.is_some() {
             return;
         }
-        if let Some(command) = self.queue.pop_front() {
+        while let Some(command) = self.queue.pop_front() {
+            if self.speaks_fade1() && command.code != fade10g::CMD_START {
+                self.fade1_command(command, local, now, actions);
+                continue;
+            }
             if command.code == fade10g::CMD_START {
                 // Frames of an earlier transmission must not pass for the new one's.
-                self.window = None;
+                self.transmission = Transmission::None;
             }
             let csn = self.new_csn();
-            self.pending = Some(Pending { command, csn, attempts: 0, next_attempt: now, start_attempts: 0 });
+            self.pending = Some(Pending {
+                command,
+                csn,
+                attempts: 0,
+                next_attempt: now,
+                start_attempts: 0,
+                fade1: Starting::Fresh,
+            });
             self.poll(local, now, actions);
+            return;
         }
     }
 
     fn poll(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let Some(pending) = &mut self.pending else { return };
-        if now < pending.next_attempt {
-            return;
-        }
+        self.fade1_poll(local, now, actions);
+        let Some(mut pending) = self.pending.take_if(|pending| now >= pending.next_attempt) else { return };
         if pending.attempts > pending.command.retries {
             let error = CommandError::Timeout { code: pending.command.code, attempts: pending.attempts };
-            if let Some(pending) = self.pending.take() {
-                (pending.command.reply)(Err(error));
-            }
+            (pending.command.reply)(Err(error));
             self.next_command(local, now, actions);
             return;
         }
+        let Command { code, argument, timeout, .. } = pending.command;
+        pending.next_attempt = now + timeout;
+        let protocol = self.config.protocol;
+        let is_start = code == fade10g::CMD_START;
+        // Who speaks FADE-10G answers the first attempt; a later one may be for FADE v1.
+        let may_be_fade1 = is_start && protocol.map_or(pending.attempts > 0, |p| p == Protocol::Fade1);
+        if may_be_fade1 {
+            let before = pending.fade1;
+            pending.next_attempt = now + fade1_start(self.mac, &mut pending.fade1, timeout, local, actions);
+            if before == Starting::Fresh {
+                // RESET and START together are one attempt.
+                count(&self.shared.counters.resets);
+                self.pending = Some(pending);
+                return;
+            }
+        }
         pending.attempts += 1;
-        pending.next_attempt = now + pending.command.timeout;
-        let request =
-            Request::Command { code: pending.command.code, csn: pending.csn, argument: pending.command.argument };
         count(&self.shared.counters.commands);
-        actions.send(&request.to_frame(self.mac, local));
+        if is_start && protocol == Some(Protocol::Fade1) {
+            self.fade1_begin(Some((pending.fade1, pending.next_attempt)));
+            (pending.command.reply)(Ok(0));
+            self.next_command(local, now, actions);
+            return;
+        }
+        actions.send(&Request::Command { code, csn: pending.csn, argument }.to_frame(self.mac, local));
+        self.pending = Some(pending);
     }
 
     fn reset(&mut self, local: MacAddr, actions: &mut impl Actions) {
+        let protocol = match self.transmission {
+            Transmission::Fade10g(_) => Some(Protocol::Fade10g),
+            Transmission::Fade1(_) => Some(Protocol::Fade1),
+            Transmission::None => self.config.protocol,
+        };
+        self.reset_as(protocol, local, actions);
+    }
+
+    /// RESET of a protocol, or of both where it is not known.
+    fn reset_as(&mut self, protocol: Option<Protocol>, local: MacAddr, actions: &mut impl Actions) {
         count(&self.shared.counters.resets);
-        actions.send(&RESET.to_frame(self.mac, local));
+        if protocol != Some(Protocol::Fade1) {
+            actions.send(&RESET.to_frame(self.mac, local));
+        }
+        if protocol != Some(Protocol::Fade10g) {
+            actions.send(&fade1::Request::Reset.to_frame(self.mac, local));
+        }
     }
 
     fn fail(&mut self, error: CommandError) {

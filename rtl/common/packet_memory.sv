@@ -1,13 +1,13 @@
-// Packet buffer memory: M packets of 1024 words, written by the source, read by the sender.
+// Packet buffer memory: written by the source, read by the sender.
 //
-//                 +-----------------------+
-//   write_* =====>| fade10g_packet_memory |====> read_data (one clock after read_enable)
-//                 |                       |<==== read_enable, read_address
-//                 +-----------------------+
-//        write_clk                    read_clk
+//                 +---------------+
+//   write_* =====>| packet_memory |====> read_data (one clock after read_enable)
+//                 |               |<==== read_enable, read_address
+//                 +---------------+
+//        write_clk            read_clk
 //
-// Address: packet number mod M in the upper bits, word in the lower ten. Block RAM is inferred.
-module fade10g_packet_memory #(
+// Address: a packet's place in the upper bits, its word in the lower ones. Block RAM is inferred.
+module packet_memory #(
     parameter int ADDRESS_BITS = 15
 ) (
     input  logic                    write_clk,

@@ -1,9 +1,11 @@
-// File list of the FADE-10G example boards; packages first.
+// File list of the example boards; packages first.
 rtl/mac/mac_pkg.sv
+rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac
+-y rtl/fade1
 -y rtl/fade10g
 -y rtl/boards/example
 +libext+.sv

@@ -1,16 +1,16 @@
-// Example design: FADE-10G core, pattern source and user commands, without a MAC.
+// Example design: a link core, pattern source and user commands, without a MAC.
 //
 //                    +-----------------+
-//   settings =======>| fade10g_example |====> m_axis_* (to the MAC)
+//   settings =======>| example_design |====> m_axis_* (to the MAC)
 //   mac_stat_* =====>|                 |<==== s_mac_* (from the MAC)
 //                    +-----------------+
 //         user_clk                    tx_clk, rx_clk
 //
 // mac_stat: pulses of the MAC's receive side (rx_clk): error, runt, oversize, bad FCS.
-module fade10g_example #(
+module example_design #(
     parameter int WIDTH = 64,
+    parameter int PROTOCOL = 10,  // FADE-10G; 1: FADE v1
     parameter int PACKETS = 32,
-    parameter int PERIOD_BITS = 10,
     parameter int TICK_INIT = 65536
 ) (
     input  logic               rst,
@@ -18,6 +18,11 @@ module fade10g_example #(
     input  logic [       47:0] mac_address,
     input  logic [       31:0] first_packet,
     input  logic [       15:0] first_sequence,
+    input  logic               paper_rule,
+    input  logic               source_random,
+    input  logic [       63:0] source_seed,
+    input  logic [       31:0] source_limit,
+    input  logic [       15:0] source_gap,
     output logic               running,
     input  logic               tx_clk,
     output logic               tx_rst,
@@ -96,6 +101,10 @@ module fade10g_example #(
       .clk            (user_clk),
       .rst            (user_rst),
       .clear          (user_clear),
+      .random_default (source_random),
+      .seed_default   (source_seed),
+      .limit_default  (source_limit),
+      .gap_default    (source_gap),
       .s_cmd_code     (cmd_code),
       .s_cmd_argument (cmd_argument),
       .s_cmd_valid    (cmd_valid),
@@ -187,65 +196,130 @@ module fade10g_example #(
       .values   (rx_values)
   );
 
-  fade10g_core #(
-      .WIDTH      (WIDTH),
-      .PACKETS    (PACKETS),
-      .PERIOD_BITS(PERIOD_BITS),
-      .TICK_INIT  (TICK_INIT)
-  ) core (
-      .user_clk               (user_clk),
-      .user_rst               (user_rst),
-      .s_axis_tdata           (source_tdata),
-      .s_axis_tvalid          (source_tvalid),
-      .s_axis_tready          (source_tready),
-      .s_axis_tlast           (source_tlast),
-      .m_cmd_code             (cmd_code),
-      .m_cmd_sequence         (cmd_sequence),
-      .m_cmd_argument         (cmd_argument),
-      .m_cmd_valid            (cmd_valid),
-      .m_cmd_ready            (cmd_ready),
-      .s_rsp_value            (rsp_value),
-      .s_rsp_valid            (rsp_valid),
-      .s_rsp_ready            (rsp_ready),
-      .user_running           (user_running),
-      .user_clear             (user_clear),
-      .mac_address            (mac_address),
-      .first_packet           (first_packet),
-      .first_sequence         (first_sequence),
-      .tx_clk                 (tx_clk),
-      .tx_rst                 (tx_rst),
-      .m_axis_tdata           (m_axis_tdata),
-      .m_axis_tkeep           (m_axis_tkeep),
-      .m_axis_tvalid          (m_axis_tvalid),
-      .m_axis_tready          (m_axis_tready),
-      .m_axis_tlast           (m_axis_tlast),
-      .m_axis_tuser           (m_axis_tuser),
-      .status_running         (status_running),
-      .status_stopping        (status_stopping),
-      .status_error           (status_error),
-      .status_sent            (status_sent),
-      .status_retransmitted   (status_retransmitted),
-      .status_acknowledged    (status_acknowledged),
-      .status_early           (status_early),
-      .status_protocol_errors (status_protocol_errors),
-      .status_delay           (status_delay),
-      .status_stale_acks      (status_stale_acks),
-      .status_wrong_source    (status_wrong_source),
-      .status_busy            (status_busy),
-      .rx_clk                 (rx_clk),
-      .rx_rst                 (rx_rst),
-      .s_mac_tdata            (s_mac_tdata),
-      .s_mac_tkeep            (s_mac_tkeep),
-      .s_mac_tvalid           (s_mac_tvalid),
-      .s_mac_tlast            (s_mac_tlast),
-      .s_mac_tuser            (s_mac_tuser),
-      .status_drop_destination(status_drop_destination),
-      .status_drop_ethertype  (status_drop_ethertype),
-      .status_drop_version    (status_drop_version),
-      .status_drop_code       (status_drop_code),
-      .status_drop_short      (status_drop_short),
-      .status_drop_full       (status_drop_full)
-  );
+  // A design changes its wire protocol by changing one instance.
+  if (PROTOCOL == 10) begin : g_fade10g
+    fade10g_core #(
+        .WIDTH    (WIDTH),
+        .PACKETS  (PACKETS),
+        .TICK_INIT(TICK_INIT)
+    ) core (
+        .user_clk               (user_clk),
+        .user_rst               (user_rst),
+        .s_axis_tdata           (source_tdata),
+        .s_axis_tvalid          (source_tvalid),
+        .s_axis_tready          (source_tready),
+        .s_axis_tlast           (source_tlast),
+        .m_cmd_code             (cmd_code),
+        .m_cmd_sequence         (cmd_sequence),
+        .m_cmd_argument         (cmd_argument),
+        .m_cmd_valid            (cmd_valid),
+        .m_cmd_ready            (cmd_ready),
+        .s_rsp_value            (rsp_value),
+        .s_rsp_valid            (rsp_valid),
+        .s_rsp_ready            (rsp_ready),
+        .user_running           (user_running),
+        .user_clear             (user_clear),
+        .mac_address            (mac_address),
+        .first_packet           (first_packet),
+        .first_sequence         (first_sequence),
+        .paper_rule             (paper_rule),
+        .tx_clk                 (tx_clk),
+        .tx_rst                 (tx_rst),
+        .m_axis_tdata           (m_axis_tdata),
+        .m_axis_tkeep           (m_axis_tkeep),
+        .m_axis_tvalid          (m_axis_tvalid),
+        .m_axis_tready          (m_axis_tready),
+        .m_axis_tlast           (m_axis_tlast),
+        .m_axis_tuser           (m_axis_tuser),
+        .status_running         (status_running),
+        .status_stopping        (status_stopping),
+        .status_error           (status_error),
+        .status_sent            (status_sent),
+        .status_retransmitted   (status_retransmitted),
+        .status_acknowledged    (status_acknowledged),
+        .status_early           (status_early),
+        .status_protocol_errors (status_protocol_errors),
+        .status_delay           (status_delay),
+        .status_stale_acks      (status_stale_acks),
+        .status_wrong_source    (status_wrong_source),
+        .status_busy            (status_busy),
+        .rx_clk                 (rx_clk),
+        .rx_rst                 (rx_rst),
+        .s_mac_tdata            (s_mac_tdata),
+        .s_mac_tkeep            (s_mac_tkeep),
+        .s_mac_tvalid           (s_mac_tvalid),
+        .s_mac_tlast            (s_mac_tlast),
+        .s_mac_tuser            (s_mac_tuser),
+        .status_drop_destination(status_drop_destination),
+        .status_drop_ethertype  (status_drop_ethertype),
+        .status_drop_version    (status_drop_version),
+        .status_drop_code       (status_drop_code),
+        .status_drop_short      (status_drop_short),
+        .status_drop_full       (status_drop_full)
+    );
+  end else if (PROTOCOL == 1) begin : g_fade1
+    fade1_core #(
+        .WIDTH    (WIDTH),
+        .PACKETS  (PACKETS),
+        .TICK_INIT(TICK_INIT)
+    ) core (
+        .user_clk               (user_clk),
+        .user_rst               (user_rst),
+        .s_axis_tdata           (source_tdata),
+        .s_axis_tvalid          (source_tvalid),
+        .s_axis_tready          (source_tready),
+        .s_axis_tlast           (source_tlast),
+        .m_cmd_code             (cmd_code),
+        .m_cmd_sequence         (cmd_sequence),
+        .m_cmd_argument         (cmd_argument),
+        .m_cmd_valid            (cmd_valid),
+        .m_cmd_ready            (cmd_ready),
+        .s_rsp_value            (rsp_value),
+        .s_rsp_valid            (rsp_valid),
+        .s_rsp_ready            (rsp_ready),
+        .user_running           (user_running),
+        .user_clear             (user_clear),
+        .mac_address            (mac_address),
+        .first_packet           (first_packet),
+        .first_sequence         (first_sequence),
+        .paper_rule             (paper_rule),
+        .tx_clk                 (tx_clk),
+        .tx_rst                 (tx_rst),
+        .m_axis_tdata           (m_axis_tdata),
+        .m_axis_tkeep           (m_axis_tkeep),
+        .m_axis_tvalid          (m_axis_tvalid),
+        .m_axis_tready          (m_axis_tready),
+        .m_axis_tlast           (m_axis_tlast),
+        .m_axis_tuser           (m_axis_tuser),
+        .status_running         (status_running),
+        .status_stopping        (status_stopping),
+        .status_error           (status_error),
+        .status_sent            (status_sent),
+        .status_retransmitted   (status_retransmitted),
+        .status_acknowledged    (status_acknowledged),
+        .status_early           (status_early),
+        .status_protocol_errors (status_protocol_errors),
+        .status_delay           (status_delay),
+        .status_stale_acks      (status_stale_acks),
+        .status_wrong_source    (status_wrong_source),
+        .status_busy            (status_busy),
+        .rx_clk                 (rx_clk),
+        .rx_rst                 (rx_rst),
+        .s_mac_tdata            (s_mac_tdata),
+        .s_mac_tkeep            (s_mac_tkeep),
+        .s_mac_tvalid           (s_mac_tvalid),
+        .s_mac_tlast            (s_mac_tlast),
+        .s_mac_tuser            (s_mac_tuser),
+        .status_drop_destination(status_drop_destination),
+        .status_drop_ethertype  (status_drop_ethertype),
+        .status_drop_version    (status_drop_version),
+        .status_drop_code       (status_drop_code),
+        .status_drop_short      (status_drop_short),
+        .status_drop_full       (status_drop_full)
+    );
+  end else begin : g_check
+    $error("example_design: PROTOCOL must be 10 or 1");
+  end
 
   assign running = status_running;
 

@@ -1,0 +1,203 @@
+//! The protocol of one FEB that speaks FADE v1 (rtl/fade1).
+
+use std::time::Duration;
+
+use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS};
+use fadelink_wire::MacAddr;
+
+use crate::congestion::Congestion;
+use crate::feb::{Settings, Status, User};
+
+/// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
+const CYCLE: Duration = Duration::from_nanos(8);
+/// Time that a packet waits for its confirmation before it is sent again.
+const PATIENCE: Duration = Duration::from_millis(2);
+/// Packets in flight: a set.
+const WINDOW: u64 = SET_PACKETS as u64;
+
+struct Slot {
+    frame: Box<[u8; DATA_FRAME_LEN]>,
+    sent: Duration,
+    confirmed: bool,
+}
+
+/// One front-end board of FADE v1. [`Settings::window`] is not used: it is a set.
+pub struct Feb1<U> {
+    mac: MacAddr,
+    settings: Settings,
+    /// What is behind the protocol.
+    pub user: U,
+    status: Status,
+    peer: Option<MacAddr>,
+    slots: Vec<Slot>,
+    /// Packets since the start: confirmed, sent, filled.
+    tail: u64,
+    fresh: u64,
+    head: u64,
+    /// Bytes of the packet that is being filled.
+    filled: usize,
+    closed: bool,
+    /// Packet at which the cyclic scan goes on.
+    cyclic: u64,
+    congestion: Congestion,
+    next_frame: Duration,
+}
+
+impl<U: User> Feb1<U> {
+    /// A FEB that is idle.
+    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Feb1<U> {
+        let slot = || Slot { frame: Box::new([0; DATA_FRAME_LEN]), sent: Duration::ZERO, confirmed: false };
+        Feb1 {
+            mac,
+            settings,
+            user,
+            status: Status::default(),
+            peer: None,
+            slots: (0..WINDOW).map(|_| slot()).collect(),
+            tail: 0,
+            fresh: 0,
+            head: 0,
+            filled: 0,
+            closed: false,
+            cyclic: 0,
+            congestion: Congestion::new(settings.rule),
+            next_frame: Duration::ZERO,
+        }
+    }
+
+    /// Address of the FEB.
+    pub fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    /// State and counters.
+    pub fn status(&self) -> Status {
+        Status { delay: self.congestion.delay(), ..self.status }
+    }
+
+    fn clear(&mut self) {
+        (self.status.running, self.status.stopping, self.closed) = (false, false, false);
+        (self.tail, self.fresh, self.head, self.filled, self.cyclic) = (0, 0, 0, 0, 0);
+        self.congestion = Congestion::new(self.settings.rule);
+    }
+
+    fn slot(&mut self, index: u64) -> &mut Slot {
+        &mut self.slots[(index % WINDOW) as usize]
+    }
+
+    /// Takes a frame from the wire, without its frame check sequence.
+    pub fn take(&mut self, frame: &[u8]) {
+        let (header, request) = match fade1::parse_request(frame) {
+            Ok(parsed) => parsed,
+            Err(fade1::Error::EtherType(_)) => return self.status.wrong_ethertype += 1,
+            Err(fade1::Error::Version(_)) => return self.status.wrong_version += 1,
+            Err(fade1::Error::Truncated { .. }) => return self.status.short += 1,
+            Err(_) => return self.status.wrong_code += 1,
+        };
+        if header.dst != self.mac {
+            self.status.wrong_destination += 1;
+            return;
+        }
+        match request {
+            Request::Reset => self.clear(),
+            _ if self.status.running && self.peer != Some(header.src) => self.status.wrong_source += 1,
+            Request::Start if self.status.running => {}
+            Request::Start => {
+                self.clear();
+                self.status.running = true;
+                self.peer = Some(header.src);
+                self.user.begin();
+            }
+            Request::Stop => self.status.stopping = self.status.running,
+            Request::Ack { set, packet } => self.ack(set, packet),
+        }
+        if self.closed && self.tail == self.head {
+            self.clear();
+        }
+    }
+
+    fn ack(&mut self, set: u16, packet: u8) {
+        // Numbers run modulo 2^21; a distance is the same modulo that.
+        let number = u64::from(set) * WINDOW + u64::from(packet);
+        let ahead = number.wrapping_sub(self.tail) % (WINDOW << 16);
+        if !self.status.running || ahead >= WINDOW << 15 {
+            self.status.stale_acks += 1;
+        } else if u64::from(packet) >= WINDOW || self.tail + ahead >= self.fresh {
+            self.status.protocol_errors += 1;
+        } else {
+            let index = self.tail + ahead;
+            let is_new = !std::mem::replace(&mut self.slot(index).confirmed, true);
+            self.status.acknowledged += u64::from(is_new);
+            while self.tail < self.fresh && self.slot(self.tail).confirmed {
+                self.tail += 1;
+            }
+        }
+    }
+
+    /// Packs what the source has; at the end fills the packet up.
+    fn fill(&mut self) {
+        while self.status.running && !self.closed && self.head - self.tail < WINDOW {
+            let (filled, stopping, head) = (self.filled, self.status.stopping, self.head);
+            let payload = &mut self.slots[(head % WINDOW) as usize].frame[DATA_HEADER_LEN..];
+            if stopping {
+                self.closed = true;
+                if filled == 0 {
+                    return;
+                }
+                payload[filled..].fill(fade1::FILLER);
+            } else {
+                self.filled += self.user.fill(&mut payload[filled..]);
+                if self.filled < PACKET_BYTES {
+                    return;
+                }
+            }
+            self.filled = 0;
+            self.head += 1;
+            self.slot(head).confirmed = false;
+        }
+    }
+
+    /// The packet to send next: overdue ones in turn, then a fresh one.
+    fn choose(&mut self, now: Duration) -> Option<u64> {
+        let (tail, fresh) = (self.tail, self.fresh);
+        let begin = self.cyclic.clamp(tail, fresh);
+        let overdue = (begin..fresh).chain(tail..begin).find(|i| {
+            let slot = self.slot(*i);
+            !slot.confirmed && now.saturating_sub(slot.sent) >= PATIENCE
+        });
+        overdue.inspect(|index| self.cyclic = index + 1).or((fresh < self.head).then_some(fresh))
+    }
+
+    /// Time before which no data frame is due.
+    pub fn next_frame(&self) -> Duration {
+        self.next_frame
+    }
+
+    /// The next frame to send, if one is due.
+    pub fn give(&mut self, now: Duration) -> Option<&[u8]> {
+        self.fill();
+        if self.closed && self.tail == self.head {
+            self.clear();
+        }
+        let peer = self.peer.filter(|_| self.status.running && now >= self.next_frame)?;
+        let index = self.choose(now)?;
+        let again = index < self.fresh;
+        self.fresh = self.fresh.max(index + 1);
+        self.status.sent += 1;
+        self.status.retransmitted += u64::from(again);
+        let delay = self.congestion.delay();
+        self.congestion.sent(again);
+        let pause = self.settings.pace + CYCLE * delay;
+        if !pause.is_zero() {
+            self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));
+        }
+        let mac = self.mac;
+        let slot = self.slot(index);
+        slot.sent = now;
+        let data = Data { set: (index / WINDOW) as u16, packet: (index % WINDOW) as u8, delay, payload: &[] };
+        if let Some(head) = slot.frame.first_chunk_mut() {
+            data.write_header(peer, mac, head);
+        }
+        Some(&slot.frame[..])
+    }
+}

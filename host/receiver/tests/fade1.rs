@@ -1,0 +1,300 @@
+//! The engine with FEBs of FADE v1, frame by frame in simulated time. FADELINK_SEED reproduces a run.
+
+mod model;
+
+use std::sync::mpsc::{channel, Receiver as Replies};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_feb::{Feb1, Settings};
+use fadelink_receiver::counters::LinkCounters;
+use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
+use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
+use fadelink_wire::{fade10g, MacAddr, Protocol};
+use model::{word, Cable, Counter};
+
+const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
+const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+const MS: Duration = Duration::from_millis(1);
+
+fn config(protocol: Option<Protocol>) -> FebConfig {
+    FebConfig { ring_packets: 16, window: 16, first_packet: 0, protocol }
+}
+
+struct Bench {
+    engine: Engine,
+    link: Arc<LinkCounters>,
+    reader: Reader,
+    now: Duration,
+    sent: Vec<Vec<u8>>,
+}
+
+impl Bench {
+    fn new(protocol: Option<Protocol>) -> Bench {
+        let link = Arc::new(LinkCounters::default());
+        let mut engine = Engine::new(PC, false, link.clone());
+        let (shared, reader) = Shared::new(config(protocol).ring_packets).unwrap();
+        assert!(engine.open(FEB, config(protocol), true, shared));
+        Bench { engine, link, reader, now: Duration::ZERO, sent: Vec::new() }
+    }
+
+    fn command(&mut self, code: u16) -> Replies<Result<u64, CommandError>> {
+        let (tell, outcome) = channel();
+        let reply = Box::new(move |result| tell.send(result).unwrap_or(()));
+        let command = Command { code, argument: 0, timeout: 10 * MS, retries: 5, reply };
+        self.engine.command(FEB, command, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+        outcome
+    }
+
+    fn frame(&mut self, frame: &[u8]) {
+        self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+    }
+
+    /// What was sent of FADE v1 since the last call, and how many frames of FADE-10G.
+    fn requests(&mut self) -> (Vec<Request>, usize) {
+        let all = self.sent.len();
+        let of_v1: Vec<_> =
+            self.sent.drain(..).filter_map(|frame| Some(fade1::parse_request(&frame).ok()?.1)).collect();
+        let others = all - of_v1.len();
+        (of_v1, others)
+    }
+
+    /// START, begun by its first packet.
+    fn started() -> Bench {
+        let mut bench = Bench::new(Some(Protocol::Fade1));
+        let outcome = bench.command(fade10g::CMD_START);
+        bench.wait(20 * MS);
+        assert_eq!(bench.requests(), (vec![Request::Reset, Request::Start], 0));
+        bench.frame(&data(0, 0));
+        assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+        assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0 }]);
+        bench
+    }
+}
+
+fn data(set: u16, packet: u8) -> Vec<u8> {
+    let mut frame = vec![packet; DATA_FRAME_LEN];
+    let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
+    Data { set, packet, delay: 7, payload: &[] }.write_header(PC, FEB, head);
+    frame
+}
+
+#[test]
+fn start_finds_out_what_the_feb_speaks() {
+    let mut bench = Bench::new(None);
+    let outcome = bench.command(fade10g::CMD_START);
+    assert_eq!(bench.requests(), (vec![], 1), "FADE-10G first");
+    bench.wait(10 * MS);
+    assert_eq!(bench.requests(), (vec![Request::Reset], 0), "no answer: perhaps FADE v1");
+    bench.frame(&data(5, 3));
+    assert_eq!(bench.reader.counters.read().not_started, 1, "of an earlier transmission");
+    bench.wait(20 * MS);
+    assert_eq!(bench.requests(), (vec![Request::Start], 1));
+    bench.wait(10 * MS);
+    assert_eq!(bench.requests(), (vec![Request::Start], 1), "and again");
+    assert!(outcome.try_recv().is_err() && bench.reader.phase() == Phase::Idle);
+    // Still the earlier one: its RESET was lost.
+    bench.frame(&data(5, 4));
+    bench.wait(10 * MS);
+    assert_eq!(bench.requests(), (vec![Request::Reset], 0));
+    bench.wait(20 * MS);
+    bench.requests();
+    bench.frame(&data(1, 0));
+    assert_eq!(outcome.try_recv().unwrap(), Ok(0), "a packet of the first two sets begins");
+    assert_eq!(bench.reader.protocol(), Some(Protocol::Fade1));
+    bench.frame(&data(0, 0));
+    assert_eq!(bench.requests().0, [Request::Ack { set: 1, packet: 0 }, Request::Ack { set: 0, packet: 0 }]);
+    assert_eq!((bench.reader.tail(), bench.reader.counters.read().delay), (1024, 7));
+}
+
+#[test]
+fn a_silent_feb_is_an_error_where_it_is_not_known() {
+    let mut bench = Bench::new(None);
+    let outcome = bench.command(fade10g::CMD_START);
+    for _ in 0..30 {
+        bench.wait(10 * MS);
+    }
+    let (requests, others) = bench.requests();
+    assert_eq!((requests.iter().filter(|r| **r == Request::Start).count(), others), (5, 6));
+    let error = CommandError::Timeout { code: fade10g::CMD_START, attempts: 6 };
+    assert_eq!(outcome.try_recv().unwrap(), Err(error));
+}
+
+#[test]
+fn a_silent_feb_is_waited_for_where_it_is_known() {
+    let mut bench = Bench::new(Some(Protocol::Fade1));
+    let outcome = bench.command(fade10g::CMD_START);
+    for _ in 0..220 {
+        bench.wait(10 * MS);
+    }
+    assert_eq!((outcome.try_recv().unwrap(), bench.reader.phase()), (Ok(0), Phase::Running));
+    let (requests, others) = bench.requests();
+    assert_eq!((requests.iter().filter(|r| **r == Request::Start).count() > 15, others), (true, 0));
+    // Of an earlier transmission: RESET, and START again.
+    bench.frame(&data(7, 0));
+    bench.wait(10 * MS);
+    bench.wait(20 * MS);
+    assert_eq!(bench.requests(), (vec![Request::Reset, Request::Start], 0));
+    // Nothing at all, even after STOP: perhaps nobody is there.
+    bench.command(fade10g::CMD_STOP);
+    for _ in 0..6 {
+        bench.wait(100 * MS);
+    }
+    assert_eq!(bench.reader.phase(), Phase::Aborted);
+    assert_eq!(bench.requests().0, [Request::Stop; 5]);
+}
+
+#[test]
+fn each_rule_has_its_action_and_its_counter() {
+    let mut bench = Bench::started();
+    let ack = |set, packet| Request::Ack { set, packet };
+    bench.frame(&data(0, 0));
+    assert_eq!(bench.requests().0, [ack(0, 0)], "known: confirmed again");
+    bench.frame(&data(0, 2));
+    assert_eq!((bench.requests().0, bench.reader.tail()), (vec![ack(0, 2)], 1024), "a gap");
+    let mut retried = data(0, 1);
+    retried[19] |= 3;
+    bench.frame(&retried);
+    assert_eq!((bench.requests().0, bench.reader.tail()), (vec![ack(0, 1)], 3 * 1024), "the retry number is unused");
+    for number in 3..96u16 {
+        bench.frame(&data(number / 32, number as u8 % 32));
+    }
+    bench.requests();
+    bench.frame(&data(2, 31));
+    assert_eq!(bench.requests().0, [ack(2, 31)], "the set before: its ACK was lost");
+    assert_eq!(bench.reader.tail(), 96 * 1024);
+    for number in 96..130u16 {
+        bench.frame(&data(number / 32, number as u8 % 32));
+    }
+    let counters = bench.reader.counters.read();
+    assert_eq!((counters.packets, counters.duplicates, counters.no_space), (128, 2, 2), "a ring of 128 KiB is full");
+    let bytes = bench.reader.available().len();
+    assert_eq!((bytes, bench.reader.available()[33 * 1024]), (128 * 1024, 1));
+    bench.reader.release(1024);
+    bench.requests();
+    bench.frame(&data(4, 0));
+    bench.frame(&data(4, 1));
+    assert_eq!(bench.requests().0, [ack(4, 0)]);
+    bench.frame(&data(4, 0)[..1000]);
+    assert_eq!(bench.reader.counters.read().wrong_length, 1);
+    let mut other = data(4, 1);
+    other[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
+    bench.frame(&other);
+    assert_eq!(bench.link.read().other_destination, 1);
+}
+
+#[test]
+fn a_packet_of_another_set_is_reported_and_stops_the_feb() {
+    for wrong in [data(2, 0), data(0xFFFF, 31), data(0, 33)] {
+        let mut bench = Bench::started();
+        bench.frame(&wrong);
+        bench.wait(Duration::ZERO);
+        assert_eq!(bench.requests().0, [Request::Stop]);
+        assert_eq!(bench.reader.counters.read().protocol_errors, 1);
+        bench.frame(&data(0, 1));
+        assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 1 }], "what it still has is taken");
+    }
+}
+
+#[test]
+fn stop_is_repeated_until_there_is_silence() {
+    let mut bench = Bench::started();
+    bench.frame(&data(0, 2));
+    let outcome = bench.command(fade10g::CMD_STOP);
+    assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+    for _ in 0..30 {
+        bench.wait(100 * MS);
+    }
+    assert_eq!(bench.reader.phase(), Phase::Running, "a packet is missing");
+    bench.frame(&data(0, 1));
+    bench.requests();
+    for _ in 0..4 {
+        bench.wait(100 * MS);
+    }
+    assert_eq!((bench.requests().0.len(), bench.reader.phase()), (4, Phase::Running));
+    bench.frame(&data(0, 1));
+    for _ in 0..5 {
+        bench.wait(100 * MS);
+    }
+    assert_eq!(bench.reader.phase(), Phase::Running, "silence begins anew");
+    bench.wait(100 * MS);
+    assert_eq!((bench.reader.phase(), bench.reader.tail()), (Phase::Complete, 3 * 1024));
+    assert!(bench.engine.next_deadline().is_none());
+    bench.requests();
+    bench.frame(&data(0, 2));
+    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 2 }], "its ACK was lost");
+}
+
+#[test]
+fn user_commands_are_refused_and_strangers_are_told_to_stop() {
+    let mut bench = Bench::started();
+    let outcome = bench.command(0x0101);
+    assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::NoCommands(0x0101)));
+    let mut stranger = data(3, 0);
+    stranger[11] = 9;
+    bench.frame(&stranger);
+    bench.frame(&stranger);
+    assert_eq!(bench.requests().0, [Request::Reset]);
+    assert_eq!((bench.link.read().unknown_feb, bench.link.read().resets), (2, 1));
+    let sent = &mut bench.sent;
+    bench.engine.close(FEB, &mut |frame: &[u8]| sent.push(frame.to_vec()));
+    assert_eq!(bench.requests(), (vec![Request::Reset; 3], 0));
+    // Nobody has it now: data is a stranger's.
+    bench.now += 100 * MS;
+    bench.frame(&data(0, 5));
+    assert_eq!(bench.requests().0, [Request::Reset]);
+}
+
+/// A whole transmission over a cable that loses, repeats and reorders, both ways.
+#[test]
+fn every_word_arrives_over_a_bad_cable() {
+    let seed = std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    for (i, loss) in [0.0, 0.01, 0.2].into_iter().enumerate() {
+        let words = 128 * 700 + 5;
+        let mut feb = Feb1::new(FEB, Settings::default(), Counter { left: words, ..Counter::default() });
+        let mut bench = Bench::new(None);
+        let (mut up, mut down) =
+            (Cable::new(seed + i as u64, loss, 0.02, 0.05), Cable::new(seed + 50, loss, 0.02, 0.05));
+        let started = bench.command(fade10g::CMD_START);
+        let (mut received, mut stopped) = (0u64, false);
+        for _ in 0..2_000_000 {
+            bench.wait(Duration::from_micros(50));
+            bench.sent.drain(..).for_each(|frame| down.push(&frame));
+            while let Some(frame) = down.pop() {
+                feb.take(&frame);
+            }
+            while let Some(frame) = feb.give(bench.now) {
+                up.push(frame);
+            }
+            while let Some(frame) = up.pop() {
+                bench.frame(&frame);
+            }
+            let data = bench.reader.available();
+            for (word_bytes, at) in data.as_chunks::<8>().0.iter().zip(received..) {
+                let expected = if at < words { word(at) } else { u64::from_ne_bytes([0xA5; 8]) };
+                assert_eq!(u64::from_le_bytes(*word_bytes), expected, "word {at}");
+            }
+            let bytes = data.len();
+            received += bytes as u64 / 8;
+            bench.reader.release(bytes);
+            if !stopped && received >= 128 * 700 {
+                assert_eq!(started.try_recv().unwrap(), Ok(0));
+                bench.command(fade10g::CMD_STOP);
+                stopped = true;
+            }
+            if bench.reader.phase() == Phase::Complete {
+                break;
+            }
+        }
+        assert_eq!((received, bench.reader.phase()), (128 * 701, Phase::Complete), "loss {loss}");
+        assert!(!feb.status().running && feb.status().protocol_errors == 0);
+        assert_eq!(bench.reader.counters.read().protocol_errors, 0);
+        assert_eq!(received * 8, 701 * PACKET_BYTES as u64);
+    }
+}

@@ -1,0 +1,185 @@
+//! FADE v1 (design section 3): raw Ethernet 0xFADE at 1 Gb/s, sets of 32 packets of 1024 bytes.
+//!
+//! Header fields are big-endian; data words are 64-bit little-endian. Commands are not confirmed.
+
+use crate::ethernet::{self, Header, MacAddr};
+
+pub use crate::fade10g::{ETHERTYPE, FILLER};
+
+/// Type of START, from the PC.
+pub const TYPE_START: u16 = 0x0001;
+/// Type of STOP, from the PC.
+pub const TYPE_STOP: u16 = 0x0002;
+/// Type of an acknowledgment, from the PC.
+pub const TYPE_ACK: u16 = 0x0003;
+/// Type of RESET (stop at once), from the PC.
+pub const TYPE_RESET: u16 = 0x0005;
+/// Type of a data frame, from a FEB.
+pub const TYPE_DATA: u16 = 0xA5A5;
+
+/// Bytes of data in a packet.
+pub const PACKET_BYTES: usize = 1024;
+/// Packets of a set.
+pub const SET_PACKETS: u32 = 32;
+/// Bits below the packet number in its field: the retry number, unused.
+pub const RETRY_BITS: u32 = 10;
+/// Bytes of a data frame before the data.
+pub const DATA_HEADER_LEN: usize = 24;
+/// Bytes of a data frame without its frame check sequence.
+pub const DATA_FRAME_LEN: usize = DATA_HEADER_LEN + PACKET_BYTES;
+/// Bytes of a frame from the PC (64 after the Ethernet header).
+pub const REQUEST_LEN: usize = ethernet::HEADER_LEN + 64;
+
+/// Why a frame is not FADE v1. Every variant is a reason under which the frame is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The frame ends before the named field.
+    #[error("frame of {len} bytes ends before its {field}")]
+    Truncated {
+        /// First field that is missing.
+        field: &'static str,
+        /// Length of the frame.
+        len: usize,
+    },
+    /// Another protocol.
+    #[error("ethertype {0:#06x}: expected 0xfade")]
+    EtherType(u16),
+    /// Another version of FADE: its number stands in the place of the type.
+    #[error("version {0:#06x}: expected a type of FADE v1")]
+    Version(u16),
+    /// Unknown type, or one of the other direction.
+    #[error("type {0:#06x}: expected 0xa5a5 from a FEB, 0x0001, 0x0002, 0x0003 or 0x0005 from the PC")]
+    Type(u16),
+    /// A data frame of a wrong length.
+    #[error("data frame of {0} bytes: expected 1048")]
+    Length(usize),
+    /// A packet number that no set has.
+    #[error("packet {0} of a set: expected 0 to 31")]
+    Packet(u8),
+}
+
+/// A data frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Data<'a> {
+    /// Set number.
+    pub set: u16,
+    /// Number of the packet in its set, 0 to 31.
+    pub packet: u8,
+    /// Transmission delay in clock cycles of the FEB's transmit side.
+    pub delay: u32,
+    /// The packet, 1024 bytes.
+    pub payload: &'a [u8],
+}
+
+/// What the PC sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Begins a transmission.
+    Start,
+    /// Ends it when all that was taken is confirmed.
+    Stop,
+    /// Ends it at once.
+    Reset,
+    /// Confirms a packet.
+    Ack {
+        /// Set number.
+        set: u16,
+        /// Number of the packet in its set, 0 to 63 on the wire.
+        packet: u8,
+    },
+}
+
+fn field<const N: usize>(frame: &[u8], at: usize, field: &'static str) -> Result<[u8; N], Error> {
+    let rest = frame.get(at..).and_then(|rest| rest.first_chunk::<N>());
+    rest.copied().ok_or(Error::Truncated { field, len: frame.len() })
+}
+
+fn u16_at(frame: &[u8], at: usize, name: &'static str) -> Result<u16, Error> {
+    field(frame, at, name).map(u16::from_be_bytes)
+}
+
+fn header(frame: &[u8]) -> Result<(Header, u16), Error> {
+    let (header, _) = Header::split(frame).ok_or(Error::Truncated { field: "Ethernet header", len: frame.len() })?;
+    if header.ethertype != ETHERTYPE {
+        return Err(Error::EtherType(header.ethertype));
+    }
+    match u16_at(frame, 14, "type")? {
+        version @ crate::fade10g::VERSION => Err(Error::Version(version)),
+        kind => Ok((header, kind)),
+    }
+}
+
+/// Parses a frame from a FEB.
+///
+/// # Errors
+/// Every way in which the frame departs from the format; see [`Error`].
+pub fn parse_feb(frame: &[u8]) -> Result<(Header, Data<'_>), Error> {
+    let (header, kind) = header(frame)?;
+    if kind != TYPE_DATA {
+        return Err(Error::Type(kind));
+    }
+    if frame.len() != DATA_FRAME_LEN {
+        return Err(Error::Length(frame.len()));
+    }
+    let packet = (u16_at(frame, 18, "packet number")? >> RETRY_BITS) as u8;
+    if u32::from(packet) >= SET_PACKETS {
+        return Err(Error::Packet(packet));
+    }
+    let data = Data {
+        set: u16_at(frame, 16, "set number")?,
+        packet,
+        delay: u32::from_be_bytes(field(frame, 20, "transmission delay")?),
+        payload: frame.get(DATA_HEADER_LEN..).ok_or(Error::Length(frame.len()))?,
+    };
+    Ok((header, data))
+}
+
+/// Parses a frame from the PC.
+///
+/// # Errors
+/// Every way in which the frame departs from the format; see [`Error`].
+pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
+    let (header, kind) = header(frame)?;
+    let request = match kind {
+        TYPE_START => Request::Start,
+        TYPE_STOP => Request::Stop,
+        TYPE_RESET => Request::Reset,
+        TYPE_ACK => Request::Ack {
+            set: u16_at(frame, 16, "set number")?,
+            packet: (u16_at(frame, 18, "packet number")? >> RETRY_BITS) as u8,
+        },
+        other => return Err(Error::Type(other)),
+    };
+    Ok((header, request))
+}
+
+impl Request {
+    /// The frame, without its frame check sequence, from `src` to `dst`.
+    pub fn to_frame(self, dst: MacAddr, src: MacAddr) -> [u8; REQUEST_LEN] {
+        let mut frame = [FILLER; REQUEST_LEN];
+        frame[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
+        let kind = match self {
+            Request::Start => TYPE_START,
+            Request::Stop => TYPE_STOP,
+            Request::Reset => TYPE_RESET,
+            Request::Ack { set, packet } => {
+                frame[16..18].copy_from_slice(&set.to_be_bytes());
+                frame[18..20].copy_from_slice(&(u16::from(packet) << RETRY_BITS).to_be_bytes());
+                TYPE_ACK
+            }
+        };
+        frame[14..16].copy_from_slice(&kind.to_be_bytes());
+        frame
+    }
+}
+
+impl Data<'_> {
+    /// Writes all that comes before the payload.
+    pub fn write_header(&self, dst: MacAddr, src: MacAddr, out: &mut [u8; DATA_HEADER_LEN]) {
+        out[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
+        out[14..16].copy_from_slice(&TYPE_DATA.to_be_bytes());
+        out[16..18].copy_from_slice(&self.set.to_be_bytes());
+        out[18..20].copy_from_slice(&(u16::from(self.packet) << RETRY_BITS).to_be_bytes());
+        out[20..24].copy_from_slice(&self.delay.to_be_bytes());
+    }
+}

@@ -1,0 +1,125 @@
+//! The shared frames of `tests/vectors/fade1.json`, parsed and built again.
+
+use fadelink_wire::fade1::{self, Data, Error, Request};
+use fadelink_wire::{fade10g, Protocol};
+use serde_json::Value;
+
+fn vectors() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/fade1.json");
+    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
+}
+
+fn frame_bytes(vector: &Value) -> Vec<u8> {
+    let text = vector["hex"].as_str().unwrap();
+    let mut frame: Vec<u8> =
+        (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
+    if let Some(payload) = vector["payload"].as_object() {
+        let (first, words) = (payload["first"].as_u64().unwrap(), payload["words"].as_u64().unwrap());
+        frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
+    }
+    frame
+}
+
+fn of_direction<'a>(vectors: &'a Value, list: &str, direction: &str) -> Vec<&'a Value> {
+    let found: Vec<_> = vectors[list].as_array().unwrap().iter().filter(|v| v["direction"] == direction).collect();
+    assert!(found.len() >= 4);
+    found
+}
+
+#[test]
+fn constants_agree() {
+    let vectors = vectors();
+    let here: &[(&str, u64)] = &[
+        ("ETHERTYPE", fade1::ETHERTYPE.into()),
+        ("FILLER", fade1::FILLER.into()),
+        ("TYPE_START", fade1::TYPE_START.into()),
+        ("TYPE_STOP", fade1::TYPE_STOP.into()),
+        ("TYPE_ACK", fade1::TYPE_ACK.into()),
+        ("TYPE_RESET", fade1::TYPE_RESET.into()),
+        ("TYPE_DATA", fade1::TYPE_DATA.into()),
+        ("PACKET_BYTES", fade1::PACKET_BYTES as u64),
+        ("SET_PACKETS", fade1::SET_PACKETS.into()),
+        ("RETRY_BITS", fade1::RETRY_BITS.into()),
+        ("DATA_HEADER_LEN", fade1::DATA_HEADER_LEN as u64),
+        ("DATA_FRAME_LEN", fade1::DATA_FRAME_LEN as u64),
+        ("REQUEST_LEN", fade1::REQUEST_LEN as u64),
+    ];
+    let shared = vectors["constants"].as_object().unwrap();
+    assert_eq!(shared.len(), here.len(), "every shared constant is checked");
+    for (name, value) in here {
+        assert_eq!(shared[*name].as_u64(), Some(*value), "{name}");
+    }
+}
+
+#[test]
+fn requests_parse_and_build() {
+    let vectors = vectors();
+    for vector in of_direction(&vectors, "frames", "request") {
+        let (bytes, fields) = (frame_bytes(vector), &vector["fields"]);
+        let number = |name: &str| fields[name].as_u64().unwrap();
+        let expected = match fields["kind"].as_str().unwrap() {
+            "start" => Request::Start,
+            "stop" => Request::Stop,
+            "reset" => Request::Reset,
+            _ => Request::Ack { set: number("set") as u16, packet: number("packet") as u8 },
+        };
+        let (header, parsed) = fade1::parse_request(&bytes).unwrap();
+        assert_eq!(parsed, expected, "{}", vector["name"]);
+        assert_eq!(parsed.to_frame(header.dst, header.src)[..bytes.len()], bytes[..], "{}", vector["name"]);
+        assert_eq!(Protocol::of(&bytes), Protocol::Fade1);
+    }
+}
+
+#[test]
+fn data_frames_parse_and_build() {
+    let vectors = vectors();
+    for vector in of_direction(&vectors, "frames", "feb") {
+        let (bytes, fields) = (frame_bytes(vector), &vector["fields"]);
+        let (header, data) = fade1::parse_feb(&bytes).unwrap();
+        let number = |name: &str| fields[name].as_u64().unwrap();
+        let got = (u64::from(data.set), u64::from(data.packet), u64::from(data.delay));
+        assert_eq!(got, (number("set"), number("packet"), number("delay")), "{}", vector["name"]);
+        assert_eq!(data.payload, &bytes[fade1::DATA_HEADER_LEN..]);
+        let mut head = [0; fade1::DATA_HEADER_LEN];
+        Data { payload: &[], ..data }.write_header(header.dst, header.src, &mut head);
+        if vector["name"] != "data_retried" {
+            assert_eq!(head[..], bytes[..head.len()], "{}", vector["name"]);
+        }
+        assert_eq!(Protocol::of(&bytes), Protocol::Fade1);
+        assert!(matches!(fade10g::parse_feb(&bytes), Err(fade10g::Error::Version(_))));
+    }
+}
+
+#[test]
+fn malformed_frames_are_refused_by_reason() {
+    let vectors = vectors();
+    for vector in vectors["malformed"].as_array().unwrap() {
+        let bytes = frame_bytes(vector);
+        let error = if vector["direction"] == "feb" {
+            fade1::parse_feb(&bytes).map(drop).unwrap_err()
+        } else {
+            fade1::parse_request(&bytes).map(drop).unwrap_err()
+        };
+        let reason = match error {
+            Error::Truncated { .. } => "truncated",
+            Error::EtherType(_) => "ethertype",
+            Error::Version(_) => "version",
+            Error::Type(_) => "type",
+            Error::Length(_) => "length",
+            Error::Packet(_) => "packet",
+        };
+        assert_eq!(reason, vector["reason"], "{}: {error}", vector["name"]);
+    }
+}
+
+/// No input makes the parsers panic.
+#[test]
+fn every_prefix_of_every_frame_is_parsed_or_refused() {
+    let vectors = vectors();
+    for vector in vectors["frames"].as_array().unwrap() {
+        let bytes = frame_bytes(vector);
+        for len in 0..bytes.len() {
+            let _ = (fade1::parse_feb(&bytes[..len]), fade1::parse_request(&bytes[..len]), Protocol::of(&bytes[..len]));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// Constants of FADE v1 (design section 3). tests/vectors/fade1.json checks them against the host's.
+// A design uses some of them only.
+/* verilator lint_off UNUSEDPARAM */
+package fade1_pkg;
+  localparam logic [15:0] ETHERTYPE = 16'hFADE;
+  localparam logic [7:0] FILLER = 8'hA5;
+  localparam logic [15:0] TYPE_START = 16'h0001;
+  localparam logic [15:0] TYPE_STOP = 16'h0002;
+  localparam logic [15:0] TYPE_ACK = 16'h0003;
+  localparam logic [15:0] TYPE_RESET = 16'h0005;
+  localparam logic [15:0] TYPE_DATA = 16'hA5A5;
+  localparam logic [15:0] TYPE_FADE10G = 16'h0100;  // in this place: the version of FADE-10G
+
+  localparam int PACKET_WORDS = 128;  // of 64 bits
+  localparam int WORD_BITS = $clog2(PACKET_WORDS);
+  localparam int SET_PACKETS = 32;
+  localparam int SLOT_BITS = $clog2(SET_PACKETS);
+  localparam int ADDRESS_BITS = SLOT_BITS + WORD_BITS;  // of the packet memory
+  localparam int RETRY_BITS = 10;  // below the packet number, unused
+
+  // Of a data frame: preamble, header, data, frame check sequence, gap.
+  localparam int DATA_WIRE_BYTES = 8 + 24 + 8 * PACKET_WORDS + 4 + 12;
+
+  // A record from the wire: source address, type, set number, packet number.
+  localparam int RECORD_BITS = 48 + 16 + 16 + 6;
+endpackage
+/* verilator lint_on UNUSEDPARAM */

@@ -1,0 +1,426 @@
+"""The blocks of the FADE v1 core, each on its own."""
+
+import pytest
+from bench import (
+    C1, VECTORS1, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, package_constants, rng, run,
+    send_axis, start,
+)  # fmt: skip
+
+MAC = 0x02FADE000001
+PC = 0x02FADE0000F0
+TX = {"clk": 8000}
+SETS = 2**16
+
+
+@pytest.mark.parametrize(
+    "toplevel,parameters",
+    [
+        ("fade1_eth_tx", {}),
+        ("fade1_eth_rx", {}),
+        ("fade1_cmd_processor", {}),
+        ("fade1_desc_manager", {"WAIT_MIN": 128, "WAIT_INIT": 2048, "WAIT_MAX": 16384}),
+    ],
+)
+def test_block(toplevel, parameters):
+    run("fade1_blocks", parameters, toplevel)
+
+
+def test_constants_agree():
+    found = package_constants("fade1/fade1_pkg.sv")
+    for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "SET_PACKETS",
+                 "RETRY_BITS"]:  # fmt: skip
+        assert found[name] == C1[name], name
+    assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
+
+
+def data_frame(set_, packet, delay, last=None):
+    words = [packet * 128 + i for i in range(128)]
+    if last is not None:
+        words[last:] = [0xA5A5A5A5A5A5A5A5] * (128 - last)
+    return b"".join([
+        PC.to_bytes(6, "big"), MAC.to_bytes(6, "big"), b"\xfa\xde\xa5\xa5", set_.to_bytes(2, "big"),
+        (packet << 10).to_bytes(2, "big"), delay.to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
+    ])  # fmt: skip
+
+
+@cocotb.test()
+async def fade1_eth_tx_sends_packets_with_their_delay(dut):
+    """Frames byte by byte; between two of them the delay; filler behind the words of a last packet."""
+    random = rng("eth tx 1")
+    for name in ["next_valid", "hold", "delay", "pause", "last_words", "next_last", "next_packet", "next_set"]:
+        getattr(dut, name).value = 0
+    dut.mac_address.value, dut.peer_address.value = MAC, PC
+    await start(dut, TX, ["rst"])
+
+    async def memory():
+        while True:
+            await ReadOnly()
+            enable, address = int(dut.memory_read_enable.value), int(dut.memory_read_address.value)
+            await RisingEdge(dut.clk)
+            if enable:
+                dut.memory_read_data.value = address
+
+    cocotb.start_soon(memory())
+    monitor = AxisMonitor(dut, dut.clk, 8, stall=lambda: random.random() < 0.2)
+    expected = []
+    for last in [None, None, 1, 127, None]:
+        set_, packet, delay = random.getrandbits(16), random.randrange(32), random.randrange(60)
+        dut.next_set.value, dut.next_packet.value, dut.delay.value = set_, packet, delay
+        delay_told, delay = delay, delay + random.randrange(8)
+        dut.pause.value = delay
+        dut.next_last.value, dut.last_words.value = int(last is not None), last or 0
+        dut.next_valid.value = 1
+        while True:
+            await ReadOnly()
+            taken = int(dut.next_take.value)
+            await RisingEdge(dut.clk)
+            if taken:
+                break
+        dut.next_packet.value = random.randrange(32)  # it was used: it may change now
+        expected.append((data_frame(set_, packet, delay_told, last), False))
+        await monitor.wait(len(expected))
+        # The next one is on offer: it must wait.
+        await RisingEdge(dut.clk)
+        waited = 0
+        while True:
+            await ReadOnly()
+            if int(dut.next_lock.value):
+                break
+            waited += 1
+            await RisingEdge(dut.clk)
+        assert delay - 3 <= waited <= delay + 1, (waited, delay)
+        await RisingEdge(dut.clk)
+        break_now = last == 127
+        dut.next_valid.value = 0
+        if break_now:
+            break
+        # What was locked goes out; it is not of interest.
+        expected.append(None)
+        dut.next_valid.value = 1
+        while True:
+            await ReadOnly()
+            taken = int(dut.next_take.value)
+            await RisingEdge(dut.clk)
+            if taken:
+                break
+        dut.next_valid.value = 0
+        dut.pause.value = 0
+        await monitor.wait(len(expected))
+        await ClockCycles(dut.clk, 3)
+    good = [(got, want) for got, want in zip(monitor.frames, expected) if want]
+    assert len(good) == 4 and all(got == want for got, want in good)
+    dut.hold.value = 1
+    dut.next_valid.value = 1
+    await ClockCycles(dut.clk, 400)
+    assert int(dut.idle.value) == 1, "no frame starts while it is held"
+
+
+DROPS = ["drop_destination", "drop_ethertype", "drop_version", "drop_code", "drop_short", "drop_full"]
+REASON = {"ethertype": "drop_ethertype", "version": "drop_version", "type": "drop_code", "truncated": "drop_short"}
+REQUESTS = [v for v in VECTORS1["frames"] if v["direction"] == "request"]
+
+
+def record_of(frame):
+    """What stands in the record; of a command the source and the type alone have a meaning."""
+    number = int.from_bytes(frame[16:18], "big") << 6 | frame[18] >> 2
+    return int.from_bytes(frame[6:12] + frame[14:16], "big") << 22 | number
+
+
+@cocotb.test()
+async def fade1_eth_rx_takes_the_shared_requests_and_drops_by_reason(dut):
+    dut.mac_address.value, dut.s_axis_tvalid.value, dut.record_ready.value = MAC, 0, 1
+    await start(dut, TX, ["rst"])
+    records, pulses = [], Pulses(dut, dut.clk, DROPS)
+
+    async def watch():
+        while True:
+            await ReadOnly()
+            if int(dut.record_valid.value) and int(dut.record_ready.value):
+                records.append(int(dut.record.value))
+            await RisingEdge(dut.clk)
+
+    cocotb.start_soon(watch())
+    for vector in REQUESTS:
+        frame = bytes.fromhex(vector["hex"])
+        for length in {max(len(frame), 22), 60, 78, 1500}:
+            whole = frame.ljust(length, b"\xa5")
+            await send_axis(dut, dut.clk, whole, 8, ready=False)
+            await ClockCycles(dut.clk, 2)
+            assert records.pop() == record_of(whole), vector["name"]
+            assert not records
+    assert sum(pulses.count.values()) == 0
+
+    expected = dict.fromkeys(DROPS, 0)
+
+    async def drop(frame, reason, bad=False):
+        if reason:
+            expected[reason] += 1
+        await send_axis(dut, dut.clk, frame, 8, bad=bad, ready=False)
+        await ClockCycles(dut.clk, 3)
+        assert pulses.count == expected, (frame.hex(), reason)
+
+    for vector in VECTORS1["malformed"]:
+        if vector["direction"] == "request" and vector["hex"] and vector["name"] != "ethernet_header_only":
+            await drop(bytes.fromhex(vector["hex"]), REASON[vector["reason"]])
+    good = bytes.fromhex(REQUESTS[0]["hex"])
+    await drop(good, None, bad=True)
+    await drop(bytes.fromhex("02fade000002") + good[6:], "drop_destination")
+    await drop(b"\xff" * 6 + good[6:], "drop_destination")
+    dut.record_ready.value = 0
+    await drop(good, "drop_full")
+    assert records == []
+
+
+class Commands:
+    """Drives the command processor and answers for the writer."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        for name in ["record_valid", "record", "ack_ready", "finished", "writer_active"]:
+            getattr(dut, name).value = 0
+        dut.sender_idle.value = 1
+
+    async def run(self):
+        await start(self.dut, TX, ["rst"])
+        self.pulses = Pulses(self.dut, self.dut.clk, ["event_wrong_source", "event_ack_ignored", "reset_done"])
+        cocotb.start_soon(self.writer())
+
+    async def writer(self):
+        history = [0] * 5
+        while True:
+            await ReadOnly()
+            history = [int(self.dut.session.value), *history[:4]]
+            await RisingEdge(self.dut.clk)
+            self.dut.writer_active.value = history[4]
+
+    async def send(self, kind, source=PC, settle=40):
+        self.dut.record.value = (source << 16 | kind) << 22 | 5
+        self.dut.record_valid.value = 1
+        while True:
+            await ReadOnly()
+            ready, ack = int(self.dut.record_ready.value), int(self.dut.ack_valid.value)
+            await RisingEdge(self.dut.clk)
+            if ready or ack:
+                break
+        self.dut.record_valid.value = 0
+        await ClockCycles(self.dut.clk, settle)
+        return bool(ack)
+
+    def state(self):
+        return int(self.dut.session.value), int(self.dut.stop.value)
+
+
+@cocotb.test()
+async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
+    c = Commands(dut)
+    await c.run()
+    assert not await c.send(C1["TYPE_ACK"]) and c.pulses.count["event_ack_ignored"] == 1
+    await c.send(C1["TYPE_STOP"])
+    assert c.state() == (0, 0), "STOP without a transmission"
+    await c.send(C1["TYPE_START"])
+    assert c.state() == (1, 0) and int(dut.peer_address.value) == PC
+    await c.send(C1["TYPE_START"])
+    assert c.state() == (1, 0), "START again changes nothing"
+    assert await c.send(C1["TYPE_ACK"])
+    for kind in ("TYPE_START", "TYPE_STOP"):
+        await c.send(C1[kind], source=PC + 1)
+    assert not await c.send(C1["TYPE_ACK"], source=PC + 1)
+    assert c.state() == (1, 0) and int(dut.peer_address.value) == PC
+    assert c.pulses.count == {"event_wrong_source": 2, "event_ack_ignored": 2, "reset_done": 0}
+    await c.send(C1["TYPE_STOP"])
+    assert c.state() == (1, 1)
+    # The end of the transmission waits for the frame under way.
+    dut.sender_idle.value, dut.finished.value = 0, 1
+    await ClockCycles(dut.clk, 30)
+    assert c.state() == (1, 1) and int(dut.hold.value) == 1
+    dut.sender_idle.value = 1
+    await ClockCycles(dut.clk, 3)
+    assert c.state() == (0, 0)
+    dut.finished.value = 0
+    await ClockCycles(dut.clk, 20)
+    assert int(dut.hold.value) == 0 and c.pulses.count["reset_done"] == 0
+    await c.send(C1["TYPE_START"], source=PC + 1)
+    assert c.state() == (1, 0) and int(dut.peer_address.value) == PC + 1
+    await c.send(C1["TYPE_RESET"])
+    assert c.state() == (0, 0) and c.pulses.count["reset_done"] == 1
+
+
+EVENTS = ["event_confirmed", "event_protocol_error", "event_stale"]
+
+
+class Manager:
+    """Drives the descriptor manager as the writer, the receiver and the sender do."""
+
+    def __init__(self, dut, first_set=0):
+        self.dut, self.head = dut, first_set * 32
+        for name in ["session", "last", "last_packet", "ack_valid", "ack_set", "ack_packet", "next_lock", "next_take"]:
+            getattr(dut, name).value = 0
+        dut.first_set.value, dut.head.value = first_set, self.head % 64
+
+    async def run(self):
+        await start(self.dut, TX, ["rst"])
+        self.dut.session.value = 1
+        self.events = Pulses(self.dut, self.dut.clk, EVENTS)
+        await ClockCycles(self.dut.clk, 2)
+
+    def fill(self, count=1):
+        self.head += count
+        self.dut.head.value = self.head % 64
+
+    async def send(self, wait=100, lock=4):
+        """Sends the next packet: (number, again, last); None if none comes in `wait` clocks."""
+        dut = self.dut
+        for _ in range(wait):
+            dut.next_lock.value = 0
+            await ReadOnly()
+            if int(dut.next_valid.value):
+                break
+            await RisingEdge(dut.clk)
+        else:
+            return None
+        await RisingEdge(dut.clk)
+        dut.next_lock.value = 1
+        await ReadOnly()
+        read = lambda: tuple(int(getattr(dut, f"next_{n}").value) for n in ("set", "packet", "again", "last"))
+        if not int(dut.next_valid.value):  # withdrawn in this very clock
+            await RisingEdge(dut.clk)
+            dut.next_lock.value = 0
+            return await self.send(wait, lock)
+        set_, packet, again, last = offer = read()
+        for _ in range(lock):
+            await RisingEdge(dut.clk)
+            await ReadOnly()
+            assert read() == offer, "stable while locked"
+        await RisingEdge(dut.clk)
+        dut.next_take.value = 1
+        await RisingEdge(dut.clk)
+        dut.next_take.value = dut.next_lock.value = 0
+        return set_ * 32 + packet, again, last
+
+    async def ack(self, number, settle=40):
+        dut = self.dut
+        dut.ack_set.value, dut.ack_packet.value, dut.ack_valid.value = number // 32 % SETS, number % 32, 1
+        while True:
+            await ReadOnly()
+            ready = int(dut.ack_ready.value)
+            await RisingEdge(dut.clk)
+            if ready:
+                break
+        dut.ack_valid.value = 0
+        await ClockCycles(dut.clk, settle)
+
+    async def tail(self):
+        await ReadOnly()
+        gray, binary = int(self.dut.tail_gray.value), 0
+        await RisingEdge(self.dut.clk)
+        while gray:
+            binary ^= gray
+            gray >>= 1
+        return binary
+
+
+@cocotb.test()
+async def fade1_desc_manager_puts_the_next_set_in_freed_places(dut):
+    """Packets of set s+1 go as soon as those of s with their number are confirmed; numbers wrap."""
+    for first_set in (0, SETS - 1):
+        m = Manager(dut, first_set)
+        await m.run()
+        assert await m.send() is None
+        first = first_set * 32
+        m.fill(32)
+        for i in range(32):
+            assert await m.send() == (first + i, 0, 0)
+        assert await m.tail() == first % 64
+        for i in (1, 2, 5):
+            await m.ack(first + i)
+        assert await m.tail() == first % 64, "packet 0 is not confirmed"
+        await m.ack(first)
+        assert await m.tail() == (first + 3) % 64
+        m.fill(3)
+        sets = SETS * 32
+        for i in range(3):
+            assert await m.send() == ((first + 32 + i) % sets, 0, 0)
+        # The same number in its place now belongs to the next set.
+        assert m.events.count == {"event_confirmed": 4, "event_protocol_error": 0, "event_stale": 0}
+        await m.ack(first + 1)
+        assert m.events.count["event_stale"] == 1
+        await m.ack((first + 33) % sets)
+        await m.ack((first + 33) % sets)
+        assert m.events.count["event_confirmed"] == 5 and m.events.count["event_stale"] == 2
+        await m.ack((first + 35) % sets)
+        await m.ack((first + 32 + 64) % sets)
+        assert m.events.count["event_protocol_error"] == 2, "not sent yet"
+        dut.ack_packet.value = 33
+        dut.ack_valid.value = 1
+        await RisingEdge(dut.clk)
+        dut.ack_valid.value = 0
+        await ClockCycles(dut.clk, 3)
+        assert m.events.count["event_protocol_error"] == 3, "a set has 32 packets"
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 3)
+
+
+@cocotb.test()
+async def fade1_desc_manager_sends_overdue_packets_again_in_turn(dut):
+    m = Manager(dut)
+    await m.run()
+    m.fill(8)
+    for i in range(8):
+        assert await m.send() == (i, 0, 0)
+        if i not in (2, 5):
+            await m.ack(i, settle=5)
+    assert await m.send(wait=1000) is None, "not before the round trip"
+    first = await m.send(wait=5000)
+    second = await m.send(wait=5000)
+    assert [first, second] == [(2, 1, 0), (5, 1, 0)]
+    # Overdue goes before fresh: the window must not stand still.
+    m.fill(4)
+    assert (await m.send())[0] == 8
+    await ClockCycles(dut.clk, 12000)
+    again = []
+    for _ in range(3):
+        await ClockCycles(dut.clk, 40)  # a frame takes longer: time for a whole turn of the scan
+        again.append(await m.send())
+    assert {number for number, again, _ in again} == {2, 5, 8} and all(again for _, again, _ in again)
+    assert await m.send() == (9, 0, 0)
+    for number in (2, 5, 8, 9):
+        await m.ack(number)
+    assert await m.tail() == 10
+    # An ACK withdraws the offer of a packet that was overdue.
+    assert (await m.send())[0] == 10
+    await ClockCycles(dut.clk, 30000)
+    assert int(dut.next_valid.value) == 1 and int(dut.next_again.value) == 1
+    await m.ack(10)
+    assert await m.send() == (11, 0, 0)
+    await m.ack(11)
+    assert int(dut.all_confirmed.value) == 1
+
+
+@cocotb.test()
+async def fade1_desc_manager_agrees_with_a_model(dut):
+    """Random fills, losses and confirmations: every packet is sent and confirmed, inside the window."""
+    random = rng("manager 1")
+    m = Manager(dut, SETS - 2)
+    await m.run()
+    first = (SETS - 2) * 32
+    sent, confirmed, total = 0, set(), 300
+    for _ in range(20000):
+        tail = next(i for i in range(total + 1) if i not in confirmed)
+        if tail == total:
+            break
+        m.fill(min(total + first - m.head, random.randrange(tail + 33 - (m.head - first))))
+        offer = await m.send(wait=50, lock=2)
+        if offer is None:
+            continue
+        number, again, last = offer
+        index = (number - first) % (SETS * 32)
+        assert tail <= index < tail + 32, "at most the window is in flight"
+        assert index == sent if not again else index < sent and index not in confirmed
+        sent = max(sent, index + 1)
+        if random.random() < 0.8:
+            await m.ack((first + index) % (SETS * 32), settle=random.randrange(4))
+            confirmed.add(index)
+        if sent > 40 and random.random() < 0.1:  # a late one, of a packet behind the window
+            await m.ack((first + tail - 1 - random.randrange(8)) % (SETS * 32), settle=2)
+    assert len(confirmed) == total and m.events.count["event_confirmed"] == total
+    assert m.events.count["event_protocol_error"] == 0

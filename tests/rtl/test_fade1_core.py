@@ -1,0 +1,226 @@
+"""The FADE v1 core behind its GMII MAC, from pin to pin."""
+
+import random
+from collections import namedtuple
+
+import pytest
+from bench import C1, SEED
+from board import FEB, PC, US, Board, with_fcs
+
+Packet = namedtuple("Packet", "at set packet retry delay words")
+SETS = 2**16
+
+
+def request(kind, number=None, src=PC, dst=FEB):
+    fields = b"" if number is None else (number // 32 % SETS).to_bytes(2, "big") + (number % 32 << 10).to_bytes(2, "big")
+    return (dst + src + b"\xfa\xde" + kind.to_bytes(2, "big") + fields).ljust(C1["REQUEST_LEN"], b"\xa5")
+
+
+def parse(frame, at):
+    """A frame from the board, checked against the format byte by byte."""
+    assert with_fcs(frame[:-4]) == frame, "frame check sequence"
+    frame = frame[:-4]
+    assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC and frame[6:12] == FEB
+    assert frame[12:16] == b"\xfa\xde\xa5\xa5"
+    set_, number = int.from_bytes(frame[16:18], "big"), int.from_bytes(frame[18:20], "big")
+    data = frame[24:]
+    words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
+    return Packet(at, set_, number >> 10, number & 0x3FF, int.from_bytes(frame[20:24], "big"), words)
+
+
+class Fade1(Board):
+    """A FADE v1 board and its receiver: confirms, checks the counter, loses what it is told to."""
+
+    FILLER = int.from_bytes(b"\xa5" * 8, "little")
+
+    def __init__(self, first_set=0, lose=lambda kind, packet: False, **options):
+        super().__init__("gmii", 32, first_set, protocol="fade1", parse=parse, **options)
+        self.first, self.lose = first_set * 32, lose
+        self.next, self.ahead, self.words, self.log, self.tail = 0, {}, [], [], []
+
+    def start(self):
+        self.send(request(C1["TYPE_START"]))
+
+    def take(self, packet):
+        index = (packet.set * 32 + packet.packet - self.first) % (SETS * 32)
+        if index >= SETS * 16:
+            index -= SETS * 32
+        self.log.append(index)
+        assert packet.packet < 32 and index < self.next + 32, "inside the window"
+        assert packet.retry == 0
+        if self.lose("data", packet):
+            return
+        if index >= self.next:
+            self.ahead[index] = packet
+        while self.next in self.ahead:
+            self.words += self.ahead.pop(self.next).words
+            self.next += 1
+        if not self.lose("ack", packet):
+            self.ack(self.first + index)
+
+    def ack(self, number):
+        self.send(request(C1["TYPE_ACK"], number))
+
+    def run(self, packets):
+        while self.next < packets:
+            packet = self.receive(60_000 * US)
+            assert packet, f"nothing comes; {self.next} packets are in"
+            self.take(packet)
+
+    def stop(self):
+        """STOP, and all that is left."""
+        self.send(request(C1["TYPE_STOP"]))
+        while packet := self.receive(12_000 * US):
+            self.take(packet)
+        assert self.status()["running"] == 0
+
+    def check(self, words=None):
+        """The counter without a gap, then at most filler of the last packet."""
+        data = list(self.words)
+        while data and data[-1] == self.FILLER:
+            data.pop()
+        assert len(self.words) - len(data) < 128
+        assert data == list(range(len(data))) and (words is None or len(data) == words)
+
+
+def test_in_order_without_loss():
+    board = Fade1()
+    board.start()
+    board.run(200)
+    board.stop()
+    board.check()
+    assert board.log == list(range(len(board.log))), "each packet once, in order"
+    assert board.status()["retransmitted"] == 0 and board.status()["sent"] == board.next
+
+
+def test_back_to_back_at_the_limit_of_the_line():
+    board = Fade1()
+    board.start()
+    board.run(10)
+    times = []
+    while len(times) < 40:
+        packet = board.receive(100 * US)
+        times.append(packet.at)
+        board.take(packet)
+    wire = (8 + C1["DATA_FRAME_LEN"] + 4 + 12) * 8000
+    assert [b - a for a, b in zip(times, times[1:])] == [wire] * 39, "preamble and gap included"
+
+
+@pytest.mark.parametrize("words", [1, 127, 128, 129, 33 * 128 + 5])
+def test_stop_sends_all_that_was_taken(words):
+    """The packet being filled is filled up; one without a word is not sent."""
+    board = Fade1(limit=words)
+    board.start()
+    board.run(words // 128)
+    assert board.receive(100 * US) is None
+    board.stop()
+    board.check(words)
+    assert board.next == (words + 127) // 128
+
+
+@pytest.mark.parametrize("kind", ["data", "ack"])
+def test_single_loss(kind):
+    """One frame is lost: its packet goes again, and no other; the next set goes on meanwhile."""
+    lost = []
+
+    def lose(what, packet):
+        if what == kind and packet.set * 32 + packet.packet == 20 and not lost:
+            lost.append(packet)
+            return True
+        return False
+
+    board = Fade1(lose=lose)
+    board.start()
+    board.run(120)
+    board.stop()
+    board.check()
+    assert [n for i, n in enumerate(board.log) if n in board.log[:i]] == [20] and lost
+    assert board.status()["retransmitted"] == 1
+
+
+@pytest.mark.parametrize("loss", [0.05, 0.2])
+def test_loss_and_the_wrap_of_the_set_number(loss):
+    generator = random.Random(f"{SEED}/{loss}")
+    board = Fade1(first_set=SETS - 3, lose=lambda kind, packet: generator.random() < loss)
+    board.start()
+    board.run(150)
+    board.lose = lambda kind, packet: False
+    board.stop()
+    board.check()
+    assert board.status()["retransmitted"] > 0
+
+
+def test_nothing_is_taken_while_nothing_is_confirmed():
+    """Silence of the computer: the window, again and again, and not a packet more."""
+    board = Fade1()
+    board.start()
+    packets = board.frames(40_000 * US)
+    numbers = {p.set * 32 + p.packet for p in packets}
+    assert numbers == set(range(32)) and len(packets) > 64
+    for packet in packets[:32]:
+        board.take(packet)
+    board.run(64)
+    board.stop()
+    board.check()
+
+
+def test_retries_in_turn():
+    board = Fade1(limit=8 * 128)
+    board.start()
+    numbers = [p.packet for p in board.frames(20_000 * US)]
+    assert numbers[:8] == list(range(8)) and len(numbers) > 32
+    for i in range(8, len(numbers)):
+        assert numbers[i] == (numbers[i - 1] + 1) % 8, "cyclic"
+
+
+def test_reset_and_a_new_start():
+    board = Fade1()
+    board.start()
+    board.run(40)
+    board.send(request(C1["TYPE_RESET"]))
+    board.frames(100 * US)
+    assert board.status()["running"] == 0 and board.receive(1000 * US) is None
+    again = Fade1.__new__(Fade1)
+    again.__dict__ = dict(board.__dict__, next=0, ahead={}, words=[], log=[])
+    board.__dict__["handle"] = None
+    again.start()
+    again.run(70)
+    again.stop()
+    again.check()
+
+
+def test_only_the_starter_is_obeyed_and_bad_frames_change_nothing():
+    board = Fade1()
+    board.start()
+    board.run(5)
+    other = bytes.fromhex("02fade0000f1")
+    good = with_fcs(request(C1["TYPE_STOP"]))
+    bad = [
+        with_fcs(request(C1["TYPE_STOP"], src=other)),
+        with_fcs(request(C1["TYPE_RESET"], dst=bytes.fromhex("02fade000002"))),
+        with_fcs(request(0x0100)),
+        with_fcs(request(0x0007)),
+        good[:-1] + bytes([good[-1] ^ 1]),
+    ]
+    for frame in bad:
+        board.send_raw(frame)
+        board.run(board.next + 10)
+    assert board.status()["running"] == 1
+    board.ack((board.next + 500) % (SETS * 32))  # not sent yet: a protocol error, nothing else
+    board.run(board.next + 40)
+    board.stop()
+    board.check()
+    assert board.log == list(range(len(board.log)))
+
+
+def test_the_delay_grows_with_loss_and_is_told():
+    """Each rule over its own period: 256 frames, 10,000 frames."""
+    for paper_rule, packets, expected in [(0, 280, 64), (1, 280, 0)]:
+        generator = random.Random(SEED)
+        board = Fade1(lose=lambda kind, packet: kind == "data" and generator.random() < 0.25, paper_rule=paper_rule)
+        board.start()
+        seen = []
+        take = board.take
+        board.take = lambda packet: (seen.append(packet.delay), take(packet))
+        board.run(packets)
+        assert max(seen) >= expected and (expected or max(seen) == 0), (paper_rule, max(seen))

@@ -1,0 +1,127 @@
+"""`fadelink receive` from simulated boards of FADE v1, and of both protocols at once."""
+
+import json
+
+import pytest
+from conftest import FADELINK, FEBS, sh, wait_for
+
+LINKS = ["", "loss=0.01", "loss=0.05,duplicate=0.02", "reorder=0.02,corrupt=0.01"]
+
+
+def report(process, timeout=120):
+    status, out, err = process.finish(timeout)
+    assert out, err
+    return status, json.loads(out), err
+
+
+def fade1(bench, *options):
+    return bench.sim("--protocol", "fade1", *options)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("backend", ["packet", "xdp"])
+def test_every_word_arrives(bench, link, backend):
+    """The receiver finds out by itself what the board speaks."""
+    sim = fade1(bench, *(["--link", link] if link else []))
+    process = bench.receive("--verify", "counter", "--packets", "150", "--backend", backend)
+    status, result, err = report(process)
+    feb = result["febs"][0]
+    assert status == 0 and feb["verified"] and feb["protocol"] == "fade1", (result, err)
+    assert feb["words"] >= 150 * 1024 and feb["counters"]["protocol_errors"] == 0
+    assert feb["bytes"] % 1024 == 0 and feb["filler_words"] < 128
+    board = bench.end_sim(sim)["boards"][0]
+    assert board["running"] is False and (not link or board["retransmitted"] > 0)
+
+
+def test_an_ordinary_mtu_is_enough(bench):
+    for namespace, name in [(bench.board_ns, "feb0"), (bench.pc_ns, "eth0")]:
+        sh("ip", "-n", namespace, "link", "set", name, "mtu", 1500)
+    fade1(bench, "--words", 1280)
+    status, result, err = report(bench.receive("--verify", "counter", "--protocol", "fade1", "--duration", "1"))
+    assert status == 0 and result["febs"][0]["words"] == 1280, (result, err)
+    status, _, err = bench.receive("--verify", "counter", "--duration", "1").finish()
+    assert status == 1 and "MTU 1500" in err, "it may speak FADE-10G"
+
+
+@pytest.mark.parametrize("words", [5, 128, 129])
+def test_the_last_packet_is_filled_up(bench, words):
+    fade1(bench, "--words", words)
+    out = bench.tmp / "data"
+    process = bench.receive("--verify", "counter", "--protocol", "fade1", "--duration", "0.5", "--out", out)
+    status, result, err = report(process)
+    feb = result["febs"][0]
+    assert status == 0 and feb["words"] - feb["filler_words"] == words, (result, err)
+    data = out.read_bytes()
+    expected = b"".join(i.to_bytes(8, "little") for i in range(words))
+    assert len(data) % 1024 == 0 and data == expected.ljust(len(data), b"\xa5")
+    assert len(data) - len(expected) < 1024
+
+
+def test_both_protocols_at_once(bench):
+    fade1(bench, "--feb", FEBS[0], "--link", "loss=0.02")
+    bench.sim("--feb", FEBS[1], "--link", "loss=0.02", "--packet-socket")
+    process = bench.fadelink(
+        "receive", "--iface", "eth0", "--feb", FEBS[0], "--feb", FEBS[1], "--verify", "counter", "--packets", "100",
+        "--json",
+    )  # fmt: skip
+    status, result, err = report(process)
+    assert status == 0 and [feb["protocol"] for feb in result["febs"]] == ["fade1", "fade10g"], (result, err)
+    assert all(feb["verified"] for feb in result["febs"])
+
+
+def test_a_killed_receiver_starts_again(bench):
+    """The board still sends when the next START comes."""
+    sim = fade1(bench)
+    first = bench.receive("--protocol", "fade1", "--quiet", "--out", bench.tmp / "first")
+    wait_for(lambda: (bench.tmp / "first").exists() and (bench.tmp / "first").stat().st_size > 100_000)
+    first.popen.kill()
+    first.popen.communicate()
+    status, result, err = report(bench.receive("--verify", "counter", "--packets", "100"))
+    assert status == 0 and result["febs"][0]["verified"], (result, err)
+    assert bench.end_sim(sim)["boards"][0]["running"] is False
+
+
+def test_a_feb_that_nobody_opened_is_reset(bench):
+    sim = fade1(bench)
+    first = bench.receive("--protocol", "fade1", "--quiet", "--out", bench.tmp / "first")
+    wait_for(lambda: (bench.tmp / "first").exists() and (bench.tmp / "first").stat().st_size > 100_000)
+    first.popen.kill()
+    first.popen.communicate()
+    status, result, err = report(bench.receive("--protocol", "fade1", "--quiet", "--duration", "0.5", feb=FEBS[2]))
+    assert status == 3 and "no data came" in err, "no such FEB"
+    assert result["link"]["unknown_feb"] > 0 and result["link"]["resets"] > 0, result
+    assert bench.end_sim(sim)["boards"][0]["running"] is False
+
+
+def test_user_commands_are_refused(bench):
+    fade1(bench)
+    status, _, err = bench.run("cmd", "--iface", "eth0", "--feb", FEBS[0], "0x0101", "--timeout", "50", "--retries", "2")
+    assert status == 1 and "no response" in err
+
+
+def test_software_feb(bench):
+    bench.start(bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", FEBS[0], "--protocol", "fade1")
+    status, result, err = report(bench.receive("--verify", "counter", "--packets", "2000"))
+    assert status == 0 and result["febs"][0]["verified"] and result["febs"][0]["protocol"] == "fade1", (result, err)
+
+
+def test_capture_is_dissected(bench):
+    capture = bench.tmp / "fade1.pcap"
+    sim = fade1(bench, "--pcap", capture, "--words", 1280)
+    status, _, err = report(bench.receive("--verify", "counter", "--protocol", "fade1", "--duration", "0.5"))
+    assert status == 0, err
+    bench.end_sim(sim)
+    status, out, err = bench.run("dissect", capture, "--json", "--summary")
+    counts = json.loads(out)
+    assert status == 0 and counts["data"] == counts["ack"] >= 10 and counts["start"] == 1 and counts["stop"] >= 5
+    assert "malformed" not in counts
+
+
+def test_boards_share_a_port_of_a_switch(bench):
+    """Two boards through one port with a small queue: loss, yet every word arrives from both."""
+    sim = fade1(bench, "--boards", 2, "--switch", "rate=1000,queue=16384")
+    process = bench.fadelink("receive", "--iface", "eth0", "--feb", FEBS[0], "--feb", FEBS[1], "--verify", "counter",
+                             "--packets", "400", "--json")  # fmt: skip
+    status, result, err = report(process)
+    assert status == 0 and all(feb["verified"] for feb in result["febs"]), (result, err)
+    assert bench.end_sim(sim)["switch"]["queue_full"] > 0

@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive lint lint-host lint-rtl lint-c format clean
+.PHONY: help setup sim host python demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive bench-sharing lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,6 +57,7 @@ test-long: sim host test-driver-debug ## sweeps: many seeds, long fuzzing, every
 
 bench: sim ## print the figures of docs/performance.md again
 	@bench/fade10g.py
+	@bench/fade1.py
 	@bench/synth.py
 
 bench-driver: sim host ## ACK latency and CPU time of the driver, AF_PACKET and kernel TCP (docs/driver.md)
@@ -64,6 +65,9 @@ bench-driver: sim host ## ACK latency and CPU time of the driver, AF_PACKET and 
 
 bench-receive: host ## goodput, CPU time and ACK latency of FADE, TCP and UDP over veth
 	@$(PYTHON) bench/receive.py
+
+bench-sharing: sim ## boards that share one port of a switch, by both rules of congestion control
+	@$(PYTHON) bench/sharing.py
 
 lint: lint-host lint-rtl lint-c ## check style and lint of all sources
 

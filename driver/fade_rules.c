@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * The receiver's rules of FADE-10G; see fade_rules.h.
+ * The receiver's rules of FADE-10G, and what becomes of a frame; see fade_rules.h.
  */
 #include "fade_rules.h"
 
@@ -49,6 +49,21 @@ static void put_be32(u8 *p, u32 value)
 	put_be16(p + 2, (u16)value);
 }
 
+static enum fade_kind parse_fade1(const u8 *head, size_t len,
+				  struct fade_frame *out)
+{
+	if (be16_at(head + 14) != FADE1_TYPE_DATA)
+		return FADE_BAD_TYPE;
+	if (len != FADE1_DATA_FRAME_LEN)
+		return FADE_BAD_LENGTH;
+	out->sequence = be16_at(head + 16);
+	out->packet = be16_at(head + 18) >> FADE1_RETRY_BITS;
+	out->delay = be32_at(head + 20);
+	if (out->packet >= FADE1_SET_PACKETS)
+		return FADE_BAD_PACKET1;
+	return FADE_KIND_DATA1;
+}
+
 static void parse_response(const u8 *p, struct fade_response *out)
 {
 	out->code = be16_at(p);
@@ -79,6 +94,8 @@ enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
 		return FADE_BAD_ETHERTYPE;
 	if (len < 16)
 		return FADE_BAD_TRUNCATED;
+	if (fade1_is_type(be16_at(head + 14)))
+		return parse_fade1(head, len, out);
 	if (be16_at(head + 14) != FADE_VERSION)
 		return FADE_BAD_VERSION;
 	if (len < 18)
@@ -299,9 +316,93 @@ static void take_response(struct fade_feb *feb,
 				 settings->window, settings->ring_packets);
 		feb->sequence_known = false;
 		feb->state = FADE_STATE_RUNNING;
+		feb->protocol = FADE_PROTOCOL_FADE10G;
 		feb->started = true;
 		out->begun = true;
 	}
+}
+
+/**
+ * fade1_feb_begin - a transmission of FADE v1 begins
+ * @feb: the FEB
+ * @settings: of the transmission
+ */
+void fade1_feb_begin(struct fade_feb *feb,
+		     const struct fade_settings *settings)
+{
+	memset(&feb->sets, 0, sizeof(feb->sets));
+	feb->sets.ring_packets = settings->ring_packets *
+				 (FADE_PACKET_BYTES / FADE1_PACKET_BYTES);
+	feb->state = FADE_STATE_RUNNING;
+	feb->protocol = FADE_PROTOCOL_FADE1;
+	feb->started = true;
+	feb->waiting = false;
+	feb->stopping = false;
+	feb->stops = 0;
+}
+
+/**
+ * fade1_feb_stop - STOP is to be sent from now on, by fade1_feb_tick()
+ * @feb: the FEB
+ *
+ * Returns false if no transmission of FADE v1 runs.
+ */
+bool fade1_feb_stop(struct fade_feb *feb)
+{
+	if (!feb->started || feb->protocol != FADE_PROTOCOL_FADE1)
+		return false;
+	if (!feb->stopping)
+		feb->stops = 0;
+	feb->stopping = true;
+	return true;
+}
+
+/**
+ * fade1_feb_tick - what FADE v1, which confirms no command, must repeat
+ * @feb: the FEB
+ * @next_ms: time until the next call, 0: none is needed
+ *
+ * Returns the FADE1_TYPE_* to send, 0: nothing. Ends the transmission when
+ * silence has followed several STOPs.
+ */
+u16 fade1_feb_tick(struct fade_feb *feb, u32 *next_ms)
+{
+	*next_ms = 0;
+	if (!feb->started || feb->protocol != FADE_PROTOCOL_FADE1)
+		return 0;
+	if (feb->stopping) {
+		if (feb->stops >= FADE1_STOPS && !feb->sets.ahead) {
+			/* Where nothing came at all, perhaps nobody is there. */
+			feb->state = feb->waiting ? FADE_STATE_ABORTED :
+						    FADE_STATE_COMPLETE;
+			feb->stopping = false;
+			feb->waiting = false;
+			return 0;
+		}
+		feb->stops++;
+		feb->stats.commands++;
+		*next_ms = FADE1_INTERVAL_MS;
+		return FADE1_TYPE_STOP;
+	}
+	if (!feb->waiting)
+		return 0;
+	feb->stats.commands++;
+	if (feb->starting == FADE1_FRESH) {
+		feb->starting = FADE1_RESET;
+		*next_ms = FADE_SETTLE_MS;
+		return FADE1_TYPE_RESET;
+	}
+	feb->starting = FADE1_STARTED;
+	*next_ms = FADE1_INTERVAL_MS;
+	return FADE1_TYPE_START;
+}
+
+/* The packet does not fit what is in flight: the FEB is told to stop. */
+static void fade1_error(struct fade_feb *feb, struct fade_actions *out)
+{
+	feb->stats.protocol_errors++;
+	if (!feb->stopping && feb->state == FADE_STATE_RUNNING)
+		out->tick = fade1_feb_stop(feb);
 }
 
 static void count_missing(struct fade_feb *feb, u16 sequence)
@@ -363,6 +464,100 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 	out->confirm = true;
 }
 
+static void take_data1(struct fade_feb *feb, const struct fade_frame *frame,
+		       u64 released, struct fade_actions *out)
+{
+	u64 index;
+
+	if (feb->waiting) {
+		if (feb->starting != FADE1_STARTED || frame->sequence > 1) {
+			/* Of an earlier transmission, whose RESET was lost. */
+			feb->stats.not_started++;
+			out->tick = feb->starting == FADE1_STARTED;
+			if (out->tick)
+				feb->starting = FADE1_FRESH;
+			return;
+		}
+		feb->waiting = false;
+	}
+	feb->stats.delay = frame->delay;
+	feb->stops = 0;
+	switch (fade1_sets_judge(&feb->sets, frame->sequence, frame->packet,
+				 released, &index)) {
+	case FADE1_STORE:
+		if (feb->state == FADE_STATE_COMPLETE) {
+			/* Nothing new may come, but an ACK may have been lost. */
+			feb->stats.protocol_errors++;
+			return;
+		}
+		out->slot = index % feb->sets.ring_packets;
+		fade1_sets_stored(&feb->sets, index);
+		feb->stats.packets++;
+		out->store = true;
+		break;
+	case FADE1_CONFIRM_AGAIN:
+		feb->stats.duplicates++;
+		break;
+	case FADE1_NO_SPACE:
+		feb->stats.no_space++;
+		return;
+	default:
+		fade1_error(feb, out);
+		return;
+	}
+	feb->stats.acks++;
+	out->confirm = true;
+}
+
+/* True if the packet begins the transmission that waits for it. */
+static bool begins_fade1(struct fade_feb *feb,
+			 const struct fade_settings *settings,
+			 const struct fade_frame *frame,
+			 struct fade_actions *out)
+{
+	if (!feb->pending || feb->pending_code != FADE_CMD_START ||
+	    feb->starting != FADE1_STARTED)
+		return false;
+	if (frame->sequence > 1) {
+		/* Of an earlier transmission, whose RESET was lost. */
+		feb->starting = FADE1_FRESH;
+		return false;
+	}
+	fade1_feb_begin(feb, settings);
+	feb->pending = false;
+	memset(&feb->answer, 0, sizeof(feb->answer));
+	feb->answer.code = FADE_CMD_START;
+	out->answered = true;
+	out->begun = true;
+	return true;
+}
+
+static bool runs(const struct fade_feb *feb, u32 protocol)
+{
+	return feb->started && feb->protocol == protocol;
+}
+
+/**
+ * fade_feb_packet_bytes - bytes of data in a packet of the transmission
+ * @feb: the FEB
+ */
+u32 fade_feb_packet_bytes(const struct fade_feb *feb)
+{
+	return feb->protocol == FADE_PROTOCOL_FADE1 ? FADE1_PACKET_BYTES :
+						      FADE_PACKET_BYTES;
+}
+
+/**
+ * fade_feb_bytes - bytes received without a gap since the start
+ * @feb: the FEB
+ */
+u64 fade_feb_bytes(const struct fade_feb *feb)
+{
+	if (feb->protocol == FADE_PROTOCOL_FADE1)
+		return feb->sets.in_order * FADE1_PACKET_BYTES;
+	return fade_window_bytes(&feb->window);
+}
+
 /**
  * fade_feb_command - a command begins to wait for its response
  * @feb: the FEB
@@ -373,8 +568,10 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
  */
 u16 fade_feb_command(struct fade_feb *feb, u16 code)
 {
-	if (code == FADE_CMD_START)
+	if (code == FADE_CMD_START) {
 		feb->started = false;
+		feb->starting = FADE1_FRESH;
+	}
 	feb->pending = true;
 	feb->pending_code = code;
 	return ++feb->csn;
@@ -386,24 +583,35 @@ u16 fade_feb_command(struct fade_feb *feb, u16 code)
  * @settings: of a transmission that may begin
  * @kind: what the frame is, of fade_parse(); no drop reason of the link
  * @frame: its fields
- * @released: packets that have left the ring since the start
+ * @given_back: bytes that have left the ring since the start
  * @now_ms: time, for the rate of RESETs
  * @out: what to do
  */
 void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 		   enum fade_kind kind, const struct fade_frame *frame,
-		   u64 released, u64 now_ms, struct fade_actions *out)
+		   u64 given_back, u64 now_ms, struct fade_actions *out)
 {
 	memset(out, 0, sizeof(*out));
 	switch (kind) {
 	case FADE_KIND_DATA:
 		take_response(feb, settings, &frame->response, out);
 		if (out->begun)
-			released = 0;
-		if (feb->started)
-			take_data(feb, frame, released, out);
+			given_back = 0;
+		if (runs(feb, FADE_PROTOCOL_FADE10G))
+			take_data(feb, frame, given_back / FADE_PACKET_BYTES, out);
 		else
 			take_stray(feb, now_ms, out);
+		break;
+	case FADE_KIND_DATA1:
+		if (runs(feb, FADE_PROTOCOL_FADE1))
+			take_data1(feb, frame, given_back / FADE1_PACKET_BYTES, out);
+		else if (begins_fade1(feb, settings, frame, out))
+			take_data1(feb, frame, 0, out);
+		else
+			take_stray(feb, now_ms, out);
+		break;
+	case FADE_BAD_PACKET1:
+		fade1_error(feb, out);
 		break;
 	case FADE_KIND_RESPONSE:
 		take_response(feb, settings, &frame->response, out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The receiver's rules of FADE-10G, without kernel calls: what a frame from a
- * FEB is, what becomes of its packet and of its command response. Design
- * section 2; paper section 4. docs/protocol/fade10g.md is the reference.
+ * The receiver's rules of FADE-10G and FADE v1, without kernel calls: what a
+ * frame from a FEB is, what becomes of its packet and of its command response.
+ * Design sections 2 and 3; paper section 4. docs/protocol/ is the reference.
  *
  * The same file is built into the kernel module and, in user space, into the
  * test that holds it against the Rust engine (host/driver-check).
@@ -10,6 +10,7 @@
 #ifndef FADE_RULES_H
 #define FADE_RULES_H
 
+#include "fade1_rules.h"
 #include "fadelink_uapi.h"
 
 #ifdef __KERNEL__
@@ -50,12 +51,14 @@ typedef uint64_t u64;
 enum fade_kind {
 	FADE_KIND_DATA,
 	FADE_KIND_RESPONSE,
+	FADE_KIND_DATA1,	/* of FADE v1 */
 	FADE_BAD_TRUNCATED,
 	FADE_BAD_ETHERTYPE,
 	FADE_BAD_VERSION,
 	FADE_BAD_TYPE,
 	FADE_BAD_LENGTH,
 	FADE_BAD_VALID_WORDS,
+	FADE_BAD_PACKET1,	/* FADE v1: a number that no set has */
 };
 
 /**
@@ -73,9 +76,9 @@ struct fade_response {
 /**
  * struct fade_frame - the fields of a frame from a FEB
  * @response: command response, alone or inside a data frame
- * @packet: packet number
+ * @packet: packet number; of FADE v1 in its set
  * @delay: transmission delay
- * @sequence: frame sequence number
+ * @sequence: frame sequence number; of FADE v1 set number
  * @last: the last data frame of a transmission
  * @last_words: valid words of the last packet
  */
@@ -118,10 +121,23 @@ struct fade_window {
 	bool last_seen;
 };
 
+/* What START has sent to a FEB of FADE v1. */
+enum fade1_starting {
+	FADE1_FRESH,	/* nothing: RESET comes first */
+	FADE1_RESET,	/* RESET: START comes when frames under way have come */
+	FADE1_STARTED,	/* START: data begins the transmission */
+};
+
 /**
  * struct fade_feb - the receiver's view of one FEB
  * @window: of the transmission, if @started
+ * @sets: of a transmission of FADE v1
+ * @protocol: FADE_PROTOCOL_* of the transmission
  * @started: START was answered: data is taken
+ * @starting: what START has sent to a FEB that may speak FADE v1
+ * @waiting: START of FADE v1 is repeated until data comes
+ * @stopping: STOP of FADE v1 is repeated until there is silence
+ * @stops: STOPs sent since the last data frame
  * @state: FADE_STATE_*
  * @pending: a command waits for its response
  * @pending_code: code of the last command; 0 after a START that failed
@@ -134,7 +150,13 @@ struct fade_window {
  */
 struct fade_feb {
 	struct fade_window window;
+	struct fade1_sets sets;
+	u32 protocol;
 	bool started;
+	u32 starting;
+	bool waiting;
+	bool stopping;
+	u32 stops;
 	u32 state;
 	bool pending;
 	u16 pending_code;
@@ -151,11 +173,13 @@ struct fade_feb {
  * @ring_packets: packets of the ring, a power of two, at least @window
  * @window: packets of the FEB's window, 1 to FADE_MAX_WINDOW
  * @first_packet: number of the first packet
+ * @protocol: FADE_PROTOCOL_* of the FEB
  */
 struct fade_settings {
 	u64 ring_packets;
 	u32 window;
 	u32 first_packet;
+	u32 protocol;
 };
 
 /**
@@ -165,6 +189,7 @@ struct fade_settings {
  * @reset: send RESET
  * @begun: a transmission has begun: the ring is empty
  * @answered: the pending command has its response
+ * @tick: fade1_feb_tick() has something to do at once
  */
 struct fade_actions {
 	bool store;
@@ -172,10 +197,17 @@ struct fade_actions {
 	bool reset;
 	bool begun;
 	bool answered;
+	bool tick;
 	u64 slot;
 };
 
 #define FADE_RESET_INTERVAL_MS	50
+/* Time after a RESET in which frames under way arrive and are thrown away. */
+#define FADE_SETTLE_MS		20
+/* From one START or STOP of FADE v1 to the next. */
+#define FADE1_INTERVAL_MS	100
+/* STOPs that must have met with silence: that all are lost cannot be. */
+#define FADE1_STOPS		5
 
 enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
 			  struct fade_frame *out);
@@ -195,9 +227,15 @@ u64 fade_window_slot(const struct fade_window *w, u64 index);
 u64 fade_window_bytes(const struct fade_window *w);
 bool fade_window_complete(const struct fade_window *w);
 
+u64 fade_feb_bytes(const struct fade_feb *feb);
+u32 fade_feb_packet_bytes(const struct fade_feb *feb);
+void fade1_feb_begin(struct fade_feb *feb,
+		     const struct fade_settings *settings);
+bool fade1_feb_stop(struct fade_feb *feb);
+u16 fade1_feb_tick(struct fade_feb *feb, u32 *next_ms);
 u16 fade_feb_command(struct fade_feb *feb, u16 code);
 void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 		   enum fade_kind kind, const struct fade_frame *frame,
-		   u64 released, u64 now_ms, struct fade_actions *out);
+		   u64 given_back, u64 now_ms, struct fade_actions *out);
 
 #endif /* FADE_RULES_H */

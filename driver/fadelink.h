@@ -10,6 +10,7 @@
 #include <linux/netdevice.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "fade_rules.h"
 #include "fadelink_uapi.h"
@@ -39,6 +40,7 @@
  * @origin: byte of the ring where the transmission began
  * @wakeup: bytes that wake the reader
  * @error: errno of what failed, or 0
+ * @tick: repeats what FADE v1 does not confirm
  * @index: minor number
  */
 struct fade_slave {
@@ -58,6 +60,7 @@ struct fade_slave {
 	u64 origin;
 	u64 wakeup;
 	int error;
+	struct delayed_work tick;
 	int index;
 };
 
@@ -102,6 +105,8 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 int fade_user_command(struct fade_slave *slave,
 		      struct fade_user_command *command);
 int fade_start(struct fade_slave *slave);
+int fade_stop(struct fade_slave *slave);
+void fade_tick(struct work_struct *work);
 int fade_reset(struct fade_slave *slave);
 
 /* fadelink_file.c */

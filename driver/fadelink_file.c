@@ -142,7 +142,10 @@ static long set_config(struct fade_slave *slave, const void __user *from)
 	if (config.window < 1 || config.window > FADE_MAX_WINDOW ||
 	    config.ring_packets < config.window ||
 	    config.ring_packets > FADE_MAX_RING_PACKETS ||
-	    !is_power_of_2(config.ring_packets))
+	    !is_power_of_2(config.ring_packets) ||
+	    config.protocol > FADE_PROTOCOL_FADE1 || config.reserved ||
+	    (config.protocol == FADE_PROTOCOL_FADE1 &&
+	     config.ring_packets < FADE1_MIN_RING_PACKETS))
 		return -EINVAL;
 	ring = vmalloc_user(config.ring_packets * FADE_PACKET_BYTES);
 	if (!ring)
@@ -156,6 +159,7 @@ static long set_config(struct fade_slave *slave, const void __user *from)
 		slave->settings.ring_packets = config.ring_packets;
 		slave->settings.window = config.window;
 		slave->settings.first_packet = config.first_packet;
+		slave->settings.protocol = config.protocol;
 		slave->wakeup = 1;
 	}
 	spin_unlock_bh(&slave->lock);
@@ -176,8 +180,6 @@ static long get_statistics(struct fade_slave *slave, void __user *to)
 /* What needs the FEB, one at a time. */
 static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
 {
-	struct fade_response answer;
-
 	if (cmd == FADE_IOC_GETMAC)
 		return get_mac(slave, p);
 	if (cmd == FADE_IOC_SETCONFIG)
@@ -188,9 +190,7 @@ static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
 	case FADE_IOC_STARTMAC:
 		return fade_start(slave);
 	case FADE_IOC_STOPMAC:
-		return fade_command_wait(slave, FADE_CMD_STOP, 0,
-					 FADE_DEFAULT_TIMEOUT_MS,
-					 FADE_DEFAULT_RETRIES, &answer);
+		return fade_stop(slave);
 	case FADE_IOC_USERCMD:
 		return user_command(slave, p);
 	case FADE_IOC_RESETMAC:
@@ -220,6 +220,8 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case FADE_IOC_READPTRS64:
 		read_state(slave, &state);
 		return copy_to_user(p, &state, sizeof(state)) ? -EFAULT : 0;
+	case FADE_IOC_GETPROTOCOL:
+		return READ_ONCE(slave->feb.protocol);
 	case FADE_IOC_GETSTATS:
 		return get_statistics(slave, p);
 	case FADE_IOC_SETCONFIG:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fadelink: data of front-end boards by FADE-10G. The protocol handler stores
+ * Fadelink: data of front-end boards by FADE-10G and FADE v1. The protocol handler stores
  * and confirms packets in softirq; the application reads a mapped ring.
  *
  * This file: parameters, devices, begin and end of the module.
@@ -84,6 +84,7 @@ static int __init fade_init(void)
 		mutex_init(&slave->control);
 		spin_lock_init(&slave->lock);
 		init_waitqueue_head(&slave->wait);
+		INIT_DELAYED_WORK(&slave->tick, fade_tick);
 		slave->index = i;
 	}
 
@@ -150,6 +151,6 @@ static void __exit fade_exit(void)
 
 module_init(fade_init);
 module_exit(fade_exit);
-MODULE_DESCRIPTION("Fadelink: detector data by FADE-10G");
+MODULE_DESCRIPTION("Fadelink: detector data by FADE-10G and FADE v1");
 MODULE_AUTHOR("Fadelink maintainers");
 MODULE_LICENSE("GPL");

@@ -18,7 +18,6 @@
 #include "fadelink.h"
 #include "fadelink_compat.h"
 
-#define SETTLE_MS		20
 #define START_ATTEMPTS		10
 #define CLOSING_RESETS		3
 #define STRANGERS		64
@@ -64,17 +63,24 @@ static int send_frame(struct net_device *netdev, const u8 *frame)
 	return err;
 }
 
-static void send_reset(struct net_device *netdev, const u8 *mac)
+/* RESET as the FEB's frame was: of FADE-10G or FADE v1. */
+static void send_reset(struct net_device *netdev, const u8 *mac,
+		       enum fade_kind kind)
 {
 	u8 frame[FADE_REQUEST_LEN];
 
-	fade_command(frame, mac, netdev->dev_addr, FADE_CMD_RESET, 0, 0);
+	if (kind == FADE_KIND_DATA1)
+		fade1_request(frame, mac, netdev->dev_addr, FADE1_TYPE_RESET);
+	else
+		fade_command(frame, mac, netdev->dev_addr, FADE_CMD_RESET, 0, 0);
 	send_frame(netdev, frame);
 }
 
 /* A frame from a FEB that nobody opened. */
-static void stranger(struct net_device *netdev, const u8 *mac, bool data)
+static void stranger(struct net_device *netdev, const u8 *mac,
+		     enum fade_kind kind)
 {
+	bool data = kind == FADE_KIND_DATA || kind == FADE_KIND_DATA1;
 	u64 now = now_ms();
 	unsigned int i;
 	bool due;
@@ -98,7 +104,7 @@ static void stranger(struct net_device *netdev, const u8 *mac, bool data)
 	spin_unlock(&strangers_lock);
 	if (due) {
 		atomic64_inc(&fade_link_stats.resets);
-		send_reset(netdev, mac);
+		send_reset(netdev, mac, kind);
 	}
 }
 
@@ -125,20 +131,25 @@ static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
 static void act(struct fade_slave *slave, struct sk_buff *skb,
 		const struct fade_actions *actions)
 {
+	u32 bytes = fade_feb_packet_bytes(&slave->feb);
+
 	if (actions->begun) {
-		slave->origin = fade_window_slot(&slave->feb.window, 0) *
-				FADE_PACKET_BYTES;
+		slave->origin = 0;
+		if (slave->feb.protocol == FADE_PROTOCOL_FADE10G)
+			slave->origin = fade_window_slot(&slave->feb.window, 0) *
+					FADE_PACKET_BYTES;
 		slave->head = 0;
 		slave->tail = 0;
 		slave->error = 0;
 	}
 	if (actions->store) {
 		/* Cannot fail: the length of the frame was checked. */
-		skb_copy_bits(skb, FADE_DATA_HEADER_LEN,
-			      slave->ring + actions->slot * FADE_PACKET_BYTES,
-			      FADE_PACKET_BYTES);
-		slave->head = fade_window_bytes(&slave->feb.window);
+		skb_copy_bits(skb, skb->len - bytes,
+			      slave->ring + actions->slot * bytes, bytes);
+		slave->head = fade_feb_bytes(&slave->feb);
 	}
+	if (actions->tick)
+		mod_delayed_work(system_wq, &slave->tick, 0);
 	if (actions->answered || slave->feb.state == FADE_STATE_COMPLETE ||
 	    slave->head - slave->tail >= slave->wakeup)
 		wake_up_interruptible(&slave->wait);
@@ -155,18 +166,22 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 
 	slave = find_slave(netdev, head + ETH_ALEN);
 	if (!slave) {
-		stranger(netdev, head + ETH_ALEN, kind == FADE_KIND_DATA);
+		stranger(netdev, head + ETH_ALEN, kind);
 		return;
 	}
-	fade_feb_take(&slave->feb, &slave->settings, kind, frame,
-		      slave->tail / FADE_PACKET_BYTES, now_ms(), &actions);
+	fade_feb_take(&slave->feb, &slave->settings, kind, frame, slave->tail,
+		      now_ms(), &actions);
 	act(slave, skb, &actions);
 	spin_unlock(&slave->lock);
 
 	if (actions.reset)
-		send_reset(netdev, head + ETH_ALEN);
+		send_reset(netdev, head + ETH_ALEN, kind);
 	if (actions.confirm) {
-		fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, frame);
+		if (kind == FADE_KIND_DATA1)
+			fade1_ack(ack, head + ETH_ALEN, netdev->dev_addr,
+				  frame->sequence, frame->packet);
+		else
+			fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, frame);
 		send_frame(netdev, ack);
 	}
 }
@@ -223,6 +238,8 @@ static struct packet_type fade_packet_type = {
 static void break_off(struct fade_slave *slave)
 {
 	slave->feb.started = false;
+	slave->feb.waiting = false;
+	slave->feb.stopping = false;
 	if (slave->feb.state == FADE_STATE_RUNNING)
 		slave->feb.state = FADE_STATE_ABORTED;
 }
@@ -316,6 +333,28 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 	return err;
 }
 
+/* Sends a request of FADE v1 to the FEB; -ENODEV if there is none. */
+static int send_request1(struct fade_slave *slave, u16 type)
+{
+	u8 frame[FADE_REQUEST_LEN];
+	struct net_device *netdev;
+	int err;
+
+	spin_lock_bh(&slave->lock);
+	netdev = slave->netdev;
+	if (!netdev) {
+		spin_unlock_bh(&slave->lock);
+		return -ENODEV;
+	}
+	/* The association may end while the frame is sent. */
+	dev_hold(netdev);
+	fade1_request(frame, slave->mac, netdev->dev_addr, type);
+	spin_unlock_bh(&slave->lock);
+	err = send_frame(netdev, frame);
+	dev_put(netdev);
+	return err;
+}
+
 /* Sends a command to the FEB; -ENODEV if there is none. */
 static int send_command(struct fade_slave *slave, u16 code, u16 csn,
 			u32 argument)
@@ -343,6 +382,71 @@ static int send_command(struct fade_slave *slave, u16 code, u16 csn,
 	return err;
 }
 
+/* RESET, in the protocol of the FEB, or in both where it is not known. */
+static int send_resets(struct fade_slave *slave)
+{
+	u32 protocol = READ_ONCE(slave->feb.started) ?
+			       READ_ONCE(slave->feb.protocol) :
+			       slave->settings.protocol;
+	int err = 0;
+
+	if (protocol != FADE_PROTOCOL_FADE1)
+		err = send_command(slave, FADE_CMD_RESET, 0, 0);
+	if (protocol == FADE_PROTOCOL_FADE1) {
+		spin_lock_bh(&slave->lock);
+		slave->feb.stats.resets++;
+		spin_unlock_bh(&slave->lock);
+	}
+	if (protocol != FADE_PROTOCOL_FADE10G)
+		err = send_request1(slave, FADE1_TYPE_RESET);
+	return err;
+}
+
+/**
+ * fade_tick - repeats what FADE v1 does not confirm
+ * @work: of the device
+ */
+void fade_tick(struct work_struct *work)
+{
+	struct fade_slave *slave = container_of(to_delayed_work(work),
+						struct fade_slave, tick);
+	u32 next_ms;
+	u16 type;
+
+	spin_lock_bh(&slave->lock);
+	type = fade1_feb_tick(&slave->feb, &next_ms);
+	spin_unlock_bh(&slave->lock);
+	if (type)
+		send_request1(slave, type);
+	else
+		wake_up_interruptible_all(&slave->wait); /* it may have ended */
+	if (next_ms)
+		queue_delayed_work(system_wq, &slave->tick,
+				   msecs_to_jiffies(next_ms));
+}
+
+/* START to a FEB that has not answered the one of FADE-10G. */
+static void offer_fade1(struct fade_slave *slave)
+{
+	bool fresh;
+
+	spin_lock_bh(&slave->lock);
+	fresh = slave->feb.starting == FADE1_FRESH;
+	if (fresh) {
+		slave->feb.starting = FADE1_RESET;
+		slave->feb.stats.resets++;
+	}
+	spin_unlock_bh(&slave->lock);
+	if (fresh) {
+		send_request1(slave, FADE1_TYPE_RESET);
+		msleep(FADE_SETTLE_MS);
+	}
+	spin_lock_bh(&slave->lock);
+	slave->feb.starting = FADE1_STARTED;
+	spin_unlock_bh(&slave->lock);
+	send_request1(slave, FADE1_TYPE_START);
+}
+
 /**
  * fade_command_wait - sends a command, waits for its response
  * @slave: the device
@@ -359,7 +463,11 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 		      u32 timeout_ms, u32 retries,
 		      struct fade_response *answer)
 {
+	bool may_be_fade1 = code == FADE_CMD_START &&
+			    slave->settings.protocol == FADE_PROTOCOL_ANY &&
+			    slave->settings.ring_packets >= FADE1_MIN_RING_PACKETS;
 	int err = -ETIMEDOUT;
+	u32 attempt = 0;
 	u16 csn;
 
 	spin_lock_bh(&slave->lock);
@@ -368,6 +476,8 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 	do {
 		long left;
 
+		if (may_be_fade1 && attempt++)
+			offer_fade1(slave);
 		/* A frame that cannot be sent now is repeated like a lost one. */
 		if (send_command(slave, code, csn, argument) == -ENODEV) {
 			err = -ENODEV;
@@ -399,27 +509,96 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 	return err;
 }
 
+static bool speaks_fade1(struct fade_slave *slave)
+{
+	return slave->settings.protocol == FADE_PROTOCOL_FADE1 ||
+	       (READ_ONCE(slave->feb.started) &&
+		READ_ONCE(slave->feb.protocol) == FADE_PROTOCOL_FADE1);
+}
+
 /**
  * fade_user_command - runs a command as the user wrote it
  * @slave: the device
  * @command: the command, checked; its response is filled in
  *
- * Called with slave->control held. Returns as fade_command_wait().
+ * Called with slave->control held. Returns as fade_command_wait(), or
+ * -EOPNOTSUPP if the FEB speaks FADE v1, which has no user commands.
  */
 int fade_user_command(struct fade_slave *slave,
 		      struct fade_user_command *command)
 {
-	struct fade_response answer;
+	struct fade_response answer = { .code = command->command };
 	int err;
 
+	if (speaks_fade1(slave)) {
+		err = command->command == FADE_CMD_STOP ? fade_stop(slave) :
+							  -EOPNOTSUPP;
+		goto out;
+	}
 	err = fade_command_wait(slave, command->command, command->argument,
 				command->timeout, command->retries, &answer);
+out:
 	if (err)
 		return err;
 	put_unaligned_be16(answer.code, command->response);
 	put_unaligned_be16(answer.csn, command->response + 2);
 	put_unaligned_be64(answer.value, command->response + 4);
 	return 0;
+}
+
+/*
+ * The FEB is known to speak FADE v1: the transmission begins with START, which
+ * is repeated until data comes. The detector may be silent for long.
+ */
+static int start_fade1(struct fade_slave *slave)
+{
+	int err;
+
+	spin_lock_bh(&slave->lock);
+	fade_feb_command(&slave->feb, FADE_CMD_START);
+	slave->feb.pending = false;
+	spin_unlock_bh(&slave->lock);
+	err = send_resets(slave);
+	if (err == -ENODEV)
+		return err;
+	msleep(FADE_SETTLE_MS);
+	spin_lock_bh(&slave->lock);
+	fade1_feb_begin(&slave->feb, &slave->settings);
+	slave->feb.starting = FADE1_RESET;
+	slave->feb.waiting = true;
+	slave->origin = 0;
+	slave->head = 0;
+	slave->tail = 0;
+	slave->error = 0;
+	spin_unlock_bh(&slave->lock);
+	mod_delayed_work(system_wq, &slave->tick, 0);
+	return 0;
+}
+
+/**
+ * fade_stop - the packet being filled becomes the last
+ * @slave: the device
+ *
+ * Called with slave->control held. Returns as fade_command_wait(); at once where
+ * the FEB speaks FADE v1, which confirms no STOP.
+ */
+int fade_stop(struct fade_slave *slave)
+{
+	struct fade_response answer;
+	bool already, is_fade1;
+
+	spin_lock_bh(&slave->lock);
+	already = slave->feb.stopping;
+	is_fade1 = fade1_feb_stop(&slave->feb);
+	spin_unlock_bh(&slave->lock);
+	if (is_fade1) {
+		if (!already)
+			mod_delayed_work(system_wq, &slave->tick, 0);
+		return 0;
+	}
+	return fade_command_wait(slave, FADE_CMD_STOP, 0,
+				 FADE_DEFAULT_TIMEOUT_MS, FADE_DEFAULT_RETRIES,
+				 &answer);
 }
 
 /**
@@ -435,6 +614,8 @@ int fade_start(struct fade_slave *slave)
 	struct fade_response answer;
 	int attempt, err;
 
+	if (slave->settings.protocol == FADE_PROTOCOL_FADE1)
+		return start_fade1(slave);
 	for (attempt = 0;; attempt++) {
 		err = fade_command_wait(slave, FADE_CMD_START, 0,
 					FADE_DEFAULT_TIMEOUT_MS,
@@ -444,7 +625,7 @@ int fade_start(struct fade_slave *slave)
 		if (attempt == START_ATTEMPTS)
 			break;
 		send_command(slave, FADE_CMD_RESET, 0, 0);
-		msleep(SETTLE_MS);
+		msleep(FADE_SETTLE_MS);
 	}
 	spin_lock_bh(&slave->lock);
 	slave->feb.pending_code = 0;
@@ -460,7 +641,7 @@ int fade_start(struct fade_slave *slave)
  */
 int fade_reset(struct fade_slave *slave)
 {
-	int err = send_command(slave, FADE_CMD_RESET, 0, 0);
+	int err = send_resets(slave);
 
 	spin_lock_bh(&slave->lock);
 	break_off(slave);
@@ -483,11 +664,13 @@ void fade_dissociate(struct fade_slave *slave)
 	if (READ_ONCE(slave->feb.state) != FADE_STATE_IDLE ||
 	    READ_ONCE(slave->feb.pending_code) == FADE_CMD_START)
 		for (i = 0; i < CLOSING_RESETS; i++)
-			send_command(slave, FADE_CMD_RESET, 0, 0);
+			send_resets(slave);
 	/* The notifier may let go at the same time: one of them finds it. */
 	rtnl_lock();
 	release_netdev(slave, 0);
 	rtnl_unlock();
+	/* Now no frame can start it again. */
+	cancel_delayed_work_sync(&slave->tick);
 }
 
 int fade_net_init(void)

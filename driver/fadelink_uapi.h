@@ -127,18 +127,29 @@ struct fade_statistics {
  * @ring_packets: packets of its ring, a power of two, at least @window
  * @window: packets of the FEB's window, 1 to 64
  * @first_packet: number of the first packet: 0 but in tests of its wrap
+ * @protocol: FADE_PROTOCOL_* of the FEB
+ * @reserved: 0
  */
 struct fade_config {
 	__u64 ring_packets;
 	__u32 window;
 	__u32 first_packet;
+	__u32 protocol;
+	__u32 reserved;
 };
+
+#define FADE_PROTOCOL_ANY	0	/* START finds out */
+#define FADE_PROTOCOL_FADE10G	1
+#define FADE_PROTOCOL_FADE1	2
 
 #define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
 #define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)
 
 /* Changes the settings, before the ring is mapped and a FEB associated. */
 #define FADE_IOC_SETCONFIG	_IOW(FADE_IOC_MAGIC, 0x43, struct fade_config)
+
+/* Returns FADE_PROTOCOL_* of the FEB as the last START found it. */
+#define FADE_IOC_GETPROTOCOL	_IO(FADE_IOC_MAGIC, 0x46)
 
 /*
  * /dev/l3_fpga_ctl: for any number of programs, beside the ones that have the

@@ -5,6 +5,7 @@ fn main() {
     println!("cargo::rerun-if-changed={driver}");
     cc::Build::new()
         .file(format!("{driver}/fade_rules.c"))
+        .file(format!("{driver}/fade1_rules.c"))
         .flags(["-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror"])
         .compile("fade_rules");
 }

@@ -26,7 +26,7 @@ module fade1_core #(
     parameter int WIDTH = 8,
     parameter int PACKETS = 32,
     parameter int TICK_MIN = 256,
-    parameter int TICK_INIT = 65536,
+    parameter int TICK_INIT = 32768,
     parameter int TICK_MAX = 1048576,
     parameter int PERIOD = 256,
     parameter int PAPER_PERIOD = 10000,

@@ -185,10 +185,11 @@ module fade1_desc_manager #(
   always_ff @(posedge clk) tail_gray <= tail ^ (tail >> 1);
 
   // The round trip: the time from a fresh packet to its ACK. The estimate follows growth at once and
-  // shrinks by a quarter; it doubles when the packet or its ACK was lost. A packet that was sent
-  // twice measures nothing (Karn): its ACK may answer the first.
-  // `queued`: the last one took a quarter longer than the best: frames wait somewhere on their way.
-  logic sampling;
+  // shrinks by half. A packet that was sent twice measures nothing (Karn): its ACK may answer the
+  // first. One of them was lost, but when two in a row measure nothing the estimate may be too short
+  // and doubles. `queued`: the last round trip took a quarter longer than the best, so frames wait
+  // somewhere on their way.
+  logic sampling, suspect;
   logic [SLOT_BITS-1:0] sample_slot;
   localparam logic [TIMER_BITS-1:0] LONGEST = TIMER_BITS'(WAIT_MAX);
   localparam logic [TIMER_BITS-1:0] SHORTEST = TIMER_BITS'(WAIT_MIN);
@@ -201,11 +202,13 @@ module fade1_desc_manager #(
       sample <= SHORTEST;
       sample_slot <= next_packet;
     end else if (sampling && next_take && next_packet == sample_slot) begin
-      sampling   <= 1'b0;
-      round_trip <= round_trip < LONGEST >> 1 ? round_trip << 1 : LONGEST;
+      sampling <= 1'b0;
+      suspect  <= !suspect;
+      if (suspect) round_trip <= round_trip < LONGEST >> 1 ? round_trip << 1 : LONGEST;
     end else if (sampling && do_ack && ack_hits && ack_packet[SLOT_BITS-1:0] == sample_slot) begin
       sampling   <= 1'b0;
-      round_trip <= sample > round_trip ? sample : round_trip - (round_trip >> 2) + (sample >> 2);
+      suspect    <= 1'b0;
+      round_trip <= sample > round_trip ? sample : (round_trip >> 1) + (sample >> 1);
       if (sample < least) least <= sample;
       queued <= sample > least + (least >> 2);
     end
@@ -214,6 +217,7 @@ module fade1_desc_manager #(
       least      <= LONGEST;
       queued     <= 1'b0;
       sampling   <= 1'b0;
+      suspect    <= 1'b0;
     end
     if (rst) now <= '0;
   end

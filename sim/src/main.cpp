@@ -35,7 +35,7 @@ struct Options {
   uint32_t first_packet = 0;
   uint16_t first_sequence = 0;
   double duration = 0, rtt = 0, limit_ms = 10000;
-  double user_mhz = 0, tx_ppm = 0, rx_ppm = 0;
+  double user_mhz = 0, tx_ppm = 0, rx_ppm = 0, spread_ppm = 0, spread_us = 0;
 };
 
 // A board and the two directions of its link.
@@ -65,6 +65,7 @@ std::vector<Station> make_stations(const Options& o) {
   for (unsigned i = 1; macs.size() < o.boards; i++)
     macs.push_back({0x02, 0xfa, 0xde, 0, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)});
 
+  std::mt19937_64 random(o.seed);
   std::vector<Station> stations;
   for (size_t i = 0; i < macs.size(); i++) {
     for (size_t j = 0; j < i; j++)
@@ -80,8 +81,9 @@ std::vector<Station> make_stations(const Options& o) {
     s.first_sequence = o.first_sequence;
     double line_mhz = o.phy == "gmii" ? 125 : 156.25;
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
-    s.tx.period = period(line_mhz, o.tx_ppm);
-    s.rx.period = period(line_mhz, o.rx_ppm);
+    const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
+    s.tx.period = period(line_mhz, o.tx_ppm + error);
+    s.rx.period = period(line_mhz, o.rx_ppm + error);
     if (o.user_mhz > 0) s.user = {period(o.user_mhz, 0), 1234};
     if (!o.wave.empty()) s.wave = i == 0 ? o.wave : o.wave + "." + std::to_string(i + 1);
     stations.push_back({macs[i], Board::create(s), Link(up, o.seed * 1000 + 2 * i), Link(down, o.seed * 1000 + 2 * i + 1)});
@@ -192,7 +194,10 @@ int run_virtual(const Options& o) {
     });
   }
   for (auto& s : stations) advance(s, now);
-  for (auto& r : receivers) r.start(now);
+  std::mt19937_64 random(o.seed + 1);
+  std::vector<Picoseconds> start_at;
+  for (size_t i = 0; i < stations.size(); i++)
+    start_at.push_back(now + static_cast<Picoseconds>(std::uniform_real_distribution<>(0, o.spread_us)(random) * kMicrosecond));
   const auto limit = static_cast<Picoseconds>(o.limit_ms * 1000 * kMicrosecond);
   const auto share_from = static_cast<Picoseconds>(o.share_from_ms * 1000 * kMicrosecond);
   std::vector<uint64_t> before(stations.size(), 0);
@@ -204,6 +209,10 @@ int run_virtual(const Options& o) {
     all_done = true;
     for (size_t i = 0; i < stations.size(); i++) {
       advance(stations[i], now);
+      if (start_at[i] < now) {
+        receivers[i].start(now);
+        start_at[i] = UINT64_MAX;
+      }
       receivers[i].tick(now);
       all_done &= receivers[i].done();
     }
@@ -340,6 +349,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1.0, 1000.0));
   app.add_option("--tx-ppm", o.tx_ppm, "error of the transmit clock")->check(CLI::Range(-10000.0, 10000.0));
   app.add_option("--rx-ppm", o.rx_ppm, "error of the receive clock")->check(CLI::Range(-10000.0, 10000.0));
+  app.add_option("--spread-ppm", o.spread_ppm, "error of each board's clocks, at most, drawn by the seed")
+      ->check(CLI::Range(0.0, 10000.0));
+  app.add_option("--spread-us", o.spread_us, "--virtual: boards start within this time, drawn by the seed")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
   app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, to test its wrap");
   app.add_option("--pcap", o.pcap, "capture of both directions");

@@ -72,6 +72,13 @@ static void check_settings(int fd, struct fade_slave_id *feb, long length)
 	struct fade_config config = { .ring_packets = 16, .window = 16 };
 
 	EXPECT(EFAULT, ioctl(fd, FADE_IOC_SETCONFIG, (void *)8));
+	config = (struct fade_config){ .ring_packets = 16, .window = 16, .protocol = 3 };
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config = (struct fade_config){ .ring_packets = 16, .window = 16, .reserved = 1 };
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config = (struct fade_config){ .ring_packets = 4, .window = 4, .protocol = FADE_PROTOCOL_FADE1 };
+	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
+	config = (struct fade_config){ .ring_packets = 16, .window = 16 };
 	config.window = 0;
 	EXPECT(EINVAL, ioctl(fd, FADE_IOC_SETCONFIG, &config));
 	config.window = 65;
@@ -280,7 +287,11 @@ static void *fuzz_thread(void *context)
 			command->retries = rand_r(&f->seed) % 3;
 		}
 		if (code == FADE_IOC_SETCONFIG && rand_r(&f->seed) % 2)
-			*config = (struct fade_config){ 1 << rand_r(&f->seed) % 10, rand_r(&f->seed) % 70, 0 };
+			*config = (struct fade_config){
+				.ring_packets = 1 << rand_r(&f->seed) % 10,
+				.window = rand_r(&f->seed) % 70,
+				.protocol = rand_r(&f->seed) % 4,
+			};
 		if (rand_r(&f->seed) % 8 == 0)
 			arg = (void *)(uintptr_t)((uint64_t)rand_r(&f->seed) << (rand_r(&f->seed) % 40));
 		if (code == FADE_IOC_STARTMAC && rand_r(&f->seed) % 4)

@@ -104,11 +104,11 @@ rmmod fadelink
         assert guest.popen.poll() is None, guest.finish()
         is_up = is_up or bool(select.select([raw], [], [], 0)[0])
         sweep = is_up and i % 2
-        length = next(lengths, None) if sweep else generator.choice([generator.randrange(9001), 8213, 8217, 8218, 8219, 9000])
+        length = next(lengths, None) if sweep else generator.choice([generator.randrange(9001), 1034, 8213, 8217, 8218, 8219, 9000])
         if length is None:
             break
         body = bytearray(generator.randbytes(length))
-        start_of_body = generator.choice([b"", b"\x01\x00\xa5\xa5", b"\x01\x00\xa5\xa6", b"\x01\x00\xa5\x5a"])
+        start_of_body = generator.choice([b"", b"\x01\x00\xa5\xa5", b"\x01\x00\xa5\xa6", b"\x01\x00\xa5\x5a", b"\xa5\xa5", b"\x00\x05"])
         body[: len(start_of_body)] = start_of_body[: len(body)]
         source = generator.choice([b"\x02\xfa\xde\0\0\x04", b"\x02\xfa\xde\0\x01\x04"])
         raw.send(guest_mac + source + b"\xfa\xde" + bytes(body))

@@ -124,3 +124,47 @@ sleep 1; ip link set eth0 down; wait $R; echo status $?
     for text in expected:
         position = next((i + 1 for i in range(position, len(said)) if text in said[i]), None)
         assert position, f"{text!r} is not in order in {said}"
+
+
+@pytest.mark.parametrize("link", ["loss=0", "loss=0.03,reorder=0.05,duplicate=0.05"])
+def test_fade1(bench, link):
+    """FADE v1 through the driver: found out and told, a killed reader, a last packet that is filled up, no commands."""
+    words = 400 * 128 + 5
+    out, boards = session(
+        bench,
+        [
+            fadelink("receive", "--feb", FEBS[0], "--packets 40 --verify counter --json --quiet --out /tmp/data"),
+            "size=$(stat -c %s /tmp/data); echo size $size",
+            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --ring 64 --quiet") + " & R=$!",
+            "sleep 2",
+            fadelink("cmd", "--feb", FEBS[0], "0x0101 --timeout 20 --retries 1") + " 2>&1 && exit 1",
+            "kill -9 $R; wait $R || true",
+            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --duration 3 --verify counter --json --quiet"),
+            fadelink("receive", "--feb", FEBS[1], "--protocol fade1 --duration 1 --quiet") + " 2>&1 && exit 1",
+            "cat /sys/kernel/debug/fadelink/l3_fpga0",
+            "rmmod fadelink",
+        ],
+        "--protocol", "fade1", "--link", link, "--words", words,
+    )  # fmt: skip
+    assert "FADE v1 has no user commands" in out and "no data came, not even after STOP" in out
+    first, second = [report["febs"][0] for report in reports(out)]
+    for feb in (first, second):
+        assert feb["protocol"] == "fade1" and feb["verified"] and feb["counters"]["protocol_errors"] == 0, feb
+        assert feb["bytes"] % 1024 == 0 and feb["filler_words"] < 128
+    assert f"size {first['bytes']}" in out and first["words"] >= 40 * 1024
+    assert second["words"] - second["filler_words"] == words
+    assert not boards[0]["running"]
+
+
+def test_both_protocols_at_once(bench):
+    guest = start(
+        bench,
+        f"""set -e
+{LOAD}
+{fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--packets 60 --verify counter --json --quiet")}
+""",
+    )
+    bench.sim("--packet-socket", "--protocol", "fade1", "--feb", FEBS[0], "--link", "loss=0.01", iface="fade0")
+    bench.sim("--packet-socket", "--feb", FEBS[1], "--link", "loss=0.01", iface="fade0")
+    febs = reports(judge(guest))[0]["febs"]
+    assert [feb["protocol"] for feb in febs] == ["fade1", "fade10g"] and all(feb["verified"] for feb in febs)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import FADELINK, FEBS, sh, wait_for
+from conftest import FADELINK, FEBS, TOP, sh, wait_for
 
 LINKS = ["", "loss=0.01", "loss=0.05,duplicate=0.02", "reorder=0.02,corrupt=0.01"]
 
@@ -115,6 +115,12 @@ def test_capture_is_dissected(bench):
     counts = json.loads(out)
     assert status == 0 and counts["data"] == counts["ack"] >= 10 and counts["start"] == 1 and counts["stop"] >= 5
     assert "malformed" not in counts
+    fields = sh("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
+                "-e", "fade.type", "-e", "fade.set", "-e", "fade.set_packet", "-e", "_ws.malformed")  # fmt: skip
+    rows = [line.split("\t") for line in fields.splitlines()]
+    data = [(int(row[1]), int(row[2])) for row in rows if int(row[0], 16) == 0xA5A5]
+    assert data[:10] == [(0, i) for i in range(10)] and len(data) == counts["data"]
+    assert not any(row[3] for row in rows)
 
 
 def test_boards_share_a_port_of_a_switch(bench):
@@ -125,3 +131,27 @@ def test_boards_share_a_port_of_a_switch(bench):
     status, result, err = report(process)
     assert status == 0 and all(feb["verified"] for feb in result["febs"]), (result, err)
     assert bench.end_sim(sim)["switch"]["queue_full"] > 0
+
+
+def test_python_package(bench):
+    fade1(bench, "--words", 1285)
+    program = f"""
+import fadelink, numpy, time
+feb = fadelink.Receiver("eth0").open("{FEBS[0]}", protocol="fade1")
+feb.start()
+time.sleep(0.5)
+feb.stop()
+words = []
+while (block := feb.read(1, timeout=5)) is not None:
+    with block as data:
+        words.append(numpy.array(data))
+words = numpy.concatenate(words)
+assert len(words) == 11 * 128 and (words[:1285] == numpy.arange(1285)).all(), words
+assert (words[1285:] == 0xA5A5A5A5A5A5A5A5).all()
+try:
+    fadelink.Receiver("eth0").open("{FEBS[1]}", protocol="fade2")
+except ValueError as error:
+    assert "expected fade10g or fade1" in str(error)
+    print("done")
+"""
+    assert "done" in bench.run_in(bench.pc_ns, TOP / ".venv/bin/python", "-c", program)

@@ -1,12 +1,16 @@
--- Wireshark dissector of FADE-10G (docs/protocol/fade10g.md).
+-- Wireshark dissector of FADE-10G and FADE v1 (docs/protocol/fade10g.md, docs/protocol/fade1.md).
 -- Use: tshark -X lua_script:tools/wireshark/fade.lua -r FILE, or copy it to the Wireshark plugin folder.
 
-local fade = Proto("fade", "FADE-10G")
+local fade = Proto("fade", "FADE")
 
 local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
 local ACK, NACK = 0x0003, 0x0004
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
+
+-- FADE v1 has its frame type where FADE-10G has its version.
+local V1_ACK, V1_DATA, V1_DATA_LEN, V1_HEADER, V1_PACKET = 0x0003, 0xA5A5, 1034, 10, 1024
+local v1_names = { [0x0001] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0005] = "RESET", [V1_DATA] = "Data" }
 
 local names = {
   [0x0001] = "START", [0x0002] = "STOP", [ACK] = "ACK", [NACK] = "NACK", [0x0005] = "RESET",
@@ -27,6 +31,8 @@ local f = {
   response_value = ProtoField.uint64("fade.response.value", "Value", base.HEX),
   data = ProtoField.bytes("fade.data", "Data"),
   valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
+  set = ProtoField.uint16("fade.set", "Set"),
+  set_packet = ProtoField.uint16("fade.set_packet", "Packet of the set", base.DEC, nil, 0xFC00),
 }
 fade.fields = f
 
@@ -59,6 +65,29 @@ function fade.dissector(buffer, pinfo, tree)
   end
 
   if not need(4, "type") then return end
+  local v1_name = v1_names[buffer(0, 2):uint()]
+  if v1_name then
+    local kind = buffer(0, 2):uint()
+    root:add(f.type, buffer(0, 2)):append_text(" (FADE v1 " .. v1_name .. ")")
+    local info = "v1 " .. v1_name
+    if kind == V1_ACK or kind == V1_DATA then
+      if not need(6, "packet number") then return end
+      root:add(f.set, buffer(2, 2))
+      root:add(f.set_packet, buffer(4, 2))
+      info = string.format("%s set %d, packet %d", info, buffer(2, 2):uint(), math.floor(buffer(4, 2):uint() / 1024))
+    end
+    if kind == V1_DATA then
+      if buffer:len() ~= V1_DATA_LEN then
+        root:add_proto_expert_info(malformed, string.format("data frame of %d bytes: expected %d", buffer:len() + 14, V1_DATA_LEN + 14))
+        pinfo.cols.info = "Malformed: wrong length of a data frame"
+        return
+      end
+      root:add(f.delay, buffer(6, 4))
+      root:add(f.data, buffer(V1_HEADER, V1_PACKET))
+    end
+    pinfo.cols.info = info
+    return
+  end
   root:add(f.version, buffer(0, 2))
   if buffer(0, 2):uint() ~= VERSION then
     root:add_proto_expert_info(unknown, "version is not 0x0100")

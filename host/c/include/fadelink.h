@@ -27,9 +27,14 @@ typedef struct fadelink_config {
 	uint64_t ring_packets; /* packets of 8192 bytes, a power of two, at least the window */
 	uint32_t window;       /* packets of the FEB's window, 1 to 64; more than it has is safe */
 	uint32_t first_packet; /* number of the first packet: 0 but in tests of its wrap */
+	uint32_t protocol;     /* FADELINK_ANY: START finds out what the FEB speaks */
 } fadelink_config;
 
-#define FADELINK_CONFIG_DEFAULT { 2048, 64, 0 }
+#define FADELINK_ANY	 0
+#define FADELINK_FADE10G 1
+#define FADELINK_FADE1	 2 /* the last packet ends with filler, 0xA5 */
+
+#define FADELINK_CONFIG_DEFAULT { 2048, 64, 0, FADELINK_ANY }
 
 #define FADELINK_ERROR	 (-1)
 #define FADELINK_END	 (-2) /* the transmission is complete, and all of it was released */

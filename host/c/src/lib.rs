@@ -14,6 +14,7 @@ use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Receiver};
 use fadelink_wire::fade10g::CMD_STOP;
+use fadelink_wire::Protocol;
 
 const ERROR: c_int = -1;
 const END: i64 = -2;
@@ -78,6 +79,20 @@ pub struct Config {
     ring_packets: u64,
     window: u32,
     first_packet: u32,
+    protocol: u32,
+}
+
+impl Config {
+    fn read(&self) -> Result<FebConfig, String> {
+        let protocol = match self.protocol {
+            0 => None,
+            1 => Some(Protocol::Fade10g),
+            2 => Some(Protocol::Fade1),
+            other => return Err(format!("protocol {other}: expected FADELINK_ANY, _FADE10G or _FADE1 (0 to 2)")),
+        };
+        let Config { ring_packets, window, first_packet, .. } = *self;
+        Ok(FebConfig { ring_packets, window, first_packet, protocol })
+    }
 }
 
 pub struct Feb {
@@ -127,12 +142,8 @@ pub unsafe extern "C" fn fadelink_feb_open(
     let (Some(receiver), Some(mac)) = (receiver, mac) else { return std::ptr::null_mut() };
     let wrong = |_| format!("mac `{mac}`: expected an address like 02:fa:de:00:00:01");
     let Some(mac) = noted(mac.parse().map_err(wrong)) else { return std::ptr::null_mut() };
-    let config = config.map_or(FebConfig::default(), |config| FebConfig {
-        ring_packets: config.ring_packets,
-        window: config.window,
-        first_packet: config.first_packet,
-        ..FebConfig::default()
-    });
+    let config = config.map_or(Ok(FebConfig::default()), Config::read);
+    let Some(config) = noted(config) else { return std::ptr::null_mut() };
     noted(receiver.open(mac, config)).map_or(std::ptr::null_mut(), |handle| {
         let commander = handle.commander();
         Box::into_raw(Box::new(Feb { handle, commander }))

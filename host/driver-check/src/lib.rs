@@ -10,15 +10,17 @@ use fadelink_receiver::abi::Statistics;
 pub enum Kind {
     Data,
     Response,
+    Data1,
     Truncated,
     EtherType,
     Version,
     Type,
     Length,
     ValidWords,
+    Packet1,
 }
 
-/// `enum fade_verdict`
+/// `enum fade_verdict`, and `enum fade1_verdict`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -67,13 +69,29 @@ pub struct Window {
     pub last_seen: bool,
 }
 
+/// `struct fade1_sets`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Sets {
+    pub ring_packets: u64,
+    pub in_order: u64,
+    pub ahead: u64,
+}
+
 /// `struct fade_feb`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
 pub struct Feb {
     pub window: Window,
+    pub sets: Sets,
+    pub protocol: u32,
     pub started: bool,
+    pub starting: u32,
+    pub waiting: bool,
+    pub stopping: bool,
+    pub stops: u32,
     pub state: u32,
     pub pending: bool,
     pub pending_code: u16,
@@ -93,6 +111,7 @@ pub struct Settings {
     pub ring_packets: u64,
     pub window: u32,
     pub first_packet: u32,
+    pub protocol: u32,
 }
 
 /// `struct fade_actions`
@@ -105,6 +124,7 @@ pub struct Actions {
     pub reset: bool,
     pub begun: bool,
     pub answered: bool,
+    pub tick: bool,
     pub slot: u64,
 }
 
@@ -119,13 +139,22 @@ unsafe extern "C" {
     pub fn fade_window_slot(w: *const Window, index: u64) -> u64;
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
+    pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16);
+    pub fn fade1_ack(out: *mut u8, feb: *const u8, local: *const u8, set: u16, packet: u32);
+    pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
+    pub fn fade1_sets_stored(s: *mut Sets, index: u64);
+    pub fn fade1_feb_begin(feb: *mut Feb, settings: *const Settings);
+    pub fn fade1_feb_stop(feb: *mut Feb) -> bool;
+    pub fn fade1_feb_tick(feb: *mut Feb, next_ms: *mut u32) -> u16;
+    pub fn fade_feb_bytes(feb: *const Feb) -> u64;
+    pub fn fade_feb_packet_bytes(feb: *const Feb) -> u32;
     pub fn fade_feb_command(feb: *mut Feb, code: u16) -> u16;
     pub fn fade_feb_take(
         feb: *mut Feb,
         settings: *const Settings,
         kind: Kind,
         frame: *const Frame,
-        released: u64,
+        given_back: u64,
         now_ms: u64,
         out: *mut Actions,
     );

@@ -2,10 +2,11 @@
 //! on random traces. FADELINK_SEED reproduces a run.
 
 use fadelink_driver_check as c;
+use fadelink_receiver::sets::Sets;
 use fadelink_receiver::window::{self, Window};
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, DATA_FRAME_LEN, PACKET_BYTES, REQUEST_LEN};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{fade1, MacAddr, Protocol};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
@@ -19,8 +20,11 @@ fn vectors() -> serde_json::Value {
     serde_json::from_str(include_str!("../../../tests/vectors/fade10g.json")).unwrap()
 }
 
-fn vector_frames() -> Vec<Vec<u8>> {
-    let vectors = vectors();
+fn vectors1() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../../tests/vectors/fade1.json")).unwrap()
+}
+
+fn vector_frames(vectors: &serde_json::Value, filled_up: bool) -> Vec<Vec<u8>> {
     let all = vectors["frames"].as_array().unwrap().iter().chain(vectors["malformed"].as_array().unwrap());
     all.map(|vector| {
         let text = vector["hex"].as_str().unwrap();
@@ -28,7 +32,7 @@ fn vector_frames() -> Vec<Vec<u8>> {
             (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
         if let (Some(first), Some(words)) = (vector["payload"]["first"].as_u64(), vector["payload"]["words"].as_u64()) {
             frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
-            if words < 1024 {
+            if filled_up && words < 1024 {
                 frame.resize(DATA_FRAME_LEN - 8, fade10g::FILLER);
                 frame.extend(words.to_le_bytes());
             }
@@ -48,7 +52,29 @@ fn c_parse(frame: &[u8]) -> (c::Kind, c::Frame) {
     (kind, out)
 }
 
+/// The same of frames that are told to be of FADE v1.
+fn assert_same1(frame: &[u8]) {
+    let (kind, fields) = c_parse(frame);
+    let expected = match fade1::parse_feb(frame) {
+        Ok((_, data)) => {
+            let ours = (data.set, u32::from(data.packet), data.delay);
+            assert_eq!((fields.sequence, fields.packet, fields.delay), ours);
+            c::Kind::Data1
+        }
+        Err(fade1::Error::Truncated { .. }) => c::Kind::Truncated,
+        Err(fade1::Error::EtherType(_)) => c::Kind::EtherType,
+        Err(fade1::Error::Version(_)) => c::Kind::Version,
+        Err(fade1::Error::Type(_)) => c::Kind::Type,
+        Err(fade1::Error::Length(_)) => c::Kind::Length,
+        Err(fade1::Error::Packet(_)) => c::Kind::Packet1,
+    };
+    assert_eq!(kind, expected, "{frame:02x?}");
+}
+
 fn assert_same(frame: &[u8]) {
+    if Protocol::of(frame) == Protocol::Fade1 {
+        return assert_same1(frame);
+    }
     let (kind, fields) = c_parse(frame);
     let response = |r: Option<fade10g::Response>| {
         // Without a response the code is zero; the rest does not matter.
@@ -83,7 +109,8 @@ fn assert_same(frame: &[u8]) {
 #[test]
 fn shared_vectors_and_what_is_near_them_parse_alike() {
     let mut random = random();
-    for frame in vector_frames() {
+    let frames = [vector_frames(&vectors(), true), vector_frames(&vectors1(), false)].concat();
+    for frame in frames {
         assert_same(&frame);
         for len in 0..frame.len().min(100) {
             assert_same(&frame[..len]);
@@ -117,8 +144,11 @@ fn random_frames_parse_alike() {
             let head = [0xFA, 0xDE, 1, 0, 0xA5, *random.choice(&[0xA5, 0xA6, 0x5A, 0xA7]).unwrap()];
             frame.resize(frame.len().max(18), 0);
             frame[12..18].copy_from_slice(&head);
+            if random.u8(..4) == 0 {
+                frame[14..16].copy_from_slice(&[0xA5, 0xA5]);
+            }
             if random.bool() {
-                frame.resize(DATA_FRAME_LEN, 0);
+                frame.resize(*random.choice(&[DATA_FRAME_LEN, fade1::DATA_FRAME_LEN]).unwrap(), 0);
             }
         }
         assert_same(&frame);
@@ -141,7 +171,57 @@ fn requests_are_the_same_bytes() {
         unsafe { c::fade_command(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), code, csn, argument) };
         assert_eq!(out, Request::Command { code, csn, argument }.to_frame(FEB, PC));
         assert_eq!(Header::split(&out).unwrap().0.dst, FEB);
+        let (set, packet) = (random.u16(..), random.u8(..64));
+        // SAFETY: as above.
+        unsafe { c::fade1_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), set, packet.into()) };
+        assert_eq!(out, fade1::Request::Ack { set, packet }.to_frame(FEB, PC));
     }
+    let requests = [fade1::Request::Start, fade1::Request::Stop, fade1::Request::Reset];
+    for (request, kind) in requests.into_iter().zip([fade1::TYPE_START, fade1::TYPE_STOP, fade1::TYPE_RESET]) {
+        let mut out = [0; REQUEST_LEN];
+        // SAFETY: as above.
+        unsafe { c::fade1_request(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), kind) };
+        assert_eq!(out, request.to_frame(FEB, PC));
+    }
+}
+
+#[test]
+fn random_traces_of_sets_are_judged_alike() {
+    let mut random = random();
+    let mut seen = [0u64; 4];
+    for _ in 0..200 {
+        let ring = 64 << random.u32(..3);
+        let mut ours = Sets::new(ring);
+        let mut theirs = c::Sets { ring_packets: ring, ..Default::default() };
+        let mut released = 0u64;
+        for _ in 0..4000 {
+            if random.u8(..20) == 0 {
+                released = random.u64(released..=theirs.in_order);
+            }
+            let offset = if random.bool() { random.i64(0..4) } else { random.i64(-80..110) };
+            let number = (theirs.in_order as i64 + offset) as u64;
+            let (set, packet) = ((number / 32) as u16, (number % 32) as u8);
+            let mut at = 0;
+            // SAFETY: a live window and index.
+            let verdict = unsafe { c::fade1_sets_judge(&raw const theirs, set, packet.into(), released, &raw mut at) };
+            let expected = match ours.judge(set, packet, released) {
+                window::Verdict::Store { index } => {
+                    assert_eq!(at, index);
+                    ours.stored(index);
+                    // SAFETY: as above.
+                    unsafe { c::fade1_sets_stored(&raw mut theirs, at) };
+                    c::Verdict::Store
+                }
+                window::Verdict::ConfirmAgain => c::Verdict::ConfirmAgain,
+                window::Verdict::NoSpace => c::Verdict::NoSpace,
+                window::Verdict::ProtocolError => c::Verdict::ProtocolError,
+            };
+            assert_eq!(verdict, expected, "set {set} packet {packet} of {theirs:?}");
+            seen[verdict as usize] += 1;
+            assert_eq!((theirs.in_order * 1024, theirs.ahead == 0), (ours.bytes(), ours.is_gap_free()));
+        }
+    }
+    assert!(seen.iter().all(|n| *n > 1000), "every verdict was met: {seen:?}");
 }
 
 #[test]
@@ -205,15 +285,21 @@ fn random_traces_are_judged_alike() {
 
 #[test]
 fn constants_agree() {
-    let vectors = vectors();
-    let header = include_str!("../../../driver/fade_rules.h");
+    let rules = include_str!("../../../driver/fade_rules.h");
+    defines_agree(&vectors(), rules, "FADE_", &["DATA_FRAME_LEN"]);
+    let rules = include_str!("../../../driver/fade1_rules.h");
+    // The rest is the same as in FADE-10G and defined there.
+    defines_agree(&vectors1(), rules, "FADE1_", &["DATA_FRAME_LEN", "ETHERTYPE", "FILLER", "REQUEST_LEN"]);
+}
+
+fn defines_agree(vectors: &serde_json::Value, header: &str, prefix: &str, others: &[&str]) {
     let define = |name: &str| {
-        let line = header.lines().find(|line| line.split_whitespace().nth(1) == Some(&format!("FADE_{name}")));
-        let value = line.and_then(|line| line.split_whitespace().nth(2)).unwrap_or_else(|| panic!("FADE_{name}"));
+        let line = header.lines().find(|line| line.split_whitespace().nth(1) == Some(&format!("{prefix}{name}")));
+        let value = line.and_then(|line| line.split_whitespace().nth(2)).unwrap_or_else(|| panic!("{prefix}{name}"));
         value.strip_prefix("0x").map_or_else(|| value.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
     };
     for (name, value) in vectors["constants"].as_object().unwrap() {
-        if name != "DATA_FRAME_LEN" {
+        if !others.contains(&name.as_str()) {
             assert_eq!(define(name), value.as_u64(), "{name}");
         }
     }

@@ -33,7 +33,7 @@ impl Driver {
         let FebConfig { ring_packets, window, first_packet, .. } = config;
         Driver {
             feb: c::Feb::default(),
-            settings: c::Settings { ring_packets, window, first_packet },
+            settings: c::Settings { ring_packets, window, first_packet, protocol: 0 },
             ring: vec![0; ring_packets as usize * PACKET_BYTES],
             head: 0,
             tail: 0,
@@ -66,7 +66,6 @@ impl Driver {
         if matches!(kind, c::Kind::Truncated | c::Kind::EtherType | c::Kind::Version | c::Kind::Type) {
             return;
         }
-        let released = self.tail / PACKET_BYTES as u64;
         // SAFETY: live structures.
         unsafe {
             c::fade_feb_take(
@@ -74,7 +73,7 @@ impl Driver {
                 &raw const self.settings,
                 kind,
                 &raw const fields,
-                released,
+                self.tail,
                 now_ms,
                 &raw mut actions,
             );

@@ -31,12 +31,13 @@ class Receiver:
     def __init__(self, interface, backend="packet", busy_poll=False):
         self._receiver = _fadelink.Receiver(interface, backend, busy_poll)
 
-    def open(self, mac, ring_packets=2048, window=64, first_packet=0):
+    def open(self, mac, ring_packets=2048, window=64, first_packet=0, protocol=None):
         """Opens a FEB for its data; no other program has it meanwhile.
 
+        protocol: "fade10g" or "fade1"; without it, start() finds out. The data of FADE v1 ends with filler, 0xA5.
         Raises ValueError for a setting out of range, RuntimeError if the FEB is taken.
         """
-        return Feb(self._receiver.open(mac, ring_packets, window, first_packet))
+        return Feb(self._receiver.open(mac, ring_packets, window, first_packet, protocol))
 
     def counters(self):
         """Counters of frames that belong to no open FEB, by name."""

@@ -10,7 +10,7 @@ use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_receiver::{Commander, Error, FebConfig, FebHandle};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Protocol};
 use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -63,8 +63,18 @@ impl Receiver {
         Ok(Receiver(receiver))
     }
 
-    fn open(&self, py: Python<'_>, mac: &str, ring_packets: u64, window: u32, first_packet: u32) -> PyResult<Feb> {
-        let (mac, config) = (address(mac)?, FebConfig { ring_packets, window, first_packet, protocol: None });
+    fn open(
+        &self,
+        py: Python<'_>,
+        mac: &str,
+        ring_packets: u64,
+        window: u32,
+        first_packet: u32,
+        protocol: Option<&str>,
+    ) -> PyResult<Feb> {
+        let protocol = protocol.map(str::parse::<Protocol>).transpose();
+        let protocol = protocol.map_err(|error| PyValueError::new_err(format!("protocol: {error}")))?;
+        let (mac, config) = (address(mac)?, FebConfig { ring_packets, window, first_packet, protocol });
         let handle = py.detach(|| self.0.open(mac, config)).map_err(raise)?;
         let commander = handle.commander();
         Ok(Feb { handle: Arc::new(Mutex::new(State { handle, lent: 0 })), commander })

@@ -261,7 +261,7 @@ module example_design #(
     fade1_core #(
         .WIDTH    (WIDTH),
         .PACKETS  (PACKETS),
-        .TICK_INIT(TICK_INIT)
+        .TICK_INIT(TICK_INIT / 4)
     ) core (
         .user_clk               (user_clk),
         .user_rst               (user_rst),

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * The receiver's rules of FADE v1, without kernel calls: its formats and which
+ * packet is stored or confirmed. Design section 3; docs/protocol/fade1.md is the
+ * reference. What becomes of a frame is decided in fade_rules.c.
+ */
+#ifndef FADE1_RULES_H
+#define FADE1_RULES_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+#endif
+
+#define FADE1_TYPE_START	0x0001
+#define FADE1_TYPE_STOP		0x0002
+#define FADE1_TYPE_ACK		0x0003
+#define FADE1_TYPE_RESET	0x0005
+#define FADE1_TYPE_DATA		0xA5A5
+
+#define FADE1_PACKET_BYTES	1024
+#define FADE1_SET_PACKETS	32
+#define FADE1_RETRY_BITS	10
+#define FADE1_DATA_HEADER_LEN	24
+#define FADE1_DATA_FRAME_LEN	(FADE1_DATA_HEADER_LEN + FADE1_PACKET_BYTES)
+/* Packets of 8192 bytes that hold two sets, the most that is in flight. */
+#define FADE1_MIN_RING_PACKETS	8
+
+/* As enum fade_verdict, for a packet of FADE v1. */
+enum fade1_verdict {
+	FADE1_STORE,
+	FADE1_CONFIRM_AGAIN,
+	FADE1_NO_SPACE,
+	FADE1_PROTOCOL_ERROR,
+};
+
+/**
+ * struct fade1_sets - the receiver's view of one transmission, from set 0 on
+ * @ring_packets: packets of 1024 bytes of the ring, at least two sets
+ * @in_order: packets received without a gap since the start
+ * @ahead: bit i: packet in_order + i is in; bit 0 is always clear
+ */
+struct fade1_sets {
+	u64 ring_packets;
+	u64 in_order;
+	u64 ahead;
+};
+
+bool fade1_is_type(u16 type);
+void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type);
+void fade1_ack(u8 *out, const u8 *feb, const u8 *local, u16 set, u32 packet);
+enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,
+				    u32 packet, u64 released, u64 *index);
+void fade1_sets_stored(struct fade1_sets *s, u64 index);
+
+#endif /* FADE1_RULES_H */

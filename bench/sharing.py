@@ -18,7 +18,7 @@ TOP = Path(__file__).resolve().parents[1]
 SIM = TOP / "build/sim/fadelink-sim"
 QUICK = "--quick" in sys.argv
 RULES = {"fair": [], "the paper's": ["--paper-rule"]}
-SEEDS = range(1, 3 if QUICK else 5)
+SEEDS = range(1, 3 if QUICK else 4)
 POOL = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
 
 
@@ -43,7 +43,7 @@ def three_boards():
     print("| rule | seed | board 1 | board 2 | board 3, 100 Mb/s | total Mb/s | dropped by the port | Jain index, 1 and 2 |")
     print("|---|---|---|---|---|---|---|---|")
     options = ["--protocol", "fade1", "--boards", 3, "--line-mhz", "125,125,12.5", "--switch", "rate=1000,queue=32768"]
-    time = 150 if QUICK else 400
+    time = 100 if QUICK else 200
     runs = [(rule, seed, POOL.submit(share, time, seed, *options, *RULES[rule])) for rule in RULES for seed in SEEDS]
     for rule, seed, run in runs:
         rates, dropped = run.result()
@@ -71,6 +71,6 @@ if __name__ == "__main__":
     ten = ["--boards", 2, "--window", 32]
     scale = 1 if not QUICK else 0.5
     for queue in (16384, 65536):
-        two_boards(f"FADE v1, 1 Gb/s, queue {queue // 1024} KiB", 300 * scale, *fade1, "--switch", f"rate=1000,queue={queue}")
+        two_boards(f"FADE v1, 1 Gb/s, queue {queue // 1024} KiB", 160 * scale, *fade1, "--switch", f"rate=1000,queue={queue}")
     for queue in (65536, 262144):
-        two_boards(f"FADE-10G, 10 Gb/s, M = 32, queue {queue // 1024} KiB", 120 * scale, *ten, "--switch", f"rate=10000,queue={queue}")
+        two_boards(f"FADE-10G, 10 Gb/s, M = 32, queue {queue // 1024} KiB", 60 * scale, *ten, "--switch", f"rate=10000,queue={queue}")

@@ -2,7 +2,7 @@
 """Synthesizes a core with Yosys for Xilinx 7-series and counts what it takes.
 
 Usage: bench/synth.py [WIDTH:PACKETS ...]     default 64:32 64:16 8:16
-The core is fade10g_core: without MAC, source and user commands.
+The core is fade10g_core: without MAC, source and user commands; and fade1_core, whose buffer is a set.
 """
 
 import json
@@ -21,8 +21,8 @@ PAPER = {(64, 32): (2107, 1240, 65)}
 
 def synthesize(width, packets, top="fade10g_core"):
     """Number of each primitive of the flattened core."""
-    folders = ["common", "mac", "fade10g"]
-    sources = ["rtl/mac/mac_pkg.sv", "rtl/fade10g/fade10g_pkg.sv"]
+    folders = ["common", "mac", "fade1", "fade10g"]
+    sources = ["rtl/mac/mac_pkg.sv", "rtl/fade1/fade1_pkg.sv", "rtl/fade10g/fade10g_pkg.sv"]
     for folder in folders:
         sources += sorted(str(path.relative_to(TOP)) for path in (TOP / "rtl" / folder).glob("*.sv"))
     sources = list(dict.fromkeys(sources))
@@ -57,6 +57,8 @@ def main():
         paper = ", ".join(f"{n:,}" for n in PAPER.get((width, packets), ())) or "-"
         name = "10G, 64 bit" if width == 64 else "1G, 8 bit"
         print(f"| {name} | {packets} | {luts:,} | {ffs:,} | {brams:g} | {paper} |", flush=True)
+    luts, ffs, brams = totals(synthesize(8, 32, "fade1_core"))
+    print(f"| FADE v1, 8 bit | 32 | {luts:,} | {ffs:,} | {brams:g} | - |", flush=True)
 
 
 if __name__ == "__main__":

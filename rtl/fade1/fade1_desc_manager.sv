@@ -185,7 +185,7 @@ module fade1_desc_manager #(
   always_ff @(posedge clk) tail_gray <= tail ^ (tail >> 1);
 
   // The round trip: the time from a fresh packet to its ACK. The estimate follows growth at once and
-  // shrinks by half. A packet that was sent twice measures nothing (Karn): its ACK may answer the
+  // shrinks by a quarter. A packet that was sent twice measures nothing (Karn): its ACK may answer the
   // first. One of them was lost, but when two in a row measure nothing the estimate may be too short
   // and doubles. `queued`: the last round trip took a quarter longer than the best, so frames wait
   // somewhere on their way.
@@ -208,7 +208,7 @@ module fade1_desc_manager #(
     end else if (sampling && do_ack && ack_hits && ack_packet[SLOT_BITS-1:0] == sample_slot) begin
       sampling   <= 1'b0;
       suspect    <= 1'b0;
-      round_trip <= sample > round_trip ? sample : (round_trip >> 1) + (sample >> 1);
+      round_trip <= sample > round_trip ? sample : round_trip - (round_trip >> 2) + (sample >> 2);
       if (sample < least) least <= sample;
       queued <= sample > least + (least >> 2);
     end

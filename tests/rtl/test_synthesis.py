@@ -9,10 +9,12 @@ sys.path.insert(0, str(TOP / "bench"))
 from synth import synthesize, totals  # noqa: E402
 
 
-@pytest.mark.parametrize("width,packets", [(8, 16), (64, 32)])
-def test_core_synthesizes(width, packets):
-    cells = synthesize(width, packets)
+@pytest.mark.parametrize(
+    "top,width,packets,packet_bytes", [("fade10g_core", 8, 16, 8192), ("fade10g_core", 64, 32, 8192), ("fade1_core", 8, 32, 1024)]
+)
+def test_core_synthesizes(top, width, packets, packet_bytes):
+    cells = synthesize(width, packets, top)
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
     luts, ffs, brams = totals(cells)
-    assert brams == packets * 8192 * 8 / 32768, "36 Kbit blocks hold 32 Kbit of data words"
+    assert brams == packets * packet_bytes * 8 / 32768, "36 Kbit blocks hold 32 Kbit of data words"
     assert 500 < luts < 3000 and 500 < ffs < 3000

@@ -1,6 +1,7 @@
 """`fadelink receive` from simulated boards of FADE v1, and of both protocols at once."""
 
 import json
+import sys
 
 import pytest
 from conftest import FADELINK, FEBS, TOP, sh, wait_for
@@ -137,7 +138,8 @@ def test_python_package(bench):
     fade1(bench, "--words", 1285)
     program = f"""
 import fadelink, numpy, time
-feb = fadelink.Receiver("eth0").open("{FEBS[0]}", protocol="fade1")
+receiver = fadelink.Receiver("eth0")
+feb = receiver.open("{FEBS[0]}", protocol="fade1")
 feb.start()
 time.sleep(0.5)
 feb.stop()
@@ -149,9 +151,10 @@ words = numpy.concatenate(words)
 assert len(words) == 11 * 128 and (words[:1285] == numpy.arange(1285)).all(), words
 assert (words[1285:] == 0xA5A5A5A5A5A5A5A5).all()
 try:
-    fadelink.Receiver("eth0").open("{FEBS[1]}", protocol="fade2")
+    receiver.open("{FEBS[1]}", protocol="fade2")
 except ValueError as error:
     assert "expected fade10g or fade1" in str(error)
     print("done")
 """
-    assert "done" in bench.run_in(bench.pc_ns, TOP / ".venv/bin/python", "-c", program)
+    status, out, err = bench.start(bench.pc_ns, sys.executable, "-c", program).finish()
+    assert status == 0 and "done" in out, err

@@ -168,6 +168,21 @@ impl<U: User> Feb1<U> {
         overdue.inspect(|index| self.cyclic = index + 1).or((fresh < self.head).then_some(fresh))
     }
 
+    /// The confirmation of packet `number` since the start is overdue, whatever the time: for tests that follow
+    /// another FEB. False if it is none that waits for one.
+    pub fn mark_overdue(&mut self, number: u64) -> bool {
+        if !(self.tail..self.fresh).contains(&number) || self.slot(number).confirmed {
+            return false;
+        }
+        self.slot(number).sent = Duration::ZERO;
+        true
+    }
+
+    /// Packets sent at least once since the start.
+    pub fn fresh(&self) -> u64 {
+        self.fresh
+    }
+
     /// Time before which no data frame is due.
     pub fn next_frame(&self) -> Duration {
         self.next_frame

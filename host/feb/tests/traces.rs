@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fadelink_feb::example::Example;
-use fadelink_feb::{Feb, Settings, Status, User};
+use fadelink_feb::{Feb, Feb1, Settings, Status, User};
+use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, FebFrame, Request, Response, FILLER, PACKET_BYTES, REQUEST_LEN};
 use fadelink_wire::MacAddr;
 use serde_json::Value;
@@ -102,6 +103,47 @@ fn replay(trace: &Value) -> usize {
         }
     }
     overdue
+}
+
+/// The same of FADE v1.
+fn replay1(trace: &Value) -> usize {
+    let words = trace["words"].as_u64().unwrap() as usize;
+    let mut feb = Feb1::new(FEB, Settings::default(), Gate { example: Example::default(), bytes: words * 8 });
+    let mut overdue = 0;
+    for (at, event) in trace["events"].as_array().unwrap().iter().enumerate() {
+        let place = format!("seed {} event {at}: {event}", trace["seed"]);
+        if let Some(hex) = event["in"].as_str() {
+            assert_eq!(feb.give(NOW), None, "nothing more than the RTL sent, before {place}");
+            feb.take(&request(hex));
+            continue;
+        }
+        let out = &event["out"];
+        let number = out["packet"].as_u64().unwrap();
+        if number < feb.fresh() {
+            // The cyclic scan works by the clock, which the trace does not have.
+            assert!(feb.mark_overdue(number), "{place}");
+            overdue += 1;
+        }
+        let frame = feb.give(NOW).unwrap_or_else(|| panic!("no frame at {place}")).to_vec();
+        let data = fade1::parse_feb(&frame).unwrap().1;
+        assert_eq!(u64::from(data.set) * 32 + u64::from(data.packet), number, "{place}");
+        assert_eq!(u64::from(data.delay), out["delay"].as_u64().unwrap(), "{place}");
+        let (first, last) = (data.payload.first_chunk().unwrap(), data.payload.last_chunk().unwrap());
+        assert_eq!(u64::from_le_bytes(*first), out["first_word"].as_u64().unwrap(), "{place}");
+        assert!(out["final_word"].as_u64().is_none_or(|last_word| last_word == u64::from_le_bytes(*last)), "{place}");
+    }
+    let (status, last) = (feb.status(), &trace["final"]);
+    let got = (u64::from(status.running), status.sent, status.retransmitted);
+    let number = |name: &str| last[name].as_u64().unwrap();
+    assert_eq!(got, (number("running"), number("sent"), number("retransmitted")));
+    overdue
+}
+
+#[test]
+fn the_traces_of_fade1() {
+    let traces: Value = serde_json::from_str(include_str!("../../../tests/vectors/fade1_traces.json")).unwrap();
+    let overdue: usize = traces.as_array().unwrap().iter().map(replay1).sum();
+    assert!(overdue > 50, "{overdue} frames of the cyclic scan");
 }
 
 #[test]

@@ -3,7 +3,8 @@
  * Steers the data of FEBs that a program has opened to its AF_XDP sockets. All
  * other frames go their usual way, to other programs and to the kernel: those of
  * other FEBs, and those with a command response, for another program may have
- * sent the command.
+ * sent the command. FADE v1 has no responses, and its frame type where FADE-10G
+ * has its version.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -11,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define ETH_P_FADE 0xFADE
+#define FADE1_TYPE_DATA 0xA5A5
 #define FADE_TYPE_DATA 0xA5A5
 #define FADE_TYPE_LAST 0xA5A6
 
@@ -45,6 +47,15 @@ struct {
 	__type(value, __u32);
 } sockets SEC(".maps");
 
+static __always_inline int is_data(const struct fade_header *frame)
+{
+	if (frame->version == bpf_htons(FADE1_TYPE_DATA))
+		return 1;
+	return (frame->type == bpf_htons(FADE_TYPE_DATA) ||
+		frame->type == bpf_htons(FADE_TYPE_LAST)) &&
+	       !frame->response_code;
+}
+
 SEC("xdp.frags")
 int steer(struct xdp_md *ctx)
 {
@@ -53,11 +64,7 @@ int steer(struct xdp_md *ctx)
 	__u32 *socket;
 
 	if ((void *)(frame + 1) > (void *)(long)ctx->data_end ||
-	    frame->eth.h_proto != bpf_htons(ETH_P_FADE))
-		return XDP_PASS;
-	if ((frame->type != bpf_htons(FADE_TYPE_DATA) &&
-	     frame->type != bpf_htons(FADE_TYPE_LAST)) ||
-	    frame->response_code)
+	    frame->eth.h_proto != bpf_htons(ETH_P_FADE) || !is_data(frame))
 		return XDP_PASS;
 	__builtin_memcpy(key.mac, frame->eth.h_source, ETH_ALEN);
 	key.queue = ctx->rx_queue_index;

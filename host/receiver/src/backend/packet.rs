@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fadelink_wire::fade10g::ETHERTYPE;
+use fadelink_wire::fade10g::{ETHERTYPE, REQUEST_LEN};
 use fadelink_wire::MacAddr;
 
 use super::{Backend, Losses, Send, BATCH};
@@ -33,10 +33,15 @@ pub struct Packet {
     next_frame: usize,
 }
 
+/// Answers that wait, at most, for the one call that sends them; they are to frames that came together.
+const ANSWERS: usize = 4;
+
 #[derive(Debug)]
 struct Transmitter {
     socket: OwnedFd,
     errors: u64,
+    answers: [[u8; REQUEST_LEN]; ANSWERS],
+    waiting: usize,
 }
 
 // SAFETY: the mapping belongs to this value and is not tied to a thread.
@@ -90,7 +95,8 @@ impl Packet {
             }
             NonNull::new(at.cast()).ok_or(io::ErrorKind::OutOfMemory)?
         };
-        let mut packet = Packet { interface, transmitter: Transmitter { socket, errors: 0 }, ring, next_frame: 0 };
+        let transmitter = Transmitter { socket, errors: 0, answers: [[0; REQUEST_LEN]; ANSWERS], waiting: 0 };
+        let mut packet = Packet { interface, transmitter, ring, next_frame: 0 };
         packet.bind()?;
         Ok(packet)
     }
@@ -132,14 +138,13 @@ impl Packet {
                 std::slice::from_raw_parts(data, (*frame).tp_snaplen as usize)
             };
             let transmitter = &mut self.transmitter;
-            handler(bytes, &mut |answer| {
-                // Counted by the transmitter; the FEB sends again what is not confirmed.
-                let _ = transmitter.send(answer);
-            });
+            handler(bytes, &mut |answer| transmitter.answer(answer));
             frames += 1;
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next_frame = (self.next_frame + 1) % FRAMES;
         }
+        // No ACK waits for frames that are not here yet.
+        self.transmitter.flush();
         frames
     }
 
@@ -163,6 +168,39 @@ impl Packet {
 }
 
 impl Transmitter {
+    /// Sends an answer, with others of its batch. It is counted if it cannot be sent: the FEB sends again what is
+    /// not confirmed.
+    fn answer(&mut self, frame: &[u8]) {
+        let Ok(frame) = frame.try_into() else {
+            let _ = self.send(frame);
+            return;
+        };
+        self.answers[self.waiting] = frame;
+        self.waiting += 1;
+        if self.waiting == ANSWERS {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.waiting == 0 {
+            return;
+        }
+        // SAFETY: all-zero headers are valid; those that are sent have a live buffer each.
+        let sent = unsafe {
+            let mut parts: [libc::iovec; ANSWERS] = zeroed();
+            let mut messages: [libc::mmsghdr; ANSWERS] = zeroed();
+            for i in 0..self.waiting {
+                parts[i] = libc::iovec { iov_base: self.answers[i].as_mut_ptr().cast(), iov_len: REQUEST_LEN };
+                messages[i].msg_hdr.msg_iov = &raw mut parts[i];
+                messages[i].msg_hdr.msg_iovlen = 1;
+            }
+            libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), self.waiting as u32, 0)
+        };
+        self.errors += self.waiting as u64 - sent.max(0) as u64;
+        self.waiting = 0;
+    }
+
     fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: a live buffer and its length.
         let sent = unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };

@@ -1,0 +1,34 @@
+"""Two boards behind one port of a switch, RTL in virtual time. host/feb/tests/sharing.rs has many seeds and queues."""
+
+import json
+import subprocess
+
+import pytest
+from bench import SEED, TOP
+
+CASES = {
+    "fade1": (["--protocol", "fade1", "--switch", "rate=1000,queue=32768"], 120),
+    "fade10g": (["--window", "32", "--switch", "rate=10000,queue=131072"], 30),
+}
+
+
+def share(name, *more):
+    options, milliseconds = CASES[name]
+    words = [TOP / "build/sim/fadelink-sim", "--virtual", "--json", "--boards", "2", "--seed", str(SEED), "--rtt", "20",
+             "--spread-us", "500", "--spread-ppm", "50", "--share-from-ms", str(milliseconds // 2),
+             "--limit-ms", str(milliseconds), *options, *more]  # fmt: skip
+    report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    assert all(board["wrong_words"] == 0 for board in report["boards"]) and report["switch"]["queue_full"] > 0
+    return [board["goodput_bps"] for board in report["boards"]]
+
+
+def jain(rates):
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_equal_boards_have_equal_shares(name):
+    rates = share(name)
+    assert jain(rates) > 0.99, rates
+    port = {"fade1": 1e9 * 1024 / 1072, "fade10g": 1e10 * 8192 / 8256}[name]
+    assert sum(rates) > 0.95 * port, rates

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import sys
 
 import pytest
 from conftest import FEBS, report, wait_for
@@ -113,3 +114,27 @@ def test_boards_in_software_refuse_wrong_arguments(bench, words):
     process = bench.start(bench.board_ns, *bench.fadelink_words("feb", "--feb", FEBS[0], "--iface", *words))
     status, out, err = process.finish()
     assert status == (1 if len(words) == 1 else 2) and not out and words[-1] in err, err
+
+
+def test_xdp_has_a_socket_for_each_feb(bench, soft):
+    """Several FEBs at once; and one that is opened and closed many times gives its memory back each time."""
+    soft("--rate", 200, febs=FEBS[:3])
+    words = [word for feb in FEBS[:3] for word in ("--feb", feb)]
+    status, out, err = bench.run("receive", "--iface", "eth0", "--backend", "xdp", *words, "--packets", 3000,
+                                 "--verify", "counter", "--json")  # fmt: skip
+    assert status == 0 and "AF_XDP on eth0" in err, err
+    assert all(feb["verified"] and feb["counters"]["packets"] >= 3000 for feb in json.loads(out)["febs"])
+    program = f"""
+import fadelink
+with fadelink.Receiver("eth0", "xdp") as receiver:
+    for turn in range(60):
+        with receiver.open("{FEBS[0]}", ring_packets=128) as feb:
+            feb.start()
+            for _ in range(4):
+                with feb.read(64 * 8192, timeout=5) as words:
+                    assert len(words) >= 64 * 1024, turn
+                del words  # an array keeps its FEB open
+"""
+    process = bench.start(bench.pc_ns, sys.executable, "-c", program)
+    status, _, err = process.finish()
+    assert status == 0, err

@@ -32,7 +32,7 @@ struct feb_key {
 	__u16 queue;
 };
 
-/* FEB and queue: index of its socket. */
+/* FEB and queue: index of the socket for its frames. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -42,7 +42,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, 64);
+	__uint(max_entries, 4096);
 	__type(key, __u32);
 	__type(value, __u32);
 } sockets SEC(".maps");

@@ -63,8 +63,9 @@ bench: sim ## print the figures of docs/performance.md again
 bench-driver: sim host ## ACK latency and CPU time of the driver, AF_PACKET and kernel TCP (docs/driver.md)
 	@$(PYTHON) bench/driver.py
 
-bench-receive: host ## goodput, CPU time and ACK latency of FADE, TCP and UDP over veth
+bench-receive: sim host ## goodput, CPU time and ACK latency of FADE, TCP and UDP: over veth, and of the driver in QEMU
 	@$(PYTHON) bench/receive.py
+	@$(PYTHON) bench/driver.py
 
 bench-sharing: sim ## boards that share one port of a switch, by both rules of congestion control
 	@$(PYTHON) bench/sharing.py

@@ -19,7 +19,8 @@
 module fade1_desc_manager #(
     parameter int WAIT_MIN = 256,  // clocks
     parameter int WAIT_INIT = 65536,  // clocks, until the round trip is known
-    parameter int WAIT_MAX = 1048576  // clocks
+    parameter int WAIT_MAX = 1048576,  // clocks
+    parameter int UNIT_BITS = 6  // times of sending are kept in units of 2^UNIT_BITS clocks
 ) (
     input  logic                            clk,
     input  logic                            rst,
@@ -53,30 +54,28 @@ module fade1_desc_manager #(
   localparam int SLOT_BITS = fade1_pkg::SLOT_BITS;
   localparam int PTR_BITS = SLOT_BITS + 1;
   localparam int NUMBER_BITS = 16 + SLOT_BITS;
-  // Times of sending are kept in units of 64 clocks, over four times the longest wait.
-  localparam int UNIT_BITS = 6;
+  // Times of sending run over four times the longest wait.
   localparam int TIMER_BITS = $clog2(WAIT_MAX) + 2;
   localparam int STAMP_BITS = TIMER_BITS - UNIT_BITS;
 
-  if (WAIT_MIN < 64 || WAIT_INIT < WAIT_MIN || WAIT_INIT > WAIT_MAX) begin : g_check
-    $error("fade1_desc_manager: expected 64 <= WAIT_MIN <= WAIT_INIT <= WAIT_MAX");
+  if (WAIT_MIN < 2 ** UNIT_BITS || WAIT_INIT < WAIT_MIN || WAIT_INIT > WAIT_MAX) begin : g_check
+    $error("fade1_desc_manager: expected 2^UNIT_BITS <= WAIT_MIN <= WAIT_INIT <= WAIT_MAX");
   end
 
   typedef logic [PTR_BITS-1:0] ptr_t;
   typedef logic [STAMP_BITS-1:0] stamp_t;
 
-  typedef struct packed {
-    logic [15:0] set;
-    logic        confirmed;
-    logic        overdue;
-    stamp_t      sent;
-  } descriptor_t;
-
-  descriptor_t descriptors[2**SLOT_BITS];
-  descriptor_t here, write_value;
+  // Descriptors
+  localparam int DESCRIPTOR_BITS = 16 + 1 + 1 + STAMP_BITS;
+  logic [DESCRIPTOR_BITS-1:0] descriptors [2**SLOT_BITS];
+  logic [DESCRIPTOR_BITS-1:0] write_value;
   logic [SLOT_BITS-1:0] slot, write_slot;
   logic write_enable;
-  assign here = descriptors[slot];
+  logic [15:0] d_set;
+  logic d_confirmed, d_overdue;
+  stamp_t d_sent;
+
+  assign {d_set, d_confirmed, d_overdue, d_sent} = descriptors[slot];
   always_ff @(posedge clk) if (write_enable) descriptors[write_slot] <= write_value;
 
   // The number of the next fresh packet: set and place. The tail needs its place alone.
@@ -99,7 +98,7 @@ module fade1_desc_manager #(
   logic ack_numbered, ack_hits, ack_not_sent;
   assign ack_numbered = ack_packet[5:SLOT_BITS] == '0;
   assign ack_ahead = ack_packet[SLOT_BITS-1:0] - tail[SLOT_BITS-1:0];
-  assign ack_hits = ack_numbered && PTR_BITS'(ack_ahead) < in_flight && here.set == ack_set;
+  assign ack_hits = ack_numbered && PTR_BITS'(ack_ahead) < in_flight && d_set == ack_set;
   assign ack_beyond = {ack_set, ack_packet[SLOT_BITS-1:0]} - fresh;
   assign ack_not_sent = !ack_numbered || !ack_beyond[NUMBER_BITS-1];
 
@@ -107,42 +106,42 @@ module fade1_desc_manager #(
   logic [TIMER_BITS-1:0] now, round_trip, least, sample;
   logic is_overdue;
   stamp_t age, patience;
-  assign age = now[TIMER_BITS-1:UNIT_BITS] - here.sent;
+  assign age = now[TIMER_BITS-1:UNIT_BITS] - d_sent;
   assign patience = stamp_t'((round_trip + (round_trip >> 2)) >> UNIT_BITS);
-  assign is_overdue = !here.confirmed && (here.overdue || age > patience);
+  assign is_overdue = !d_confirmed && (d_overdue || age > patience);
 
   always_comb begin
     slot = walk[SLOT_BITS-1:0];
     if (tail_may_move) slot = tail[SLOT_BITS-1:0];
     else if (ack_valid) slot = ack_packet[SLOT_BITS-1:0];
     write_slot   = slot;
-    write_value  = here;
+    write_value  = {d_set, d_confirmed, d_overdue, d_sent};
     write_enable = 1'b0;
     if (next_take) begin
       write_slot   = next_ptr[SLOT_BITS-1:0];
       write_value  = {next_set, 1'b0, 1'b0, now[TIMER_BITS-1:UNIT_BITS]};
       write_enable = 1'b1;
     end else if (do_ack && ack_hits) begin
-      write_value.confirmed = 1'b1;
+      write_value  = {d_set, 1'b1, d_overdue, d_sent};
       write_enable = 1'b1;
     end else if (do_walk && is_overdue) begin
       // Kept, because the time since it was sent may wrap before it is its turn.
-      write_value.overdue = 1'b1;
+      write_value  = {d_set, d_confirmed, 1'b1, d_sent};
       write_enable = 1'b1;
     end
   end
 
   always_ff @(posedge clk) begin
-    event_confirmed <= do_ack && ack_hits && !here.confirmed;
+    event_confirmed <= do_ack && ack_hits && !d_confirmed;
     event_protocol_error <= do_ack && !ack_hits && ack_not_sent;
-    event_stale <= do_ack && (ack_hits ? here.confirmed : !ack_not_sent);
+    event_stale <= do_ack && (ack_hits ? d_confirmed : !ack_not_sent);
 
     if (do_ack && ack_hits) begin
       tail_may_move <= 1'b1;
       if (next_again && next_packet == ack_packet[SLOT_BITS-1:0]) next_valid <= 1'b0;
     end
     if (do_tail) begin
-      if (in_flight != '0 && here.confirmed) tail <= tail + 1'b1;
+      if (in_flight != '0 && d_confirmed) tail <= tail + 1'b1;
       else tail_may_move <= 1'b0;
     end
 
@@ -154,7 +153,7 @@ module fade1_desc_manager #(
         next_again <= 1'b1;
         next_fresh <= 1'b0;
         next_ptr   <= walk;
-        next_set   <= here.set;
+        next_set   <= d_set;
       end
     end
     if (!stall && !next_valid && fresh_ptr != head && !(do_walk && is_overdue)) begin

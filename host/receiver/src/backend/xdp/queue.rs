@@ -3,8 +3,7 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::AsFd;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use fadelink_wire::MacAddr;

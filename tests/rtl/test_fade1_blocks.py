@@ -422,5 +422,6 @@ async def fade1_desc_manager_agrees_with_a_model(dut):
             confirmed.add(index)
         if sent > 40 and random.random() < 0.1:  # a late one, of a packet behind the window
             await m.ack((first + tail - 1 - random.randrange(8)) % (SETS * 32), settle=2)
+    await ClockCycles(dut.clk, 5)
     assert len(confirmed) == total and m.events.count["event_confirmed"] == total
     assert m.events.count["event_protocol_error"] == 0

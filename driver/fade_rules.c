@@ -322,6 +322,11 @@ static void take_response(struct fade_feb *feb,
 	}
 }
 
+static bool runs(const struct fade_feb *feb, u32 protocol)
+{
+	return feb->started && feb->protocol == protocol;
+}
+
 /**
  * fade1_feb_begin - a transmission of FADE v1 begins
  * @feb: the FEB
@@ -349,7 +354,7 @@ void fade1_feb_begin(struct fade_feb *feb,
  */
 bool fade1_feb_stop(struct fade_feb *feb)
 {
-	if (!feb->started || feb->protocol != FADE_PROTOCOL_FADE1)
+	if (!runs(feb, FADE_PROTOCOL_FADE1))
 		return false;
 	if (!feb->stopping)
 		feb->stops = 0;
@@ -368,7 +373,7 @@ bool fade1_feb_stop(struct fade_feb *feb)
 u16 fade1_feb_tick(struct fade_feb *feb, u32 *next_ms)
 {
 	*next_ms = 0;
-	if (!feb->started || feb->protocol != FADE_PROTOCOL_FADE1)
+	if (!runs(feb, FADE_PROTOCOL_FADE1))
 		return 0;
 	if (feb->stopping) {
 		if (feb->stops >= FADE1_STOPS && !feb->sets.ahead) {
@@ -530,11 +535,6 @@ static bool begins_fade1(struct fade_feb *feb,
 	out->answered = true;
 	out->begun = true;
 	return true;
-}
-
-static bool runs(const struct fade_feb *feb, u32 protocol)
-{
-	return feb->started && feb->protocol == protocol;
 }
 
 /**

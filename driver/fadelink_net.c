@@ -127,21 +127,25 @@ static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
 	return NULL;
 }
 
+/* A transmission begins at byte @origin of the ring; slave->lock is held. */
+static void begin_ring(struct fade_slave *slave, u64 origin)
+{
+	slave->origin = origin;
+	slave->head = 0;
+	slave->tail = 0;
+	slave->error = 0;
+}
+
 /* What the rules said, on the slave; its lock is held. */
 static void act(struct fade_slave *slave, struct sk_buff *skb,
 		const struct fade_actions *actions)
 {
 	u32 bytes = fade_feb_packet_bytes(&slave->feb);
 
-	if (actions->begun) {
-		slave->origin = 0;
-		if (slave->feb.protocol == FADE_PROTOCOL_FADE10G)
-			slave->origin = fade_window_slot(&slave->feb.window, 0) *
-					FADE_PACKET_BYTES;
-		slave->head = 0;
-		slave->tail = 0;
-		slave->error = 0;
-	}
+	if (actions->begun)
+		begin_ring(slave, slave->feb.protocol == FADE_PROTOCOL_FADE1 ?
+					  0 :
+					  fade_window_slot(&slave->feb.window, 0) * bytes);
 	if (actions->store) {
 		/* Cannot fail: the length of the frame was checked. */
 		skb_copy_bits(skb, skb->len - bytes,
@@ -322,10 +326,7 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 		ether_addr_copy(slave->mac, id->mac);
 		memset(&slave->feb, 0, sizeof(slave->feb));
 		slave->feb.csn = (u16)get_random_u32();
-		slave->error = 0;
-		slave->head = 0;
-		slave->tail = 0;
-		slave->origin = 0;
+		begin_ring(slave, 0);
 		WRITE_ONCE(slave->netdev, netdev);
 		spin_unlock_bh(&slave->lock);
 	}
@@ -566,10 +567,7 @@ static int start_fade1(struct fade_slave *slave)
 	fade1_feb_begin(&slave->feb, &slave->settings);
 	slave->feb.starting = FADE1_RESET;
 	slave->feb.waiting = true;
-	slave->origin = 0;
-	slave->head = 0;
-	slave->tail = 0;
-	slave->error = 0;
+	begin_ring(slave, 0);
 	spin_unlock_bh(&slave->lock);
 	mod_delayed_work(system_wq, &slave->tick, 0);
 	return 0;

@@ -158,16 +158,15 @@ module fade10g_core #(
   );
 
   logic [5:0][15:0] drop_count;
-  for (genvar i = 0; i < 6; i++) begin : g_drop
-    event_counter #(
-        .WIDTH(16)
-    ) counter (
-        .clk  (rx_clk),
-        .clear(rx_rst),
-        .pulse(drop[i]),
-        .count(drop_count[i])
-    );
-  end
+  event_counters #(
+      .EVENTS(6),
+      .WIDTH (16)
+  ) drop_counters (
+      .clk  (rx_clk),
+      .clear(rx_rst),
+      .pulse(drop),
+      .count(drop_count)
+  );
   assign status_drop_destination = drop_count[0];
   assign status_drop_ethertype = drop_count[1];
   assign status_drop_version = drop_count[2];
@@ -442,24 +441,24 @@ module fade10g_core #(
     event_protocol_error, event_early, event_confirmed, next_take && next_again, next_take
   };
   assign count_short_pulse = {event_busy, event_wrong_source, event_stale || event_ack_ignored};
-  for (genvar i = 0; i < 5; i++) begin : g_count
-    event_counter counter (
-        .clk  (tx_clk),
-        .clear(tx_rst),
-        .pulse(count_pulse[i]),
-        .count(count[i])
-    );
-  end
-  for (genvar i = 0; i < 3; i++) begin : g_count_short
-    event_counter #(
-        .WIDTH(16)
-    ) counter (
-        .clk  (tx_clk),
-        .clear(tx_rst),
-        .pulse(count_short_pulse[i]),
-        .count(count_short[i])
-    );
-  end
+  event_counters #(
+      .EVENTS(5),
+      .WIDTH (32)
+  ) counters (
+      .clk  (tx_clk),
+      .clear(tx_rst),
+      .pulse(count_pulse),
+      .count(count)
+  );
+  event_counters #(
+      .EVENTS(3),
+      .WIDTH (16)
+  ) short_counters (
+      .clk  (tx_clk),
+      .clear(tx_rst),
+      .pulse(count_short_pulse),
+      .count(count_short)
+  );
   assign status_sent = count[0];
   assign status_retransmitted = count[1];
   assign status_acknowledged = count[2];

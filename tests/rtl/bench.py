@@ -76,6 +76,15 @@ def package_constants(path):
     return found
 
 
+def from_gray(gray):
+    """The number that a Gray code stands for."""
+    binary = 0
+    while gray:
+        binary ^= gray
+        gray >>= 1
+    return binary
+
+
 def rng(*key):
     """A random generator of its own for each use, from FADELINK_SEED."""
     return random.Random(f"{SEED}/{key}")

@@ -13,6 +13,7 @@ CLOCKS = {"s_clk": 6400, "m_clk": 10102}
         ("sync_reset", {}),
         ("gray_to_binary", {"WIDTH": 6}),
         ("event_counter", {"WIDTH": 4}),
+        ("event_counters", {"EVENTS": 3, "WIDTH": 4}),
         ("cdc_handshake", {"WIDTH": 16}),
         ("async_fifo", {"WIDTH": 16, "DEPTH": 8}),
         ("axis_upsizer", {}),
@@ -82,6 +83,18 @@ async def event_counter_counts_wraps_and_clears(dut):
     dut.clear.value = 1
     await ClockCycles(dut.clk, 2)
     assert int(dut.count.value) == 0
+
+
+@cocotb.test()
+async def event_counters_count_each_for_itself(dut):
+    dut.pulse.value = 0
+    await start(dut, {"clk": 1000}, ["clear"])
+    for pulse in [0b001] * 5 + [0b110] * 3 + [0b100]:
+        dut.pulse.value = pulse
+        await RisingEdge(dut.clk)
+    dut.pulse.value = 0
+    await ClockCycles(dut.clk, 2)
+    assert int(dut.count.value) == 4 << 8 | 3 << 4 | 5
 
 
 async def words_cross(dut, clocks, count=500):

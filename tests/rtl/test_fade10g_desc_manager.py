@@ -1,7 +1,7 @@
 """The descriptor manager: the paper's figure 4, every kind of acknowledgment, and a reference model."""
 
 import pytest
-from bench import ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, rng, run, start
+from bench import ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, from_gray, rng, run, start
 
 SLOT_BITS = 3
 SLOTS = 1 << SLOT_BITS
@@ -79,12 +79,9 @@ class Manager:
 
     async def tail(self):
         await ReadOnly()
-        gray, binary = int(self.dut.tail_gray.value), 0
+        gray = int(self.dut.tail_gray.value)
         await RisingEdge(self.dut.clk)
-        while gray:
-            binary ^= gray
-            gray >>= 1
-        return binary
+        return from_gray(gray)
 
 
 @cocotb.test()

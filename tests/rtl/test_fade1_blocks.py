@@ -2,8 +2,8 @@
 
 import pytest
 from bench import (
-    C1, VECTORS1, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, package_constants, rng, run,
-    send_axis, start,
+    C1, VECTORS1, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, from_gray, package_constants, rng,
+    run, send_axis, start,
 )  # fmt: skip
 
 MAC = 0x02FADE000001
@@ -311,12 +311,9 @@ class Manager:
 
     async def tail(self):
         await ReadOnly()
-        gray, binary = int(self.dut.tail_gray.value), 0
+        gray = int(self.dut.tail_gray.value)
         await RisingEdge(self.dut.clk)
-        while gray:
-            binary ^= gray
-            gray >>= 1
-        return binary
+        return from_gray(gray)
 
 
 @cocotb.test()

@@ -156,16 +156,15 @@ module example_design #(
   assign rx_values[8]  = 32'(status_drop_short);
   assign rx_values[9]  = 32'(status_drop_full);
 
-  for (genvar i = 0; i < 4; i++) begin : g_mac_stat
-    event_counter #(
-        .WIDTH(16)
-    ) counter (
-        .clk  (rx_clk),
-        .clear(rx_rst),
-        .pulse(mac_stat[i]),
-        .count(mac_count[i])
-    );
-  end
+  event_counters #(
+      .EVENTS(4),
+      .WIDTH (16)
+  ) mac_stat_counters (
+      .clk  (rx_clk),
+      .clear(rx_rst),
+      .pulse(mac_stat),
+      .count(mac_count)
+  );
 
   status_reader #(
       .WORDS(TX_WORDS)

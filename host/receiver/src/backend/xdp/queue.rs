@@ -236,13 +236,11 @@ impl Queue {
         }
         // No ACK waits for frames that are not here yet.
         self.outgoing.flush();
-        if self.fill.needs_wakeup() {
-            // SAFETY: calls without data, which wake the card's reception.
-            for socket in self.febs.iter().map(|feb| &feb.socket) {
-                unsafe {
-                    let (socket, flags) = (socket.as_raw_fd(), libc::MSG_DONTWAIT);
-                    libc::recvfrom(socket, std::ptr::null_mut(), 0, flags, std::ptr::null_mut(), std::ptr::null_mut());
-                }
+        if let Some(FebSocket { socket, .. }) = self.febs.first().filter(|_| self.fill.needs_wakeup()) {
+            // SAFETY: a call without data, which wakes the card's reception of this queue for all its sockets.
+            unsafe {
+                let (socket, flags) = (socket.as_raw_fd(), libc::MSG_DONTWAIT);
+                libc::recvfrom(socket, std::ptr::null_mut(), 0, flags, std::ptr::null_mut(), std::ptr::null_mut());
             }
         }
         frames

@@ -49,7 +49,7 @@ test-long: sim host test-driver-debug ## sweeps: many seeds, long fuzzing, every
 	  kernel=$$(basename $$(dirname $$modules)); [ ! -e /boot/vmlinuz-$$kernel ] || \
 	  (cd tests/driver && FADELINK_KERNEL=$$kernel $(PYTHON) -m pytest -q) || exit 1; \
 	done
-	cd host && FADELINK_FUZZ=20000000 $(CARGO) test --locked --quiet --release
+	cd host && FADELINK_FUZZ=20000000 $(CARGO) test --locked --quiet --release -- --include-ignored
 	for seed in 2 3 4 5 6 7 8 9; do \
 	  (cd tests/rtl && FADELINK_SEED=$$seed $(PYTHON) -m pytest -q -n 2 --deselect test_synthesis.py) && \
 	  (cd tests/system && FADELINK_SEED=$$seed $(PYTHON) -m pytest -q test_receive.py) || exit 1; \

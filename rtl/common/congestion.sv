@@ -15,7 +15,11 @@
 //     of rates). While frames wait in a queue on their way, up to 1/32 of a frame's time is added to
 //     each pause at random: else, of two boards at the rate of the port, one can find the only free
 //     place of a full queue every time, lose nothing, and the other all (Floyd and Jacobson 1991).
-//     `seed` makes boards differ.
+//     Once the delay is 1/16 of a frame's time it is up to 3/4 of it: less can leave a rhythm of 2 to 1, for
+//     a board does not compete with itself. `seed` makes boards differ. A board that began while
+//     others filled the queue takes the full queue for normal and does not see it: after periods 1,
+//     2, 4 .. 32 and each 64th a pause is a quarter of a frame longer, which gives the free place to
+//     another.
 //   the paper's: over PAPER_PERIOD frames; r > 1/8: the delay grows by a quarter, and by 16 clocks so
 //     that it can leave zero; r < 1/32: it shrinks by a quarter. The ratio of two delays never changes.
 module congestion #(
@@ -42,6 +46,8 @@ module congestion #(
   // Powers of two: a frame's time for all frames of a period, not below a clock for each; 1/32 of it.
   localparam int GROWTH_SHIFT = FRAME_CLOCKS < PERIOD ? 0 : $clog2(FRAME_CLOCKS / PERIOD + 1) - 1;
   localparam int JITTER_BITS = $clog2(FRAME_CLOCKS / 32 + 1) - 1;
+  localparam int FRAME_BITS = $clog2(FRAME_CLOCKS + 1) - 1;
+  localparam logic [31:0] PROBE = FRAME_CLOCKS / 4;
   localparam logic [BITS-1:0] LEAST = BITS'(FLOOR);
   localparam logic [BITS-1:0] MOST = BITS'(CEILING);
   localparam logic [BITS-1:0] PAPER_STEP = BITS'(16);
@@ -54,7 +60,9 @@ module congestion #(
   end
 
   logic [COUNT_BITS-1:0] frames, retransmitted, final_frame, high, low, excess;
-  logic period_over;
+  logic period_over, probing;
+  logic [6:0] periods;  // the seventh bit stays
+  logic [5:0] periods_less;
   logic [BITS-1:0] value, part, shrunk, grown;
   logic [15:0] random;
 
@@ -77,18 +85,31 @@ module congestion #(
     shrunk = value - part - BITS'(value != '0 && part == '0);
   end
   assign delay = 32'(value);
-  assign pause = delay + (queued && !paper_rule ? 32'(random[JITTER_BITS-1:0]) : '0);
+  always_comb begin
+    pause = delay;
+    if (!paper_rule) begin
+      if (value[BITS-1:FRAME_BITS-4] != '0)
+        pause = delay + 32'(random[FRAME_BITS-1:0]) - 32'(random[FRAME_BITS-1:2]);
+      else if (queued) pause = 32'(random[JITTER_BITS-1:0]);
+      else if (probing) pause = PROBE;
+    end
+  end
+  assign periods_less = periods[5:0] - 1'b1;
 
   always_ff @(posedge clk) begin
     period_over <= 1'b0;
     if (sent) begin
-      frames <= frames + 1'b1;
+      probing <= 1'b0;
+      frames  <= frames + 1'b1;
       if (again) retransmitted <= retransmitted + 1'b1;
       period_over <= frames == final_frame;
     end
     if (period_over) begin
       frames <= '0;
       retransmitted <= '0;
+      periods <= {periods[6] | (&periods[5:0]), periods[5:0] + 1'b1};
+      // A power of two, or a 64th.
+      probing <= (periods[5:0] & periods_less) == '0 && (!periods[6] || periods[5:0] == '0);
       if (retransmitted > high) value <= grown > MOST ? MOST : grown;
       else if (retransmitted < low) value <= shrunk <= LEAST ? LEAST : shrunk;
     end
@@ -96,6 +117,8 @@ module congestion #(
       frames <= '0;
       retransmitted <= '0;
       period_over <= 1'b0;
+      probing <= 1'b0;
+      periods <= 7'd1;
       value <= LEAST;
     end
     // x^16 + x^15 + x^13 + x^4 + 1 (Xilinx XAPP 052); never all ones.

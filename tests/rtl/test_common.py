@@ -367,7 +367,9 @@ async def congestion_follows_the_share_of_retransmissions(dut):
 
 @cocotb.test()
 async def congestion_dithers_while_frames_are_queued(dut):
-    """Up to 1/32 of a frame, spread evenly, with the fair rule alone; another seed, another sequence."""
+    """Up to 1/32 of a frame, spread evenly, with the fair rule alone; another seed, another sequence.
+
+    With a delay up to 3/4 of a frame."""
     sequences = []
     for seed in (1, 2):
         for name in ["sent", "again", "session", "paper_rule", "queued"]:
@@ -385,7 +387,55 @@ async def congestion_dithers_while_frames_are_queued(dut):
         counts = [values.count(n) for n in range(8)]
         assert sum(counts) == 400 and min(counts) > 20, counts
         sequences.append(values)
+        for n in range(64):  # a period with more retransmissions than an eighth
+            dut.sent.value, dut.again.value = 1, int(n < 20)
+            await RisingEdge(dut.clk)
+            dut.sent.value = 0
+            await ClockCycles(dut.clk, 2)
+        for queued in (0, 1):
+            dut.queued.value = queued
+            await ClockCycles(dut.clk, 2)
+            delay, extra = int(dut.delay.value), []
+            for _ in range(400):
+                await RisingEdge(dut.clk)
+                extra.append(int(dut.pause.value) - delay)
+            assert delay > 0 and min(extra) < 20 and 172 < max(extra) <= 192 and 80 < sum(extra) / 400 < 112
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 2)
+        dut.session.value = 1
         dut.paper_rule.value = 1
         await ClockCycles(dut.clk, 2)
         assert int(dut.pause.value) == 0
     assert sequences[0] != sequences[1]
+
+
+@cocotb.test()
+async def congestion_probes_unless_frames_are_queued(dut):
+    """After periods 1, 2, 4 .. 32 and each 64th a pause is a quarter of a frame longer, with the fair rule alone."""
+    for name in ["sent", "again", "session", "paper_rule", "queued"]:
+        getattr(dut, name).value = 0
+    dut.seed.value = 1
+    await start(dut, {"clk": 6400}, ["rst"])
+    for again in range(2):
+        dut.session.value = 1
+        probes = []
+        for period in range(1, 200):
+            for _ in range(64):
+                dut.sent.value = 1
+                await RisingEdge(dut.clk)
+                dut.sent.value = 0
+                await ClockCycles(dut.clk, 4)
+                if int(dut.pause.value):
+                    assert int(dut.pause.value) == 75 and int(dut.delay.value) == 0
+                    dut.paper_rule.value = 1
+                    await ClockCycles(dut.clk, 2)
+                    assert int(dut.pause.value) == 0
+                    dut.paper_rule.value = 0
+                    dut.queued.value = 1
+                    await ClockCycles(dut.clk, 2)
+                    assert int(dut.pause.value) < 8
+                    dut.queued.value = 0
+                    probes.append(period)
+        assert probes == [1, 2, 4, 8, 16, 32, 64, 128, 192], (again, probes)
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 2)

@@ -8,7 +8,7 @@ from bench import SEED, TOP
 
 CASES = {
     "fade1": (["--protocol", "fade1", "--switch", "rate=1000,queue=32768"], 120),
-    "fade10g": (["--window", "32", "--switch", "rate=10000,queue=131072"], 30),
+    "fade10g": (["--window", "32", "--switch", "rate=10000,queue=131072"], 60),
 }
 
 

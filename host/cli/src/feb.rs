@@ -85,7 +85,7 @@ impl Board {
     fn take(&mut self, frame: &[u8], now: Duration) {
         match self {
             Board::Fade10g(feb) => feb.take(frame, now),
-            Board::Fade1(feb) => feb.take(frame),
+            Board::Fade1(feb) => feb.take(frame, now),
         }
     }
 

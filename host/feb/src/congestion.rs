@@ -1,5 +1,11 @@
 //! The delay between data frames, by the share of retransmissions (rtl/common/congestion.sv).
 
+use std::time::Duration;
+
+use fadelink_wire::MacAddr;
+
+use crate::example::{first_random, next_random};
+
 /// Which rule adapts the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rule {
@@ -13,24 +19,50 @@ pub enum Rule {
 /// What the fair rule adds for each retransmission above the eighth, in clock cycles: with those of a whole
 /// period, the time of a data frame.
 const GROWTH: u32 = 4;
+/// A delay that chance losses alone do not make, in clock cycles: 1/16 of the time of a data frame.
+const CONGESTED: u32 = 64;
 /// What the paper's rule adds beside a quarter, so that it can leave zero.
 const PAPER_STEP: u32 = 16;
 /// The longest delay.
 const CEILING: u32 = 1 << 20;
 
 /// The rule, over one transmission.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Congestion {
     rule: Rule,
     frames: u32,
     retransmitted: u32,
     delay: u32,
+    periods: u32,
+    /// The next pause is a quarter of a frame longer.
+    probing: bool,
+    least_round_trip: Duration,
+    /// The last round trip took a quarter longer than the best: frames wait somewhere on their way.
+    queued: bool,
+    random: u64,
 }
 
 impl Congestion {
-    /// At the start of a transmission: no delay.
-    pub fn new(rule: Rule) -> Congestion {
-        Congestion { rule, ..Congestion::default() }
+    /// At the start of a transmission of the board with address `mac`: no delay.
+    pub fn new(rule: Rule, mac: MacAddr) -> Congestion {
+        let m = mac.0;
+        Congestion {
+            rule,
+            frames: 0,
+            retransmitted: 0,
+            delay: 0,
+            periods: 0,
+            probing: false,
+            least_round_trip: Duration::MAX,
+            queued: false,
+            random: first_random(u64::from_be_bytes([0, 0, m[0], m[1], m[2], m[3], m[4], m[5]])),
+        }
+    }
+
+    /// For the next transmission.
+    pub fn restart(&mut self) {
+        let random = self.random;
+        *self = Congestion { random, ..Congestion::new(self.rule, MacAddr::BROADCAST) };
     }
 
     /// The delay now, in clock cycles of the transmit side.
@@ -38,10 +70,31 @@ impl Congestion {
         self.delay
     }
 
+    /// A packet was confirmed after `round_trip`.
+    pub fn measured(&mut self, round_trip: Duration) {
+        self.least_round_trip = self.least_round_trip.min(round_trip);
+        self.queued = round_trip > self.least_round_trip * 5 / 4;
+    }
+
+    /// What is added to the delay after the frame that was sent last, of boards that need `pace` for a frame.
+    pub fn extra(&mut self, pace: Duration) -> Duration {
+        match self.rule {
+            Rule::Paper => Duration::ZERO,
+            Rule::Fair if self.queued || self.delay >= CONGESTED => {
+                self.random = next_random(self.random);
+                let most = if self.delay >= CONGESTED { pace * 3 / 4 } else { pace / 32 };
+                most * (self.random >> 56) as u32 / 256
+            }
+            Rule::Fair if self.probing => pace / 4,
+            Rule::Fair => Duration::ZERO,
+        }
+    }
+
     /// A data frame was sent, `again` or for the first time.
     pub fn sent(&mut self, again: bool) {
         self.frames += 1;
         self.retransmitted += u32::from(again);
+        self.probing = false;
         let delay = self.delay;
         let (period, low, growth, part) = match self.rule {
             Rule::Fair => (256, 33, self.retransmitted.saturating_sub(32) * GROWTH, delay / 32),
@@ -56,12 +109,16 @@ impl Congestion {
             self.delay = delay - part.max(u32::from(delay > 0));
         }
         (self.frames, self.retransmitted) = (0, 0);
+        self.periods += 1;
+        self.probing = self.periods.is_multiple_of(64) || self.periods < 64 && self.periods.is_power_of_two();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MAC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
 
     fn period(congestion: &mut Congestion, frames: u32, again: u32) -> u32 {
         (0..frames).for_each(|i| congestion.sent(i < again));
@@ -70,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_papers_rule_grows_from_zero_and_returns_to_it() {
-        let mut congestion = Congestion::new(Rule::Paper);
+        let mut congestion = Congestion::new(Rule::Paper, MAC);
         let mut period = |again| period(&mut congestion, 1024, again);
         assert_eq!((period(128), period(129), period(129)), (0, 16, 36));
         assert_eq!((period(32), period(31)), (36, 27));
@@ -86,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_fair_rule_grows_by_the_excess_and_shrinks_by_a_part() {
-        let mut congestion = Congestion::new(Rule::Fair);
+        let mut congestion = Congestion::new(Rule::Fair, MAC);
         let mut period = |again| period(&mut congestion, 256, again);
         assert_eq!((period(32), period(33), period(256)), (0, 4, 4 + 224 * 4));
         assert_eq!((period(32), period(0)), (900 - 28, 872 - 27));
@@ -98,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_fair_rule_makes_two_delays_equal() {
-        let mut pair = [Congestion::new(Rule::Fair), Congestion::new(Rule::Fair)];
+        let mut pair = [Congestion::new(Rule::Fair, MAC), Congestion::new(Rule::Fair, MAC)];
         for _ in 0..4 {
             period(&mut pair[0], 256, 256);
         }
@@ -108,5 +165,25 @@ mod tests {
         }
         let [a, b] = pair.map(|c| f64::from(c.delay()));
         assert!(b > 1000.0 && (a - b).abs() < 0.02 * b, "{a} and {b}");
+    }
+
+    #[test]
+    fn the_fair_rule_probes_after_periods_1_2_4_to_64_and_each_64th() {
+        let mut congestion = Congestion::new(Rule::Fair, MAC);
+        let frame = Duration::from_micros(64);
+        congestion.measured(frame);
+        let mut probes = Vec::new();
+        for period in 1..=192 {
+            for _ in 0..256 {
+                assert!(congestion.extra(frame).is_zero() || congestion.frames == 0);
+                congestion.sent(false);
+            }
+            if congestion.extra(frame) == frame / 4 {
+                probes.push(period);
+            }
+        }
+        assert_eq!(probes, [1, 2, 4, 8, 16, 32, 64, 128, 192]);
+        congestion.measured(frame * 2);
+        assert!((0..100).all(|_| congestion.extra(frame) < frame / 32) && !congestion.extra(frame).is_zero());
     }
 }

@@ -10,14 +10,21 @@ use crate::feb::{Settings, Status, User};
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(8);
-/// Time that a packet waits for its confirmation before it is sent again.
-const PATIENCE: Duration = Duration::from_millis(2);
+/// Time that a packet waits for its confirmation before it is sent again: a little more than the round trip,
+/// which is measured, within these limits (the lower is about the time of a window).
+const WAIT_MIN: Duration = Duration::from_micros(30);
+const WAIT_INIT: Duration = Duration::from_millis(2);
+const WAIT_MAX: Duration = Duration::from_millis(7);
+/// ACKs in a row that measure nothing after which the estimate of the round trip may be too short.
+const SUSPICIOUS: u32 = 4;
 /// Packets in flight: a set.
 const WINDOW: u64 = SET_PACKETS as u64;
 
 struct Slot {
     frame: Box<[u8; DATA_FRAME_LEN]>,
     sent: Duration,
+    /// Sent more than once: its ACK measures no round trip (Karn).
+    again: bool,
     confirmed: bool,
 }
 
@@ -41,12 +48,16 @@ pub struct Feb1<U> {
     cyclic: u64,
     congestion: Congestion,
     next_frame: Duration,
+    round_trip: Duration,
+    /// ACKs since the last one that measured the round trip.
+    unmeasured: u32,
 }
 
 impl<U: User> Feb1<U> {
     /// A FEB that is idle.
     pub fn new(mac: MacAddr, settings: Settings, user: U) -> Feb1<U> {
-        let slot = || Slot { frame: Box::new([0; DATA_FRAME_LEN]), sent: Duration::ZERO, confirmed: false };
+        let slot =
+            || Slot { frame: Box::new([0; DATA_FRAME_LEN]), sent: Duration::ZERO, again: false, confirmed: false };
         Feb1 {
             mac,
             settings,
@@ -60,8 +71,10 @@ impl<U: User> Feb1<U> {
             filled: 0,
             closed: false,
             cyclic: 0,
-            congestion: Congestion::new(settings.rule),
+            congestion: Congestion::new(settings.rule, mac),
             next_frame: Duration::ZERO,
+            round_trip: WAIT_INIT,
+            unmeasured: 0,
         }
     }
 
@@ -78,7 +91,8 @@ impl<U: User> Feb1<U> {
     fn clear(&mut self) {
         (self.status.running, self.status.stopping, self.closed) = (false, false, false);
         (self.tail, self.fresh, self.head, self.filled, self.cyclic) = (0, 0, 0, 0, 0);
-        self.congestion = Congestion::new(self.settings.rule);
+        self.congestion.restart();
+        (self.round_trip, self.unmeasured) = (WAIT_INIT, 0);
     }
 
     fn slot(&mut self, index: u64) -> &mut Slot {
@@ -86,7 +100,7 @@ impl<U: User> Feb1<U> {
     }
 
     /// Takes a frame from the wire, without its frame check sequence.
-    pub fn take(&mut self, frame: &[u8]) {
+    pub fn take(&mut self, frame: &[u8], now: Duration) {
         let (header, request) = match fade1::parse_request(frame) {
             Ok(parsed) => parsed,
             Err(fade1::Error::EtherType(_)) => return self.status.wrong_ethertype += 1,
@@ -109,14 +123,14 @@ impl<U: User> Feb1<U> {
                 self.user.begin();
             }
             Request::Stop => self.status.stopping = self.status.running,
-            Request::Ack { set, packet } => self.ack(set, packet),
+            Request::Ack { set, packet } => self.ack(set, packet, now),
         }
         if self.closed && self.tail == self.head {
             self.clear();
         }
     }
 
-    fn ack(&mut self, set: u16, packet: u8) {
+    fn ack(&mut self, set: u16, packet: u8, now: Duration) {
         // Numbers run modulo 2^21; a distance is the same modulo that.
         let number = u64::from(set) * WINDOW + u64::from(packet);
         let ahead = number.wrapping_sub(self.tail) % (WINDOW << 16);
@@ -126,8 +140,21 @@ impl<U: User> Feb1<U> {
             self.status.protocol_errors += 1;
         } else {
             let index = self.tail + ahead;
-            let is_new = !std::mem::replace(&mut self.slot(index).confirmed, true);
+            let slot = self.slot(index);
+            let is_new = !std::mem::replace(&mut slot.confirmed, true);
+            let (again, sample) = (slot.again, now.saturating_sub(slot.sent));
             self.status.acknowledged += u64::from(is_new);
+            if is_new && !again {
+                self.congestion.measured(sample);
+                self.unmeasured = 0;
+                // Follows at once upwards, slowly downwards.
+                self.round_trip = if sample > self.round_trip { sample } else { (self.round_trip * 3 + sample) / 4 };
+            } else if is_new {
+                self.unmeasured += 1;
+                if self.unmeasured.is_multiple_of(SUSPICIOUS) {
+                    self.round_trip = (self.round_trip * 2).min(WAIT_MAX);
+                }
+            }
             while self.tail < self.fresh && self.slot(self.tail).confirmed {
                 self.tail += 1;
             }
@@ -160,10 +187,11 @@ impl<U: User> Feb1<U> {
     /// The packet to send next: overdue ones in turn, then a fresh one.
     fn choose(&mut self, now: Duration) -> Option<u64> {
         let (tail, fresh) = (self.tail, self.fresh);
+        let patience = (self.round_trip * 5 / 4).clamp(WAIT_MIN, WAIT_MAX);
         let begin = self.cyclic.clamp(tail, fresh);
         let overdue = (begin..fresh).chain(tail..begin).find(|i| {
             let slot = self.slot(*i);
-            !slot.confirmed && now.saturating_sub(slot.sent) >= PATIENCE
+            !slot.confirmed && now.saturating_sub(slot.sent) >= patience
         });
         overdue.inspect(|index| self.cyclic = index + 1).or((fresh < self.head).then_some(fresh))
     }
@@ -202,13 +230,14 @@ impl<U: User> Feb1<U> {
         self.status.retransmitted += u64::from(again);
         let delay = self.congestion.delay();
         self.congestion.sent(again);
-        let pause = self.settings.pace + CYCLE * delay;
+        let pace = self.settings.pace;
+        let pause = pace + CYCLE * delay + self.congestion.extra(pace);
         if !pause.is_zero() {
             self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));
         }
         let mac = self.mac;
         let slot = self.slot(index);
-        slot.sent = now;
+        (slot.sent, slot.again) = (now, again);
         let data = Data { set: (index / WINDOW) as u16, packet: (index % WINDOW) as u8, delay, payload: &[] };
         if let Some(head) = slot.frame.first_chunk_mut() {
             data.write_header(peer, mac, head);

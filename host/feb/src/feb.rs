@@ -7,7 +7,6 @@ use fadelink_wire::serial::after16;
 use fadelink_wire::MacAddr;
 
 use crate::congestion::{Congestion, Rule};
-use crate::example::{first_random, next_random};
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(6);
@@ -143,10 +142,6 @@ pub struct Feb<U> {
     congestion: Congestion,
     next_frame: Duration,
     round_trip: Duration,
-    least_round_trip: Duration,
-    /// Frames wait somewhere on their way.
-    queued: bool,
-    random: u64,
     next_scan: Duration,
     response_frame: [u8; fadelink_wire::ethernet::MIN_LEN],
 }
@@ -158,7 +153,6 @@ impl<U: User> Feb<U> {
     /// If the window is no power of two up to 64.
     pub fn new(mac: MacAddr, settings: Settings, user: U) -> Feb<U> {
         assert!(settings.window.is_power_of_two() && settings.window <= 64, "window: expected a power of two to 64");
-        let m = mac.0;
         let slot = || Slot {
             frame: Box::new([0; DATA_FRAME_LEN]),
             last: false,
@@ -183,12 +177,9 @@ impl<U: User> Feb<U> {
             closed: false,
             any_early: false,
             sequence: 0,
-            congestion: Congestion::new(settings.rule),
+            congestion: Congestion::new(settings.rule, mac),
             next_frame: Duration::ZERO,
             round_trip: TICK_INIT,
-            least_round_trip: TICK_MAX,
-            queued: false,
-            random: first_random(u64::from_be_bytes([0, 0, m[0], m[1], m[2], m[3], m[4], m[5]])),
             next_scan: Duration::ZERO,
             response_frame: [0; fadelink_wire::ethernet::MIN_LEN],
         }
@@ -211,10 +202,8 @@ impl<U: User> Feb<U> {
         self.closed = false;
         self.any_early = false;
         self.sequence = 0;
-        self.congestion = Congestion::new(self.settings.rule);
+        self.congestion.restart();
         self.round_trip = TICK_INIT;
-        self.least_round_trip = TICK_MAX;
-        self.queued = false;
     }
 
     fn slot(&mut self, index: u64) -> &mut Slot {
@@ -312,8 +301,7 @@ impl<U: User> Feb<U> {
         let measures = is_new && slot.sent.0 == sequence;
         self.status.acknowledged += u64::from(is_new);
         if measures {
-            self.least_round_trip = self.least_round_trip.min(sample);
-            self.queued = sample > self.least_round_trip * 5 / 4;
+            self.congestion.measured(sample);
             // Follows at once upwards, slowly downwards.
             self.round_trip = if sample > self.round_trip { sample } else { (self.round_trip * 3 + sample) / 4 };
         }
@@ -410,18 +398,6 @@ impl<U: User> Feb<U> {
         true
     }
 
-    /// From the beginning of a data frame to that of the next.
-    fn pause(&mut self, delay: u32) -> Duration {
-        let pace = self.settings.pace;
-        let mut pause = pace + CYCLE * delay;
-        // While frames wait in a queue, at random up to 1/32 of a frame's time more (rtl/common/congestion.sv).
-        if self.settings.rule == Rule::Fair && self.queued {
-            self.random = next_random(self.random);
-            pause += pace / 32 * (self.random >> 56) as u32 / 256;
-        }
-        pause
-    }
-
     /// Time before which no data frame is due.
     pub fn next_frame(&self) -> Duration {
         self.next_frame
@@ -451,7 +427,8 @@ impl<U: User> Feb<U> {
         let (sequence, delay) = (self.sequence, self.congestion.delay());
         self.sequence = sequence.wrapping_add(1);
         self.congestion.sent(again);
-        let pause = self.pause(delay);
+        let pace = self.settings.pace;
+        let pause = pace + CYCLE * delay + self.congestion.extra(pace);
         if !pause.is_zero() {
             // A frame that was late for a moment does not slow the line down.
             self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));

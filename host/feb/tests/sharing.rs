@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fadelink_feb::example::next_random;
-use fadelink_feb::{Feb, Rule, Settings, Status, User};
-use fadelink_wire::fade10g::{self, FebFrame, Request, DATA_WIRE_BYTES};
-use fadelink_wire::MacAddr;
+use fadelink_feb::{Feb, Feb1, Rule, Settings, Status, User};
+use fadelink_wire::fade10g::{self, FebFrame};
+use fadelink_wire::{fade1, MacAddr, Protocol};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 
@@ -23,8 +23,66 @@ impl User for Endless {
     }
 }
 
+enum Model {
+    Fade10g(Feb<Endless>),
+    Fade1(Feb1<Endless>),
+}
+
+impl Model {
+    fn new(protocol: Protocol, mac: MacAddr, settings: Settings) -> Model {
+        match protocol {
+            Protocol::Fade10g => Model::Fade10g(Feb::new(mac, settings, Endless)),
+            Protocol::Fade1 => Model::Fade1(Feb1::new(mac, settings, Endless)),
+        }
+    }
+
+    fn status(&self) -> Status {
+        match self {
+            Model::Fade10g(feb) => feb.status(),
+            Model::Fade1(feb) => feb.status(),
+        }
+    }
+
+    fn start(&mut self, now: Duration) {
+        match self {
+            Model::Fade10g(feb) => {
+                let start = fade10g::Request::Command { code: fade10g::CMD_START, csn: 1, argument: 0 };
+                feb.take(&start.to_frame(feb.mac(), PC), now);
+            }
+            Model::Fade1(feb) => feb.take(&fade1::Request::Start.to_frame(feb.mac(), PC), now),
+        }
+    }
+
+    /// Sends a data frame if one is due: the number of its packet and the ACK.
+    fn give(&mut self, now: Duration) -> Option<(usize, Vec<u8>)> {
+        match self {
+            Model::Fade10g(feb) => {
+                let mac = feb.mac();
+                let Ok((_, FebFrame::Data(data))) = fade10g::parse_feb(feb.give(now)?) else { return None };
+                let (sequence, packet, delay) = (data.sequence, data.packet, data.delay);
+                let ack = fade10g::Request::Ack { negative: false, sequence, packet, delay };
+                Some((packet as usize, ack.to_frame(mac, PC).to_vec()))
+            }
+            Model::Fade1(feb) => {
+                let mac = feb.mac();
+                let (_, data) = fade1::parse_feb(feb.give(now)?).unwrap();
+                let (set, packet) = (data.set, data.packet);
+                let number = usize::from(set) * fade1::SET_PACKETS as usize + usize::from(packet);
+                Some((number, fade1::Request::Ack { set, packet }.to_frame(mac, PC).to_vec()))
+            }
+        }
+    }
+
+    fn take(&mut self, frame: &[u8], now: Duration) {
+        match self {
+            Model::Fade10g(feb) => feb.take(frame, now),
+            Model::Fade1(feb) => feb.take(frame, now),
+        }
+    }
+}
+
 struct Board {
-    feb: Feb<Endless>,
+    feb: Model,
     start: Duration,
     packets: u64,
     seen: Vec<bool>,
@@ -42,67 +100,74 @@ impl Share {
     }
 }
 
-/// Boards with a line of 10 Gb/s each behind a port of 10 Gb/s with a queue of `queue` bytes; the share of the
-/// port that each one gets after `warm_up`.
-fn share(boards: usize, queue: usize, rule: Rule, seed: u64, warm_up: Duration, end: Duration) -> Share {
-    let wire = Duration::from_nanos(DATA_WIRE_BYTES as u64 * 8 / 10);
+/// A link and the boards on it: FADE-10G at 10 Gb/s, FADE v1 at 1 Gb/s.
+#[derive(Clone, Copy)]
+struct Scene {
+    protocol: Protocol,
+    boards: usize,
+    /// Bytes of the queue of the port.
+    queue: usize,
+    rule: Rule,
+}
+
+/// The share of the port that each board gets after `warm_up`; their lines have the rate of the port.
+fn share(scene: Scene, seed: u64, warm_up: Duration, end: Duration) -> Share {
+    let (bytes, per_byte) = match scene.protocol {
+        Protocol::Fade10g => (fade10g::DATA_WIRE_BYTES, 0.8e-9),
+        Protocol::Fade1 => (24 + fade1::DATA_FRAME_LEN, 8e-9),
+    };
+    let wire = Duration::from_secs_f64(bytes as f64 * per_byte);
     let mut random = (0..20).fold(seed * 0x9E37_79B9 + 1, |x, _| next_random(x));
     let mut draw = move |below: u64| {
         random = next_random(random);
         random % below
     };
-    let mut all: Vec<Board> = (0..boards)
+    let mut all: Vec<Board> = (0..scene.boards)
         .map(|i| {
             // Oscillators differ by up to 100 ppm.
             let pace = wire + Duration::from_nanos(draw(2));
-            let settings = Settings { pace, rule, ..Settings::default() };
+            let settings = Settings { pace, rule: scene.rule, ..Settings::default() };
             let mac = MacAddr([2, 0xfa, 0xde, 0, 0, i as u8]);
             Board {
-                feb: Feb::new(mac, settings, Endless),
+                feb: Model::new(scene.protocol, mac, settings),
                 start: Duration::from_nanos(draw(2_000_000)),
                 packets: 0,
                 seen: Vec::new(),
             }
         })
         .collect();
-    let mut port: VecDeque<(Duration, usize, Request)> = VecDeque::new();
-    let mut acks: VecDeque<(Duration, usize, Request)> = VecDeque::new();
+    let mut port: VecDeque<(Duration, usize, usize, Vec<u8>)> = VecDeque::new();
+    let mut acks: VecDeque<(Duration, usize, Vec<u8>)> = VecDeque::new();
     let (mut now, mut line_free) = (Duration::ZERO, Duration::ZERO);
-    let per_byte = wire.as_secs_f64() / DATA_WIRE_BYTES as f64;
     while now < end {
         now += Duration::from_nanos(200);
         for (i, board) in all.iter_mut().enumerate() {
             if !board.feb.status().running {
                 if now >= board.start {
-                    let start = Request::Command { code: fade10g::CMD_START, csn: 1, argument: 0 };
-                    board.feb.take(&start.to_frame(board.feb.mac(), PC), now);
+                    board.feb.start(now);
                 }
                 continue;
             }
-            let Some(frame) = board.feb.give(now) else { continue };
-            let Ok((_, FebFrame::Data(data))) = fade10g::parse_feb(frame) else { continue };
-            let ack = Request::Ack { negative: false, sequence: data.sequence, packet: data.packet, delay: data.delay };
+            let Some((number, ack)) = board.feb.give(now) else { continue };
             line_free = line_free.max(now);
-            if (line_free - now).as_secs_f64() > queue as f64 * per_byte {
+            if (line_free - now).as_secs_f64() > scene.queue as f64 * per_byte {
                 continue;
             }
             line_free += wire;
-            port.push_back((line_free, i, ack));
+            port.push_back((line_free, i, number, ack));
         }
         while port.front().is_some_and(|(at, ..)| *at <= now) {
-            let (_, i, ack) = port.pop_front().unwrap();
-            let Request::Ack { packet, .. } = ack else { unreachable!() };
+            let (_, i, number, ack) = port.pop_front().unwrap();
             let seen = &mut all[i].seen;
-            seen.resize(seen.len().max(packet as usize + 1), false);
-            if !std::mem::replace(&mut seen[packet as usize], true) && now >= warm_up {
+            seen.resize(seen.len().max(number + 1), false);
+            if !std::mem::replace(&mut seen[number], true) && now >= warm_up {
                 all[i].packets += 1;
             }
             acks.push_back((now + Duration::from_nanos(3000 + draw(2000)), i, ack));
         }
         while acks.front().is_some_and(|(at, ..)| *at <= now) {
             let (_, i, ack) = acks.pop_front().unwrap();
-            let frame = ack.to_frame(all[i].feb.mac(), PC);
-            all[i].feb.take(&frame, now);
+            all[i].feb.take(&ack, now);
         }
     }
     let capacity = (end - warm_up).as_secs_f64() / wire.as_secs_f64();
@@ -121,31 +186,52 @@ fn seed() -> u64 {
 
 const MS: Duration = Duration::from_millis(1);
 
-#[test]
-fn the_fair_rule_shares_a_port_equally() {
-    for boards in [2, 3] {
-        for queue in [20_000, 65_536, 262_144] {
-            for seed in seed() * 100..seed() * 100 + 4 {
-                let share = share(boards, queue, Rule::Fair, seed, MS * 150, MS * 350);
+/// Jain's index of two boards is above 0.99, of three above `three`.
+fn shares_equally(seeds: std::ops::Range<u64>, three: f64) {
+    for (protocol, queues) in [
+        (Protocol::Fade10g, [14_000, 20_000, 30_000, 65_536, 262_144]),
+        (Protocol::Fade1, [2_000, 4_000, 8_000, 16_000, 65_536]),
+    ] {
+        for (boards, queue) in [2, 3].into_iter().flat_map(|n| queues.map(|queue| (n, queue))) {
+            for seed in seeds.clone() {
+                let scene = Scene { protocol, boards, queue, rule: Rule::Fair };
+                let share = share(scene, seed, MS * 150, MS * 350);
                 let total: f64 = share.rates.iter().sum();
-                let what = format!("{boards} boards, queue of {queue} bytes, seed {seed}: {:.3?}", share.rates);
-                assert!(share.jain() > 0.99 && total > 0.98 && share.retransmitted < 0.2, "{what}");
+                let what =
+                    format!("{protocol:?}, {boards} boards, queue of {queue} bytes, seed {seed}: {:.3?}", share.rates);
+                let least = if boards == 2 { 0.99 } else { three };
+                assert!(share.jain() > least && total > 0.97 && share.retransmitted < 0.2, "{what}");
             }
         }
     }
 }
 
 #[test]
+fn the_fair_rule_shares_a_port_equally() {
+    shares_equally(seed() * 100..seed() * 100 + 4, 0.99);
+}
+
+#[test]
+#[ignore = "long: make test-long"]
+fn the_fair_rule_shares_a_port_equally_whatever_the_seed() {
+    shares_equally(seed() * 10_000..seed() * 10_000 + 100, 0.9);
+}
+
+#[test]
 fn one_board_alone_has_the_whole_port() {
-    for rule in [Rule::Fair, Rule::Paper] {
-        let share = share(1, 65_536, rule, seed(), MS * 10, MS * 50);
-        assert!(share.rates[0] > 0.995 && share.retransmitted == 0.0, "{rule:?} {:?}", share.rates);
+    for protocol in [Protocol::Fade10g, Protocol::Fade1] {
+        for rule in [Rule::Fair, Rule::Paper] {
+            let scene = Scene { protocol, boards: 1, queue: 65_536, rule };
+            let share = share(scene, seed(), MS * 10, MS * 50);
+            assert!(share.rates[0] > 0.995 && share.retransmitted == 0.0, "{protocol:?} {rule:?} {:?}", share.rates);
+        }
     }
 }
 
 /// What the paper leaves open, and why the fair rule is the default.
 #[test]
 fn by_the_papers_rule_a_board_can_starve() {
-    let worst = (1..=4).map(|seed| share(2, 65_536, Rule::Paper, seed, MS * 150, MS * 350).jain()).fold(1.0, f64::min);
+    let scene = Scene { protocol: Protocol::Fade10g, boards: 2, queue: 65_536, rule: Rule::Paper };
+    let worst = (1..=4).map(|seed| share(scene, seed, MS * 150, MS * 350).jain()).fold(1.0, f64::min);
     assert!(worst < 0.9, "Jain index {worst}");
 }

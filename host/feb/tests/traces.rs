@@ -114,7 +114,7 @@ fn replay1(trace: &Value) -> usize {
         let place = format!("seed {} event {at}: {event}", trace["seed"]);
         if let Some(hex) = event["in"].as_str() {
             assert_eq!(feb.give(NOW), None, "nothing more than the RTL sent, before {place}");
-            feb.take(&request(hex));
+            feb.take(&request(hex), NOW);
             continue;
         }
         let out = &event["out"];

@@ -267,7 +267,7 @@ fn every_word_arrives_over_a_bad_cable() {
             bench.wait(Duration::from_micros(50));
             bench.sent.drain(..).for_each(|frame| down.push(&frame));
             while let Some(frame) = down.pop() {
-                feb.take(&frame);
+                feb.take(&frame, bench.now);
             }
             while let Some(frame) = feb.give(bench.now) {
                 up.push(frame);

@@ -2,10 +2,12 @@
 rtl/mac/mac_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
+rtl/tcp/tcp_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac
 -y rtl/fade1
 -y rtl/fade10g
+-y rtl/tcp
 -y rtl/boards/example
 +libext+.sv

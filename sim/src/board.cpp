@@ -6,6 +6,8 @@
 #include "Vgmii16.h"
 #include "Vgmii32.h"
 #include "Vgmii64.h"
+#include "Vtcpgmii.h"
+#include "Vtcpxgmii.h"
 #include "Vxgmii16.h"
 #include "Vxgmii32.h"
 #include "Vxgmii64.h"
@@ -53,8 +55,15 @@ struct Xgmii {
   }
 };
 
+// As `counters` of example_tcp.
+constexpr std::array<const char*, 15> kTcpCounters = {
+    "connections", "path",          "timeouts",      "probes",        "resets",     "unacceptable", "window", "drop_port",
+    "drop_destination", "drop_protocol", "drop_fragment", "drop_checksum", "drop_short", "drop_full",    "drop_mac"};
+
 template <class Model, class Phy>
 class VerilatedBoard : public Board {
+  static constexpr bool kIsTcp = requires(Model& model) { model.peer_ip; };
+
  public:
   explicit VerilatedBoard(const BoardSettings& s) : model_(&context_) {
     periods_ = {s.user.period ? s.user.period : Phy::kUserPeriod, s.tx.period ? s.tx.period : Phy::kPeriod,
@@ -68,9 +77,22 @@ class VerilatedBoard : public Board {
       if (!wave_->isOpen()) throw std::runtime_error("wave file " + s.wave + ": cannot be written");
     }
     model_.mac_address = to_u64(s.mac);
-    model_.first_packet = s.first_packet;
-    model_.first_sequence = s.first_sequence;
-    model_.paper_rule = s.paper_rule;
+    if constexpr (kIsTcp) {
+      model_.ip_address = s.tcp.address;
+      model_.ip_mask = s.tcp.mask;
+      model_.ip_gateway = s.tcp.gateway;
+      model_.peer_ip = s.tcp.peer;
+      model_.peer_port = s.tcp.peer_port;
+      model_.local_port = s.tcp.local_port;
+      model_.mtu = s.tcp.mtu;
+      model_.first_sequence = s.tcp.first_sequence;
+      model_.streams = s.tcp.streams;
+      model_.enable = 1;
+    } else {
+      model_.first_packet = s.first_packet;
+      model_.first_sequence = s.first_sequence;
+      model_.paper_rule = s.paper_rule;
+    }
     model_.source_random = s.source.random;
     model_.source_seed = s.source.seed;
     model_.source_limit = s.source.limit;
@@ -120,8 +142,14 @@ class VerilatedBoard : public Board {
   }
   bool idle() const override { return quiet_ > kQuietClocks && phy_.sender.empty(); }
   BoardStatus status() const override {
-    return {model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
-            model_.status_delay};
+    BoardStatus status{model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
+                       model_.status_delay, {}};
+    if constexpr (kIsTcp)
+      for (size_t i = 0; i < kTcpCounters.size(); i++) status.more.emplace_back(kTcpCounters[i], model_.counters[i]);
+    return status;
+  }
+  void close() override {
+    if constexpr (kIsTcp) model_.enable = 0;
   }
   double line_rate() const override { return Phy::kBitsPerClock * 1e12 / static_cast<double>(periods_[kTx]); }
 
@@ -148,6 +176,8 @@ std::unique_ptr<Board> Board::create(const BoardSettings& s) {
     throw std::invalid_argument("board: expected phy gmii and window 32 for FADE v1, not " + s.phy + " and " +
                                 std::to_string(s.window));
   }
+  if (s.protocol == "tcp" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vtcpgmii, Gmii>>(s);
+  if (s.protocol == "tcp" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vtcpxgmii, Xgmii>>(s);
   if (s.phy == "gmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vgmii16, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vgmii32, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 64) return std::make_unique<VerilatedBoard<Vgmii64, Gmii>>(s);

@@ -6,6 +6,9 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "line.hpp"
 
@@ -24,8 +27,16 @@ struct SourceSettings {
   uint16_t gap = 0;    // idle clocks after each word
 };
 
+// Settings of the TCP sender.
+struct TcpSettings {
+  uint32_t address = 0x0a090002, mask = 0xffffff00, gateway = 0x0a0900fe, peer = 0x0a090001;
+  uint16_t peer_port = 10000, local_port = 0xc000, mtu = 1500;
+  uint8_t streams = 1;
+  uint32_t first_sequence = 0;  // in units of twice the buffer
+};
+
 struct BoardSettings {
-  std::string protocol = "fade10g";  // or fade1
+  std::string protocol = "fade10g";  // or fade1, tcp
   std::string phy = "xgmii";  // or gmii
   unsigned window = 32;       // packets
   Mac mac{};
@@ -33,6 +44,7 @@ struct BoardSettings {
   uint16_t first_sequence = 0;
   bool paper_rule = false;  // of congestion control
   SourceSettings source;
+  TcpSettings tcp;
   ClockSettings user, tx, rx;
   std::string wave;  // FST file, empty: none
 };
@@ -40,6 +52,7 @@ struct BoardSettings {
 struct BoardStatus {
   bool running = false;
   uint32_t sent = 0, retransmitted = 0, early = 0, delay = 0;
+  std::vector<std::pair<const char*, uint32_t>> more;  // of TCP
 };
 
 class Board {
@@ -55,6 +68,8 @@ class Board {
   // Nothing happens until a frame comes: the core is idle and the pins are silent.
   virtual bool idle() const = 0;
   virtual BoardStatus status() const = 0;
+  // TCP: sends what was taken, and closes the connections.
+  virtual void close() = 0;
   virtual double line_rate() const = 0;  // bit/s
 
   static std::unique_ptr<Board> create(const BoardSettings& settings);

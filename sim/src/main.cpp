@@ -1,4 +1,6 @@
 // fadelink-sim: simulated boards on a network interface, or in virtual time.
+#include <arpa/inet.h>
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -28,6 +30,9 @@ struct Options {
   bool create_tap = false, packet_socket = false, virtual_time = false, json = false, commands = false, status = false;
   bool paper_rule = false;
   SourceSettings source;
+  TcpSettings tcp;
+  std::string ip, peer_ip, gateway;
+  unsigned prefix = 24;
   std::vector<double> line_mhz;
   double share_from_ms = 0;
   unsigned boards = 1, window = 32;
@@ -79,6 +84,8 @@ std::vector<Station> make_stations(const Options& o) {
     s.mac = macs[i];
     s.first_packet = o.first_packet;
     s.first_sequence = o.first_sequence;
+    s.tcp = o.tcp;
+    s.tcp.address += static_cast<uint32_t>(i);
     double line_mhz = o.phy == "gmii" ? 125 : 156.25;
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
@@ -98,7 +105,7 @@ Json to_json(const LinkCounters& c) {
 
 Json to_json(const Station& s) {
   const BoardStatus b = s.board->status();
-  return {{"feb", to_string(s.mac)},
+  Json out{{"feb", to_string(s.mac)},
           {"running", b.running},
           {"sent", b.sent},
           {"retransmitted", b.retransmitted},
@@ -108,6 +115,24 @@ Json to_json(const Station& s) {
           {"send_failures", s.send_failures},
           {"up", to_json(s.up.counters())},
           {"down", to_json(s.down.counters())}};
+  for (const auto& [name, value] : b.more) out[name] = value;
+  return out;
+}
+
+// An IPv4 address; throws with the name of the option.
+uint32_t parse_ip(const char* option, const std::string& text) {
+  in_addr address{};
+  if (inet_pton(AF_INET, text.c_str(), &address) != 1)
+    throw std::invalid_argument(std::string(option) + " " + text + ": expected an IPv4 address, as 10.9.0.2");
+  return ntohl(address.s_addr);
+}
+
+void finish(Options& o) {
+  if (!o.ip.empty()) o.tcp.address = parse_ip("--ip", o.ip);
+  if (!o.peer_ip.empty()) o.tcp.peer = parse_ip("--peer", o.peer_ip);
+  if (!o.gateway.empty()) o.tcp.gateway = parse_ip("--gateway", o.gateway);
+  o.tcp.mask = o.prefix == 0 ? 0 : ~uint32_t{0} << (32 - o.prefix);
+  o.tcp.first_sequence = o.first_sequence;
 }
 
 // The way from the boards to the computer: each one's link, then, if there is one, the port of a switch that they
@@ -264,7 +289,7 @@ void show_status(const std::vector<Station>& stations, Picoseconds simulated, do
 int run_interface(const Options& o) {
   std::vector<Station> stations = make_stations(o);
   Uplink uplink(o, stations);
-  NetInterface net(o.iface, o.create_tap, o.packet_socket, o.protocol == "fade1" ? kMtuFade1 : kMtuFade10g);
+  NetInterface net(o.iface, o.create_tap, o.packet_socket, o.protocol == "tcp" ? o.tcp.mtu : o.protocol == "fade1" ? kMtuFade1 : kMtuFade10g);
   std::unique_ptr<Capture> capture;
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
 
@@ -276,10 +301,18 @@ int run_interface(const Options& o) {
   Frame frame;
   std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", " << o.phy
             << ", window " << o.window << "\n";
-  while (!interrupted) {
+  bool closing = false;
+  for (;;) {
     const auto wall = Clock::now();
     const double elapsed = std::chrono::duration<double>(wall - begin).count();
-    if (o.duration > 0 && elapsed >= o.duration) break;
+    if (interrupted || (o.duration > 0 && elapsed >= o.duration)) {
+      // Open connections end as their users expect; a second signal does not wait for that.
+      bool running = false;
+      for (const auto& s : stations) running |= s.board->status().running;
+      if (o.protocol != "tcp" || !running || interrupted > 1) break;
+      if (!closing) for (auto& s : stations) s.board->close();
+      closing = true;
+    }
     if (status && wall - last_status >= std::chrono::seconds(1)) {
       last_status = wall;
       show_status(stations, now, elapsed);
@@ -330,7 +363,7 @@ int main(int argc, char** argv) {
   app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
   app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
-  app.add_option("--protocol", o.protocol, "link core")->check(CLI::IsMember({"fade10g", "fade1"}));
+  app.add_option("--protocol", o.protocol, "link core")->check(CLI::IsMember({"fade10g", "fade1", "tcp"}));
   app.add_option("--phy", o.phy, "interface of the MAC: xgmii, of FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
   app.add_flag("--paper-rule", o.paper_rule, "the paper's rule of congestion control, not the fair one");
   app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as rate=1000,queue=65536");
@@ -355,6 +388,13 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
   app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, to test its wrap");
+  app.add_option("--ip", o.ip, "TCP: IPv4 address of the first board; the next ones count up");
+  app.add_option("--prefix", o.prefix, "TCP: length of the network's prefix")->check(CLI::Range(0, 32));
+  app.add_option("--gateway", o.gateway, "TCP: IPv4 address of the gateway to other networks");
+  app.add_option("--peer", o.peer_ip, "TCP: IPv4 address of the receiver");
+  app.add_option("--port", o.tcp.peer_port, "TCP: port of the receiver")->check(CLI::Range(1, 65535));
+  app.add_option("--streams", o.tcp.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
+  app.add_option("--mtu", o.tcp.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
@@ -376,6 +416,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
+    finish(o);
+    if (o.virtual_time && o.protocol == "tcp")
+      throw std::invalid_argument("--virtual: expected --protocol fade10g or fade1; TCP needs a receiver on --iface");
     if (o.virtual_time == !o.iface.empty())
       throw std::invalid_argument("expected either --iface NAME or --virtual");
     if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";
@@ -384,7 +427,7 @@ int main(int argc, char** argv) {
     if (o.virtual_time && o.warmup >= o.packets)
       throw std::invalid_argument("--warmup " + std::to_string(o.warmup) + ": expected less than --packets");
     struct sigaction action{};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int) { interrupted = interrupted + 1; };
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
     return o.virtual_time ? run_virtual(o) : run_interface(o);

@@ -1,0 +1,34 @@
+// Constants of the TCP sender and its network layers (RFC 826, 791, 792, 9293, 7323).
+// A design uses some of them only.
+/* verilator lint_off UNUSEDPARAM */
+package tcp_pkg;
+  localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0800;
+  localparam logic [15:0] ETHERTYPE_ARP = 16'h0806;
+  localparam logic [47:0] BROADCAST = '1;
+
+  localparam logic [15:0] ARP_REQUEST = 16'd1;
+  localparam logic [15:0] ARP_REPLY = 16'd2;
+
+  localparam logic [7:0] PROTOCOL_ICMP = 8'd1;
+  localparam logic [7:0] PROTOCOL_TCP = 8'd6;
+  localparam logic [7:0] TTL = 8'd64;
+
+  localparam int HEADER_BYTES = 54;  // Ethernet, IPv4 and TCP without options
+  localparam int IP_TCP_BYTES = 40;
+
+  // Flags of a segment.
+  localparam int FIN = 0;
+  localparam int SYN = 1;
+  localparam int RST = 2;
+  localparam int PSH = 3;
+  localparam int ACK = 4;
+
+  // Kinds of a record from the wire.
+  localparam logic [1:0] RECORD_ARP_REQUEST = 2'd0;
+  localparam logic [1:0] RECORD_ARP_REPLY = 2'd1;
+  localparam logic [1:0] RECORD_ECHO = 2'd2;
+  localparam logic [1:0] RECORD_SEGMENT = 2'd3;
+
+  typedef logic [31:0] seq_t;
+endpackage
+/* verilator lint_on UNUSEDPARAM */

@@ -1,0 +1,179 @@
+// Protocol builder: fetches the words of a segment from the socket buffer into one of two places,
+// and makes its checksums meanwhile (transmit clock).
+//
+//                  +---------------+
+//   request_* ====>|               |====> fetch_* / fetched_* (memory port)
+//                  | tcp_segmenter |====> store_* (segment memory)
+//                  |               |====> segment_* (a segment that is ready)
+//                  +---------------+
+//
+// While one segment is sent, the next is fetched. The memory port may answer after any time, in
+// order. A SYN carries one word of options instead of data.
+module tcp_segmenter #(
+    parameter int STREAMS = 1,
+    parameter int BITS = 12,
+    parameter int WORD_BITS = 11,  // a place holds 2^WORD_BITS words
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
+) (
+    input  logic                        clk,
+    input  logic                        rst,
+    input  logic [                31:0] my_ip,
+    input  logic [                31:0] peer_ip,
+    input  logic [                15:0] mss,
+    // the segment that a stream wants to send
+    input  logic                        request_valid,
+    output logic                        request_take,
+    input  logic [     STREAM_BITS-1:0] request_stream,
+    input  logic [                15:0] request_port,
+    input  logic [                15:0] request_peer_port,
+    input  logic [                31:0] request_sequence,
+    input  logic [                31:0] request_ack,
+    input  logic [                 7:0] request_flags,
+    input  logic [                12:0] request_words,
+    // memory port
+    output logic                        fetch_valid,
+    input  logic                        fetch_ready,
+    output logic [STREAM_BITS+BITS-1:0] fetch_address,
+    input  logic                        fetched_valid,
+    input  logic [                63:0] fetched_data,
+    // segment memory
+    output logic                        store_enable,
+    output logic [         WORD_BITS:0] store_address,
+    output logic [                63:0] store_data,
+    // a segment that is ready; the header's words 2 to 6, the first byte in the upper bits
+    output logic                        segment_valid,
+    input  logic                        segment_done,
+    output logic                        segment_place,
+    output logic [                12:0] segment_words,
+    output logic [               319:0] segment_header
+);
+  localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
+  localparam logic [15:0] VERSION = 16'h4500;
+  localparam logic [15:0] DO_NOT_FRAGMENT = 16'h4000;
+
+  typedef enum logic [1:0] {
+    FREE,
+    FETCH,
+    SUM,
+    WAIT
+  } state_t;
+  state_t state;
+
+  logic place;
+  logic [STREAM_BITS-1:0] stream;
+  logic [15:0] port, peer_port, identification, length, ip_checksum, tcp_checksum;
+  logic [31:0] sequence_number, ack;
+  logic [7:0] flags;
+  logic [12:0] words, asked, stored;
+  logic [31:0] sum, ip_sum;
+  logic [2:0] step;
+  logic is_syn;
+  logic [63:0] options, data;
+  logic [17:0] part;
+
+  assign is_syn = flags[tcp_pkg::SYN];
+  // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
+  assign options = {16'h0204, mss, 32'h01030300};
+  assign request_take = state == FREE && request_valid;
+  assign fetch_valid = state == FETCH && !is_syn && asked != words;
+  assign fetch_address = {stream, BITS'(sequence_number[31:3] + 29'(asked))};
+  assign store_enable = (state == FETCH) && (is_syn || fetched_valid);
+  assign store_address = {place, WORD_BITS'(stored)};
+  always_comb begin
+    store_data = fetched_data;
+    if (is_syn) for (int i = 0; i < 8; i++) store_data[i*8+:8] = options[(7-i)*8+:8];
+  end
+  for (genvar i = 0; i < 8; i++) begin : g_swap
+    assign data[i*8+:8] = store_data[(7-i)*8+:8];
+  end
+  assign part = 18'(data[63:48]) + 18'(data[47:32]) + 18'(data[31:16]) + 18'(data[15:0]);
+
+  logic [15:0] offset_flags;
+  assign offset_flags = {is_syn ? 4'd7 : 4'd5, 4'd0, flags};
+  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {words, 3'b000};
+
+  function automatic [15:0] fold(input [31:0] total);
+    reg [16:0] once;
+    begin
+      once = {1'b0, total[31:16]} + {1'b0, total[15:0]};
+      fold = once[15:0] + {15'd0, once[16]};
+    end
+  endfunction
+
+  always_ff @(posedge clk) begin
+    if (store_enable) begin
+      stored <= stored + 13'd1;
+      sum <= sum + 32'(part);
+    end
+    if (fetch_valid && fetch_ready) asked <= asked + 13'd1;
+    case (state)
+      FREE:
+      if (request_valid) begin
+        state <= FETCH;
+        stream <= request_stream;
+        {port, peer_port} <= {request_port, request_peer_port};
+        {sequence_number, ack} <= {request_sequence, request_ack};
+        flags <= request_flags;
+        words <= request_flags[tcp_pkg::SYN] ? 13'd1 : request_words;
+        {asked, stored} <= '0;
+        identification <= identification + 16'd1;
+        ip_sum <= 32'(VERSION) + 32'(DO_NOT_FRAGMENT) + 32'({tcp_pkg::TTL, tcp_pkg::PROTOCOL_TCP})
+            + 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0]);
+        sum <= 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0])
+            + 32'(tcp_pkg::PROTOCOL_TCP) + 32'(RECEIVE_WINDOW);
+        step <= '0;
+      end
+      FETCH: if (stored == words || (store_enable && stored + 13'd1 == words)) state <= SUM;
+      SUM: begin
+        step <= step + 3'd1;
+        case (step)
+          3'd0: begin
+            sum <= sum + 32'(port) + 32'(peer_port) + 32'(offset_flags) + 32'(length - 16'd20);
+            ip_sum <= ip_sum + 32'(length) + 32'(identification);
+          end
+          3'd1:
+          sum <= sum + 32'(sequence_number[31:16]) + 32'(sequence_number[15:0]) + 32'(ack[31:16]) + 32'(ack[15:0]);
+          default: begin
+            ip_checksum <= ~fold(ip_sum);
+            tcp_checksum <= ~fold(sum);
+            state <= WAIT;
+          end
+        endcase
+      end
+      // Until the one before is out.
+      default:
+      if (!segment_valid || segment_done) begin
+        segment_valid <= 1'b1;
+        segment_place <= place;
+        segment_words <= words;
+        segment_header <= {
+          length,
+          identification,
+          DO_NOT_FRAGMENT,
+          tcp_pkg::TTL,
+          tcp_pkg::PROTOCOL_TCP,
+          ip_checksum,
+          my_ip,
+          peer_ip,
+          port,
+          peer_port,
+          sequence_number,
+          ack,
+          offset_flags,
+          RECEIVE_WINDOW,
+          tcp_checksum,
+          32'd0
+        };
+        place <= !place;
+        state <= FREE;
+      end
+    endcase
+    if (segment_done && state != WAIT) segment_valid <= 1'b0;
+    if (rst) begin
+      state <= FREE;
+      segment_valid <= 1'b0;
+      place <= 1'b0;
+      identification <= '0;
+    end
+  end
+endmodule

@@ -1,0 +1,65 @@
+// Takes the user's words into the socket buffer of one stream (user clock).
+//
+//                  +------------+
+//   s_axis_* =====>|            |====> write_* (memory port)
+//   tail_gray ====>| tcp_writer |====> head_gray
+//   accept ------->|            |----> accepting
+//                  +------------+
+//
+// head_gray counts the words that were written, tail_gray those that were confirmed, modulo twice
+// the buffer. tready falls when the buffer is full: data waits in the source. `accept` comes from
+// the transmit clock; when `accepting` has followed it down, the head stands still.
+module tcp_writer #(
+    parameter int BITS = 12  // the buffer is 2^BITS words
+) (
+    input  logic            clk,
+    input  logic            rst,
+    input  logic [    63:0] s_axis_tdata,
+    input  logic            s_axis_tvalid,
+    output logic            s_axis_tready,
+    output logic            write_valid,
+    input  logic            write_ready,
+    output logic [BITS-1:0] write_address,
+    output logic [    63:0] write_data,
+    input  logic            accept,
+    output logic            accepting,
+    input  logic [  BITS:0] tail_gray,
+    output logic [  BITS:0] head_gray
+);
+  localparam logic [BITS:0] FULL = {1'b1, BITS'(0)};
+  logic [BITS:0] head, tail, tail_gray_here;
+
+  sync_bits #(
+      .WIDTH(BITS + 1)
+  ) sync_tail (
+      .clk(clk),
+      .d  (tail_gray),
+      .q  (tail_gray_here)
+  );
+  gray_to_binary #(
+      .WIDTH(BITS + 1)
+  ) tail_binary (
+      .gray  (tail_gray_here),
+      .binary(tail)
+  );
+  sync_bits sync_accept (
+      .clk(clk),
+      .d  (accept),
+      .q  (accepting)
+  );
+
+  logic room;
+  assign room = (BITS + 1)'(head - tail) != FULL;
+  assign s_axis_tready = accepting && room && write_ready;
+  assign write_valid = s_axis_tvalid && accepting && room;
+  assign write_address = head[BITS-1:0];
+  assign write_data = s_axis_tdata;
+
+  always_ff @(posedge clk) begin
+    if (rst) head <= '0;
+    else if (s_axis_tvalid && s_axis_tready) head <= head + 1'b1;
+    // A clock later than the word, so that it is in the memory when it is counted.
+    head_gray <= head ^ (head >> 1);
+    if (rst) head_gray <= '0;
+  end
+endmodule

@@ -2,7 +2,8 @@
 """Synthesizes a core with Yosys for Xilinx 7-series and counts what it takes.
 
 Usage: bench/synth.py [WIDTH:PACKETS ...]     default 64:32 64:16 8:16
-The core is fade10g_core: without MAC, source and user commands; and fade1_core, whose buffer is a set.
+The core is fade10g_core: without MAC, source and user commands; fade1_core, whose buffer is a set; and tcp_core with
+one and two streams, without the socket buffers.
 """
 
 import json
@@ -19,10 +20,10 @@ LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, 
 PAPER = {(64, 32): (2107, 1240, 65)}
 
 
-def synthesize(width, packets, top="fade10g_core"):
+def synthesize(top, **parameters):
     """Number of each primitive of the flattened core."""
-    folders = ["common", "mac", "fade1", "fade10g"]
-    sources = ["rtl/mac/mac_pkg.sv", "rtl/fade1/fade1_pkg.sv", "rtl/fade10g/fade10g_pkg.sv"]
+    folders = ["common", "mac", "fade1", "fade10g", "tcp"]
+    sources = [f"rtl/{name}/{name}_pkg.sv" for name in ("mac", "fade1", "fade10g", "tcp")]
     for folder in folders:
         sources += sorted(str(path.relative_to(TOP)) for path in (TOP / "rtl" / folder).glob("*.sv"))
     sources = list(dict.fromkeys(sources))
@@ -30,7 +31,7 @@ def synthesize(width, packets, top="fade10g_core"):
     with tempfile.NamedTemporaryFile(dir=TOP / "build", suffix=".json") as out:
         script = "; ".join([
             f"read_verilog -sv {' '.join(sources)}",
-            f"chparam -set WIDTH {width} -set PACKETS {packets} {top}",
+            f"chparam {' '.join(f'-set {name} {value}' for name, value in parameters.items())} {top}",
             f"synth_xilinx -family xc7 -flatten -top {top}",
             "check -assert",
             f"tee -q -o {Path(out.name).relative_to(TOP)} stat -json",
@@ -53,12 +54,17 @@ def main():
     print("| core | M | LUT | FF | BRAM | paper's table 3: LUT, FF, BRAM |")
     print("|---|---|---|---|---|---|")
     for width, packets in configs:
-        luts, ffs, brams = totals(synthesize(width, packets))
+        luts, ffs, brams = totals(synthesize("fade10g_core", WIDTH=width, PACKETS=packets))
         paper = ", ".join(f"{n:,}" for n in PAPER.get((width, packets), ())) or "-"
         name = "10G, 64 bit" if width == 64 else "1G, 8 bit"
         print(f"| {name} | {packets} | {luts:,} | {ffs:,} | {brams:g} | {paper} |", flush=True)
-    luts, ffs, brams = totals(synthesize(8, 32, "fade1_core"))
+    luts, ffs, brams = totals(synthesize("fade1_core", WIDTH=8, PACKETS=32))
     print(f"| FADE v1, 8 bit | 32 | {luts:,} | {ffs:,} | {brams:g} | - |", flush=True)
+    print("\n| TCP sender | streams | LUT | FF | BRAM | paper: ALUT a stream |")
+    print("|---|---|---|---|---|---|")
+    for width, streams in [(64, 1), (64, 2), (8, 1)]:
+        luts, ffs, brams = totals(synthesize("tcp_core", WIDTH=width, STREAMS=streams))
+        print(f"| {width} bit | {streams} | {luts:,} | {ffs:,} | {brams:g} | 3,000 |", flush=True)
 
 
 if __name__ == "__main__":

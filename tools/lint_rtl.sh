@@ -14,5 +14,9 @@ for mac in gmii xgmii; do
         lint "rtl/boards/example/$top.sv" --top-module "$top" -GPACKETS=$packets
     done
     lint "rtl/boards/example/$top.sv" --top-module "$top" -GPROTOCOL=1
+    top=example_tcp_$mac
+    for streams in 1 2 3 4; do
+        lint "rtl/boards/example/$top.sv" --top-module "$top" -GSTREAMS=$streams -GBITS=12
+    done
 done
 echo "lint: RTL is clean"

@@ -332,7 +332,7 @@ module tcp_core #(
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     logic [BITS:0] head, head_gray, head_gray_tx, tail_gray;
     logic [6:0] pulse;
-    logic [6:0][31:0] count;
+    logic [7*32-1:0] count;
 
     tcp_writer #(
         .BITS(BITS)
@@ -424,13 +424,13 @@ module tcp_core #(
         .pulse(pulse),
         .count(count)
     );
-    assign status_sent[i] = count[0];
-    assign status_retransmitted[i] = count[1];
-    assign status_fast[i] = count[2];
-    assign status_timeouts[i] = count[3];
-    assign status_probes[i] = count[4];
-    assign status_resets[i] = count[5];
-    assign status_unacceptable[i] = count[6];
+    assign status_sent[i] = count[0*32+:32];
+    assign status_retransmitted[i] = count[1*32+:32];
+    assign status_fast[i] = count[2*32+:32];
+    assign status_timeouts[i] = count[3*32+:32];
+    assign status_probes[i] = count[4*32+:32];
+    assign status_resets[i] = count[5*32+:32];
+    assign status_unacceptable[i] = count[6*32+:32];
   end
   assign status_active = active;
 

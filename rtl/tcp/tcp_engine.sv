@@ -14,6 +14,9 @@
 // the next one without a gap. Each attempt uses another local port, so that old segments belong to
 // nobody.
 //
+// A peer that closes its direction asks for the end: no more data is taken, what was taken is sent and
+// confirmed, and the connection is closed. While `enable` stays, the next one is opened then.
+//
 // Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582);
 // a time-out goes back to the first unconfirmed word and doubles the time-out. There is no congestion
 // window: the rate is bounded by the receiver's window and the buffer, as in the paper.
@@ -216,7 +219,7 @@ module tcp_engine #(
 
   assign connected = state == OPEN;
   assign active = state != IDLE;
-  assign accept = enable && started && (state == OPEN || state == BROKEN || state == SYN_SENT);
+  assign accept = enable && !peer_closed && started && (state == OPEN || state == BROKEN || state == SYN_SENT);
   always_ff @(posedge clk) tail_gray <= una[BITS+3:3] ^ (una[BITS+3:3] >> 1);
 
   always_ff @(posedge clk) begin
@@ -234,7 +237,7 @@ module tcp_engine #(
       if (timer != '0) timer <= timer - 24'd1;
       if (round_trip != '1) round_trip <= round_trip + 24'd1;
     end
-    quiet <= accepting || enable ? '0 : quiet == '1 ? quiet : quiet + 4'd1;
+    quiet <= accepting || accept ? '0 : quiet == '1 ? quiet : quiet + 4'd1;
 
     // -- sent
     if (send_take) begin
@@ -405,7 +408,7 @@ module tcp_engine #(
       SYN_SENT: if (quiet == '1 && (!started || head_place == una)) state <= IDLE;
       OPEN:
       // All data was sent and confirmed, and no more will come.
-      if (drained && (quiet == '1 || peer_closed)) begin
+      if (drained && quiet == '1) begin
         state <= FIN_SENT;
         fin_due <= 1'b1;
         newest <= una + 32'd1;

@@ -34,7 +34,7 @@ module tcp_memory #(
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     packet_memory #(
         .ADDRESS_BITS(BITS)
-    ) memory (
+    ) stream_memory (
         .write_clk    (user_clk),
         .write_enable (write_valid[i]),
         .write_address(write_address[i]),

@@ -9,6 +9,7 @@ mod metrics;
 mod number;
 mod pattern;
 mod receive;
+mod receive_tcp;
 mod status;
 mod top;
 
@@ -66,6 +67,13 @@ struct Link {
     /// Network interface of the FEBs
     #[arg(long, value_name = "NAME")]
     iface: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How to use it.
+#[derive(clap::Args, Clone, Copy)]
+struct How {
     /// How frames come from the wire
     #[arg(long, value_enum, default_value_t = BackendName::Packet)]
     backend: BackendName,
@@ -81,9 +89,9 @@ impl Link {
     }
 
     fn receiver(&self) -> anyhow::Result<Receiver> {
-        Ok(match self.backend {
+        Ok(match self.how.backend {
             BackendName::Packet => Receiver::spawn(Packet::open(&self.iface)?)?,
-            BackendName::Xdp => match Xdp::open(&self.iface, self.busy_poll) {
+            BackendName::Xdp => match Xdp::open(&self.iface, self.how.busy_poll) {
                 Ok(xdp) => {
                     let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
                     eprintln!("fadelink: AF_XDP on {}, {copies}", self.iface);
@@ -100,7 +108,7 @@ impl Link {
 
     /// A receiver that only sends commands and looks on.
     fn passive(&self) -> anyhow::Result<Receiver> {
-        Ok(match self.backend {
+        Ok(match self.how.backend {
             // A few commands are not worth a program in the kernel.
             BackendName::Packet | BackendName::Xdp => Receiver::spawn_passive(Packet::open(&self.iface)?)?,
             BackendName::Kernel => Receiver::kernel(&self.iface)?,

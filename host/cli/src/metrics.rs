@@ -39,3 +39,8 @@ pub fn link(interface: &str, counts: &LinkCounts) {
         counter!(format!("fadelink_link_{name}_total"), &labels).absolute(value);
     }
 }
+
+/// What has come over a TCP stream so far.
+pub fn stream(peer: SocketAddr, bytes: u64) {
+    counter!("fadelink_tcp_bytes_total", "stream" => peer.to_string()).absolute(bytes);
+}

@@ -20,34 +20,40 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
 
 use crate::pattern::{Pattern, Verifier};
-use crate::{number, Link, Usage, INCOMPLETE};
+use crate::{number, receive_tcp, How, Link, Usage, INCOMPLETE};
 
 #[derive(clap::Args)]
 pub struct Args {
+    /// Network interface of the FEBs
+    #[arg(long, value_name = "NAME", required_unless_present = "tcp")]
+    iface: Option<String>,
     #[command(flatten)]
-    link: Link,
+    how: How,
     /// FEB to receive from; repeat for several
-    #[arg(long, value_name = "MAC", required = true)]
+    #[arg(long, value_name = "MAC", required_unless_present = "tcp")]
     feb: Vec<MacAddr>,
-    /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output)
+    #[command(flatten)]
+    pub tcp: receive_tcp::Args,
+    /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output); with --tcp
+    /// {stream} in it stands for the address and port of each board's stream
     #[arg(long, value_name = "FILE")]
-    out: Vec<PathBuf>,
+    pub out: Vec<PathBuf>,
     /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH or share:PATH[,wait]; repeat for
     /// several; {feb} in PATH stands for the address of each FEB
     #[arg(long, value_name = "SINK")]
-    sink: Vec<Spec>,
+    pub sink: Vec<Spec>,
     /// Verify the data: counter, counter:FIRST or random:SEED; one for all FEBs or one for each
     #[arg(long, value_name = "PATTERN")]
-    verify: Vec<Pattern>,
+    pub verify: Vec<Pattern>,
     /// STOP after so many packets of 8192 bytes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    packets: Option<u64>,
+    pub packets: Option<u64>,
     /// STOP after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
-    duration: Option<Duration>,
+    pub duration: Option<Duration>,
     /// Give up when no data comes for so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
-    idle_timeout: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// Packets of 8192 bytes in the ring of each FEB, a power of two
     #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
     ring: u64,
@@ -65,13 +71,13 @@ pub struct Args {
     take_over: bool,
     /// Serve the counters for Prometheus at http://ADDRESS/metrics
     #[arg(long, value_name = "IP:PORT")]
-    metrics: Option<SocketAddr>,
+    pub metrics: Option<SocketAddr>,
     /// No progress
     #[arg(long)]
-    quiet: bool,
+    pub quiet: bool,
     /// Print the report as JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
@@ -177,6 +183,15 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if let Some(port) = args.tcp.tcp {
+        let not_for_tcp =
+            [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty()), ("--sink", !args.sink.is_empty())];
+        if let Some((name, _)) = not_for_tcp.iter().find(|(_, given)| *given) {
+            return Err(Usage(format!("{name}: not with --tcp, where the boards open the connections")).into());
+        }
+        return receive_tcp::run(args, port);
+    }
+    let link = Link { iface: args.iface.clone().unwrap_or_default(), how: args.how };
     let config = check(args)?;
     let control = Control::default();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -186,7 +201,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
 
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let receiver = args.link.receiver()?;
+    let receiver = link.receiver()?;
     let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
 
     // Only now: the files may be those of a program that has the FEBs already.
@@ -222,7 +237,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 })
             })
             .collect();
-        show_progress(args, &control, &receiver, || threads.iter().all(|thread| thread.is_finished()));
+        show_progress(args, &link.iface, &control, &receiver, || threads.iter().all(|thread| thread.is_finished()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
     report(args, &receiver, &outcomes)
@@ -364,7 +379,7 @@ fn line(live: &Live, rate: f64) -> String {
 }
 
 /// Shows rates until `done`: live on a terminal, else a line now and then.
-fn show_progress(args: &Args, control: &Control, receiver: &Receiver, done: impl Fn() -> bool) {
+fn show_progress(args: &Args, iface: &str, control: &Control, receiver: &Receiver, done: impl Fn() -> bool) {
     let terminal = io::stderr().is_terminal();
     let interval = if terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
     let bars: Vec<ProgressBar> = if terminal && !args.quiet {
@@ -382,7 +397,7 @@ fn show_progress(args: &Args, control: &Control, receiver: &Receiver, done: impl
     while !done() {
         std::thread::sleep(Duration::from_millis(20));
         if args.metrics.is_some() {
-            crate::metrics::link(&args.link.iface, &receiver.counters());
+            crate::metrics::link(iface, &receiver.counters());
             let live = control.live.lock().unwrap_or_else(PoisonError::into_inner);
             for (mac, live) in args.feb.iter().zip(live.iter()) {
                 crate::metrics::feb(*mac, live.bytes, &live.counters, live.fill);

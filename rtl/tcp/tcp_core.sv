@@ -320,7 +320,7 @@ module tcp_core #(
 
   // ---- streams -------------------------------------------------------------------------------
   logic [12:0] mtu_words;
-  assign mtu_words = 13'((mtu < 14'(MTU) ? mtu : 14'(MTU)) - 14'(tcp_pkg::IP_TCP_BYTES)) >> 3;
+  assign mtu_words = 13'(((mtu < 14'(MTU) ? mtu : 14'(MTU)) - 14'(tcp_pkg::IP_TCP_BYTES)) >> 3);
 
   logic [STREAMS-1:0] send_valid, send_take, mine, accept, accepting;
   logic [STREAMS-1:0][31:0] send_sequence, send_ack;

@@ -348,13 +348,14 @@ module tcp_engine #(
         if (ack_new) begin
           una <= segment_ack;
           duplicates <= '0;
-          backoff <= '0;
           if ($signed(segment_ack - nxt) > 0) nxt <= {segment_ack[31:3], 3'b000};
           timer_runs <= segment_ack != newest;
           timer <= computed;
           if (timing && $signed(segment_ack - timed) >= 0) begin
             timing <= 1'b0;
             sample_valid <= 1'b1;
+            // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
+            backoff <= '0;
           end
           if ($signed(segment_ack - recover) >= 0) begin
             recovering <= 1'b0;
@@ -405,10 +406,10 @@ module tcp_engine #(
           end
         end
       end
-      SYN_SENT: if (quiet == '1 && (!started || head_place == una)) state <= IDLE;
+      SYN_SENT: if (!enable && quiet == '1 && (!started || head_place == una)) state <= IDLE;
       OPEN:
       // All data was sent and confirmed, and no more will come.
-      if (drained && quiet == '1) begin
+      if (drained && !accept && quiet == '1) begin
         state <= FIN_SENT;
         fin_due <= 1'b1;
         newest <= una + 32'd1;

@@ -36,6 +36,34 @@ void* fadelink_board_new(const char* protocol, const char* phy, unsigned window,
   return nullptr;
 }
 
+// The TCP sender: first_sequence in units of twice the buffer, limit of each source in words.
+void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned streams, unsigned mtu, uint32_t first_sequence,
+                             uint32_t limit, unsigned gap) try {
+  fadelink::BoardSettings s;
+  s.protocol = "tcp";
+  s.phy = phy;
+  std::memcpy(s.mac.data(), mac, s.mac.size());
+  s.source.limit = limit;
+  s.source.gap = static_cast<uint16_t>(gap);
+  s.tcp.streams = static_cast<uint8_t>(streams);
+  s.tcp.mtu = static_cast<uint16_t>(mtu);
+  s.tcp.first_sequence = first_sequence;
+  return new Handle{fadelink::Board::create(s), {}};
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+// TCP: sends what was taken, and closes the connections.
+void fadelink_board_close(void* handle) { static_cast<Handle*>(handle)->board->close(); }
+
+// Name and value of a further counter; null behind the last one.
+const char* fadelink_board_counter(const void* handle, size_t index, uint32_t* value) {
+  const auto s = static_cast<const Handle*>(handle)->board->status();
+  if (index >= s.more.size()) return nullptr;
+  *value = s.more[index].second;
+  return s.more[index].first;
+}
+
 void fadelink_board_free(void* handle) { delete static_cast<Handle*>(handle); }
 
 // Queues bytes for the receive pins: all that stands between the start delimiter and the gap.

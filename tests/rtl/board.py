@@ -13,6 +13,13 @@ LIB.fadelink_board_new.argtypes = [
     ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint16,
     *[ctypes.c_uint64] * 4, ctypes.c_uint32, ctypes.c_int,
 ]  # fmt: skip
+LIB.fadelink_tcp_board_new.restype = ctypes.c_void_p
+LIB.fadelink_tcp_board_new.argtypes = [
+    ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint,
+]  # fmt: skip
+LIB.fadelink_board_close.argtypes = [ctypes.c_void_p]
+LIB.fadelink_board_counter.restype = ctypes.c_char_p
+LIB.fadelink_board_counter.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint32)]
 LIB.fadelink_board_free.argtypes = [ctypes.c_void_p]
 LIB.fadelink_board_send.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
 LIB.fadelink_board_run.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]
@@ -77,9 +84,9 @@ class Parsed:
 class Board:
     def __init__(
         self, phy="xgmii", window=32, first_packet=0, first_sequence=0, user=0, phase=0, tx=0, rx=0, limit=0,
-        paper_rule=False, protocol="fade10g", parse=Parsed,
+        paper_rule=False, protocol="fade10g", parse=Parsed, handle=None,
     ):  # fmt: skip
-        self.handle = LIB.fadelink_board_new(
+        self.handle = handle or LIB.fadelink_board_new(
             protocol.encode(), phy.encode(), window, FEB, first_packet, first_sequence, user, phase, tx, rx, limit,
             paper_rule,
         )  # fmt: skip

@@ -13,8 +13,17 @@ from synth import synthesize, totals  # noqa: E402
     "top,width,packets,packet_bytes", [("fade10g_core", 8, 16, 8192), ("fade10g_core", 64, 32, 8192), ("fade1_core", 8, 32, 1024)]
 )
 def test_core_synthesizes(top, width, packets, packet_bytes):
-    cells = synthesize(width, packets, top)
+    cells = synthesize(top, WIDTH=width, PACKETS=packets)
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
     luts, ffs, brams = totals(cells)
     assert brams == packets * packet_bytes * 8 / 32768, "36 Kbit blocks hold 32 Kbit of data words"
     assert 500 < luts < 3000 and 500 < ffs < 3000
+
+
+@pytest.mark.parametrize("width,streams,mtu", [(64, 1, 9000), (8, 2, 1500)])
+def test_tcp_core_synthesizes(width, streams, mtu):
+    """Two segments and one echo request are in block RAM; the socket buffers are not part of the core."""
+    cells = synthesize("tcp_core", WIDTH=width, STREAMS=streams, MTU=mtu)
+    assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
+    luts, ffs, brams = totals(cells)
+    assert brams == {9000: 8, 1500: 1}[mtu] + 1 and luts < 4000 + 3000 * streams and ffs < 3000 + 1500 * streams

@@ -1,0 +1,558 @@
+"""The TCP sender behind its MAC, segment by segment: what it does with each case of RFC 9293, 5681, 6298 and 7323.
+
+A peer made with scapy answers as the script of the test says; time is simulated.
+"""
+
+import ctypes
+
+import pytest
+from bench import SEED, rng
+from board import FEB, LIB, US, Board
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Raw
+
+PC, BOARD, PORT = "10.9.0.1", "10.9.0.2", 10000
+PC_MAC, BOARD_MAC = "02:fa:de:00:00:f0", ":".join(f"{b:02x}" for b in FEB)
+ISS = 0x1000_0000  # of the peer
+MIN, INIT, MAX, RETRY = 500, 5000, 100_000, 10_000  # microseconds, of the simulated board
+WORD = 8
+
+
+def parse(frame, at):
+    """A frame from the board: dissected, its checksums verified."""
+    packet = Ether(frame[:-4])
+    packet.at = at
+    for layer in (IP, TCP, ICMP):
+        if layer in packet:
+            told = packet[layer].chksum
+            again = Ether(frame[:-4])
+            del again[layer].chksum
+            again = Ether(bytes(again))
+            assert again[layer].chksum == told, f"checksum of {layer.__name__}"
+    if TCP in packet:
+        assert packet[IP].flags == "DF" and packet[IP].ttl == 64 and len(packet) >= packet[IP].len + 14
+    return packet
+
+
+class TcpBoard(Board):
+    """A board and what is on its wire."""
+
+    def __init__(self, phy="xgmii", streams=1, mtu=1500, first_sequence=0, words=0, gap=0):
+        handle = LIB.fadelink_tcp_board_new(phy.encode(), FEB, streams, mtu, first_sequence, words, gap)
+        super().__init__(phy, parse=parse, handle=handle)
+
+    def counters(self):
+        found, value = {}, ctypes.c_uint32()
+        while name := LIB.fadelink_board_counter(self.handle, len(found), ctypes.byref(value)):
+            found[name.decode()] = value.value
+        return found
+
+    def put(self, packet):
+        self.send(bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / packet))
+
+    def expect(self, layer, timeout=2 * INIT * US):
+        frame = self.receive(timeout)
+        assert frame is not None and layer in frame, f"expected {layer.__name__}, got {frame!r}"
+        return frame
+
+    def silent(self, timeout):
+        assert (frame := self.receive(timeout * US)) is None, frame.summary()
+
+
+class Peer(TcpBoard):
+    """A board with one connection, and the other end of it."""
+
+    def __init__(self, window=60000, mss=1460, scale=None, sequence=ISS, **options):
+        super().__init__(**options)
+        self.quiet = 200 if options.get("phy") == "gmii" else 30  # microseconds without a frame
+        request = self.expect(ARP)[ARP]
+        assert (request.op, request.psrc, request.pdst) == (1, BOARD, PC)
+        self.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+        self.window, self.sequence, self.shift = window, sequence, 0
+        self.syn = self.segment()
+        assert self.syn.flags == "S" and dict(self.syn.options)["WScale"] == 0
+        assert dict(self.syn.options)["MSS"] == (options.get("mtu", 1500) - 40) // 8 * 8
+        self.port, self.first = self.syn.sport, (self.syn.seq + 1) % 2**32
+        self.options = ([("MSS", mss)] if mss else []) + ([("NOP", None), ("WScale", scale)] if scale is not None else [])
+        self.acked = self.first
+
+    def receive(self, timeout):
+        """The next frame; requests for the peer's address are answered."""
+        end = self.now + timeout
+        while (frame := super().receive(end - self.now)) is not None:
+            if not (hasattr(self, "acked") and ARP in frame):
+                return frame
+            self.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+        return None
+
+    def open(self):
+        """The handshake; the board's ACK may carry data already."""
+        # RFC 7323 2.2: the window of a SYN is never scaled.
+        window = min(65535, self.window << (dict(self.options).get("WScale") or 0))
+        self.reply("SA", ack=self.first, options=self.options, window=window)
+        self.sequence += 1
+        ack = self.segment()
+        assert ack.flags == "A" and (ack.seq, ack.ack) == (self.first, self.sequence)
+        return self
+
+    def reply(self, flags="A", ack=None, sequence=None, window=None, data=b"", **fields):
+        ack = self.acked if ack is None else ack
+        window = self.window if window is None else window
+        sequence = self.sequence if sequence is None else sequence
+        self.put(IP(src=PC, dst=BOARD) / TCP(sport=PORT, dport=self.port, flags=flags, seq=sequence % 2**32,
+                                             ack=ack % 2**32, window=window, **fields) / data)  # fmt: skip
+
+    def segment(self, timeout=2 * INIT):
+        """The next segment."""
+        frame = self.expect(TCP, timeout * US)
+        segment = frame[TCP]
+        segment.at, segment.data = frame.at, bytes(segment.payload)[: frame[IP].len - 20 - segment.dataofs * 4]
+        return segment
+
+    def place(self, segment):
+        """Where in the stream its data is, in bytes; the words must be the counter."""
+        place = (segment.seq - self.first) % 2**32
+        assert place % WORD == 0 and len(segment.data) % WORD == 0
+        words = [int.from_bytes(segment.data[i : i + WORD], "little") for i in range(0, len(segment.data), WORD)]
+        assert words == list(range(place // WORD, place // WORD + len(words)))
+        return place
+
+    def end(self, segment):
+        return (segment.seq + len(segment.data)) % 2**32
+
+    def window_full(self):
+        """Takes segments, without an answer, until no more come for a while."""
+        found = []
+        while (frame := self.receive(self.quiet * US)) is not None:
+            segment = frame[TCP]
+            segment.at, segment.data = frame.at, bytes(segment.payload)[: frame[IP].len - 20 - segment.dataofs * 4]
+            self.place(segment)
+            found.append(segment)
+        return found
+
+    def take_all(self, words):
+        """Confirms what comes until `words` words are in; each once, whatever the order."""
+        while (place := (self.acked - self.first) % 2**32) < words * WORD:
+            segment = self.segment()
+            if self.place(segment) <= place:
+                self.acked = max(self.acked, self.end(segment)) if self.end(segment) >= self.first else self.end(segment)
+            self.reply()
+
+
+def started(**options):
+    """A connection whose first flight was confirmed, and a full buffer: from now on segments are full."""
+    return fill(Peer(**options).open())
+
+
+def fill(peer):
+    flight = peer.window_full()
+    assert peer.place(flight[0]) == 0
+    peer.silent(10 * peer.quiet)
+    peer.acked = peer.end(flight[-1])
+    peer.reply()
+    return peer
+
+
+@pytest.mark.parametrize("phy", ["gmii", "xgmii"])
+@pytest.mark.parametrize("mtu", [576, 1500, 9000])
+def test_segments_fill_the_mtu(phy, mtu):
+    peer = started(phy=phy, mtu=mtu, mss=9000, window=40000)
+    flight = peer.window_full()
+    most = (mtu - 40) // 8 * 8
+    assert {len(segment.data) for segment in flight} == {most}
+    assert 40000 - most < sum(len(segment.data) for segment in flight) <= 40000
+
+
+def test_the_peers_mss_is_kept():
+    peer = started(mss=1000)
+    assert {len(segment.data) for segment in peer.window_full()} == {1000}
+
+
+def test_without_an_mss_option_it_is_536():
+    peer = started(mss=None)
+    assert {len(segment.data) for segment in peer.window_full()} == {536}
+
+
+def test_unknown_options_are_skipped():
+    peer = Peer()
+    peer.options = [("Timestamp", (1, 0)), ("SAckOK", b""), ("NOP", None), ("MSS", 800), ("NOP", None), ("WScale", 1)]
+    peer.open()
+    peer.window = 8000
+    fill(peer)
+    flight = peer.window_full()
+    assert {len(segment.data) for segment in flight} == {800} and len(flight) == 20, "the window is doubled"
+
+
+@pytest.mark.parametrize("scale,window", [(0, 32768), (3, 4096), (14, 2)])
+def test_the_window_is_scaled(scale, window):
+    peer = started(scale=scale, window=window, mss=1024)
+    flight = sum(len(segment.data) for segment in peer.window_full())
+    assert 32768 - 1024 < flight <= 32768 == window << scale
+
+
+def test_the_buffer_bounds_the_flight():
+    """256 KiB, with a window of a gigabyte."""
+    peer = started(scale=14, window=65535, mss=9000, mtu=9000)
+    assert 2**18 - 8960 < sum(len(segment.data) for segment in peer.window_full()) <= 2**18
+
+
+def test_nagle_one_small_segment_at_a_time():
+    peer = Peer(gap=2000).open()
+    first = peer.segment()
+    assert len(first.data) == WORD
+    peer.silent(100)
+    peer.acked = peer.end(first)
+    peer.reply()
+    second = peer.segment()
+    assert len(second.data) > WORD and second.flags.P
+    peer.silent(20)
+
+
+def test_silly_windows_are_not_used():
+    """Less than a segment and less than half of the largest window: the board waits."""
+    peer = started(window=6000)
+    flight = peer.window_full()
+    assert sum(len(segment.data) for segment in flight) == 4 * 1456
+    peer.acked = peer.end(flight[-1])
+    peer.reply(window=500)
+    peer.silent(100)
+    peer.reply(window=3000)
+    assert len(peer.segment().data) == 1456
+
+
+def test_a_lost_segment_goes_again_after_three_duplicate_acks():
+    peer = started(window=30000)
+    flight = peer.window_full()
+    for n in range(3):
+        peer.reply()
+        if n < 2:
+            peer.silent(5)
+    again = peer.segment()
+    assert again.seq == flight[0].seq and len(again.data) == 1456
+    # More duplicates change nothing.
+    peer.reply()
+    peer.reply()
+    peer.silent(20)
+    peer.acked = peer.end(flight[-1])
+    peer.reply()
+    assert peer.segment().seq == peer.end(flight[-1])
+    assert peer.status()["early"] == 1
+
+
+def test_a_partial_ack_sends_the_next_hole():
+    """RFC 6582: two segments of a flight are lost."""
+    peer = started(window=30000)
+    flight = peer.window_full()
+    for _ in range(3):
+        peer.reply()
+    assert peer.segment().seq == flight[0].seq
+    peer.acked = flight[4].seq
+    peer.reply()
+    assert flight[4].seq in [segment.seq for segment in peer.window_full()]
+    assert peer.status()["early"] == 1
+
+
+def test_window_updates_are_no_duplicate_acks():
+    peer = started(window=30000)
+    peer.window_full()
+    for n in range(5):
+        peer.reply(window=30000 - 8 * n)
+        peer.silent(3)
+
+
+def test_the_timeout_doubles():
+    peer = started(window=3000)
+    flight = peer.window_full()
+    times, before = [], flight[0].at
+    for _ in range(5):
+        again = peer.segment(timeout=MAX)
+        assert again.seq == flight[0].seq
+        rest = peer.window_full()
+        times.append((again.at - before) / US)
+        before = again.at
+        assert len(rest) <= 2
+    assert all(1.8 < later / earlier < 2.3 for earlier, later in zip(times[1:], times[2:])), times
+    # It recovers, and nothing is missing.
+    peer.acked = max(peer.end(segment) for segment in flight + rest)
+    peer.reply()
+    assert peer.segment().seq == peer.acked
+
+
+def test_the_timeout_follows_the_round_trip():
+    peer = started(window=2000)
+    for _ in range(20):
+        # Answers are late; at first every segment goes again meanwhile, and measures nothing (Karn).
+        for frame in peer.frames(3000 * US):
+            peer.acked = max(peer.acked, frame[TCP].seq + frame[IP].len - 40)
+        peer.reply()
+    assert 3000 < peer.status()["delay"] < 16000
+
+
+def test_zero_window_probes():
+    peer = started(window=2000)
+    flight = peer.window_full()
+    peer.acked = peer.end(flight[-1])
+    peer.reply(window=0)
+    times = []
+    for _ in range(4):
+        probe = peer.segment(timeout=MAX)
+        assert probe.seq == peer.acked and len(probe.data) == WORD
+        times.append(probe.at)
+        peer.reply(window=0)
+    gaps = [later - earlier for earlier, later in zip(times, times[1:])]
+    assert all(1.7 < later / earlier < 2.4 for earlier, later in zip(gaps, gaps[1:])), gaps
+    # The last word is taken after all, and the window opens.
+    peer.acked += WORD
+    peer.reply(window=20000)
+    assert len(peer.segment().data) == 1456
+    assert peer.counters()["probes"] >= 4 and peer.status()["early"] == 0
+
+
+def test_a_window_that_shrinks():
+    peer = started(window=20000)
+    flight = peer.window_full()
+    peer.acked = peer.end(flight[2])
+    peer.reply(window=100)
+    again = peer.segment(timeout=INIT)
+    assert again.seq == peer.acked, "what was sent goes again by the time-out"
+    peer.acked = peer.end(flight[-1])
+    peer.reply(window=20000)
+    peer.take_all(5000)
+
+
+def test_an_ack_of_half_a_word():
+    """Nobody's stack does so; the word is sent again whole."""
+    peer = started(window=3000)
+    flight = peer.window_full()
+    peer.reply(ack=peer.acked + 3)
+    again = peer.segment()
+    assert again.seq == flight[0].seq and peer.place(again) % WORD == 0
+
+
+@pytest.mark.parametrize("how", ["ahead", "old"])
+def test_acks_that_cannot_be(how):
+    peer = started(window=3000)
+    flight = peer.window_full()
+    if how == "ahead":
+        peer.reply(ack=peer.end(flight[-1]) + 1)
+        answer = peer.segment()
+        assert answer.flags == "A" and not answer.data, "RFC 9293 3.10.7.4: an ACK, and nothing else"
+        assert peer.counters()["unacceptable"] == 1
+    else:
+        peer.reply(ack=peer.acked - 8, window=60000)
+        peer.silent(20)
+
+
+def test_reset_only_with_the_exact_number():
+    """RFC 5961."""
+    peer = started(window=3000)
+    peer.window_full()
+    peer.reply("R", sequence=peer.sequence + 1)
+    peer.silent(20)
+    assert peer.counters()["unacceptable"] == 1 and peer.counters()["resets"] == 0
+    peer.reply("R")
+    again = peer.segment(timeout=3 * RETRY)
+    assert again.flags == "S" and again.sport == peer.port + 16, "another attempt, another port"
+    assert (again.seq + 1) % 2**32 == peer.acked, "it goes on with the first word that was not confirmed"
+    assert peer.counters()["resets"] == 1
+
+
+def test_a_syn_in_a_connection_is_answered_with_an_ack():
+    peer = started(window=3000)
+    peer.window_full()
+    peer.reply("S")
+    assert peer.segment().flags == "A"
+
+
+def test_refused():
+    peer = Peer()
+    peer.reply("RA", sequence=0, ack=peer.first + 5)
+    peer.silent(20)
+    peer.reply("RA", sequence=0, ack=peer.first)
+    again = peer.segment(timeout=3 * RETRY)
+    assert again.flags == "S" and again.sport == peer.port + 16
+
+
+def test_a_lost_syn_goes_again():
+    peer = Peer()
+    again = peer.segment(timeout=2 * INIT)
+    assert (again.flags, again.seq, again.sport) == ("S", peer.syn.seq, peer.port)
+    assert 0.9 * INIT < (again.at - peer.syn.at) / US < 1.2 * INIT if hasattr(peer.syn, "at") else True
+
+
+def test_a_syn_ack_with_a_wrong_number_is_ignored():
+    peer = Peer()
+    peer.reply("SA", ack=peer.first + 1)
+    peer.silent(50)
+    assert peer.counters()["unacceptable"] == 1
+    peer.open()
+
+
+def test_data_from_the_peer_is_confirmed_and_thrown_away():
+    peer = started(window=3000)
+    flight = peer.window_full()
+    peer.acked = peer.end(flight[-1])
+    peer.reply("PA", data=b"hello")
+    peer.sequence += 5
+    segments = [peer.segment() for _ in range(2)]
+    assert all(segment.ack == peer.sequence for segment in segments)
+    # Not in order: the number that is expected.
+    peer.window_full()
+    peer.reply("PA", sequence=peer.sequence + 100, data=b"later")
+    assert peer.segment().ack == peer.sequence
+
+
+def test_the_stream_ends_with_fin():
+    peer = Peer(words=1000).open()
+    peer.take_all(1000)
+    fin = peer.segment()
+    assert fin.flags.F and (fin.seq - peer.first) % 2**32 == 8000
+    # Lost: it goes again.
+    assert peer.segment().seq == fin.seq
+    peer.reply("FA", ack=fin.seq + 1)
+    last = peer.segment()
+    assert last.flags == "A" and last.ack == peer.sequence + 1
+    # The last ACK was lost: the peer repeats its FIN.
+    peer.reply("FA", ack=fin.seq + 1)
+    assert peer.segment().ack == peer.sequence + 1
+    peer.silent(3 * INIT)
+    assert peer.status()["running"] == 0
+
+
+def test_the_peer_asks_for_the_end():
+    """It closes its direction: what was taken is sent, then FIN."""
+    peer = started(window=60000)
+    peer.reply("FA")
+    peer.sequence += 1
+    end = None
+    while end is None:
+        segment = peer.segment()
+        assert segment.ack in (peer.sequence, peer.sequence - 1)
+        if segment.flags.F:
+            end = segment
+        elif segment.data:
+            if peer.place(segment) == (peer.acked - peer.first) % 2**32:
+                peer.acked = peer.end(segment)
+            peer.reply()
+    assert end.seq == peer.acked and (peer.acked - peer.first) // WORD <= 3 * 2**15
+    peer.reply(ack=end.seq + 1)
+    again = peer.segment(timeout=3 * INIT)
+    assert again.flags == "S", "the source is still there: the next connection"
+
+
+def test_sequence_numbers_wrap():
+    peer = started(first_sequence=2**13 - 1, window=60000, mtu=9000, mss=8960)
+    assert peer.first > 2**32 - 2**20
+    peer.take_all(2**17)
+    assert peer.acked % 2**32 < peer.first
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 100, 1472, 8972])
+def test_echo(size):
+    peer = started(window=3000)
+    peer.window_full()
+    payload = rng("echo", size).randbytes(size)
+    peer.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=size) / payload)
+    frame = peer.receive(100 * US)
+    while frame is not None and ICMP not in frame:
+        frame = peer.receive(100 * US)
+    reply = frame[ICMP]
+    assert (reply.type, reply.id, reply.seq) == (0, 7, size) and frame.dst == PC_MAC
+    assert (frame[IP].src, frame[IP].dst) == (BOARD, PC)
+    assert bytes(reply.payload)[:size] == payload
+
+
+def test_arp_requests_are_answered():
+    board = TcpBoard()
+    board.expect(ARP)
+    board.send(bytes(Ether(src=PC_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=PC_MAC, psrc="10.9.0.77", pdst=BOARD)))
+    frame = board.expect(ARP)
+    assert frame.dst == PC_MAC and (frame[ARP].op, frame[ARP].psrc, frame[ARP].hwsrc) == (2, BOARD, BOARD_MAC)
+    assert frame[ARP].pdst == "10.9.0.77"
+    board.send(bytes(Ether(src=PC_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=PC_MAC, psrc=PC, pdst="10.9.0.3")))
+    board.silent(50)
+
+
+def test_arp_requests_are_repeated():
+    board = TcpBoard()
+    times = [board.expect(ARP, 2 * RETRY * US).at for _ in range(4)]
+    assert all(abs(later - earlier - RETRY * US) < 30 * US for earlier, later in zip(times, times[1:]))
+    assert board.counters()["path"] == 0
+
+
+def test_what_is_dropped_is_counted_under_its_reason():
+    peer = started(window=3000)
+    peer.window_full()
+    good = IP(src=PC, dst=BOARD) / TCP(sport=PORT, dport=peer.port, flags="A", seq=peer.sequence, ack=peer.acked)
+    before = peer.counters()
+
+    def spoiled(place):
+        data = bytearray(bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / good))
+        data[place] ^= 0x10
+        return bytes(data)
+
+    frames = {
+        "drop_checksum": [spoiled(14 + 8), spoiled(14 + 20 + 9)],
+        "drop_protocol": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD) / UDP() / Raw(b"x" * 20)),
+                          bytes(Ether(src=PC_MAC, dst=BOARD_MAC, type=0x86DD) / Raw(bytes(60))),
+                          bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD, options=b"\1\1\1\0") / TCP())],
+        "drop_fragment": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD, flags=f, frag=o) / TCP())
+                          for f, o in (("MF", 0), (0, 3))],
+        "drop_short": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD, len=300) / TCP()),
+                       bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD) / TCP(dataofs=4)),
+                       bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD) / TCP(dataofs=15))],
+        "drop_destination": [bytes(Ether(src=PC_MAC, dst="02:00:00:00:00:09") / good),
+                             bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst="10.9.0.9") / TCP())],
+        "drop_port": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD) / TCP(sport=PORT, dport=1, flags="A"))],
+    }  # fmt: skip
+    for frame in [frame for group in frames.values() for frame in group]:
+        peer.send(frame)
+    peer.silent(60)
+    after = peer.counters()
+    assert {name: after[name] - before[name] for name in frames} == {name: len(group) for name, group in frames.items()}
+
+
+def test_streams_take_turns():
+    board = TcpBoard(streams=4)
+    board.expect(ARP)
+    board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+    ports = [board.expect(TCP)[TCP].sport for _ in range(4)]
+    assert sorted(ports) == [0xC000, 0xC001, 0xC002, 0xC003]
+    acked = {}
+    for port in ports:
+        board.put(IP(src=PC, dst=BOARD) / TCP(sport=PORT, dport=port, flags="SA", seq=ISS, ack=0, window=60000))
+    counts = dict.fromkeys(ports, 0)
+    for _ in range(1200):
+        frame = board.expect(TCP)
+        segment, size = frame[TCP], frame[IP].len - 40
+        counts[segment.sport] += size
+        acked[segment.sport] = max(acked.get(segment.sport, 0), segment.seq + size)
+        board.put(IP(src=PC, dst=BOARD) / TCP(sport=PORT, dport=segment.sport, flags="A", seq=ISS + 1,
+                                              ack=acked[segment.sport], window=60000))  # fmt: skip
+    assert min(counts.values()) > 0.8 * max(counts.values()), counts
+
+
+@pytest.mark.parametrize("loss", [0, 0.01, 0.1])
+def test_every_word_arrives_whatever_is_lost(loss):
+    """Segments and ACKs are lost and exchanged at random; the receiver keeps what comes ahead."""
+    random = rng("loss", loss)
+    words = 20000
+    peer = Peer(words=words, mtu=1500, window=50000).open()
+    ahead, place = {}, 0
+    while place < words * WORD:
+        segment = peer.segment(timeout=MAX)
+        if random.random() < loss or not segment.data:
+            continue
+        ahead[peer.place(segment)] = len(segment.data)
+        moved = True
+        while moved:
+            moved = False
+            for begin in sorted(ahead):
+                if begin <= place:
+                    moved |= begin + ahead[begin] > place
+                    place = max(place, begin + ahead.pop(begin))
+        peer.acked = peer.first + place
+        if random.random() >= loss:
+            peer.reply()
+    assert place == words * WORD, SEED

@@ -8,7 +8,33 @@
 
 namespace fadelink {
 
-class IdealReceiver {
+// What a run in virtual time needs of a receiver.
+class VirtualReceiver {
+ public:
+  struct Result {
+    uint64_t packets = 0, words = 0, wrong_words = 0, duplicates = 0, protocol_errors = 0, commands = 0;
+    Picoseconds measured = 0;         // from the end of the warm-up to the last packet before STOP
+    uint64_t measured_packets = 0, measured_commands = 0;
+    bool complete = false;
+  };
+  using Output = std::function<void(Frame)>;
+
+  virtual ~VirtualReceiver() = default;
+  virtual void start(Picoseconds now) = 0;
+  // `frame` without its frame check sequence.
+  virtual void receive(const Frame& frame, Picoseconds now) = 0;
+  // Repeats what is overdue.
+  virtual void tick(Picoseconds now) = 0;
+  // Bytes of data in a packet.
+  virtual size_t packet_bytes() const = 0;
+  bool done() const { return result_.complete; }
+  const Result& result() const { return result_; }
+
+ protected:
+  Result result_;
+};
+
+class IdealReceiver : public VirtualReceiver {
  public:
   struct Settings {
     Mac feb{};
@@ -19,25 +45,12 @@ class IdealReceiver {
     uint32_t first_packet = 0;  // of FADE v1: the first set
     Picoseconds command_timeout = 1000 * kMicrosecond;
   };
-  struct Result {
-    uint64_t packets = 0, words = 0, wrong_words = 0, duplicates = 0, protocol_errors = 0, commands = 0;
-    Picoseconds measured = 0;         // from the end of the warm-up to the last packet before STOP
-    uint64_t measured_packets = 0, measured_commands = 0;
-    bool complete = false;
-  };
-  using Output = std::function<void(Frame)>;
-
   IdealReceiver(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {}
 
-  void start(Picoseconds now);
-  // `frame` without its frame check sequence.
-  void receive(const Frame& frame, Picoseconds now);
-  // Repeats a command whose response is overdue.
-  void tick(Picoseconds now);
-  bool done() const { return result_.complete; }
-  const Result& result() const { return result_; }
-  // Bytes of data in a packet.
-  size_t packet_bytes() const { return settings_.fade1 ? 1024 : 8192; }
+  void start(Picoseconds now) override;
+  void receive(const Frame& frame, Picoseconds now) override;
+  void tick(Picoseconds now) override;
+  size_t packet_bytes() const override { return settings_.fade1 ? 1024 : 8192; }
 
  private:
   void command(uint16_t code, uint32_t argument, Picoseconds now);
@@ -50,7 +63,6 @@ class IdealReceiver {
 
   Settings settings_;
   Output output_;
-  Result result_;
   bool started_ = false, stop_sent_ = false, waiting_ = false;
   uint16_t code_ = 0, csn_ = 0;
   uint32_t argument_ = 0;

@@ -13,6 +13,7 @@
 #include "board.hpp"
 #include "capture.hpp"
 #include "ideal_receiver.hpp"
+#include "ideal_tcp.hpp"
 #include "link.hpp"
 #include "netif.hpp"
 
@@ -33,6 +34,7 @@ struct Options {
   TcpSettings tcp;
   std::string ip, peer_ip, gateway;
   unsigned prefix = 24;
+  uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;
   double share_from_ms = 0;
   unsigned boards = 1, window = 32;
@@ -194,6 +196,26 @@ void advance(Station& s, Picoseconds until) {
   for (Frame frame; s.down.pop(frame, until);) s.board->send(std::move(frame));
 }
 
+std::unique_ptr<VirtualReceiver> make_receiver(const Options& o, const Mac& feb, const VirtualReceiver::Output& output) {
+  if (o.protocol == "tcp") {
+    IdealTcp::Settings settings;
+    settings.feb = feb;
+    settings.port = o.tcp.peer_port;
+    settings.streams = o.tcp.streams;
+    settings.window = o.receive_window;
+    return std::make_unique<IdealTcp>(settings, output);
+  }
+  IdealReceiver::Settings settings;
+  settings.feb = feb;
+  settings.fade1 = o.protocol == "fade1";
+  settings.packets = o.share_from_ms > 0 ? UINT64_MAX : o.packets;
+  settings.warmup = o.warmup;
+  settings.commands = o.commands;
+  settings.first_packet = o.first_packet;
+  settings.command_timeout += static_cast<Picoseconds>(4 * o.rtt * kMicrosecond);
+  return std::make_unique<IdealReceiver>(settings, output);
+}
+
 int run_virtual(const Options& o) {
   constexpr Picoseconds kStep = 64'000;  // how exactly frames cross between board and receiver
   std::vector<Station> stations = make_stations(o);
@@ -202,21 +224,14 @@ int run_virtual(const Options& o) {
   const auto wall = Clock::now();
 
   Uplink uplink(o, stations);
-  std::vector<IdealReceiver> receivers;
+  std::vector<std::unique_ptr<VirtualReceiver>> receivers;
   Picoseconds now = kMicrosecond;
   for (auto& s : stations) {
-    IdealReceiver::Settings settings;
-    settings.feb = s.mac;
-    settings.fade1 = o.protocol == "fade1";
-    settings.packets = o.share_from_ms > 0 ? UINT64_MAX : o.packets;
-    settings.warmup = o.warmup;
-    settings.commands = o.commands;
-    settings.first_packet = o.first_packet;
-    settings.command_timeout += static_cast<Picoseconds>(4 * o.rtt * kMicrosecond);
-    receivers.emplace_back(settings, [&s, &now, &capture](Frame frame) {
+    const VirtualReceiver::Output output = [&s, &now, &capture](Frame frame) {
       if (capture) capture->write(frame, now);
       s.down.push(with_fcs(std::move(frame)), now);
-    });
+    };
+    receivers.push_back(make_receiver(o, s.mac, output));
   }
   for (auto& s : stations) advance(s, now);
   std::mt19937_64 random(o.seed + 1);
@@ -229,19 +244,19 @@ int run_virtual(const Options& o) {
   bool all_done = false;
   while (!all_done && now < limit && !interrupted) {
     if (share_from > 0 && now < share_from && now + kStep >= share_from)
-      for (size_t i = 0; i < stations.size(); i++) before[i] = receivers[i].result().packets;
+      for (size_t i = 0; i < stations.size(); i++) before[i] = receivers[i]->result().packets;
     now += kStep;
     all_done = true;
     for (size_t i = 0; i < stations.size(); i++) {
       advance(stations[i], now);
       if (start_at[i] < now) {
-        receivers[i].start(now);
+        receivers[i]->start(now);
         start_at[i] = UINT64_MAX;
       }
-      receivers[i].tick(now);
-      all_done &= receivers[i].done();
+      receivers[i]->tick(now);
+      all_done &= receivers[i]->done();
     }
-    uplink.poll(now, capture.get(), [&](size_t i, const Frame& frame) { receivers[i].receive(frame, now); });
+    uplink.poll(now, capture.get(), [&](size_t i, const Frame& frame) { receivers[i]->receive(frame, now); });
   }
 
   const double seconds = std::chrono::duration<double>(Clock::now() - wall).count();
@@ -250,10 +265,10 @@ int run_virtual(const Options& o) {
   if (uplink.is_switched()) out["switch"] = uplink.to_json();
   bool good = all_done || share_from > 0;
   for (size_t i = 0; i < stations.size(); i++) {
-    const auto& r = receivers[i].result();
+    const auto& r = receivers[i]->result();
     const uint64_t packets = share_from > 0 ? r.packets - before[i] : r.measured_packets;
     const double elapsed = static_cast<double>(share_from > 0 ? now - share_from : r.measured) * 1e-12;
-    const double goodput = elapsed > 0 ? static_cast<double>(packets * receivers[i].packet_bytes() * 8) / elapsed : 0;
+    const double goodput = elapsed > 0 ? static_cast<double>(packets * receivers[i]->packet_bytes() * 8) / elapsed : 0;
     Json board = to_json(stations[i]);
     board["complete"] = r.complete;
     board["packets"] = r.packets;
@@ -394,6 +409,8 @@ int main(int argc, char** argv) {
   app.add_option("--peer", o.peer_ip, "TCP: IPv4 address of the receiver");
   app.add_option("--port", o.tcp.peer_port, "TCP: port of the receiver")->check(CLI::Range(1, 65535));
   app.add_option("--streams", o.tcp.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
+  app.add_option("--receive-window", o.receive_window, "TCP, --virtual: window of the receiver in bytes")
+      ->check(CLI::Range(1, 1 << 30));
   app.add_option("--mtu", o.tcp.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");
@@ -417,8 +434,8 @@ int main(int argc, char** argv) {
   }
   try {
     finish(o);
-    if (o.virtual_time && o.protocol == "tcp")
-      throw std::invalid_argument("--virtual: expected --protocol fade10g or fade1; TCP needs a receiver on --iface");
+    if (o.virtual_time && o.protocol == "tcp" && o.share_from_ms == 0 && o.source.limit == 0)
+      throw std::invalid_argument("--virtual --protocol tcp: expected --words or --share-from-ms, else it never ends");
     if (o.virtual_time == !o.iface.empty())
       throw std::invalid_argument("expected either --iface NAME or --virtual");
     if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";

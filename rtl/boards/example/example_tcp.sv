@@ -12,7 +12,7 @@
 module example_tcp #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
-    parameter int BITS = 15,
+    parameter int BITS = 17,
     parameter int TIMEOUT_MIN = 500,
     parameter int TIMEOUT_INIT = 5_000,
     parameter int TIMEOUT_MAX = 100_000,

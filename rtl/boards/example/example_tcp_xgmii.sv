@@ -9,7 +9,7 @@
 // The three clocks may be unrelated.
 module example_tcp_xgmii #(
     parameter int STREAMS = 4,
-    parameter int BITS = 15
+    parameter int BITS = 17
 ) (
     input  logic              rst,
     input  logic              user_clk,

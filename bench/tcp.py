@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The TCP sender in virtual time, against an ideal receiver: throughput by MTU, round trip and buffer; boards merged.
+
+Usage: bench/tcp.py
+"""
+
+import json
+import subprocess
+from pathlib import Path
+
+SIM = Path(__file__).resolve().parents[1] / "build/sim/fadelink-sim"
+# Preamble, Ethernet header, frame check sequence, gap; IP and TCP header.
+WIRE, HEADERS = 8 + 14 + 4 + 12, 40
+PAPER = {"point to point": 9.70, "merged": 39.68}  # Gb/s
+
+
+def run(*options, limit):
+    """The report of a run: the rates of its second half."""
+    words = [SIM, "--virtual", "--json", "--protocol", "tcp", "--share-from-ms", limit / 2, "--limit-ms", limit, *options]
+    return json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)
+
+
+def goodput(*options, limit):
+    report = run(*options, limit=limit)
+    assert all(board["wrong_words"] == 0 for board in report["boards"])
+    return sum(board["goodput_bps"] for board in report["boards"]) / 1e9
+
+
+def by_mtu():
+    print("## TCP sender: throughput by MTU, one stream, round trip 10 us\n")
+    print("| MTU | bytes a segment | 10G | limit | 1G | limit |")
+    print("|---|---|---|---|---|---|")
+    for mtu in (576, 1500, 4000, 9000):
+        size = (mtu - HEADERS) // 8 * 8
+        share = size / (size + HEADERS + WIRE)
+        ten = goodput("--mtu", mtu, "--rtt", 10, limit=4)
+        one = goodput("--phy", "gmii", "--mtu", mtu, "--rtt", 10, limit=10)
+        print(f"| {mtu} | {size} | {ten:.3f} Gb/s | {10 * share:.3f} | {one:.4f} Gb/s | {share:.4f} |", flush=True)
+    print(f"\nThe paper: {PAPER['point to point']} Gb/s point to point.")
+
+
+def by_round_trip():
+    buffers = [(32, 2**15), (256, 2**18), (1024, 2**20)]
+    print("\n## TCP sender: throughput at 10 Gb/s by round trip and buffer, MTU 9000 (bound: buffer / round trip)\n")
+    print("| round trip | " + " | ".join(f"{name} KiB" for name, _ in buffers) + " |")
+    print("|---|---|---|---|")
+    for rtt in (10, 30, 60, 100, 300, 1000):
+        cells = []
+        for _, size in buffers:
+            found = goodput("--mtu", 9000, "--rtt", rtt, "--receive-window", size, limit=max(4, 8 * rtt / 1000))
+            cells.append(f"{found:.2f} ({min(9.914, size * 8e-3 / rtt):.2f})")
+        print(f"| {rtt} us | " + " | ".join(cells) + " |", flush=True)
+
+
+def merged():
+    print("\n## TCP sender: 16 boards of two streams, 10 Gb/s each, through one port of 40 Gb/s, queue 4 MiB\n")
+    print("| window a stream | total | dropped by the port | least and most of a board | Jain index |")
+    print("|---|---|---|---|---|")
+    for kilobytes in (32, 64, 128):
+        report = run("--boards", 16, "--streams", 2, "--mtu", 9000, "--rtt", 20, "--receive-window", kilobytes * 1024,
+                     "--switch", "rate=40000,queue=4194304", limit=6)  # fmt: skip
+        rates = [board["goodput_bps"] / 1e9 for board in report["boards"]]
+        jain = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
+        port = report["switch"]
+        print(f"| {kilobytes} KiB | {sum(rates):.2f} Gb/s | {100 * port['queue_full'] / port['frames']:.2f} % "
+              f"| {min(rates):.3f}, {max(rates):.3f} Gb/s | {jain:.4f} |", flush=True)  # fmt: skip
+    print(f"\nThe paper: {PAPER['merged']} of 40 Gb/s.")
+
+
+if __name__ == "__main__":
+    by_mtu()
+    by_round_trip()
+    merged()

@@ -1,0 +1,135 @@
+#include "ideal_tcp.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fadelink {
+namespace {
+
+constexpr uint16_t kIpv4 = 0x0800, kArp = 0x0806;
+constexpr size_t kIp = 14, kTcp = 34, kArpFrame = 42;
+constexpr uint8_t kFin = 1, kSyn = 2, kAck = 16;
+constexpr uint32_t kIss = 0x10000000;
+constexpr Mac kMac{0x02, 0xfa, 0xde, 0, 0, 0xf0};
+
+uint16_t be16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
+uint32_t be32(const uint8_t* p) { return uint32_t{be16(p)} << 16 | be16(p + 2); }
+void put16(uint8_t* p, uint32_t value) {
+  p[0] = static_cast<uint8_t>(value >> 8);
+  p[1] = static_cast<uint8_t>(value);
+}
+void put32(uint8_t* p, uint32_t value) {
+  put16(p, value >> 16);
+  put16(p + 2, value);
+}
+uint16_t checksum(const uint8_t* data, size_t size, uint32_t sum) {
+  for (size_t i = 0; i < size; i++) sum += i % 2 ? data[i] : uint32_t{data[i]} << 8;
+  while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<uint16_t>(~sum);
+}
+
+}  // namespace
+
+void IdealTcp::receive(const Frame& frame, Picoseconds) {
+  const uint16_t type = be16(&frame[12]);
+  if (type == kArp && frame.size() >= kArpFrame && be16(&frame[20]) == 1) {
+    Frame reply(frame.begin(), frame.begin() + kArpFrame);
+    std::copy(&frame[6], &frame[12], reply.begin());
+    std::copy(kMac.begin(), kMac.end(), reply.begin() + 6);
+    put16(&reply[20], 2);
+    std::copy(kMac.begin(), kMac.end(), reply.begin() + 22);
+    std::copy(&frame[38], &frame[42], reply.begin() + 28);  // the address that was asked for
+    std::copy(&frame[22], &frame[32], reply.begin() + 32);
+    output_(std::move(reply));
+  } else if (type == kIpv4 && frame[23] == 6 && frame.size() >= kTcp + 20) {
+    on_segment(frame);
+  }
+}
+
+void IdealTcp::on_segment(const Frame& frame) {
+  const size_t length = be16(&frame[16]) - 20;
+  const uint16_t port = be16(&frame[34]);
+  const uint8_t flags = frame[47];
+  const size_t header = static_cast<size_t>(frame[46] >> 4) * 4;
+  uint32_t pseudo = 6 + static_cast<uint32_t>(length);
+  for (size_t i = 26; i < 34; i += 2) pseudo += be16(&frame[i]);
+  if (checksum(&frame[kIp], 20, 0) != 0 || kTcp + length > frame.size() || checksum(&frame[kTcp], length, pseudo) != 0) {
+    result_.protocol_errors++;
+    return;
+  }
+  const uint32_t sequence = be32(&frame[38]);
+  if (flags & kSyn) {
+    Stream& stream = streams_[port];
+    stream = Stream{};
+    stream.first = sequence + 1;
+    answer(frame, stream, kSyn | kAck);
+    return;
+  }
+  const auto found = streams_.find(port);
+  if (found == streams_.end()) {
+    result_.protocol_errors++;
+    return;
+  }
+  Stream& stream = found->second;
+  const auto ahead = static_cast<int32_t>(sequence - stream.first - static_cast<uint32_t>(stream.bytes));
+  const size_t size = length - header;
+  if (size > 0 && ahead > 0) stream.ahead.emplace(stream.bytes + ahead, Frame(&frame[kTcp + header], &frame[kTcp + header] + size));
+  else if (size > 0 && static_cast<int64_t>(size) + ahead <= 0) result_.duplicates++;
+  else if (size > 0) deliver(stream, stream.bytes - static_cast<uint64_t>(-ahead), &frame[kTcp + header], size);
+  while (!stream.ahead.empty() && stream.ahead.begin()->first <= stream.bytes) {
+    const auto next = stream.ahead.extract(stream.ahead.begin());
+    deliver(stream, next.key(), next.mapped().data(), next.mapped().size());
+  }
+  if ((flags & kFin) && sequence + size == stream.first + static_cast<uint32_t>(stream.bytes)) stream.ended = true;
+  if (size > 0 || (flags & kFin)) answer(frame, stream, stream.ended ? kFin | kAck : kAck);
+  result_.complete = streams_.size() == settings_.streams &&
+                     std::all_of(streams_.begin(), streams_.end(), [](const auto& s) { return s.second.ended; });
+}
+
+// Data from `place` on, of which the words from stream.bytes on are new.
+void IdealTcp::deliver(Stream& stream, uint64_t place, const uint8_t* data, size_t size) {
+  while (place + size > stream.bytes) {
+    uint64_t word;
+    std::memcpy(&word, data + (stream.bytes - place), 8);
+    result_.wrong_words += word != stream.bytes / 8;
+    stream.bytes += 8;
+    result_.words++;
+    result_.packets++;
+  }
+}
+
+void IdealTcp::answer(const Frame& frame, const Stream& stream, uint8_t flags) {
+  const bool syn = flags & kSyn;
+  unsigned scale = 0;
+  while (settings_.window >> scale > 0xFFFF) scale++;
+  Frame out(kTcp + 20 + (syn ? 8 : 0));
+  std::copy(settings_.feb.begin(), settings_.feb.end(), out.begin());
+  std::copy(kMac.begin(), kMac.end(), out.begin() + 6);
+  put16(&out[12], kIpv4);
+  out[14] = 0x45;
+  put16(&out[16], static_cast<uint32_t>(out.size() - kIp));
+  put16(&out[20], 0x4000);
+  out[22] = 64;
+  out[23] = 6;
+  std::copy(&frame[30], &frame[34], out.begin() + 26);
+  std::copy(&frame[26], &frame[30], out.begin() + 30);
+  put16(&out[24], checksum(&out[kIp], 20, 0));
+  put16(&out[34], settings_.port);
+  put16(&out[36], be16(&frame[34]));
+  put32(&out[38], syn ? kIss : kIss + 1);
+  put32(&out[42], stream.first + static_cast<uint32_t>(stream.bytes) + (stream.ended ? 1 : 0));
+  out[46] = static_cast<uint8_t>((out.size() - kTcp) / 4 << 4);
+  out[47] = flags;
+  put16(&out[48], syn ? std::min(settings_.window, 0xFFFFu) : settings_.window >> scale);
+  if (syn) {
+    const uint8_t options[] = {2, 4, static_cast<uint8_t>(settings_.mss >> 8), static_cast<uint8_t>(settings_.mss),
+                               1, 3, 3, static_cast<uint8_t>(scale)};
+    std::copy(std::begin(options), std::end(options), out.begin() + 54);
+  }
+  uint32_t pseudo = 6 + static_cast<uint32_t>(out.size() - kTcp);
+  for (size_t i = 26; i < 34; i += 2) pseudo += be16(&out[i]);
+  put16(&out[50], checksum(&out[kTcp], out.size() - kTcp, pseudo));
+  output_(std::move(out));
+}
+
+}  // namespace fadelink

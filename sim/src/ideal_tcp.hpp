@@ -1,0 +1,45 @@
+// An ideal TCP receiver for virtual time: confirms each segment at once, checks every word. A packet of its result is a
+// word.
+#pragma once
+
+#include <map>
+
+#include "ideal_receiver.hpp"
+
+namespace fadelink {
+
+class IdealTcp : public VirtualReceiver {
+ public:
+  struct Settings {
+    Mac feb{};
+    uint16_t port = 10000;     // of the receiver
+    uint16_t mss = 8960;       // bytes
+    uint32_t window = 1 << 30;  // bytes, told with a scale
+    unsigned streams = 1;
+  };
+
+  IdealTcp(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {}
+
+  void start(Picoseconds) override {}
+  void receive(const Frame& frame, Picoseconds now) override;
+  void tick(Picoseconds) override {}
+  size_t packet_bytes() const override { return 8; }
+
+ private:
+  struct Stream {
+    uint32_t first = 0;                 // number of the first byte
+    uint64_t bytes = 0;                 // in order
+    std::map<uint64_t, Frame> ahead;    // data that came early, by its place
+    bool ended = false;
+  };
+
+  void on_segment(const Frame& frame);
+  void deliver(Stream& stream, uint64_t place, const uint8_t* data, size_t size);
+  void answer(const Frame& frame, const Stream& stream, uint8_t flags);
+
+  Settings settings_;
+  Output output_;
+  std::map<uint16_t, Stream> streams_;  // by the board's port
+};
+
+}  // namespace fadelink

@@ -143,7 +143,8 @@ class VerilatedBoard : public Board {
   bool idle() const override { return quiet_ > kQuietClocks && phy_.sender.empty(); }
   BoardStatus status() const override {
     BoardStatus status{model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
-                       model_.status_delay, {}};
+                       model_.status_delay, 0, {}};
+    if constexpr (kIsTcp) status.connections = model_.counters[0];
     if constexpr (kIsTcp)
       for (size_t i = 0; i < kTcpCounters.size(); i++) status.more.emplace_back(kTcpCounters[i], model_.counters[i]);
     return status;

@@ -52,6 +52,7 @@ struct BoardSettings {
 struct BoardStatus {
   bool running = false;
   uint32_t sent = 0, retransmitted = 0, early = 0, delay = 0;
+  uint32_t connections = 0;                            // open ones, of TCP
   std::vector<std::pair<const char*, uint32_t>> more;  // of TCP
 };
 

@@ -310,7 +310,7 @@ int run_interface(const Options& o) {
 
   constexpr Picoseconds kStep = kMicrosecond;
   const auto begin = Clock::now();
-  auto last_status = begin;
+  auto last_status = begin, last_connected = begin;
   const bool status = o.status || (isatty(STDERR_FILENO) && !o.json);
   Picoseconds now = 0;
   Frame frame;
@@ -321,10 +321,14 @@ int run_interface(const Options& o) {
     const auto wall = Clock::now();
     const double elapsed = std::chrono::duration<double>(wall - begin).count();
     if (interrupted || (o.duration > 0 && elapsed >= o.duration)) {
-      // Open connections end as their users expect; a second signal does not wait for that.
-      bool running = false;
-      for (const auto& s : stations) running |= s.board->status().running;
-      if (o.protocol != "tcp" || !running || interrupted > 1) break;
+      // Open connections end as their users expect; a second signal, or no receiver, does not wait for that.
+      bool running = false, connected = false;
+      for (const auto& s : stations) {
+        running |= s.board->status().running;
+        connected |= s.board->status().connections > 0;
+      }
+      if (connected || !closing) last_connected = wall;
+      if (o.protocol != "tcp" || !running || interrupted > 1 || wall - last_connected > std::chrono::seconds(2)) break;
       if (!closing) for (auto& s : stations) s.board->close();
       closing = true;
     }

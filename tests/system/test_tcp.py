@@ -8,7 +8,7 @@ import time
 
 import numpy
 import pytest
-from conftest import FEBS, sh
+from conftest import FEBS, add_tap, sh
 
 PC, BOARD, PORT = "10.9.0.1", "10.9.0.2", 10000
 WORDS = 30000
@@ -83,6 +83,22 @@ def test_a_stream_arrives(net):
     time.sleep(1)
     board = net.end_sim(sim)["boards"][0]
     assert board["sent"] > 0 and board["retransmitted"] == 0 and board["connections"] == 0
+
+
+def test_over_a_tap(net):
+    add_tap(net)
+    net.sim("--protocol", "tcp", "--words", WORDS, iface="fade0")
+    words = net.fadelink_words("receive", "--tcp", PORT, "--json", "--verify", "counter", "--streams", 1)
+    status, found, err = report(net.start(net.board_ns, *words))
+    assert status == 0 and found["streams"][0]["words"] == WORDS, (found, err)
+
+
+def test_boards_end_without_a_receiver(net):
+    """What nobody receives does not hold the simulation up."""
+    sim = boards(net, words=0)
+    received(net, "--duration", 2)
+    time.sleep(1)
+    assert net.end_sim(sim)["boards"][0]["connections"] == 0
 
 
 @pytest.mark.parametrize("phy", ["gmii", "xgmii"])

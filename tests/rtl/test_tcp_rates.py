@@ -1,0 +1,51 @@
+"""Rates of the TCP sender in virtual time, against an ideal receiver: at the limit, and shared equally."""
+
+import json
+import subprocess
+
+import pytest
+from bench import SEED, TOP
+
+WIRE, HEADERS = 8 + 14 + 4 + 12, 40
+
+
+def run(*options, limit):
+    words = [TOP / "build/sim/fadelink-sim", "--virtual", "--json", "--protocol", "tcp", "--seed", SEED,
+             "--share-from-ms", limit / 2, "--limit-ms", limit, *options]  # fmt: skip
+    report = json.loads(subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True).stdout)
+    assert all(board["wrong_words"] == 0 and board["protocol_errors"] == 0 for board in report["boards"])
+    return report
+
+
+def use(segment):
+    """The share of a line that is user data, in full segments."""
+    return segment / (segment + HEADERS + WIRE)
+
+
+@pytest.mark.parametrize("phy,limit", [("xgmii", 4), ("gmii", 10)])
+@pytest.mark.parametrize("mtu,segment", [(1500, 1456), (9000, 8960)])
+def test_one_stream_fills_the_line(phy, limit, mtu, segment):
+    board = run("--phy", phy, "--mtu", mtu, "--rtt", 10, limit=limit)["boards"][0]
+    assert board["link_use"] > 0.993 * use(segment) and board["retransmitted"] == 0
+
+
+def test_a_small_window_bounds_the_rate():
+    """Three full segments of 32 KiB under way, for the round trip, the time to fetch one and the time to send it."""
+    board = run("--mtu", 9000, "--rtt", 100, "--receive-window", 32768, limit=8)["boards"][0]
+    assert abs(board["goodput_bps"] / (3 * 8960 * 8 / 114e-6) - 1) < 0.03
+
+
+def test_merged_boards_share_equally():
+    report = run("--boards", 4, "--streams", 2, "--mtu", 9000, "--rtt", 20, "--receive-window", 65536,
+                 "--switch", "rate=10000,queue=1048576", limit=6)  # fmt: skip
+    rates = [board["goodput_bps"] for board in report["boards"]]
+    assert sum(rates) > 0.99 * 1e10 * use(8960) and report["switch"]["queue_full"] == 0
+    assert sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates)) > 0.999
+
+
+def test_words_end_with_the_connection():
+    words = [TOP / "build/sim/fadelink-sim", "--virtual", "--json", "--protocol", "tcp", "--words", "50000", "--streams", "3",
+             "--link", "loss=0.02", "--rtt", "20", "--seed", str(SEED)]  # fmt: skip
+    report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    board = report["boards"][0]
+    assert board["complete"] and board["words"] == 150_000 and board["wrong_words"] == 0 and board["retransmitted"] > 0

@@ -170,8 +170,10 @@ module tcp_rx #(
   logic [1:0] step;
   // ---- the echo memory -----------------------------------------------------------------------
   // Whether it is free is decided at the first word of a frame.
-  logic echo_free, echo_open, echo_waits;
-  assign echo_free = !echo_busy && !echo_waits && {step[1:0], ended} == '0;
+  logic echo_free, echo_open, echo_waits, echo_ends;
+  // The frame before may be an echo request on its way to the verdict; its fields are still here.
+  assign echo_ends = {step, ended} != '0 && protocol == tcp_pkg::PROTOCOL_ICMP && icmp_type == 8'd8;
+  assign echo_free = !echo_busy && !echo_waits && !echo_ends;
   assign echo_write_enable = s_axis_tvalid && (index == '0 ? echo_free : echo_open) && 32'(index) < 1 << ECHO_BITS;
   assign echo_write_address = index[ECHO_BITS-1:0];
   assign echo_write_data = s_axis_tdata;

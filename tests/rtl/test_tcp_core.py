@@ -15,7 +15,7 @@ from scapy.packet import Raw
 PC, BOARD, PORT = "10.9.0.1", "10.9.0.2", 10000
 PC_MAC, BOARD_MAC = "02:fa:de:00:00:f0", ":".join(f"{b:02x}" for b in FEB)
 ISS = 0x1000_0000  # of the peer
-MIN, INIT, MAX, RETRY = 500, 5000, 100_000, 10_000  # microseconds, of the simulated board
+MIN, INIT, MAX, RETRY = 500, 5000, 100_000, 2000  # microseconds, of the simulated board
 WORD = 8
 
 
@@ -453,6 +453,7 @@ def test_echo(size):
     peer = started(window=3000)
     peer.window_full()
     payload = rng("echo", size).randbytes(size)
+    peer.reply()  # right before it on the wire
     peer.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=size) / payload)
     frame = peer.receive(100 * US)
     while frame is not None and ICMP not in frame:
@@ -461,6 +462,15 @@ def test_echo(size):
     assert (reply.type, reply.id, reply.seq) == (0, 7, size) and frame.dst == PC_MAC
     assert (frame[IP].src, frame[IP].dst) == (BOARD, PC)
     assert bytes(reply.payload)[:size] == payload
+
+
+def test_one_echo_request_at_a_time():
+    peer = started(window=3000)
+    peer.window_full()
+    for sequence in range(3):
+        peer.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=sequence) / bytes(1000))
+    replies = [frame[ICMP].seq for frame in peer.frames(100 * US) if ICMP in frame]
+    assert replies[0] == 0 and len(replies) + peer.counters()["drop_full"] == 3
 
 
 def test_arp_requests_are_answered():

@@ -96,7 +96,7 @@ def test_over_a_tap(net):
 def test_boards_end_without_a_receiver(net):
     """What nobody receives does not hold the simulation up."""
     sim = boards(net, words=0)
-    received(net, "--duration", 2)
+    received(net, "--packets", 20)
     time.sleep(1)
     assert net.end_sim(sim)["boards"][0]["connections"] == 0
 
@@ -198,7 +198,7 @@ def test_stop_from_the_receivers_side(net):
     assert found["streams"][0]["bytes"] >= 20 * 8192
     process = receive(net)
     assert "waiting" in process.popen.stderr.readline()
-    time.sleep(2)
+    time.sleep(4)
     process.signal(signal.SIGINT)
     status, found, err = report(process)
     assert status == 0 and found["streams"][0]["words"] > 0, (found, err)
@@ -214,8 +214,8 @@ def test_the_data_is_written(net, tmp_path):
 
 
 def test_ping_while_data_flows(net):
+    process = receive(net, "--duration", 8)
     sim = boards(net, words=0)
-    process = receive(net, "--duration", 6)
     time.sleep(1)
     for size in (0, 1, 56, 1472, 8000):
         out = net.run_in(net.pc_ns, "ping", "-c", 3, "-i", 0.2, "-W", 2, "-s", size, "-M", "do", BOARD)
@@ -266,8 +266,8 @@ def test_sequence_numbers_wrap(net, mtu):
 
 def test_strange_frames_are_dropped_and_counted(net):
     """Other addresses and protocols, fragments, wrong checksums, truncated packets: counted, and the data goes on."""
+    process = receive(net, "--duration", 5)
     sim = boards(net, words=0)
-    process = receive(net, "--duration", 3)
     raw = net.in_namespace(net.pc_ns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
     raw.bind(("eth0", 0))
     me = bytes.fromhex(FEBS[0].replace(":", "")) + bytes.fromhex("02000000bb01")

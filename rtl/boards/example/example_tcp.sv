@@ -16,7 +16,7 @@ module example_tcp #(
     parameter int TIMEOUT_MIN = 500,
     parameter int TIMEOUT_INIT = 5_000,
     parameter int TIMEOUT_MAX = 100_000,
-    parameter int RETRY = 10_000
+    parameter int RETRY = 2_000
 ) (
     input  logic                     rst,
     input  logic                     user_clk,

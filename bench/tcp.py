@@ -8,6 +8,8 @@ import json
 import subprocess
 from pathlib import Path
 
+from sharing import jain
+
 SIM = Path(__file__).resolve().parents[1] / "build/sim/fadelink-sim"
 # Preamble, Ethernet header, frame check sequence, gap; IP and TCP header.
 WIRE, HEADERS = 8 + 14 + 4 + 12, 40
@@ -60,10 +62,9 @@ def merged():
         report = run("--boards", 16, "--streams", 2, "--mtu", 9000, "--rtt", 20, "--receive-window", kilobytes * 1024,
                      "--switch", "rate=40000,queue=4194304", limit=6)  # fmt: skip
         rates = [board["goodput_bps"] / 1e9 for board in report["boards"]]
-        jain = sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
         port = report["switch"]
         print(f"| {kilobytes} KiB | {sum(rates):.2f} Gb/s | {100 * port['queue_full'] / port['frames']:.2f} % "
-              f"| {min(rates):.3f}, {max(rates):.3f} Gb/s | {jain:.4f} |", flush=True)  # fmt: skip
+              f"| {min(rates):.3f}, {max(rates):.3f} Gb/s | {jain(rates):.4f} |", flush=True)  # fmt: skip
     print(f"\nThe paper: {PAPER['merged']} of 40 Gb/s.")
 
 

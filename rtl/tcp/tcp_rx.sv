@@ -179,14 +179,6 @@ module tcp_rx #(
   assign echo_write_data = s_axis_tdata;
 
   // ---- verdict, in three steps after the last word; frames are further apart -----------------
-  function automatic [15:0] fold(input [31:0] sum);
-    reg [16:0] once;
-    begin
-      once = {1'b0, sum[31:16]} + {1'b0, sum[15:0]};
-      fold = once[15:0] + {15'd0, once[16]};
-    end
-  endfunction
-
   logic is_ip, is_arp, is_tcp, is_echo, header_here, arp_here;
   logic [15:0] ip_folded, payload_folded, tcp_header, tcp_length;
   assign tcp_header = {10'd0, offset, 2'b00};
@@ -200,13 +192,13 @@ module tcp_rx #(
     if (!for_me) fault = 6'b000001;
     else if (is_arp) begin
       if (!arp_here) fault = 6'b010000;
-      else if (arp_shape != 48'h0001_0800_0604) fault = 6'b000010;
+      else if (arp_shape != tcp_pkg::ARP_SHAPE) fault = 6'b000010;
       else if (arp_target != my_ip) fault = 6'b000001;
       else if (arp_operation != tcp_pkg::ARP_REQUEST && arp_operation != tcp_pkg::ARP_REPLY)
         fault = 6'b000010;
     end else if (!is_ip) fault = 6'b000010;
     else if (!header_here) fault = 6'b010000;
-    else if (version != 8'h45) fault = 6'b000010;
+    else if (version != tcp_pkg::IP_VERSION[15:8]) fault = 6'b000010;
     else if (ip_folded != '1) fault = 6'b001000;
     else if (destination_ip != my_ip) fault = 6'b000001;
     // More fragments, or not the first one.
@@ -242,9 +234,9 @@ module tcp_rx #(
     header_here <= bytes >= 14'd34;
     arp_here <= bytes >= 14'd42;
     for_me <= destination == my_mac || (destination == tcp_pkg::BROADCAST && ethertype == tcp_pkg::ETHERTYPE_ARP);
-    ip_folded <= fold(ip_sum);
+    ip_folded <= tcp_pkg::fold(ip_sum);
     // The pseudo header: addresses, protocol and length.
-    payload_folded <= fold(
+    payload_folded <= tcp_pkg::fold(
         payload_sum + (protocol == tcp_pkg::PROTOCOL_TCP ? 32'(source_ip[31:16]) + 32'(source_ip[15:0])
                        + 32'(destination_ip[31:16]) + 32'(destination_ip[15:0]) + 32'(tcp_pkg::PROTOCOL_TCP)
                        + 32'(tcp_length) : 32'd0)

@@ -48,7 +48,6 @@ module tcp_segmenter #(
     output logic [               319:0] segment_header
 );
   localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
-  localparam logic [15:0] VERSION = 16'h4500;
   localparam logic [15:0] DO_NOT_FRAGMENT = 16'h4000;
 
   typedef enum logic [1:0] {
@@ -92,14 +91,6 @@ module tcp_segmenter #(
   assign offset_flags = {is_syn ? 4'd7 : 4'd5, 4'd0, flags};
   assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {words, 3'b000};
 
-  function automatic [15:0] fold(input [31:0] total);
-    reg [16:0] once;
-    begin
-      once = {1'b0, total[31:16]} + {1'b0, total[15:0]};
-      fold = once[15:0] + {15'd0, once[16]};
-    end
-  endfunction
-
   always_ff @(posedge clk) begin
     if (store_enable) begin
       stored <= stored + 13'd1;
@@ -117,7 +108,7 @@ module tcp_segmenter #(
         words <= request_flags[tcp_pkg::SYN] ? 13'd1 : request_words;
         {asked, stored} <= '0;
         identification <= identification + 16'd1;
-        ip_sum <= 32'(VERSION) + 32'(DO_NOT_FRAGMENT) + 32'({tcp_pkg::TTL, tcp_pkg::PROTOCOL_TCP})
+        ip_sum <= 32'(tcp_pkg::IP_VERSION) + 32'(DO_NOT_FRAGMENT) + 32'({tcp_pkg::TTL, tcp_pkg::PROTOCOL_TCP})
             + 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0]);
         sum <= 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0])
             + 32'(tcp_pkg::PROTOCOL_TCP) + 32'(RECEIVE_WINDOW);
@@ -134,8 +125,8 @@ module tcp_segmenter #(
           3'd1:
           sum <= sum + 32'(sequence_number[31:16]) + 32'(sequence_number[15:0]) + 32'(ack[31:16]) + 32'(ack[15:0]);
           default: begin
-            ip_checksum <= ~fold(ip_sum);
-            tcp_checksum <= ~fold(sum);
+            ip_checksum <= ~tcp_pkg::fold(ip_sum);
+            tcp_checksum <= ~tcp_pkg::fold(sum);
             state <= WAIT;
           end
         endcase

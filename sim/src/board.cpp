@@ -144,9 +144,10 @@ class VerilatedBoard : public Board {
   BoardStatus status() const override {
     BoardStatus status{model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
                        model_.status_delay, 0, {}};
-    if constexpr (kIsTcp) status.connections = model_.counters[0];
-    if constexpr (kIsTcp)
+    if constexpr (kIsTcp) {
+      status.connections = model_.counters[0];
       for (size_t i = 0; i < kTcpCounters.size(); i++) status.more.emplace_back(kTcpCounters[i], model_.counters[i]);
+    }
     return status;
   }
   void close() override {

@@ -110,6 +110,16 @@ impl Verifier {
     }
 }
 
+/// A report's word on data that is complete or not, and was verified or not.
+pub fn verdict(verifier: Option<&Verifier>, complete: bool) -> String {
+    match (verifier, complete) {
+        (_, false) => "INCOMPLETE".into(),
+        (None, true) => "complete".into(),
+        (Some(v), true) if v.wrong == 0 => "complete, every word verified".into(),
+        (Some(v), true) => format!("complete, {} WORDS WRONG", v.wrong),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

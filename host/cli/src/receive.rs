@@ -19,7 +19,7 @@ use fadelink_wire::{MacAddr, Protocol};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
 
-use crate::pattern::{Pattern, Verifier};
+use crate::pattern::{verdict, Pattern, Verifier};
 use crate::{number, receive_tcp, How, Link, Usage, INCOMPLETE};
 
 #[derive(clap::Args)]
@@ -467,12 +467,7 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> anyhow::Res
         if args.quiet || args.json {
             continue;
         }
-        let verdict = match (&outcome.verifier, outcome.complete) {
-            (_, false) => "INCOMPLETE".into(),
-            (None, true) => "complete".into(),
-            (Some(v), true) if v.wrong == 0 => "complete, every word verified".into(),
-            (Some(v), true) => format!("complete, {} WORDS WRONG", v.wrong),
-        };
+        let verdict = verdict(outcome.verifier.as_ref(), outcome.complete);
         let rate = outcome.bytes as f64 / outcome.seconds.max(1e-9) / 1e6;
         eprintln!("{mac}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", outcome.bytes / 8, outcome.seconds);
         eprintln!("  {}", in_words(&outcome.counters.entries()));

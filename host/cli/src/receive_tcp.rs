@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use crate::pattern::{Pattern, Verifier};
+use crate::pattern::{verdict, Pattern, Verifier};
 use crate::{receive, Usage, INCOMPLETE};
 
 /// Bytes that are read at once.
@@ -56,8 +56,12 @@ struct Stream {
 }
 
 impl Stream {
+    fn is_complete(&self) -> bool {
+        matches!(self.end, Some(Ok(())))
+    }
+
     fn is_good(&self) -> bool {
-        matches!(self.end, Some(Ok(()))) && self.verifier.as_ref().is_none_or(|v| v.wrong == 0)
+        self.is_complete() && self.verifier.as_ref().is_none_or(|v| v.wrong == 0)
     }
 }
 
@@ -296,7 +300,7 @@ impl Progress {
 
 fn to_json(stream: &Stream) -> Value {
     let verifier = stream.verifier.as_ref();
-    let complete = matches!(stream.end, Some(Ok(())));
+    let complete = stream.is_complete();
     json!({
         "peer": stream.peer.to_string(),
         "complete": complete,
@@ -329,12 +333,7 @@ fn report(args: &receive::Args, streams: &[Stream]) -> ExitCode {
         if args.quiet || args.json {
             continue;
         }
-        let verdict = match (&stream.verifier, &stream.end) {
-            (_, None | Some(Err(_))) => "INCOMPLETE".into(),
-            (None, _) => "complete".into(),
-            (Some(v), _) if v.wrong == 0 => "complete, every word verified".into(),
-            (Some(v), _) => format!("complete, {} WORDS WRONG", v.wrong),
-        };
+        let verdict = verdict(stream.verifier.as_ref(), stream.is_complete());
         let rate = stream.bytes as f64 / stream.seconds.max(1e-9) / 1e6;
         eprintln!("{peer}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", stream.bytes / 8, stream.seconds);
     }

@@ -26,6 +26,15 @@ const PAPER_STEP: u32 = 16;
 /// The longest delay.
 const CEILING: u32 = 1 << 20;
 
+/// The estimate of a round trip after `sample`: follows at once upwards, slowly downwards.
+pub(crate) fn follow(estimate: Duration, sample: Duration) -> Duration {
+    if sample > estimate {
+        sample
+    } else {
+        (estimate * 3 + sample) / 4
+    }
+}
+
 /// The rule, over one transmission.
 #[derive(Debug)]
 pub struct Congestion {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::MacAddr;
 
-use crate::congestion::Congestion;
+use crate::congestion::{follow, Congestion};
 use crate::feb::{Settings, Status, User};
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
@@ -147,8 +147,7 @@ impl<U: User> Feb1<U> {
             if is_new && !again {
                 self.congestion.measured(sample);
                 self.unmeasured = 0;
-                // Follows at once upwards, slowly downwards.
-                self.round_trip = if sample > self.round_trip { sample } else { (self.round_trip * 3 + sample) / 4 };
+                self.round_trip = follow(self.round_trip, sample);
             } else if is_new {
                 self.unmeasured += 1;
                 if self.unmeasured.is_multiple_of(SUSPICIOUS) {

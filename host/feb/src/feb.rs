@@ -6,7 +6,7 @@ use fadelink_wire::fade10g::{self, Data, Request, Response, DATA_FRAME_LEN, DATA
 use fadelink_wire::serial::after16;
 use fadelink_wire::MacAddr;
 
-use crate::congestion::{Congestion, Rule};
+use crate::congestion::{follow, Congestion, Rule};
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(6);
@@ -302,8 +302,7 @@ impl<U: User> Feb<U> {
         self.status.acknowledged += u64::from(is_new);
         if measures {
             self.congestion.measured(sample);
-            // Follows at once upwards, slowly downwards.
-            self.round_trip = if sample > self.round_trip { sample } else { (self.round_trip * 3 + sample) / 4 };
+            self.round_trip = follow(self.round_trip, sample);
         }
         for earlier in self.tail..index {
             let slot = self.slot(earlier);

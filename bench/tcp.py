@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The TCP sender in virtual time, against an ideal receiver: throughput by MTU, round trip and buffer; boards merged.
+"""The TCP sender in virtual time, against an ideal receiver: throughput by MTU, fragment, round trip and buffer; boards merged.
 
 Usage: bench/tcp.py
 """
@@ -41,6 +41,20 @@ def by_mtu():
     print(f"\nThe paper: {PAPER['point to point']} Gb/s point to point.")
 
 
+def by_fragment():
+    """Limit: each fragment is cut into full segments and the rest; a plain stream's segments are full."""
+    full = 8960
+    print("\n## TCP sender: throughput at 10 Gb/s by fragment size, MTU 9000, one stream, round trip 10 us\n")
+    print("| fragment | each pushed | limit | plain stream | limit |")
+    print("|---|---|---|---|---|")
+    for size in [2**n for n in range(6, 15)]:
+        limit = size / (size + -(-size // full) * (HEADERS + WIRE))
+        options = ["--mtu", 9000, "--rtt", 10, "--block", size // 8]
+        pushed, plain = goodput(*options, "--push", limit=8), goodput(*options, limit=8)
+        print(f"| {size} B | {pushed:.3f} Gb/s | {10 * limit:.3f} | {plain:.3f} Gb/s | {10 * full / (full + HEADERS + WIRE):.3f} |",
+              flush=True)  # fmt: skip
+
+
 def by_round_trip():
     buffers = [(32, 2**15), (256, 2**18), (1024, 2**20)]
     print("\n## TCP sender: throughput at 10 Gb/s by round trip and buffer, MTU 9000 (bound: buffer / round trip)\n")
@@ -70,5 +84,6 @@ def merged():
 
 if __name__ == "__main__":
     by_mtu()
+    by_fragment()
     by_round_trip()
     merged()

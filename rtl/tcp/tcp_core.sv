@@ -18,6 +18,10 @@
 // segments (input mtu: now, at most MTU), ECHO_BITS the echo requests (2^ECHO_BITS words a frame).
 // Times are in microseconds of TICK_CLOCKS of tx_clk.
 //
+// The stream is plain: full segments, whatever the user's blocks. With `push` each block (tlast)
+// ends its segment and leaves at once; BLOCKS is how many ends a stream can hold that were not sent
+// (0: tlast is ignored).
+//
 // enable[i] opens stream i's connection and keeps it open; after it has fallen, what was taken is
 // sent, confirmed, and the connection closed. A connection that breaks is opened again after RETRY
 // and goes on with the first word that was not confirmed. The settings stay still while a stream is
@@ -30,6 +34,7 @@ module tcp_core #(
     parameter int BITS = 12,
     parameter int MTU = 9000,
     parameter int ECHO_BITS = 8,
+    parameter int BLOCKS = 0,
     parameter int TICK_CLOCKS = WIDTH == 8 ? 125 : 156,
     parameter int TIMEOUT_MIN = 200_000,
     parameter int TIMEOUT_INIT = 1_000_000,
@@ -65,6 +70,7 @@ module tcp_core #(
     input  logic [         STREAMS-1:0][    15:0] peer_port,
     input  logic [         STREAMS-1:0][    15:0] local_port,
     input  logic [                13:0]           mtu,
+    input  logic                                  push,
     input  logic [                31:0]           first_sequence,
     // frames to the MAC
     input  logic                                  tx_clk,
@@ -330,7 +336,9 @@ module tcp_core #(
   logic [STREAMS-1:0][ 3:0] attempt;
 
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
-    logic [BITS:0] head, head_gray, head_gray_tx, tail_gray;
+    logic [BITS:0] head, head_gray, head_gray_tx, tail_gray, mark_in, mark;
+    logic [BITS:0] head_gray_later;
+    logic mark_in_valid, mark_in_ready, mark_valid, mark_take;
     logic [6:0] pulse;
     logic [7*32-1:0] count;
 
@@ -342,6 +350,11 @@ module tcp_core #(
         .s_axis_tdata (s_axis_tdata[i]),
         .s_axis_tvalid(s_axis_tvalid[i]),
         .s_axis_tready(s_axis_tready[i]),
+        .s_axis_tlast (s_axis_tlast[i]),
+        .push         (push && BLOCKS != 0),
+        .mark_valid   (mark_in_valid),
+        .mark_ready   (mark_in_ready),
+        .mark         (mark_in),
         .write_valid  (write_valid[i]),
         .write_ready  (write_ready[i]),
         .write_address(write_address[i]),
@@ -361,9 +374,32 @@ module tcp_core #(
     gray_to_binary #(
         .WIDTH(BITS + 1)
     ) head_binary (
-        .gray  (head_gray_tx),
+        .gray  (BLOCKS != 0 ? head_gray_later : head_gray_tx),
         .binary(head)
     );
+    // The end of a block must be seen before its last word.
+    always_ff @(posedge tx_clk) head_gray_later <= head_gray_tx;
+    if (BLOCKS != 0) begin : g_blocks
+      async_fifo #(
+          .WIDTH(BITS + 1),
+          .DEPTH(BLOCKS)
+      ) marks (
+          .s_clk  (user_clk),
+          .s_rst  (user_rst),
+          .s_data (mark_in),
+          .s_valid(mark_in_valid),
+          .s_ready(mark_in_ready),
+          .m_clk  (tx_clk),
+          .m_rst  (tx_rst),
+          .m_data (mark),
+          .m_valid(mark_valid),
+          .m_ready(mark_take)
+      );
+    end else begin : g_no_blocks
+      assign {mark_in_ready, mark_valid, mark} = '0;
+      logic unused;
+      assign unused = &{1'b0, mark_in, mark_in_valid, mark_take};
+    end
 
     // Another port for each attempt, so that old segments belong to nobody.
     assign port[i] = local_port[i] + {8'd0, attempt[i], 4'd0};
@@ -388,6 +424,10 @@ module tcp_core #(
         .accept            (accept[i]),
         .accepting         (accepting[i]),
         .head              (head),
+        .push              (push && BLOCKS != 0),
+        .mark_valid        (mark_valid),
+        .mark              (mark),
+        .mark_take         (mark_take),
         .tail_gray         (tail_gray),
         .segment_valid     (take && kind == tcp_pkg::RECORD_SEGMENT && mine[i]),
         .segment_sequence  (segment_sequence),
@@ -463,8 +503,8 @@ module tcp_core #(
   end
 
   // ---- transmit side -------------------------------------------------------------------------
-  logic store_enable, store_read_enable, segment_ready, segment_done, segment_place;
-  logic [WORD_BITS:0] store_address, store_read_address;
+  logic store_enable, store_read_enable, segment_ready, segment_done;
+  logic [WORD_BITS:0] store_address, store_read_address, segment_start;
   logic [63:0] store_data, store_read_data;
   logic [ 12:0] ready_words;
   logic [319:0] segment_header;
@@ -498,7 +538,7 @@ module tcp_core #(
       .store_data       (store_data),
       .segment_valid    (segment_ready),
       .segment_done     (segment_done),
-      .segment_place    (segment_place),
+      .segment_start    (segment_start),
       .segment_words    (ready_words),
       .segment_header   (segment_header)
   );
@@ -540,7 +580,7 @@ module tcp_core #(
       .echo_read_data    (echo_read_data),
       .segment_valid     (segment_ready),
       .segment_done      (segment_done),
-      .segment_place     (segment_place),
+      .segment_start     (segment_start),
       .segment_words     (ready_words),
       .segment_header    (segment_header),
       .store_read_enable (store_read_enable),
@@ -553,7 +593,6 @@ module tcp_core #(
       .m_axis_tlast      (tx_tlast)
   );
 
-  // A plain stream: block ends do not reach the wire.
   logic unused;
-  assign unused = &{1'b0, s_axis_tlast, has_scale};
+  assign unused = &{1'b0, has_scale};
 endmodule

@@ -40,6 +40,10 @@ module tcp_engine #(
     output logic accept,
     input logic accepting,
     input logic [BITS:0] head,
+    input logic push,  // data waits for the end of its block, or for a full segment
+    input logic mark_valid,  // the end of a block, the first that was not sent
+    input logic [BITS:0] mark,
+    output logic mark_take,
     output logic [BITS:0] tail_gray,
     // segments from the peer
     input logic segment_valid,
@@ -111,23 +115,40 @@ module tcp_engine #(
 
   // ---- what to send --------------------------------------------------------------------------
   logic [31:0] head_place, una_word, unsent, room, flight;
+  logic [BITS:0] to_mark;
   logic [12:0] most, wanted, fitting;
-  logic has_data, may_send, full_size, whole_rest, half_window, data_now, can_send_data;
+  logic
+      has_data,
+      may_send,
+      full_size,
+      whole_rest,
+      whole_block,
+      in_block,
+      partial,
+      half_window,
+      data_now,
+      can_send_data;
   assign una_word = {una[31:3], 3'b000};
   // The head is at most a buffer's length after the first unconfirmed word.
   assign head_place = una_word + {29'((BITS + 1)'(head - una[BITS+3:3])), 3'b000};
-  assign unsent = head_place - nxt;
+  // A segment ends with its block, which then waits for nothing: Nagle is for plain streams.
+  assign to_mark = mark - newest[BITS+3:3];
+  assign mark_take = mark_valid && (to_mark == '0 || to_mark > {1'b1, BITS'(0)});
+  assign in_block = mark_valid && !mark_take;
+  assign partial = push && !in_block && (accept || accepting);
+  assign unsent = (in_block ? {newest[31:3] + 29'(to_mark), 3'b000} : head_place) - nxt;
   assign flight = newest - una;
   assign room = una + 32'(window) - nxt;
-  assign has_data = unsent != '0;
+  assign has_data = head_place != nxt;
   assign wanted = unsent > {16'd0, limit, 3'b000} ? limit : unsent[15:3];
   assign fitting = room[31] ? '0 : room[30:3] > 28'(wanted) ? wanted : room[15:3];
   assign full_size = fitting == limit;
   // Nagle: a small segment leaves when nothing is under way; silly window: when it is all there is,
   // or half of the largest window.
-  assign whole_rest = fitting == wanted && fitting != '0 && flight == '0;
+  assign whole_rest = fitting == wanted && fitting != '0 && flight == '0 && !partial;
   assign half_window = fitting != '0 && {fitting, 3'b000} >= 16'(best_window >> 1) && best_window >> 1 < 30'(limit) << 3;
-  assign may_send = full_size || whole_rest || half_window || (rewound && fitting != '0);
+  assign whole_block = fitting == wanted && fitting != '0 && in_block;
+  assign may_send = full_size || whole_rest || whole_block || half_window || (rewound && fitting != '0);
   assign can_send_data = state == OPEN && has_data;
   assign data_now = can_send_data && (may_send || force_one);
   assign most = force_one && fitting == '0 ? 13'd1 : fitting;
@@ -271,7 +292,7 @@ module tcp_engine #(
 
     // -- the timer
     // For what is under way, and for data that the window holds back (persist).
-    if (state == OPEN && !timer_runs && !send_valid && (flight != '0 || (has_data && !may_send && !force_one))) begin
+    if (state == OPEN && !timer_runs && !send_valid && (flight != '0 || (has_data && !may_send && !force_one && !(partial && fitting == wanted)))) begin
       timer_runs <= 1'b1;
       timer <= backed_off;
     end

@@ -1,18 +1,18 @@
-// Protocol builder: fetches the words of a segment from the socket buffer into one of two places,
-// and makes its checksums meanwhile (transmit clock).
+// Protocol builder: fetches the words of segments from the socket buffer into the segment memory, a
+// ring, and makes their checksums meanwhile (transmit clock).
 //
 //                  +---------------+
 //   request_* ====>|               |====> fetch_* / fetched_* (memory port)
 //                  | tcp_segmenter |====> store_* (segment memory)
-//                  |               |====> segment_* (a segment that is ready)
+//                  |               |====> segment_* (the oldest segment that is ready)
 //                  +---------------+
 //
-// While one segment is sent, the next is fetched. The memory port may answer after any time, in
-// order. A SYN carries one word of options instead of data.
+// While one segment is sent, the next ones are fetched, up to four. The memory port may answer after
+// any time, in order. A SYN carries one word of options instead of data.
 module tcp_segmenter #(
     parameter int STREAMS = 1,
     parameter int BITS = 12,
-    parameter int WORD_BITS = 11,  // a place holds 2^WORD_BITS words
+    parameter int WORD_BITS = 11,  // the ring holds 2^(WORD_BITS+1) words
     parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
 ) (
     input  logic                        clk,
@@ -43,7 +43,7 @@ module tcp_segmenter #(
     // a segment that is ready; the header's words 2 to 6, the first byte in the upper bits
     output logic                        segment_valid,
     input  logic                        segment_done,
-    output logic                        segment_place,
+    output logic [         WORD_BITS:0] segment_start,
     output logic [                12:0] segment_words,
     output logic [               319:0] segment_header
 );
@@ -58,7 +58,12 @@ module tcp_segmenter #(
   } state_t;
   state_t state;
 
-  logic place;
+  localparam int READY_BITS = WORD_BITS + 1 + 13 + 320;
+  logic [READY_BITS-1:0] ready_segments[4];
+  logic [2:0] ready_head, ready_tail;
+  logic [WORD_BITS:0] start;
+  logic [WORD_BITS+1:0] used;
+  logic has_room;
   logic [STREAM_BITS-1:0] stream;
   logic [15:0] port, peer_port, identification, length, ip_checksum, tcp_checksum;
   logic [31:0] sequence_number, ack;
@@ -73,11 +78,14 @@ module tcp_segmenter #(
   assign is_syn = flags[tcp_pkg::SYN];
   // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
   assign options = {16'h0204, mss, 32'h01030300};
-  assign request_take = state == FREE && request_valid;
+  assign has_room = {1'b0, used} + (WORD_BITS + 3)'(request_words) < (WORD_BITS + 3)'(2 << WORD_BITS);
+  assign request_take = state == FREE && request_valid && has_room;
+  assign segment_valid = ready_head != ready_tail;
+  assign {segment_start, segment_words, segment_header} = ready_segments[ready_tail[1:0]];
   assign fetch_valid = state == FETCH && !is_syn && asked != words;
   assign fetch_address = {stream, BITS'(sequence_number[31:3] + 29'(asked))};
   assign store_enable = (state == FETCH) && (is_syn || fetched_valid);
-  assign store_address = {place, WORD_BITS'(stored)};
+  assign store_address = start + (WORD_BITS + 1)'(stored);
   always_comb begin
     store_data = fetched_data;
     if (is_syn) for (int i = 0; i < 8; i++) store_data[i*8+:8] = options[(7-i)*8+:8];
@@ -99,7 +107,7 @@ module tcp_segmenter #(
     if (fetch_valid && fetch_ready) asked <= asked + 13'd1;
     case (state)
       FREE:
-      if (request_valid) begin
+      if (request_take) begin
         state <= FETCH;
         stream <= request_stream;
         {port, peer_port} <= {request_port, request_peer_port};
@@ -131,13 +139,12 @@ module tcp_segmenter #(
           end
         endcase
       end
-      // Until the one before is out.
       default:
-      if (!segment_valid || segment_done) begin
-        segment_valid <= 1'b1;
-        segment_place <= place;
-        segment_words <= words;
-        segment_header <= {
+      if (ready_head - ready_tail != 3'd4) begin
+        ready_head <= ready_head + 3'd1;
+        ready_segments[ready_head[1:0]] <= {
+          start,
+          words,
           length,
           identification,
           DO_NOT_FRAGMENT,
@@ -155,15 +162,15 @@ module tcp_segmenter #(
           tcp_checksum,
           32'd0
         };
-        place <= !place;
+        start <= start + (WORD_BITS + 1)'(words);
         state <= FREE;
       end
     endcase
-    if (segment_done && state != WAIT) segment_valid <= 1'b0;
+    used <= used + (store_enable ? (WORD_BITS + 2)'(1) : '0) - (segment_done ? (WORD_BITS + 2)'(segment_words) : '0);
+    if (segment_done) ready_tail <= ready_tail + 3'd1;
     if (rst) begin
       state <= FREE;
-      segment_valid <= 1'b0;
-      place <= 1'b0;
+      {ready_head, ready_tail, start, used} <= '0;
       identification <= '0;
     end
   end

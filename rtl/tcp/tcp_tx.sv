@@ -35,7 +35,7 @@ module tcp_tx #(
     // segments
     input  logic                 segment_valid,
     output logic                 segment_done,
-    input  logic                 segment_place,
+    input  logic [  WORD_BITS:0] segment_start,
     input  logic [         12:0] segment_words,
     input  logic [        319:0] segment_header,
     output logic                 store_read_enable,
@@ -113,8 +113,8 @@ module tcp_tx #(
   for (genvar i = 0; i < 8; i++) begin : g_data_swap
     assign data[i*8+:8] = store_read_data[(7-i)*8+:8];
   end
-  assign store_read_enable  = advance || kind == NOTHING;
-  assign store_read_address = {segment_place, WORD_BITS'(index < 13'd5 ? 13'd0 : index - 13'd5)};
+  assign store_read_enable = advance || kind == NOTHING;
+  assign store_read_address = segment_start + (WORD_BITS + 1)'(index < 13'd5 ? 13'd0 : index - 13'd5);
   always_comb begin
     case (index[2:0])
       3'd0: header_word = {peer_mac, my_mac[47:32]};

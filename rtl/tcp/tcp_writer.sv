@@ -4,11 +4,13 @@
 //   s_axis_* =====>|            |====> write_* (memory port)
 //   tail_gray ====>| tcp_writer |====> head_gray
 //   accept ------->|            |----> accepting
+//   push --------->|            |====> mark_* (ends of blocks)
 //                  +------------+
 //
 // head_gray counts the words that were written, tail_gray those that were confirmed, modulo twice
 // the buffer. tready falls when the buffer is full: data waits in the source. `accept` comes from
-// the transmit clock; when `accepting` has followed it down, the head stands still.
+// the transmit clock; when `accepting` has followed it down, the head stands still. With `push`, a
+// word with tlast is taken together with a mark: the head behind it.
 module tcp_writer #(
     parameter int BITS = 12  // the buffer is 2^BITS words
 ) (
@@ -17,6 +19,11 @@ module tcp_writer #(
     input  logic [    63:0] s_axis_tdata,
     input  logic            s_axis_tvalid,
     output logic            s_axis_tready,
+    input  logic            s_axis_tlast,
+    input  logic            push,
+    output logic            mark_valid,
+    input  logic            mark_ready,
+    output logic [  BITS:0] mark,
     output logic            write_valid,
     input  logic            write_ready,
     output logic [BITS-1:0] write_address,
@@ -48,10 +55,13 @@ module tcp_writer #(
       .q  (accepting)
   );
 
-  logic room;
-  assign room = (BITS + 1)'(head - tail) != FULL;
-  assign s_axis_tready = accepting && room && write_ready;
-  assign write_valid = s_axis_tvalid && accepting && room;
+  logic may_take, marked;
+  assign marked = push && s_axis_tlast;
+  assign may_take = accepting && (BITS + 1)'(head - tail) != FULL && (mark_ready || !marked);
+  assign s_axis_tready = may_take && write_ready;
+  assign write_valid = s_axis_tvalid && may_take;
+  assign mark_valid = s_axis_tvalid && s_axis_tready && marked;
+  assign mark = head + 1'b1;
   assign write_address = head[BITS-1:0];
   assign write_data = s_axis_tdata;
 

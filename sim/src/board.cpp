@@ -87,6 +87,8 @@ class VerilatedBoard : public Board {
       model_.mtu = s.tcp.mtu;
       model_.first_sequence = s.tcp.first_sequence;
       model_.streams = s.tcp.streams;
+      model_.push = s.tcp.push;
+      model_.source_block = s.source.block;
       model_.enable = 1;
     } else {
       model_.first_packet = s.first_packet;

@@ -25,6 +25,7 @@ struct SourceSettings {
   uint64_t seed = 0;
   uint32_t limit = 0;  // words, 0: endless
   uint16_t gap = 0;    // idle clocks after each word
+  uint16_t block = 0;  // words, 0: none; of TCP
 };
 
 // Settings of the TCP sender.
@@ -32,6 +33,7 @@ struct TcpSettings {
   uint32_t address = 0x0a090002, mask = 0xffffff00, gateway = 0x0a0900fe, peer = 0x0a090001;
   uint16_t peer_port = 10000, local_port = 0xc000, mtu = 1500;
   uint8_t streams = 1;
+  bool push = false;  // each block in segments of its own
   uint32_t first_sequence = 0;  // in units of twice the buffer
 };
 

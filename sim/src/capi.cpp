@@ -36,15 +36,17 @@ void* fadelink_board_new(const char* protocol, const char* phy, unsigned window,
   return nullptr;
 }
 
-// The TCP sender: first_sequence in units of twice the buffer, limit of each source in words.
+// The TCP sender: first_sequence in units of twice the buffer; limit of each source and its blocks, which are pushed, in words.
 void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned streams, unsigned mtu, uint32_t first_sequence,
-                             uint32_t limit, unsigned gap) try {
+                             uint32_t limit, unsigned gap, unsigned block) try {
   fadelink::BoardSettings s;
   s.protocol = "tcp";
   s.phy = phy;
   std::memcpy(s.mac.data(), mac, s.mac.size());
   s.source.limit = limit;
   s.source.gap = static_cast<uint16_t>(gap);
+  s.source.block = static_cast<uint16_t>(block);
+  s.tcp.push = block != 0;
   s.tcp.streams = static_cast<uint8_t>(streams);
   s.tcp.mtu = static_cast<uint16_t>(mtu);
   s.tcp.first_sequence = first_sequence;

@@ -415,6 +415,8 @@ int main(int argc, char** argv) {
   app.add_option("--streams", o.tcp.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
   app.add_option("--receive-window", o.receive_window, "TCP, --virtual: window of the receiver in bytes")
       ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--block", o.source.block, "TCP: words of a block of the source, 0: none");
+  app.add_flag("--push", o.tcp.push, "TCP: each block ends its segment and leaves at once");
   app.add_option("--mtu", o.tcp.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");

@@ -15,7 +15,7 @@ LIB.fadelink_board_new.argtypes = [
 ]  # fmt: skip
 LIB.fadelink_tcp_board_new.restype = ctypes.c_void_p
 LIB.fadelink_tcp_board_new.argtypes = [
-    ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint,
+    ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_uint32, ctypes.c_uint32, *[ctypes.c_uint] * 2,
 ]  # fmt: skip
 LIB.fadelink_board_close.argtypes = [ctypes.c_void_p]
 LIB.fadelink_board_counter.restype = ctypes.c_char_p

@@ -534,7 +534,9 @@ async def pattern_source_repeats_its_patterns(dut):
     dut.running.value = 0
     dut.m_axis_tready.value = 0
     await start(dut, TX, ["rst"])
-    for pattern, seed, limit, gap in [(0, 0, 50, 0), (1, 77, 50, 0), (1, 0, 20, 3), (0, 5, 0, 1), (1, 77, 50, 0)]:
+    cases = [(0, 0, 50, 0, 0), (1, 77, 50, 0, 7), (1, 0, 20, 3, 1), (0, 5, 0, 1, 20), (1, 77, 50, 0, 0)]
+    for pattern, seed, limit, gap, block in cases:
+        dut.block.value = block
         dut.random.value, dut.seed.value, dut.limit.value, dut.gap.value = pattern, seed, limit, gap
         dut.running.value = 1
         expected, state = [], seed or 0x9E3779B97F4A7C15
@@ -548,7 +550,7 @@ async def pattern_source_repeats_its_patterns(dut):
             if int(dut.m_axis_tvalid.value) and int(dut.m_axis_tready.value) and len(words) < 60:
                 words.append(int(dut.m_axis_tdata.value))
                 spacing.append(clock)
-                assert int(dut.m_axis_tlast.value) == int(limit != 0 and len(words) == limit)
+                assert int(dut.m_axis_tlast.value) == int(len(words) == limit or (block and len(words) % block == 0))
             clock += 1
             await RisingEdge(dut.clk)
         assert words == expected[: limit or 60]

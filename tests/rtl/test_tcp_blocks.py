@@ -149,17 +149,23 @@ async def tcp_arp_asks_learns_and_forgets(dut):
 
 @cocotb.test()
 async def tcp_writer_fills_the_buffer_and_no_more(dut):
-    """16 words: each is written once, in order; tready falls when they are unconfirmed, and without `accept`."""
+    """16 words: each is written once, in order; tready falls when they are unconfirmed, and without `accept`.
+
+    With `push`, a block's last word and its mark are taken together or not at all.
+    """
     random = rng("writer")
-    for name in ["s_axis_tvalid", "s_axis_tdata", "accept", "tail_gray"]:
+    for name in ["s_axis_tvalid", "s_axis_tdata", "s_axis_tlast", "push", "mark_ready", "accept", "tail_gray"]:
         getattr(dut, name).value = 0
     dut.write_ready.value = 1
     await start(dut, {"clk": 6400}, ["rst"])
-    written, tail, value = [], 0, 0
+    written, tail, value, marks = [], 0, 0, []
     for clock in range(3000):
         dut.accept.value = int(clock % 500 < 400)
         dut.s_axis_tvalid.value = int(random.random() < 0.8)
         dut.s_axis_tdata.value = value
+        dut.s_axis_tlast.value = int(value % 5 == 4)
+        dut.push.value = int(clock > 1000)
+        dut.mark_ready.value = int(random.random() < 0.5)
         dut.write_ready.value = int(random.random() < 0.9)
         if tail < len(written) and random.random() < 0.5 and clock % 300 > 50:
             tail += 1
@@ -171,10 +177,15 @@ async def tcp_writer_fills_the_buffer_and_no_more(dut):
             assert int(dut.write_address.value) == len(written) % 16
             written.append(int(dut.write_data.value))
             value += 1
+            if int(dut.push.value) and int(dut.s_axis_tlast.value):
+                marks.append(len(written) % 32)
+        assert int(dut.mark_valid.value) == int(taken and int(dut.push.value) and int(dut.s_axis_tlast.value))
+        if int(dut.mark_valid.value):
+            assert int(dut.mark_ready.value) and int(dut.mark.value) == len(written) % 32
         assert len(written) - tail <= 16
         head = from_gray(int(dut.head_gray.value))
         assert (len(written) - head) % 32 <= 2, "counted soon, and not before it is written"
         if clock % 500 > 410:
             assert not int(dut.accepting.value) and not taken
         await RisingEdge(dut.clk)
-    assert written == list(range(len(written))) and len(written) > 500
+    assert written == list(range(len(written))) and len(written) > 500 and len(marks) > 50

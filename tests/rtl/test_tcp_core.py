@@ -38,8 +38,8 @@ def parse(frame, at):
 class TcpBoard(Board):
     """A board and what is on its wire."""
 
-    def __init__(self, phy="xgmii", streams=1, mtu=1500, first_sequence=0, words=0, gap=0):
-        handle = LIB.fadelink_tcp_board_new(phy.encode(), FEB, streams, mtu, first_sequence, words, gap)
+    def __init__(self, phy="xgmii", streams=1, mtu=1500, first_sequence=0, words=0, gap=0, block=0):
+        handle = LIB.fadelink_tcp_board_new(phy.encode(), FEB, streams, mtu, first_sequence, words, gap, block)
         super().__init__(phy, parse=parse, handle=handle)
 
     def counters(self):
@@ -210,6 +210,34 @@ def test_nagle_one_small_segment_at_a_time():
     second = peer.segment()
     assert len(second.data) > WORD and second.flags.P
     peer.silent(20)
+
+
+@pytest.mark.parametrize("phy", ["gmii", "xgmii"])
+@pytest.mark.parametrize("block", [1, 7, 181, 182, 183, 364, 500])
+def test_a_pushed_block_is_in_segments_of_its_own(phy, block):
+    """181 words are a segment of 1448 bytes, 182 one of 1456; nothing waits for an answer (Nagle)."""
+    peer = Peer(phy=phy, block=block, gap=20, window=40000).open()
+    flight = peer.window_full()
+    assert len(flight) > 3
+    for segment in flight[:-1]:
+        start = peer.place(segment) // WORD
+        left = block - start % block
+        assert len(segment.data) == WORD * min(left, 182)
+        assert segment.flags.P or left > 182
+
+
+def test_pushed_blocks_of_any_size_are_all_there():
+    """Loss makes the board go back, where the ends of blocks are no longer known: the words are the same."""
+    peer = Peer(block=3, words=5000, window=3000).open()
+    random = rng("blocks")
+    while (place := (peer.acked - peer.first) % 2**32) < 5000 * WORD:
+        segment = peer.segment(timeout=MAX)
+        if random.random() < 0.05:
+            continue
+        if peer.place(segment) <= place:
+            peer.acked = max(peer.acked, peer.end(segment))
+        peer.reply()
+    assert peer.status()["retransmitted"] > 0
 
 
 def test_silly_windows_are_not_used():

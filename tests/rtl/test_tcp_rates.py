@@ -30,6 +30,15 @@ def test_one_stream_fills_the_line(phy, limit, mtu, segment):
     assert board["link_use"] > 0.993 * use(segment) and board["retransmitted"] == 0
 
 
+@pytest.mark.parametrize("phy,limit", [("xgmii", 4), ("gmii", 10)])
+@pytest.mark.parametrize("size", [64, 1024, 16384])
+def test_pushed_fragments_fill_the_line(phy, limit, size):
+    board = run("--phy", phy, "--mtu", 9000, "--rtt", 10, "--block", size // 8, "--push", limit=limit)["boards"][0]
+    segments = -(-size // 8960)
+    # The XGMII MAC starts frames in lane 0: a frame takes up to seven bytes more.
+    assert board["link_use"] > 0.98 * use(size / segments) and board["retransmitted"] == 0
+
+
 def test_a_small_window_bounds_the_rate():
     """Three full segments of 32 KiB under way, for the round trip, the time to fetch one and the time to send it."""
     board = run("--mtu", 9000, "--rtt", 100, "--receive-window", 32768, limit=8)["boards"][0]

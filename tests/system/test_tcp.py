@@ -101,6 +101,15 @@ def test_boards_end_without_a_receiver(net):
     assert net.end_sim(sim)["boards"][0]["connections"] == 0
 
 
+@pytest.mark.parametrize("link", ["loss=0", "loss=0.01"])
+@pytest.mark.parametrize("block", [1, 100, 5000])
+def test_pushed_blocks_arrive(net, block, link):
+    sim = boards(net, "--mtu", 9000, "--block", block, "--push", "--link", link, "--rtt", 20, words=5000)
+    assert received(net)["streams"][0]["words"] == 5000
+    time.sleep(1)
+    assert net.end_sim(sim)["boards"][0]["sent"] >= 5000 / min(block, 1120)
+
+
 @pytest.mark.parametrize("phy", ["gmii", "xgmii"])
 @pytest.mark.parametrize("mtu", [1500, 9000])
 @pytest.mark.parametrize("link", ["loss=0.001", "loss=0.01", "loss=0.05", "reorder=0.1,duplicate=0.1", "corrupt=0.02"])

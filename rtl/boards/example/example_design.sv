@@ -80,6 +80,7 @@ module example_design #(
       .seed         (seed),
       .gap          (gap),
       .limit        (limit),
+      .block        ('0),
       .m_axis_tdata (source_tdata),
       .m_axis_tvalid(source_tvalid),
       .m_axis_tready(source_tready),

@@ -4,12 +4,13 @@
 //   running ----->|                |
 //   random, ----->| pattern_source |====> m_axis_* (64 bit)
 //   seed, gap, -->|                |
-//   limit ------->+----------------+
+//   limit, block >+----------------+
 //
 // Each transmission begins anew: the counter at 0, or the generator (xorshift64, Marsaglia 2003,
 // shifts 13, 7, 17) at `seed`, whose first output is the step after the seed; seed 0 stands for
 // SEED_FOR_ZERO. `gap` idle clocks follow each word; after `limit` words the source is silent
-// (0: never). The settings are taken when `running` rises.
+// (0: never). A block ends, with tlast, after each `block` words (0: only with the last word). The
+// settings are taken when `running` rises.
 module pattern_source #(
     parameter logic [63:0] SEED_FOR_ZERO = 64'h9E3779B97F4A7C15
 ) (
@@ -20,6 +21,7 @@ module pattern_source #(
     input  logic [63:0] seed,
     input  logic [15:0] gap,
     input  logic [31:0] limit,
+    input  logic [15:0] block,
     output logic [63:0] m_axis_tdata,
     output logic        m_axis_tvalid,
     input  logic        m_axis_tready,
@@ -27,6 +29,7 @@ module pattern_source #(
 );
   logic started, endless;
   logic [31:0] left;
+  logic [15:0] block_left;
   logic [15:0] pause;
   logic [63:0] from, next;
 
@@ -43,7 +46,7 @@ module pattern_source #(
   assign from = started ? m_axis_tdata : seed == '0 ? SEED_FOR_ZERO : seed;
   assign next = random ? xorshift64(from) : started ? m_axis_tdata + 64'd1 : 64'd0;
   assign m_axis_tvalid = started && pause == '0 && (endless || left != '0);
-  assign m_axis_tlast = !endless && left == 32'd1;
+  assign m_axis_tlast = (!endless && left == 32'd1) || block_left == 16'd1;
 
   always_ff @(posedge clk) begin
     if (rst || !running) begin
@@ -52,6 +55,7 @@ module pattern_source #(
       started <= 1'b1;
       endless <= limit == '0;
       left <= limit;
+      block_left <= block;
       pause <= '0;
       m_axis_tdata <= next;
     end else if (pause != '0) begin
@@ -59,6 +63,7 @@ module pattern_source #(
     end else if (m_axis_tvalid && m_axis_tready) begin
       m_axis_tdata <= next;
       left <= left - 32'd1;
+      if (block != '0) block_left <= block_left == 16'd1 ? block : block_left - 16'd1;
       pause <= gap;
     end
   end

@@ -1,13 +1,16 @@
 // File list of the example boards; packages first.
+rtl/common/net_pkg.sv
 rtl/mac/mac_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
 rtl/tcp/tcp_pkg.sv
+rtl/udp/udp_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac
 -y rtl/fade1
 -y rtl/fade10g
 -y rtl/tcp
+-y rtl/udp
 -y rtl/boards/example
 +libext+.sv

@@ -18,5 +18,6 @@ for mac in gmii xgmii; do
     for streams in 1 2 3 4; do
         lint "rtl/boards/example/$top.sv" --top-module "$top" -GSTREAMS=$streams -GBITS=12
     done
+    lint "rtl/boards/example/example_udp_$mac.sv" --top-module "example_udp_$mac"
 done
 echo "lint: RTL is clean"

@@ -8,18 +8,19 @@
 //
 // Address: a packet's place in the upper bits, its word in the lower ones. Block RAM is inferred.
 module packet_memory #(
-    parameter int ADDRESS_BITS = 15
+    parameter int ADDRESS_BITS = 15,
+    parameter int WIDTH = 64
 ) (
     input  logic                    write_clk,
     input  logic                    write_enable,
     input  logic [ADDRESS_BITS-1:0] write_address,
-    input  logic [            63:0] write_data,
+    input  logic [       WIDTH-1:0] write_data,
     input  logic                    read_clk,
     input  logic                    read_enable,
     input  logic [ADDRESS_BITS-1:0] read_address,
-    output logic [            63:0] read_data
+    output logic [       WIDTH-1:0] read_data
 );
-  logic [63:0] memory[2**ADDRESS_BITS];
+  logic [WIDTH-1:0] memory[2**ADDRESS_BITS];
 
   always_ff @(posedge write_clk) if (write_enable) memory[write_address] <= write_data;
 

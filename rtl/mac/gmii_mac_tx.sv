@@ -4,6 +4,7 @@
 //   s_axis_* ====>| gmii_mac_tx |====> gmii_txd, gmii_tx_en, gmii_tx_er
 //                 +-------------+
 //
+// s_axis_start comes a clock before the first word is taken, for who makes frames while they are sent.
 // tuser at tlast spoils the frame check sequence. A stream that runs dry inside a frame is ended
 // with gmii_tx_er and the rest of it is thrown away.
 module gmii_mac_tx (
@@ -14,6 +15,7 @@ module gmii_mac_tx (
     output logic       s_axis_tready,
     input  logic       s_axis_tlast,
     input  logic       s_axis_tuser,
+    output logic       s_axis_start,
     output logic [7:0] gmii_txd,
     output logic       gmii_tx_en,
     output logic       gmii_tx_er
@@ -47,6 +49,7 @@ module gmii_mac_tx (
   );
 
   assign crc_byte = state == DATA ? s_axis_tdata : 8'h00;
+  assign s_axis_start = state == PREAMBLE && count == 6'd7;
   assign s_axis_tready = state == DATA || state == DISCARD;
 
   always_ff @(posedge clk) begin

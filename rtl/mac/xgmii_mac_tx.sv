@@ -7,7 +7,8 @@
 // Frames start in lane 0, so the gap is 12 bytes or up to 7 more; it is exactly 12 where the frame
 // is a multiple of 8 bytes long, as FADE-10G data frames are. tuser at tlast spoils the frame check
 // sequence. A stream that runs dry inside a frame is ended with an error character and the rest
-// of it is thrown away. tkeep must be contiguous and, before tlast, full.
+// of it is thrown away. s_axis_start comes a clock before the first word is taken, for who makes frames
+// while they are sent. tkeep must be contiguous and, before tlast, full.
 module xgmii_mac_tx (
     input  logic        clk,
     input  logic        rst,
@@ -17,6 +18,7 @@ module xgmii_mac_tx (
     output logic        s_axis_tready,
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
+    output logic        s_axis_start,
     output logic [63:0] xgmii_txd,
     output logic [ 7:0] xgmii_txc
 );
@@ -64,6 +66,7 @@ module xgmii_mac_tx (
     end
   endfunction
 
+  assign s_axis_start  = state == IDLE && s_axis_tvalid;
   assign s_axis_tready = state == DATA || state == DISCARD;
 
   always_comb begin

@@ -172,7 +172,7 @@ module tcp_rx #(
   // Whether it is free is decided at the first word of a frame.
   logic echo_free, echo_open, echo_waits, echo_ends;
   // The frame before may be an echo request on its way to the verdict; its fields are still here.
-  assign echo_ends = {step, ended} != '0 && protocol == tcp_pkg::PROTOCOL_ICMP && icmp_type == 8'd8;
+  assign echo_ends = {step, ended} != '0 && protocol == net_pkg::PROTOCOL_ICMP && icmp_type == net_pkg::ICMP_ECHO_REQUEST;
   assign echo_free = !echo_busy && !echo_waits && !echo_ends;
   assign echo_write_enable = s_axis_tvalid && (index == '0 ? echo_free : echo_open) && 32'(index) < 1 << ECHO_BITS;
   assign echo_write_address = index[ECHO_BITS-1:0];
@@ -192,13 +192,13 @@ module tcp_rx #(
     if (!for_me) fault = 6'b000001;
     else if (is_arp) begin
       if (!arp_here) fault = 6'b010000;
-      else if (arp_shape != tcp_pkg::ARP_SHAPE) fault = 6'b000010;
+      else if (arp_shape != net_pkg::ARP_SHAPE) fault = 6'b000010;
       else if (arp_target != my_ip) fault = 6'b000001;
-      else if (arp_operation != tcp_pkg::ARP_REQUEST && arp_operation != tcp_pkg::ARP_REPLY)
+      else if (arp_operation != net_pkg::ARP_REQUEST && arp_operation != net_pkg::ARP_REPLY)
         fault = 6'b000010;
     end else if (!is_ip) fault = 6'b000010;
     else if (!header_here) fault = 6'b010000;
-    else if (version != tcp_pkg::IP_VERSION[15:8]) fault = 6'b000010;
+    else if (version != net_pkg::IP_VERSION[15:8]) fault = 6'b000010;
     else if (ip_folded != '1) fault = 6'b001000;
     else if (destination_ip != my_ip) fault = 6'b000001;
     // More fragments, or not the first one.
@@ -227,18 +227,18 @@ module tcp_rx #(
   always_ff @(posedge clk) begin
     step <= {step[0], ended};
     if (s_axis_tvalid && index == '0) echo_open <= echo_free;
-    is_arp <= ethertype == tcp_pkg::ETHERTYPE_ARP;
-    is_ip <= ethertype == tcp_pkg::ETHERTYPE_IPV4;
-    is_tcp <= protocol == tcp_pkg::PROTOCOL_TCP && ethertype == tcp_pkg::ETHERTYPE_IPV4;
-    is_echo <= protocol == tcp_pkg::PROTOCOL_ICMP && icmp_type == 8'd8 && icmp_code == 8'd0;
+    is_arp <= ethertype == net_pkg::ETHERTYPE_ARP;
+    is_ip <= ethertype == net_pkg::ETHERTYPE_IPV4;
+    is_tcp <= protocol == net_pkg::PROTOCOL_TCP && ethertype == net_pkg::ETHERTYPE_IPV4;
+    is_echo <= protocol == net_pkg::PROTOCOL_ICMP && icmp_type == net_pkg::ICMP_ECHO_REQUEST && icmp_code == 8'd0;
     header_here <= bytes >= 14'd34;
     arp_here <= bytes >= 14'd42;
-    for_me <= destination == my_mac || (destination == tcp_pkg::BROADCAST && ethertype == tcp_pkg::ETHERTYPE_ARP);
-    ip_folded <= tcp_pkg::fold(ip_sum);
+    for_me <= destination == my_mac || (destination == net_pkg::BROADCAST && ethertype == net_pkg::ETHERTYPE_ARP);
+    ip_folded <= net_pkg::fold(ip_sum);
     // The pseudo header: addresses, protocol and length.
-    payload_folded <= tcp_pkg::fold(
-        payload_sum + (protocol == tcp_pkg::PROTOCOL_TCP ? 32'(source_ip[31:16]) + 32'(source_ip[15:0])
-                       + 32'(destination_ip[31:16]) + 32'(destination_ip[15:0]) + 32'(tcp_pkg::PROTOCOL_TCP)
+    payload_folded <= net_pkg::fold(
+        payload_sum + (protocol == net_pkg::PROTOCOL_TCP ? 32'(source_ip[31:16]) + 32'(source_ip[15:0])
+                       + 32'(destination_ip[31:16]) + 32'(destination_ip[15:0]) + 32'(net_pkg::PROTOCOL_TCP)
                        + 32'(tcp_length) : 32'd0)
     );
     {drop_full, drop_short, drop_checksum, drop_fragment, drop_protocol, drop_destination} <=
@@ -248,7 +248,7 @@ module tcp_rx #(
     if (decided && fault == '0) begin
       record_valid <= !syn;
       record_kind <= is_tcp ? tcp_pkg::RECORD_SEGMENT : is_echo && is_ip ? tcp_pkg::RECORD_ECHO
-                     : arp_operation == tcp_pkg::ARP_REPLY ? tcp_pkg::RECORD_ARP_REPLY
+                     : arp_operation == net_pkg::ARP_REPLY ? tcp_pkg::RECORD_ARP_REPLY
                      : tcp_pkg::RECORD_ARP_REQUEST;
       record_mac <= source;
       record_ip <= is_arp ? arp_ip : source_ip;

@@ -48,7 +48,6 @@ module tcp_segmenter #(
     output logic [               319:0] segment_header
 );
   localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
-  localparam logic [15:0] DO_NOT_FRAGMENT = 16'h4000;
 
   typedef enum logic [1:0] {
     FREE,
@@ -116,10 +115,10 @@ module tcp_segmenter #(
         words <= request_flags[tcp_pkg::SYN] ? 13'd1 : request_words;
         {asked, stored} <= '0;
         identification <= identification + 16'd1;
-        ip_sum <= 32'(tcp_pkg::IP_VERSION) + 32'(DO_NOT_FRAGMENT) + 32'({tcp_pkg::TTL, tcp_pkg::PROTOCOL_TCP})
+        ip_sum <= 32'(net_pkg::IP_VERSION) + 32'(net_pkg::IP_DO_NOT_FRAGMENT) + 32'({net_pkg::TTL, net_pkg::PROTOCOL_TCP})
             + 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0]);
         sum <= 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0])
-            + 32'(tcp_pkg::PROTOCOL_TCP) + 32'(RECEIVE_WINDOW);
+            + 32'(net_pkg::PROTOCOL_TCP) + 32'(RECEIVE_WINDOW);
         step <= '0;
       end
       FETCH: if (stored == words || (store_enable && stored + 13'd1 == words)) state <= SUM;
@@ -133,8 +132,8 @@ module tcp_segmenter #(
           3'd1:
           sum <= sum + 32'(sequence_number[31:16]) + 32'(sequence_number[15:0]) + 32'(ack[31:16]) + 32'(ack[15:0]);
           default: begin
-            ip_checksum <= ~tcp_pkg::fold(ip_sum);
-            tcp_checksum <= ~tcp_pkg::fold(sum);
+            ip_checksum <= ~net_pkg::fold(ip_sum);
+            tcp_checksum <= ~net_pkg::fold(sum);
             state <= WAIT;
           end
         endcase
@@ -147,9 +146,9 @@ module tcp_segmenter #(
           words,
           length,
           identification,
-          DO_NOT_FRAGMENT,
-          tcp_pkg::TTL,
-          tcp_pkg::PROTOCOL_TCP,
+          net_pkg::IP_DO_NOT_FRAGMENT,
+          net_pkg::TTL,
+          net_pkg::PROTOCOL_TCP,
           ip_checksum,
           my_ip,
           peer_ip,

@@ -75,11 +75,11 @@ module tcp_tx #(
 
   // ---- ARP (RFC 826) -------------------------------------------------------------------------
   assign arp_words = {
-    arp_is_reply ? arp_mac : tcp_pkg::BROADCAST,
+    arp_is_reply ? arp_mac : net_pkg::BROADCAST,
     my_mac,
-    tcp_pkg::ETHERTYPE_ARP,
-    tcp_pkg::ARP_SHAPE,
-    arp_is_reply ? tcp_pkg::ARP_REPLY : tcp_pkg::ARP_REQUEST,
+    net_pkg::ETHERTYPE_ARP,
+    net_pkg::ARP_SHAPE,
+    arp_is_reply ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST,
     my_mac,
     my_ip,
     arp_is_reply ? arp_mac : 48'd0,
@@ -118,7 +118,7 @@ module tcp_tx #(
   always_comb begin
     case (index[2:0])
       3'd0: header_word = {peer_mac, my_mac[47:32]};
-      3'd1: header_word = {my_mac[31:0], tcp_pkg::ETHERTYPE_IPV4, tcp_pkg::IP_VERSION};
+      3'd1: header_word = {my_mac[31:0], net_pkg::ETHERTYPE_IPV4, net_pkg::IP_VERSION};
       3'd2: header_word = segment_header[319:256];
       3'd3: header_word = segment_header[255:192];
       3'd4: header_word = segment_header[191:128];

@@ -8,6 +8,8 @@
 #include "Vgmii64.h"
 #include "Vtcpgmii.h"
 #include "Vtcpxgmii.h"
+#include "Vudpgmii.h"
+#include "Vudpxgmii.h"
 #include "Vxgmii16.h"
 #include "Vxgmii32.h"
 #include "Vxgmii64.h"
@@ -60,9 +62,17 @@ constexpr std::array<const char*, 15> kTcpCounters = {
     "connections", "path",          "timeouts",      "probes",        "resets",     "unacceptable", "window", "drop_port",
     "drop_destination", "drop_protocol", "drop_fragment", "drop_checksum", "drop_short", "drop_full",    "drop_mac"};
 
+// As `counters` of example_udp: the core's, then the MAC's.
+constexpr std::array<const char*, 22> kUdpCounters = {
+    "datagrams", "unresolved", "drop_destination", "drop_ethertype", "drop_ethernet_short", "drop_arp", "drop_arp_full",
+    "drop_ip_short", "drop_ip_version", "drop_ip_checksum", "drop_ip_destination", "drop_fragment", "drop_ip_protocol",
+    "drop_icmp_type", "drop_icmp_checksum", "drop_icmp_full", "drop_udp_short", "drop_udp_checksum", "drop_port",
+    "drop_control_short", "drop_control_full", "drop_mac"};
+
 template <class Model, class Phy>
 class VerilatedBoard : public Board {
-  static constexpr bool kIsTcp = requires(Model& model) { model.peer_ip; };
+  static constexpr bool kIsTcp = requires(Model& model) { model.mtu; };
+  static constexpr bool kIsUdp = requires(Model& model) { model.payload; };
 
  public:
   explicit VerilatedBoard(const BoardSettings& s) : model_(&context_) {
@@ -77,19 +87,25 @@ class VerilatedBoard : public Board {
       if (!wave_->isOpen()) throw std::runtime_error("wave file " + s.wave + ": cannot be written");
     }
     model_.mac_address = to_u64(s.mac);
-    if constexpr (kIsTcp) {
-      model_.ip_address = s.tcp.address;
-      model_.ip_mask = s.tcp.mask;
-      model_.ip_gateway = s.tcp.gateway;
-      model_.peer_ip = s.tcp.peer;
-      model_.peer_port = s.tcp.peer_port;
-      model_.local_port = s.tcp.local_port;
-      model_.mtu = s.tcp.mtu;
-      model_.first_sequence = s.tcp.first_sequence;
-      model_.streams = s.tcp.streams;
-      model_.push = s.tcp.push;
+    if constexpr (kIsTcp || kIsUdp) {
+      model_.ip_address = s.ip.address;
+      model_.ip_mask = s.ip.mask;
+      model_.ip_gateway = s.ip.gateway;
+      model_.peer_ip = s.ip.peer;
+      model_.peer_port = s.ip.peer_port;
+      model_.local_port = s.ip.local_port;
       model_.source_block = s.source.block;
       model_.enable = 1;
+    }
+    if constexpr (kIsUdp) {
+      model_.payload = s.ip.payload;
+      model_.checksum = s.ip.checksum;
+      model_.start = !s.ip.stopped;
+    } else if constexpr (kIsTcp) {
+      model_.mtu = s.ip.mtu;
+      model_.first_sequence = s.ip.first_sequence;
+      model_.streams = s.ip.streams;
+      model_.push = s.ip.push;
     } else {
       model_.first_packet = s.first_packet;
       model_.first_sequence = s.first_sequence;
@@ -144,16 +160,23 @@ class VerilatedBoard : public Board {
   }
   bool idle() const override { return quiet_ > kQuietClocks && phy_.sender.empty(); }
   BoardStatus status() const override {
-    BoardStatus status{model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
-                       model_.status_delay, 0, {}};
-    if constexpr (kIsTcp) {
-      status.connections = model_.counters[0];
-      for (size_t i = 0; i < kTcpCounters.size(); i++) status.more.emplace_back(kTcpCounters[i], model_.counters[i]);
+    if constexpr (kIsUdp) {
+      BoardStatus status{model_.running != 0, model_.counters[0], 0, 0, 0, 0, {}};
+      for (size_t i = 0; i < kUdpCounters.size(); i++) status.more.emplace_back(kUdpCounters[i], model_.counters[i]);
+      status.more.emplace_back("path", model_.path);
+      return status;
+    } else {
+      BoardStatus status{model_.running != 0, model_.status_sent, model_.status_retransmitted, model_.status_early,
+                         model_.status_delay, 0, {}};
+      if constexpr (kIsTcp) {
+        status.connections = model_.counters[0];
+        for (size_t i = 0; i < kTcpCounters.size(); i++) status.more.emplace_back(kTcpCounters[i], model_.counters[i]);
+      }
+      return status;
     }
-    return status;
   }
   void close() override {
-    if constexpr (kIsTcp) model_.enable = 0;
+    if constexpr (kIsTcp || kIsUdp) model_.enable = 0;
   }
   double line_rate() const override { return Phy::kBitsPerClock * 1e12 / static_cast<double>(periods_[kTx]); }
 
@@ -182,6 +205,8 @@ std::unique_ptr<Board> Board::create(const BoardSettings& s) {
   }
   if (s.protocol == "tcp" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vtcpgmii, Gmii>>(s);
   if (s.protocol == "tcp" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vtcpxgmii, Xgmii>>(s);
+  if (s.protocol == "udp" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vudpgmii, Gmii>>(s);
+  if (s.protocol == "udp" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vudpxgmii, Xgmii>>(s);
   if (s.phy == "gmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vgmii16, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vgmii32, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 64) return std::make_unique<VerilatedBoard<Vgmii64, Gmii>>(s);

@@ -25,20 +25,25 @@ struct SourceSettings {
   uint64_t seed = 0;
   uint32_t limit = 0;  // words, 0: endless
   uint16_t gap = 0;    // idle clocks after each word
-  uint16_t block = 0;  // words, 0: none; of TCP
+  uint16_t block = 0;  // words, 0: none; of TCP and UDP
 };
 
-// Settings of the TCP sender.
-struct TcpSettings {
+// Settings of the cores of IP protocols.
+struct IpSettings {
   uint32_t address = 0x0a090002, mask = 0xffffff00, gateway = 0x0a0900fe, peer = 0x0a090001;
-  uint16_t peer_port = 10000, local_port = 0xc000, mtu = 1500;
+  uint16_t peer_port = 10000, local_port = 0xc000;
+  // of TCP
+  uint16_t mtu = 1500;
   uint8_t streams = 1;
-  bool push = false;  // each block in segments of its own
+  bool push = false;            // each block in segments of its own
   uint32_t first_sequence = 0;  // in units of twice the buffer
+  // of UDP
+  uint16_t payload = 1472;
+  bool checksum = false, stopped = false;  // stopped: until the slow control starts the stream
 };
 
 struct BoardSettings {
-  std::string protocol = "fade10g";  // or fade1, tcp
+  std::string protocol = "fade10g";  // or fade1, tcp, udp
   std::string phy = "xgmii";  // or gmii
   unsigned window = 32;       // packets
   Mac mac{};
@@ -46,7 +51,7 @@ struct BoardSettings {
   uint16_t first_sequence = 0;
   bool paper_rule = false;  // of congestion control
   SourceSettings source;
-  TcpSettings tcp;
+  IpSettings ip;
   ClockSettings user, tx, rx;
   std::string wave;  // FST file, empty: none
 };
@@ -55,7 +60,7 @@ struct BoardStatus {
   bool running = false;
   uint32_t sent = 0, retransmitted = 0, early = 0, delay = 0;
   uint32_t connections = 0;                            // open ones, of TCP
-  std::vector<std::pair<const char*, uint32_t>> more;  // of TCP
+  std::vector<std::pair<const char*, uint32_t>> more;  // of TCP and UDP
 };
 
 class Board {

@@ -46,10 +46,30 @@ void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned strea
   s.source.limit = limit;
   s.source.gap = static_cast<uint16_t>(gap);
   s.source.block = static_cast<uint16_t>(block);
-  s.tcp.push = block != 0;
-  s.tcp.streams = static_cast<uint8_t>(streams);
-  s.tcp.mtu = static_cast<uint16_t>(mtu);
-  s.tcp.first_sequence = first_sequence;
+  s.ip.push = block != 0;
+  s.ip.streams = static_cast<uint8_t>(streams);
+  s.ip.mtu = static_cast<uint16_t>(mtu);
+  s.ip.first_sequence = first_sequence;
+  return new Handle{fadelink::Board::create(s), {}};
+} catch (const std::exception&) {
+  return nullptr;
+}
+
+// The UDP/IP stack: limit of the source in words, its blocks too.
+void* fadelink_udp_board_new(const char* phy, const uint8_t* mac, unsigned payload, int checksum, int stopped, uint32_t limit,
+                             unsigned gap, unsigned block, uint64_t tx_period, uint64_t rx_period) try {
+  fadelink::BoardSettings s;
+  s.protocol = "udp";
+  s.phy = phy;
+  std::memcpy(s.mac.data(), mac, s.mac.size());
+  s.source.limit = limit;
+  s.source.gap = static_cast<uint16_t>(gap);
+  s.source.block = static_cast<uint16_t>(block);
+  s.ip.payload = static_cast<uint16_t>(payload);
+  s.ip.checksum = checksum != 0;
+  s.ip.stopped = stopped != 0;
+  s.tx.period = tx_period;
+  s.rx.period = rx_period;
   return new Handle{fadelink::Board::create(s), {}};
 } catch (const std::exception&) {
   return nullptr;

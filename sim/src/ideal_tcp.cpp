@@ -3,47 +3,21 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ip_frame.hpp"
+
 namespace fadelink {
 namespace {
 
-constexpr uint16_t kIpv4 = 0x0800, kArp = 0x0806;
-constexpr size_t kIp = 14, kTcp = 34, kArpFrame = 42;
+constexpr size_t kTcp = 34;
 constexpr uint8_t kFin = 1, kSyn = 2, kAck = 16;
 constexpr uint32_t kIss = 0x10000000;
-constexpr Mac kMac{0x02, 0xfa, 0xde, 0, 0, 0xf0};
-
-uint16_t be16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
-uint32_t be32(const uint8_t* p) { return uint32_t{be16(p)} << 16 | be16(p + 2); }
-void put16(uint8_t* p, uint32_t value) {
-  p[0] = static_cast<uint8_t>(value >> 8);
-  p[1] = static_cast<uint8_t>(value);
-}
-void put32(uint8_t* p, uint32_t value) {
-  put16(p, value >> 16);
-  put16(p + 2, value);
-}
-uint16_t checksum(const uint8_t* data, size_t size, uint32_t sum) {
-  for (size_t i = 0; i < size; i++) sum += i % 2 ? data[i] : uint32_t{data[i]} << 8;
-  while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<uint16_t>(~sum);
-}
 
 }  // namespace
 
 void IdealTcp::receive(const Frame& frame, Picoseconds) {
-  const uint16_t type = be16(&frame[12]);
-  if (type == kArp && frame.size() >= kArpFrame && be16(&frame[20]) == 1) {
-    Frame reply(frame.begin(), frame.begin() + kArpFrame);
-    std::copy(&frame[6], &frame[12], reply.begin());
-    std::copy(kMac.begin(), kMac.end(), reply.begin() + 6);
-    put16(&reply[20], 2);
-    std::copy(kMac.begin(), kMac.end(), reply.begin() + 22);
-    std::copy(&frame[38], &frame[42], reply.begin() + 28);  // the address that was asked for
-    std::copy(&frame[22], &frame[32], reply.begin() + 32);
-    output_(std::move(reply));
-  } else if (type == kIpv4 && frame[23] == 6 && frame.size() >= kTcp + 20) {
+  if (auto reply = arp_reply(frame)) output_(std::move(*reply));
+  else if (be16(&frame[12]) == kIpv4 && frame[23] == 6 && frame.size() >= kTcp + 20)
     on_segment(frame);
-  }
 }
 
 void IdealTcp::on_segment(const Frame& frame) {
@@ -104,7 +78,7 @@ void IdealTcp::answer(const Frame& frame, const Stream& stream, uint8_t flags) {
   while (settings_.window >> scale > 0xFFFF) scale++;
   Frame out(kTcp + 20 + (syn ? 8 : 0));
   std::copy(settings_.feb.begin(), settings_.feb.end(), out.begin());
-  std::copy(kMac.begin(), kMac.end(), out.begin() + 6);
+  std::copy(kReceiverMac.begin(), kReceiverMac.end(), out.begin() + 6);
   put16(&out[12], kIpv4);
   out[14] = 0x45;
   put16(&out[16], static_cast<uint32_t>(out.size() - kIp));

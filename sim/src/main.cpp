@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "capture.hpp"
 #include "ideal_receiver.hpp"
 #include "ideal_tcp.hpp"
+#include "ideal_udp.hpp"
 #include "link.hpp"
 #include "netif.hpp"
 
@@ -31,8 +33,8 @@ struct Options {
   bool create_tap = false, packet_socket = false, virtual_time = false, json = false, commands = false, status = false;
   bool paper_rule = false;
   SourceSettings source;
-  TcpSettings tcp;
-  std::string ip, peer_ip, gateway;
+  IpSettings ip;
+  std::string address, peer_ip, gateway;
   unsigned prefix = 24;
   uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;
@@ -86,8 +88,8 @@ std::vector<Station> make_stations(const Options& o) {
     s.mac = macs[i];
     s.first_packet = o.first_packet;
     s.first_sequence = o.first_sequence;
-    s.tcp = o.tcp;
-    s.tcp.address += static_cast<uint32_t>(i);
+    s.ip = o.ip;
+    s.ip.address += static_cast<uint32_t>(i);
     double line_mhz = o.phy == "gmii" ? 125 : 156.25;
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
@@ -130,11 +132,11 @@ uint32_t parse_ip(const char* option, const std::string& text) {
 }
 
 void finish(Options& o) {
-  if (!o.ip.empty()) o.tcp.address = parse_ip("--ip", o.ip);
-  if (!o.peer_ip.empty()) o.tcp.peer = parse_ip("--peer", o.peer_ip);
-  if (!o.gateway.empty()) o.tcp.gateway = parse_ip("--gateway", o.gateway);
-  o.tcp.mask = o.prefix == 0 ? 0 : ~uint32_t{0} << (32 - o.prefix);
-  o.tcp.first_sequence = o.first_sequence;
+  if (!o.address.empty()) o.ip.address = parse_ip("--ip", o.address);
+  if (!o.peer_ip.empty()) o.ip.peer = parse_ip("--peer", o.peer_ip);
+  if (!o.gateway.empty()) o.ip.gateway = parse_ip("--gateway", o.gateway);
+  o.ip.mask = o.prefix == 0 ? 0 : ~uint32_t{0} << (32 - o.prefix);
+  o.ip.first_sequence = o.first_sequence;
 }
 
 // The way from the boards to the computer: each one's link, then, if there is one, the port of a switch that they
@@ -200,11 +202,12 @@ std::unique_ptr<VirtualReceiver> make_receiver(const Options& o, const Mac& feb,
   if (o.protocol == "tcp") {
     IdealTcp::Settings settings;
     settings.feb = feb;
-    settings.port = o.tcp.peer_port;
-    settings.streams = o.tcp.streams;
+    settings.port = o.ip.peer_port;
+    settings.streams = o.ip.streams;
     settings.window = o.receive_window;
     return std::make_unique<IdealTcp>(settings, output);
   }
+  if (o.protocol == "udp") return std::make_unique<IdealUdp>(o.ip.payload, output);
   IdealReceiver::Settings settings;
   settings.feb = feb;
   settings.fade1 = o.protocol == "fade1";
@@ -304,7 +307,8 @@ void show_status(const std::vector<Station>& stations, Picoseconds simulated, do
 int run_interface(const Options& o) {
   std::vector<Station> stations = make_stations(o);
   Uplink uplink(o, stations);
-  NetInterface net(o.iface, o.create_tap, o.packet_socket, o.protocol == "tcp" ? o.tcp.mtu : o.protocol == "fade1" ? kMtuFade1 : kMtuFade10g);
+  const std::map<std::string, int> mtu = {{"fade10g", kMtuFade10g}, {"fade1", kMtuFade1}, {"tcp", o.ip.mtu}, {"udp", kMtuUdp}};
+  NetInterface net(o.iface, o.create_tap, o.packet_socket, mtu.at(o.protocol));
   std::unique_ptr<Capture> capture;
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
 
@@ -382,7 +386,7 @@ int main(int argc, char** argv) {
   app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
   app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
-  app.add_option("--protocol", o.protocol, "link core")->check(CLI::IsMember({"fade10g", "fade1", "tcp"}));
+  app.add_option("--protocol", o.protocol, "link core")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp"}));
   app.add_option("--phy", o.phy, "interface of the MAC: xgmii, of FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
   app.add_flag("--paper-rule", o.paper_rule, "the paper's rule of congestion control, not the fair one");
   app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as rate=1000,queue=65536");
@@ -407,17 +411,20 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
   app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, to test its wrap");
-  app.add_option("--ip", o.ip, "TCP: IPv4 address of the first board; the next ones count up");
-  app.add_option("--prefix", o.prefix, "TCP: length of the network's prefix")->check(CLI::Range(0, 32));
-  app.add_option("--gateway", o.gateway, "TCP: IPv4 address of the gateway to other networks");
-  app.add_option("--peer", o.peer_ip, "TCP: IPv4 address of the receiver");
-  app.add_option("--port", o.tcp.peer_port, "TCP: port of the receiver")->check(CLI::Range(1, 65535));
-  app.add_option("--streams", o.tcp.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
+  app.add_option("--ip", o.address, "TCP, UDP: IPv4 address of the first board; the next ones count up");
+  app.add_option("--prefix", o.prefix, "TCP, UDP: length of the network's prefix")->check(CLI::Range(0, 32));
+  app.add_option("--gateway", o.gateway, "TCP, UDP: IPv4 address of the gateway to other networks");
+  app.add_option("--peer", o.peer_ip, "TCP, UDP: IPv4 address of the receiver");
+  app.add_option("--port", o.ip.peer_port, "TCP, UDP: port of the receiver")->check(CLI::Range(1, 65535));
+  app.add_option("--streams", o.ip.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
   app.add_option("--receive-window", o.receive_window, "TCP, --virtual: window of the receiver in bytes")
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--block", o.source.block, "TCP: words of a block of the source, 0: none");
-  app.add_flag("--push", o.tcp.push, "TCP: each block ends its segment and leaves at once");
-  app.add_option("--mtu", o.tcp.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
+  app.add_option("--block", o.source.block, "TCP, UDP: words of a block of the source, 0: none");
+  app.add_flag("--push", o.ip.push, "TCP: each block ends its segment and leaves at once");
+  app.add_option("--mtu", o.ip.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
+  app.add_option("--payload", o.ip.payload, "UDP: bytes of a datagram of the stream, a multiple of 4")->check(CLI::Range(16, 8972));
+  app.add_flag("--checksum", o.ip.checksum, "UDP: datagrams of the stream have a checksum");
+  app.add_flag("--stopped", o.ip.stopped, "UDP: the stream waits for the slow control");
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
@@ -440,8 +447,9 @@ int main(int argc, char** argv) {
   }
   try {
     finish(o);
-    if (o.virtual_time && o.protocol == "tcp" && o.share_from_ms == 0 && o.source.limit == 0)
-      throw std::invalid_argument("--virtual --protocol tcp: expected --words or --share-from-ms, else it never ends");
+    if (o.ip.payload % 4 != 0) throw std::invalid_argument("--payload " + std::to_string(o.ip.payload) + ": expected a multiple of 4");
+    if (o.virtual_time && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
+      throw std::invalid_argument("--virtual --protocol " + o.protocol + ": expected --words or --share-from-ms, else it never ends");
     if (o.virtual_time == !o.iface.empty())
       throw std::invalid_argument("expected either --iface NAME or --virtual");
     if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";

@@ -8,7 +8,7 @@
 namespace fadelink {
 
 // MTU that the longest frame of a protocol needs.
-constexpr int kMtuFade10g = 8232 - 14, kMtuFade1 = 1048 - 14;
+constexpr int kMtuFade10g = 8232 - 14, kMtuFade1 = 1048 - 14, kMtuUdp = 9000;
 
 class NetInterface {
  public:

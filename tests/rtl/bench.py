@@ -39,8 +39,7 @@ def run(module, parameters=None, toplevel=None):
     runner = get_runner("verilator")
     build_dir = TOP / "build" / "cocotb" / name
     runner.build(
-        sources=[RTL / "mac/mac_pkg.sv", RTL / "fade1/fade1_pkg.sv", RTL / "fade10g/fade10g_pkg.sv",
-                 RTL / "tcp/tcp_pkg.sv", source],
+        sources=[*(TOP / line for line in (RTL / "fadelink.f").read_text().split() if line.endswith("_pkg.sv")), source],
         hdl_toplevel=toplevel,
         parameters=parameters,
         build_args=[

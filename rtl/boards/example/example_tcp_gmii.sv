@@ -48,7 +48,7 @@ module example_tcp_gmii #(
   logic tx_rst, rx_rst;
   logic [8-1:0] tx_tdata, rx_tdata;
   logic [8/8-1:0] tx_tkeep, rx_tkeep;
-  logic tx_tvalid, tx_tready, tx_tlast, tx_tuser;
+  logic tx_tvalid, tx_tready, tx_tlast, tx_tuser, tx_start;
   logic rx_tvalid, rx_tlast, rx_tuser;
   logic [3:0] mac_stat;
 
@@ -108,6 +108,7 @@ module example_tcp_gmii #(
       .s_axis_tready(tx_tready),
       .s_axis_tlast (tx_tlast),
       .s_axis_tuser (tx_tuser),
+      .s_axis_start (tx_start),
       .gmii_txd     (gmii_txd),
       .gmii_tx_en   (gmii_tx_en),
       .gmii_tx_er   (gmii_tx_er)
@@ -131,5 +132,5 @@ module example_tcp_gmii #(
 
   assign rx_tkeep = 1'b1;
   logic unused;
-  assign unused = tx_tkeep;
+  assign unused = &{1'b0, tx_start, tx_tkeep};
 endmodule

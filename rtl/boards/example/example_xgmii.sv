@@ -38,7 +38,7 @@ module example_xgmii #(
   logic tx_rst, rx_rst;
   logic [64-1:0] tx_tdata, rx_tdata;
   logic [64/8-1:0] tx_tkeep, rx_tkeep;
-  logic tx_tvalid, tx_tready, tx_tlast, tx_tuser;
+  logic tx_tvalid, tx_tready, tx_tlast, tx_tuser, tx_start;
   logic rx_tvalid, rx_tlast, rx_tuser;
   logic [3:0] mac_stat;
 
@@ -90,6 +90,7 @@ module example_xgmii #(
       .s_axis_tready(tx_tready),
       .s_axis_tlast (tx_tlast),
       .s_axis_tuser (tx_tuser),
+      .s_axis_start (tx_start),
       .xgmii_txd    (xgmii_txd),
       .xgmii_txc    (xgmii_txc)
   );
@@ -109,4 +110,6 @@ module example_xgmii #(
       .stat_oversize(mac_stat[2]),
       .stat_bad_fcs (mac_stat[3])
   );
+  logic unused;
+  assign unused = tx_start;
 endmodule

@@ -1,0 +1,35 @@
+// Constants of Ethernet, ARP and IPv4 that the cores of IP protocols share (RFC 826, 791, 768, 792, 1071).
+// A design uses some of them only.
+/* verilator lint_off UNUSEDPARAM */
+package net_pkg;
+  localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0800;
+  localparam logic [15:0] ETHERTYPE_ARP = 16'h0806;
+  localparam logic [47:0] BROADCAST = '1;
+
+  localparam logic [47:0] ARP_SHAPE = 48'h0001_0800_0604;  // IPv4 over Ethernet
+  localparam logic [15:0] ARP_REQUEST = 16'd1;
+  localparam logic [15:0] ARP_REPLY = 16'd2;
+
+  localparam logic [15:0] IP_VERSION = 16'h4500;  // four, no options; type of service 0
+  localparam logic [15:0] IP_DO_NOT_FRAGMENT = 16'h4000;
+  localparam logic [7:0] PROTOCOL_ICMP = 8'd1;
+  localparam logic [7:0] PROTOCOL_TCP = 8'd6;
+  localparam logic [7:0] PROTOCOL_UDP = 8'd17;
+  localparam logic [7:0] TTL = 8'd64;
+  localparam logic [7:0] ICMP_ECHO_REQUEST = 8'd8;
+
+  localparam int ETHERNET_BYTES = 14;
+  localparam int ARP_BYTES = 28;
+  localparam int IP_BYTES = 20;  // without options
+  localparam int UDP_BYTES = 8;
+
+  // The 16-bit one's complement sum of a 32-bit sum of 16-bit words (RFC 1071).
+  function automatic [15:0] fold(input [31:0] sum);
+    reg [16:0] once;
+    begin
+      once = {1'b0, sum[31:16]} + {1'b0, sum[15:0]};
+      fold = once[15:0] + {15'd0, once[16]};
+    end
+  endfunction
+endpackage
+/* verilator lint_on UNUSEDPARAM */

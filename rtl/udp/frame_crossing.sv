@@ -1,0 +1,74 @@
+// Brings received frames from the MAC's clock into the stack's, as words with a byte count.
+//
+//                  +----------------+
+//   s_axis_* =====>| frame_crossing |====> m_* (data, count, end, good)
+//                  +----------------+
+//         rx_clk                     clk
+//
+// The FIFO is empty between frames, so the first word of a frame comes a fixed time after the MAC gave it,
+// within one clock: timestamps are taken here. A frame that finds the FIFO full (clocks too far apart)
+// ends bad. Behind an end there is one clock of rest.
+module frame_crossing #(
+    parameter int WIDTH = 8,
+    parameter int DEPTH = 32
+) (
+    input  logic               rx_clk,
+    input  logic               rx_rst,
+    input  logic [  WIDTH-1:0] s_axis_tdata,
+    input  logic [WIDTH/8-1:0] s_axis_tkeep,
+    input  logic               s_axis_tvalid,
+    input  logic               s_axis_tlast,
+    input  logic               s_axis_tuser,
+    input  logic               clk,
+    input  logic               rst,
+    output logic [  WIDTH-1:0] m_data,
+    output logic [        3:0] m_count,
+    output logic               m_valid,
+    output logic               m_end,
+    output logic               m_good
+);
+  logic [3:0] count, fifo_count;
+  logic ready, valid, take, is_last, is_bad, lost, owed, rest;
+  logic [WIDTH-1:0] data;
+
+  always_comb begin
+    count = '0;
+    for (int i = 0; i < WIDTH / 8; i++) count += 4'(s_axis_tkeep[i]);
+  end
+
+  // The end of a frame that lost a word is owed until there is room.
+  always_ff @(posedge rx_clk) begin
+    if (s_axis_tvalid && !ready) lost <= !s_axis_tlast;
+    if (s_axis_tvalid && !ready && s_axis_tlast) owed <= 1'b1;
+    if (s_axis_tvalid && ready && s_axis_tlast) lost <= 1'b0;
+    if (owed && ready) owed <= 1'b0;
+    if (rx_rst) {lost, owed} <= '0;
+  end
+
+  async_fifo #(
+      .WIDTH(WIDTH + 6),
+      .DEPTH(DEPTH)
+  ) fifo (
+      .s_clk  (rx_clk),
+      .s_rst  (rx_rst),
+      .s_data ({s_axis_tdata, count, s_axis_tlast || owed, s_axis_tuser || lost || owed}),
+      .s_valid(s_axis_tvalid || owed),
+      .s_ready(ready),
+      .m_clk  (clk),
+      .m_rst  (rst),
+      .m_data ({data, fifo_count, is_last, is_bad}),
+      .m_valid(valid),
+      .m_ready(take)
+  );
+  assign take = !rest;
+
+  always_ff @(posedge clk) begin
+    m_data  <= data;
+    m_count <= fifo_count;
+    m_valid <= valid && take;
+    m_end   <= valid && take && is_last;
+    m_good  <= !is_bad;
+    rest    <= valid && take && is_last;
+    if (rst) {m_valid, m_end, rest} <= '0;
+  end
+endmodule

@@ -1,0 +1,58 @@
+// Arbiter and multiplexer between a layer and the layers above it (docs/protocol/udp.md).
+//
+//   client 0  request, meta, length ==>+--------------+====> m_request, m_meta, m_length
+//             start <------------------|              |<---- m_accept, m_start
+//             data ===================>| pull_arbiter |====> m_data
+//   client 1  ... ====================>|              |
+//                                      +--------------+
+//
+// The lowest client that requests is on offer. The lower layer takes it (m_accept) and, then or
+// later, starts it (m_start); m_data is that client's from the next clock on. A client holds its
+// request, its meta data and its length from the request to its start.
+module pull_arbiter #(
+    parameter int WIDTH = 8,
+    parameter int CLIENTS = 2,
+    parameter int META_BITS = 64
+) (
+    input  logic                                clk,
+    input  logic                                rst,
+    input  logic [  CLIENTS-1:0]                s_request,
+    input  logic [  CLIENTS-1:0][META_BITS-1:0] s_meta,
+    input  logic [  CLIENTS-1:0][         13:0] s_length,
+    output logic [  CLIENTS-1:0]                s_start,
+    input  logic [  CLIENTS-1:0][    WIDTH-1:0] s_data,
+    output logic                                m_request,
+    output logic [META_BITS-1:0]                m_meta,
+    output logic [         13:0]                m_length,
+    input  logic                                m_accept,
+    input  logic                                m_start,
+    output logic [    WIDTH-1:0]                m_data
+);
+  localparam int BITS = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
+  logic [BITS-1:0] pick, taken, sending;
+  logic waiting;
+
+  always_comb begin
+    pick = '0;
+    for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
+    s_start = '0;
+    s_start[waiting?taken : pick] = m_start;
+  end
+  assign m_request = s_request != '0 && !waiting;
+  assign m_meta = s_meta[pick];
+  assign m_length = s_length[pick];
+  assign m_data = s_data[sending];
+
+  always_ff @(posedge clk) begin
+    if (m_accept) taken <= pick;
+    if (m_accept && !m_start) waiting <= 1'b1;
+    if (m_start) begin
+      waiting <= 1'b0;
+      sending <= waiting ? taken : pick;
+    end
+    if (rst) begin
+      waiting <= 1'b0;
+      sending <= '0;
+    end
+  end
+endmodule

@@ -1,0 +1,64 @@
+// Ethernet layer, receive side: takes the header off, looks who is meant.
+//
+//            +-----------------+
+//   s_* ====>| udp_ethernet_rx |====> m_* (payload), ethertype, source
+//   claims =>|                 |----> drop_* (one pulse a dropped frame)
+//            +-----------------+
+//
+// Good are frames to this board, to all, or to an IPv4 multicast group. The layers above claim an ethertype.
+// Frames that the MAC marked bad were counted there.
+module udp_ethernet_rx #(
+    parameter int WIDTH   = 8,
+    parameter int CLIENTS = 2
+) (
+    input  logic               clk,
+    input  logic               rst,
+    input  logic [       47:0] my_mac,
+    input  logic [  WIDTH-1:0] s_data,
+    input  logic [        3:0] s_count,
+    input  logic               s_valid,
+    input  logic               s_end,
+    input  logic               s_good,
+    output logic [  WIDTH-1:0] m_data,
+    output logic [        3:0] m_count,
+    output logic               m_valid,
+    output logic               m_end,
+    output logic               m_good,
+    output logic [       47:0] source,
+    output logic [       15:0] ethertype,
+    input  logic [CLIENTS-1:0] claims,
+    output logic               drop_destination,
+    output logic               drop_protocol,
+    output logic               drop_short
+);
+  localparam logic [23:0] MULTICAST = 24'h01005E;  // RFC 1112
+  logic [net_pkg::ETHERNET_BYTES*8-1:0] header;
+  logic [47:0] destination;
+  logic complete, good, for_me;
+
+  header_strip #(
+      .WIDTH       (WIDTH),
+      .HEADER_BYTES(net_pkg::ETHERNET_BYTES)
+  ) strip (
+      .clk     (clk),
+      .rst     (rst),
+      .s_data  (s_data),
+      .s_count (s_count),
+      .s_valid (s_valid),
+      .s_end   (s_end),
+      .s_good  (s_good),
+      .header  (header),
+      .complete(complete),
+      .m_data  (m_data),
+      .m_count (m_count),
+      .m_valid (m_valid),
+      .m_end   (m_end),
+      .m_good  (good)
+  );
+  assign {destination, source, ethertype} = header;
+  assign for_me = destination == my_mac || destination == net_pkg::BROADCAST || destination[47:24] == MULTICAST;
+  assign m_good = good && complete && for_me && claims != '0;
+  assign drop_short = m_end && good && !complete;
+  assign drop_destination = m_end && good && complete && !for_me;
+  assign drop_protocol = m_end && good && complete && for_me && claims == '0;
+endmodule

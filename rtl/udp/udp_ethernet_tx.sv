@@ -1,0 +1,85 @@
+// Ethernet layer, transmit side: joins the layers above, puts the header before their data.
+//
+//   ARP  s_*[0] ==>+-----------------+
+//   IP   s_*[1] ==>| udp_ethernet_tx |====> m_axis_* (to the MAC)
+//   ...            |                 |<---- m_axis_start
+//                  +-----------------+
+//
+// m_axis_start comes from the MAC, a clock before it takes the first word: the preamble hides the
+// way through the layers. Then the MAC takes a word each clock, so tready is not needed.
+module udp_ethernet_tx #(
+    parameter int WIDTH   = 8,
+    parameter int CLIENTS = 2
+) (
+    input  logic                          clk,
+    input  logic                          rst,
+    input  logic [       47:0]            my_mac,
+    input  logic [CLIENTS-1:0]            s_request,
+    input  logic [CLIENTS-1:0][     13:0] s_length,
+    input  logic [CLIENTS-1:0][     47:0] s_destination,
+    input  logic [CLIENTS-1:0][     15:0] s_ethertype,
+    output logic [CLIENTS-1:0]            s_start,
+    input  logic [CLIENTS-1:0][WIDTH-1:0] s_data,
+    output logic [  WIDTH-1:0]            m_axis_tdata,
+    output logic [WIDTH/8-1:0]            m_axis_tkeep,
+    output logic                          m_axis_tvalid,
+    output logic                          m_axis_tlast,
+    input  logic                          m_axis_start
+);
+  localparam int BYTES = WIDTH / 8;
+
+  logic [CLIENTS-1:0][63:0] meta;
+  for (genvar i = 0; i < CLIENTS; i++) begin : g_meta
+    assign meta[i] = {s_destination[i], s_ethertype[i]};
+  end
+
+  logic request, start, client_start;
+  logic [63:0] chosen;
+  logic [13:0] length, left;
+  logic [WIDTH-1:0] client_data;
+  assign start = m_axis_start && left == '0 && request;
+
+  pull_arbiter #(
+      .WIDTH    (WIDTH),
+      .CLIENTS  (CLIENTS),
+      .META_BITS(64)
+  ) arbiter (
+      .clk      (clk),
+      .rst      (rst),
+      .s_request(s_request),
+      .s_meta   (meta),
+      .s_length (s_length),
+      .s_start  (s_start),
+      .s_data   (s_data),
+      .m_request(request),
+      .m_meta   (chosen),
+      .m_length (length),
+      .m_accept (start),
+      .m_start  (client_start),
+      .m_data   (client_data)
+  );
+
+  pull_header #(
+      .WIDTH       (WIDTH),
+      .HEADER_BYTES(net_pkg::ETHERNET_BYTES)
+  ) header_first (
+      .clk         (clk),
+      .rst         (rst),
+      .start       (start),
+      .header      ({chosen[63:16], my_mac, chosen[15:0]}),
+      .client_start(client_start),
+      .client_data (client_data),
+      .data        (m_axis_tdata)
+  );
+
+  assign m_axis_tvalid = left != '0 || request;
+  assign m_axis_tlast  = left != '0 && left <= 14'(BYTES);
+  for (genvar i = 0; i < BYTES; i++) begin : g_keep
+    assign m_axis_tkeep[i] = left > 14'(i);
+  end
+  always_ff @(posedge clk) begin
+    if (start) left <= length + 14'(net_pkg::ETHERNET_BYTES);
+    else left <= left > 14'(BYTES) ? left - 14'(BYTES) : '0;
+    if (rst) left <= '0;
+  end
+endmodule

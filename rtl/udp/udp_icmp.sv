@@ -1,0 +1,143 @@
+// ICMP layer: answers echo requests with their payload (RFC 792).
+//
+//            +----------+
+//   s_* ====>|          |====> request, length, destination, start, data (to the IP layer)
+//   (IP)     | udp_icmp |----> drop_* (one pulse a dropped message)
+//            +----------+
+//
+// One request at a time is kept, to 2^ECHO_BITS words of the datapath; another that comes meanwhile, or
+// a longer one, is dropped (drop_full).
+module udp_icmp #(
+    parameter int WIDTH = 8,
+    parameter int ECHO_BITS = 11
+) (
+    input  logic             clk,
+    input  logic             rst,
+    input  logic [WIDTH-1:0] s_data,
+    input  logic [      3:0] s_count,
+    input  logic             s_valid,
+    input  logic             s_end,
+    input  logic             s_good,
+    input  logic [     31:0] s_source,
+    input  logic [     13:0] s_length,
+    input  logic             s_claimed,      // it is ICMP
+    output logic             request,
+    output logic [     13:0] length,
+    output logic [     31:0] destination,
+    input  logic             start,
+    output logic [WIDTH-1:0] data,
+    output logic             drop_type,
+    output logic             drop_checksum,
+    output logic             drop_full
+);
+  localparam int BYTES = WIDTH / 8;
+  localparam int HEAD = 4 / BYTES;  // words before the checksum's end, at 8 bits
+
+  logic [ECHO_BITS:0] write_index, index;
+  logic [3:0][7:0] head;  // type, code, checksum
+  logic [31:0] sum, new_sum;
+  logic [15:0] new_checksum;
+  logic [ 1:0] step;
+  logic busy, right_type, ours, pending, first, opened, open;
+  logic [2:0] settle;  // the first words of the reply are not out
+  logic [WIDTH-1:0] stored;
+
+  ones_sum #(
+      .WIDTH(WIDTH)
+  ) message_sum (
+      .clk    (clk),
+      .clear  (rst || step[1]),
+      .s_data (s_data),
+      .s_count(s_count),
+      .s_valid(s_valid),
+      .sum    (sum)
+  );
+
+  packet_memory #(
+      .ADDRESS_BITS(ECHO_BITS),
+      .WIDTH       (WIDTH)
+  ) request_memory (
+      .write_clk    (clk),
+      .write_enable (s_valid && open && !write_index[ECHO_BITS]),
+      .write_address(write_index[ECHO_BITS-1:0]),
+      .write_data   (s_data),
+      .read_clk     (clk),
+      .read_enable  (1'b1),
+      .read_address (start ? '0 : index[ECHO_BITS-1:0]),
+      .read_data    (stored)
+  );
+
+  assign right_type = head[0] == net_pkg::ICMP_ECHO_REQUEST && head[1] == '0;
+  assign busy = pending || step != '0 || settle != '0;
+  // Whether a message can be kept is decided at its first word.
+  assign open = first ? !busy : opened;
+  assign request = pending;
+  // Type 8 becomes 0: the checksum grows by 0x0800 (RFC 1624).
+  assign new_sum = 32'({head[2], head[3]}) + 32'h0800;
+  assign new_checksum = net_pkg::fold(new_sum);
+
+  // The first words are not from the memory: type, code, checksum.
+  logic [ECHO_BITS:0] at;  // of the word in `stored`
+  if (WIDTH == 8) begin : g_bytes
+    always_comb begin
+      data = stored;
+      case (at)
+        (ECHO_BITS + 1)'(0): data = '0;
+        (ECHO_BITS + 1)'(1): data = '0;
+        (ECHO_BITS + 1)'(2): data = new_checksum[15:8];
+        (ECHO_BITS + 1)'(3): data = new_checksum[7:0];
+        default: ;
+      endcase
+    end
+    always_ff @(posedge clk) begin
+      if (s_valid && open && 32'(write_index) < HEAD) head[write_index[1:0]] <= s_data;
+    end
+  end else begin : g_words
+    always_comb begin
+      data = stored;
+      if (at == '0) data[31:0] = {new_checksum[7:0], new_checksum[15:8], 16'h0000};
+    end
+    always_ff @(posedge clk) begin
+      if (s_valid && open && write_index == '0) head <= s_data[31:0];
+    end
+    logic unused;
+    assign unused = HEAD == 0;
+  end
+
+  always_ff @(posedge clk) begin
+    {drop_type, drop_checksum, drop_full} <= '0;
+    step <= {step[0], s_end};
+    first <= s_end || (first && !s_valid);
+    if (s_valid && first) opened <= open;
+    if (start) settle <= '1;
+    else if (settle != '0) settle <= settle - 3'd1;
+    if (s_valid && open && s_count != '0 && !write_index[ECHO_BITS])
+      write_index <= write_index + 1'b1;
+    if (s_end) begin
+      ours <= s_good && s_claimed && open;
+      drop_full <= s_good && s_claimed && !open;
+      if (open) begin
+        destination <= s_source;
+        length <= s_length;
+      end
+    end
+    // The sum is whole.
+    if (step[1]) begin
+      write_index <= '0;
+      if (ours) begin
+        if (net_pkg::fold(sum) != '1) drop_checksum <= 1'b1;
+        else if (!right_type || length < 14'd8) drop_type <= 1'b1;
+        else if (32'(length) > BYTES << ECHO_BITS) drop_full <= 1'b1;
+        else pending <= 1'b1;
+      end
+    end
+    index <= start ? (ECHO_BITS + 1)'(1) : index + 1'b1;
+    at <= start ? '0 : index;
+    if (start) pending <= 1'b0;
+    if (rst) begin
+      {step, pending, settle} <= '0;
+      first <= 1'b1;
+      write_index <= '0;
+    end
+  end
+endmodule

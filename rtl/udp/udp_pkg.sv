@@ -1,0 +1,30 @@
+// Constants of the UDP/IP stack's own datagrams: the stream and the slow control (docs/protocol/udp.md).
+// A design uses some of them only.
+/* verilator lint_off UNUSEDPARAM */
+package udp_pkg;
+  // Stream: counter 32, words 16, run 8, flags 8; then the words, then filler.
+  localparam int STREAM_HEADER_BYTES = 8;
+  localparam logic [7:0] FLAG_END = 8'h01;
+  localparam logic [7:0] FILLER = 8'hA5;
+
+  // Slow control: sequence 32, operation 8, status 8, zero 16, address 32, value 32.
+  localparam int CONTROL_BYTES = 16;
+  localparam logic [15:0] CONTROL_PORT = 16'd10001;
+  localparam logic [7:0] CONTROL_READ = 8'h01;
+  localparam logic [7:0] CONTROL_WRITE = 8'h02;
+  localparam logic [7:0] CONTROL_REPLY = 8'h80;  // with the operation
+  localparam logic [7:0] STATUS_DONE = 8'h00;
+  localparam logic [7:0] STATUS_OPERATION = 8'h01;  // no such operation
+  localparam logic [7:0] STATUS_ADDRESS = 8'h02;  // no such register, or not to be written
+
+  // Registers of the core; the others are the user's.
+  localparam logic [31:0] REGISTER_IDENTITY = 32'h8000_0000;
+  localparam logic [31:0] REGISTER_ENABLE = 32'h8000_0001;
+  localparam logic [31:0] REGISTER_PEER_IP = 32'h8000_0002;
+  localparam logic [31:0] REGISTER_PEER_PORT = 32'h8000_0003;
+  localparam logic [31:0] REGISTER_PAYLOAD = 32'h8000_0004;
+  localparam logic [31:0] REGISTER_CHECKSUM = 32'h8000_0005;
+  localparam logic [31:0] REGISTER_COUNTERS = 32'h8000_0100;
+  localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
+endpackage
+/* verilator lint_on UNUSEDPARAM */

@@ -1,0 +1,46 @@
+#include "ideal_udp.hpp"
+
+#include <cstring>
+
+#include "ip_frame.hpp"
+
+namespace fadelink {
+
+void IdealUdp::receive(const Frame& frame, Picoseconds) {
+  constexpr size_t kUdp = kIp + 20, kData = kUdp + 8, kHeader = 8;
+  if (auto reply = arp_reply(frame)) {
+    output_(std::move(*reply));
+    return;
+  }
+  if (be16(&frame[12]) != kIpv4 || frame[23] != 17) return;
+  const size_t length = be16(&frame[kUdp + 4]);
+  uint32_t pseudo = 17 + static_cast<uint32_t>(length);
+  for (size_t i = 26; i < 34; i += 2) pseudo += be16(&frame[i]);
+  const bool summed = be16(&frame[kUdp + 6]) != 0;
+  if (checksum(&frame[kIp], 20, 0) != 0 || kUdp + length > frame.size() || length < 8 + kHeader ||
+      (summed && checksum(&frame[kUdp], length, pseudo) != 0)) {
+    result_.protocol_errors++;
+    return;
+  }
+  const uint8_t* data = &frame[kData];
+  const uint32_t counter = be32(data);
+  const size_t words = be16(data + 4);
+  if (data[7] & 1) {  // the end
+    result_.complete = true;
+    result_.protocol_errors += counter != result_.packets;
+    return;
+  }
+  // What is missing was lost; nothing comes twice or late here.
+  if (counter < next_) result_.duplicates++;
+  next_ = counter + uint64_t{1};
+  const uint64_t full = (payload_ - kHeader) / 8;
+  for (size_t i = 0; i < words; i++) {
+    uint64_t word;
+    std::memcpy(&word, data + kHeader + 8 * i, 8);
+    result_.wrong_words += word != counter * full + i;
+  }
+  result_.words += words;
+  result_.packets++;
+}
+
+}  // namespace fadelink

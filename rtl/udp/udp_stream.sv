@@ -137,11 +137,10 @@ module udp_stream #(
   );
 
   // ---- transmit side -------------------------------------------------------------------------
-  typedef enum logic [2:0] {
+  typedef enum logic [1:0] {
     IDLE,
     SUM,
     REQUEST,
-    SEND,
     PAUSE
   } state_t;
   state_t state;
@@ -151,7 +150,7 @@ module udp_stream #(
   logic [ 7:0] run;
   logic [ 2:0] repeats;
   logic [AT_BITS:0] at, next_at, size, size_now;  // in words of the datapath
-  logic client_start, sending, sending_now, over;
+  logic client_start, reading, placed, has_slot, over;
   logic [13:0] own_length;
   logic [1:0] filler;
   logic [63:0] stored;
@@ -162,12 +161,11 @@ module udp_stream #(
   assign length = payload - own_length < 14'd8 && !is_end ? payload : own_length;
   assign filler = 2'((length - own_length) >> 1);  // 16-bit words
   assign request = state == REQUEST;
-  assign active = described;
+  assign active = described || reading;
   assign size = WIDTH == 8 ? (AT_BITS + 1)'({words, 3'b000}) : (AT_BITS + 1)'(words);
-  assign sending_now = sending || client_start;
-  assign over = state == SEND && sending_now && next_at >= size_now;
-  assign described_take = over && (!is_end || repeats == 3'(END_REPEAT - 1));
-  assign event_sent = over && !is_end;
+  assign over = reading && (placed || client_start) && next_at >= size_now;
+  assign described_take = start && (!is_end || repeats == 3'(END_REPEAT - 1));
+  assign event_sent = start && !is_end;
 
   logic [31:0] total;
   assign total = 32'(words_sum) + 32'(header[63:48]) + 32'(header[47:32]) + 32'(header[31:16]) + 32'(header[15:0])
@@ -211,6 +209,19 @@ module udp_stream #(
   always_ff @(posedge clk) begin
     at <= next_at;
     tail_gray <= tail ^ (tail >> 1);
+    // The words of the datagram that was started; the next one is prepared meanwhile.
+    if (start) begin
+      reading  <= 1'b1;
+      has_slot <= !is_end;
+      size_now <= size;
+      placed   <= client_start;
+    end else begin
+      if (client_start) placed <= 1'b1;
+      if (over) begin
+        reading <= 1'b0;
+        tail <= tail + (SLOT_BITS + 1)'(has_slot);
+      end
+    end
     case (state)
       IDLE: if (described && path) state <= SUM;
       SUM: begin
@@ -219,32 +230,19 @@ module udp_stream #(
       end
       REQUEST:
       if (start) begin
-        state <= SEND;
-        sending <= client_start;
-        size_now <= size;
-      end
-      SEND: begin
-        if (client_start) sending <= 1'b1;
-        if (over) begin
-          state <= IDLE;
-          if (!is_end) begin
-            tail <= tail + 1'b1;
-            counter <= counter + 32'd1;
-          end else if (described_take) begin
-            counter <= '0;
-            repeats <= '0;
-            run <= run + 8'd1;
-          end else begin
-            repeats <= repeats + 3'd1;
-            state   <= PAUSE;
-          end
+        state   <= described_take ? IDLE : PAUSE;
+        counter <= counter + 32'd1;
+        if (is_end) begin
+          counter <= described_take ? '0 : counter;
+          repeats <= described_take ? '0 : repeats + 3'd1;
+          run <= run + 8'(described_take);
         end
       end
       default: if (tick_ms) state <= IDLE;
     endcase
     if (rst) begin
       state <= IDLE;
-      {tail, counter, run, repeats} <= '0;
+      {tail, counter, run, repeats, reading} <= '0;
     end
   end
 endmodule

@@ -71,8 +71,8 @@ def package_constants(path):
     """The numbers of a SystemVerilog package, by name."""
     found = {}
     for name, value in re.findall(r"localparam (?:logic \[.*?\]|int) (\w+) = ([^;]+);", (RTL / path).read_text()):
-        if match := re.fullmatch(r"(?:\d+'h)?([0-9A-Fa-f]+)", value):
-            found[name] = int(match[1], 16 if "'h" in value else 10)
+        if match := re.fullmatch(r"(?:\d+'[hd])?([0-9A-Fa-f_]+)", value):
+            found[name] = int(match[1].replace("_", ""), 16 if "'h" in value else 10)
     return found
 
 

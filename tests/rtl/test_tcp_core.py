@@ -3,61 +3,29 @@
 A peer made with scapy answers as the script of the test says; time is simulated.
 """
 
-import ctypes
-
 import pytest
 from bench import SEED, rng
-from board import FEB, LIB, US, Board
+from board import FEB, LIB, US
+from ip_board import BOARD, BOARD_MAC, PC, PC_MAC, IpBoard
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 
-PC, BOARD, PORT = "10.9.0.1", "10.9.0.2", 10000
-PC_MAC, BOARD_MAC = "02:fa:de:00:00:f0", ":".join(f"{b:02x}" for b in FEB)
+PORT = 10000
 ISS = 0x1000_0000  # of the peer
 MIN, INIT, MAX, RETRY = 500, 5000, 100_000, 2000  # microseconds, of the simulated board
 WORD = 8
 
 
-def parse(frame, at):
-    """A frame from the board: dissected, its checksums verified."""
-    packet = Ether(frame[:-4])
-    packet.at = at
-    for layer in (IP, TCP, ICMP):
-        if layer in packet:
-            told = packet[layer].chksum
-            again = Ether(frame[:-4])
-            del again[layer].chksum
-            again = Ether(bytes(again))
-            assert again[layer].chksum == told, f"checksum of {layer.__name__}"
-    if TCP in packet:
-        assert packet[IP].flags == "DF" and packet[IP].ttl == 64 and len(packet) >= packet[IP].len + 14
-    return packet
-
-
-class TcpBoard(Board):
+class TcpBoard(IpBoard):
     """A board and what is on its wire."""
 
     def __init__(self, phy="xgmii", streams=1, mtu=1500, first_sequence=0, words=0, gap=0, block=0):
         handle = LIB.fadelink_tcp_board_new(phy.encode(), FEB, streams, mtu, first_sequence, words, gap, block)
-        super().__init__(phy, parse=parse, handle=handle)
-
-    def counters(self):
-        found, value = {}, ctypes.c_uint32()
-        while name := LIB.fadelink_board_counter(self.handle, len(found), ctypes.byref(value)):
-            found[name.decode()] = value.value
-        return found
-
-    def put(self, packet):
-        self.send(bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / packet))
+        super().__init__(phy, handle)
 
     def expect(self, layer, timeout=2 * INIT * US):
-        frame = self.receive(timeout)
-        assert frame is not None and layer in frame, f"expected {layer.__name__}, got {frame!r}"
-        return frame
-
-    def silent(self, timeout):
-        assert (frame := self.receive(timeout * US)) is None, frame.summary()
+        return super().expect(layer, timeout)
 
 
 class Peer(TcpBoard):

@@ -11,6 +11,8 @@
 //
 // Registers: 0 scratch, 1 accumulator (a write adds, a read answers the sum), 2 words of a run, 3 idle clocks after
 // each word, 4 words of a block (0: none).
+// A millisecond of the core is a hundredth of one, for simulated time is dear.
+//
 // counters: of the core, then the frames that the MAC dropped.
 module example_udp #(
     parameter int WIDTH = 8,
@@ -131,6 +133,8 @@ module example_udp #(
   udp_core #(
       .WIDTH   (WIDTH),
       .ECHO_BYTES(16384),
+      .ARP_TIMEOUT(2000),
+      .TICK_CLOCKS(WIDTH == 8 ? 1250 : 1562),
       .COUNTERS(COUNTERS)
   ) core (
       .user_clk      (user_clk),

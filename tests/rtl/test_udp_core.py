@@ -1,0 +1,388 @@
+"""The UDP/IP stack behind its MAC, frame by frame, against a peer made with scapy; time is simulated.
+
+A millisecond of the simulated board's time-outs is a hundredth of one.
+"""
+
+import struct
+
+import pytest
+from bench import SEED, package_constants, rng
+from board import FEB, LIB, US
+from ip_board import BOARD, BOARD_MAC, PC, PC_MAC, IpBoard
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Raw
+
+C = package_constants("udp/udp_pkg.sv")
+PORT = 10000
+RETRY, TIMEOUT = 1000, 20_000  # microseconds, of ARP
+PHYS = ["gmii", "xgmii"]
+BYTE = {"gmii": 8000, "xgmii": 800}  # ps
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+
+
+def be32(ip):
+    return int.from_bytes(bytes(map(int, ip.split("."))), "big")
+
+
+class UdpBoard(IpBoard):
+    def __init__(self, phy="gmii", payload=1472, checksum=False, stopped=False, words=0, gap=0, block=0, tx=0, rx=0):
+        self.phy, self.payload = phy, payload
+        super().__init__(
+            phy, LIB.fadelink_udp_board_new(phy.encode(), FEB, payload, checksum, stopped, words, gap, block, tx, rx)
+        )
+        self.sequence = 0
+
+    def meet(self):
+        """Answers the board's question for the peer."""
+        request = self.expect(ARP)
+        assert request.dst == BROADCAST and (request[ARP].op, request[ARP].psrc, request[ARP].pdst) == (1, BOARD, PC)
+        self.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+        return self
+
+    def introduce(self):
+        """Asks for the board, which remembers who asked."""
+        self.send(bytes(Ether(src=PC_MAC, dst=BROADCAST) / ARP(op=1, hwsrc=PC_MAC, psrc=PC, pdst=BOARD)))
+        reply = self.expect(ARP)
+        assert reply.dst == PC_MAC and (reply[ARP].op, reply[ARP].psrc, reply[ARP].hwsrc) == (2, BOARD, BOARD_MAC)
+        return self
+
+    def datagram(self, timeout=10_000 * US):
+        """(counter, words, run, flags) of the next one of the stream."""
+        frame = self.expect(UDP, timeout)
+        assert (frame.dst, frame[IP].src, frame[IP].dst, frame[UDP].dport) == (PC_MAC, BOARD, PC, PORT)
+        data = bytes(frame[UDP].payload)[: frame[UDP].len - 8]
+        counter, count, run, flags = struct.unpack(">IHBB", data[:8])
+        words = list(struct.unpack(f"<{count}Q", data[8 : 8 + 8 * count]))
+        assert set(data[8 + 8 * count :]) <= {C["FILLER"]}
+        assert len(data) == (self.payload if count == (self.payload - 8) // 8 else 8 + 8 * count)
+        self.last = frame
+        return counter, words, run, flags
+
+    def control(self, operation, address, value=0, sequence=None, port=5000, **fields):
+        """A request of the slow control: (status, value)."""
+        if sequence is None:
+            self.sequence += 1
+            sequence = self.sequence
+        request = struct.pack(">IBBHII", sequence, operation, 0, 0, address, value)
+        self.put(IP(src=PC, dst=BOARD) / UDP(sport=port, dport=C["CONTROL_PORT"], **fields) / request)
+        while True:
+            frame = self.expect(UDP)
+            if frame[UDP].dport == port:
+                break
+        found = struct.unpack(">IBBHII", bytes(frame[UDP].payload)[:16])
+        assert found[0] == sequence and found[1] == operation | C["CONTROL_REPLY"] and found[3:5] == (0, address)
+        assert frame[UDP].sport == C["CONTROL_PORT"] and frame[UDP].chksum != 0
+        return found[2], found[5]
+
+    def read(self, address):
+        status, value = self.control(C["CONTROL_READ"], address)
+        assert status == C["STATUS_DONE"]
+        return value
+
+    def write(self, address, value):
+        return self.control(C["CONTROL_WRITE"], address, value)[0]
+
+
+@pytest.mark.parametrize("phy", PHYS)
+@pytest.mark.parametrize("checksum", [False, True])
+@pytest.mark.parametrize("payload", [16, 20, 24, 256, 1024, 1472, 8968, 8972])
+def test_the_stream(phy, checksum, payload):
+    board = UdpBoard(phy, payload, checksum).meet()
+    full = (payload - 8) // 8
+    for n in range(6):
+        counter, words, run, flags = board.datagram()
+        assert (counter, run, flags) == (n, 0, 0) and words == list(range(n * full, (n + 1) * full))
+        assert (board.last[UDP].chksum != 0) == checksum
+
+
+@pytest.mark.parametrize("payload", [16, 256, 512, 1024, 1472, 8972])
+def test_frames_follow_each_other_with_the_exact_gap(payload):
+    """1 Gb/s: preamble 8, Ethernet 14, IP and UDP 28, check sequence 4 and a gap of 12 bytes are all that is not payload."""
+    board = UdpBoard("gmii", payload).meet()
+    times = []
+    for _ in range(12):
+        board.datagram()
+        times.append(board.last.at)
+    wire = max(60, payload + 42) + 4 + 8 + 12
+    assert {later - earlier for earlier, later in zip(times[2:], times[3:])} == {wire * 8000}
+
+
+@pytest.mark.parametrize("payload", [16, 256, 512, 1024, 1472, 8972])
+def test_frames_follow_each_other_at_10g(payload):
+    """The MAC starts frames in lane 0: the gap is 12 bytes or up to 13 more."""
+    board = UdpBoard("xgmii", payload).meet()
+    times = []
+    for _ in range(12):
+        board.datagram()
+        times.append(board.last.at)
+    wire = max(60, payload + 42) + 4 + 8 + 12
+    for earlier, later in zip(times[4:], times[5:]):
+        assert 0 <= (later - earlier) / 800 - wire <= 13
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_a_run_ends_with_its_count(phy):
+    board = UdpBoard(phy, payload=256, words=100).meet()
+    found = [board.datagram() for _ in range(4)]
+    assert [len(words) for _, words, _, _ in found] == [31, 31, 31, 7]
+    for _ in range(4):
+        assert board.datagram() == (4, [], 0, C["FLAG_END"])
+    board.silent(500)
+    # Another one.
+    assert board.write(C["REGISTER_ENABLE"], 0) == board.write(C["REGISTER_ENABLE"], 1) == C["STATUS_DONE"]
+    counter, words, run, flags = board.datagram()
+    assert (counter, words[0], run, flags) == (0, 0, 1, 0)
+
+
+@pytest.mark.parametrize("phy", PHYS)
+@pytest.mark.parametrize("block", [1, 30, 31, 32, 100])
+def test_blocks_end_their_datagram(phy, block):
+    board = UdpBoard(phy, payload=256, block=block, words=5 * block, checksum=True).meet()
+    sizes, words = [], []
+    while (found := board.datagram())[3] == 0:
+        sizes.append(len(found[1]))
+        words += found[1]
+    assert words == list(range(5 * block))
+    assert sizes == 5 * [*(31 for _ in range(block // 31)), *([block % 31] if block % 31 else [])]
+
+
+def test_a_stopped_stream_ends_what_was_begun():
+    board = UdpBoard(gap=300, payload=1024).meet()
+    board.datagram()
+    assert board.write(C["REGISTER_ENABLE"], 0) == C["STATUS_DONE"]
+    words = 127
+    counter = 0
+    while (found := board.datagram())[3] == 0:
+        counter += 1
+        assert found[:2] == (counter, list(range(words, words + len(found[1]))))
+        words += len(found[1])
+    assert found[0] == counter + 1 and words % 127
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_arp_requests_are_repeated_and_expire(phy):
+    board = UdpBoard(phy, gap=2000)
+    times = [board.expect(ARP).at for _ in range(4)]
+    assert all(abs(later - earlier - RETRY * US) < 30 * US for earlier, later in zip(times, times[1:]))
+    assert board.counters()["path"] == 0
+    board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+    known = board.now
+    counter = -1
+    while True:
+        frame = board.receive(2 * TIMEOUT * US)
+        if ARP in frame:
+            break
+        assert UDP in frame
+        counter += 1
+    # A datagram of 183 words is ready each 2.9 ms.
+    assert -20 < (frame.at - known) / US - TIMEOUT < 3000, "the entry has expired; the stream waited"
+    board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+    assert board.datagram()[0] == counter + 1, "nothing was lost"
+
+
+def test_a_peer_that_moves_is_followed():
+    """RFC 5227: an announcement changes what is in the cache, and only that."""
+    board = UdpBoard(gap=200).meet()
+    board.datagram()
+    moved = "02:fa:de:00:00:f7"
+    board.send(bytes(Ether(src=moved, dst=BROADCAST) / ARP(op=1, hwsrc=moved, psrc=PC, pdst=PC)))
+    frames = [board.expect(UDP) for _ in range(4)]
+    assert frames[-1].dst == moved
+    before = board.counters()["drop_arp"]
+    board.send(bytes(Ether(src=moved, dst=BROADCAST) / ARP(op=1, hwsrc=moved, psrc="10.9.0.9", pdst="10.9.0.9")))
+    board.expect(UDP)
+    assert board.counters()["drop_arp"] == before + 1
+
+
+@pytest.mark.parametrize("phy", PHYS)
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 18, 19, 100, 1471, 1472, 8972])
+def test_echo(phy, size):
+    board = UdpBoard(phy, stopped=True).introduce()
+    payload = rng("echo", size).randbytes(size)
+    for sequence in (1, 0xFFFF, 0xF7FF - size):
+        board.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=sequence & 0xFFFF) / payload)
+        frame = board.expect(ICMP)
+        reply = frame[ICMP]
+        assert (reply.type, reply.code, reply.id, reply.seq) == (0, 0, 7, sequence & 0xFFFF) and frame.dst == PC_MAC
+        assert (frame[IP].src, frame[IP].dst, frame[IP].len) == (BOARD, PC, 28 + size)
+        assert bytes(reply.payload)[:size] == payload
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_echo_while_the_stream_runs(phy):
+    """Replies go between the datagrams; of requests back to back, those that find no room are counted."""
+    board = UdpBoard(phy, payload=1024).meet()
+    random = rng("pings")
+    sent = {}
+    for sequence in range(20):
+        sent[sequence] = random.randbytes(random.randrange(1400))
+        board.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=sequence) / sent[sequence])
+    answered, counter = [], 0
+    while counter < 120:
+        frame = board.receive(1000 * US)
+        if ICMP in frame:
+            answered.append(frame[ICMP].seq)
+            assert bytes(frame[ICMP].payload)[: len(sent[answered[-1]])] == sent[answered[-1]]
+        else:
+            assert struct.unpack(">I", bytes(frame[UDP].payload)[:4])[0] == counter
+            counter += 1
+    assert answered and len(answered) + board.counters()["drop_icmp_full"] == 20
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_slow_control(phy):
+    board = UdpBoard(phy, stopped=True).introduce()
+    assert board.read(C["REGISTER_IDENTITY"]) == C["IDENTITY"]
+    assert board.write(0, 0x12345678) == 0 and board.read(0) == 0x12345678
+    assert board.read(C["REGISTER_PEER_IP"]) == be32(PC) and board.read(C["REGISTER_PEER_PORT"]) == PORT
+    assert board.read(C["REGISTER_PAYLOAD"]) == 1472 and board.read(C["REGISTER_ENABLE"]) == 0
+    for address in (5, 77, C["REGISTER_IDENTITY"] + 99, C["REGISTER_COUNTERS"] + 21):
+        assert board.control(C["CONTROL_READ"], address) == (C["STATUS_ADDRESS"], 0)
+        assert board.write(address, 1) == C["STATUS_ADDRESS"]
+    assert board.write(C["REGISTER_IDENTITY"], 1) == C["STATUS_ADDRESS"]
+    for operation in (0, 3, 0x7F):
+        assert board.control(operation, 0, 5)[0] == C["STATUS_OPERATION"]
+    assert board.read(0) == 0x12345678
+    for payload in (12, 15, 18, 8976, 70000):
+        assert board.write(C["REGISTER_PAYLOAD"], payload) == C["STATUS_ADDRESS"]
+    assert board.read(C["REGISTER_PAYLOAD"]) == 1472
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_a_repeated_request_is_done_once(phy):
+    """The accumulator adds what is written: a repetition answers the same, and adds nothing."""
+    board = UdpBoard(phy, stopped=True).introduce()
+    for _ in range(3):
+        assert board.control(C["CONTROL_WRITE"], 1, 5, sequence=77) == (0, 5)
+    assert board.read(1) == 5
+    assert board.control(C["CONTROL_WRITE"], 1, 5, sequence=77) == (0, 5)
+    assert board.read(1) == 10, "another one was between"
+    board.control(C["CONTROL_WRITE"], 1, 1, sequence=9, port=5000)
+    board.control(C["CONTROL_WRITE"], 1, 1, sequence=9, port=5001)
+    assert board.read(1) == 12, "another client"
+
+
+def test_requests_without_a_checksum_are_taken():
+    board = UdpBoard(stopped=True).introduce()
+    assert board.control(C["CONTROL_WRITE"], 0, 9, chksum=0)[0] == 0 and board.read(0) == 9
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_the_slow_control_sets_the_stream(phy):
+    board = UdpBoard(phy, stopped=True).introduce()
+    for register, value in [("PAYLOAD", 512), ("CHECKSUM", 1), ("PEER_PORT", 10000), ("PEER_IP", be32(PC)), ("ENABLE", 1)]:
+        assert board.write(C[f"REGISTER_{register}"], value) == 0
+    board.payload = 512
+    assert board.datagram()[:2] == (0, list(range(63))) and board.last[UDP].chksum != 0
+    assert board.write(C["REGISTER_PAYLOAD"], 1024) == C["STATUS_ADDRESS"], "not while it runs"
+    assert board.read(C["REGISTER_COUNTERS"]) > 0
+
+
+def test_to_a_group_and_through_a_gateway():
+    board = UdpBoard(stopped=True).introduce()
+    board.write(C["REGISTER_PEER_IP"], be32("239.1.130.3"))
+    board.write(C["REGISTER_ENABLE"], 1)
+    frame = board.expect(UDP)
+    assert frame.dst == "01:00:5e:01:82:03" and frame[IP].dst == "239.1.130.3"
+    board = UdpBoard(stopped=True).introduce()
+    board.write(C["REGISTER_PEER_IP"], be32("10.9.0.255"))
+    board.write(C["REGISTER_ENABLE"], 1)
+    assert board.expect(UDP).dst == BROADCAST
+    board = UdpBoard(stopped=True).introduce()
+    board.write(C["REGISTER_PEER_IP"], be32("192.168.7.7"))
+    board.write(C["REGISTER_ENABLE"], 1)
+    assert board.expect(ARP)[ARP].pdst == "10.9.0.254"
+    board.put(ARP(op=2, hwsrc="02:00:00:00:00:fe", psrc="10.9.0.254", hwdst=BOARD_MAC, pdst=BOARD))
+    frame = board.expect(UDP)
+    assert (frame.dst, frame[IP].dst) == ("02:00:00:00:00:fe", "192.168.7.7")
+
+
+def test_a_reply_to_a_stranger_waits_for_nobody():
+    """The stranger is asked for, its reply is dropped and counted; a repetition finds it known."""
+    board = UdpBoard(stopped=True)
+    board.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=1) / b"x")
+    assert board.expect(ARP)[ARP].pdst == PC
+    assert board.counters()["unresolved"] == 1
+    board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
+    board.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=2) / b"x")
+    assert board.expect(ICMP)[ICMP].seq == 2
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_what_is_dropped_is_counted_under_its_reason(phy):
+    board = UdpBoard(phy, stopped=True).introduce()
+    me = Ether(src=PC_MAC, dst=BOARD_MAC)
+    control = UDP(sport=5000, dport=C["CONTROL_PORT"])
+    body = Raw(struct.pack(">IBBHII", 1, 2, 0, 0, 0, 1))
+    good = me / IP(src=PC, dst=BOARD) / control / body
+
+    def spoiled(packet, place):
+        data = bytearray(bytes(packet))
+        data[place] ^= 0x10
+        return bytes(data)
+
+    def fcs_wrong(packet):
+        data = bytes(packet).ljust(60, b"\0")
+        return data + b"\1\2\3\4"
+
+    ping = me / IP(src=PC, dst=BOARD) / ICMP(type=8)
+    frames = {
+        "drop_destination": [bytes(Ether(src=PC_MAC, dst="02:00:00:00:00:09") / good[IP])],
+        "drop_ethertype": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC, type=0x86DD) / Raw(bytes(60)))],
+        "drop_arp": [bytes(me / ARP(op=1, hwsrc=PC_MAC, psrc="10.9.0.50", pdst="10.9.0.3")), bytes(me / ARP(op=3, psrc=PC, pdst=BOARD)),
+                     bytes(me / ARP(hwtype=6, op=1, psrc=PC, pdst=BOARD))],
+        "drop_ip_short": [bytes(me / IP(src=PC, dst=BOARD, len=300) / UDP()), bytes(me / IP(src=PC, dst=BOARD, len=19) / UDP())],
+        "drop_ip_version": [bytes(me / IP(src=PC, dst=BOARD, options=b"\1\1\1\0") / UDP()),
+                            bytes(me / IP(version=6, src=PC, dst=BOARD) / UDP())],
+        "drop_ip_checksum": [spoiled(good, 14 + 8), spoiled(ping, 14 + 12)],
+        "drop_ip_destination": [bytes(me / IP(src=PC, dst="10.9.0.9") / UDP())],
+        "drop_fragment": [bytes(me / IP(src=PC, dst=BOARD, flags=f, frag=o) / UDP()) for f, o in (("MF", 0), (0, 3))],
+        "drop_ip_protocol": [bytes(me / IP(src=PC, dst=BOARD) / TCP())],
+        "drop_icmp_type": [bytes(me / IP(src=PC, dst=BOARD) / ICMP(type=13)), bytes(me / IP(src=PC, dst=BOARD) / ICMP(type=8, code=1))],
+        "drop_icmp_checksum": [spoiled(ping / b"abc", 14 + 20 + 9)],
+        "drop_udp_short": [bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=500) / body),
+                           bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=7) / body)],
+        "drop_udp_checksum": [spoiled(good, 14 + 20 + 8 + 15), spoiled(good, 14 + 20 + 1)],
+        "drop_port": [bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=1) / body)],
+        "drop_control_short": [bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"]) / Raw(bytes(15)))],
+    }  # fmt: skip
+    before = board.counters()
+    for frame in [frame for group in frames.values() for frame in group]:
+        board.send(frame)
+    board.send_raw(fcs_wrong(good))
+    board.silent(200)
+    after = board.counters()
+    found = {name: after[name] - before[name] for name in after if after[name] != before[name]}
+    assert found == {name: len(group) for name, group in frames.items()} | {"drop_mac": 1}
+    assert board.read(0) == 0, "none of them was obeyed"
+    board.send(bytes(good))
+    board.expect(UDP)
+    assert board.read(0) == 1
+
+
+@pytest.mark.parametrize("phy,tx,rx", [("gmii", 8000, 8001), ("gmii", 8001, 8000), ("xgmii", 6400, 6401), ("gmii", 7993, 8007)])
+def test_clocks_that_differ(phy, tx, rx):
+    """A request and its answer across clock domains, whatever the phase."""
+    board = UdpBoard(phy, stopped=True, tx=tx, rx=rx).introduce()
+    random = rng("clocks")
+    for sequence in range(10):
+        data = random.randbytes(random.randrange(1, 8972))
+        board.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=1, seq=sequence) / data)
+        assert bytes(board.expect(ICMP)[ICMP].payload)[: len(data)] == data
+
+
+def test_random_frames_change_nothing():
+    """Frames of noise behind good headers, then a good request: FADELINK_SEED reproduces."""
+    random = rng("noise", SEED)
+    for phy in PHYS:
+        board = UdpBoard(phy, stopped=True).introduce()
+        for _ in range(150):
+            packet = bytearray(bytes(Ether(src=PC_MAC, dst=BOARD_MAC) / IP(src=PC, dst=BOARD)
+                                     / UDP(sport=5, dport=C["CONTROL_PORT"]) / random.randbytes(random.randrange(64))))  # fmt: skip
+            for _ in range(random.randrange(1, 4)):
+                packet[random.randrange(12, len(packet))] = random.randrange(256)
+            board.send(bytes(packet[: random.randrange(14, len(packet) + 1)]))
+        while board.receive(1000 * US) is not None:
+            pass
+        assert board.write(0, 3) == 0 and board.read(0) == 3

@@ -458,6 +458,8 @@ module udp_core #(
   logic stream_enable;
   logic [15:0] stream_port;
   logic [13:0] stream_payload;
+  logic [7:0] run;
+  logic [31:0] last_count;
   udp_stream #(
       .WIDTH      (WIDTH),
       .PAYLOAD_MAX(PAYLOAD_MAX),
@@ -482,7 +484,9 @@ module udp_core #(
       .sum          (port_sum[UDP_STREAM]),
       .start        (port_start[UDP_STREAM]),
       .data         (port_data[UDP_STREAM]),
-      .event_sent   (stream_sent)
+      .event_sent   (stream_sent),
+      .run          (run),
+      .last_count   (last_count)
   );
   assign port_to[UDP_STREAM] = stream_ip;
   assign port_to_port[UDP_STREAM] = stream_port;
@@ -509,6 +513,8 @@ module udp_core #(
       {own_error, own_rdata} = {reg_write && !still, 16'd0, stream_port};
       udp_pkg::REGISTER_PAYLOAD:
       {own_error, own_rdata} = {reg_write && !(still && payload_right), 18'd0, stream_payload};
+      udp_pkg::REGISTER_RUN: {own_error, own_rdata} = {reg_write, 24'd0, run};
+      udp_pkg::REGISTER_LAST: {own_error, own_rdata} = {reg_write, last_count};
       udp_pkg::REGISTER_CHECKSUM: own_rdata = 32'(with_checksum);
       default: begin
         own_error = reg_write || !is_counter;

@@ -24,6 +24,8 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_PEER_PORT = 32'h8000_0003;
   localparam logic [31:0] REGISTER_PAYLOAD = 32'h8000_0004;
   localparam logic [31:0] REGISTER_CHECKSUM = 32'h8000_0005;
+  localparam logic [31:0] REGISTER_RUN = 32'h8000_0006;  // number of this run
+  localparam logic [31:0] REGISTER_LAST = 32'h8000_0007;  // datagrams of the run before
   localparam logic [31:0] REGISTER_COUNTERS = 32'h8000_0100;
   localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
 endpackage

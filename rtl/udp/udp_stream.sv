@@ -37,7 +37,9 @@ module udp_stream #(
     output logic [     15:0] sum,
     input  logic             start,
     output logic [WIDTH-1:0] data,
-    output logic             event_sent
+    output logic             event_sent,
+    output logic [      7:0] run,
+    output logic [     31:0] last_count      // datagrams of the run before
 );
   localparam int WORDS_MAX = (PAYLOAD_MAX - udp_pkg::STREAM_HEADER_BYTES) / 8;
   localparam int WORD_BITS = $clog2(WORDS_MAX + 1);
@@ -147,7 +149,6 @@ module udp_stream #(
   localparam int AT_BITS = WORD_BITS + (WIDTH == 8 ? 3 : 0);  // of a place in the datagram's data
 
   logic [31:0] counter;
-  logic [ 7:0] run;
   logic [ 2:0] repeats;
   logic [AT_BITS:0] at, next_at, size, size_now;  // in words of the datapath
   logic client_start, reading, placed, has_slot, over;
@@ -223,7 +224,7 @@ module udp_stream #(
       end
     end
     case (state)
-      IDLE: if (described && path) state <= SUM;
+      IDLE:    if (described && path) state <= SUM;
       SUM: begin
         sum   <= net_pkg::fold(total);
         state <= REQUEST;
@@ -234,6 +235,7 @@ module udp_stream #(
         counter <= counter + 32'd1;
         if (is_end) begin
           counter <= described_take ? '0 : counter;
+          if (described_take) last_count <= counter;
           repeats <= described_take ? '0 : repeats + 3'd1;
           run <= run + 8'(described_take);
         end
@@ -242,7 +244,7 @@ module udp_stream #(
     endcase
     if (rst) begin
       state <= IDLE;
-      {tail, counter, run, repeats, reading} <= '0;
+      {tail, counter, run, repeats, reading, last_count} <= '0;
     end
   end
 endmodule

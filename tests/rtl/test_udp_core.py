@@ -3,10 +3,11 @@
 A millisecond of the simulated board's time-outs is a hundredth of one.
 """
 
+import json
 import struct
 
 import pytest
-from bench import SEED, package_constants, rng
+from bench import SEED, TOP, package_constants, rng
 from board import FEB, LIB, US
 from ip_board import BOARD, BOARD_MAC, PC, PC_MAC, IpBoard
 from scapy.layers.inet import ICMP, IP, TCP, UDP
@@ -19,6 +20,9 @@ RETRY, TIMEOUT = 1000, 20_000  # microseconds, of ARP
 PHYS = ["gmii", "xgmii"]
 BYTE = {"gmii": 8000, "xgmii": 800}  # ps
 BROADCAST = "ff:ff:ff:ff:ff:ff"
+
+
+VECTORS = json.loads((TOP / "tests/vectors/udp.json").read_text())
 
 
 def be32(ip):
@@ -84,6 +88,28 @@ class UdpBoard(IpBoard):
         return self.control(C["CONTROL_WRITE"], address, value)[0]
 
 
+def test_constants_agree_with_the_hosts():
+    shared = dict(VECTORS["constants"])
+    assert shared.pop("PAYLOAD_MAX") == 8972 and shared == C
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_shared_vectors(phy):
+    """Requests of the shared vectors get the shared replies; the first datagram is the shared one."""
+    board = UdpBoard(phy, payload=32, words=12, stopped=True).introduce()
+    messages = {vector["name"]: bytes.fromhex(vector["hex"]) for vector in VECTORS["control"]}
+    board.write(0, 0x12345678)
+    for name in ("read", "write"):
+        board.put(IP(src=PC, dst=BOARD) / UDP(sport=5001, dport=C["CONTROL_PORT"]) / messages[name])
+        assert bytes(board.expect(UDP)[UDP].payload)[:16] == messages[f"{name}_reply"]
+    datagrams = {vector["name"]: bytes.fromhex(vector["hex"]) for vector in VECTORS["stream"]}
+    board.datagram()
+    assert bytes(board.last[UDP].payload)[:32] == datagrams["first"]
+    while not (found := board.datagram())[3]:
+        pass
+    assert found[0] == 4 and bytes(board.last[UDP].payload)[:8] == datagrams["end"]
+
+
 @pytest.mark.parametrize("phy", PHYS)
 @pytest.mark.parametrize("checksum", [False, True])
 @pytest.mark.parametrize("payload", [16, 20, 24, 256, 1024, 1472, 8968, 8972])
@@ -133,6 +159,7 @@ def test_a_run_ends_with_its_count(phy):
     assert board.write(C["REGISTER_ENABLE"], 0) == board.write(C["REGISTER_ENABLE"], 1) == C["STATUS_DONE"]
     counter, words, run, flags = board.datagram()
     assert (counter, words[0], run, flags) == (0, 0, 1, 0)
+    assert (board.read(C["REGISTER_RUN"]), board.read(C["REGISTER_LAST"])) == (1, 4)
 
 
 @pytest.mark.parametrize("phy", PHYS)
@@ -314,7 +341,7 @@ def test_what_is_dropped_is_counted_under_its_reason(phy):
     board = UdpBoard(phy, stopped=True).introduce()
     me = Ether(src=PC_MAC, dst=BOARD_MAC)
     control = UDP(sport=5000, dport=C["CONTROL_PORT"])
-    body = Raw(struct.pack(">IBBHII", 1, 2, 0, 0, 0, 1))
+    body = Raw(struct.pack(">IBBHII", 0x55, 2, 0, 0, 0, 1))
     good = me / IP(src=PC, dst=BOARD) / control / body
 
     def spoiled(packet, place):

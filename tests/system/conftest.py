@@ -15,6 +15,7 @@ TOP = Path(__file__).resolve().parents[2]
 SIM = TOP / "build/sim/fadelink-sim"
 FADELINK = TOP / "host/target/release/fadelink"
 FEBS = [f"02:fa:de:00:00:0{i}" for i in range(1, 5)]
+PC, BOARD = "10.9.0.1", "10.9.0.2"  # of the boards that speak IP
 SEED = os.environ.get("FADELINK_SEED", "1")
 
 
@@ -166,3 +167,11 @@ def bench(tmp_path):
     bench = Bench(tmp_path)
     yield bench
     bench.close()
+
+
+@pytest.fixture
+def net(bench):
+    """The bench with an address on the computer's side; checksums are made there, as frames are on a wire."""
+    sh("ip", "-n", bench.pc_ns, "addr", "add", f"{PC}/24", "dev", "eth0")
+    bench.run_in(bench.pc_ns, "ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+    return bench

@@ -8,18 +8,10 @@ import time
 
 import numpy
 import pytest
-from conftest import FEBS, add_tap, sh
+from conftest import BOARD, FEBS, PC, add_tap, sh
 
-PC, BOARD, PORT = "10.9.0.1", "10.9.0.2", 10000
+PORT = 10000
 WORDS = 30000
-
-
-@pytest.fixture
-def net(bench):
-    """The bench with an address on the computer's side; checksums are made there, as frames are on a wire."""
-    sh("ip", "-n", bench.pc_ns, "addr", "add", f"{PC}/24", "dev", "eth0")
-    bench.run_in(bench.pc_ns, "ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "off", "gro", "off")
-    return bench
 
 
 def boards(net, *options, words=WORDS):

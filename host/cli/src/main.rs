@@ -6,10 +6,15 @@ mod discover;
 mod dissect;
 mod feb;
 mod metrics;
+mod network;
 mod number;
 mod pattern;
+mod progress;
 mod receive;
 mod receive_tcp;
+mod receive_udp;
+mod register;
+mod slow_control;
 mod status;
 mod top;
 
@@ -37,9 +42,11 @@ enum Action {
     /// List the FEBs behind an interface
     Discover(discover::Args),
     /// Receive the data of FEBs until Ctrl-C, or until as much as asked for
-    Receive(receive::Args),
+    Receive(Box<receive::Args>),
     /// Send a user command to a FEB and print the value of its response
     Cmd(command::Args),
+    /// Read or write a register of a UDP/IP board
+    Register(register::Args),
     /// Show the state and the counters of FEBs
     Status(status::Args),
     /// Watch the rates and counters of many FEBs
@@ -148,6 +155,7 @@ fn main() -> ExitCode {
         Action::Discover(args) => discover::run(&args),
         Action::Receive(args) => receive::run(&args),
         Action::Cmd(args) => command::run(&args),
+        Action::Register(args) => register::run(&args),
         Action::Status(args) => status::run(&args),
         Action::Top(args) => top::run(&args),
         Action::Feb(args) => feb::run(&args),

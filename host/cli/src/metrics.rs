@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use fadelink_receiver::counters::{FebCounts, LinkCounts};
+use fadelink_receiver::udp;
 use fadelink_wire::MacAddr;
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -43,4 +44,19 @@ pub fn link(interface: &str, counts: &LinkCounts) {
 /// What has come over a TCP stream so far.
 pub fn stream(peer: SocketAddr, bytes: u64) {
     counter!("fadelink_tcp_bytes_total", "stream" => peer.to_string()).absolute(bytes);
+}
+
+/// What has come of a UDP stream so far.
+pub fn datagrams(peer: SocketAddr, bytes: u64, counts: &udp::Counts) {
+    let labels = [("stream", peer.to_string())];
+    counter!("fadelink_udp_bytes_total", &labels).absolute(bytes);
+    for (name, value) in [
+        ("received", counts.received),
+        ("lost", counts.lost),
+        ("late", counts.late),
+        ("duplicates", counts.duplicates),
+        ("reordered", counts.reordered),
+    ] {
+        counter!(format!("fadelink_udp_{name}_total"), &labels).absolute(value);
+    }
 }

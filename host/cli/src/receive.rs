@@ -20,22 +20,22 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
 
 use crate::pattern::{verdict, Pattern, Verifier};
-use crate::{number, receive_tcp, How, Link, Usage, INCOMPLETE};
+use crate::{network, number, receive_tcp, receive_udp, How, Link, Usage, INCOMPLETE};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Network interface of the FEBs
-    #[arg(long, value_name = "NAME", required_unless_present = "tcp")]
+    #[arg(long, value_name = "NAME", required_unless_present = "by_ip")]
     iface: Option<String>,
     #[command(flatten)]
     how: How,
     /// FEB to receive from; repeat for several
-    #[arg(long, value_name = "MAC", required_unless_present = "tcp")]
+    #[arg(long, value_name = "MAC", required_unless_present = "by_ip")]
     feb: Vec<MacAddr>,
     #[command(flatten)]
-    pub tcp: receive_tcp::Args,
+    pub network: network::Args,
     /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output); with --tcp
-    /// {stream} in it stands for the address and port of each board's stream
+    /// and --udp {stream} in it stands for the address and port of each board's stream
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH or share:PATH[,wait]; repeat for
@@ -183,13 +183,19 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if let Some(port) = args.tcp.tcp {
-        let not_for_tcp =
+    if args.network.tcp.is_some() || args.network.udp.is_some() {
+        let not_by_ip =
             [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty()), ("--sink", !args.sink.is_empty())];
-        if let Some((name, _)) = not_for_tcp.iter().find(|(_, given)| *given) {
-            return Err(Usage(format!("{name}: not with --tcp, where the boards open the connections")).into());
+        if let Some((name, _)) = not_by_ip.iter().find(|(_, given)| *given) {
+            return Err(
+                Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into()
+            );
         }
-        return receive_tcp::run(args, port);
+    }
+    match (args.network.tcp, args.network.udp) {
+        (Some(port), _) => return receive_tcp::run(args, port),
+        (None, Some(port)) => return receive_udp::run(args, port),
+        (None, None) => {}
     }
     let link = Link { iface: args.iface.clone().unwrap_or_default(), how: args.how };
     let config = check(args)?;

@@ -3,23 +3,22 @@
 //! The boards open the connections. Closing the receiver's direction asks a board for the end: it sends what it
 //! has, then closes, too (docs/protocol/tcp_sender.md).
 
-use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_wire::fade10g::PACKET_BYTES;
-use indicatif::{MultiProgress, ProgressBar};
 use serde_json::{json, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use crate::pattern::{verdict, Pattern, Verifier};
-use crate::{receive, Usage, INCOMPLETE};
+use crate::network::{self, Plan};
+use crate::pattern::{verdict, Verifier};
+use crate::progress::Progress;
+use crate::{receive, INCOMPLETE};
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
@@ -27,22 +26,6 @@ const BLOCK: usize = 1 << 20;
 const BACKLOG: u32 = 1024;
 /// Longest silence after the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-#[derive(clap::Args)]
-pub struct Args {
-    /// Receive from TCP senders: the port that their connections come to
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    pub tcp: Option<u16>,
-    /// With --tcp: the address to listen on
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED), requires = "tcp")]
-    listen: IpAddr,
-    /// With --tcp: end when so many streams have ended; without it, at Ctrl-C or --duration
-    #[arg(long, value_name = "N", requires = "tcp", value_parser = clap::value_parser!(u32).range(1..))]
-    streams: Option<u32>,
-    /// With --tcp: receive buffer of each connection in bytes (the kernel doubles it; without it the kernel chooses)
-    #[arg(long, value_name = "BYTES", requires = "tcp", value_parser = clap::value_parser!(u32).range(1..))]
-    receive_buffer: Option<u32>,
-}
 
 /// What has come over one connection.
 struct Stream {
@@ -71,44 +54,7 @@ fn lock(streams: &Shared) -> std::sync::MutexGuard<'_, Vec<Stream>> {
     streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What every connection needs to know.
-struct Plan {
-    out: Option<PathBuf>,
-    verify: Option<Pattern>,
-    packets: Option<u64>,
-    idle_timeout: Option<Duration>,
-}
-
-fn check(args: &receive::Args) -> Result<Plan, Usage> {
-    let usage = |text: String| Err(Usage(text));
-    if args.verify.len() > 1 {
-        return usage(format!("--verify: expected one for all streams with --tcp, not {}", args.verify.len()));
-    }
-    if args.out.len() > 1 {
-        return usage(format!("--out: expected one with {{stream}} in it with --tcp, not {}", args.out.len()));
-    }
-    let out = args.out.first().cloned();
-    let has_place = out.as_ref().is_none_or(|out| out.to_string_lossy().contains("{stream}"));
-    if !has_place && args.tcp.streams != Some(1) {
-        return usage("--out: expected {stream} in the path, for each stream, or --streams 1".into());
-    }
-    if out.as_ref().is_some_and(|out| out.as_os_str() == "-") && args.json {
-        return usage("--out -: standard output has room for one stream, and not for --json beside it".into());
-    }
-    let verify = args.verify.first().copied();
-    Ok(Plan { out, verify, packets: args.packets, idle_timeout: args.idle_timeout })
-}
-
-/// Where the data of one stream goes.
-fn open(path: &Path, peer: SocketAddr) -> anyhow::Result<Box<dyn Write + Send>> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(io::stdout()));
-    }
-    let name = path.to_string_lossy().replace("{stream}", &format!("{}-{}", peer.ip(), peer.port()));
-    Ok(Box::new(std::fs::File::create(&name).with_context(|| format!("writing {name}"))?))
-}
-
-fn listen(args: &Args, port: u16) -> anyhow::Result<TcpListener> {
+fn listen(args: &network::Args, port: u16) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::new(args.listen, port);
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
@@ -128,7 +74,7 @@ async fn connection(
     mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let peer = socket.peer_addr()?;
-    let mut out = plan.out.as_deref().map(|path| open(path, peer)).transpose()?;
+    let mut out = plan.out.as_deref().map(|path| network::open(path, peer)).transpose()?;
     let mut buffer = vec![0; BLOCK];
     let (mut kept, mut bytes, mut asked) = (0, 0u64, false);
     loop {
@@ -174,7 +120,7 @@ async fn connection(
 }
 
 async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Vec<Stream>> {
-    let listener = listen(&args.tcp, port)?;
+    let listener = listen(&args.network, port)?;
     let plan = Arc::new(plan);
     let streams = Shared::default();
     let (stop, stopped) = watch::channel(false);
@@ -182,10 +128,10 @@ async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Ve
     let begin = Instant::now();
     let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    let mut progress = Progress::new(args);
+    let mut progress = Progress::new(args.quiet);
     let mut tick = tokio::time::interval(progress.interval());
     let end = args.duration.map(|duration| begin + duration);
-    let wanted = args.tcp.streams.map_or(usize::MAX, |n| n as usize);
+    let wanted = args.network.streams.map_or(usize::MAX, |n| n as usize);
     let mut ended = 0;
     if !args.quiet {
         eprintln!("fadelink: waiting for TCP senders on port {port}");
@@ -228,7 +174,7 @@ async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Ve
             }
             _ = tick.tick() => {
                 let streams = lock(&streams);
-                progress.show(&streams);
+                progress.show(streams.iter().map(|stream| (stream.peer, stream.bytes)));
                 if args.metrics.is_some() {
                     for stream in streams.iter() {
                         crate::metrics::stream(stream.peer, stream.bytes);
@@ -245,57 +191,6 @@ async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Ve
     drop(tasks);
     let streams = std::mem::take(&mut *lock(&streams));
     Ok(streams)
-}
-
-/// Rates of the streams: live on a terminal, else a line now and then.
-struct Progress {
-    all: Option<MultiProgress>,
-    bars: Vec<ProgressBar>,
-    before: Vec<u64>,
-    quiet: bool,
-    shown: Instant,
-}
-
-impl Progress {
-    fn new(args: &receive::Args) -> Progress {
-        let terminal = io::IsTerminal::is_terminal(&io::stderr()) && !args.quiet;
-        let all = terminal.then(MultiProgress::new);
-        Progress { all, bars: Vec::new(), before: Vec::new(), quiet: args.quiet, shown: Instant::now() }
-    }
-
-    fn interval(&self) -> Duration {
-        if self.all.is_some() {
-            Duration::from_millis(200)
-        } else {
-            Duration::from_millis(500)
-        }
-    }
-
-    fn show(&mut self, streams: &[Stream]) {
-        let elapsed = self.shown.elapsed();
-        if self.quiet || (self.all.is_none() && elapsed < Duration::from_secs(5)) {
-            return;
-        }
-        self.shown = Instant::now();
-        self.before.resize(streams.len(), 0);
-        for (i, (stream, before)) in streams.iter().zip(&mut self.before).enumerate() {
-            let rate = (stream.bytes - std::mem::replace(before, stream.bytes)) as f64 / elapsed.as_secs_f64();
-            let text = format!("{} {:8.2} MB/s  {} bytes", stream.peer, rate / 1e6, stream.bytes);
-            let Some(all) = &self.all else {
-                eprintln!("{text}");
-                continue;
-            };
-            if self.bars.len() <= i {
-                self.bars.push(all.add(ProgressBar::new_spinner()));
-            }
-            self.bars[i].set_message(text);
-            self.bars[i].tick();
-        }
-    }
-
-    fn finish(&self) {
-        self.bars.iter().for_each(ProgressBar::finish_and_clear);
-    }
 }
 
 fn to_json(stream: &Stream) -> Value {
@@ -316,7 +211,7 @@ fn to_json(stream: &Stream) -> Value {
 }
 
 fn report(args: &receive::Args, streams: &[Stream]) -> ExitCode {
-    let missing = args.tcp.streams.map_or(0, |n| (n as usize).saturating_sub(streams.len()));
+    let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(streams.len()));
     let good = missing == 0 && !streams.is_empty() && streams.iter().all(Stream::is_good);
     if args.json {
         let all: Vec<_> = streams.iter().map(to_json).collect();
@@ -338,7 +233,7 @@ fn report(args: &receive::Args, streams: &[Stream]) -> ExitCode {
         eprintln!("{peer}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", stream.bytes / 8, stream.seconds);
     }
     if missing > 0 || streams.is_empty() {
-        eprintln!("fadelink: {} streams came, expected {}", streams.len(), args.tcp.streams.unwrap_or(1));
+        eprintln!("fadelink: {} streams came, expected {}", streams.len(), args.network.streams.unwrap_or(1));
     }
     if good {
         ExitCode::SUCCESS
@@ -352,7 +247,7 @@ fn report(args: &receive::Args, streams: &[Stream]) -> ExitCode {
 /// # Errors
 /// Wrong arguments, a port that is not to be had, a second interrupt.
 pub fn run(args: &receive::Args, port: u16) -> anyhow::Result<ExitCode> {
-    let plan = check(args)?;
+    let plan = Plan::of(args)?;
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let streams = runtime.block_on(serve(args, port, plan))?;

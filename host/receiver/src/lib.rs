@@ -34,6 +34,7 @@ pub mod ring;
 pub mod sets;
 pub mod shared;
 mod sockopt;
+pub mod udp;
 mod user_space;
 pub mod wake;
 pub mod window;

@@ -10,6 +10,7 @@ pub mod ethernet;
 pub mod fade1;
 pub mod fade10g;
 pub mod serial;
+pub mod udp;
 
 pub use ethernet::MacAddr;
 

@@ -1,0 +1,46 @@
+//! `fadelink register`: one register of a UDP/IP board.
+
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::number;
+use crate::slow_control::SlowControl;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Board
+    #[arg(long, value_name = "IP")]
+    board: Ipv4Addr,
+    /// Register
+    #[arg(value_parser = number::u32)]
+    address: u32,
+    /// What to write; without it the register is read
+    #[arg(value_parser = number::u32)]
+    value: Option<u32>,
+    /// Milliseconds between two attempts
+    #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=600_000))]
+    timeout: u64,
+    /// Attempts after the first
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    retries: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let mut board = SlowControl::new(args.board, Duration::from_millis(args.timeout), args.retries)?;
+    let value = match args.value {
+        None => board.read(args.address)?,
+        Some(value) => board.write(args.address, value)?,
+    };
+    if args.json {
+        println!("{}", json!({ "board": args.board.to_string(), "address": args.address, "value": value }));
+    } else {
+        println!("{value:#010x} {value}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

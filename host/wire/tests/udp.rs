@@ -1,0 +1,100 @@
+//! The shared payloads of `tests/vectors/udp.json`, parsed and built again.
+
+use fadelink_wire::udp::{self, Datagram, Error, Reply, Request};
+use serde_json::Value;
+
+fn vectors() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/udp.json");
+    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
+}
+
+fn bytes(vector: &Value) -> Vec<u8> {
+    let text = vector["hex"].as_str().unwrap();
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
+    let found = vectors[name].as_array().unwrap();
+    assert!(found.len() >= 4);
+    found
+}
+
+#[test]
+fn constants_agree() {
+    let vectors = vectors();
+    let here: &[(&str, u64)] = &[
+        ("STREAM_HEADER_BYTES", udp::STREAM_HEADER_BYTES as u64),
+        ("FLAG_END", udp::FLAG_END.into()),
+        ("FILLER", udp::FILLER.into()),
+        ("PAYLOAD_MAX", udp::PAYLOAD_MAX as u64),
+        ("CONTROL_BYTES", udp::CONTROL_BYTES as u64),
+        ("CONTROL_PORT", udp::CONTROL_PORT.into()),
+        ("CONTROL_READ", udp::CONTROL_READ.into()),
+        ("CONTROL_WRITE", udp::CONTROL_WRITE.into()),
+        ("CONTROL_REPLY", udp::CONTROL_REPLY.into()),
+        ("STATUS_DONE", udp::STATUS_DONE.into()),
+        ("STATUS_OPERATION", udp::STATUS_OPERATION.into()),
+        ("STATUS_ADDRESS", udp::STATUS_ADDRESS.into()),
+        ("REGISTER_IDENTITY", udp::REGISTER_IDENTITY.into()),
+        ("REGISTER_ENABLE", udp::REGISTER_ENABLE.into()),
+        ("REGISTER_PEER_IP", udp::REGISTER_PEER_IP.into()),
+        ("REGISTER_PEER_PORT", udp::REGISTER_PEER_PORT.into()),
+        ("REGISTER_PAYLOAD", udp::REGISTER_PAYLOAD.into()),
+        ("REGISTER_CHECKSUM", udp::REGISTER_CHECKSUM.into()),
+        ("REGISTER_RUN", udp::REGISTER_RUN.into()),
+        ("REGISTER_LAST", udp::REGISTER_LAST.into()),
+        ("REGISTER_COUNTERS", udp::REGISTER_COUNTERS.into()),
+        ("IDENTITY", udp::IDENTITY.into()),
+    ];
+    let shared = vectors["constants"].as_object().unwrap();
+    assert_eq!(shared.len(), here.len(), "every shared constant is checked");
+    for (name, value) in here {
+        assert_eq!(shared[*name].as_u64(), Some(*value), "{name}");
+    }
+}
+
+#[test]
+fn datagrams_parse() {
+    for vector in list(&vectors(), "stream") {
+        let (bytes, fields) = (bytes(vector), &vector["fields"]);
+        let found = Datagram::parse(&bytes).unwrap();
+        let number = |name: &str| fields[name].as_u64().unwrap();
+        let got = (u64::from(found.counter), u64::from(found.run), found.end);
+        assert_eq!(got, (number("counter"), number("run"), fields["end"].as_bool().unwrap()), "{}", vector["name"]);
+        let words: Vec<u64> = found.words.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+        let expected: Vec<u64> = (0..number("words")).map(|i| number("first") + i).collect();
+        assert_eq!(words, expected, "{}", vector["name"]);
+    }
+}
+
+#[test]
+fn malformed_datagrams_have_their_reason() {
+    for vector in list(&vectors(), "malformed") {
+        let error = Datagram::parse(&bytes(vector)).unwrap_err();
+        let name = match error {
+            Error::Truncated(..) => "truncated",
+            Error::Words { .. } => "words",
+            Error::Flags(_) => "flags",
+            Error::Operation(_) => "operation",
+        };
+        assert_eq!(vector["error"], name, "{}: {error}", vector["name"]);
+    }
+}
+
+#[test]
+fn control_messages_build_and_parse() {
+    for vector in list(&vectors(), "control") {
+        let (bytes, fields) = (bytes(vector), &vector["fields"]);
+        let number = |name: &str| fields[name].as_u64().unwrap() as u32;
+        let (sequence, address, value) = (number("sequence"), number("address"), number("value"));
+        if vector["direction"] == "request" {
+            let write = (number("operation") == u32::from(udp::CONTROL_WRITE)).then_some(value);
+            assert_eq!(Request { sequence, address, write }.to_bytes()[..], bytes[..], "{}", vector["name"]);
+            assert_eq!(Reply::parse(&bytes), Err(Error::Operation(bytes[4])));
+        } else {
+            let reply = Reply { sequence, status: number("status") as u8, address, value };
+            assert_eq!(Reply::parse(&bytes), Ok(reply), "{}", vector["name"]);
+        }
+        assert!(matches!(Reply::parse(&bytes[..15]), Err(Error::Truncated(15, 16))));
+    }
+}

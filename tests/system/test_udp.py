@@ -1,0 +1,273 @@
+"""The UDP/IP stack against the kernel's: ping, arping, a plain socket, and the fadelink command, over good and bad links."""
+
+import json
+import re
+import signal
+import socket
+import struct
+import time
+
+import pytest
+from conftest import BOARD, FEBS, PC, add_tap, report, sh, wait_for
+
+PORT, WORDS = 10000, 20000
+ENABLE, COUNTERS = "0x80000001", "0x80000100"
+
+
+def boards(net, *options, words=WORDS):
+    """Boards whose stream waits for the slow control."""
+    return net.sim("--protocol", "udp", "--stopped", "--words", words, *options)
+
+
+def receive(net, *options, board=BOARD):
+    return net.fadelink("receive", "--udp", PORT, "--board", board, "--json", "--verify", "counter", *options)
+
+
+def received(net, *options, status=0):
+    """Receives one whole run: the report of its stream, and of all."""
+    code, found = report(receive(net, "--streams", 1, *options).finish())
+    assert code == status, found
+    return found["streams"][0], found
+
+
+def register(net, *words):
+    status, out, err = net.run("register", "--board", BOARD, *words, "--json")
+    assert status == 0, err
+    return json.loads(out)["value"]
+
+
+@pytest.mark.parametrize("phy", ["gmii", "xgmii"])
+@pytest.mark.parametrize("payload,options", [(8972, []), (1472, ["--checksum"]), (256, [])])
+def test_a_stream_arrives(net, phy, payload, options):
+    sim = boards(net, "--phy", phy, "--payload", payload, *options)
+    stream, found = received(net)
+    full = (payload - 8) // 8
+    assert stream["words"] == WORDS and stream["verified"] and stream["datagrams"] == -(-WORDS // full)
+    assert stream["counts"]["lost"] == 0 and set(found["dropped"].values()) == {0}
+    time.sleep(0.5)
+    board = net.end_sim(sim)["boards"][0]
+    assert board["datagrams"] == stream["datagrams"] and board["drop_mac"] == 0
+
+
+def test_over_a_tap(net):
+    add_tap(net)
+    net.sim("--protocol", "udp", "--stopped", "--words", WORDS, iface="fade0")
+    words = net.fadelink_words("receive", "--udp", PORT, "--board", BOARD, "--json", "--verify", "counter", "--streams", 1)
+    code, found = report(net.start(net.board_ns, *words).finish())
+    assert code == 0 and found["streams"][0]["words"] == WORDS
+
+
+def test_the_data_is_what_was_sent(net, tmp_path):
+    boards(net, "--payload", 1024)
+    stream, _ = received(net, "--out", tmp_path / "{stream}.dat")
+    data = (tmp_path / f"{BOARD}-{49152}.dat").read_bytes()
+    assert data == b"".join(struct.pack("<Q", n) for n in range(WORDS))
+
+
+@pytest.mark.parametrize("link", ["loss=0.01", "loss=0.1", "corrupt=0.05"])
+def test_loss_is_counted_to_the_datagram(net, link):
+    """Lost are all that the link lost or spoilt, but the ends of the run and answers, which are repeated."""
+    sim = boards(net, "--payload", 512, "--up", link, "--down", link)
+    stream, found = received(net, status=3)
+    counts = stream["counts"]
+    assert counts["lost"] > 0 and counts["received"] + counts["lost"] == stream["datagrams"] == -(-WORDS // 63)
+    assert sum(gap["count"] for gap in stream["gaps"]) == counts["lost"]
+    assert stream["wrong_words"] == 0 and not stream["complete"] and not found["complete"], "what came is right, and not whole"
+    time.sleep(0.5)
+    board = net.end_sim(sim)["boards"][0]
+    gone = board["up"]["lost"] + board["fcs_errors"]
+    assert 0 <= gone - counts["lost"] <= 30
+
+
+def test_disorder_and_repetition_lose_nothing(net):
+    boards(net, "--payload", 512, "--up", "reorder=0.1,duplicate=0.1")
+    stream, _ = received(net)
+    counts = stream["counts"]
+    assert counts["reordered"] > 0 and counts["duplicates"] > 0 and counts["lost"] == counts["late"] == 0
+
+
+def test_a_receiver_that_sleeps_loses_and_says_so(net):
+    """The socket's buffer is full meanwhile: the kernel's drops are what is missing, and perhaps the ends of the run."""
+    boards(net, "--phy", "gmii", "--payload", 1472, words=500_000)
+    process = receive(net, "--streams", 1, "--receive-buffer", 100_000)
+    time.sleep(0.7)
+    process.signal(signal.SIGSTOP)
+    time.sleep(3)
+    process.signal(signal.SIGCONT)
+    code, found = report(process.finish())
+    stream = found["streams"][0]
+    assert code == 3 and 0 <= found["dropped"]["kernel"] - stream["counts"]["lost"] <= 4 and stream["counts"]["lost"] > 0
+    assert stream["wrong_words"] == 0
+
+
+def test_sources_are_told_apart(net):
+    net.sim("--protocol", "udp", "--stopped", "--words", WORDS, "--boards", 3, "--payload", 1472)
+    others = [word for n in (3, 4) for word in ("--board", f"10.9.0.{n}")]
+    code, found = report(receive(net, *others, "--streams", 3).finish())
+    assert code == 0 and sorted(stream["peer"] for stream in found["streams"]) == [f"10.9.0.{n}:49152" for n in (2, 3, 4)]
+    assert all(stream["words"] == WORDS and stream["verified"] for stream in found["streams"])
+
+
+@pytest.mark.parametrize("how", ["packets", "duration", "interrupt"])
+def test_the_board_is_stopped_at_the_end(net, how):
+    boards(net, "--payload", 1472, words=0)
+    options = {"packets": ["--packets", 20], "duration": ["--duration", 2], "interrupt": []}[how]
+    process = receive(net, *options)
+    if how == "interrupt":
+        time.sleep(2)
+        process.signal(signal.SIGINT)
+    code, found = report(process.finish())
+    stream = found["streams"][0]
+    assert code == 0 and stream["ended"] and stream["verified"] and stream["words"] >= 20 * 1024 * (how == "packets")
+    assert register(net, ENABLE) == 0
+
+
+def test_a_second_run_begins_anew(net):
+    boards(net, "--payload", 1472)
+    runs = [received(net)[0]["run"] for _ in range(3)]
+    assert runs == [0, 1, 2]
+
+
+def test_without_a_board_to_command(net):
+    """A stream that runs already is taken from where it is."""
+    net.sim("--protocol", "udp", "--payload", 1472)
+    time.sleep(1)
+    status, found = report(net.run("receive", "--udp", PORT, "--duration", 2, "--json"))
+    stream = found["streams"][0]
+    assert status == 0 and stream["first"] > 0 and not stream["ended"] and stream["counts"]["lost"] == 0 and stream["words"] > 0
+
+
+def test_a_plain_socket_counts_what_is_missing(net):
+    def make():
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 23)
+        receiver.bind((PC, PORT))
+        receiver.settimeout(5)
+        return receiver
+
+    receiver = net.in_namespace(net.pc_ns, make)
+    sim = boards(net, "--payload", 1024, "--up", "loss=0.02")
+    register(net, ENABLE, "1")
+    next_counter, missing, total = 0, 0, None
+    while total is None:
+        data, peer = receiver.recvfrom(9000)
+        counter, words, _, flags = struct.unpack(">IHBB", data[:8])
+        if flags:
+            total = counter
+            continue
+        missing += counter - next_counter
+        next_counter = counter + 1
+        first = struct.unpack("<Q", data[8:16])[0]
+        assert peer == (BOARD, 49152) and first == 127 * counter
+    missing += total - next_counter
+    assert total == -(-WORDS // 127) and missing > 0
+    time.sleep(0.5)
+    board = net.end_sim(sim)["boards"][0]
+    assert 0 <= board["up"]["lost"] - missing <= 10
+
+
+@pytest.mark.parametrize("phy", ["gmii", "xgmii"])
+def test_ping_of_every_size(net, phy):
+    boards(net, "--phy", phy)
+    for size in [*range(0, 64), 100, 255, 256, 1000, 1471, 1472, 1473, 4000, 8971, 8972]:
+        out = net.run_in(net.pc_ns, "ping", "-c", 1, "-W", 5, "-M", "do", "-p", "a5c3", "-s", size, BOARD)
+        assert " 0% packet loss" in out and "wrong data byte" not in out, out
+
+
+def test_arping(net):
+    boards(net)
+    out = net.run_in(net.pc_ns, "arping", "-c", 3, "-w", 20, "-I", "eth0", BOARD)
+    assert "Received 3 response" in out and FEBS[0].upper() in out.upper(), out
+
+
+def test_all_at_once(net):
+    """As in the paper: the stream, ping and arping together; nothing is lost of the stream, every echo comes."""
+    capture = net.tmp / "all.pcap"
+    sim = boards(net, "--payload", 1472, "--pcap", capture, words=100_000)
+    process = receive(net, "--streams", 1)
+    ping = net.start(net.pc_ns, "ping", "-c", 20, "-i", "0.2", "-W", 5, "-s", 1000, BOARD)
+    arping = net.start(net.pc_ns, "arping", "-c", 4, "-w", 30, "-I", "eth0", BOARD)
+    control = [register(net, 1, 3) for _ in range(10)]
+    code, found = report(process.finish())
+    assert code == 0 and found["streams"][0]["words"] == 100_000
+    assert control == [3] * 10 and register(net, 1) == 30
+    assert " 0% packet loss" in ping.finish()[1]
+    assert "Received 4 response" in arping.finish()[1]
+    board = net.end_sim(sim)["boards"][0]
+    assert board["drop_icmp_full"] == board["drop_control_full"] == board["unresolved"] == 0
+    # Wireshark's opinion of every frame.
+    out = sh("tshark", "-n", "-r", capture, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
+             "-Y", "_ws.malformed or _ws.expert.severity >= 6291456 or ip.checksum.status == 0 or udp.checksum.status == 0"
+             " or icmp.checksum.status == 0")  # fmt: skip
+    assert out == "", out[:2000]
+
+
+def test_registers_over_a_bad_link(net):
+    """Each write is done once, whatever is lost: the accumulator tells."""
+    boards(net, "--link", "loss=0.2,duplicate=0.1")
+    for n in range(10):
+        register(net, 1, 7, "--timeout", 100, "--retries", 60)
+    assert register(net, 1, "--retries", 60) == 70
+    assert register(net, 0, "0xffffffff", "--retries", 60) == 0xFFFFFFFF
+
+
+@pytest.mark.parametrize(
+    "words,status,message",
+    [
+        (["register", "--board", "10.9.0.99", "0", "--timeout", "20", "--retries", "2"], 1,
+         "board 10.9.0.99: no answer from its slow control in 3 attempts"),
+        (["register", "--board", BOARD, "77"], 1, "register 0x0000004d: there is no such register"),
+        (["register", "--board", BOARD, "0x80000004", "13"], 1, "0xd is not to be written: no such register, read only"),
+        (["register", "--board", "here", "0"], 2, "invalid value 'here' for '--board <IP>'"),
+        (["register", "--board", BOARD, "0x100000000"], 2, "expected a number from 0 to 0xffffffff"),
+        (["receive", "--udp", "0"], 2, "0 is not in 1..=65535"),
+        (["receive", "--udp", "10000", "--tcp", "10000"], 2, "cannot be used with"),
+        (["receive", "--udp", "10000", "--iface", "eth0"], 2, "--iface: not with --tcp or --udp"),
+        (["receive", "--tcp", "10000", "--board", BOARD], 2, "--board: not with --tcp"),
+        (["receive", "--udp", "10000", "--listen", "::1"], 2, "--listen ::1: expected an IPv4 address with --udp"),
+        (["receive", "--udp", "10000", "--listen", "10.9.0.77"], 1, "--udp 10000: listening on 10.9.0.77:10000"),
+        (["receive", "--udp", "10000", "--out", "x", "--streams", "2"], 2, "--out: expected {stream} in the path"),
+        (["receive", "--udp", "10000", "--idle-timeout", "0.3", "--json"], 3, "0 streams came, expected 1"),
+    ],
+)  # fmt: skip
+def test_clear_errors(net, words, status, message):
+    boards(net)
+    code, _, err = net.run(*words)
+    assert code == status and message in err, (code, err)
+
+
+def test_datagrams_of_others_are_counted(net):
+    boards(net, "--payload", 1472)
+    sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
+
+    def make():
+        stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        stranger.bind((PC, 0))
+        return stranger
+
+    stranger = net.in_namespace(net.pc_ns, make)
+    process = receive(net, "--duration", 3)
+    time.sleep(1)
+    for data in (b"", b"short", struct.pack(">IHBB", 0, 9, 0, 0), struct.pack(">IHBB", 0, 0, 0, 64), bytes(8973)):
+        stranger.sendto(data, (PC, PORT))
+    code, found = report(process.finish())
+    assert found["dropped"] == {"truncated": 2, "words": 1, "flags": 1, "oversize": 1, "kernel": 0}, found
+    assert code == 0 and len(found["streams"]) == 1
+
+
+def test_metrics(net):
+    boards(net, "--payload", 512, "--up", "loss=0.05")
+    sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
+    process = receive(net, "--streams", 2, "--duration", 6, "--metrics", f"{PC}:9090")
+    found = {}
+
+    def look():
+        out = net.start(net.pc_ns, "curl", "-s", f"http://{PC}:9090/metrics").finish()[1]
+        found.update(re.findall(r"fadelink_udp_(\w+)_total\{stream=\"10.9.0.2:49152\"\} (\d+)", out))
+        return int(found.get("received", 0)) > 100 and int(found.get("lost", 0)) > 0
+
+    wait_for(look)
+    process.finish()
+    assert set(found) == {"bytes", "received", "lost", "late", "duplicates", "reordered"}
+
+

@@ -5,6 +5,7 @@ rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
 rtl/tcp/tcp_pkg.sv
 rtl/udp/udp_pkg.sv
+rtl/udp/ptp_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac

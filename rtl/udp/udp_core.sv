@@ -26,57 +26,67 @@ module udp_core #(
     parameter int ARP_TIMEOUT = 60_000,
     parameter int ARP_RETRY = 100,
     parameter int TICK_CLOCKS = WIDTH == 8 ? 125_000 : 156_250,
-    parameter int COUNTERS = 21
+    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // of tx_clk, 2^-32 ns
+    parameter int SYNC_CLOCKS = WIDTH == 8 ? 125_000_000 : 156_250_000,
+    parameter int SYNC_LOG = 0,
+    parameter int COUNTERS = 24
 ) (
     // user side
-    input  logic                      user_clk,
-    input  logic                      user_rst,
-    input  logic [        63:0]       s_axis_tdata,
-    input  logic                      s_axis_tvalid,
-    output logic                      s_axis_tready,
-    input  logic                      s_axis_tlast,
-    output logic                      user_running,
+    input  logic                                user_clk,
+    input  logic                                user_rst,
+    input  logic           [        63:0]       s_axis_tdata,
+    input  logic                                s_axis_tvalid,
+    output logic                                s_axis_tready,
+    input  logic                                s_axis_tlast,
+    output logic                                user_running,
     // settings
-    input  logic [        47:0]       mac_address,
-    input  logic [        31:0]       ip_address,
-    input  logic [        31:0]       ip_mask,
-    input  logic [        31:0]       ip_gateway,
-    input  logic [        31:0]       peer_ip,
-    input  logic [        15:0]       peer_port,
-    input  logic [        15:0]       local_port,
-    input  logic [        13:0]       payload,
-    input  logic                      checksum,
-    input  logic                      start,
-    input  logic                      enable,
+    input  logic           [        47:0]       mac_address,
+    input  logic           [        31:0]       ip_address,
+    input  logic           [        31:0]       ip_mask,
+    input  logic           [        31:0]       ip_gateway,
+    input  logic           [        31:0]       peer_ip,
+    input  logic           [        15:0]       peer_port,
+    input  logic           [        15:0]       local_port,
+    input  logic           [        13:0]       payload,
+    input  logic                                checksum,
+    input  logic                                start,
+    input  logic                                enable,
+    input  logic           [         1:0]       ptp_role,
     // the user's registers (tx_clk)
-    output logic                      reg_valid,
-    output logic                      reg_write,
-    output logic [        31:0]       reg_address,
-    output logic [        31:0]       reg_wdata,
-    input  logic                      reg_ready,
-    input  logic                      reg_error,
-    input  logic [        31:0]       reg_rdata,
+    output logic                                reg_valid,
+    output logic                                reg_write,
+    output logic           [        31:0]       reg_address,
+    output logic           [        31:0]       reg_wdata,
+    input  logic                                reg_ready,
+    input  logic                                reg_error,
+    input  logic           [        31:0]       reg_rdata,
     // frames to the MAC
-    input  logic                      tx_clk,
-    input  logic                      tx_rst,
-    output logic [   WIDTH-1:0]       m_axis_tdata,
-    output logic [ WIDTH/8-1:0]       m_axis_tkeep,
-    output logic                      m_axis_tvalid,
-    output logic                      m_axis_tlast,
-    output logic                      m_axis_tuser,
-    input  logic                      m_axis_start,
-    output logic                      status_path,
-    output logic                      status_active,
-    output logic                      status_enabled,
-    output logic [COUNTERS-1:0][31:0] counters,
+    input  logic                                tx_clk,
+    input  logic                                tx_rst,
+    output logic           [   WIDTH-1:0]       m_axis_tdata,
+    output logic           [ WIDTH/8-1:0]       m_axis_tkeep,
+    output logic                                m_axis_tvalid,
+    output logic                                m_axis_tlast,
+    output logic                                m_axis_tuser,
+    input  logic                                m_axis_start,
+    output logic                                status_path,
+    output logic                                status_active,
+    output logic                                status_enabled,
+    output ptp_pkg::time_t                      ptp_now,
+    output logic                                ptp_pps,
+    output logic                                ptp_locked,
+    output logic signed    [        31:0]       ptp_offset,
+    output logic signed    [        31:0]       ptp_delay,
+    output logic signed    [        31:0]       ptp_rate,
+    output logic           [COUNTERS-1:0][31:0] counters,
     // frames from the MAC
-    input  logic                      rx_clk,
-    input  logic                      rx_rst,
-    input  logic [   WIDTH-1:0]       s_mac_tdata,
-    input  logic [ WIDTH/8-1:0]       s_mac_tkeep,
-    input  logic                      s_mac_tvalid,
-    input  logic                      s_mac_tlast,
-    input  logic                      s_mac_tuser
+    input  logic                                rx_clk,
+    input  logic                                rx_rst,
+    input  logic           [   WIDTH-1:0]       s_mac_tdata,
+    input  logic           [ WIDTH/8-1:0]       s_mac_tkeep,
+    input  logic                                s_mac_tvalid,
+    input  logic                                s_mac_tlast,
+    input  logic                                s_mac_tuser
 );
   localparam int ECHO_BITS = $clog2(ECHO_BYTES / (WIDTH / 8));
 
@@ -100,6 +110,7 @@ module udp_core #(
   logic icmp_type, icmp_checksum, icmp_full;
   logic udp_short, udp_checksum, udp_port;
   logic control_short, control_full;
+  logic ptp_found, ptp_malformed, ptp_ignored;
   event_counters #(
       .EVENTS(COUNTERS),
       .WIDTH (32)
@@ -107,6 +118,9 @@ module udp_core #(
       .clk(tx_clk),
       .clear(tx_rst),
       .pulse({
+        ptp_ignored,
+        ptp_malformed,
+        ptp_found,
         control_full,
         control_short,
         udp_port,
@@ -297,7 +311,7 @@ module udp_core #(
       .rst             (tx_rst),
       .my_ip           (ip_address),
       .mask            (ip_mask),
-      .group           ('0),
+      .group           (role == ptp_pkg::OFF ? '0 : ptp_pkg::GROUP),
       .s_data          (frame_data),
       .s_count         (frame_count),
       .s_valid         (frame_valid),
@@ -349,16 +363,18 @@ module udp_core #(
   );
 
   // ---- UDP -----------------------------------------------------------------------------------
-  localparam int UDP_CONTROL = 0, UDP_STREAM = 1;
-  logic [1:0] port_request, port_start;
-  logic [1:0][13:0] port_length;
-  logic [1:0][31:0] port_to;
-  logic [1:0][15:0] port_to_port, port_sum;
-  logic [1:0][WIDTH-1:0] port_data;
-  logic control_claim, with_checksum;
+  localparam int UDP_PTP = 0, UDP_CONTROL = 1, UDP_STREAM = 2;
+  logic [2:0] port_request, port_start;
+  logic [2:0][13:0] port_length;
+  logic [2:0][31:0] port_to;
+  logic [2:0][15:0] port_to_port, port_sum;
+  logic [2:0][WIDTH-1:0] port_data;
+  logic control_claim, ptp_claim, with_checksum;
+  logic [15:0] ptp_port;
+  logic [ 1:0] role;
   udp_datagram_tx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(2)
+      .CLIENTS(3)
   ) datagram_tx (
       .clk               (tx_clk),
       .rst               (tx_rst),
@@ -366,9 +382,9 @@ module udp_core #(
       .s_request         (port_request),
       .s_length          (port_length),
       .s_destination     (port_to),
-      .s_port            ({local_port, udp_pkg::CONTROL_PORT}),
+      .s_port            ({local_port, udp_pkg::CONTROL_PORT, ptp_port}),
       .s_destination_port(port_to_port),
-      .s_checksum        ({with_checksum, 1'b1}),
+      .s_checksum        ({with_checksum, 2'b10}),
       .s_sum             (port_sum),
       .s_start           (port_start),
       .s_data            (port_data),
@@ -386,7 +402,7 @@ module udp_core #(
   logic [15:0] datagram_source_port, datagram_port, datagram_length;
   udp_datagram_rx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(1)
+      .CLIENTS(2)
   ) datagram_rx (
       .clk          (tx_clk),
       .rst          (tx_rst),
@@ -408,12 +424,90 @@ module udp_core #(
       .source_port  (datagram_source_port),
       .port         (datagram_port),
       .length       (datagram_length),
-      .claims       (control_claim),
+      .claims       ({control_claim, ptp_claim}),
       .drop_short   (udp_short),
       .drop_checksum(udp_checksum),
       .drop_port    (udp_port)
   );
   assign control_claim = datagram_port == udp_pkg::CONTROL_PORT;
+  assign ptp_claim = role != ptp_pkg::OFF
+      && (datagram_port == ptp_pkg::PORT_EVENT || datagram_port == ptp_pkg::PORT_GENERAL);
+
+  // ---- PTP -----------------------------------------------------------------------------------
+  // From the first word in the MAC to the first one here; from the start of PTP's data back to the frame's first
+  // byte on the wire. Both in clocks, times ten; they are fixed, because no layer waits.
+  localparam int PERIOD_PS = int'(PERIOD >> 22);  // nearly
+  localparam int RX_LAG = (WIDTH == 8 ? 120 : 90) * PERIOD_PS / 10_240;
+  localparam int TX_LEAD = (WIDTH == 8 ? 370 : -20) * PERIOD_PS / 10_240;
+  logic in_frame, step_valid, servo_step, set_time;
+  logic [47:0] step_seconds, servo_seconds;
+  logic signed [31:0] step_ns, servo_ns;
+  ptp_pkg::time_t first_word, frame_time, packet_time;
+  always_ff @(posedge tx_clk) begin
+    if (raw_valid) in_frame <= !raw_end;
+    else if (raw_end) in_frame <= 1'b0;
+    // A frame's time goes up with it.
+    if (raw_valid && !in_frame) first_word <= ptp_now;
+    if (raw_end) frame_time <= first_word;
+    if (packet_end) begin
+      packet_time <= frame_time[31:0] >= 32'(RX_LAG) ? frame_time - 80'(RX_LAG)
+          : {frame_time[79:32] - 48'd1, frame_time[31:0] + 32'(ptp_pkg::SECOND) - 32'(RX_LAG)};
+    end
+    if (tx_rst) in_frame <= 1'b0;
+  end
+  ptp_clock #(
+      .PERIOD(PERIOD)
+  ) clock (
+      .clk         (tx_clk),
+      .rst         (tx_rst),
+      .rate        (ptp_rate),
+      .step_valid  (step_valid),
+      .step_seconds(step_seconds),
+      .step_ns     (step_ns),
+      .now         (ptp_now),
+      .pps         (ptp_pps)
+  );
+  assign step_valid = servo_step || set_time;
+  assign step_seconds = servo_step ? servo_seconds : {16'd0, reg_wdata} - ptp_now[79:32];
+  assign step_ns = servo_step ? servo_ns : '0;
+  udp_ptp #(
+      .WIDTH      (WIDTH),
+      .SYNC_CLOCKS(SYNC_CLOCKS),
+      .SYNC_LOG   (SYNC_LOG),
+      .TX_LEAD    (TX_LEAD)
+  ) ptp (
+      .clk           (tx_clk),
+      .rst           (tx_rst),
+      .role          (role),
+      .my_mac        (mac_address),
+      .now           (ptp_now),
+      .s_data        (datagram_data),
+      .s_count       (datagram_count),
+      .s_valid       (datagram_valid),
+      .s_end         (datagram_end),
+      .s_good        (datagram_good),
+      .s_claimed     (ptp_claim),
+      .s_length      (datagram_length),
+      .s_time        (packet_time),
+      .drop_malformed(ptp_malformed),
+      .drop_ignored  (ptp_ignored),
+      .request       (port_request[UDP_PTP]),
+      .length        (port_length[UDP_PTP]),
+      .port          (ptp_port),
+      .start         (port_start[UDP_PTP]),
+      .data          (port_data[UDP_PTP]),
+      .step_valid    (servo_step),
+      .step_seconds  (servo_seconds),
+      .step_ns       (servo_ns),
+      .rate          (ptp_rate),
+      .locked        (ptp_locked),
+      .offset        (ptp_offset),
+      .path_delay    (ptp_delay),
+      .event_offset  (ptp_found)
+  );
+  assign port_to[UDP_PTP] = ptp_pkg::GROUP;
+  assign port_to_port[UDP_PTP] = ptp_port;
+  assign port_sum[UDP_PTP] = '0;
 
   logic control_ready, control_error, control_valid, own;
   logic [31:0] control_rdata, own_rdata;
@@ -515,6 +609,14 @@ module udp_core #(
       {own_error, own_rdata} = {reg_write && !(still && payload_right), 18'd0, stream_payload};
       udp_pkg::REGISTER_RUN: {own_error, own_rdata} = {reg_write, 24'd0, run};
       udp_pkg::REGISTER_LAST: {own_error, own_rdata} = {reg_write, last_count};
+      udp_pkg::REGISTER_PTP_ROLE:
+      {own_error, own_rdata} = {reg_write && reg_wdata > 32'd2, 30'd0, role};
+      udp_pkg::REGISTER_PTP_LOCKED: {own_error, own_rdata} = {reg_write, 31'd0, ptp_locked};
+      udp_pkg::REGISTER_PTP_OFFSET: {own_error, own_rdata} = {reg_write, ptp_offset};
+      udp_pkg::REGISTER_PTP_DELAY: {own_error, own_rdata} = {reg_write, ptp_delay};
+      udp_pkg::REGISTER_PTP_RATE: {own_error, own_rdata} = {reg_write, ptp_rate};
+      udp_pkg::REGISTER_PTP_SECONDS: own_rdata = ptp_now[63:32];
+      udp_pkg::REGISTER_PTP_NS: {own_error, own_rdata} = {reg_write, read_ns};
       udp_pkg::REGISTER_CHECKSUM: own_rdata = 32'(with_checksum);
       default: begin
         own_error = reg_write || !is_counter;
@@ -522,17 +624,23 @@ module udp_core #(
       end
     endcase
   end
+  logic [31:0] read_ns;  // of the moment in which the seconds were read
+  assign set_time = control_valid && reg_write && reg_address == udp_pkg::REGISTER_PTP_SECONDS;
   always_ff @(posedge tx_clk) begin
+    if (control_valid && reg_address == udp_pkg::REGISTER_PTP_SECONDS) read_ns <= ptp_now[31:0];
     if (control_valid && own && reg_write && !own_error) begin
       case (reg_address)
         udp_pkg::REGISTER_ENABLE: stream_enable <= reg_wdata[0];
         udp_pkg::REGISTER_PEER_IP: stream_ip <= reg_wdata;
         udp_pkg::REGISTER_PEER_PORT: stream_port <= reg_wdata[15:0];
         udp_pkg::REGISTER_PAYLOAD: stream_payload <= reg_wdata[13:0];
-        default: with_checksum <= reg_wdata[0];
+        udp_pkg::REGISTER_PTP_ROLE: role <= reg_wdata[1:0];
+        udp_pkg::REGISTER_CHECKSUM: with_checksum <= reg_wdata[0];
+        default: ;
       endcase
     end
     if (tx_rst) begin
+      role <= ptp_role;
       {stream_enable, stream_ip, stream_port, with_checksum} <= {
         start, peer_ip, peer_port, checksum
       };
@@ -541,5 +649,5 @@ module udp_core #(
   end
 
   logic unused;
-  assign unused = &{1'b0, frame_source, datagram_length};
+  assign unused = &{1'b0, frame_source};
 endmodule

@@ -26,6 +26,13 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_CHECKSUM = 32'h8000_0005;
   localparam logic [31:0] REGISTER_RUN = 32'h8000_0006;  // number of this run
   localparam logic [31:0] REGISTER_LAST = 32'h8000_0007;  // datagrams of the run before
+  localparam logic [31:0] REGISTER_PTP_ROLE = 32'h8000_0010;  // 0 off, 1 slave, 2 master
+  localparam logic [31:0] REGISTER_PTP_LOCKED = 32'h8000_0011;
+  localparam logic [31:0] REGISTER_PTP_OFFSET = 32'h8000_0012;  // ns, signed
+  localparam logic [31:0] REGISTER_PTP_DELAY = 32'h8000_0013;  // ns, signed
+  localparam logic [31:0] REGISTER_PTP_RATE = 32'h8000_0014;  // 2^-32 ns a clock, signed
+  localparam logic [31:0] REGISTER_PTP_SECONDS = 32'h8000_0015;  // a read keeps the nanoseconds
+  localparam logic [31:0] REGISTER_PTP_NS = 32'h8000_0016;
   localparam logic [31:0] REGISTER_COUNTERS = 32'h8000_0100;
   localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
 endpackage

@@ -63,11 +63,11 @@ constexpr std::array<const char*, 15> kTcpCounters = {
     "drop_destination", "drop_protocol", "drop_fragment", "drop_checksum", "drop_short", "drop_full",    "drop_mac"};
 
 // As `counters` of example_udp: the core's, then the MAC's.
-constexpr std::array<const char*, 22> kUdpCounters = {
+constexpr std::array<const char*, 25> kUdpCounters = {
     "datagrams", "unresolved", "drop_destination", "drop_ethertype", "drop_ethernet_short", "drop_arp", "drop_arp_full",
     "drop_ip_short", "drop_ip_version", "drop_ip_checksum", "drop_ip_destination", "drop_fragment", "drop_ip_protocol",
     "drop_icmp_type", "drop_icmp_checksum", "drop_icmp_full", "drop_udp_short", "drop_udp_checksum", "drop_port",
-    "drop_control_short", "drop_control_full", "drop_mac"};
+    "drop_control_short", "drop_control_full", "ptp_offsets", "drop_ptp_malformed", "drop_ptp_ignored", "drop_mac"};
 
 template <class Model, class Phy>
 class VerilatedBoard : public Board {
@@ -101,6 +101,7 @@ class VerilatedBoard : public Board {
       model_.payload = s.ip.payload;
       model_.checksum = s.ip.checksum;
       model_.start = !s.ip.stopped;
+      model_.ptp_role = s.ip.ptp_role;
     } else if constexpr (kIsTcp) {
       model_.mtu = s.ip.mtu;
       model_.first_sequence = s.ip.first_sequence;
@@ -149,7 +150,7 @@ class VerilatedBoard : public Board {
       if (wave_) wave_->dump(now);
       if (rise[kTx]) {
         if (auto frame = phy_.sample(model_)) output(std::move(*frame), now);
-        quiet_ = model_.running ? 0 : quiet_ + 1;
+        quiet_ = model_.running || has_time() ? 0 : quiet_ + 1;
       }
     }
   }
@@ -178,12 +179,29 @@ class VerilatedBoard : public Board {
   void close() override {
     if constexpr (kIsTcp || kIsUdp) model_.enable = 0;
   }
+  PtpState ptp() const override {
+    if constexpr (kIsUdp) {
+      // Seconds above 32 bits of nanoseconds.
+      const uint64_t low = model_.ptp_now[0] | uint64_t{model_.ptp_now[1]} << 32;
+      const int64_t seconds = static_cast<int64_t>(low >> 32 | uint64_t{model_.ptp_now[2]} << 32);
+      const auto ns = static_cast<int64_t>(low & 0xFFFFFFFF);
+      return {seconds * 1'000'000'000 + ns, static_cast<int32_t>(model_.ptp_offset), static_cast<int32_t>(model_.ptp_delay),
+              static_cast<int32_t>(model_.ptp_rate), model_.ptp_locked != 0};
+    }
+    return {};
+  }
   double line_rate() const override { return Phy::kBitsPerClock * 1e12 / static_cast<double>(periods_[kTx]); }
 
  private:
   enum { kUser, kTx, kRx };
   // Longer than a frame and a command's way through the core take.
   static constexpr unsigned kQuietClocks = 20000;
+
+  // PTP's clock never stands still.
+  bool has_time() const {
+    if constexpr (kIsUdp) return model_.ptp_role != 0;
+    return false;
+  }
 
   CData& clock(int i) { return i == kUser ? model_.user_clk : i == kTx ? model_.tx_clk : model_.rx_clk; }
 

@@ -39,6 +39,7 @@ struct IpSettings {
   uint32_t first_sequence = 0;  // in units of twice the buffer
   // of UDP
   uint16_t payload = 1472;
+  unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master
   bool checksum = false, stopped = false;  // stopped: until the slow control starts the stream
 };
 
@@ -63,6 +64,13 @@ struct BoardStatus {
   std::vector<std::pair<const char*, uint32_t>> more;  // of TCP and UDP
 };
 
+// Of the clock of the UDP/IP stack.
+struct PtpState {
+  int64_t time = 0;                     // ns
+  int32_t offset = 0, delay = 0, rate = 0;  // ns, ns, 2^-32 ns a clock
+  bool locked = false;
+};
+
 class Board {
  public:
   // Called with each frame that leaves the MAC (with frame check sequence) at its last byte.
@@ -78,6 +86,7 @@ class Board {
   virtual BoardStatus status() const = 0;
   // TCP: sends what was taken, and closes the connections.
   virtual void close() = 0;
+  virtual PtpState ptp() const = 0;
   virtual double line_rate() const = 0;  // bit/s
 
   static std::unique_ptr<Board> create(const BoardSettings& settings);

@@ -35,6 +35,8 @@ class Link {
   // True if a frame has arrived by `now`; it is moved to `frame`.
   bool pop(Frame& frame, Picoseconds now);
   bool empty() const { return in_flight_.empty(); }
+  // When the next frame arrives; none: the end of time.
+  Picoseconds next() const { return in_flight_.empty() ? ~Picoseconds{0} : in_flight_.top().at; }
   const LinkCounters& counters() const { return counters_; }
 
  private:

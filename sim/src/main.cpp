@@ -18,6 +18,7 @@
 #include "ideal_udp.hpp"
 #include "link.hpp"
 #include "netif.hpp"
+#include "ptp_pair.hpp"
 
 namespace fadelink {
 namespace {
@@ -38,7 +39,8 @@ struct Options {
   unsigned prefix = 24;
   uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;
-  double share_from_ms = 0;
+  double share_from_ms = 0, settle_ms = 50, slave_ppm = 0;
+  bool ptp_pair = false;
   unsigned boards = 1, window = 32;
   uint64_t seed = 1, packets = 2000, warmup = 200;
   uint32_t first_packet = 0;
@@ -294,6 +296,30 @@ int run_virtual(const Options& o) {
   return good ? 0 : 1;
 }
 
+// Two boards on one cable.
+int run_pair(const Options& o) {
+  PtpPair pair;
+  pair.board.protocol = o.protocol;
+  pair.board.phy = o.phy;
+  pair.board.ip = o.ip;
+  pair.board.wave = o.wave;
+  pair.to_slave.delay = pair.to_master.delay = static_cast<Picoseconds>(o.rtt / 2 * kMicrosecond);
+  for (const auto& text : o.link) {
+    pair.to_slave.parse(text);
+    pair.to_master.parse(text);
+  }
+  for (const auto& text : o.down) pair.to_slave.parse(text);
+  for (const auto& text : o.up) pair.to_master.parse(text);
+  pair.slave_ppm = o.slave_ppm;
+  pair.settle_ms = o.settle_ms;
+  pair.limit_ms = o.limit_ms;
+  pair.seed = o.seed;
+  pair.capture = o.pcap;
+  const Json out = run_ptp_pair(pair);
+  std::cout << out.dump(1) << "\n";
+  return out["locked"] ? 0 : 1;
+}
+
 void show_status(const std::vector<Station>& stations, Picoseconds simulated, double wall) {
   std::cerr << "\r\033[K" << static_cast<double>(simulated) * 1e-9 << " ms simulated in " << wall << " s";
   for (const auto& s : stations) {
@@ -425,6 +451,10 @@ int main(int argc, char** argv) {
   app.add_option("--payload", o.ip.payload, "UDP: bytes of a datagram of the stream, a multiple of 4")->check(CLI::Range(16, 8972));
   app.add_flag("--checksum", o.ip.checksum, "UDP: datagrams of the stream have a checksum");
   app.add_flag("--stopped", o.ip.stopped, "UDP: the stream waits for the slow control");
+  app.add_option("--ptp", o.ip.ptp_role, "UDP: role of PTP, 0 off, 1 slave, 2 master")->check(CLI::Range(0, 2));
+  app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on one cable; --rtt is the cable's");
+  app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator")->check(CLI::Range(-1000.0, 1000.0));
+  app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time before the offset is measured")->check(CLI::NonNegativeNumber);
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
@@ -448,7 +478,11 @@ int main(int argc, char** argv) {
   try {
     finish(o);
     if (o.ip.payload % 4 != 0) throw std::invalid_argument("--payload " + std::to_string(o.ip.payload) + ": expected a multiple of 4");
-    if (o.virtual_time && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
+    if (o.ptp_pair && !(o.virtual_time && o.protocol == "udp"))
+      throw std::invalid_argument("--ptp-pair: expected --virtual --protocol udp");
+    if (o.ptp_pair && o.settle_ms >= o.limit_ms)
+      throw std::invalid_argument("--settle-ms " + std::to_string(o.settle_ms) + ": expected less than --limit-ms");
+    if (o.virtual_time && !o.ptp_pair && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
       throw std::invalid_argument("--virtual --protocol " + o.protocol + ": expected --words or --share-from-ms, else it never ends");
     if (o.virtual_time == !o.iface.empty())
       throw std::invalid_argument("expected either --iface NAME or --virtual");
@@ -461,6 +495,7 @@ int main(int argc, char** argv) {
     action.sa_handler = [](int) { interrupted = interrupted + 1; };
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    if (o.ptp_pair) return run_pair(o);
     return o.virtual_time ? run_virtual(o) : run_interface(o);
   } catch (const std::invalid_argument& e) {
     std::cerr << "fadelink-sim: " << e.what() << "\n";

@@ -11,12 +11,12 @@
 //
 // Registers: 0 scratch, 1 accumulator (a write adds, a read answers the sum), 2 words of a run, 3 idle clocks after
 // each word, 4 words of a block (0: none).
-// A millisecond of the core is a hundredth of one, for simulated time is dear.
+// A millisecond of the core is a hundredth of one, and a PTP master sends 1024 Sync a second: simulated time is dear.
 //
 // counters: of the core, then the frames that the MAC dropped.
 module example_udp #(
     parameter int WIDTH = 8,
-    parameter int COUNTERS = 21
+    parameter int COUNTERS = 24
 ) (
     input  logic                     rst,
     input  logic                     user_clk,
@@ -31,6 +31,7 @@ module example_udp #(
     input  logic                     checksum,
     input  logic                     start,
     input  logic                     enable,
+    input  logic [        1:0]       ptp_role,
     input  logic                     source_random,
     input  logic [       63:0]       source_seed,
     input  logic [       31:0]       source_limit,
@@ -38,6 +39,12 @@ module example_udp #(
     input  logic [       15:0]       source_block,
     output logic                     running,
     output logic                     path,
+    output logic [       79:0]       ptp_now,
+    output logic                     ptp_pps,
+    output logic                     ptp_locked,
+    output logic [       31:0]       ptp_offset,
+    output logic [       31:0]       ptp_delay,
+    output logic [       31:0]       ptp_rate,
     output logic [ COUNTERS:0][31:0] counters,
     input  logic                     tx_clk,
     output logic                     tx_rst,
@@ -135,6 +142,8 @@ module example_udp #(
       .ECHO_BYTES(16384),
       .ARP_TIMEOUT(2000),
       .TICK_CLOCKS(WIDTH == 8 ? 1250 : 1562),
+      .SYNC_CLOCKS(WIDTH == 8 ? 122_070 : 152_588),
+      .SYNC_LOG(-10),
       .COUNTERS(COUNTERS)
   ) core (
       .user_clk      (user_clk),
@@ -155,6 +164,7 @@ module example_udp #(
       .checksum      (checksum),
       .start         (start),
       .enable        (enable && !done_tx),
+      .ptp_role      (ptp_role),
       .reg_valid     (reg_valid),
       .reg_write     (reg_write),
       .reg_address   (reg_address),
@@ -173,6 +183,12 @@ module example_udp #(
       .status_path   (path),
       .status_active (running),
       .status_enabled(enabled),
+      .ptp_now       (ptp_now),
+      .ptp_pps       (ptp_pps),
+      .ptp_locked    (ptp_locked),
+      .ptp_offset    (ptp_offset),
+      .ptp_delay     (ptp_delay),
+      .ptp_rate      (ptp_rate),
       .counters      (counters[COUNTERS-1:0]),
       .rx_clk        (rx_clk),
       .rx_rst        (rx_rst),

@@ -1,0 +1,104 @@
+#include "ptp_pair.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "capture.hpp"
+
+namespace fadelink {
+namespace {
+
+struct Statistics {
+  std::vector<double> values;
+
+  double mean() const {
+    double sum = 0;
+    for (const double value : values) sum += value;
+    return values.empty() ? 0 : sum / static_cast<double>(values.size());
+  }
+  nlohmann::ordered_json to_json() const {
+    if (values.empty()) return {{"samples", 0}};
+    const double middle = mean();
+    double squares = 0;
+    for (const double value : values) squares += (value - middle) * (value - middle);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return {{"samples", values.size()}, {"mean", middle}, {"deviation", std::sqrt(squares / static_cast<double>(values.size()))},
+            {"min", *least}, {"max", *most}};
+  }
+};
+
+}  // namespace
+
+nlohmann::ordered_json run_ptp_pair(const PtpPair& pair) {
+  std::mt19937_64 random(pair.seed);
+  const double mhz = pair.board.phy == "gmii" ? 125 : 156.25;
+  const auto period = static_cast<Picoseconds>(1e6 / mhz + 0.5);
+  const auto slave_period = static_cast<Picoseconds>(1e6 / (mhz * (1 + pair.slave_ppm * 1e-6)) + 0.5);
+  const auto phase = [&] { return std::uniform_int_distribution<Picoseconds>(0, period - 1)(random); };
+
+  BoardSettings master = pair.board, slave = pair.board;
+  master.mac = {0x02, 0xfa, 0xde, 0, 0, 1};
+  slave.mac = {0x02, 0xfa, 0xde, 0, 0, 2};
+  slave.ip.address++;
+  master.ip.stopped = slave.ip.stopped = true;
+  master.ip.ptp_role = 2;
+  slave.ip.ptp_role = 1;
+  // Each receives with the other's clock, as it comes over the cable.
+  master.tx = {period, phase()};
+  master.rx = {slave_period, phase()};
+  slave.tx = {slave_period, phase()};
+  slave.rx = {period, phase()};
+  slave.wave.clear();
+
+  struct Side {
+    std::unique_ptr<Board> board;
+    Link out;
+  };
+  Side sides[2] = {{Board::create(master), Link(pair.to_slave, pair.seed * 2)}, {Board::create(slave), Link(pair.to_master, pair.seed * 2 + 1)}};
+  std::unique_ptr<Capture> capture;
+  if (!pair.capture.empty()) capture = std::make_unique<Capture>(pair.capture);
+
+  Statistics truth, said, delay;
+  const auto limit = static_cast<Picoseconds>(pair.limit_ms * 1000 * kMicrosecond);
+  const auto settle = static_cast<Picoseconds>(pair.settle_ms * 1000 * kMicrosecond);
+  const auto pause = [&] { return std::uniform_int_distribution<Picoseconds>(20 * kMicrosecond, 60 * kMicrosecond)(random); };
+  constexpr Picoseconds kStep = 64'000;
+  Picoseconds now = 0, sample_at = settle + pause();
+  while (now < limit) {
+    // A step ends where a frame arrives, so that it arrives to the picosecond.
+    now = std::min({now + kStep, sample_at, sides[0].out.next(), sides[1].out.next()});
+    for (int i = 0; i < 2; i++) {
+      Side& side = sides[i];
+      side.board->run(now, [&](Frame frame, Picoseconds at) { side.out.push(std::move(frame), at); });
+    }
+    for (int i = 0; i < 2; i++) {
+      for (Frame frame; sides[i].out.pop(frame, now);) {
+        Frame copy = frame;
+        if (capture && strip_fcs(copy)) capture->write(copy, now);
+        sides[1 - i].board->send(std::move(frame));
+      }
+    }
+    if (now == sample_at) {
+      sample_at += pause();
+      // The counters stand between their clocks' edges: half a period is what they lag behind in the mean, both.
+      truth.values.push_back(static_cast<double>(sides[1].board->ptp().time - sides[0].board->ptp().time));
+      said.values.push_back(sides[1].board->ptp().offset);
+      delay.values.push_back(sides[1].board->ptp().delay);
+    }
+  }
+  const auto state = sides[1].board->ptp();
+  nlohmann::ordered_json out{{"phy", pair.board.phy}, {"slave_ppm", pair.slave_ppm}, {"simulated_us", now / kMicrosecond},
+                             {"locked", state.locked}, {"offset", truth.to_json()}, {"own_offset", said.to_json()},
+                             {"path_delay", delay.to_json()},
+                             {"rate_ppm", state.rate / 4294967296.0 / (static_cast<double>(period) * 1e-3) * 1e6}};
+  for (const Side& side : sides) {
+    nlohmann::ordered_json counters;
+    for (const auto& [name, value] : side.board->status().more) counters[name] = value;
+    out["boards"].push_back(std::move(counters));
+  }
+  return out;
+}
+
+}  // namespace fadelink

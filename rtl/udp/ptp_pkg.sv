@@ -28,5 +28,16 @@ package ptp_pkg;
 
   // A time is {seconds 48, nanoseconds 32}.
   typedef logic [79:0] time_t;
+
+  // A time that is `delay` nanoseconds, less than a second, earlier.
+  function automatic [79:0] earlier(input [79:0] from, input signed [31:0] delay);
+    reg signed [32:0] ns;
+    reg [31:0] whole;
+    begin
+      ns = $signed({1'b0, from[31:0]}) - 33'(delay);
+      whole = 32'(ns < 0 ? ns + 33'sd1_000_000_000 : ns >= 33'sd1_000_000_000 ? ns - 33'sd1_000_000_000 : ns);
+      earlier = {from[79:32] + (ns < 0 ? '1 : ns >= 33'sd1_000_000_000 ? 48'd1 : 48'd0), whole};
+    end
+  endfunction
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -434,10 +434,11 @@ module udp_core #(
       && (datagram_port == ptp_pkg::PORT_EVENT || datagram_port == ptp_pkg::PORT_GENERAL);
 
   // ---- PTP -----------------------------------------------------------------------------------
-  // From the first word in the MAC to the first one here; from the start of PTP's data back to the frame's first
-  // byte on the wire. Both in clocks, times ten; they are fixed, because no layer waits.
+  // From the first byte behind the start delimiter on the wire to the first word here (half a clock of it is
+  // the crossing's phase), and from the start of PTP's data back to that byte. Both in clocks, times ten; they
+  // are fixed, because no layer waits.
   localparam int PERIOD_PS = int'(PERIOD >> 22);  // nearly
-  localparam int RX_LAG = (WIDTH == 8 ? 120 : 90) * PERIOD_PS / 10_240;
+  localparam int RX_LAG = (WIDTH == 8 ? 95 : 65) * PERIOD_PS / 10_240;
   localparam int TX_LEAD = (WIDTH == 8 ? 370 : -20) * PERIOD_PS / 10_240;
   logic in_frame, step_valid, servo_step, set_time;
   logic [47:0] step_seconds, servo_seconds;
@@ -449,10 +450,7 @@ module udp_core #(
     // A frame's time goes up with it.
     if (raw_valid && !in_frame) first_word <= ptp_now;
     if (raw_end) frame_time <= first_word;
-    if (packet_end) begin
-      packet_time <= frame_time[31:0] >= 32'(RX_LAG) ? frame_time - 80'(RX_LAG)
-          : {frame_time[79:32] - 48'd1, frame_time[31:0] + 32'(ptp_pkg::SECOND) - 32'(RX_LAG)};
-    end
+    if (packet_end) packet_time <= ptp_pkg::earlier(frame_time, RX_LAG);
     if (tx_rst) in_frame <= 1'b0;
   end
   ptp_clock #(

@@ -295,8 +295,7 @@ module udp_ptp #(
   );
   // ---- transmit ------------------------------------------------------------------------------
   ptp_pkg::time_t left_at;
-  assign left_at = now[31:0] >= 32'(TX_LEAD) ? {now[79:32], now[31:0] - 32'(TX_LEAD)}
-      : {now[79:32] - 48'd1, now[31:0] + 32'(ptp_pkg::SECOND) - 32'(TX_LEAD)};
+  assign left_at = ptp_pkg::earlier(now, TX_LEAD);
 
   // The choice stands from the request to the start.
   logic requested, was_started, due;

@@ -57,7 +57,7 @@ void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned strea
 
 // The UDP/IP stack: limit of the source in words, its blocks too.
 void* fadelink_udp_board_new(const char* phy, const uint8_t* mac, unsigned payload, int checksum, int stopped, uint32_t limit,
-                             unsigned gap, unsigned block, uint64_t tx_period, uint64_t rx_period) try {
+                             unsigned gap, unsigned block, uint64_t tx_period, uint64_t rx_period, unsigned ptp_role) try {
   fadelink::BoardSettings s;
   s.protocol = "udp";
   s.phy = phy;
@@ -65,6 +65,7 @@ void* fadelink_udp_board_new(const char* phy, const uint8_t* mac, unsigned paylo
   s.source.limit = limit;
   s.source.gap = static_cast<uint16_t>(gap);
   s.source.block = static_cast<uint16_t>(block);
+  s.ip.ptp_role = ptp_role;
   s.ip.payload = static_cast<uint16_t>(payload);
   s.ip.checksum = checksum != 0;
   s.ip.stopped = stopped != 0;

@@ -89,7 +89,7 @@ nlohmann::ordered_json run_ptp_pair(const PtpPair& pair) {
     }
   }
   const auto state = sides[1].board->ptp();
-  nlohmann::ordered_json out{{"phy", pair.board.phy}, {"slave_ppm", pair.slave_ppm}, {"simulated_us", now / kMicrosecond},
+  nlohmann::ordered_json out{{"phy", pair.board.phy}, {"slave_ppm", (static_cast<double>(period) / static_cast<double>(slave_period) - 1) * 1e6}, {"simulated_us", now / kMicrosecond},
                              {"locked", state.locked}, {"offset", truth.to_json()}, {"own_offset", said.to_json()},
                              {"path_delay", delay.to_json()},
                              {"rate_ppm", state.rate / 4294967296.0 / (static_cast<double>(period) * 1e-3) * 1e6}};

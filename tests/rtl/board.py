@@ -20,7 +20,7 @@ LIB.fadelink_tcp_board_new.argtypes = [
 LIB.fadelink_udp_board_new.restype = ctypes.c_void_p
 LIB.fadelink_udp_board_new.argtypes = [
     ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_int, ctypes.c_int, ctypes.c_uint32, *[ctypes.c_uint] * 2,
-    *[ctypes.c_uint64] * 2,
+    *[ctypes.c_uint64] * 2, ctypes.c_uint,
 ]  # fmt: skip
 LIB.fadelink_board_close.argtypes = [ctypes.c_void_p]
 LIB.fadelink_board_counter.restype = ctypes.c_char_p

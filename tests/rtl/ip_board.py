@@ -43,9 +43,9 @@ class IpBoard(Board):
 
     def expect(self, layer, timeout=10_000 * US):
         """The next frame, which must have `layer`."""
-        frame = self.receive(timeout)
+        frame = self.receive(int(timeout))
         assert frame is not None and layer in frame, f"expected {layer.__name__}, got {frame!r}"
         return frame
 
     def silent(self, timeout):
-        assert (frame := self.receive(timeout * US)) is None, frame.summary()
+        assert (frame := self.receive(int(timeout * US))) is None, frame.summary()

@@ -30,10 +30,10 @@ def be32(ip):
 
 
 class UdpBoard(IpBoard):
-    def __init__(self, phy="gmii", payload=1472, checksum=False, stopped=False, words=0, gap=0, block=0, tx=0, rx=0):
+    def __init__(self, phy="gmii", payload=1472, checksum=False, stopped=False, words=0, gap=0, block=0, tx=0, rx=0, ptp=0):
         self.phy, self.payload = phy, payload
         super().__init__(
-            phy, LIB.fadelink_udp_board_new(phy.encode(), FEB, payload, checksum, stopped, words, gap, block, tx, rx)
+            phy, LIB.fadelink_udp_board_new(phy.encode(), FEB, payload, checksum, stopped, words, gap, block, tx, rx, ptp)
         )
         self.sequence = 0
 
@@ -264,7 +264,7 @@ def test_slow_control(phy):
     assert board.write(0, 0x12345678) == 0 and board.read(0) == 0x12345678
     assert board.read(C["REGISTER_PEER_IP"]) == be32(PC) and board.read(C["REGISTER_PEER_PORT"]) == PORT
     assert board.read(C["REGISTER_PAYLOAD"]) == 1472 and board.read(C["REGISTER_ENABLE"]) == 0
-    for address in (5, 77, C["REGISTER_IDENTITY"] + 99, C["REGISTER_COUNTERS"] + 21):
+    for address in (5, 77, C["REGISTER_IDENTITY"] + 99, C["REGISTER_COUNTERS"] + 24):
         assert board.control(C["CONTROL_READ"], address) == (C["STATUS_ADDRESS"], 0)
         assert board.write(address, 1) == C["STATUS_ADDRESS"]
     assert board.write(C["REGISTER_IDENTITY"], 1) == C["STATUS_ADDRESS"]

@@ -44,6 +44,20 @@ pub const REGISTER_CHECKSUM: u32 = 0x8000_0005;
 pub const REGISTER_RUN: u32 = 0x8000_0006;
 /// Register: datagrams of the run before.
 pub const REGISTER_LAST: u32 = 0x8000_0007;
+/// Register: role of PTP: 0 off, 1 slave, 2 master.
+pub const REGISTER_PTP_ROLE: u32 = 0x8000_0010;
+/// Register: 1 while the slave follows its master within a microsecond.
+pub const REGISTER_PTP_LOCKED: u32 = 0x8000_0011;
+/// Register: the slave's offset from its master in ns, signed.
+pub const REGISTER_PTP_OFFSET: u32 = 0x8000_0012;
+/// Register: delay of the path in ns, signed.
+pub const REGISTER_PTP_DELAY: u32 = 0x8000_0013;
+/// Register: what is added to the clock's step, in 2^-32 ns, signed.
+pub const REGISTER_PTP_RATE: u32 = 0x8000_0014;
+/// Register: seconds of the clock; a read keeps the nanoseconds of its moment.
+pub const REGISTER_PTP_SECONDS: u32 = 0x8000_0015;
+/// Register: nanoseconds of the moment in which the seconds were read.
+pub const REGISTER_PTP_NS: u32 = 0x8000_0016;
 /// First register of the core's counters.
 pub const REGISTER_COUNTERS: u32 = 0x8000_0100;
 /// Value of [`REGISTER_IDENTITY`].

@@ -43,6 +43,13 @@ fn constants_agree() {
         ("REGISTER_CHECKSUM", udp::REGISTER_CHECKSUM.into()),
         ("REGISTER_RUN", udp::REGISTER_RUN.into()),
         ("REGISTER_LAST", udp::REGISTER_LAST.into()),
+        ("REGISTER_PTP_ROLE", udp::REGISTER_PTP_ROLE.into()),
+        ("REGISTER_PTP_LOCKED", udp::REGISTER_PTP_LOCKED.into()),
+        ("REGISTER_PTP_OFFSET", udp::REGISTER_PTP_OFFSET.into()),
+        ("REGISTER_PTP_DELAY", udp::REGISTER_PTP_DELAY.into()),
+        ("REGISTER_PTP_RATE", udp::REGISTER_PTP_RATE.into()),
+        ("REGISTER_PTP_SECONDS", udp::REGISTER_PTP_SECONDS.into()),
+        ("REGISTER_PTP_NS", udp::REGISTER_PTP_NS.into()),
         ("REGISTER_COUNTERS", udp::REGISTER_COUNTERS.into()),
         ("IDENTITY", udp::IDENTITY.into()),
     ];

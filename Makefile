@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive bench-sharing bench-tcp lint lint-host lint-rtl lint-c format clean
+.PHONY: help setup sim host python demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive bench-sharing bench-tcp bench-udp lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -72,6 +72,9 @@ bench-sharing: sim ## boards that share one port of a switch, by both rules of c
 
 bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, and 16 boards merged, in virtual time
 	@$(PYTHON) bench/tcp.py
+
+bench-udp: sim ## the UDP/IP stack by payload, PTP between two boards, resources by module
+	@$(PYTHON) bench/udp.py
 
 lint: lint-host lint-rtl lint-c ## check style and lint of all sources
 

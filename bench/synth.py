@@ -31,7 +31,7 @@ def synthesize(top, **parameters):
     with tempfile.NamedTemporaryFile(dir=TOP / "build", suffix=".json") as out:
         script = "; ".join([
             f"read_verilog -sv {' '.join(sources)}",
-            f"chparam {' '.join(f'-set {name} {value}' for name, value in parameters.items())} {top}",
+            *([f"chparam {' '.join(f'-set {name} {value}' for name, value in parameters.items())} {top}"] if parameters else []),
             f"synth_xilinx -family xc7 -flatten -top {top}",
             "check -assert",
             f"tee -q -o {Path(out.name).relative_to(TOP)} stat -json",

@@ -8,7 +8,7 @@
 // Data comes in words with `count` bytes from the lowest lane up; only the last word of a frame has
 // less than all. `end` with `good` closes the frame: with its last word or later, and the next one begins
 // two clocks later at the earliest. The header's first byte is in its upper bits; it stands until the next frame.
-// `complete`, at m_end: the frame had all of it.
+// `complete`, at m_end: the frame had all of it; else the header is not to be looked at.
 module header_strip #(
     parameter int WIDTH = 8,
     parameter int HEADER_BYTES = 14
@@ -33,22 +33,18 @@ module header_strip #(
   localparam int REST = HEADER_BYTES % BYTES;
   localparam int INDEX_BITS = $clog2(FULL + 2);
 
-  logic [HEADER_BYTES*8-1:0] lanes;
+  logic [FULL*WIDTH-1:0] lanes;  // the header's whole words, the first one lowest when all are there
   logic [INDEX_BITS-1:0] index;  // of the word, stops behind the header
   logic ending, ending_good;  // the end has come; what is held goes out
-  for (genvar i = 0; i < HEADER_BYTES; i++) begin : g_swap
+  for (genvar i = 0; i < FULL * BYTES; i++) begin : g_swap
     assign header[(HEADER_BYTES-1-i)*8+:8] = lanes[i*8+:8];
   end
 
   always_ff @(posedge clk) begin
     ending <= s_end;
     ending_good <= s_good;
-    if (s_valid) begin
-      if (32'(index) < FULL) begin
-        lanes[32'(index)*WIDTH+:WIDTH] <= s_data;
-        index <= index + 1'b1;
-      end
-    end
+    if (s_valid && 32'(index) < FULL) lanes <= (FULL * WIDTH)'({s_data, lanes} >> WIDTH);
+    if (s_valid && 32'(index) < (REST == 0 ? FULL : FULL + 1)) index <= index + 1'b1;
     m_end  <= ending;
     m_good <= ending_good;
     if (ending) index <= '0;
@@ -56,7 +52,6 @@ module header_strip #(
       index <= '0;
       {ending, m_end} <= '0;
     end
-    if (REST != 0 && s_valid && 32'(index) == FULL) index <= index + 1'b1;
   end
 
   if (REST == 0) begin : g_aligned
@@ -76,6 +71,10 @@ module header_strip #(
     end
   end else begin : g_shifted
     localparam int HELD = BYTES - REST;
+    logic [REST*8-1:0] tail;  // of the header
+    for (genvar i = 0; i < REST; i++) begin : g_swap_tail
+      assign header[(REST-1-i)*8+:8] = tail[i*8+:8];
+    end
     logic [HELD*8-1:0] held;
     logic [3:0] held_count;
     logic whole;
@@ -87,7 +86,7 @@ module header_strip #(
         held <= s_data[WIDTH-1-:HELD*8];
         held_count <= s_count > 4'(REST) ? s_count - 4'(REST) : '0;
         if (32'(index) == FULL) begin
-          lanes[FULL*WIDTH+:REST*8] <= s_data[REST*8-1:0];
+          tail  <= s_data[REST*8-1:0];
           whole <= s_count >= 4'(REST);
         end else begin
           m_valid <= 1'b1;

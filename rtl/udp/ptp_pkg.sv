@@ -13,8 +13,8 @@ package ptp_pkg;
   localparam logic [3:0] ANNOUNCE = 4'hB;
 
   localparam logic [3:0] VERSION = 4'd2;
-  localparam int HEADER_BYTES = 34;
   localparam int EVENT_BYTES = 44;  // Sync, Delay_Req, Follow_Up
+  localparam int IDENTITY_BYTES = 10;  // of a port
   localparam int RESPONSE_BYTES = 54;
   localparam int ANNOUNCE_BYTES = 64;
   localparam logic [15:0] FLAG_TWO_STEP = 16'h0200;

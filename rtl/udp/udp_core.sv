@@ -372,6 +372,8 @@ module udp_core #(
   logic control_claim, ptp_claim, with_checksum;
   logic [15:0] ptp_port;
   logic [ 1:0] role;
+  logic [31:0] sync_clocks;
+  logic [ 7:0] sync_log;
   udp_datagram_tx #(
       .WIDTH  (WIDTH),
       .CLIENTS(3)
@@ -469,14 +471,14 @@ module udp_core #(
   assign step_seconds = servo_step ? servo_seconds : {16'd0, reg_wdata} - ptp_now[79:32];
   assign step_ns = servo_step ? servo_ns : '0;
   udp_ptp #(
-      .WIDTH      (WIDTH),
-      .SYNC_CLOCKS(SYNC_CLOCKS),
-      .SYNC_LOG   (SYNC_LOG),
-      .TX_LEAD    (TX_LEAD)
+      .WIDTH  (WIDTH),
+      .TX_LEAD(TX_LEAD)
   ) ptp (
       .clk           (tx_clk),
       .rst           (tx_rst),
       .role          (role),
+      .sync_clocks   (sync_clocks),
+      .sync_log      (sync_log),
       .my_mac        (mac_address),
       .now           (ptp_now),
       .s_data        (datagram_data),
@@ -613,6 +615,9 @@ module udp_core #(
       udp_pkg::REGISTER_PTP_OFFSET: {own_error, own_rdata} = {reg_write, ptp_offset};
       udp_pkg::REGISTER_PTP_DELAY: {own_error, own_rdata} = {reg_write, ptp_delay};
       udp_pkg::REGISTER_PTP_RATE: {own_error, own_rdata} = {reg_write, ptp_rate};
+      udp_pkg::REGISTER_PTP_CLOCKS:
+      {own_error, own_rdata} = {reg_write && reg_wdata < 32'd1000, sync_clocks};
+      udp_pkg::REGISTER_PTP_LOG: own_rdata = {{24{sync_log[7]}}, sync_log};
       udp_pkg::REGISTER_PTP_SECONDS: own_rdata = ptp_now[63:32];
       udp_pkg::REGISTER_PTP_NS: {own_error, own_rdata} = {reg_write, read_ns};
       udp_pkg::REGISTER_CHECKSUM: own_rdata = 32'(with_checksum);
@@ -633,12 +638,16 @@ module udp_core #(
         udp_pkg::REGISTER_PEER_PORT: stream_port <= reg_wdata[15:0];
         udp_pkg::REGISTER_PAYLOAD: stream_payload <= reg_wdata[13:0];
         udp_pkg::REGISTER_PTP_ROLE: role <= reg_wdata[1:0];
+        udp_pkg::REGISTER_PTP_CLOCKS: sync_clocks <= reg_wdata;
+        udp_pkg::REGISTER_PTP_LOG: sync_log <= reg_wdata[7:0];
         udp_pkg::REGISTER_CHECKSUM: with_checksum <= reg_wdata[0];
         default: ;
       endcase
     end
     if (tx_rst) begin
       role <= ptp_role;
+      sync_clocks <= 32'(SYNC_CLOCKS);
+      sync_log <= 8'(SYNC_LOG);
       {stream_enable, stream_ip, stream_port, with_checksum} <= {
         start, peer_ip, peer_port, checksum
       };

@@ -33,6 +33,8 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_PTP_RATE = 32'h8000_0014;  // 2^-32 ns a clock, signed
   localparam logic [31:0] REGISTER_PTP_SECONDS = 32'h8000_0015;  // a read keeps the nanoseconds
   localparam logic [31:0] REGISTER_PTP_NS = 32'h8000_0016;
+  localparam logic [31:0] REGISTER_PTP_CLOCKS = 32'h8000_0017;  // between two Sync of a master
+  localparam logic [31:0] REGISTER_PTP_LOG = 32'h8000_0018;  // logarithm of the seconds between them, as it is told
   localparam logic [31:0] REGISTER_COUNTERS = 32'h8000_0100;
   localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
 endpackage

@@ -13,8 +13,6 @@
 // later: TX_LEAD is the time from the start of this module's data back to the frame's first byte on the wire.
 module udp_ptp #(
     parameter int WIDTH = 8,
-    parameter int SYNC_CLOCKS = 125_000_000,  // between two Sync of a master
-    parameter int SYNC_LOG = 0,  // their logarithm in seconds, as it is told
     parameter int ANNOUNCE_LOG = 1,  // 2^ANNOUNCE_LOG Sync for an Announce
     parameter int TIMEOUT = 8,
     parameter int TX_LEAD = 296,  // nanoseconds
@@ -23,6 +21,8 @@ module udp_ptp #(
     input  logic                       clk,
     input  logic                       rst,
     input  logic           [      1:0] role,
+    input  logic           [     31:0] sync_clocks,     // between two Sync of a master
+    input  logic signed    [      7:0] sync_log,        // its logarithm in seconds, as it is told
     input  logic           [     47:0] my_mac,
     input  ptp_pkg::time_t             now,
     // from the UDP layer
@@ -53,17 +53,18 @@ module udp_ptp #(
     output logic                       event_offset     // an offset was found
 );
   localparam logic signed [31:0] SECOND = 32'(ptp_pkg::SECOND);
-  localparam int TIMER_BITS = $clog2(SYNC_CLOCKS + 1);
 
   // ---- receive -------------------------------------------------------------------------------
-  logic [ptp_pkg::RESPONSE_BYTES*8-1:0] message;
-  logic complete, ended, good, malformed;
-  logic [WIDTH-1:0] behind;
-  logic [3:0] behind_count;
-  logic behind_valid;
+  // What all messages have; then the identity that an answer is for.
+  logic [ptp_pkg::EVENT_BYTES*8-1:0] message;
+  logic complete, head_ended, head_good, ended, good, has_requesting;
+  logic [WIDTH-1:0] body, behind;
+  logic [3:0] body_count, behind_count;
+  logic body_valid, behind_valid;
+  logic [79:0] requesting;
   header_strip #(
       .WIDTH       (WIDTH),
-      .HEADER_BYTES(ptp_pkg::RESPONSE_BYTES)
+      .HEADER_BYTES(ptp_pkg::EVENT_BYTES)
   ) strip (
       .clk     (clk),
       .rst     (rst),
@@ -74,6 +75,25 @@ module udp_ptp #(
       .s_good  (s_good && s_claimed),
       .header  (message),
       .complete(complete),
+      .m_data  (body),
+      .m_count (body_count),
+      .m_valid (body_valid),
+      .m_end   (head_ended),
+      .m_good  (head_good)
+  );
+  header_strip #(
+      .WIDTH       (WIDTH),
+      .HEADER_BYTES(ptp_pkg::IDENTITY_BYTES)
+  ) strip_requesting (
+      .clk     (clk),
+      .rst     (rst),
+      .s_data  (body),
+      .s_count (body_count),
+      .s_valid (body_valid),
+      .s_end   (head_ended),
+      .s_good  (head_good),
+      .header  (requesting),
+      .complete(has_requesting),
       .m_data  (behind),
       .m_count (behind_count),
       .m_valid (behind_valid),
@@ -85,20 +105,21 @@ module udp_ptp #(
   logic [15:0] message_length, flags, message_sequence, size;
   logic [7:0] domain, log_interval;
   logic signed [31:0] correction;  // whole nanoseconds
-  logic [79:0] source, requesting, stamp;
+  logic [79:0] source, stamp;
   ptp_pkg::time_t arrival;
-  assign {kind, version} = {message[427:424], message[419:416]};
-  assign {message_length, domain} = {message[415:400], message[399:392]};
-  assign {flags, correction} = {message[383:368], message[351:320]};
-  assign source = message[271:192];
-  assign {message_sequence, log_interval} = {message[191:176], message[167:160]};
-  assign {stamp, requesting} = message[159:0];
+  assign {kind, version} = {message[347:344], message[339:336]};
+  assign {message_length, domain} = {message[335:320], message[319:312]};
+  assign {flags, correction} = {message[303:288], message[271:240]};
+  assign source = message[191:112];
+  assign {message_sequence, log_interval} = {message[111:96], message[87:80]};
+  assign stamp = message[79:0];
 
+  logic malformed, whole;  // whole: the message had all that all messages have
   logic [79:0] identity;
   assign identity = {my_mac[47:24], 16'hFFFE, my_mac[23:0], 16'd1};
   always_comb begin
-    malformed = version != ptp_pkg::VERSION || size < message_length || message_length < 16'(ptp_pkg::EVENT_BYTES);
-    if (kind == ptp_pkg::DELAY_RESP && message_length < 16'(ptp_pkg::RESPONSE_BYTES))
+    malformed = !whole || version != ptp_pkg::VERSION || size < message_length || message_length < 16'(ptp_pkg::EVENT_BYTES);
+    if (kind == ptp_pkg::DELAY_RESP && (!has_requesting || message_length < 16'(ptp_pkg::RESPONSE_BYTES)))
       malformed = 1'b1;
   end
 
@@ -154,7 +175,7 @@ module udp_ptp #(
   assign path_delay = 32'((delay_fine + 40'sd128) >>> 8);
   assign mean = 32'((33'(there) + 33'(back)) >>> 1);
 
-  logic [TIMER_BITS-1:0] timer;
+  logic [31:0] timer;
   logic [2:0] evaluate;
   logic [1:0] settle;
   logic [7:0] silence;
@@ -167,6 +188,7 @@ module udp_ptp #(
     offset_valid <= 1'b0;
     event_offset <= offset_valid;
     if (s_end) {arrival, size} <= {s_time, s_length};
+    if (head_ended) whole <= complete;
 
     // -- received
     if (is_announce) begin
@@ -255,7 +277,7 @@ module udp_ptp #(
     end
 
     // -- time goes by
-    timer <= timer == '0 ? TIMER_BITS'(SYNC_CLOCKS - 1) : timer - 1'b1;
+    timer <= timer == '0 ? sync_clocks - 32'd1 : timer - 1'b1;
     if (timer == '0) begin
       if (role == ptp_pkg::MASTER) begin
         sync_due <= 1'b1;
@@ -318,7 +340,7 @@ module udp_ptp #(
     out_sequence = my_sync;
     out_stamp = '0;
     control_field = 8'd0;
-    out_log = 8'(SYNC_LOG);
+    out_log = sync_log;
     case (kind_now)
       ptp_pkg::FOLLOW_UP: begin
         {out_sequence, out_stamp} = {follow_sequence, sync_left};
@@ -338,7 +360,7 @@ module udp_ptp #(
         out_length = 16'(ptp_pkg::ANNOUNCE_BYTES);
         out_sequence = my_announce;
         control_field = 8'd5;
-        out_log = 8'(SYNC_LOG + ANNOUNCE_LOG);
+        out_log = sync_log + 8'(ANNOUNCE_LOG);
       end
       default: ;
     endcase
@@ -386,6 +408,6 @@ module udp_ptp #(
   );
 
   logic unused;
-  assign unused = &{1'b0, none, complete, behind, behind_count, behind_valid, message[423:420], message[431:428],
-      message[391:384], message[367:352], message[319:272], message[175:168], evaluate[2]};
+  assign unused = &{1'b0, none, behind, behind_count, behind_valid, message[343:340], message[351:348],
+      message[311:304], message[287:272], message[239:192], message[95:88], evaluate[2]};
 endmodule

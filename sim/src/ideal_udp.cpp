@@ -6,7 +6,11 @@
 
 namespace fadelink {
 
-void IdealUdp::receive(const Frame& frame, Picoseconds) {
+namespace {
+constexpr uint64_t kWarmup = 4;  // datagrams before the measurement
+}
+
+void IdealUdp::receive(const Frame& frame, Picoseconds now) {
   constexpr size_t kUdp = kIp + 20, kData = kUdp + 8, kHeader = 8;
   if (auto reply = arp_reply(frame)) {
     output_(std::move(*reply));
@@ -40,7 +44,12 @@ void IdealUdp::receive(const Frame& frame, Picoseconds) {
     result_.wrong_words += word != counter * full + i;
   }
   result_.words += words;
-  result_.packets++;
+  // From one full datagram to the last one.
+  if (result_.packets++ == kWarmup) begin_ = now;
+  if (result_.packets > kWarmup && kHeader + 8 * words + 8 > payload_) {
+    result_.measured = now - begin_;
+    result_.measured_packets = result_.packets - kWarmup - 1;
+  }
 }
 
 }  // namespace fadelink

@@ -18,6 +18,7 @@ class IdealUdp : public VirtualReceiver {
   size_t payload_;  // bytes of a full datagram
   Output output_;
   uint64_t next_ = 0;  // counter that is expected
+  Picoseconds begin_ = 0;
 };
 
 }  // namespace fadelink

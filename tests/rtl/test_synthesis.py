@@ -27,3 +27,13 @@ def test_tcp_core_synthesizes(width, streams, mtu):
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
     luts, ffs, brams = totals(cells)
     assert brams == {9000: 8, 1500: 1}[mtu] + 1 and luts < 4000 + 3000 * streams and ffs < 3000 + 1500 * streams
+
+
+@pytest.mark.parametrize("width", [8, 64])
+def test_udp_core_synthesizes(width):
+    """The stream's datagrams and one echo request are in block RAM, and no frame else."""
+    cells = synthesize("udp_core", WIDTH=width, PAYLOAD_MAX=1472, ECHO_BYTES=2048)
+    assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
+    luts, ffs, brams = totals(cells)
+    # 36 Kbit blocks, or halves of 18: two (four) slots of 256 words, one echo request.
+    assert brams <= 4 and luts < 9000 and ffs < 7000

@@ -58,6 +58,10 @@ pub const REGISTER_PTP_RATE: u32 = 0x8000_0014;
 pub const REGISTER_PTP_SECONDS: u32 = 0x8000_0015;
 /// Register: nanoseconds of the moment in which the seconds were read.
 pub const REGISTER_PTP_NS: u32 = 0x8000_0016;
+/// Register: clocks between two Sync of a master, at least 1000.
+pub const REGISTER_PTP_CLOCKS: u32 = 0x8000_0017;
+/// Register: logarithm of the seconds between two Sync, as a master tells it, signed.
+pub const REGISTER_PTP_LOG: u32 = 0x8000_0018;
 /// First register of the core's counters.
 pub const REGISTER_COUNTERS: u32 = 0x8000_0100;
 /// Value of [`REGISTER_IDENTITY`].

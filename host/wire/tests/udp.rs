@@ -50,6 +50,8 @@ fn constants_agree() {
         ("REGISTER_PTP_RATE", udp::REGISTER_PTP_RATE.into()),
         ("REGISTER_PTP_SECONDS", udp::REGISTER_PTP_SECONDS.into()),
         ("REGISTER_PTP_NS", udp::REGISTER_PTP_NS.into()),
+        ("REGISTER_PTP_CLOCKS", udp::REGISTER_PTP_CLOCKS.into()),
+        ("REGISTER_PTP_LOG", udp::REGISTER_PTP_LOG.into()),
         ("REGISTER_COUNTERS", udp::REGISTER_COUNTERS.into()),
         ("IDENTITY", udp::IDENTITY.into()),
     ];

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The UDP/IP stack in virtual time: rate by payload, latency from UDP to the wire, PTP between two boards, resources by module.
+
+Usage: bench/udp.py
+"""
+
+import json
+import subprocess
+
+from synth import synthesize, totals
+from tcp import SIM
+
+# Preamble, Ethernet header, frame check sequence, gap; IP and UDP header.
+WIRE, HEADERS = 8 + 14 + 4 + 12, 28
+PAPER = {8972: 118.339, 1472: 114.094, 1024: 111.991, 512: 105.597, 256: 94.775}  # MiB/s, table 1
+MODULES = [
+    ("udp_ethernet_tx", {}), ("udp_ethernet_rx", {}), ("udp_arp", {}), ("udp_ip_tx", {}), ("udp_ip_rx", {}), ("udp_icmp", {}),
+    ("udp_datagram_tx", {}), ("udp_datagram_rx", {}), ("udp_control", {}), ("udp_stream", {}), ("udp_ptp", {}), ("ptp_clock", None),
+    ("udp_core", {}),
+]  # fmt: skip
+
+
+def run(*options):
+    words = [SIM, "--virtual", "--json", "--protocol", "udp", *options]
+    return json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)
+
+
+def by_payload():
+    print("## UDP/IP stack: rate by payload\n")
+    print("| payload | 1G, MiB/s | limit | paper's table 1 | 10G, MiB/s | limit |")
+    print("|---|---|---|---|---|---|")
+    for payload, paper in PAPER.items():
+        cells = []
+        for phy, line in (("gmii", 125e6), ("xgmii", 1250e6)):
+            # Less than the time after which the board asks for its peer's address again (20 ms, simulated).
+            datagrams = min(400, int(0.012 * line / (payload + HEADERS + WIRE)))
+            words = (payload - 8) // 8 * datagrams
+            board = run("--phy", phy, "--payload", payload, "--words", words)["boards"][0]
+            assert board["complete"] and board["wrong_words"] == board["protocol_errors"] == 0
+            limit = line * payload / (payload + HEADERS + WIRE)
+            cells += [f"{board['goodput_bps'] / 8 / 2**20:.3f}", f"{limit / 2**20:.3f}"]
+        print(f"| {payload} B | {cells[0]} | {cells[1]} | {paper} | {cells[2]} | {cells[3]} |", flush=True)
+
+
+def ptp():
+    print("\n## PTP: a slave against its master, 1024 Sync a second, cable of 1 us, 60 ms after 60 ms of settling\n")
+    print("| interface | slave's oscillator | offset, mean | deviation | least, most | path delay |")
+    print("|---|---|---|---|---|---|")
+    for phy in ("gmii", "xgmii"):
+        for ppm in (0, 100, -100):
+            found = run("--ptp-pair", "--phy", phy, "--slave-ppm", ppm, "--rtt", 2, "--settle-ms", 60, "--limit-ms", 120)
+            offset = found["offset"]
+            print(f"| {phy.upper()} | {found['slave_ppm']:+.0f} ppm | {offset['mean']:.2f} ns | {offset['deviation']:.2f} ns "
+                  f"| {offset['min']:.0f}, {offset['max']:.0f} ns | {found['path_delay']['mean']:.0f} ns |", flush=True)  # fmt: skip
+
+
+def resources():
+    print("\n## UDP/IP stack: resources by module, Yosys for 7-series\n")
+    print("| module | 8 bit: LUT, FF, BRAM | 64 bit: LUT, FF, BRAM |")
+    print("|---|---|---|")
+    for module, parameters in MODULES:
+        cells = []
+        for width in (8, 64):
+            if parameters is None:
+                cells.append(totals(synthesize(module)))
+            else:
+                cells.append(totals(synthesize(module, WIDTH=width, **parameters)))
+        print(f"| {module} | " + " | ".join(f"{luts:,}, {ffs:,}, {brams:g}" for luts, ffs, brams in cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    by_payload()
+    ptp()
+    resources()

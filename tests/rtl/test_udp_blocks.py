@@ -1,0 +1,345 @@
+"""The blocks of the UDP/IP stack, each for itself; the stack as a whole: test_udp_core.py."""
+
+import pytest
+from bench import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, rng, run, start
+
+MAC, IP, PEER_MAC, PEER = 0x02FADE000001, 0x0A090002, 0x02FADE0000F0, 0x0A090001
+TX = 6400
+
+
+@pytest.mark.parametrize(
+    "toplevel,parameters",
+    [
+        *[("extra_stack", {"WIDTH": width}) for width in (8, 64)],
+        *[("udp_core", {"WIDTH": width, "PAYLOAD_MAX": 1024}) for width in (8, 64)],
+        *[("header_strip", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 10), (64, 44))],
+        *[("pull_header", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 64))],
+        ("pull_arbiter", {"CLIENTS": 3, "META_BITS": 8}), ("frame_crossing", {"WIDTH": 8, "DEPTH": 8}),
+        ("ptp_clock", {"PPS_NS": 1000}), ("ptp_servo", {}),
+    ],
+)  # fmt: skip
+def test_udp_blocks(toplevel, parameters):
+    run("udp_blocks", parameters, toplevel)
+
+
+def width_of(signal):
+    return len(signal) // 8
+
+
+async def give(dut, frame, good=1, pauses=None):
+    """A frame as words with a byte count; two clocks of rest behind it, as the crossing leaves."""
+    width = width_of(dut.s_data)
+    words = [frame[i : i + width] for i in range(0, len(frame), width)]
+    for i, word in enumerate(words):
+        while pauses and pauses():
+            dut.s_valid.value = 0
+            await RisingEdge(dut.clk)
+        dut.s_data.value = int.from_bytes(word, "little")
+        dut.s_count.value = len(word)
+        dut.s_valid.value = 1
+        dut.s_end.value = int(i == len(words) - 1)
+        dut.s_good.value = good
+        await RisingEdge(dut.clk)
+    dut.s_valid.value = 0
+    dut.s_end.value = 0
+    await ClockCycles(dut.clk, 1)
+
+
+async def pull_frame(dut, gap=2):
+    """What a MAC does: sees a request, starts it, takes a word each clock. (The frame, clocks until there was a request)."""
+    width = width_of(dut.m_axis_tdata)
+    clocks = 0
+    await ReadOnly()
+    while not int(dut.m_axis_tvalid.value):
+        await RisingEdge(dut.clk)
+        await ReadOnly()
+        clocks += 1
+        assert clocks < 1000, "no request"
+    await ClockCycles(dut.clk, gap)
+    dut.m_axis_start.value = 1
+    await RisingEdge(dut.clk)
+    dut.m_axis_start.value = 0
+    frame = b""
+    while True:
+        await ReadOnly()
+        assert int(dut.m_axis_tvalid.value)
+        keep, word = int(dut.m_axis_tkeep.value), int(dut.m_axis_tdata.value).to_bytes(width, "little")
+        frame += word[: keep.bit_count()]
+        last = int(dut.m_axis_tlast.value)
+        assert last or keep == 2**width - 1
+        await RisingEdge(dut.clk)
+        if last:
+            return frame, clocks
+
+
+def ethernet(to, ethertype, payload, source=PEER_MAC):
+    return to.to_bytes(6, "big") + source.to_bytes(6, "big") + ethertype.to_bytes(2, "big") + payload
+
+
+def arp(operation, target):
+    return (bytes.fromhex("0001080006040000")[:6] + operation.to_bytes(2, "big") + PEER_MAC.to_bytes(6, "big")
+            + PEER.to_bytes(4, "big") + bytes(6) + target.to_bytes(4, "big"))  # fmt: skip
+
+
+@cocotb.test()
+async def extra_stack_serves_both_protocols(dut):
+    """The further protocol answers, ARP goes before it, and each frame is whole."""
+    for name in ("s_valid", "s_end", "m_axis_start"):
+        getattr(dut, name).value = 0
+    dut.my_mac.value, dut.my_ip.value = MAC, IP
+    await start(dut, {"clk": TX}, ["rst"])
+    random = rng("extra")
+    for _ in range(20):
+        number = random.getrandbits(64)
+        await give(dut, ethernet(MAC, 0x88B5, number.to_bytes(8, "big")).ljust(60, b"\0"))
+        with_arp = random.random() < 0.5
+        if with_arp:
+            await give(dut, ethernet(2**48 - 1, 0x0806, arp(1, IP)).ljust(60, b"\0"))
+            await ClockCycles(dut.clk, 8)
+            frame, _ = await pull_frame(dut)
+            assert frame[:14] == ethernet(PEER_MAC, 0x0806, b"", MAC) and frame[20:22] == b"\0\2"
+            assert frame[22:] == MAC.to_bytes(6, "big") + IP.to_bytes(4, "big") + PEER_MAC.to_bytes(6, "big") + PEER.to_bytes(4, "big")
+        frame, _ = await pull_frame(dut)
+        assert frame == ethernet(PEER_MAC, 0x88B5, ((number + 1) % 2**64).to_bytes(8, "big"), MAC)
+    # Neither to others nor of a third protocol.
+    await give(dut, ethernet(MAC + 1, 0x88B5, bytes(46)))
+    await give(dut, ethernet(MAC, 0x88B6, bytes(46)))
+    await give(dut, ethernet(MAC, 0x88B5, bytes(46)), good=0)
+    for _ in range(40):
+        await RisingEdge(dut.clk)
+        assert not int(dut.m_axis_tvalid.value)
+
+
+@cocotb.test()
+async def udp_core_is_on_the_wire_soon(dut):
+    """From the stream's request at the UDP layer to the request at the MAC, and to the data behind all headers."""
+    width = width_of(dut.m_axis_tdata)
+    for name in ("s_axis_tvalid", "s_axis_tlast", "s_mac_tvalid", "m_axis_start", "reg_ready", "reg_error", "ptp_role"):
+        getattr(dut, name).value = 0
+    dut.mac_address.value, dut.ip_address.value, dut.ip_mask.value, dut.peer_ip.value = MAC, IP, 0xFFFFFF00, 0xEF010203
+    dut.payload.value, dut.checksum.value, dut.start.value, dut.enable.value = 64, 1, 1, 1
+    await start(dut, {"tx_clk": TX, "user_clk": TX, "rx_clk": TX}, ["tx_rst", "rx_rst", "user_rst"])
+    dut.s_axis_tdata.value = 0x0706050403020100
+    dut.s_axis_tvalid.value = 1
+    clocks = 0
+    await ReadOnly()
+    while not int(dut.stream.request.value):
+        await RisingEdge(dut.tx_clk)
+        await ReadOnly()
+        clocks += 1
+        assert clocks < 200
+    to_mac = 0
+    while not int(dut.m_axis_tvalid.value):
+        await RisingEdge(dut.tx_clk)
+        await ReadOnly()
+        to_mac += 1
+        assert to_mac < 50
+    await RisingEdge(dut.tx_clk)
+    dut.m_axis_start.value = 1
+    await RisingEdge(dut.tx_clk)
+    dut.m_axis_start.value = 0
+    frame = b""
+    for _ in range(106 // width + 1):
+        await ReadOnly()
+        frame += int(dut.m_axis_tdata.value).to_bytes(width, "little")
+        await RisingEdge(dut.tx_clk)
+    # The first byte of the user's data is in the frame's place, from the clock after the MAC's start on: nothing waits.
+    assert frame[12:14] == b"\x08\0" and frame[50:58] == bytes(range(8))
+    dut._log.info(f"latency: {to_mac} clocks from the request to the MAC")
+    assert to_mac == 7, to_mac
+
+
+@cocotb.test()
+async def header_strip_takes_headers_off(dut):
+    """Of frames of every length, with pauses or not, good or bad."""
+    size = len(dut.header) // 8
+    for name in ("s_valid", "s_end"):
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": TX}, ["rst"])
+    random = rng("strip")
+    found = []
+
+    async def watch():
+        data = b""
+        while True:
+            await RisingEdge(dut.clk)
+            await ReadOnly()
+            if int(dut.m_valid.value):
+                data += int(dut.m_data.value).to_bytes(width_of(dut.m_data), "little")[: int(dut.m_count.value)]
+            if int(dut.m_end.value):
+                header = int(dut.header.value).to_bytes(size, "big") if int(dut.complete.value) else None
+                found.append((header, data if header is not None else b"", int(dut.m_good.value)))
+                data = b""
+
+    cocotb.start_soon(watch())
+    expected = []
+    for length in [*range(1, 140), 1500]:
+        frame, good, slow = random.randbytes(length), random.randrange(2), random.random() < 0.5
+        await give(dut, frame, good, (lambda: random.random() < 0.3) if slow else None)
+        expected.append((frame[:size] if length >= size else None, frame[size:], good))
+    await ClockCycles(dut.clk, 6)
+    assert found == expected
+
+
+@cocotb.test()
+async def pull_header_puts_headers_before(dut):
+    """The client's words fall in behind the header without a gap, whatever its length."""
+    width, size = width_of(dut.data), len(dut.header) // 8
+    dut.start.value = 0
+    await start(dut, {"clk": TX}, ["rst"])
+    random = rng("header")
+    for _ in range(30):
+        header, data = random.randbytes(size), random.randbytes(width * 12)
+        dut.header.value = int.from_bytes(header, "big")
+        dut.start.value = 1
+        out, place = b"", None
+        for clock in range((size + len(data)) // width - 1):
+            await ReadOnly()
+            begins = int(dut.client_start.value)
+            if clock > 0:
+                out += int(dut.data.value).to_bytes(width, "little")
+            await RisingEdge(dut.clk)
+            dut.start.value = 0
+            dut.header.value = random.getrandbits(size * 8)
+            place = 0 if begins else None if place is None else place + 1
+            if place is not None:
+                dut.client_data.value = int.from_bytes(data[place * width : (place + 1) * width], "little")
+        assert out == (header + data)[: len(out)] and len(out) > size + 4 * width
+        await ClockCycles(dut.clk, random.randrange(1, 4))
+
+
+@cocotb.test()
+async def pull_arbiter_keeps_its_choice(dut):
+    """Each request is started once, the lowest first; what is taken is started even if a better one comes."""
+    for name in ("s_request", "m_accept", "m_start"):
+        getattr(dut, name).value = 0
+    dut.s_meta.value = 0x332211
+    await start(dut, {"clk": TX}, ["rst"])
+    random = rng("arbiter")
+    pending, taken, served = 0, None, [0, 0, 0]
+    for _ in range(3000):
+        pending |= 1 << random.randrange(3) if random.random() < 0.3 else 0
+        dut.s_request.value = pending
+        dut.s_data.value = int.from_bytes(random.randbytes(3), "little")
+        pick = (pending & -pending).bit_length() - 1
+        accept = int(taken is None and pending != 0 and random.random() < 0.5)
+        begin = int((taken is not None or accept) and random.random() < 0.5)
+        dut.m_accept.value, dut.m_start.value = accept, begin
+        await ReadOnly()
+        assert int(dut.m_request.value) == int(pending != 0 and taken is None)
+        if taken is None and pending:
+            assert int(dut.m_meta.value) == 0x11 * (pick + 1)
+        who = taken if taken is not None else pick
+        assert int(dut.s_start.value) == (1 << who if begin else 0)
+        if accept:
+            taken = pick
+        if begin:
+            pending &= ~(1 << who)
+            served[who] += 1
+            taken = None
+        await RisingEdge(dut.clk)
+    assert min(served) > 50
+
+
+@cocotb.test()
+async def frame_crossing_ends_what_it_could_not_hold(dut):
+    """A clock that is far too slow: frames end bad, none is joined with the next, the ones after are whole again."""
+    for name in ("s_axis_tvalid", "s_axis_tlast", "s_axis_tuser"):
+        getattr(dut, name).value = 0
+    dut.s_axis_tkeep.value = 1
+    await start(dut, {"clk": 16000, "rx_clk": 8000}, ["rst", "rx_rst"])
+    frames = []
+
+    async def watch():
+        data = b""
+        while True:
+            await RisingEdge(dut.clk)
+            await ReadOnly()
+            if int(dut.m_valid.value):
+                data += bytes([int(dut.m_data.value)])
+            if int(dut.m_end.value):
+                frames.append((data, int(dut.m_good.value)))
+                data = b""
+
+    cocotb.start_soon(watch())
+    for length in (5, 60, 6, 100, 4):
+        for i in range(length):
+            dut.s_axis_tdata.value, dut.s_axis_tvalid.value, dut.s_axis_tlast.value = i, 1, int(i == length - 1)
+            await RisingEdge(dut.rx_clk)
+        dut.s_axis_tvalid.value = 0
+        await ClockCycles(dut.rx_clk, 40)
+    good = [data for data, fine in frames if fine]
+    assert len(frames) == 5 and good == [bytes(range(n)) for n in (5, 6, 4)]
+
+
+@cocotb.test()
+async def ptp_clock_counts_steps_and_pulses(dut):
+    """Against a model, over the ends of seconds, with rates and steps of both signs."""
+    dut.rate.value = 0
+    dut.step_valid.value = 0
+    dut.step_seconds.value = 0
+    dut.step_ns.value = 0
+    await start(dut, {"clk": 8000}, ["rst"])
+    random = rng("clock")
+    await ReadOnly()
+    value = int(dut.now.value)
+    model = ((value >> 32) * 10**9 + value % 2**32) << 32
+    await Timer(1, "ps")
+    rate, pulses = 0, 0
+    for clock in range(4000):
+        step = 0
+        dut.step_valid.value = 0
+        if clock % 100 == 50:
+            # Near the end of a second.
+            seconds, ns = random.randrange(0, 5), random.randrange(-999_999_999, 999_999_999)
+            if clock % 200 == 50:
+                seconds, ns = 1, 999_999_900 - (model >> 32) % 10**9
+            step = seconds * 10**9 + ns
+            if (model >> 32) + step < 10**9:
+                step = seconds = ns = 0
+            dut.step_valid.value, dut.step_seconds.value, dut.step_ns.value = 1, seconds, ns % 2**32
+        if clock % 300 == 0:
+            rate = random.randrange(-(2**26), 2**26)
+        dut.rate.value = rate % 2**32
+        await RisingEdge(dut.clk)
+        model += (8 << 32) + rate + (step << 32)
+        await ReadOnly()
+        value = int(dut.now.value)
+        assert (value >> 32) * 10**9 + value % 2**32 == model >> 32, clock
+        assert value % 2**32 < 10**9
+        pulses += int(dut.pps.value)
+        await Timer(1, "ps")
+    assert pulses > 100, "the first microsecond of each second"
+
+
+@cocotb.test()
+async def ptp_servo_settles(dut):
+    """On a clock that is wrong by 100 ppm and a second: a step, then the rate; at intervals of 1 s and of 2^-10 s."""
+    dut.offset_valid.value = 0
+    await start(dut, {"clk": 8000}, ["rst"])
+    for interval in (0, -10):
+        dut.rst.value = 1
+        await ClockCycles(dut.clk, 2)
+        dut.rst.value = 0
+        seconds = 2.0**interval
+        offset, rate, steps = 1.0e9 + 7, 0, 0
+        for _ in range(60):
+            dut.offset.value = max(-(2**31), min(2**31 - 1, round(offset))) % 2**32
+            dut.offset_far.value = int(abs(offset) >= 2e9)
+            dut.far_seconds.value = int(offset // 10**9) % 2**48
+            dut.far_ns.value = round(offset % 10**9) % 2**32
+            dut.interval.value = interval % 256
+            dut.offset_valid.value = 1
+            await RisingEdge(dut.clk)
+            dut.offset_valid.value = 0
+            await ReadOnly()
+            if int(dut.step_valid.value):
+                steps += 1
+                by = int(dut.step_seconds.value.to_signed()) * 10**9 + int(dut.step_ns.value.to_signed())
+                offset += by
+            rate = int(dut.rate.value.to_signed())
+            await Timer(1, "ps")
+            # 100 ppm fast, and what the servo adds to 8 ns a clock.
+            offset += seconds * 1e9 * (100e-6 + rate / 2**32 / 8)
+        assert steps == 1 and abs(offset) < 30 and int(dut.locked.value) == 1, (interval, steps, offset)
+        assert abs(rate / 2**32 / 8 + 100e-6) < 1e-6

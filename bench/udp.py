@@ -5,9 +5,11 @@ Usage: bench/udp.py
 """
 
 import json
+import re
 import subprocess
+import sys
 
-from synth import synthesize, totals
+from synth import TOP, synthesize, totals
 from tcp import SIM
 
 # Preamble, Ethernet header, frame check sequence, gap; IP and UDP header.
@@ -42,6 +44,17 @@ def by_payload():
         print(f"| {payload} B | {cells[0]} | {cells[1]} | {paper} | {cells[2]} | {cells[3]} |", flush=True)
 
 
+def latency():
+    """As the block test of the core measures it."""
+    print("\n## UDP/IP stack: from a request at the UDP layer to the MAC\n")
+    test = [sys.executable, "-m", "pytest", "-q", "test_udp_blocks.py", "-k", "udp_core"]
+    subprocess.run(test, check=True, capture_output=True, cwd=TOP / "tests/rtl")
+    for width in (8, 64):
+        log = next((TOP / "build/cocotb").glob(f"udp_core-*WIDTH{width}.test.log")).read_text()
+        found = re.search(r"latency: (\d+ clocks)", log)
+        print(f"{width} bit: {found[1]}", flush=True)
+
+
 def ptp():
     print("\n## PTP: a slave against its master, 1024 Sync a second, cable of 1 us, 60 ms after 60 ms of settling\n")
     print("| interface | slave's oscillator | offset, mean | deviation | least, most | path delay |")
@@ -70,5 +83,6 @@ def resources():
 
 if __name__ == "__main__":
     by_payload()
+    latency()
     ptp()
     resources()

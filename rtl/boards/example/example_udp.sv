@@ -140,7 +140,6 @@ module example_udp #(
   udp_core #(
       .WIDTH   (WIDTH),
       .ECHO_BYTES(16384),
-      .ARP_TIMEOUT(2000),
       .TICK_CLOCKS(WIDTH == 8 ? 1250 : 1562),
       .SYNC_CLOCKS(WIDTH == 8 ? 122_070 : 152_588),
       .SYNC_LOG(-10),

@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import struct
+import sys
 import time
 
 import pytest
@@ -262,7 +263,8 @@ def test_metrics(net):
     found = {}
 
     def look():
-        out = net.start(net.pc_ns, "curl", "-s", f"http://{PC}:9090/metrics").finish()[1]
+        fetch = f"import urllib.request; print(urllib.request.urlopen('http://{PC}:9090/metrics', timeout=5).read().decode())"
+        out = net.start(net.pc_ns, sys.executable, "-c", fetch).finish()[1]
         found.update(re.findall(r"fadelink_udp_(\w+)_total\{stream=\"10.9.0.2:49152\"\} (\d+)", out))
         return int(found.get("received", 0)) > 100 and int(found.get("lost", 0)) > 0
 

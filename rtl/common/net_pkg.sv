@@ -5,6 +5,7 @@ package net_pkg;
   localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0800;
   localparam logic [15:0] ETHERTYPE_ARP = 16'h0806;
   localparam logic [47:0] BROADCAST = '1;
+  localparam logic [23:0] MULTICAST = 24'h01005E;  // of IPv4 groups, then a zero bit (RFC 1112)
 
   localparam logic [47:0] ARP_SHAPE = 48'h0001_0800_0604;  // IPv4 over Ethernet
   localparam logic [15:0] ARP_REQUEST = 16'd1;
@@ -22,6 +23,21 @@ package net_pkg;
   localparam int ARP_BYTES = 28;
   localparam int IP_BYTES = 20;  // without options
   localparam int UDP_BYTES = 8;
+
+  // Where a packet goes next: to its destination, or to the gateway of other networks.
+  function automatic [31:0] next_hop(input [31:0] to, input [31:0] my_ip, input [31:0] mask,
+                                     input [31:0] gateway);
+    next_hop = ((to ^ my_ip) & mask) == '0 ? to : gateway;
+  endfunction
+
+  function automatic is_group(input [31:0] to);
+    is_group = (to >> 28) == 32'hE;
+  endfunction
+
+  // To all, or to all of this network.
+  function automatic is_broadcast(input [31:0] to, input [31:0] my_ip, input [31:0] mask);
+    is_broadcast = to == '1 || (((to ^ my_ip) & mask) == '0 && (to | mask) == '1);
+  endfunction
 
   // The 16-bit one's complement sum of a 32-bit sum of 16-bit words (RFC 1071).
   function automatic [15:0] fold(input [31:0] sum);

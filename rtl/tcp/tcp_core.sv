@@ -303,7 +303,7 @@ module tcp_core #(
     clocks <= clocks == '0 ? TICK_BITS'(TICK_CLOCKS - 1) : clocks - 1'b1;
     if (tx_rst) clocks <= '0;
   end
-  assign next_hop = ((peer_ip ^ ip_address) & ip_mask) == '0 ? peer_ip : ip_gateway;
+  assign next_hop = net_pkg::next_hop(peer_ip, ip_address, ip_mask, ip_gateway);
 
   tcp_arp #(
       .RETRY(RETRY)

@@ -228,9 +228,12 @@ module udp_core #(
   logic [ 1:0] known;
   logic [47:0] hop_mac;
   logic resolve, stream_active, stream_direct;
-  assign stream_hop = ((stream_ip ^ ip_address) & ip_mask) == '0 ? stream_ip : ip_gateway;
-  assign stream_direct = stream_ip[31:28] == 4'hE || stream_ip == '1
-      || (((stream_ip ^ ip_address) & ip_mask) == '0 && (stream_ip | ip_mask) == '1);
+  assign stream_hop = net_pkg::next_hop(stream_ip, ip_address, ip_mask, ip_gateway);
+  assign stream_direct = net_pkg::is_group(
+      stream_ip
+  ) || net_pkg::is_broadcast(
+      stream_ip, ip_address, ip_mask
+  );
   assign status_path = known[1] || stream_direct;
   udp_arp #(
       .WIDTH  (WIDTH),

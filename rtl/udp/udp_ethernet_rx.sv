@@ -31,7 +31,6 @@ module udp_ethernet_rx #(
     output logic               drop_protocol,
     output logic               drop_short
 );
-  localparam logic [23:0] MULTICAST = 24'h01005E;  // RFC 1112
   logic [net_pkg::ETHERNET_BYTES*8-1:0] header;
   logic [47:0] destination;
   logic complete, good, for_me;
@@ -56,7 +55,7 @@ module udp_ethernet_rx #(
       .m_good  (good)
   );
   assign {destination, source, ethertype} = header;
-  assign for_me = destination == my_mac || destination == net_pkg::BROADCAST || destination[47:24] == MULTICAST;
+  assign for_me = destination == my_mac || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST;
   assign m_good = good && complete && for_me && claims != '0;
   assign drop_short = m_end && good && !complete;
   assign drop_destination = m_end && good && complete && !for_me;

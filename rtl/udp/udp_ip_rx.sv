@@ -80,8 +80,10 @@ module udp_ip_rx #(
   always_ff @(posedge clk) begin
     sum_right <= net_pkg::fold(sum) == '1;
     length_right <= total_length >= 16'(net_pkg::IP_BYTES);
-    for_me <= destination == my_ip || destination == '1 || (destination == group && group != '0)
-        || (((destination ^ my_ip) & mask) == '0 && (destination | mask) == '1);
+    for_me <= destination == my_ip || (destination == group && group != '0)
+        || net_pkg::is_broadcast(
+        destination, my_ip, mask
+    );
   end
 
   logic [15:0] seen, seen_now;

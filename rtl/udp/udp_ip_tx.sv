@@ -106,8 +106,8 @@ module udp_ip_tx #(
   assign drop_unresolved = resolve;
   assign m_request = state == READY;
   assign m_length = length[13:0];
-  assign is_group = destination[31:28] == 4'hE;
-  assign is_broadcast = destination == '1 || ((destination ^ my_ip) & mask) == '0 && (destination | mask) == '1;
+  assign is_group = net_pkg::is_group(destination);
+  assign is_broadcast = net_pkg::is_broadcast(destination, my_ip, mask);
   assign direct = is_group || is_broadcast;
 
   always_ff @(posedge clk) begin
@@ -119,13 +119,13 @@ module udp_ip_tx #(
         state <= ROUTE;
       end
       ROUTE: begin
-        lookup_ip <= ((destination ^ my_ip) & mask) == '0 ? destination : gateway;
+        lookup_ip <= net_pkg::next_hop(destination, my_ip, mask, gateway);
         state <= LOOK;
         sum <= 32'(net_pkg::IP_VERSION) + 32'(length) + 32'(identification) + 32'(net_pkg::IP_DO_NOT_FRAGMENT)
             + 32'({net_pkg::TTL, protocol}) + 32'(my_ip[31:16]) + 32'(my_ip[15:0]);
       end
       LOOK: begin
-        m_destination <= is_broadcast ? net_pkg::BROADCAST : is_group ? {24'h01005E, 1'b0, destination[22:0]} : mac;
+        m_destination <= is_broadcast ? net_pkg::BROADCAST : is_group ? {net_pkg::MULTICAST, 1'b0, destination[22:0]} : mac;
         sum <= sum + 32'(destination[31:16]) + 32'(destination[15:0]);
         state <= direct || known ? SUM : DISCARD;
       end

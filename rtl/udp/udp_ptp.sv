@@ -176,7 +176,7 @@ module udp_ptp #(
   assign mean = 32'((33'(there) + 33'(back)) >>> 1);
 
   logic [31:0] timer;
-  logic [2:0] evaluate;
+  logic [1:0] evaluate;
   logic [1:0] settle;
   logic [7:0] silence;
   logic [3:0] kind_now;
@@ -238,7 +238,7 @@ module udp_ptp #(
     end
     there <= flat(there_seconds, there_ns);
     back <= flat(back_seconds, back_ns);
-    evaluate <= {evaluate[1:0], there_valid};
+    evaluate <= {evaluate[0], there_valid};
     if (evaluate[1]) begin
       offset <= there - path_delay;
       offset_valid <= 1'b1;
@@ -409,5 +409,5 @@ module udp_ptp #(
 
   logic unused;
   assign unused = &{1'b0, none, behind, behind_count, behind_valid, message[343:340], message[351:348],
-      message[311:304], message[287:272], message[239:192], message[95:88], evaluate[2]};
+      message[311:304], message[287:272], message[239:192], message[95:88]};
 endmodule

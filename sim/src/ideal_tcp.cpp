@@ -9,6 +9,7 @@ namespace fadelink {
 namespace {
 
 constexpr size_t kTcp = 34;
+constexpr uint8_t kProtocol = 6;
 constexpr uint8_t kFin = 1, kSyn = 2, kAck = 16;
 constexpr uint32_t kIss = 0x10000000;
 
@@ -16,7 +17,7 @@ constexpr uint32_t kIss = 0x10000000;
 
 void IdealTcp::receive(const Frame& frame, Picoseconds) {
   if (auto reply = arp_reply(frame)) output_(std::move(*reply));
-  else if (be16(&frame[12]) == kIpv4 && frame[23] == 6 && frame.size() >= kTcp + 20)
+  else if (be16(&frame[12]) == kIpv4 && frame[23] == kProtocol && frame.size() >= kTcp + 20)
     on_segment(frame);
 }
 
@@ -25,9 +26,7 @@ void IdealTcp::on_segment(const Frame& frame) {
   const uint16_t port = be16(&frame[34]);
   const uint8_t flags = frame[47];
   const size_t header = static_cast<size_t>(frame[46] >> 4) * 4;
-  uint32_t pseudo = 6 + static_cast<uint32_t>(length);
-  for (size_t i = 26; i < 34; i += 2) pseudo += be16(&frame[i]);
-  if (checksum(&frame[kIp], 20, 0) != 0 || kTcp + length > frame.size() || checksum(&frame[kTcp], length, pseudo) != 0) {
+  if (checksum(&frame[kIp], 20, 0) != 0 || kTcp + length > frame.size() || checksum(&frame[kTcp], length, pseudo_sum(frame, kProtocol, length)) != 0) {
     result_.protocol_errors++;
     return;
   }
@@ -84,7 +83,7 @@ void IdealTcp::answer(const Frame& frame, const Stream& stream, uint8_t flags) {
   put16(&out[16], static_cast<uint32_t>(out.size() - kIp));
   put16(&out[20], 0x4000);
   out[22] = 64;
-  out[23] = 6;
+  out[23] = kProtocol;
   std::copy(&frame[30], &frame[34], out.begin() + 26);
   std::copy(&frame[26], &frame[30], out.begin() + 30);
   put16(&out[24], checksum(&out[kIp], 20, 0));
@@ -100,9 +99,7 @@ void IdealTcp::answer(const Frame& frame, const Stream& stream, uint8_t flags) {
                                1, 3, 3, static_cast<uint8_t>(scale)};
     std::copy(std::begin(options), std::end(options), out.begin() + 54);
   }
-  uint32_t pseudo = 6 + static_cast<uint32_t>(out.size() - kTcp);
-  for (size_t i = 26; i < 34; i += 2) pseudo += be16(&out[i]);
-  put16(&out[50], checksum(&out[kTcp], out.size() - kTcp, pseudo));
+  put16(&out[50], checksum(&out[kTcp], out.size() - kTcp, pseudo_sum(out, kProtocol, out.size() - kTcp)));
   output_(std::move(out));
 }
 

@@ -7,6 +7,7 @@
 namespace fadelink {
 
 namespace {
+constexpr uint8_t kProtocol = 17;
 constexpr uint64_t kWarmup = 4;  // datagrams before the measurement
 }
 
@@ -16,13 +17,11 @@ void IdealUdp::receive(const Frame& frame, Picoseconds now) {
     output_(std::move(*reply));
     return;
   }
-  if (be16(&frame[12]) != kIpv4 || frame[23] != 17) return;
+  if (be16(&frame[12]) != kIpv4 || frame[23] != kProtocol) return;
   const size_t length = be16(&frame[kUdp + 4]);
-  uint32_t pseudo = 17 + static_cast<uint32_t>(length);
-  for (size_t i = 26; i < 34; i += 2) pseudo += be16(&frame[i]);
   const bool summed = be16(&frame[kUdp + 6]) != 0;
   if (checksum(&frame[kIp], 20, 0) != 0 || kUdp + length > frame.size() || length < 8 + kHeader ||
-      (summed && checksum(&frame[kUdp], length, pseudo) != 0)) {
+      (summed && checksum(&frame[kUdp], length, pseudo_sum(frame, kProtocol, length)) != 0)) {
     result_.protocol_errors++;
     return;
   }

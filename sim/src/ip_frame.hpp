@@ -28,6 +28,13 @@ inline uint16_t checksum(const uint8_t* data, size_t size, uint32_t sum) {
   return static_cast<uint16_t>(~sum);
 }
 
+// Sum of the pseudo header of a packet of `protocol` with `length` bytes of it (RFC 9293 3.1, RFC 768).
+inline uint32_t pseudo_sum(const Frame& frame, uint32_t protocol, size_t length) {
+  uint32_t sum = protocol + static_cast<uint32_t>(length);
+  for (size_t i = 26; i < 34; i += 2) sum += be16(&frame[i]);
+  return sum;
+}
+
 // The answer to an ARP request, whatever address it asks for; nothing to other frames.
 inline std::optional<Frame> arp_reply(const Frame& frame) {
   constexpr size_t kArpFrame = 42;

@@ -1,9 +1,11 @@
 //! The patterns that the example source sends, to verify data against.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use fadelink_feb::example::{first_random, next_random};
 use fadelink_wire::{fade1, Protocol};
+use serde_json::{json, Value};
 
 /// A sequence of 64-bit words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +117,19 @@ impl Verifier {
                 Pattern::Random(_) => next_random(self.next),
             };
         }
+    }
+}
+
+/// The first wrong word, for a JSON report.
+pub fn first_wrong(verifier: Option<&Verifier>) -> Option<Value> {
+    let (index, word, expected) = verifier?.first_wrong?;
+    Some(json!({ "index": index, "word": word, "expected": expected }))
+}
+
+/// Names the first wrong word of `source`, if there is one.
+pub fn tell_first_wrong(source: impl Display, verifier: Option<&Verifier>) {
+    if let Some((index, word, expected)) = verifier.and_then(|v| v.first_wrong) {
+        eprintln!("fadelink: {source}: word {index} is {word:#018x}, expected {expected:#018x}");
     }
 }
 

@@ -19,7 +19,7 @@ use fadelink_wire::{MacAddr, Protocol};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
 
-use crate::pattern::{verdict, Pattern, Verifier};
+use crate::pattern::{first_wrong, tell_first_wrong, verdict, Pattern, Verifier};
 use crate::{network, number, receive_tcp, receive_udp, How, Link, Usage, INCOMPLETE};
 
 #[derive(clap::Args)]
@@ -441,8 +441,7 @@ fn to_json(mac: MacAddr, outcome: &Outcome) -> Value {
         "verified": verifier.map(|v| v.wrong == 0 && outcome.complete),
         "filler_words": verifier.map(|v| v.filler),
         "wrong_words": verifier.map(|v| v.wrong),
-        "first_wrong": verifier.and_then(|v| v.first_wrong)
-            .map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
+        "first_wrong": first_wrong(verifier),
         "seconds": outcome.seconds,
         "error": outcome.error.as_ref().map(|error| format!("{error:#}")),
         "counters": outcome.counters,
@@ -467,9 +466,7 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> anyhow::Res
         if let Some(error) = &outcome.error {
             eprintln!("fadelink: {mac}: {error:#}");
         }
-        if let Some((index, word, expected)) = outcome.verifier.as_ref().and_then(|v| v.first_wrong) {
-            eprintln!("fadelink: {mac}: word {index} is {word:#018x}, expected {expected:#018x}");
-        }
+        tell_first_wrong(mac, outcome.verifier.as_ref());
         if args.quiet || args.json {
             continue;
         }

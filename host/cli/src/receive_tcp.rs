@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
 use crate::network::{self, Plan};
-use crate::pattern::{verdict, Verifier};
+use crate::pattern::{first_wrong, tell_first_wrong, verdict, Verifier};
 use crate::progress::Progress;
 use crate::{receive, INCOMPLETE};
 
@@ -203,8 +203,7 @@ fn to_json(stream: &Stream) -> Value {
         "words": stream.bytes / 8,
         "verified": verifier.map(|v| v.wrong == 0 && complete),
         "wrong_words": verifier.map(|v| v.wrong),
-        "first_wrong": verifier.and_then(|v| v.first_wrong)
-            .map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
+        "first_wrong": first_wrong(verifier),
         "seconds": stream.seconds,
         "error": stream.end.as_ref().and_then(|end| end.as_ref().err()),
     })
@@ -222,9 +221,7 @@ fn report(args: &receive::Args, streams: &[Stream]) -> ExitCode {
         if let Some(Err(error)) = &stream.end {
             eprintln!("fadelink: {peer}: {error}");
         }
-        if let Some((index, word, expected)) = stream.verifier.as_ref().and_then(|v| v.first_wrong) {
-            eprintln!("fadelink: {peer}: word {index} is {word:#018x}, expected {expected:#018x}");
-        }
+        tell_first_wrong(peer, stream.verifier.as_ref());
         if args.quiet || args.json {
             continue;
         }

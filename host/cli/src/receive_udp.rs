@@ -15,7 +15,7 @@ use fadelink_wire::udp::{self, Datagram};
 use serde_json::{json, Value};
 
 use crate::network::{self, Plan};
-use crate::pattern::{verdict, Verifier};
+use crate::pattern::{first_wrong, tell_first_wrong, verdict, Verifier};
 use crate::progress::Progress;
 use crate::slow_control::SlowControl;
 use crate::{receive, Usage, INCOMPLETE};
@@ -162,6 +162,7 @@ impl Session<'_> {
         }
         Ok(())
     }
+
     /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
     fn ask_for_ends(&mut self) {
         for stream in self.streams.iter_mut().filter(|stream| !stream.closed && stream.end.is_none()) {
@@ -179,7 +180,7 @@ impl Session<'_> {
 
     /// Takes what has come, for one tick at most.
     fn receive(&mut self) -> anyhow::Result<()> {
-        let Session { args, plan, socket, streams, dropped, boards } = self;
+        let Session { plan, socket, streams, dropped, boards, .. } = self;
         let mut result = Ok(());
         socket
             .receive(|peer, payload| {
@@ -234,16 +235,20 @@ impl Session<'_> {
                 }
             })
             .context("receiving")?;
-        dropped.kernel = u64::from(socket.kernel_drops().unwrap_or(0));
         for stream in streams.iter_mut().filter(|stream| !stream.closed && stream.is_due()) {
             stream.close()?;
         }
-        if args.metrics.is_some() {
-            for stream in streams.iter() {
+        result
+    }
+
+    /// What need not be told with every batch: progress, metrics.
+    fn show(&self, progress: &mut Progress) {
+        progress.show(self.streams.iter().map(|stream| (SocketAddr::from(stream.peer), stream.bytes)));
+        if self.args.metrics.is_some() {
+            for stream in &self.streams {
                 crate::metrics::datagrams(stream.peer.into(), stream.bytes, &stream.order.counts());
             }
         }
-        result
     }
 
     fn run(&mut self, stop: &AtomicBool, interrupts: &AtomicUsize) -> anyhow::Result<()> {
@@ -256,7 +261,7 @@ impl Session<'_> {
         loop {
             self.receive()?;
             if shown.elapsed() >= progress.interval() {
-                progress.show(self.streams.iter().map(|stream| (SocketAddr::from(stream.peer), stream.bytes)));
+                self.show(&mut progress);
                 shown = Instant::now();
             }
             let bytes: u64 = self.streams.iter().map(|stream| stream.bytes).sum();
@@ -289,6 +294,7 @@ impl Session<'_> {
             }
         }
         progress.finish();
+        self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
         for stream in self.streams.iter_mut().filter(|stream| !stream.closed) {
             stream.close()?;
         }
@@ -343,9 +349,7 @@ impl Session<'_> {
                 counts.lost, counts.late
             );
         }
-        if let Some((index, word, expected)) = stream.verifier.as_ref().and_then(|v| v.first_wrong) {
-            eprintln!("fadelink: {peer}: word {index} is {word:#018x}, expected {expected:#018x}");
-        }
+        tell_first_wrong(peer, stream.verifier.as_ref());
         if !self.args.quiet && !self.args.json {
             let verdict = verdict(stream.verifier.as_ref(), stream.is_complete());
             let rate = stream.bytes as f64 / stream.seconds.max(1e-9) / 1e6;
@@ -380,8 +384,7 @@ fn to_json(stream: &Stream) -> Value {
         "words": stream.bytes / 8,
         "verified": verifier.map(|v| v.wrong == 0 && complete),
         "wrong_words": verifier.map(|v| v.wrong),
-        "first_wrong": verifier.and_then(|v| v.first_wrong)
-            .map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
+        "first_wrong": first_wrong(verifier),
         "seconds": stream.seconds,
     })
 }

@@ -6,6 +6,7 @@ rtl/fade10g/fade10g_pkg.sv
 rtl/tcp/tcp_pkg.sv
 rtl/udp/udp_pkg.sv
 rtl/udp/ptp_pkg.sv
+rtl/fadc/fadc_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac
@@ -13,5 +14,6 @@ rtl/udp/ptp_pkg.sv
 -y rtl/fade10g
 -y rtl/tcp
 -y rtl/udp
+-y rtl/fadc
 -y rtl/boards/example
 +libext+.sv

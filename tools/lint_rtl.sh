@@ -18,6 +18,9 @@ for mac in gmii xgmii; do
     for streams in 1 2 3 4; do
         lint "rtl/boards/example/$top.sv" --top-module "$top" -GSTREAMS=$streams -GBITS=12
     done
+    for links in 1 2 4; do
+        lint "rtl/boards/example/example_fadc_$mac.sv" --top-module "example_fadc_$mac" -GLINKS=$links
+    done
     lint "rtl/boards/example/example_udp_$mac.sv" --top-module "example_udp_$mac"
 done
 echo "lint: RTL is clean"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "Vfadcgmii.h"
+#include "Vfadcxgmii.h"
 #include "Vfade1.h"
 #include "Vgmii16.h"
 #include "Vgmii32.h"
@@ -69,14 +71,21 @@ constexpr std::array<const char*, 25> kUdpCounters = {
     "drop_icmp_type", "drop_icmp_checksum", "drop_icmp_full", "drop_udp_short", "drop_udp_checksum", "drop_port",
     "drop_control_short", "drop_control_full", "ptp_offsets", "drop_ptp_malformed", "drop_ptp_ignored", "drop_mac"};
 
+// As `counters` of example_fadc: the link's, then the crate's.
+constexpr std::array<const char*, 9> kFadcCounters = {"hits", "pileup", "hits_lost", "hits_late", "hits_over",
+                                                      "timeouts", "windows_lost", "messages",  "most_buffer_words"};
+// A sample each 4 ns.
+constexpr Picoseconds kSamplePeriod = 4000;
+
 template <class Model, class Phy>
 class VerilatedBoard : public Board {
   static constexpr bool kIsTcp = requires(Model& model) { model.mtu; };
   static constexpr bool kIsUdp = requires(Model& model) { model.payload; };
+  static constexpr bool kIsFadc = requires(Model& model) { model.window_ticks; };
 
  public:
   explicit VerilatedBoard(const BoardSettings& s) : model_(&context_) {
-    periods_ = {s.user.period ? s.user.period : Phy::kUserPeriod, s.tx.period ? s.tx.period : Phy::kPeriod,
+    periods_ = {s.user.period ? s.user.period : kIsFadc ? kSamplePeriod : Phy::kUserPeriod, s.tx.period ? s.tx.period : Phy::kPeriod,
                 s.rx.period ? s.rx.period : Phy::kPeriod};
     next_ = {periods_[kUser] + s.user.phase, periods_[kTx] + s.tx.phase, periods_[kRx] + s.rx.phase};
     if (!s.wave.empty()) {
@@ -94,8 +103,8 @@ class VerilatedBoard : public Board {
       model_.peer_ip = s.ip.peer;
       model_.peer_port = s.ip.peer_port;
       model_.local_port = s.ip.local_port;
-      model_.source_block = s.source.block;
       model_.enable = 1;
+      if constexpr (!kIsFadc) model_.source_block = s.source.block;
     }
     if constexpr (kIsUdp) {
       model_.payload = s.ip.payload;
@@ -105,17 +114,21 @@ class VerilatedBoard : public Board {
     } else if constexpr (kIsTcp) {
       model_.mtu = s.ip.mtu;
       model_.first_sequence = s.ip.first_sequence;
-      model_.streams = s.ip.streams;
       model_.push = s.ip.push;
+      if constexpr (!kIsFadc) model_.streams = s.ip.streams;
     } else {
       model_.first_packet = s.first_packet;
       model_.first_sequence = s.first_sequence;
       model_.paper_rule = s.paper_rule;
     }
-    model_.source_random = s.source.random;
-    model_.source_seed = s.source.seed;
-    model_.source_limit = s.source.limit;
-    model_.source_gap = s.source.gap;
+    if constexpr (kIsFadc) {
+      set(s.fadc);
+    } else {
+      model_.source_random = s.source.random;
+      model_.source_seed = s.source.seed;
+      model_.source_limit = s.source.limit;
+      model_.source_gap = s.source.gap;
+    }
     model_.rst = 1;
     model_.eval();
     const Picoseconds settle = 16 * *std::max_element(periods_.begin(), periods_.end());
@@ -173,6 +186,10 @@ class VerilatedBoard : public Board {
         status.connections = model_.counters[0];
         for (size_t i = 0; i < kTcpCounters.size(); i++) status.more.emplace_back(kTcpCounters[i], model_.counters[i]);
       }
+      if constexpr (kIsFadc) {
+        for (size_t i = 0; i < kFadcCounters.size(); i++)
+          status.more.emplace_back(kFadcCounters[i], model_.counters[kTcpCounters.size() + i]);
+      }
       return status;
     }
   }
@@ -197,10 +214,33 @@ class VerilatedBoard : public Board {
   // Longer than a frame and a command's way through the core take.
   static constexpr unsigned kQuietClocks = 20000;
 
-  // PTP's clock never stands still.
+  // PTP's clock and that of the samples never stand still.
   bool has_time() const {
     if constexpr (kIsUdp) return model_.ptp_role != 0;
     return false;
+  }
+
+  void set(const FadcSettings& s) {
+    constexpr double kSampleSeconds = static_cast<double>(kSamplePeriod) * 1e-12;
+    const auto rate = [](double per_second) {
+      return static_cast<uint32_t>(std::min(per_second * kSampleSeconds, 1.0) * ((1 << 20) - 1) + 0.5);
+    };
+    const auto ticks = [](double us) { return static_cast<uint32_t>(us * 1e-6 / kSampleSeconds + 0.5); };
+    const auto elapsed = static_cast<unsigned __int128>(s.first_window) * s.window_ns;
+    model_.source_id = s.source_id;
+    model_.first_window = s.first_window;
+    model_.first_sec = s.begin + static_cast<uint64_t>(elapsed / 1'000'000'000);
+    model_.first_nsec = static_cast<uint32_t>(elapsed % 1'000'000'000);
+    model_.window_ticks = static_cast<uint32_t>(s.window_ns * 1000 / kSamplePeriod);
+    model_.keepalive = s.keepalive;
+    model_.windows = s.windows;
+    model_.module_enable = s.modules;
+    model_.pulse_seed = s.seed;
+    model_.pulse_rate = rate(s.rate);
+    model_.burst_rate = rate(s.burst_rate);
+    model_.burst_every = ticks(s.burst_every_us);
+    model_.burst_ticks = ticks(s.burst_us);
+    model_.noise = static_cast<uint8_t>(s.noise);
   }
 
   CData& clock(int i) { return i == kUser ? model_.user_clk : i == kTx ? model_.tx_clk : model_.rx_clk; }
@@ -223,6 +263,8 @@ std::unique_ptr<Board> Board::create(const BoardSettings& s) {
   }
   if (s.protocol == "tcp" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vtcpgmii, Gmii>>(s);
   if (s.protocol == "tcp" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vtcpxgmii, Xgmii>>(s);
+  if (s.protocol == "fadc" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vfadcgmii, Gmii>>(s);
+  if (s.protocol == "fadc" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vfadcxgmii, Xgmii>>(s);
   if (s.protocol == "udp" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vudpgmii, Gmii>>(s);
   if (s.protocol == "udp" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vudpxgmii, Xgmii>>(s);
   if (s.phy == "gmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vgmii16, Gmii>>(s);

@@ -43,8 +43,21 @@ struct IpSettings {
   bool checksum = false, stopped = false;  // stopped: until the slow control starts the stream
 };
 
+// Settings of the crate of FADC modules and of the generators of their samples.
+struct FadcSettings {
+  uint32_t source_id = 0xC0DA0001;
+  uint64_t first_window = 0;
+  uint64_t begin = 1'700'000'000;  // of window 0, in seconds since 1970
+  uint32_t window_ns = 65536, windows = 0, keepalive = 0;
+  uint16_t modules = 0xffff;  // mask of those that are read out
+  uint32_t seed = 1;
+  double rate = 1e5, burst_rate = 0;  // pulses a second and channel
+  double burst_every_us = 0, burst_us = 0;
+  unsigned noise = 4;
+};
+
 struct BoardSettings {
-  std::string protocol = "fade10g";  // or fade1, tcp, udp
+  std::string protocol = "fade10g";  // or fade1, tcp, udp, fadc
   std::string phy = "xgmii";  // or gmii
   unsigned window = 32;       // packets
   Mac mac{};
@@ -53,6 +66,7 @@ struct BoardSettings {
   bool paper_rule = false;  // of congestion control
   SourceSettings source;
   IpSettings ip;
+  FadcSettings fadc;
   ClockSettings user, tx, rx;
   std::string wave;  // FST file, empty: none
 };
@@ -61,7 +75,7 @@ struct BoardStatus {
   bool running = false;
   uint32_t sent = 0, retransmitted = 0, early = 0, delay = 0;
   uint32_t connections = 0;                            // open ones, of TCP
-  std::vector<std::pair<const char*, uint32_t>> more;  // of TCP and UDP
+  std::vector<std::pair<const char*, uint32_t>> more;  // of IP protocols
 };
 
 // Of the clock of the UDP/IP stack.

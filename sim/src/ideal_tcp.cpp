@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "ip_frame.hpp"
 
@@ -35,6 +36,11 @@ void IdealTcp::on_segment(const Frame& frame) {
     Stream& stream = streams_[port];
     stream = Stream{};
     stream.first = sequence + 1;
+    if (!settings_.save.empty()) {
+      const std::string name = settings_.save + "." + std::to_string(port);
+      stream.file.open(name, std::ios::binary);
+      if (!stream.file) throw std::runtime_error("--save " + name + ": cannot be written");
+    }
     answer(frame, stream, kSyn | kAck);
     return;
   }
@@ -64,7 +70,8 @@ void IdealTcp::deliver(Stream& stream, uint64_t place, const uint8_t* data, size
   while (place + size > stream.bytes) {
     uint64_t word;
     std::memcpy(&word, data + (stream.bytes - place), 8);
-    result_.wrong_words += word != stream.bytes / 8;
+    if (settings_.pattern) result_.wrong_words += word != stream.bytes / 8;
+    if (stream.file.is_open()) stream.file.write(reinterpret_cast<const char*>(&word), sizeof word);
     stream.bytes += 8;
     result_.words++;
     result_.packets++;

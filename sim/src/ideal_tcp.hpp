@@ -2,7 +2,9 @@
 // word.
 #pragma once
 
+#include <fstream>
 #include <map>
+#include <string>
 
 #include "ideal_receiver.hpp"
 
@@ -16,6 +18,8 @@ class IdealTcp : public VirtualReceiver {
     uint16_t mss = 8960;       // bytes
     uint32_t window = 1 << 30;  // bytes, told with a scale
     unsigned streams = 1;
+    bool pattern = true;  // words are a counter, and checked
+    std::string save;     // file of each stream: this, a dot and the board's port; empty: none
   };
 
   IdealTcp(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {}
@@ -31,6 +35,7 @@ class IdealTcp : public VirtualReceiver {
     uint64_t bytes = 0;                 // in order
     std::map<uint64_t, Frame> ahead;    // data that came early, by its place
     bool ended = false;
+    std::ofstream file;
   };
 
   void on_segment(const Frame& frame);

@@ -35,7 +35,8 @@ struct Options {
   bool paper_rule = false;
   SourceSettings source;
   IpSettings ip;
-  std::string address, peer_ip, gateway;
+  FadcSettings fadc;
+  std::string address, peer_ip, gateway, save;
   unsigned prefix = 24;
   uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;
@@ -56,6 +57,12 @@ struct Station {
   Link up, down;
   uint64_t fcs_errors = 0, send_failures = 0;
 };
+
+// A crate of FADC modules sends by the TCP sender, too.
+bool is_tcp(const Options& o) { return o.protocol == "tcp" || o.protocol == "fadc"; }
+
+// Connections of each board.
+unsigned streams(const Options& o) { return o.protocol != "fadc" ? o.ip.streams : o.phy == "gmii" ? 1 : 4; }
 
 Picoseconds period(double mhz, double ppm) {
   return static_cast<Picoseconds>(1e6 / (mhz * (1 + ppm * 1e-6)) + 0.5);
@@ -92,6 +99,9 @@ std::vector<Station> make_stations(const Options& o) {
     s.first_sequence = o.first_sequence;
     s.ip = o.ip;
     s.ip.address += static_cast<uint32_t>(i);
+    s.fadc = o.fadc;
+    s.fadc.source_id += static_cast<uint32_t>(i << 8);
+    s.fadc.seed += static_cast<uint32_t>(i);
     double line_mhz = o.phy == "gmii" ? 125 : 156.25;
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
@@ -201,11 +211,13 @@ void advance(Station& s, Picoseconds until) {
 }
 
 std::unique_ptr<VirtualReceiver> make_receiver(const Options& o, const Mac& feb, const VirtualReceiver::Output& output) {
-  if (o.protocol == "tcp") {
+  if (is_tcp(o)) {
     IdealTcp::Settings settings;
     settings.feb = feb;
     settings.port = o.ip.peer_port;
-    settings.streams = o.ip.streams;
+    settings.streams = streams(o);
+    settings.pattern = o.protocol == "tcp";
+    if (!o.save.empty()) settings.save = o.save + "." + to_string(feb);
     settings.window = o.receive_window;
     return std::make_unique<IdealTcp>(settings, output);
   }
@@ -333,7 +345,7 @@ void show_status(const std::vector<Station>& stations, Picoseconds simulated, do
 int run_interface(const Options& o) {
   std::vector<Station> stations = make_stations(o);
   Uplink uplink(o, stations);
-  const std::map<std::string, int> mtu = {{"fade10g", kMtuFade10g}, {"fade1", kMtuFade1}, {"tcp", o.ip.mtu}, {"udp", kMtuUdp}};
+  const std::map<std::string, int> mtu = {{"fade10g", kMtuFade10g}, {"fade1", kMtuFade1}, {"tcp", o.ip.mtu}, {"fadc", o.ip.mtu}, {"udp", kMtuUdp}};
   NetInterface net(o.iface, o.create_tap, o.packet_socket, mtu.at(o.protocol));
   std::unique_ptr<Capture> capture;
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
@@ -358,7 +370,7 @@ int run_interface(const Options& o) {
         connected |= s.board->status().connections > 0;
       }
       if (connected || !closing) last_connected = wall;
-      if (o.protocol != "tcp" || !running || interrupted > 1 || wall - last_connected > std::chrono::seconds(2)) break;
+      if (!is_tcp(o) || !running || interrupted > 1 || wall - last_connected > std::chrono::seconds(2)) break;
       if (!closing) for (auto& s : stations) s.board->close();
       closing = true;
     }
@@ -412,7 +424,7 @@ int main(int argc, char** argv) {
   app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
   app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
-  app.add_option("--protocol", o.protocol, "link core")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp"}));
+  app.add_option("--protocol", o.protocol, "link core; fadc: a crate of FADC modules over TCP")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp", "fadc"}));
   app.add_option("--phy", o.phy, "interface of the MAC: xgmii, of FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
   app.add_flag("--paper-rule", o.paper_rule, "the paper's rule of congestion control, not the fair one");
   app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as rate=1000,queue=65536");
@@ -437,11 +449,11 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
   app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, to test its wrap");
-  app.add_option("--ip", o.address, "TCP, UDP: IPv4 address of the first board; the next ones count up");
-  app.add_option("--prefix", o.prefix, "TCP, UDP: length of the network's prefix")->check(CLI::Range(0, 32));
-  app.add_option("--gateway", o.gateway, "TCP, UDP: IPv4 address of the gateway to other networks");
-  app.add_option("--peer", o.peer_ip, "TCP, UDP: IPv4 address of the receiver");
-  app.add_option("--port", o.ip.peer_port, "TCP, UDP: port of the receiver")->check(CLI::Range(1, 65535));
+  app.add_option("--ip", o.address, "TCP, UDP, FADC: IPv4 address of the first board; the next ones count up");
+  app.add_option("--prefix", o.prefix, "TCP, UDP, FADC: length of the network's prefix")->check(CLI::Range(0, 32));
+  app.add_option("--gateway", o.gateway, "TCP, UDP, FADC: IPv4 address of the gateway to other networks");
+  app.add_option("--peer", o.peer_ip, "TCP, UDP, FADC: IPv4 address of the receiver");
+  app.add_option("--port", o.ip.peer_port, "TCP, UDP, FADC: port of the receiver")->check(CLI::Range(1, 65535));
   app.add_option("--streams", o.ip.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
   app.add_option("--receive-window", o.receive_window, "TCP, --virtual: window of the receiver in bytes")
       ->check(CLI::Range(1, 1 << 30));
@@ -455,6 +467,20 @@ int main(int argc, char** argv) {
   app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on one cable; --rtt is the cable's");
   app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator")->check(CLI::Range(-1000.0, 1000.0));
   app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time before the offset is measured")->check(CLI::NonNegativeNumber);
+  app.add_option("--save", o.save, "TCP, FADC, --virtual: files of the streams' bytes: this, board and port");
+  app.add_option("--source-id", o.fadc.source_id, "FADC: source of the first board's first link; boards count in steps of 256");
+  app.add_option("--window-ns", o.fadc.window_ns, "FADC: length of a window in ns, a multiple of 4")->check(CLI::Range(32, 524288));
+  app.add_option("--windows", o.fadc.windows, "FADC: windows after which a board is silent, 0: never");
+  app.add_option("--first-window", o.fadc.first_window, "FADC: number of the first window");
+  app.add_option("--begin", o.fadc.begin, "FADC: time of window 0 in seconds since 1970");
+  app.add_option("--keepalive", o.fadc.keepalive, "FADC: empty windows in a row that are not sent")->check(CLI::Range(0, 0xFFFFFF));
+  app.add_option("--modules", o.fadc.modules, "FADC: mask of the modules that are read out");
+  app.add_option("--pulse-seed", o.fadc.seed, "FADC: seed of the first board's pulses and noise; boards count up");
+  app.add_option("--pulse-rate", o.fadc.rate, "FADC: pulses a second in each channel")->check(CLI::Range(0.0, 250e6));
+  app.add_option("--burst-rate", o.fadc.burst_rate, "FADC: the same in bursts")->check(CLI::Range(0.0, 250e6));
+  app.add_option("--burst-every", o.fadc.burst_every_us, "FADC: us from burst to burst, 0: none")->check(CLI::Range(0.0, 1e7));
+  app.add_option("--burst", o.fadc.burst_us, "FADC: us of a burst")->check(CLI::Range(0.0, 1e7));
+  app.add_option("--noise", o.fadc.noise, "FADC: noise, in units of 0.57 counts")->check(CLI::Range(0, 15));
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
@@ -484,6 +510,9 @@ int main(int argc, char** argv) {
       throw std::invalid_argument("--settle-ms " + std::to_string(o.settle_ms) + ": expected less than --limit-ms");
     if (o.virtual_time && !o.ptp_pair && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
       throw std::invalid_argument("--virtual --protocol " + o.protocol + ": expected --words or --share-from-ms, else it never ends");
+    if (o.fadc.window_ns % 4 != 0) throw std::invalid_argument("--window-ns " + std::to_string(o.fadc.window_ns) + ": expected a multiple of 4");
+    if (o.virtual_time && o.protocol == "fadc" && o.share_from_ms == 0 && o.fadc.windows == 0)
+      throw std::invalid_argument("--virtual --protocol fadc: expected --windows or --share-from-ms, else it never ends");
     if (o.virtual_time == !o.iface.empty())
       throw std::invalid_argument("expected either --iface NAME or --virtual");
     if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";

@@ -8,7 +8,7 @@
 //
 // Streams 0 to streams-1 open connections to peer_ip:peer_port. A stream whose source has given
 // source_limit words (0: endless) is closed. Random sources: stream i begins with source_seed + i.
-// counters: of all streams together (tx_clk), then the frames that were dropped (rx_clk).
+// counters: see example_tcp_link.
 module example_tcp #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
@@ -60,28 +60,9 @@ module example_tcp #(
     input  logic                     s_mac_tuser,
     input  logic [        3:0]       mac_stat
 );
-  localparam int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1;
-
   logic user_rst;
-  sync_reset user_reset (
-      .clk    (user_clk),
-      .rst_in (rst),
-      .rst_out(user_rst)
-  );
-  sync_reset tx_reset (
-      .clk    (tx_clk),
-      .rst_in (rst),
-      .rst_out(tx_rst)
-  );
-  sync_reset rx_reset (
-      .clk    (rx_clk),
-      .rst_in (rst),
-      .rst_out(rx_rst)
-  );
-
   logic [STREAMS-1:0][63:0] tdata;
-  logic [STREAMS-1:0] tvalid, tready, tlast, user_running, done, done_tx, enables;
-  logic [STREAMS-1:0][15:0] peer_ports, local_ports;
+  logic [STREAMS-1:0] tvalid, tready, tlast, user_running, done;
 
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     logic [31:0] taken;
@@ -104,185 +85,59 @@ module example_tcp #(
       else if (tvalid[i] && tready[i]) taken <= taken + 32'd1;
       done[i] <= source_limit != '0 && taken == source_limit;
     end
-    assign peer_ports[i] = peer_port;
-    assign local_ports[i] = local_port + 16'(i);
-    assign enables[i] = enable && i < 32'(streams) && !done_tx[i];
   end
-  sync_bits #(
-      .WIDTH(STREAMS)
-  ) sync_done (
-      .clk(tx_clk),
-      .d  (done),
-      .q  (done_tx)
-  );
 
-  logic [STREAMS-1:0] write_valid, write_ready;
-  logic [STREAMS-1:0][BITS-1:0] write_address;
-  logic [STREAMS-1:0][63:0] write_data;
-  logic fetch_valid, fetch_ready, fetched_valid;
-  logic [STREAM_BITS+BITS-1:0] fetch_address;
-  logic [63:0] fetched_data;
-
-  tcp_memory #(
-      .STREAMS(STREAMS),
-      .BITS   (BITS)
-  ) memory (
-      .user_clk     (user_clk),
-      .write_valid  (write_valid),
-      .write_ready  (write_ready),
-      .write_address(write_address),
-      .write_data   (write_data),
-      .tx_clk       (tx_clk),
-      .tx_rst       (tx_rst),
-      .fetch_valid  (fetch_valid),
-      .fetch_ready  (fetch_ready),
-      .fetch_address(fetch_address),
-      .fetched_valid(fetched_valid),
-      .fetched_data (fetched_data)
-  );
-
-  logic path;
-  logic [STREAMS-1:0] connected, active;
-  logic [STREAMS-1:0][31:0] sent, again, fast, timeouts, probes, resets, unacceptable;
-  logic [STREAMS-1:0][23:0] timeout;
-  logic [STREAMS-1:0][29:0] window;
-  logic [15:0]
-      drop_port,
-      drop_destination,
-      drop_protocol,
-      drop_fragment,
-      drop_checksum,
-      drop_short,
-      drop_full;
-
-  tcp_core #(
+  example_tcp_link #(
       .WIDTH       (WIDTH),
       .STREAMS     (STREAMS),
       .BITS        (BITS),
-      .ECHO_BITS   (11),
-      .BLOCKS      (64),
       .TIMEOUT_MIN (TIMEOUT_MIN),
       .TIMEOUT_INIT(TIMEOUT_INIT),
       .TIMEOUT_MAX (TIMEOUT_MAX),
       .RETRY       (RETRY)
-  ) core (
-      .user_clk               (user_clk),
-      .user_rst               (user_rst),
-      .s_axis_tdata           (tdata),
-      .s_axis_tvalid          (tvalid),
-      .s_axis_tready          (tready),
-      .s_axis_tlast           (tlast),
-      .user_running           (user_running),
-      .write_valid            (write_valid),
-      .write_ready            (write_ready),
-      .write_address          (write_address),
-      .write_data             (write_data),
-      .fetch_valid            (fetch_valid),
-      .fetch_ready            (fetch_ready),
-      .fetch_address          (fetch_address),
-      .fetched_valid          (fetched_valid),
-      .fetched_data           (fetched_data),
-      .enable                 (enables),
-      .mac_address            (mac_address),
-      .ip_address             (ip_address),
-      .ip_mask                (ip_mask),
-      .ip_gateway             (ip_gateway),
-      .peer_ip                (peer_ip),
-      .peer_port              (peer_ports),
-      .local_port             (local_ports),
-      .mtu                    (mtu),
-      .push                   (push),
-      .first_sequence         (first_sequence),
-      .tx_clk                 (tx_clk),
-      .tx_rst                 (tx_rst),
-      .m_axis_tdata           (m_axis_tdata),
-      .m_axis_tkeep           (m_axis_tkeep),
-      .m_axis_tvalid          (m_axis_tvalid),
-      .m_axis_tready          (m_axis_tready),
-      .m_axis_tlast           (m_axis_tlast),
-      .m_axis_tuser           (m_axis_tuser),
-      .status_path            (path),
-      .status_connected       (connected),
-      .status_active          (active),
-      .status_sent            (sent),
-      .status_retransmitted   (again),
-      .status_fast            (fast),
-      .status_timeouts        (timeouts),
-      .status_probes          (probes),
-      .status_resets          (resets),
-      .status_unacceptable    (unacceptable),
-      .status_timeout         (timeout),
-      .status_window          (window),
-      .status_drop_port       (drop_port),
-      .rx_clk                 (rx_clk),
-      .rx_rst                 (rx_rst),
-      .s_mac_tdata            (s_mac_tdata),
-      .s_mac_tkeep            (s_mac_tkeep),
-      .s_mac_tvalid           (s_mac_tvalid),
-      .s_mac_tlast            (s_mac_tlast),
-      .s_mac_tuser            (s_mac_tuser),
-      .status_drop_destination(drop_destination),
-      .status_drop_protocol   (drop_protocol),
-      .status_drop_fragment   (drop_fragment),
-      .status_drop_checksum   (drop_checksum),
-      .status_drop_short      (drop_short),
-      .status_drop_full       (drop_full)
+  ) link (
+      .rst(rst),
+      .user_clk(user_clk),
+      .mac_address(mac_address),
+      .ip_address(ip_address),
+      .ip_mask(ip_mask),
+      .ip_gateway(ip_gateway),
+      .peer_ip(peer_ip),
+      .peer_port(peer_port),
+      .local_port(local_port),
+      .mtu(mtu),
+      .first_sequence(first_sequence),
+      .enable(enable),
+      .streams(streams),
+      .push(push),
+      .user_rst(user_rst),
+      .s_axis_tdata(tdata),
+      .s_axis_tvalid(tvalid),
+      .s_axis_tready(tready),
+      .s_axis_tlast(tlast),
+      .user_running(user_running),
+      .done(done),
+      .running(running),
+      .status_sent(status_sent),
+      .status_retransmitted(status_retransmitted),
+      .status_early(status_early),
+      .status_delay(status_delay),
+      .counters(counters),
+      .tx_clk(tx_clk),
+      .tx_rst(tx_rst),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tkeep(m_axis_tkeep),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready),
+      .m_axis_tlast(m_axis_tlast),
+      .m_axis_tuser(m_axis_tuser),
+      .rx_clk(rx_clk),
+      .rx_rst(rx_rst),
+      .s_mac_tdata(s_mac_tdata),
+      .s_mac_tkeep(s_mac_tkeep),
+      .s_mac_tvalid(s_mac_tvalid),
+      .s_mac_tlast(s_mac_tlast),
+      .s_mac_tuser(s_mac_tuser),
+      .mac_stat(mac_stat)
   );
-
-  logic [3:0][15:0] mac_count;
-  event_counters #(
-      .EVENTS(4),
-      .WIDTH (16)
-  ) mac_stat_counters (
-      .clk  (rx_clk),
-      .clear(rx_rst),
-      .pulse(mac_stat),
-      .count(mac_count)
-  );
-
-  logic [31:0]
-      connections,
-      all_sent,
-      all_again,
-      all_fast,
-      all_timeouts,
-      all_probes,
-      all_resets,
-      all_unacceptable;
-  always_comb begin
-    {connections, all_sent, all_again, all_fast, all_timeouts, all_probes, all_resets, all_unacceptable} = '0;
-    for (int i = 0; i < STREAMS; i++) begin
-      connections += 32'(connected[i]);
-      all_sent += sent[i];
-      all_again += again[i];
-      all_fast += fast[i];
-      all_timeouts += timeouts[i];
-      all_probes += probes[i];
-      all_resets += resets[i];
-      all_unacceptable += unacceptable[i];
-    end
-  end
-  assign running = active != '0;
-  assign status_sent = all_sent;
-  assign status_retransmitted = all_again;
-  assign status_early = all_fast;
-  assign status_delay = 32'(timeout[0]);
-  assign counters[0] = connections;
-  assign counters[1] = 32'(path);
-  assign counters[2] = all_timeouts;
-  assign counters[3] = all_probes;
-  assign counters[4] = all_resets;
-  assign counters[5] = all_unacceptable;
-  assign counters[6] = 32'(window[0]);
-  assign counters[7] = 32'(drop_port);
-  assign counters[8] = 32'(drop_destination);
-  assign counters[9] = 32'(drop_protocol);
-  assign counters[10] = 32'(drop_fragment);
-  assign counters[11] = 32'(drop_checksum);
-  assign counters[12] = 32'(drop_short);
-  assign counters[13] = 32'(drop_full);
-  assign counters[14] = 32'(mac_count[0]) + 32'(mac_count[1]) + 32'(mac_count[2]) + 32'(mac_count[3]);
-
-  logic unused;
-  assign unused = &{1'b0, window, timeout};
 endmodule

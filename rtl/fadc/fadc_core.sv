@@ -1,0 +1,127 @@
+// Streaming readout of a crate of FADC modules over 1 to 4 links.
+//
+//                   +-----------+
+//   start, enable =>|           |====> m_axis_*[] : messages, one stream for each link core
+//   samples =======>| fadc_core |====> memory ports, one for each link
+//   settings ======>|           |====> counters[], running, idle
+//   config_* ======>|           |
+//                   +-----------+
+//
+// Module m of the crate goes to link m modulo LINKS, so each link carries whole modules, as
+// source_id + link. config_module: 0..MODULES-1, or all with config_all. `bad_window` is set while
+// window_ticks is not in 8..131072 (32 ns..524288 ns); then nothing starts. See docs/fadc.md.
+module fadc_core
+  import fadc_pkg::*;
+#(
+    parameter int MODULES = 16,
+    parameter int CHANNELS = 16,
+    parameter int LINKS = 1,
+    parameter int BITS = 16,
+    parameter int WINDOWS = 512,
+    parameter int INBOX = 512
+) (
+    input logic clk,
+    input logic rst,
+
+    input logic                                   start,
+    input logic                                   enable,
+    input logic [       31:0]                     source_id,
+    input logic [       63:0]                     start_record,
+    input logic [       63:0]                     start_sec,
+    input logic [       31:0]                     start_nsec,
+    input logic [       17:0]                     window_ticks,
+    input logic [       31:0]                     timeout,
+    input logic [       23:0]                     keepalive,
+    input logic [       31:0]                     limit,
+    input logic [MODULES-1:0]                     module_enable,
+    input logic [MODULES-1:0][CHANNELS-1:0][11:0] samples,
+
+    input logic        config_valid,
+    input logic        config_all,
+    input logic [ 3:0] config_module,
+    input logic [ 3:0] config_channel,
+    input logic [ 1:0] config_item,
+    input logic [15:0] config_value,
+
+    output logic [LINKS-1:0][63:0] m_axis_tdata,
+    output logic [LINKS-1:0]       m_axis_tvalid,
+    input  logic [LINKS-1:0]       m_axis_tready,
+    output logic [LINKS-1:0]       m_axis_tlast,
+
+    output logic [LINKS-1:0]           memory_write_valid,
+    input  logic [LINKS-1:0]           memory_write_ready,
+    output logic [LINKS-1:0][BITS-1:0] memory_write_address,
+    output logic [LINKS-1:0][    63:0] memory_write_data,
+    output logic [LINKS-1:0]           memory_read_valid,
+    input  logic [LINKS-1:0]           memory_read_ready,
+    output logic [LINKS-1:0][BITS-1:0] memory_read_address,
+    input  logic [LINKS-1:0]           memory_data_valid,
+    input  logic [LINKS-1:0][    63:0] memory_data,
+
+    output logic                        bad_window,
+    output logic [LINKS-1:0]            running,
+    output logic [LINKS-1:0]            idle,
+    output logic [LINKS-1:0][8:0][31:0] counters
+);
+  localparam int SHARE = MODULES / LINKS;
+
+  if (LINKS < 1 || LINKS > 4 || MODULES < LINKS || MODULES > 16 || MODULES % LINKS != 0) begin : g_check
+    $error("fadc_core: LINKS must be 1 to 4 and divide MODULES, which is at most 16");
+  end
+
+  assign bad_window = window_ticks < 18'(WINDOW_TICKS_MIN) || window_ticks > 18'(WINDOW_TICKS_MAX);
+
+  for (genvar l = 0; l < LINKS; l++) begin : g_link
+    logic [SHARE-1:0] enabled, configured;
+    logic [SHARE-1:0][CHANNELS-1:0][11:0] link_samples;
+    for (genvar i = 0; i < SHARE; i++) begin : g_module
+      assign enabled[i] = module_enable[l+i*LINKS];
+      assign link_samples[i] = samples[l+i*LINKS];
+      assign configured[i] = config_valid && (config_all || config_module == 4'(l + i * LINKS));
+    end
+    fadc_link #(
+        .MODULES     (SHARE),
+        .CHANNELS    (CHANNELS),
+        .FIRST_MODULE(l),
+        .MODULE_STEP (LINKS),
+        .BITS        (BITS),
+        .WINDOWS     (WINDOWS),
+        .INBOX       (INBOX)
+    ) link (
+        .clk                 (clk),
+        .rst                 (rst),
+        .start               (start),
+        .enable              (enable),
+        .source_id           (source_id + 32'(l)),
+        .start_record        (start_record),
+        .start_sec           (start_sec),
+        .start_nsec          (start_nsec),
+        .window_ticks        (window_ticks),
+        .timeout             (timeout),
+        .keepalive           (keepalive),
+        .limit               (limit),
+        .module_enable       (enabled),
+        .samples             (link_samples),
+        .config_valid        (configured),
+        .config_channel      (config_channel),
+        .config_item         (config_item),
+        .config_value        (config_value),
+        .m_axis_tdata        (m_axis_tdata[l]),
+        .m_axis_tvalid       (m_axis_tvalid[l]),
+        .m_axis_tready       (m_axis_tready[l]),
+        .m_axis_tlast        (m_axis_tlast[l]),
+        .memory_write_valid  (memory_write_valid[l]),
+        .memory_write_ready  (memory_write_ready[l]),
+        .memory_write_address(memory_write_address[l]),
+        .memory_write_data   (memory_write_data[l]),
+        .memory_read_valid   (memory_read_valid[l]),
+        .memory_read_ready   (memory_read_ready[l]),
+        .memory_read_address (memory_read_address[l]),
+        .memory_data_valid   (memory_data_valid[l]),
+        .memory_data         (memory_data[l]),
+        .running             (running[l]),
+        .idle                (idle[l]),
+        .counters            (counters[l])
+    );
+  end
+endmodule

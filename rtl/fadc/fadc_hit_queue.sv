@@ -1,0 +1,65 @@
+// Hits of one channel that wait for their turn; where there is no room, their number does.
+//
+//              +----------------+
+//   s_* ======>|                |====> m_* (first word falls through)
+//   s_valid -->| fadc_hit_queue |----> m_valid
+//              |                |<---- m_ready
+//              +----------------+
+//
+// Nothing holds the channel up. The last place is never a hit's: the first hit that finds no other
+// takes it as `m_lost` = 1, and each further one adds 1 until the place is read.
+module fadc_hit_queue
+  import fadc_pkg::*;
+#(
+    parameter int DEPTH = 4
+) (
+    input  logic                         clk,
+    input  logic                         rst,
+    input  logic                         s_valid,
+    input  logic signed [          16:0] s_sum,
+    input  logic        [          13:0] s_tick,
+    input  logic        [FRAME_BITS-1:0] s_frame,
+    output logic                         m_valid,
+    input  logic                         m_ready,
+    output logic signed [          16:0] m_sum,
+    output logic        [          13:0] m_tick,
+    output logic        [FRAME_BITS-1:0] m_frame,
+    output logic        [ LOST_BITS-1:0] m_lost
+);
+  localparam int AW = $clog2(DEPTH);
+  localparam int WIDTH = FRAME_BITS + 14 + 17;
+
+  if (DEPTH < 4 || DEPTH != 2 ** AW) begin : g_check
+    $error("fadc_hit_queue: DEPTH must be a power of two and at least 4");
+  end
+
+  logic [WIDTH-1:0] memory[DEPTH];
+  logic [AW:0] head, tail, used;
+  logic [LOST_BITS-1:0] lost;
+  logic accept, open_lost, push, mark;
+
+  assign used = head - tail;
+  assign mark = used == (AW + 1)'(1) && lost != '0;
+  // No hit may stand behind the place of the lost ones.
+  assign accept = (used < (AW + 1)'(DEPTH - 1) && lost == '0) || (mark && m_ready);
+  assign open_lost = lost == '0 && !accept;
+  assign push = s_valid && (accept || open_lost);
+  assign m_valid = used != '0;
+  assign {m_frame, m_tick, m_sum} = memory[tail[AW-1:0]];
+  assign m_lost = mark ? lost : '0;
+
+  always_ff @(posedge clk) begin
+    if (push) memory[head[AW-1:0]] <= {s_frame, s_tick, s_sum};
+    if (rst) begin
+      head <= '0;
+      tail <= '0;
+      lost <= '0;
+    end else begin
+      if (push) head <= head + 1'b1;
+      if (m_valid && m_ready) tail <= tail + 1'b1;
+      if (s_valid && open_lost) lost <= LOST_BITS'(1);
+      else if (mark && m_ready) lost <= '0;
+      else if (s_valid && lost != '0 && lost != LOST_MAX) lost <= lost + 1'b1;
+    end
+  end
+endmodule

@@ -1,0 +1,44 @@
+// Formats and numbers of FADC250 streaming; docs/fadc.md explains them.
+/* verilator lint_off UNUSEDPARAM */
+package fadc_pkg;
+  // Message header, as the stream_buffer of the JLab slides.
+  localparam logic [31:0] MAGIC = 32'hC0DA2019;
+  localparam logic [31:0] FORMAT_VERSION = 32'h00000001;
+  localparam int HEADER_BYTES = 48;
+
+  // Payload types of a header word.
+  localparam logic [15:0] TYPE_HITS = 16'd1;
+  localparam logic [15:0] TYPE_LOST = 16'd2;
+  localparam logic [15:0] TYPE_TIMEOUT = 16'd3;
+  localparam logic [15:0] TYPE_WINDOWS_LOST = 16'd4;
+
+  // One sample is one tick.
+  localparam int TICK_NS = 4;
+  // Samples of a pulse that are summed, and the least distance of two leading edges.
+  localparam int PULSE_TICKS = 8;
+  // Ticks that the time of a hit can tell: a longer window is cut into slices of so many.
+  localparam int SLICE_TICKS = 16384;
+  localparam int WINDOW_TICKS_MIN = 8;
+  localparam int WINDOW_TICKS_MAX = 131072;
+
+  // Frames, which are windows or slices of them, under way from the modules to the builder.
+  localparam int FRAMES = 64;
+  localparam int FRAME_BITS = 8;
+  localparam int WINDOW_SLICES = WINDOW_TICKS_MAX / SLICE_TICKS;
+
+  // What modules send: a hit, or the mark that a frame has ended and how many of its hits were lost.
+  localparam int HIT_BITS = 31;
+  localparam int LOST_BITS = 10;
+  localparam logic [LOST_BITS-1:0] LOST_MAX = '1;
+
+  // Places 11 and 12 of the crate hold its switches.
+  function automatic [4:0] slot_of(input [4:0] index);
+    slot_of = index < 5'd8 ? index + 5'd3 : index + 5'd5;
+  endfunction
+
+  function automatic [31:0] header_word(input [15:0] payload_type, input [LOST_BITS-1:0] count,
+                                        input [4:0] slot);
+    header_word = {1'b1, payload_type, count, slot};
+  endfunction
+endpackage
+/* verilator lint_on UNUSEDPARAM */

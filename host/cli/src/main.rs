@@ -1,10 +1,13 @@
 //! The `fadelink` command. Exit status: 0 done (of `receive`: all data is complete and, if asked,
 //! verified), 1 failed, 2 wrong arguments, 3 data incomplete or wrong.
 
+mod build;
 mod command;
+mod crates;
 mod discover;
 mod dissect;
 mod feb;
+mod feed;
 mod metrics;
 mod network;
 mod number;
@@ -43,6 +46,10 @@ enum Action {
     Discover(discover::Args),
     /// Receive the data of FEBs until Ctrl-C, or until as much as asked for
     Receive(Box<receive::Args>),
+    /// Join the messages of FADC crates by time window
+    Build(Box<build::Args>),
+    /// Give the messages of FADC crates to Apache Kafka, for builders on many machines
+    Feed(feed::Args),
     /// Send a user command to a FEB and print the value of its response
     Cmd(command::Args),
     /// Read or write a register of a UDP/IP board
@@ -154,6 +161,8 @@ fn main() -> ExitCode {
     let result = match cli.action {
         Action::Discover(args) => discover::run(&args),
         Action::Receive(args) => receive::run(&args),
+        Action::Build(args) => build::run(&args),
+        Action::Feed(args) => feed::run(&args),
         Action::Cmd(args) => command::run(&args),
         Action::Register(args) => register::run(&args),
         Action::Status(args) => status::run(&args),

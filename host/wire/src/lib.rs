@@ -7,6 +7,7 @@ use core::fmt;
 use core::str::FromStr;
 
 pub mod ethernet;
+pub mod fadc;
 pub mod fade1;
 pub mod fade10g;
 pub mod serial;

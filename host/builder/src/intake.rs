@@ -1,0 +1,105 @@
+//! The joiner between threads: each connection gives messages, one thread takes events. Who is ahead waits, so memory
+//! is bounded and a slow sink holds the crates up.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fadelink_wire::fadc::Header;
+
+use crate::event::{Bytes, Event};
+use crate::join::Joiner;
+use crate::tcp::Take;
+
+/// How often sources are looked at that are silent.
+const TICK: Duration = Duration::from_millis(50);
+
+struct State {
+    joiner: Joiner,
+    open: usize,
+    closing: bool,
+}
+
+/// See the module.
+pub struct Intake {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Intake {
+    /// Around `joiner`.
+    pub fn new(joiner: Joiner) -> Intake {
+        Intake { state: Mutex::new(State { joiner, open: 0, closing: false }), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the joiner.
+    pub fn look<T>(&self, f: impl FnOnce(&Joiner) -> T) -> T {
+        f(&self.lock().joiner)
+    }
+
+    /// No connection will be opened any more: when the last has ended, all is given away.
+    pub fn finish(&self) {
+        self.lock().closing = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next event until `deadline`; `Err`: no more comes.
+    pub fn next_event(&self, deadline: Instant) -> Result<Option<Event>, Ended> {
+        let mut state = self.lock();
+        loop {
+            let now = Instant::now();
+            state.joiner.tick(now);
+            let all = state.closing && state.open == 0;
+            if let Some(event) = state.joiner.pop(now, all) {
+                drop(state);
+                self.changed.notify_all();
+                return Ok(Some(event));
+            }
+            if all {
+                return Err(Ended);
+            }
+            if now >= deadline {
+                return Ok(None);
+            }
+            let wait = TICK.min(deadline - now);
+            state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Take for Intake {
+    fn open(&self) {
+        self.lock().open += 1;
+    }
+
+    fn begin(&self, source: u32) {
+        self.lock().joiner.begin_session(source);
+    }
+
+    /// Waits while the message is far ahead of what others have given.
+    fn take(&self, message: Bytes) -> io::Result<()> {
+        let Ok(header) = Header::parse(&message) else { return Ok(()) };
+        let mut state = self.lock();
+        let key = state.joiner.key(&header);
+        while state.joiner.is_full_for(key) {
+            state = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.joiner.push(message, Instant::now());
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.lock().open -= 1;
+        self.changed.notify_all();
+    }
+}
+
+/// All connections have ended, and all events were given away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended;

@@ -1,0 +1,15 @@
+//! Event builder of FADC streaming (docs/fadc.md): reads the messages of many crates, joins them by time window, and
+//! gives the events to sinks, to Apache Kafka and to a web page.
+
+pub mod event;
+pub mod intake;
+pub mod join;
+pub mod kafka;
+pub mod live;
+pub mod reader;
+pub mod sink;
+pub mod tcp;
+pub mod web;
+
+pub use event::Event;
+pub use join::{Joiner, Policy};

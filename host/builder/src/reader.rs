@@ -1,0 +1,166 @@
+//! Cuts a stream of bytes into messages.
+
+use std::io::{self, Read};
+
+use fadelink_wire::fadc::{Error, Header, Message, FORMAT_VERSION, HEADER_BYTES};
+
+use crate::event::Bytes;
+
+/// Bytes that are read at once.
+const BLOCK: usize = 256 * 1024;
+
+/// What a stream held.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Counts {
+    /// Whole messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that belonged to no message, as the stream began or went on inside one.
+    pub skipped_bytes: u64,
+    /// Times that no message began where the one before had ended.
+    pub resyncs: u64,
+    /// Bytes of a message whose end did not come.
+    pub cut_bytes: u64,
+}
+
+/// Reads messages.
+pub struct MessageReader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
+    in_sync: bool,
+    counts: Counts,
+}
+
+impl<R: Read> MessageReader<R> {
+    /// Reads from `input`.
+    pub fn new(input: R) -> MessageReader<R> {
+        MessageReader { input, buffer: vec![0; BLOCK], begin: 0, end: 0, in_sync: true, counts: Counts::default() }
+    }
+
+    /// What came so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Makes `need` bytes be there; false: the stream has ended before.
+    fn fill(&mut self, need: usize) -> io::Result<bool> {
+        while self.end - self.begin < need {
+            if self.begin > 0 && self.buffer.len() - self.begin < need.max(BLOCK / 2) {
+                self.buffer.copy_within(self.begin..self.end, 0);
+                self.end -= self.begin;
+                self.begin = 0;
+            }
+            if self.buffer.len() < need {
+                self.buffer.resize(need.max(BLOCK), 0);
+            }
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(got) => self.end += got,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next message; none: the stream has ended. What is no message is skipped and counted.
+    ///
+    /// # Errors
+    /// The input's.
+    pub fn next_message(&mut self) -> io::Result<Option<Bytes>> {
+        loop {
+            if !self.fill(HEADER_BYTES)? {
+                self.counts.cut_bytes += (self.end - self.begin) as u64;
+                self.begin = self.end;
+                return Ok(None);
+            }
+            let header = Header::parse(&self.buffer[self.begin..self.end]);
+            let header = header.and_then(|header| match header.format_version {
+                FORMAT_VERSION => Ok(header),
+                other => Err(Error::Version(other)),
+            });
+            let Ok(header) = header else {
+                // A connection that goes on after another begins with any word of a message; words are 64 bits.
+                self.counts.resyncs += u64::from(self.in_sync);
+                self.in_sync = false;
+                self.begin += 8;
+                self.counts.skipped_bytes += 8;
+                continue;
+            };
+            let total = header.total_length as usize;
+            if !self.fill(total)? {
+                self.counts.cut_bytes += (self.end - self.begin) as u64;
+                self.begin = self.end;
+                return Ok(None);
+            }
+            let data = &self.buffer[self.begin..self.begin + total];
+            debug_assert!(Message::parse(data).is_ok());
+            let message = data.into();
+            self.begin += total;
+            self.in_sync = true;
+            self.counts.messages += 1;
+            self.counts.bytes += total as u64;
+            return Ok(Some(message));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(record: u64, words: &[u32]) -> Vec<u8> {
+        let header = Header::new(1, FORMAT_VERSION, record, (1, 0), words.len() * 4);
+        let mut out = header.emit().to_vec();
+        out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        out.resize(header.total_length as usize, 0);
+        out
+    }
+
+    /// Gives bytes in pieces of a size that changes.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.1 = self.1 % 13 + 1;
+            let size = self.1.min(self.0.len()).min(out.len());
+            out[..size].copy_from_slice(&self.0[..size]);
+            self.0 = &self.0[size..];
+            Ok(size)
+        }
+    }
+
+    fn records(reader: &mut MessageReader<impl Read>) -> Vec<u64> {
+        let mut found = Vec::new();
+        while let Some(data) = reader.next_message().unwrap() {
+            found.push(Message::parse(&data).unwrap().header().record_counter);
+        }
+        found
+    }
+
+    #[test]
+    fn messages_of_any_size() {
+        let sizes = [0, 1, 2, 3, 100_000, 0, 7];
+        let stream: Vec<u8> =
+            sizes.iter().zip(0..).flat_map(|(size, record)| message(record, &vec![0x8000_8003; *size])).collect();
+        let mut reader = MessageReader::new(Pieces(&stream, 0));
+        assert_eq!(records(&mut reader), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(*reader.counts(), Counts { messages: 7, bytes: stream.len() as u64, ..Counts::default() });
+    }
+
+    #[test]
+    fn a_stream_that_begins_and_ends_inside_a_message() {
+        let mut stream = message(0, &[0x8000_8003; 50])[16..].to_vec();
+        stream.extend(message(1, &[1, 2]));
+        stream.extend([0xFF; 24]);
+        stream.extend(message(2, &[]));
+        stream.extend(&message(3, &[5; 10])[..60]);
+        let mut reader = MessageReader::new(&stream[..]);
+        assert_eq!(records(&mut reader), [1, 2]);
+        let counts = reader.counts();
+        assert_eq!((counts.skipped_bytes, counts.resyncs, counts.cut_bytes), (32 + 200 + 24, 2, 60));
+    }
+}

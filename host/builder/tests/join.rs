@@ -1,0 +1,224 @@
+//! The joiner by its rules, and against random streams.
+
+use std::time::{Duration, Instant};
+
+use fadelink_builder::join::{Counts, Key, SourceCounts};
+use fadelink_builder::{Event, Joiner, Policy};
+use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
+use proptest::prelude::*;
+
+fn message(source: u32, record: u64, words: &[u32]) -> Box<[u8]> {
+    let ns = record * 1000;
+    let time = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as u32);
+    let header = Header::new(source, FORMAT_VERSION, record, time, words.len() * 4);
+    let mut out = header.emit().to_vec();
+    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    out.resize(header.total_length as usize, 0);
+    out.into()
+}
+
+fn lost(source: u32, record: u64, count: u16) -> Box<[u8]> {
+    message(source, record, &[header_word(TYPE_WINDOWS_LOST, count, 0)])
+}
+
+struct Bench {
+    joiner: Joiner,
+    now: Instant,
+}
+
+impl Bench {
+    fn new(policy: Policy) -> Bench {
+        Bench { joiner: Joiner::new(policy), now: Instant::now() }
+    }
+
+    fn push(&mut self, source: u32, record: u64) {
+        self.joiner.push(message(source, record, &[]), self.now);
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        self.now += Duration::from_secs(seconds);
+        self.joiner.tick(self.now);
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.joiner.pop(self.now, false)).collect()
+    }
+
+    /// Windows with the sources that they have.
+    fn windows(&mut self) -> Vec<(u64, Vec<u32>)> {
+        let sources = |event: &Event| event.messages().map(|message| message.header().source_id).collect();
+        self.events().iter().map(|event| (event.record, sources(event))).collect()
+    }
+
+    fn source(&self, id: u32) -> SourceCounts {
+        self.joiner.sources().find(|(source, _)| *source == id).unwrap().1.clone()
+    }
+}
+
+fn two() -> Policy {
+    Policy { sources: vec![1, 2], ..Policy::default() }
+}
+
+#[test]
+fn a_window_leaves_when_all_have_sent_it_or_passed_it() {
+    let mut bench = Bench::new(two());
+    bench.push(1, 0);
+    bench.push(1, 1);
+    bench.push(1, 2);
+    assert_eq!(bench.windows(), []);
+    bench.push(2, 0);
+    assert_eq!(bench.windows(), [(0, vec![1, 2])]);
+    // Source 2 withheld window 1: it was empty.
+    bench.push(2, 2);
+    assert_eq!(bench.windows(), [(1, vec![1]), (2, vec![1, 2])]);
+    assert_eq!(*bench.joiner.counts(), Counts { complete: 3, ..Counts::default() });
+}
+
+#[test]
+fn a_silent_source_is_missing_until_it_returns() {
+    let mut bench = Bench::new(two());
+    bench.push(1, 0);
+    bench.push(2, 0);
+    bench.wait(1);
+    bench.push(1, 1);
+    bench.wait(1);
+    let events = bench.events();
+    assert_eq!(events.iter().map(|event| event.missing.clone()).collect::<Vec<_>>(), [vec![], vec![2]]);
+    bench.push(1, 2);
+    assert_eq!(bench.windows(), [(2, vec![1])]);
+    // It returns, and is waited for again; what it did not see is missing, not empty.
+    bench.push(1, 3);
+    bench.push(1, 4);
+    bench.joiner.begin_session(2);
+    bench.push(2, 5);
+    bench.push(1, 5);
+    let events = bench.events();
+    let missing: Vec<_> = events.iter().map(|event| (event.record, event.missing.clone())).collect();
+    assert_eq!(missing, [(3, vec![2]), (4, vec![2]), (5, vec![])]);
+    let counts = bench.source(2);
+    assert_eq!((counts.missing, counts.absences, counts.messages), (4, 1, 2));
+}
+
+#[test]
+fn late_and_duplicate_messages() {
+    for (emit_late, keep_last) in [(false, false), (true, true)] {
+        let mut bench = Bench::new(Policy { emit_late, keep_last, ..two() });
+        bench.push(1, 0);
+        bench.joiner.push(message(1, 0, &[0x8000_8003]), bench.now);
+        bench.push(2, 0);
+        let event = bench.events().remove(0);
+        assert_eq!(Message::parse(&event.parts[0]).unwrap().payload().len(), if keep_last { 4 } else { 0 });
+        bench.push(2, 0);
+        let late = bench.events();
+        assert_eq!(late.iter().map(|event| event.is_late).collect::<Vec<_>>(), vec![true; usize::from(emit_late)]);
+        assert_eq!((bench.source(1).duplicate, bench.source(2).late), (1, 1));
+        assert_eq!(bench.joiner.counts().late, u64::from(emit_late));
+    }
+}
+
+#[test]
+fn windows_that_a_crate_lost_are_missing() {
+    let mut bench = Bench::new(two());
+    for record in 0..6 {
+        bench.push(1, record);
+    }
+    bench.push(2, 0);
+    bench.joiner.push(lost(2, 5, 3), bench.now);
+    let missing: Vec<_> = bench.events().iter().map(|event| event.missing.len()).collect();
+    // 1 was withheld, 2 to 4 are lost.
+    assert_eq!(missing, [0, 0, 1, 1, 1, 0]);
+    assert_eq!((bench.source(2).windows_lost, bench.source(2).missing), (3, 3));
+    assert_eq!(*bench.joiner.counts(), Counts { complete: 3, incomplete: 3, ..Counts::default() });
+}
+
+#[test]
+fn incomplete_windows_are_dropped_where_that_is_asked_for() {
+    let mut bench = Bench::new(Policy { emit_incomplete: false, ..two() });
+    bench.push(1, 0);
+    bench.push(1, 1);
+    bench.joiner.begin_session(2);
+    bench.push(2, 1);
+    assert_eq!(bench.windows(), [(1, vec![1, 2])]);
+    assert_eq!(*bench.joiner.counts(), Counts { complete: 1, dropped: 1, ..Counts::default() });
+}
+
+#[test]
+fn sources_are_waited_for_by_their_number() {
+    let mut bench = Bench::new(Policy { count: 2, ..Policy::default() });
+    bench.push(7, 4);
+    assert_eq!(bench.windows(), []);
+    bench.push(9, 5);
+    assert_eq!(bench.windows(), [(4, vec![7])]);
+    bench.push(7, 5);
+    assert_eq!(bench.windows(), [(5, vec![7, 9])]);
+    // The third is not there in time.
+    let mut bench = Bench::new(Policy { count: 3, ..Policy::default() });
+    bench.push(7, 4);
+    bench.push(9, 4);
+    assert_eq!(bench.windows(), []);
+    bench.wait(2);
+    assert_eq!(bench.windows(), [(4, vec![7, 9])]);
+}
+
+#[test]
+fn windows_by_time() {
+    let mut bench = Bench::new(Policy { key: Key::Time(1000), ..two() });
+    let shifted = |source, record: u64, counter: u64| {
+        let ns = record * 1000;
+        let header = Header::new(source, FORMAT_VERSION, counter, (0, ns as u32), 0);
+        Box::from(header.emit())
+    };
+    bench.joiner.push(shifted(1, 7, 0), bench.now);
+    bench.joiner.push(shifted(2, 7, 7), bench.now);
+    let event = bench.events().remove(0);
+    assert_eq!((event.parts.len(), event.time), (2, (0, 7000)));
+}
+
+#[test]
+fn a_time_that_differs_is_told() {
+    let mut bench = Bench::new(two());
+    bench.push(1, 3);
+    let header = Header::new(2, FORMAT_VERSION, 3, (5, 0), 0);
+    bench.joiner.push(Box::from(header.emit()), bench.now);
+    assert_eq!(bench.windows(), [(3, vec![1, 2])]);
+    assert_eq!(bench.source(2).wrong_time, 1);
+}
+
+#[test]
+fn after_a_restart_windows_go_on() {
+    let mut bench = Bench::new(two());
+    bench.joiner.resume(5);
+    bench.push(1, 4);
+    bench.push(1, 5);
+    bench.push(2, 5);
+    assert_eq!(bench.windows(), [(5, vec![1, 2])]);
+    assert_eq!(bench.source(1).late, 1);
+}
+
+proptest! {
+    /// However messages of sources interleave: each is in one event, of its window, and windows leave in order.
+    #[test]
+    fn every_message_once(
+        streams in prop::collection::vec(prop::collection::btree_set(0u64..60, 0..40), 1..5),
+        order in prop::collection::vec(0usize..5, 0..300),
+    ) {
+        let sources: Vec<u32> = (0..streams.len() as u32).collect();
+        let mut bench = Bench::new(Policy { sources, ..Policy::default() });
+        let mut rest: Vec<_> = streams.iter().map(|stream| stream.iter().copied()).collect();
+        let mut windows = Vec::new();
+        for turn in order.iter().copied().chain((0..streams.len()).flat_map(|i| [i; 60])) {
+            if let Some(record) = rest.get_mut(turn).and_then(Iterator::next) {
+                bench.push(turn as u32, record);
+                windows.extend(bench.windows());
+            }
+        }
+        while let Some(event) = bench.joiner.pop(bench.now, true) {
+            windows.push((event.record, event.messages().map(|m| m.header().source_id).collect()));
+        }
+        let expected: Vec<(u64, Vec<u32>)> = (0..60)
+            .map(|record| (record, (0..streams.len() as u32).filter(|i| streams[*i as usize].contains(&record)).collect()))
+            .filter(|(_, sources): &(u64, Vec<u32>)| !sources.is_empty())
+            .collect();
+        prop_assert_eq!(windows, expected);
+    }
+}

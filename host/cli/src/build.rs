@@ -1,0 +1,318 @@
+//! `fadelink build`: joins the messages of FADC crates by time window.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::ValueEnum;
+use fadelink_builder::intake::Intake;
+use fadelink_builder::join::Key;
+use fadelink_builder::live::Live;
+use fadelink_builder::sink::{self, OpenSink};
+use fadelink_builder::{kafka, web, Event, Joiner, Policy};
+use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
+use serde_json::{json, Value};
+
+use crate::crates::{self, STOPPING};
+use crate::{Usage, INCOMPLETE};
+
+/// How long an event may wait in a sink's memory while none follows.
+const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum JoinBy {
+    /// The record counter
+    Counter,
+    /// The timestamp and the length of the window
+    Time,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Keep {
+    /// Give it to the sinks
+    Emit,
+    /// Count it only
+    Drop,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// The first
+    First,
+    /// The last
+    Last,
+}
+
+/// Apache Kafka.
+#[derive(clap::Args)]
+pub struct Kafka {
+    /// Brokers of Apache Kafka, as HOST:PORT,...
+    #[arg(long, value_name = "BROKERS")]
+    pub kafka: Option<String>,
+    /// With --kafka: topic of the crates' messages
+    #[arg(long, value_name = "TOPIC", default_value = "fadc-messages")]
+    pub messages: String,
+    /// With --kafka: partitions of topics that do not exist
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = partitions)]
+    pub partitions: usize,
+}
+
+fn partitions(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=10_000).contains(n)).ok_or_else(|| "expected 1 to 10000".into())
+}
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    crates: crates::Args,
+    #[command(flatten)]
+    kafka: Kafka,
+    /// With --kafka: topic of the events
+    #[arg(long, value_name = "TOPIC", default_value = "fadc-events")]
+    events_topic: String,
+    /// With --kafka: builders of one group share the windows
+    #[arg(long, value_name = "NAME", default_value = "fadelink")]
+    group: String,
+    /// With --kafka: this builder's name; another of the same name is shut out
+    #[arg(long, value_name = "NAME", default_value = "builder")]
+    name: String,
+    /// Length of a window in ns
+    #[arg(long, value_name = "NS", value_parser = window)]
+    window_ns: u32,
+    /// Sources that belong into each window, as 0xC0DA0001,0xC0DA0101
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
+    sources: Vec<u32>,
+    /// So many sources belong into each window, whichever they are
+    #[arg(long, value_name = "N", conflicts_with = "sources")]
+    expect: Option<usize>,
+    /// What tells the window of a message
+    #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
+    join: JoinBy,
+    /// Windows in which a source is missing
+    #[arg(long, value_enum, default_value_t = Keep::Emit)]
+    missing: Keep,
+    /// Messages of windows that were given away
+    #[arg(long, value_enum, default_value_t = Keep::Drop)]
+    late: Keep,
+    /// Which of two messages of one window and source is kept
+    #[arg(long, value_enum, default_value_t = Which::First)]
+    duplicate: Which,
+    /// A source that was silent for so many seconds is not waited for
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = crate::number::seconds)]
+    silence: Duration,
+    /// Windows that may wait for one; sources that are farther ahead are held up
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
+    max_open: u64,
+    /// End after so many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    events: Option<u64>,
+    /// Where events go: hdf5:PATH, parquet:PATH, zmq-pub:ENDPOINT or zmq-push:ENDPOINT; repeat for several
+    #[arg(long = "sink", value_name = "KIND:PLACE")]
+    sinks: Vec<sink::Spec>,
+    /// Source of the events
+    #[arg(long, value_name = "ID", default_value = "0xFADE0001", value_parser = crate::number::u32)]
+    builder_id: u32,
+    /// Serve a page with live plots at this address, as 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS")]
+    web: Option<SocketAddr>,
+}
+
+fn window(text: &str) -> Result<u32, String> {
+    let (least, most) = (WINDOW_TICKS_MIN * TICK_NS, WINDOW_TICKS_MAX * TICK_NS);
+    let ns = text.parse().ok().filter(|ns: &u32| (least..=most).contains(ns) && ns.is_multiple_of(TICK_NS));
+    ns.ok_or_else(|| format!("expected {least} to {most}, a multiple of {TICK_NS}"))
+}
+
+impl Args {
+    fn policy(&self) -> Policy {
+        Policy {
+            key: match self.join {
+                JoinBy::Counter => Key::Counter,
+                JoinBy::Time => Key::Time(self.window_ns),
+            },
+            sources: self.sources.clone(),
+            count: self.expect.unwrap_or(0),
+            emit_incomplete: self.missing == Keep::Emit,
+            emit_late: self.late == Keep::Emit,
+            keep_last: self.duplicate == Which::Last,
+            silence: self.silence,
+            max_open: self.max_open,
+        }
+    }
+}
+
+/// Everything that wants to see events.
+struct Outlets {
+    sinks: Vec<OpenSink>,
+    live: web::Shared,
+    has_page: bool,
+    written: Instant,
+    waits: bool,
+    events: u64,
+}
+
+impl Outlets {
+    fn open(args: &Args) -> anyhow::Result<Outlets> {
+        let window_ticks = args.window_ns / TICK_NS;
+        let run = sink::Run { builder_id: args.builder_id, window_ticks, stopping: &STOPPING };
+        let sinks = args.sinks.iter().map(|spec| spec.open(run)).collect::<Result<_, _>>()?;
+        let live = Arc::new(Mutex::new(Live::new(window_ticks)));
+        if let Some(address) = args.web {
+            let address = web::serve(address, live.clone()).with_context(|| format!("--web {address}"))?;
+            eprintln!("fadelink: page at http://{address}/");
+        }
+        Ok(Outlets { sinks, live, has_page: args.web.is_some(), written: Instant::now(), waits: false, events: 0 })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&mut self, event: &Event) -> Result<(), sink::Error> {
+        self.events += 1;
+        if self.has_page {
+            self.lock().add(event);
+        }
+        self.waits = true;
+        self.sinks.iter_mut().try_for_each(|sink| sink.write(event))
+    }
+
+    /// Renews rates, and writes what has waited.
+    fn tick(&mut self) -> Result<(), sink::Error> {
+        let now = Instant::now();
+        if self.has_page {
+            self.lock().tick(now);
+        }
+        if self.waits && now.saturating_duration_since(self.written) >= FLUSH_AFTER {
+            self.written = now;
+            self.waits = false;
+            self.sinks.iter_mut().try_for_each(OpenSink::flush)?;
+        }
+        Ok(())
+    }
+}
+
+fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Value> {
+    let intake = Arc::new(Intake::new(Joiner::new(args.policy())));
+    let run = crates::Run::begin(&args.crates, port, intake.clone())?;
+    let mut looked = Instant::now();
+    let tick = Duration::from_millis(20);
+    loop {
+        let now = Instant::now();
+        if now >= looked + tick {
+            looked = now;
+            outlets.tick()?;
+            if args.events.is_some_and(|events| outlets.events >= events) {
+                STOPPING.store(true, Ordering::Relaxed);
+            }
+            if run.look() {
+                intake.finish();
+            }
+        }
+        match intake.next_event(now + tick) {
+            Ok(Some(event)) => outlets.write(&event)?,
+            Ok(None) => {}
+            Err(_) => break,
+        }
+    }
+    let connections = run.finish();
+    Ok(intake.look(|joiner| {
+        let sources: serde_json::Map<_, _> =
+            joiner.sources().map(|(id, counts)| (format!("{id:#010x}"), json!(counts))).collect();
+        json!({ "connections": connections, "windows": joiner.counts(), "sources": sources })
+    }))
+}
+
+fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Result<Value> {
+    let plan = kafka::Plan {
+        brokers: brokers.to_owned(),
+        messages: args.kafka.messages.clone(),
+        events: args.events_topic.clone(),
+        group: args.group.clone(),
+        name: args.name.clone(),
+        builder_id: args.builder_id,
+        policy: args.policy(),
+    };
+    if let Some(duration) = args.crates.duration {
+        std::thread::spawn(move || {
+            std::thread::sleep(duration);
+            STOPPING.store(true, Ordering::Relaxed);
+        });
+    }
+    let mut builder = kafka::Builder::connect(plan, args.kafka.partitions)?;
+    if !args.crates.quiet {
+        eprintln!("fadelink: joining {} of {brokers}", args.kafka.messages);
+    }
+    builder.run(&STOPPING, args.events, |event| {
+        outlets.events += 1;
+        if outlets.has_page {
+            let mut live = outlets.lock();
+            live.add(event);
+            live.tick(Instant::now());
+        }
+    })?;
+    Ok(json!(builder.report()))
+}
+
+/// Builds until the end is asked for.
+///
+/// # Errors
+/// Wrong arguments, a port or a sink that is not to be had, Kafka's errors.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let usage = |text: &str| Err(Usage(text.into()).into());
+    match (&args.crates.tcp, &args.kafka.kafka) {
+        (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),
+        (None, Some(_)) if !args.sinks.is_empty() => {
+            return usage("--sink: not with --kafka, whose events go to --events-topic, each exactly once")
+        }
+        _ => {}
+    }
+    crates::watch_signals()?;
+    let mut outlets = Outlets::open(args)?;
+    let mut report = match (args.crates.tcp, &args.kafka.kafka) {
+        (Some(port), _) => from_tcp(args, port, &mut outlets)?,
+        (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &mut outlets)?,
+    };
+    outlets.sinks.iter_mut().try_for_each(OpenSink::finish)?;
+    report["events"] = outlets.events.into();
+    let count = |value: &Value, name: &str| value[name].as_u64().unwrap_or(0);
+    let windows = &report["windows"];
+    let (complete, incomplete) = (count(windows, "complete"), count(windows, "incomplete"));
+    let dropped = count(windows, "dropped");
+    let none = Vec::new();
+    let connections = report["connections"].as_array().unwrap_or(&none);
+    let broken = connections.iter().filter(|connection| !connection["error"].is_null()).count();
+    let skipped: u64 = connections.iter().map(|c| count(c, "skipped_bytes") + count(c, "cut_bytes")).sum();
+    let trouble = |counts: &Value| {
+        ["late", "duplicate", "windows_lost", "wrong_time"].iter().map(|name| count(counts, name)).sum::<u64>()
+    };
+    let sources = report["sources"].as_object();
+    let troubled: u64 = sources.map_or(0, |sources| sources.values().map(trouble).sum());
+    if args.crates.json {
+        println!("{report}");
+    } else {
+        println!("{} events: {complete} complete, {incomplete} incomplete; {dropped} dropped", outlets.events);
+        for (source, counts) in sources.into_iter().flatten() {
+            println!(
+                "{source}: {} messages, {} missing, {} late, {} duplicate, {} windows lost, {} with a wrong time",
+                counts["messages"],
+                counts["missing"],
+                counts["late"],
+                counts["duplicate"],
+                counts["windows_lost"],
+                counts["wrong_time"]
+            );
+        }
+        if skipped > 0 {
+            println!("{skipped} bytes were no whole message");
+        }
+    }
+    for connection in connections.iter().filter(|connection| !connection["error"].is_null()) {
+        eprintln!("fadelink: {}: {}", connection["peer"], connection["error"]);
+    }
+    let good = outlets.events > 0 && incomplete + dropped + troubled + skipped == 0 && broken == 0;
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}

@@ -1,0 +1,96 @@
+//! What `fadelink build` and `fadelink feed` have in common: crates that send over TCP.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fadelink_builder::tcp::{Connection, Server, Take};
+
+/// Set by the first signal; the second ends the program at once.
+pub static STOPPING: AtomicBool = AtomicBool::new(false);
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Port that the connections of the crates come to
+    #[arg(long, value_name = "PORT")]
+    pub tcp: Option<u16>,
+    /// With --tcp: the address to listen on
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    pub listen: IpAddr,
+    /// With --tcp: end when so many connections have ended and none is open
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub streams: Option<u32>,
+    /// End after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
+    pub duration: Option<Duration>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing but the summary
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// Lets SIGINT and SIGTERM end the run.
+///
+/// # Errors
+/// The handlers cannot be set.
+pub fn watch_signals() -> anyhow::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if STOPPING.swap(true, Ordering::Relaxed) {
+                eprintln!("fadelink: interrupted before the end");
+                std::process::exit(1);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The run of a server.
+pub struct Run {
+    server: Server,
+    end: Option<Instant>,
+    streams: Option<u32>,
+}
+
+impl Run {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// The port is not to be had.
+    pub fn begin(args: &Args, port: u16, take: Arc<dyn Take>) -> anyhow::Result<Run> {
+        let address = SocketAddr::new(args.listen, port);
+        let server = Server::listen(address, take).with_context(|| format!("--tcp {port}: listening on {address}"))?;
+        if !args.quiet {
+            eprintln!("fadelink: waiting for crates on port {port}");
+        }
+        Ok(Run { server, end: args.duration.map(|duration| Instant::now() + duration), streams: args.streams })
+    }
+
+    /// Asks for the end where it is time; true: it was asked for.
+    pub fn look(&self) -> bool {
+        let connections = self.server.connections();
+        let enough =
+            self.streams.is_some_and(|n| connections.len() >= n as usize && connections.iter().all(|c| c.ended));
+        let over = self.end.is_some_and(|end| Instant::now() >= end);
+        if enough || over {
+            STOPPING.store(true, Ordering::Relaxed);
+        }
+        let stopping = STOPPING.load(Ordering::Relaxed);
+        if stopping {
+            self.server.stop();
+        }
+        stopping
+    }
+
+    /// Waits for the connections' ends; what came over them.
+    pub fn finish(mut self) -> Vec<Connection> {
+        self.server.stop();
+        self.server.join();
+        self.server.connections()
+    }
+}

@@ -29,7 +29,7 @@ package fadc_pkg;
   // What modules send: a hit, or the mark that a frame has ended and how many of its hits were lost.
   localparam int HIT_BITS = 31;
   localparam int LOST_BITS = 10;
-  localparam logic [LOST_BITS-1:0] LOST_MAX = '1;
+  localparam logic [LOST_BITS-1:0] LOST_MAX = 10'd1023;
 
   // Places 11 and 12 of the crate hold its switches.
   function automatic [4:0] slot_of(input [4:0] index);

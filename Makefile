@@ -6,7 +6,7 @@ CARGO   := cargo --color=never
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python demo test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-receive bench-sharing bench-tcp bench-udp lint lint-host lint-rtl lint-c format clean
+.PHONY: help setup sim host python kafka demo demo-fadc test test-host test-rtl test-system test-driver test-driver-debug test-long bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp lint lint-host lint-rtl lint-c format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,8 +23,14 @@ host: setup ## build the fadelink command
 python: host ## install the Python package into .venv
 	@$(PYTHON) -m pip install --quiet ./host/python
 
+kafka: setup ## fetch the Kafka broker of the tests
+	@tools/kafka.sh
+
 demo: sim host ## receive and verify two simulated boards over a lossy link
 	@tools/demo.sh
+
+demo-fadc: sim host ## two simulated FADC crates over TCP, joined: HDF5, ZeroMQ, web page
+	@tools/demo_fadc.sh
 
 test: setup lint sim host test-host test-rtl test-system test-driver ## run every test
 
@@ -34,7 +40,7 @@ test-host: ## Rust: unit and property tests, shared vectors
 test-rtl: sim ## RTL: block tests (cocotb) and core tests, on GMII and XGMII
 	cd tests/rtl && $(PYTHON) -m pytest -q -n 2
 
-test-system: sim host python ## the fadelink command against simulated boards, in network namespaces
+test-system: sim host python kafka ## the fadelink command against simulated boards, in network namespaces
 	cd tests/system && $(PYTHON) -m pytest -q
 
 test-driver: sim host ## the kernel driver in Debian's kernel, under QEMU
@@ -62,6 +68,9 @@ bench: sim ## print the figures of docs/performance.md again
 
 bench-driver: sim host ## ACK latency and CPU time of the driver, AF_PACKET and kernel TCP (docs/driver.md)
 	@$(PYTHON) bench/driver.py
+
+bench-fadc: sim host ## hits of a link, messages by window, the event builder by number of crates (docs/fadc.md)
+	@$(PYTHON) bench/fadc.py
 
 bench-receive: sim host ## goodput, CPU time and ACK latency of FADE, TCP and UDP: over veth, and of the driver in QEMU
 	@$(PYTHON) bench/receive.py

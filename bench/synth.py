@@ -22,7 +22,7 @@ PAPER = {(64, 32): (2107, 1240, 65)}
 
 def synthesize(top, **parameters):
     """Number of each primitive of the flattened core."""
-    folders = ["common", "mac", "fade1", "fade10g", "tcp", "udp"]
+    folders = ["common", "mac", "fade1", "fade10g", "tcp", "udp", "fadc"]
     sources = [word for word in (TOP / "rtl/fadelink.f").read_text().split() if word.endswith("_pkg.sv")]
     for folder in folders:
         sources += sorted(str(path.relative_to(TOP)) for path in (TOP / "rtl" / folder).glob("*.sv"))

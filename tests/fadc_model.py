@@ -128,3 +128,26 @@ def hits_by_window(hits, window_ticks, windows, first=0):
         if (n := hit.tick // window_ticks) < windows:
             out[first + n].append((slot_of(hit.module), hit.channel, hit.tick % window_ticks, hit.charge))
     return {record: sorted(found) for record, found in out.items()}
+
+
+def message(source, record, hits=(), window_ns=4096, begin=1_700_000_000, words=None):
+    """The bytes of a message: hits as (slot, channel, tick, charge), of windows that are no longer than a slice."""
+    if words is None:
+        words, last = [], None
+        for slot, channel, tick, charge_ in sorted(hits):
+            if slot != last:
+                words.append(1 << 31 | C["type_hits"] << 15 | slot)
+                last = slot
+            words.append(charge_ | channel << 13 | tick << 17)
+    payload = struct.pack(f"<{len(words)}I", *words)
+    total = Header.size + (len(payload) + 7) // 8 * 8
+    sec, nsec = divmod(begin * 10**9 + record * window_ns, 10**9)
+    header = Header.pack(source, total, len(payload), 0, C["magic"], C["format_version"], record, sec, nsec)
+    return (header + payload).ljust(total, b"\0")
+
+
+def read_event(data):
+    """(header fields, messages) of an event: a message whose payload are messages."""
+    source, length, payload, compressed, magic, version, record, sec, nsec = Header.unpack_from(data)
+    assert (magic, version, compressed) == (C["magic"], C["event_version"], 0) and length == len(data)
+    return Message(source, length, record, sec, nsec, ()), read_messages(data[Header.size : Header.size + payload])

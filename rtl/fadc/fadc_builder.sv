@@ -11,9 +11,7 @@
 // A frame is closed when each enabled module has sent its mark, or past its deadline; what comes
 // later of it is thrown away and counted. Losses are told in the payload, see docs/fadc.md. Words of
 // a window above MAX_WORDS are lost, too. An empty window is withheld, up to `keepalive` in a row.
-module fadc_builder
-  import fadc_pkg::*;
-#(
+module fadc_builder #(
     parameter int MODULES = 16,
     parameter int FIRST_MODULE = 0,
     parameter int MODULE_STEP = 1,
@@ -25,24 +23,24 @@ module fadc_builder
     input logic [MODULES-1:0] module_enable,
     input logic [23:0] keepalive,
 
-    input  logic                  info_valid,
-    output logic                  info_ready,
-    input  logic [FRAME_BITS-1:0] info_frame,
-    input  logic                  info_first,
-    input  logic                  info_last,
-    input  logic [          63:0] info_record,
-    input  logic [          63:0] info_sec,
-    input  logic [          31:0] info_nsec,
-    input  logic [          31:0] info_lost,
-    input  logic [          31:0] info_deadline,
+    input  logic                            info_valid,
+    output logic                            info_ready,
+    input  logic [fadc_pkg::FRAME_BITS-1:0] info_frame,
+    input  logic                            info_first,
+    input  logic                            info_last,
+    input  logic [                    63:0] info_record,
+    input  logic [                    63:0] info_sec,
+    input  logic [                    31:0] info_nsec,
+    input  logic [                    31:0] info_lost,
+    input  logic [                    31:0] info_deadline,
 
-    input  logic [MODULES-1:0]                 inbox_valid,
-    output logic [MODULES-1:0]                 inbox_ready,
-    input  logic [MODULES-1:0]                 inbox_mark,
-    input  logic [MODULES-1:0][FRAME_BITS-1:0] inbox_frame,
-    input  logic [MODULES-1:0][  HIT_BITS-1:0] inbox_hit,
-    input  logic [MODULES-1:0][ LOST_BITS-1:0] inbox_lost,
-    input  logic [MODULES-1:0]                 inbox_ripe,
+    input  logic [MODULES-1:0]                           inbox_valid,
+    output logic [MODULES-1:0]                           inbox_ready,
+    input  logic [MODULES-1:0]                           inbox_mark,
+    input  logic [MODULES-1:0][fadc_pkg::FRAME_BITS-1:0] inbox_frame,
+    input  logic [MODULES-1:0][  fadc_pkg::HIT_BITS-1:0] inbox_hit,
+    input  logic [MODULES-1:0][ fadc_pkg::LOST_BITS-1:0] inbox_lost,
+    input  logic [MODULES-1:0]                           inbox_ripe,
 
     output logic [31:0] m_data,
     output logic        m_valid,
@@ -62,7 +60,7 @@ module fadc_builder
     output logic [31:0] timeouts
 );
   // Words that a window may need besides its hits: all flags of all slices.
-  localparam int SPARE = WINDOW_SLICES * (2 * MODULES + 2) + 2;
+  localparam int SPARE = fadc_pkg::WINDOW_SLICES * (2 * MODULES + 2) + 2;
   localparam int WORD_BITS = $clog2(MAX_WORDS) + 1;
 
   if (MAX_WORDS < 2 * SPARE) begin : g_check
@@ -87,7 +85,7 @@ module fadc_builder
   logic [23:0] withheld;
   logic [3:0] flag_index;
   logic slot_known;
-  logic [MODULES-1:0][LOST_BITS-1:0] lost_over;
+  logic [MODULES-1:0][fadc_pkg::LOST_BITS-1:0] lost_over;
   logic [MODULES-1:0] timed_out;
   logic windows_lost_told;
 
@@ -97,7 +95,7 @@ module fadc_builder
   assign full  = words >= WORD_BITS'(MAX_WORDS - SPARE);
 
   for (genvar i = 0; i < MODULES; i++) begin : g_module
-    logic signed [FRAME_BITS-1:0] ahead;
+    logic signed [fadc_pkg::FRAME_BITS-1:0] ahead;
     assign ahead = $signed(inbox_frame[i] - info_frame);
     assign stale[i] = inbox_valid[i] && (!module_enable[i] || (info_valid && ahead < 0));
     assign hit[i] = inbox_valid[i] && !stale[i] && !inbox_mark[i] && ahead == 0;
@@ -115,7 +113,7 @@ module fadc_builder
   assign is_over = taking && full;
 
   logic [3:0] take_index;
-  logic [HIT_BITS-1:0] take_hit;
+  logic [fadc_pkg::HIT_BITS-1:0] take_hit;
   always_comb begin
     take_index = '0;
     take_hit   = '0;
@@ -128,14 +126,15 @@ module fadc_builder
   end
 
   function automatic [4:0] slot(input [3:0] index);
-    slot = slot_of(5'(FIRST_MODULE) + 5'(MODULE_STEP) * 5'(index));
+    slot = fadc_pkg::slot_of(5'(FIRST_MODULE) + 5'(MODULE_STEP) * 5'(index));
   endfunction
 
-  function automatic [LOST_BITS-1:0] add(input [LOST_BITS-1:0] a, input [LOST_BITS-1:0] b);
-    reg [LOST_BITS:0] total;
+  function automatic [fadc_pkg::LOST_BITS-1:0] add(input [fadc_pkg::LOST_BITS-1:0] a,
+                                                   input [fadc_pkg::LOST_BITS-1:0] b);
+    reg [fadc_pkg::LOST_BITS:0] total;
     begin
       total = {1'b0, a} + {1'b0, b};
-      add   = total[LOST_BITS] ? LOST_MAX : total[LOST_BITS-1:0];
+      add   = total[fadc_pkg::LOST_BITS] ? fadc_pkg::LOST_MAX : total[fadc_pkg::LOST_BITS-1:0];
     end
   endfunction
 
@@ -149,7 +148,7 @@ module fadc_builder
                  (inbox_valid[i] && inbox_mark[i] && inbox_frame[i] == info_frame && inbox_lost[i] != '0)));
   end
   assign flag = flagged & (~flagged + 1'b1);
-  logic [LOST_BITS-1:0] flag_lost;
+  logic [fadc_pkg::LOST_BITS-1:0] flag_lost;
   logic flag_timeout;
   always_comb begin
     flag_index   = '0;
@@ -175,15 +174,21 @@ module fadc_builder
     m_data  = {1'b0, take_hit};
     if (tell) begin
       m_valid = 1'b1;
-      m_data = tell_lost ? header_word(TYPE_WINDOWS_LOST, info_lost > 32'(LOST_MAX) ? LOST_MAX :
-                                       info_lost[LOST_BITS-1:0], 5'd0) :
-          header_word(TYPE_HITS, '0, 5'd0);
+      m_data = tell_lost ? fadc_pkg::header_word(
+        fadc_pkg::TYPE_WINDOWS_LOST,
+        info_lost > 32'(fadc_pkg::LOST_MAX) ? fadc_pkg::LOST_MAX :
+                                       info_lost[fadc_pkg::LOST_BITS-1:0],
+        5'd0
+      ) : fadc_pkg::header_word(
+        fadc_pkg::TYPE_HITS, '0, 5'd0
+      );
     end else if (taking && !full) begin
       m_valid = 1'b1;
-      if (!same_slot) m_data = header_word(TYPE_HITS, '0, slot(take_index));
+      if (!same_slot) m_data = fadc_pkg::header_word(fadc_pkg::TYPE_HITS, '0, slot(take_index));
     end else if (state == FLAGS && flagged != '0) begin
       m_valid = 1'b1;
-      m_data  = header_word(flag_timeout ? TYPE_TIMEOUT : TYPE_LOST, flag_lost, slot(flag_index));
+      m_data = fadc_pkg::header_word(flag_timeout ? fadc_pkg::TYPE_TIMEOUT : fadc_pkg::TYPE_LOST,
+                                     flag_lost, slot(flag_index));
     end
   end
 
@@ -228,7 +233,7 @@ module fadc_builder
       slot_known <= 1'b1;
     end
     for (int i = 0; i < MODULES; i++)
-    if (is_over && take[i]) lost_over[i] <= add(lost_over[i], LOST_BITS'(1));
+    if (is_over && take[i]) lost_over[i] <= add(lost_over[i], fadc_pkg::LOST_BITS'(1));
 
     case (state)
       IDLE:

@@ -10,24 +10,22 @@
 // sum of PULSE_TICKS samples, from that one on, less the pedestal. Pulses that begin in this time
 // add to it (pile-up); the next one can begin in the tick after. A hit belongs to the frame of its
 // leading edge. Nothing comes of a pulse that begins while `keep` is low.
-module fadc_channel
-  import fadc_pkg::*;
-(
-    input  logic                         clk,
-    input  logic                         rst,
-    input  logic        [          11:0] sample,
-    input  logic        [          13:0] tick,
-    input  logic        [FRAME_BITS-1:0] frame,
-    input  logic                         keep,
-    input  logic        [          11:0] pedestal,
-    input  logic        [          11:0] threshold,
-    output logic                         hit_valid,
-    output logic signed [          16:0] hit_sum,
-    output logic        [          13:0] hit_tick,
-    output logic        [FRAME_BITS-1:0] hit_frame,
-    output logic                         pileup
+module fadc_channel (
+    input  logic                                   clk,
+    input  logic                                   rst,
+    input  logic        [                    11:0] sample,
+    input  logic        [                    13:0] tick,
+    input  logic        [fadc_pkg::FRAME_BITS-1:0] frame,
+    input  logic                                   keep,
+    input  logic        [                    11:0] pedestal,
+    input  logic        [                    11:0] threshold,
+    output logic                                   hit_valid,
+    output logic signed [                    16:0] hit_sum,
+    output logic        [                    13:0] hit_tick,
+    output logic        [fadc_pkg::FRAME_BITS-1:0] hit_frame,
+    output logic                                   pileup
 );
-  localparam int LEFT_BITS = $clog2(PULSE_TICKS);
+  localparam int LEFT_BITS = $clog2(fadc_pkg::PULSE_TICKS);
 
   logic signed [12:0] level;
   logic above, above_last, crossing, kept;
@@ -43,7 +41,7 @@ module fadc_channel
     pileup <= 1'b0;
     if (left == '0) begin
       if (crossing) begin
-        left <= LEFT_BITS'(PULSE_TICKS - 1);
+        left <= LEFT_BITS'(fadc_pkg::PULSE_TICKS - 1);
         kept <= keep;
         hit_sum <= 17'(level);
         hit_tick <= tick;

@@ -10,9 +10,7 @@
 // Module m of the crate goes to link m modulo LINKS, so each link carries whole modules, as
 // source_id + link. config_module: 0..MODULES-1, or all with config_all. `bad_window` is set while
 // window_ticks is not in 8..131072 (32 ns..524288 ns); then nothing starts. See docs/fadc.md.
-module fadc_core
-  import fadc_pkg::*;
-#(
+module fadc_core #(
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
     parameter int LINKS = 1,
@@ -69,7 +67,7 @@ module fadc_core
     $error("fadc_core: LINKS must be 1 to 4 and divide MODULES, which is at most 16");
   end
 
-  assign bad_window = window_ticks < 18'(WINDOW_TICKS_MIN) || window_ticks > 18'(WINDOW_TICKS_MAX);
+  assign bad_window = window_ticks < 18'(fadc_pkg::WINDOW_TICKS_MIN) || window_ticks > 18'(fadc_pkg::WINDOW_TICKS_MAX);
 
   for (genvar l = 0; l < LINKS; l++) begin : g_link
     logic [SHARE-1:0] enabled, configured;

@@ -8,9 +8,7 @@
 //
 // The message is little-endian: the first 32-bit word is the lower half. An odd payload is filled
 // up with a zero word, which counts in total_length only.
-module fadc_former
-  import fadc_pkg::*;
-(
+module fadc_former (
     input  logic        clk,
     input  logic        rst,
     input  logic [31:0] source_id,
@@ -29,7 +27,7 @@ module fadc_former
     output logic        m_axis_tlast,
     output logic [31:0] messages
 );
-  localparam int HEADER_WORDS = HEADER_BYTES / 8;
+  localparam int HEADER_WORDS = fadc_pkg::HEADER_BYTES / 8;
 
   logic [2:0] place;  // in the header; HEADER_WORDS: in the payload
   logic in_payload, ends;
@@ -38,7 +36,7 @@ module fadc_former
 
   assign pairs = window_words[31:1] + 31'(window_words[0]);
   assign payload_length = {window_words[29:0], 2'b00};
-  assign total_length = {pairs[28:0], 3'b000} + 32'(HEADER_BYTES);
+  assign total_length = {pairs[28:0], 3'b000} + 32'(fadc_pkg::HEADER_BYTES);
   assign in_payload = place == 3'(HEADER_WORDS);
   assign ends = in_payload ? sent + 1'b1 == pairs : place == 3'(HEADER_WORDS - 1) && pairs == '0;
   assign m_axis_tvalid = in_payload ? s_valid : window_valid;
@@ -50,7 +48,7 @@ module fadc_former
     case (place)
       3'd0: m_axis_tdata = {total_length, source_id};
       3'd1: m_axis_tdata = {32'd0, payload_length};
-      3'd2: m_axis_tdata = {FORMAT_VERSION, MAGIC};
+      3'd2: m_axis_tdata = {fadc_pkg::FORMAT_VERSION, fadc_pkg::MAGIC};
       3'd3: m_axis_tdata = window_record;
       3'd4: m_axis_tdata = window_sec;
       3'd5: m_axis_tdata = {32'd0, window_nsec};

@@ -8,26 +8,24 @@
 //
 // Nothing holds the channel up. The last place is never a hit's: the first hit that finds no other
 // takes it as `m_lost` = 1, and each further one adds 1 until the place is read.
-module fadc_hit_queue
-  import fadc_pkg::*;
-#(
+module fadc_hit_queue #(
     parameter int DEPTH = 4
 ) (
-    input  logic                         clk,
-    input  logic                         rst,
-    input  logic                         s_valid,
-    input  logic signed [          16:0] s_sum,
-    input  logic        [          13:0] s_tick,
-    input  logic        [FRAME_BITS-1:0] s_frame,
-    output logic                         m_valid,
-    input  logic                         m_ready,
-    output logic signed [          16:0] m_sum,
-    output logic        [          13:0] m_tick,
-    output logic        [FRAME_BITS-1:0] m_frame,
-    output logic        [ LOST_BITS-1:0] m_lost
+    input  logic                                   clk,
+    input  logic                                   rst,
+    input  logic                                   s_valid,
+    input  logic signed [                    16:0] s_sum,
+    input  logic        [                    13:0] s_tick,
+    input  logic        [fadc_pkg::FRAME_BITS-1:0] s_frame,
+    output logic                                   m_valid,
+    input  logic                                   m_ready,
+    output logic signed [                    16:0] m_sum,
+    output logic        [                    13:0] m_tick,
+    output logic        [fadc_pkg::FRAME_BITS-1:0] m_frame,
+    output logic        [ fadc_pkg::LOST_BITS-1:0] m_lost
 );
   localparam int AW = $clog2(DEPTH);
-  localparam int WIDTH = FRAME_BITS + 14 + 17;
+  localparam int WIDTH = fadc_pkg::FRAME_BITS + 14 + 17;
 
   if (DEPTH < 4 || DEPTH != 2 ** AW) begin : g_check
     $error("fadc_hit_queue: DEPTH must be a power of two and at least 4");
@@ -35,7 +33,7 @@ module fadc_hit_queue
 
   logic [WIDTH-1:0] memory[DEPTH];
   logic [AW:0] head, tail, used;
-  logic [LOST_BITS-1:0] lost;
+  logic [fadc_pkg::LOST_BITS-1:0] lost;
   logic accept, open_lost, push, mark;
 
   assign used = head - tail;
@@ -57,9 +55,9 @@ module fadc_hit_queue
     end else begin
       if (push) head <= head + 1'b1;
       if (m_valid && m_ready) tail <= tail + 1'b1;
-      if (s_valid && open_lost) lost <= LOST_BITS'(1);
+      if (s_valid && open_lost) lost <= fadc_pkg::LOST_BITS'(1);
       else if (mark && m_ready) lost <= '0;
-      else if (s_valid && lost != '0 && lost != LOST_MAX) lost <= lost + 1'b1;
+      else if (s_valid && lost != '0 && lost != fadc_pkg::LOST_MAX) lost <= lost + 1'b1;
     end
   end
 endmodule

@@ -9,52 +9,50 @@
 // Nothing holds the module up. There is always a place for the mark of each frame under way: a hit
 // that would take it is lost, counted and told by m_lost of its frame's mark. ripe: a mark or BATCH
 // words wait, so taking them at once costs few header words.
-module fadc_inbox
-  import fadc_pkg::*;
-#(
+module fadc_inbox #(
     parameter int DEPTH = 512,
     parameter int BATCH = 16
 ) (
-    input  logic                  clk,
-    input  logic                  rst,
-    input  logic                  s_valid,
-    input  logic                  s_mark,
-    input  logic [FRAME_BITS-1:0] s_frame,
-    input  logic [  HIT_BITS-1:0] s_hit,
-    input  logic [ LOST_BITS-1:0] s_lost,
-    output logic                  m_valid,
-    input  logic                  m_ready,
-    output logic                  m_mark,
-    output logic [FRAME_BITS-1:0] m_frame,
-    output logic [  HIT_BITS-1:0] m_hit,
-    output logic [ LOST_BITS-1:0] m_lost,
-    output logic                  ripe,
-    output logic                  lost
+    input  logic                            clk,
+    input  logic                            rst,
+    input  logic                            s_valid,
+    input  logic                            s_mark,
+    input  logic [fadc_pkg::FRAME_BITS-1:0] s_frame,
+    input  logic [  fadc_pkg::HIT_BITS-1:0] s_hit,
+    input  logic [ fadc_pkg::LOST_BITS-1:0] s_lost,
+    output logic                            m_valid,
+    input  logic                            m_ready,
+    output logic                            m_mark,
+    output logic [fadc_pkg::FRAME_BITS-1:0] m_frame,
+    output logic [  fadc_pkg::HIT_BITS-1:0] m_hit,
+    output logic [ fadc_pkg::LOST_BITS-1:0] m_lost,
+    output logic                            ripe,
+    output logic                            lost
 );
   localparam int AW = $clog2(DEPTH);
 
-  if (DEPTH < 4 * FRAMES) begin : g_check
+  if (DEPTH < 4 * fadc_pkg::FRAMES) begin : g_check
     $error("fadc_inbox: DEPTH must be at least four times the frames under way");
   end
 
   logic [AW:0] used;
   logic room, ready;
-  logic [LOST_BITS-1:0] missing, total;
-  logic [ LOST_BITS:0] sum;
-  logic [FRAME_BITS:0] marks;
+  logic [fadc_pkg::LOST_BITS-1:0] missing, total;
+  logic [ fadc_pkg::LOST_BITS:0] sum;
+  logic [fadc_pkg::FRAME_BITS:0] marks;
 
-  assign room = used < (AW + 1)'(DEPTH - FRAMES);
+  assign room = used < (AW + 1)'(DEPTH - fadc_pkg::FRAMES);
   assign sum = {1'b0, missing} + {1'b0, s_lost};
-  assign total = sum[LOST_BITS] ? LOST_MAX : sum[LOST_BITS-1:0];
-  assign m_lost = m_hit[LOST_BITS-1:0];
+  assign total = sum[fadc_pkg::LOST_BITS] ? fadc_pkg::LOST_MAX : sum[fadc_pkg::LOST_BITS-1:0];
+  assign m_lost = m_hit[fadc_pkg::LOST_BITS-1:0];
 
   stream_fifo #(
-      .WIDTH(1 + FRAME_BITS + HIT_BITS),
+      .WIDTH(1 + fadc_pkg::FRAME_BITS + fadc_pkg::HIT_BITS),
       .DEPTH(DEPTH)
   ) fifo (
       .clk    (clk),
       .rst    (rst),
-      .s_data ({s_mark, s_frame, s_mark ? HIT_BITS'(total) : s_hit}),
+      .s_data ({s_mark, s_frame, s_mark ? fadc_pkg::HIT_BITS'(total) : s_hit}),
       .s_valid(s_valid && (s_mark || room)),
       .s_ready(ready),
       .used   (used),
@@ -66,8 +64,8 @@ module fadc_inbox
   always_ff @(posedge clk) begin
     lost <= s_valid && !s_mark && !room;
     if (s_valid && s_mark) missing <= '0;
-    else if (s_valid && !room && missing != LOST_MAX) missing <= missing + 1'b1;
-    marks <= marks + (FRAME_BITS + 1)'(s_valid && s_mark) - (FRAME_BITS + 1)'(m_valid && m_ready && m_mark);
+    else if (s_valid && !room && missing != fadc_pkg::LOST_MAX) missing <= missing + 1'b1;
+    marks <= marks + (fadc_pkg::FRAME_BITS + 1)'(s_valid && s_mark) - (fadc_pkg::FRAME_BITS + 1)'(m_valid && m_ready && m_mark);
     ripe <= marks != '0 || used >= (AW + 1)'(BATCH);
     if (rst) begin
       missing <= '0;

@@ -11,9 +11,7 @@
 // the samples, which is also that of the link core's user side. idle: nothing is under way.
 // counters: hits, pile-up, hits lost (in the modules), late, over (the window was full), modules
 // timed out, windows lost, messages, most words in the buffer.
-module fadc_link
-  import fadc_pkg::*;
-#(
+module fadc_link #(
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
     parameter int FIRST_MODULE = 0,
@@ -66,7 +64,7 @@ module fadc_link
 
   logic keep, info_valid, info_ready, info_first, info_last, bad_window;
   logic [13:0] tick;
-  logic [FRAME_BITS-1:0] frame, info_frame;
+  logic [fadc_pkg::FRAME_BITS-1:0] frame, info_frame;
   logic [31:0] now, info_nsec, info_lost, info_deadline;
   logic [63:0] info_record, info_sec;
 
@@ -101,17 +99,17 @@ module fadc_link
   );
 
   logic [MODULES-1:0] inbox_valid, inbox_ready, inbox_mark, inbox_ripe, module_lost;
-  logic [MODULES-1:0][FRAME_BITS-1:0] inbox_frame;
-  logic [MODULES-1:0][HIT_BITS-1:0] inbox_hit;
-  logic [MODULES-1:0][LOST_BITS-1:0] inbox_lost;
+  logic [MODULES-1:0][fadc_pkg::FRAME_BITS-1:0] inbox_frame;
+  logic [MODULES-1:0][fadc_pkg::HIT_BITS-1:0] inbox_hit;
+  logic [MODULES-1:0][fadc_pkg::LOST_BITS-1:0] inbox_lost;
   logic [MODULES-1:0][4:0] module_pileup;
 
   for (genvar i = 0; i < MODULES; i++) begin : g_module
     logic valid, mark;
-    logic [FRAME_BITS-1:0] hit_frame;
-    logic [  HIT_BITS-1:0] hit;
-    logic [ LOST_BITS-1:0] lost;
-    logic [  CHANNELS-1:0] pileup;
+    logic [fadc_pkg::FRAME_BITS-1:0] hit_frame;
+    logic [fadc_pkg::HIT_BITS-1:0] hit;
+    logic [fadc_pkg::LOST_BITS-1:0] lost;
+    logic [CHANNELS-1:0] pileup;
 
     fadc_module #(
         .CHANNELS(CHANNELS)

@@ -10,33 +10,31 @@
 // without bit 31 (see fadc_pkg), its charge multiplied by the channel's gain (2.14 bits, 16384 is
 // 1), rounded and limited to 0..8191. m_lost of a mark: hits that found their queue full.
 // Configuration: item 0 pedestal, 1 threshold, 2 gain of a channel, taken with config_valid.
-module fadc_module
-  import fadc_pkg::*;
-#(
+module fadc_module #(
     parameter int CHANNELS = 16,
     parameter logic [11:0] PEDESTAL = 12'd100,
     parameter logic [11:0] THRESHOLD = 12'd30
 ) (
-    input  logic                        clk,
-    input  logic                        rst,
-    input  logic [  CHANNELS-1:0][11:0] samples,
-    input  logic [          13:0]       tick,
-    input  logic [FRAME_BITS-1:0]       frame,
-    input  logic                        keep,
-    input  logic                        config_valid,
-    input  logic [           3:0]       config_channel,
-    input  logic [           1:0]       config_item,
-    input  logic [          15:0]       config_value,
-    output logic                        m_valid,
-    output logic                        m_mark,
-    output logic [FRAME_BITS-1:0]       m_frame,
-    output logic [  HIT_BITS-1:0]       m_hit,
-    output logic [ LOST_BITS-1:0]       m_lost,
-    output logic [  CHANNELS-1:0]       pileup
+    input  logic                                  clk,
+    input  logic                                  rst,
+    input  logic [            CHANNELS-1:0][11:0] samples,
+    input  logic [                    13:0]       tick,
+    input  logic [fadc_pkg::FRAME_BITS-1:0]       frame,
+    input  logic                                  keep,
+    input  logic                                  config_valid,
+    input  logic [                     3:0]       config_channel,
+    input  logic [                     1:0]       config_item,
+    input  logic [                    15:0]       config_value,
+    output logic                                  m_valid,
+    output logic                                  m_mark,
+    output logic [fadc_pkg::FRAME_BITS-1:0]       m_frame,
+    output logic [  fadc_pkg::HIT_BITS-1:0]       m_hit,
+    output logic [ fadc_pkg::LOST_BITS-1:0]       m_lost,
+    output logic [            CHANNELS-1:0]       pileup
 );
   localparam logic [15:0] GAIN_ONE = 16'd16384;
   // Until a hit of a sample's frame has come to its queue.
-  localparam int LATENCY = PULSE_TICKS + 2;
+  localparam int LATENCY = fadc_pkg::PULSE_TICKS + 2;
 
   if (CHANNELS < 1 || CHANNELS > 16) begin : g_check
     $error("fadc_module: CHANNELS must be 1 to 16");
@@ -45,17 +43,17 @@ module fadc_module
   logic [CHANNELS-1:0] head_valid, wanted, upper, picked, take;
   logic [CHANNELS-1:0][16:0] head_sum;
   logic [CHANNELS-1:0][13:0] head_tick;
-  logic [CHANNELS-1:0][FRAME_BITS-1:0] head_frame;
-  logic [CHANNELS-1:0][LOST_BITS-1:0] head_lost;
+  logic [CHANNELS-1:0][fadc_pkg::FRAME_BITS-1:0] head_frame;
+  logic [CHANNELS-1:0][fadc_pkg::LOST_BITS-1:0] head_lost;
   logic [CHANNELS-1:0][15:0] gain;
-  logic [FRAME_BITS-1:0] now;
+  logic [fadc_pkg::FRAME_BITS-1:0] now;
 
   for (genvar i = 0; i < CHANNELS; i++) begin : g_channel
     logic [11:0] pedestal, threshold;
     logic hit_valid;
     logic signed [16:0] hit_sum;
     logic [13:0] hit_tick;
-    logic [FRAME_BITS-1:0] hit_frame;
+    logic [fadc_pkg::FRAME_BITS-1:0] hit_frame;
 
     always_ff @(posedge clk) begin
       if (rst) begin
@@ -107,31 +105,31 @@ module fadc_module
   assign take   = picked & (~picked + 1'b1);
 
   // The frame of LATENCY clocks ago: all hits of frames before it have come.
-  logic [LATENCY-1:0][FRAME_BITS-1:0] frames;
-  logic [FRAME_BITS-1:0] complete;
+  logic [LATENCY-1:0][fadc_pkg::FRAME_BITS-1:0] frames;
+  logic [fadc_pkg::FRAME_BITS-1:0] complete;
   assign complete = frames[LATENCY-1];
 
   // Stage 1: what was taken.
   logic valid1, mark1;
-  logic [FRAME_BITS-1:0] frame1;
+  logic [fadc_pkg::FRAME_BITS-1:0] frame1;
   logic [16:0] sum1;
   logic [13:0] tick1;
   logic [3:0] channel1;
   logic [15:0] gain1;
-  logic [LOST_BITS-1:0] lost1;
+  logic [fadc_pkg::LOST_BITS-1:0] lost1;
   // Stage 2: times gain.
   logic valid2, mark2;
-  logic [FRAME_BITS-1:0] frame2;
+  logic [fadc_pkg::FRAME_BITS-1:0] frame2;
   logic [30:0] product2;
   logic [13:0] tick2;
   logic [3:0] channel2;
-  logic [LOST_BITS-1:0] lost2;
+  logic [fadc_pkg::LOST_BITS-1:0] lost2;
 
   logic [16:0] sum;
   logic [13:0] sum_tick;
   logic [3:0] channel;
   logic [15:0] sum_gain;
-  logic [LOST_BITS-1:0] lost;
+  logic [fadc_pkg::LOST_BITS-1:0] lost;
   always_comb begin
     {sum, sum_tick, channel, sum_gain, lost} = '0;
     for (int i = 0; i < CHANNELS; i++) begin
@@ -148,11 +146,12 @@ module fadc_module
   logic [17:0] charge;
   assign charge = {1'b0, product2[30:14]} + 18'(product2[13]);
 
-  function automatic [LOST_BITS-1:0] add(input [LOST_BITS-1:0] a, input [LOST_BITS-1:0] b);
-    reg [LOST_BITS:0] total;
+  function automatic [fadc_pkg::LOST_BITS-1:0] add(input [fadc_pkg::LOST_BITS-1:0] a,
+                                                   input [fadc_pkg::LOST_BITS-1:0] b);
+    reg [fadc_pkg::LOST_BITS:0] total;
     begin
       total = {1'b0, a} + {1'b0, b};
-      add   = total[LOST_BITS] ? LOST_MAX : total[LOST_BITS-1:0];
+      add   = total[fadc_pkg::LOST_BITS] ? fadc_pkg::LOST_MAX : total[fadc_pkg::LOST_BITS-1:0];
     end
   endfunction
 

@@ -10,40 +10,38 @@
 // begins while the builder is far behind is lost as a whole, and so is the one in which `enable`
 // falls or after `limit` windows (0: none): `keep` is low. m_lost counts windows lost before this
 // one. m_deadline: value of `now` at the end of the frame and `timeout` ticks.
-module fadc_timebase
-  import fadc_pkg::*;
-(
-    input  logic                  clk,
-    input  logic                  rst,
-    input  logic                  start,
-    input  logic                  enable,
-    input  logic [          63:0] start_record,
-    input  logic [          63:0] start_sec,
-    input  logic [          31:0] start_nsec,
-    input  logic [          17:0] window_ticks,
-    input  logic [          31:0] timeout,
-    input  logic [          31:0] limit,
-    output logic                  running,
-    output logic [          13:0] tick,
-    output logic [FRAME_BITS-1:0] frame,
-    output logic                  keep,
-    output logic [          31:0] now,
-    output logic                  m_valid,
-    input  logic                  m_ready,
-    output logic [FRAME_BITS-1:0] m_frame,
-    output logic                  m_first,
-    output logic                  m_last,
-    output logic [          63:0] m_record,
-    output logic [          63:0] m_sec,
-    output logic [          31:0] m_nsec,
-    output logic [          31:0] m_lost,
-    output logic [          31:0] m_deadline,
-    output logic [          31:0] windows_lost,
-    output logic                  bad_window
+module fadc_timebase (
+    input  logic                            clk,
+    input  logic                            rst,
+    input  logic                            start,
+    input  logic                            enable,
+    input  logic [                    63:0] start_record,
+    input  logic [                    63:0] start_sec,
+    input  logic [                    31:0] start_nsec,
+    input  logic [                    17:0] window_ticks,
+    input  logic [                    31:0] timeout,
+    input  logic [                    31:0] limit,
+    output logic                            running,
+    output logic [                    13:0] tick,
+    output logic [fadc_pkg::FRAME_BITS-1:0] frame,
+    output logic                            keep,
+    output logic [                    31:0] now,
+    output logic                            m_valid,
+    input  logic                            m_ready,
+    output logic [fadc_pkg::FRAME_BITS-1:0] m_frame,
+    output logic                            m_first,
+    output logic                            m_last,
+    output logic [                    63:0] m_record,
+    output logic [                    63:0] m_sec,
+    output logic [                    31:0] m_nsec,
+    output logic [                    31:0] m_lost,
+    output logic [                    31:0] m_deadline,
+    output logic [                    31:0] windows_lost,
+    output logic                            bad_window
 );
   localparam logic [31:0] SECOND = 32'd1_000_000_000;
-  localparam int INFO_BITS = FRAME_BITS + 2 + 64 + 64 + 32 + 32 + 32;
-  localparam int LAG_BITS = $clog2(FRAMES) + 1;
+  localparam int INFO_BITS = fadc_pkg::FRAME_BITS + 2 + 64 + 64 + 32 + 32 + 32;
+  localparam int LAG_BITS = $clog2(fadc_pkg::FRAMES) + 1;
 
   logic [17:0] left;  // ticks of the window from this one on
   logic [63:0] record, sec;
@@ -54,12 +52,12 @@ module fadc_timebase
   logic [17:0] push_left;
   logic [31:0] push_end;
 
-  assign bad_window = window_ticks < 18'(WINDOW_TICKS_MIN) || window_ticks > 18'(WINDOW_TICKS_MAX);
+  assign bad_window = window_ticks < 18'(fadc_pkg::WINDOW_TICKS_MIN) || window_ticks > 18'(fadc_pkg::WINDOW_TICKS_MAX);
   assign window_end = running && left == 18'd1;
-  assign slice_end = running && (window_end || tick == 14'(SLICE_TICKS - 1));
+  assign slice_end = running && (window_end || tick == 14'(fadc_pkg::SLICE_TICKS - 1));
   assign keep = running && opened;
-  assign next_nsec = nsec + 32'(TICK_NS) * 32'(window_ticks);
-  assign fits = used <= LAG_BITS'(FRAMES - WINDOW_SLICES);
+  assign next_nsec = nsec + 32'(fadc_pkg::TICK_NS) * 32'(window_ticks);
+  assign fits = used <= LAG_BITS'(fadc_pkg::FRAMES - fadc_pkg::WINDOW_SLICES);
   // The first tick of a window is the next clock's.
   assign begins = go || window_end;
   assign go = start && !bad_window;
@@ -69,11 +67,11 @@ module fadc_timebase
   assign push = open_window || (slice_end && !window_end && opened);
   assign push_first = open_window;
   assign push_left = open_window ? window_ticks : left - 1'b1;
-  assign push_end = now + (push_left > 18'(SLICE_TICKS) ? 32'(SLICE_TICKS) : 32'(push_left)) + timeout;
+  assign push_end = now + (push_left > 18'(fadc_pkg::SLICE_TICKS) ? 32'(fadc_pkg::SLICE_TICKS) : 32'(push_left)) + timeout;
 
-  logic [FRAME_BITS-1:0] next_frame;
+  logic [fadc_pkg::FRAME_BITS-1:0] next_frame;
   logic [63:0] next_record, next_sec;
-  assign next_frame = frame + FRAME_BITS'(slice_end && opened);
+  assign next_frame = frame + fadc_pkg::FRAME_BITS'(slice_end && opened);
   assign next_record = go ? start_record : record + 64'(window_end);
   assign next_sec = go ? start_sec : sec + 64'(window_end && next_nsec >= SECOND);
 
@@ -82,14 +80,14 @@ module fadc_timebase
 
   stream_fifo #(
       .WIDTH(INFO_BITS),
-      .DEPTH(FRAMES)
+      .DEPTH(fadc_pkg::FRAMES)
   ) info (
       .clk(clk),
       .rst(rst),
       .s_data({
         next_frame,
         push_first,
-        push_left <= 18'(SLICE_TICKS),
+        push_left <= 18'(fadc_pkg::SLICE_TICKS),
         next_record,
         next_sec,
         new_nsec,

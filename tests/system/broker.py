@@ -1,0 +1,60 @@
+"""A Kafka broker on loopback, of its own for the tests that want one."""
+
+import socket
+import subprocess
+import time
+
+from conftest import TOP
+
+JARS = TOP / "build/kafka"
+CLUSTER = "RmFkZWxpbmtUZXN0QnJva2U"
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class Broker:
+    def __init__(self, folder):
+        assert any(JARS.glob("kafka_2*.jar")), f"{JARS} is empty: `make kafka` fetches the broker"
+        port, control = free_ports(2)
+        self.address = f"127.0.0.1:{port}"
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@127.0.0.1:{control}",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{control}",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": folder / "kafka",
+            "offsets.topic.replication.factor": 1,
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.num.partitions": 4,
+            "transaction.state.log.min.isr": 1,
+            "group.initial.rebalance.delay.ms": 0,
+            "message.max.bytes": 1 << 26,
+        }
+        config = folder / "server.properties"
+        config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        java = ["java", "-Xmx512m", "-cp", f"{JARS}/*"]
+        subprocess.run([*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", config], check=True, capture_output=True)
+        self.log = open(folder / "kafka.log", "w")
+        self.process = subprocess.Popen([*java, "kafka.Kafka", config], stdout=self.log, stderr=subprocess.STDOUT)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except OSError:
+                assert time.monotonic() < end and self.process.poll() is None, (folder / "kafka.log").read_text()[-2000:]
+                time.sleep(0.1)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()

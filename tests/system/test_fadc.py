@@ -1,0 +1,448 @@
+"""FADC streaming from simulated crates, and crates in software, to files, ZeroMQ and the page, by `fadelink build`."""
+
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+import h5py
+import numpy as np
+import pyarrow.parquet
+import pytest
+import zmq
+from broker import free_ports
+from conftest import BOARD, FADELINK, PC, SEED, TOP, Process, sh, wait_for
+
+sys.path.insert(0, str(TOP / "tests"))
+import fadc_model as model  # noqa: E402
+
+PORT = 10000
+WINDOW_NS = 4096
+
+
+def report(finished):
+    status, out, err = finished
+    assert out, err
+    return status, json.loads(out), err
+
+
+def read_hits(path):
+    """{window: sorted (source, slot, channel, tick, charge)} of an HDF5 file, and its columns of windows."""
+    with h5py.File(path) as file:
+        assert file.attrs["complete"] == 1
+        windows = {name: column[:] for name, column in file["windows"].items()}
+        hits = {int(window): [] for window in windows["window"]}
+        columns = [file["hits"][name][:].tolist() for name in ("window", "source", "slot", "channel", "tick", "charge")]
+    for window, *hit in zip(*columns, strict=True):
+        hits[window].append(tuple(hit))
+    return {window: sorted(found) for window, found in hits.items()}, windows
+
+
+def expected(boards, windows, rate, links=1, seed=1, ticks=WINDOW_NS // 4):
+    """The same of the model."""
+    out = {n: [] for n in range(windows)}
+    for board in range(boards):
+        data, _ = model.samples(windows * ticks + 16, seed + board, model.rate(rate), 4)
+        for window, hits in model.hits_by_window(model.find_hits(data), ticks, windows).items():
+            for slot, *rest in hits:
+                module = slot - 3 if slot < 11 else slot - 5
+                out[window].append((0xC0DA0001 + (board << 8) + module % links, slot, *rest))
+    return {window: sorted(hits) for window, hits in out.items()}
+
+
+# --- Simulated crates ---
+
+
+@pytest.mark.parametrize("phy,links", [("gmii", 1), ("xgmii", 4)])
+def test_two_crates_to_all_sinks(net, phy, links):
+    """Every hit of both crates is in every sink exactly once, over a link that loses frames."""
+    windows, rate = 60, 1e5
+    files = {kind: net.tmp / f"out.{kind}" for kind in ("hdf5", "parquet")}
+    endpoints = {kind: f"ipc://{net.tmp}/{kind}" for kind in ("zmq-pub", "zmq-push")}
+    sinks = [word for kind, place in (files | endpoints).items() for word in ("--sink", f"{kind}:{place}")]
+    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--streams", 2 * links, "--expect", 2 * links,
+                           "--silence", 60, "--json", *sinks)  # fmt: skip
+    wait_for(lambda: os.path.exists(net.tmp / "zmq-push"))
+    context = zmq.Context()
+    clients = {"zmq-pub": context.socket(zmq.SUB), "zmq-push": context.socket(zmq.PULL)}
+    clients["zmq-pub"].subscribe(b"")
+    for kind, client in clients.items():
+        client.connect(endpoints[kind])
+    net.sim("--protocol", "fadc", "--phy", phy, "--boards", 2, "--windows", windows, "--window-ns", WINDOW_NS, "--pulse-rate", rate,
+            "--link", "loss=0.005")  # fmt: skip
+    events = {kind: [] for kind in clients}
+    poller = zmq.Poller()
+    for client in clients.values():
+        poller.register(client, zmq.POLLIN)
+    end = time.monotonic() + 120
+    while any(len(found) < windows for found in events.values()):
+        assert time.monotonic() < end, {kind: len(found) for kind, found in events.items()}
+        for client, _ in poller.poll(200):
+            kind = next(kind for kind in clients if clients[kind] is client)
+            parts = client.recv_multipart()
+            assert len(parts) == 1
+            events[kind].append(parts[0])
+    status, found, err = report(builder.finish())
+    context.destroy(0)
+    assert status == 0, (found, err)
+    assert found["windows"] == {"complete": windows, "incomplete": 0, "dropped": 0, "late": 0}
+    want = expected(2, windows, rate, links)
+    assert sum(map(len, want.values())) > 1000
+    hits, columns = read_hits(files["hdf5"])
+    assert hits == want
+    assert (columns["time_ns"] == 1_700_000_000 * 10**9 + columns["window"].astype(np.int64) * WINDOW_NS).all()
+    assert (columns["sources"] == 2 * links).all() and not columns["missing"].any() and not columns["lost"].any()
+
+    table = pyarrow.parquet.read_table(files["parquet"]).to_pydict()
+    rows = zip(*(table[name] for name in ("window", "source", "slot", "channel", "tick", "charge")), strict=True)
+    assert sorted(rows) == sorted((window, *hit) for window, found in want.items() for hit in found)
+    assert pyarrow.parquet.read_table(net.tmp / "out.windows.parquet").to_pydict()["hits"] == [len(want[n]) for n in range(windows)]
+
+    for found in events.values():
+        assert len(found) == windows
+        for number, data in enumerate(found):
+            event, messages = model.read_event(data)
+            assert (event.source, event.record) == (0xFADE0001, number)
+            assert [message.source for message in messages] == sorted(message.source for message in messages)
+            got = [(m.source, *hit) for m in messages for hit in model.read_hits(m, WINDOW_NS // 4)[0]]
+            assert sorted(got) == want[number]
+
+
+def test_simulated_crate_dies_and_returns(net):
+    """A crate is killed and started again at a later window: the windows in between say that it is missing."""
+    out = net.tmp / "out.hdf5"
+    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out}",
+                           "--sources", "0xC0DA0001", "--streams", 2)  # fmt: skip
+    common = ("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4)
+    first = net.sim(*common)
+    time.sleep(4)
+    first.popen.kill()
+    first.finish()
+    # Its connection is still open here, until the same address opens another one.
+    net.sim(*common, "--first-window", 100_000, "--windows", 50, "--first-sequence", 1)
+    time.sleep(6)
+    sh("ip", "netns", "exec", net.pc_ns, "ss", "-K", "dst", BOARD)
+    status, found, err = report(builder.finish())
+    hits, windows = read_hits(out)
+    before = [n for n in hits if n < 100_000]
+    assert before == list(range(len(before))) and len(before) > 10
+    assert [n for n in hits if n >= 100_000] == list(range(100_000, 100_050))
+    want = expected(1, len(before), 2e4)
+    assert {n: hits[n] for n in before} == want
+    assert found["sources"]["0xc0da0001"]["sessions"] == 2
+
+
+# --- Crates in software, on loopback ---
+
+
+class Crate:
+    """A crate that a test sends by hand."""
+
+    def __init__(self, port, source):
+        self.source = source
+        end = time.monotonic() + 30
+        while True:
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", port))
+                return
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+
+    def send(self, *records, hits=None, raw=b""):
+        data = raw
+        for record in records:
+            data += model.message(self.source, record, hits_of(self.source, record) if hits is None else hits, WINDOW_NS)
+        self.socket.sendall(data)
+
+    def close(self):
+        self.socket.close()
+
+
+def hits_of(source, record):
+    """Hits that anybody can compute again."""
+    r = random.Random(f"{source}/{record}")
+    slots = [slot for slot in range(3, 21) if slot not in (11, 12)]
+    return sorted({(r.choice(slots), r.randrange(16), r.randrange(WINDOW_NS // 4), r.randrange(8192)) for _ in range(r.randrange(8))})
+
+
+class Builder:
+    """`fadelink build` on loopback."""
+
+    def __init__(self, *words, **options):
+        (self.port,) = free_ports(1)
+        words = [FADELINK, "build", "--tcp", self.port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--json", *words]
+        self.popen = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def finish(self, timeout=60):
+        out, err = self.popen.communicate(timeout=timeout)
+        return report((self.popen.returncode, out, err))
+
+    def stop(self):
+        self.popen.send_signal(signal.SIGTERM)
+        return self.finish()
+
+
+@pytest.fixture
+def build(request):
+    started = []
+
+    def make(*words):
+        started.append(Builder(*words))
+        return started[-1]
+
+    yield make
+    for builder in started:
+        if builder.popen.poll() is None:
+            builder.popen.kill()
+        builder.popen.communicate()
+
+
+def test_crate_that_is_gone_for_a_while(build, tmp_path):
+    """Windows go on without it and say so; when it is back, with it again. What is inside a cut message is counted."""
+    out = tmp_path / "out.hdf5"
+    builder = build("--sources", "1,2", "--silence", 0.5, "--streams", 3, "--sink", f"hdf5:{out}")
+    one, two = Crate(builder.port, 1), Crate(builder.port, 2)
+    one.send(*range(20))
+    two.send(*range(10))
+    half = model.message(2, 10, hits_of(2, 10))
+    two.send(raw=half[:40])
+    two.close()
+    one.send(*range(20, 30))
+    time.sleep(1.5)
+    one.send(30, 31)
+    time.sleep(0.2)
+    again = Crate(builder.port, 2)
+    # It goes on inside a message, as a TCP sender does whose connection broke.
+    again.send(raw=half[40:])
+    again.send(*range(35, 40))
+    time.sleep(0.3)
+    one.send(*range(32, 40))
+    one.close()
+    again.close()
+    status, found, err = builder.finish()
+    assert status == 3, err
+    hits, windows = read_hits(out)
+    missing = {n for n in range(40) if 10 <= n < 35}
+    assert sorted(hits) == list(range(40))
+    for number, found_hits in hits.items():
+        sources = (1,) if number in missing else (1, 2)
+        assert found_hits == sorted((source, *hit) for source in sources for hit in hits_of(source, number)), number
+    assert set(windows["window"][windows["missing"] == 1].tolist()) == missing
+    assert found["windows"] == {"complete": 15, "incomplete": 25, "dropped": 0, "late": 0}
+    source = found["sources"]["0x00000002"]
+    assert (source["missing"], source["absences"], source["sessions"], source["late"]) == (25, 1, 2, 0)
+    cut = [connection["cut_bytes"] for connection in found["connections"]]
+    skipped = [connection["skipped_bytes"] for connection in found["connections"]]
+    assert sum(cut) == 40 and sum(skipped) == len(half) - 40
+
+
+def test_late_missing_and_duplicate_by_policy(build, tmp_path):
+    for keep in (False, True):
+        out = tmp_path / f"out{keep}.hdf5"
+        policy = ("--late", "emit", "--missing", "drop", "--duplicate", "last") if keep else ()
+        builder = build("--sources", "1,2", "--silence", 0.5, "--streams", 2, "--sink", f"hdf5:{out}", *policy)
+        one, two = Crate(builder.port, 1), Crate(builder.port, 2)
+        one.send(0)
+        one.send(0, hits=[(3, 1, 1, 1)])
+        one.send(1)
+        two.send(0)
+        time.sleep(1.2)  # window 1 leaves without 2
+        two.send(1)
+        one.send(2)
+        two.send(2)
+        one.close()
+        two.close()
+        status, found, err = builder.finish()
+        assert status == 3, err
+        assert found["sources"]["0x00000001"]["duplicate"] == 1 and found["sources"]["0x00000002"]["late"] == 1
+        _, windows = read_hits(out)
+        assert windows["window"].tolist() == ([0, 1, 2] if keep else [0, 1, 2])
+        with h5py.File(out) as file:
+            first = [tuple(file["hits"][name][i] for name in ("slot", "channel", "tick", "charge")) for i in range(len(file["hits/window"]))
+                     if file["hits/window"][i] == 0 and file["hits/source"][i] == 1]  # fmt: skip
+            ones = {int(s) for w, s in zip(file["hits/window"], file["hits/source"], strict=True) if w == 1}
+        assert first == ([(3, 1, 1, 1)] if keep else hits_of(1, 0))
+        # Dropped was the window without 2; emitted is what came of 2 too late.
+        assert ones <= ({2} if keep else {1})
+        counts = {"complete": 2, "incomplete": 0, "dropped": 1, "late": 1} if keep else {"complete": 2, "incomplete": 1, "dropped": 0, "late": 0}
+        assert found["windows"] == counts
+
+
+def test_many_crates_in_any_order(build, tmp_path):
+    """Twelve crates at their own pace, some far ahead: no window is lost and none is doubled."""
+    crates, windows = 12, 400
+    out = tmp_path / "out.hdf5"
+    builder = build("--expect", crates, "--silence", 30, "--max-open", 50, "--streams", crates, "--sink", f"hdf5:{out}")
+
+    def run(source):
+        r = random.Random(f"{SEED}/{source}")
+        crate = Crate(builder.port, source)
+        record = 0
+        while record < windows:
+            step = r.randrange(1, 40)
+            crate.send(*range(record, min(record + step, windows)))
+            record += step
+            time.sleep(r.random() * 0.02)
+        crate.close()
+
+    threads = [threading.Thread(target=run, args=(source,)) for source in range(1, crates + 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    status, found, err = builder.finish()
+    assert status == 0, (found, err)
+    hits, _ = read_hits(out)
+    assert hits == {n: sorted((s, *hit) for s in range(1, crates + 1) for hit in hits_of(s, n)) for n in range(windows)}
+
+
+def test_windows_by_time(build, tmp_path):
+    """A crate that was restarted counts from 0 again; by time its windows are still the right ones."""
+    builder = build("--sources", "1,2", "--join", "time", "--streams", 2)
+    one, two = Crate(builder.port, 1), Crate(builder.port, 2)
+    base = 1_700_000_000 * 10**9 // WINDOW_NS
+    for n in range(5):
+        ns = (base + n) * WINDOW_NS
+        for crate, counter in ((one, n), (two, 1000 + n)):
+            data = bytearray(model.message(crate.source, counter))
+            data[32:48] = struct.pack("<qq", *divmod(ns, 10**9))
+            crate.send(raw=bytes(data))
+    one.close()
+    two.close()
+    status, found, err = builder.finish()
+    assert status == 0 and found["windows"]["complete"] == 5, (found, err)
+
+
+def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
+    """A sink that takes nothing: the builder waits, then the connection; nothing is thrown away."""
+    endpoint = f"ipc://{tmp_path}/push"
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}", "--max-open", 16)
+    crate = Crate(builder.port, 1)
+    crate.socket.settimeout(1)
+    crate.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+    records = 0
+    with pytest.raises(TimeoutError):
+        while records < 1_000_000:
+            crate.send(records, hits=[(3, 0, tick, 1) for tick in range(1000)])
+            records += 1
+    context = zmq.Context()
+    client = context.socket(zmq.PULL)
+    client.connect(endpoint)
+    for number in range(records):
+        assert client.poll(10000), number
+        assert model.read_event(client.recv())[0].record == number
+    crate.close()
+    status, found, _ = builder.finish()
+    context.destroy(0)
+    assert found["windows"]["complete"] == records, "the last one was cut by the test's time-out"
+
+
+@pytest.mark.parametrize(
+    "words,told",
+    [
+        (["--tcp", 1], "--window-ns"),
+        (["--tcp", 1, "--window-ns", 30], "expected 32 to 524288"),
+        (["--tcp", 1, "--window-ns", 4098], "a multiple of 4"),
+        (["--window-ns", 4096], "either --tcp PORT or --kafka"),
+        (["--tcp", 1, "--kafka", "a:1", "--window-ns", 4096], "either --tcp PORT or --kafka"),
+        (["--kafka", "a:1", "--window-ns", 4096, "--sink", "hdf5:x"], "--events-topic"),
+        (["--tcp", 1, "--window-ns", 4096, "--sink", "tape:x"], "sink `tape`"),
+        (["--tcp", 1, "--window-ns", 4096, "--sources", "x"], "expected a number"),
+        (["--tcp", 1, "--window-ns", 4096, "--sink", "hdf5:/nowhere/x"], "hdf5:/nowhere/x"),
+    ],
+)
+def test_wrong_arguments(words, told):
+    done = subprocess.run([str(word) for word in (FADELINK, "build", *words)], capture_output=True, text=True, timeout=20)
+    assert done.returncode in (1, 2) and told in done.stderr, done.stderr
+
+
+def test_words_that_cannot_be(build, tmp_path):
+    """A payload that breaks the rules ends the file sink with window, source and word; the page counts it."""
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"hdf5:{tmp_path}/x")
+    crate = Crate(builder.port, 1)
+    crate.send(raw=model.message(1, 7, words=[0x1234]))
+    crate.close()
+    out, err = builder.popen.communicate(timeout=30)
+    assert builder.popen.returncode == 1 and "window 7, source 0x00000001: word 0: a hit without a slot" in err, err
+
+
+# --- The page ---
+
+
+@pytest.fixture
+def browser(tmp_path):
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for word in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+                 "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1300,1300",
+                 f"--user-data-dir={tmp_path}/chromium"):  # fmt: skip
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    yield driver
+    driver.quit()
+
+
+def test_page(build, browser, tmp_path):
+    """Rates, hit maps, charge spectrum and differences of time, live, in a browser."""
+    (web,) = free_ports(1)
+    builder = build("--sources", "0xC0DA0001,0xC0DA0101", "--silence", 30, "--web", f"127.0.0.1:{web}")
+    crates = [Crate(builder.port, 0xC0DA0001), Crate(builder.port, 0xC0DA0101)]
+    browser.get(f"http://127.0.0.1:{web}/")
+    text = lambda name: browser.find_element("id", name).text
+    wait_for(lambda: text("state") == "waiting for data")
+    hits = {crate.source: 0 for crate in crates}
+    for batch in range(3):
+        for crate in crates:
+            records = range(batch * 50, batch * 50 + 50)
+            crate.send(*records)
+            hits[crate.source] += sum(len(hits_of(crate.source, n)) for n in records)
+        wait_for(lambda: text("events") == str((batch + 1) * 50))
+        for source, count in hits.items():
+            cells = [cell.text for cell in browser.find_elements("css selector", f"#source-0x{source:08x} td")]
+            assert cells[:2] == [f"0x{source:08x}", f"{count:,}"] and cells[3:] == [str((batch + 1) * 50), "0", "0"]
+    wait_for(lambda: text("state").startswith("running for"))
+    live = json.load(urllib.request.urlopen(f"http://127.0.0.1:{web}/live.json"))
+    assert sum(live["charges"]) == sum(hits.values()) and sum(live["differences"]) > 0 and max(live["rates"]) > 0
+    for source in hits:
+        want = np.zeros((18, 16), int)
+        for n in range(150):
+            for slot, channel, _, _ in hits_of(source, n):
+                want[slot - 3, channel] += 1
+        assert live["maps"][f"0x{source & ~0xFF:08x}"] == want.tolist()
+    want = np.zeros(128, int)
+    for n in range(150):
+        row = sorted((hit[2], source & ~0xFF, hit) for source in hits for hit in hits_of(source, n))
+        for (tick, source, _), (next_tick, other, _) in zip(row, row[1:]):
+            if next_tick - tick < 128 and source != other:
+                want[next_tick - tick] += 1
+    assert live["differences"] == want.tolist()
+    # Each plot is a picture that the browser could draw.
+    names = ["rates", "charge", "differences", *(f"map-0x{source & ~0xFF:08x}" for source in hits)]
+    loaded = "const i = document.getElementById(arguments[0]); return i !== null && i.complete && i.naturalWidth > 0"
+    wait_for(lambda: all(browser.execute_script(loaded, name) for name in names))
+    browser.save_screenshot(str(tmp_path / "page.png"))
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    builder.popen.kill()
+    wait_for(lambda: "no connection" in text("state"))
+    assert text("events") == "150"
+
+
+def test_page_of_a_plot_that_is_none(build):
+    (web,) = free_ports(1)
+    build("--sources", "1", "--web", f"127.0.0.1:{web}")
+    url = f"http://127.0.0.1:{web}/plot/nothing.svg"
+    wait_for(lambda: subprocess.run(["curl", "-s", "-o", "/dev/null", url]).returncode == 0)
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(url)
+    assert error.value.code == 404 and "expected rates, charge, differences" in error.value.read().decode()

@@ -30,7 +30,7 @@ demo: sim host ## receive and verify two simulated boards over a lossy link
 	@tools/demo.sh
 
 demo-fadc: sim host ## two simulated FADC crates over TCP, joined: HDF5, ZeroMQ, web page
-	@tools/demo_fadc.sh
+	@$(PYTHON) tools/demo_fadc.py
 
 test: setup lint sim host test-host test-rtl test-system test-driver ## run every test
 

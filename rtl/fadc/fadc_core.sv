@@ -21,18 +21,18 @@ module fadc_core #(
     input logic clk,
     input logic rst,
 
-    input logic                                   start,
-    input logic                                   enable,
-    input logic [       31:0]                     source_id,
-    input logic [       63:0]                     start_record,
-    input logic [       63:0]                     start_sec,
-    input logic [       31:0]                     start_nsec,
-    input logic [       17:0]                     window_ticks,
-    input logic [       31:0]                     timeout,
-    input logic [       23:0]                     keepalive,
-    input logic [       31:0]                     limit,
-    input logic [MODULES-1:0]                     module_enable,
-    input logic [MODULES-1:0][CHANNELS-1:0][11:0] samples,
+    input logic                                start,
+    input logic                                enable,
+    input logic [       31:0]                  source_id,
+    input logic [       63:0]                  start_record,
+    input logic [       63:0]                  start_sec,
+    input logic [       31:0]                  start_nsec,
+    input logic [       17:0]                  window_ticks,
+    input logic [       31:0]                  timeout,
+    input logic [       23:0]                  keepalive,
+    input logic [       31:0]                  limit,
+    input logic [MODULES-1:0]                  module_enable,
+    input logic [MODULES-1:0][CHANNELS*12-1:0] samples,
 
     input logic        config_valid,
     input logic        config_all,
@@ -56,10 +56,10 @@ module fadc_core #(
     input  logic [LINKS-1:0]           memory_data_valid,
     input  logic [LINKS-1:0][    63:0] memory_data,
 
-    output logic                        bad_window,
-    output logic [LINKS-1:0]            running,
-    output logic [LINKS-1:0]            idle,
-    output logic [LINKS-1:0][8:0][31:0] counters
+    output logic                       bad_window,
+    output logic [LINKS-1:0]           running,
+    output logic [LINKS-1:0]           idle,
+    output logic [LINKS-1:0][9*32-1:0] counters
 );
   localparam int SHARE = MODULES / LINKS;
 
@@ -71,10 +71,10 @@ module fadc_core #(
 
   for (genvar l = 0; l < LINKS; l++) begin : g_link
     logic [SHARE-1:0] enabled, configured;
-    logic [SHARE-1:0][CHANNELS-1:0][11:0] link_samples;
+    logic [SHARE*CHANNELS*12-1:0] link_samples;
     for (genvar i = 0; i < SHARE; i++) begin : g_module
       assign enabled[i] = module_enable[l+i*LINKS];
-      assign link_samples[i] = samples[l+i*LINKS];
+      assign link_samples[i*CHANNELS*12+:CHANNELS*12] = samples[l+i*LINKS];
       assign configured[i] = config_valid && (config_all || config_module == 4'(l + i * LINKS));
     end
     fadc_link #(

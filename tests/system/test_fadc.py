@@ -100,10 +100,13 @@ def test_two_crates_to_all_sinks(net, phy, links):
     assert (columns["time_ns"] == 1_700_000_000 * 10**9 + columns["window"].astype(np.int64) * WINDOW_NS).all()
     assert (columns["sources"] == 2 * links).all() and not columns["missing"].any() and not columns["lost"].any()
 
-    table = pyarrow.parquet.read_table(files["parquet"]).to_pydict()
-    rows = zip(*(table[name] for name in ("window", "source", "slot", "channel", "tick", "charge")), strict=True)
+    names = ("window", "source", "slot", "channel", "tick", "charge")
+    table = pyarrow.parquet.read_table(files["parquet"])
+    assert str(table.schema.field("time_ns").type) == "timestamp[ns, tz=UTC]"
+    rows = zip(*(table[name].to_pylist() for name in names), strict=True)
     assert sorted(rows) == sorted((window, *hit) for window, found in want.items() for hit in found)
-    assert pyarrow.parquet.read_table(net.tmp / "out.windows.parquet").to_pydict()["hits"] == [len(want[n]) for n in range(windows)]
+    table = pyarrow.parquet.read_table(net.tmp / "out.windows.parquet")
+    assert table["hits"].to_pylist() == [len(want[n]) for n in range(windows)]
 
     for found in events.values():
         assert len(found) == windows

@@ -30,6 +30,8 @@ use crate::Event;
 
 /// Longest wait for the brokers.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for the first of them.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Longest time between commits while events come.
 const COMMIT_EVERY: Duration = Duration::from_millis(200);
 /// Events of a transaction.
@@ -78,6 +80,7 @@ fn config(brokers: &str) -> ClientConfig {
 /// Partitions of a topic, which is created with `partitions` where it does not exist.
 fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usize> {
     let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
+    during("connecting", admin.inner().fetch_metadata(None, CONNECT))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Err(Error::Delivery("no runtime".into())) };
     let new =

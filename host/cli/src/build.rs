@@ -282,6 +282,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let windows = &report["windows"];
     let (complete, incomplete) = (count(windows, "complete"), count(windows, "incomplete"));
     let dropped = count(windows, "dropped");
+    let malformed = count(&report, "malformed");
     let none = Vec::new();
     let connections = report["connections"].as_array().unwrap_or(&none);
     let broken = connections.iter().filter(|connection| !connection["error"].is_null()).count();
@@ -306,6 +307,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 counts["wrong_time"]
             );
         }
+        if malformed > 0 {
+            println!("{malformed} messages were none");
+        }
         if skipped > 0 {
             println!("{skipped} bytes were no whole message");
         }
@@ -313,6 +317,6 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for connection in connections.iter().filter(|connection| !connection["error"].is_null()) {
         eprintln!("fadelink: {}: {}", connection["peer"], connection["error"]);
     }
-    let good = outlets.events > 0 && incomplete + dropped + troubled + skipped == 0 && broken == 0;
+    let good = outlets.events > 0 && incomplete + dropped + troubled + skipped + malformed == 0 && broken == 0;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }

@@ -97,7 +97,7 @@ module example_fadc #(
   assign rate  = burst_tick < burst_ticks && burst_every != '0 ? burst_rate : pulse_rate;
   assign quiet = &idle;
 
-  logic [MODULES-1:0][CHANNELS-1:0][11:0] samples;
+  logic [MODULES-1:0][CHANNELS*12-1:0] samples;
   for (genvar m = 0; m < MODULES; m++) begin : g_module
     for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
       fadc_generator generator (
@@ -106,7 +106,7 @@ module example_fadc #(
           .seed   (pulse_seed ^ (SEED_STEP * 32'(m * 16 + c + 1))),
           .rate   (rate),
           .noise  (noise),
-          .sample (samples[m][c])
+          .sample (samples[m][c*12+:12])
       );
     end
   end
@@ -115,7 +115,7 @@ module example_fadc #(
   logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;
   logic [LINKS-1:0][BUFFER_BITS-1:0] write_address, read_address;
   logic [LINKS-1:0][63:0] write_data, data;
-  logic [LINKS-1:0][8:0][31:0] crate_counters;
+  logic [LINKS-1:0][9*32-1:0] crate_counters;
   fadc_core #(
       .MODULES (MODULES),
       .CHANNELS(CHANNELS),
@@ -236,7 +236,7 @@ module example_fadc #(
   always_comb begin
     for (int i = 0; i < 9; i++) begin
       counters[15+i] = '0;
-      for (int l = 0; l < LINKS; l++) counters[15+i] += crate_counters[l][i];
+      for (int l = 0; l < LINKS; l++) counters[15+i] += crate_counters[l][i*32+:32];
     end
   end
 

@@ -14,6 +14,9 @@ use crate::tcp::Take;
 /// How often sources are looked at that are silent.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Events that are taken at once.
+const BATCH: usize = 256;
+
 struct State {
     joiner: Joiner,
     open: usize,
@@ -47,23 +50,27 @@ impl Intake {
         self.changed.notify_all();
     }
 
-    /// Waits for the next event until `deadline`; `Err`: no more comes.
-    pub fn next_event(&self, deadline: Instant) -> Result<Option<Event>, Ended> {
+    /// Waits for events until `deadline` and adds them to `out`; `Err`: no more comes.
+    pub fn next_events(&self, deadline: Instant, out: &mut Vec<Event>) -> Result<(), Ended> {
         let mut state = self.lock();
         loop {
             let now = Instant::now();
             state.joiner.tick(now);
             let all = state.closing && state.open == 0;
-            if let Some(event) = state.joiner.pop(now, all) {
+            while out.len() < BATCH {
+                let Some(event) = state.joiner.pop(now, all) else { break };
+                out.push(event);
+            }
+            if !out.is_empty() {
                 drop(state);
                 self.changed.notify_all();
-                return Ok(Some(event));
+                return Ok(());
             }
             if all {
                 return Err(Ended);
             }
             if now >= deadline {
-                return Ok(None);
+                return Ok(());
             }
             let wait = TICK.min(deadline - now);
             state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
@@ -80,15 +87,18 @@ impl Take for Intake {
         self.lock().joiner.begin_session(source);
     }
 
-    /// Waits while the message is far ahead of what others have given.
-    fn take(&self, message: Bytes) -> io::Result<()> {
-        let Ok(header) = Header::parse(&message) else { return Ok(()) };
+    /// Waits while a message is far ahead of what others have given.
+    fn take(&self, messages: &mut Vec<Bytes>) -> io::Result<()> {
         let mut state = self.lock();
-        let key = state.joiner.key(&header);
-        while state.joiner.is_full_for(key) {
-            state = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        for message in messages.drain(..) {
+            let Ok(header) = Header::parse(&message) else { continue };
+            let key = state.joiner.key(&header);
+            while state.joiner.is_full_for(key) {
+                self.changed.notify_all();
+                state = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            state.joiner.push(message, Instant::now());
         }
-        state.joiner.push(message, Instant::now());
         drop(state);
         self.changed.notify_all();
         Ok(())

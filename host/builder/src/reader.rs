@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use fadelink_wire::fadc::{Error, Header, Message, FORMAT_VERSION, HEADER_BYTES};
+use fadelink_wire::fadc::{Error, Header, FORMAT_VERSION, HEADER_BYTES};
 
 use crate::event::Bytes;
 
@@ -66,16 +66,21 @@ impl<R: Read> MessageReader<R> {
         Ok(true)
     }
 
-    /// The next message; none: the stream has ended. What is no message is skipped and counted.
+    /// Waits for a message and adds it, and all that have come with it, to `out`; false: the stream has ended. What is
+    /// no message is skipped and counted.
     ///
     /// # Errors
     /// The input's.
-    pub fn next_message(&mut self) -> io::Result<Option<Bytes>> {
+    pub fn next_messages(&mut self, out: &mut Vec<Bytes>) -> io::Result<bool> {
+        let before = out.len();
         loop {
+            let there = self.end - self.begin;
+            let whole = out.len() > before;
+            if whole && there < HEADER_BYTES {
+                return Ok(true);
+            }
             if !self.fill(HEADER_BYTES)? {
-                self.counts.cut_bytes += (self.end - self.begin) as u64;
-                self.begin = self.end;
-                return Ok(None);
+                return Ok(self.cut());
             }
             let header = Header::parse(&self.buffer[self.begin..self.end]);
             let header = header.and_then(|header| match header.format_version {
@@ -91,25 +96,32 @@ impl<R: Read> MessageReader<R> {
                 continue;
             };
             let total = header.total_length as usize;
-            if !self.fill(total)? {
-                self.counts.cut_bytes += (self.end - self.begin) as u64;
-                self.begin = self.end;
-                return Ok(None);
+            if whole && there < total {
+                return Ok(true);
             }
-            let data = &self.buffer[self.begin..self.begin + total];
-            debug_assert!(Message::parse(data).is_ok());
-            let message = data.into();
+            if !self.fill(total)? {
+                return Ok(self.cut());
+            }
+            out.push(self.buffer[self.begin..self.begin + total].into());
             self.begin += total;
             self.in_sync = true;
             self.counts.messages += 1;
             self.counts.bytes += total as u64;
-            return Ok(Some(message));
         }
+    }
+
+    /// The stream has ended: what is left is no message.
+    fn cut(&mut self) -> bool {
+        self.counts.cut_bytes += (self.end - self.begin) as u64;
+        self.begin = self.end;
+        false
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use fadelink_wire::fadc::Message;
+
     use super::*;
 
     fn message(record: u64, words: &[u32]) -> Vec<u8> {
@@ -135,10 +147,8 @@ mod tests {
 
     fn records(reader: &mut MessageReader<impl Read>) -> Vec<u64> {
         let mut found = Vec::new();
-        while let Some(data) = reader.next_message().unwrap() {
-            found.push(Message::parse(&data).unwrap().header().record_counter);
-        }
-        found
+        while reader.next_messages(&mut found).unwrap() {}
+        found.iter().map(|data| Message::parse(data).unwrap().header().record_counter).collect()
     }
 
     #[test]

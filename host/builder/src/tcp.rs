@@ -24,11 +24,11 @@ pub trait Take: Send + Sync {
     fn open(&self);
     /// It is this source's.
     fn begin(&self, source: u32);
-    /// A whole message.
+    /// Whole messages, in order; `messages` is empty then.
     ///
     /// # Errors
     /// No more can be taken: the connection is closed.
-    fn take(&self, message: Bytes) -> io::Result<()>;
+    fn take(&self, messages: &mut Vec<Bytes>) -> io::Result<()>;
     /// The connection has ended.
     fn close(&self);
 }
@@ -69,23 +69,25 @@ pub struct Server {
 
 fn receive(shared: &Shared, index: usize, socket: TcpStream) -> io::Result<()> {
     let mut reader = MessageReader::new(socket);
+    let mut messages = Vec::new();
     let result = loop {
-        match reader.next_message() {
-            Ok(Some(message)) => {
-                let mut connections = shared.lock();
-                let connection = &mut connections[index].0;
-                connection.counts = *reader.counts();
-                if connection.source.is_none() {
-                    let source = Header::parse(&message).map_or(0, |header| header.source_id);
-                    connection.source = Some(format!("{source:#010x}"));
-                    shared.take.begin(source);
-                }
-                drop(connections);
-                if let Err(error) = shared.take.take(message) {
-                    break Err(error);
-                }
+        let more = reader.next_messages(&mut messages);
+        if let Some(first) = messages.first() {
+            let mut connections = shared.lock();
+            let connection = &mut connections[index].0;
+            connection.counts = *reader.counts();
+            if connection.source.is_none() {
+                let source = Header::parse(first).map_or(0, |header| header.source_id);
+                connection.source = Some(format!("{source:#010x}"));
+                shared.take.begin(source);
             }
-            Ok(None) => break Ok(()),
+        }
+        if let Err(error) = shared.take.take(&mut messages) {
+            break Err(error);
+        }
+        match more {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
             Err(error) => break Err(error),
         }
     };

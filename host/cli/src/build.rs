@@ -200,6 +200,7 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Val
     let run = crates::Run::begin(&args.crates, port, intake.clone())?;
     let mut looked = Instant::now();
     let tick = Duration::from_millis(20);
+    let mut events = Vec::new();
     loop {
         let now = Instant::now();
         if now >= looked + tick {
@@ -212,11 +213,10 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Val
                 intake.finish();
             }
         }
-        match intake.next_event(now + tick) {
-            Ok(Some(event)) => outlets.write(&event)?,
-            Ok(None) => {}
-            Err(_) => break,
+        if intake.next_events(now + tick, &mut events).is_err() {
+            break;
         }
+        events.drain(..).try_for_each(|event| outlets.write(&event))?;
     }
     let connections = run.finish();
     Ok(intake.look(|joiner| {

@@ -27,8 +27,8 @@ impl Take for Messages {
 
     fn begin(&self, _: u32) {}
 
-    fn take(&self, message: Bytes) -> io::Result<()> {
-        self.0.put(&message).map_err(io::Error::other)
+    fn take(&self, messages: &mut Vec<Bytes>) -> io::Result<()> {
+        messages.drain(..).try_for_each(|message| self.0.put(&message).map_err(io::Error::other))
     }
 
     fn close(&self) {}

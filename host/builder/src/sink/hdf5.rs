@@ -54,18 +54,8 @@ impl Hdf5Sink {
         }
         Ok(Hdf5Sink { file, hits, windows, table: Table::default(), window_ticks: run.window_ticks })
     }
-}
 
-impl Sink for Hdf5Sink {
-    fn write(&mut self, event: &Event) -> Result<()> {
-        self.table.add(event, self.window_ticks)?;
-        if self.table.rows() >= CHUNK {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
+    fn write_rows(&mut self) -> Result<()> {
         if self.table.rows() == 0 {
             return Ok(());
         }
@@ -84,12 +74,27 @@ impl Sink for Hdf5Sink {
         append(&self.windows, "missing", &mut windows.missing)?;
         append(&self.windows, "hits", &mut windows.hits)?;
         append(&self.windows, "lost", &mut windows.lost)?;
+        Ok(())
+    }
+}
+
+impl Sink for Hdf5Sink {
+    fn write(&mut self, event: &Event) -> Result<()> {
+        self.table.add(event, self.window_ticks)?;
+        if self.table.rows() >= CHUNK {
+            self.write_rows()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.write_rows()?;
         self.file.flush()?;
         Ok(())
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.flush()?;
+        self.write_rows()?;
         self.file.attr("complete")?.write_scalar(&1u8)?;
         self.file.flush()?;
         Ok(())

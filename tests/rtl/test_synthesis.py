@@ -37,3 +37,18 @@ def test_udp_core_synthesizes(width):
     luts, ffs, brams = totals(cells)
     # 36 Kbit blocks, or halves of 18: two (four) slots of 256 words, one echo request.
     assert brams <= 4 and luts < 9000 and ffs < 8000
+
+
+def test_fadc_link_synthesizes():
+    """Inboxes and the list of windows are in block RAM, the burst buffer is outside; one multiplier a module."""
+    cells = synthesize("fadc_link", MODULES=2, CHANNELS=4, BITS=12)
+    assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
+    luts, ffs, brams = totals(cells)
+    assert brams <= 6 and cells["DSP48E1"] == 2 and luts < 4500 and ffs < 3500
+
+
+def test_fadc_core_synthesizes():
+    """Links share the modules: as many as there are, each in one."""
+    cells = synthesize("fadc_core", MODULES=2, CHANNELS=2, LINKS=2, BITS=10)
+    assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
+    assert cells["DSP48E1"] == 2

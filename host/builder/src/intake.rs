@@ -26,13 +26,20 @@ struct State {
 /// See the module.
 pub struct Intake {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Messages were given, or no more come.
+    given: Condvar,
+    /// Events have left, so there may be room.
+    left: Condvar,
 }
 
 impl Intake {
     /// Around `joiner`.
     pub fn new(joiner: Joiner) -> Intake {
-        Intake { state: Mutex::new(State { joiner, open: 0, closing: false }), changed: Condvar::new() }
+        Intake {
+            state: Mutex::new(State { joiner, open: 0, closing: false }),
+            given: Condvar::new(),
+            left: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -47,7 +54,7 @@ impl Intake {
     /// No connection will be opened any more: when the last has ended, all is given away.
     pub fn finish(&self) {
         self.lock().closing = true;
-        self.changed.notify_all();
+        self.given.notify_one();
     }
 
     /// Waits for events until `deadline` and adds them to `out`; `Err`: no more comes.
@@ -63,7 +70,7 @@ impl Intake {
             }
             if !out.is_empty() {
                 drop(state);
-                self.changed.notify_all();
+                self.left.notify_all();
                 return Ok(());
             }
             if all {
@@ -73,7 +80,7 @@ impl Intake {
                 return Ok(());
             }
             let wait = TICK.min(deadline - now);
-            state = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.given.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -94,19 +101,19 @@ impl Take for Intake {
             let Ok(header) = Header::parse(&message) else { continue };
             let key = state.joiner.key(&header);
             while state.joiner.is_full_for(key) {
-                self.changed.notify_all();
-                state = self.changed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+                self.given.notify_one();
+                state = self.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
             }
             state.joiner.push(message, Instant::now());
         }
         drop(state);
-        self.changed.notify_all();
+        self.given.notify_one();
         Ok(())
     }
 
     fn close(&self) {
         self.lock().open -= 1;
-        self.changed.notify_all();
+        self.given.notify_one();
     }
 }
 

@@ -14,6 +14,8 @@ for mac in gmii xgmii; do
         lint "rtl/boards/example/$top.sv" --top-module "$top" -GPACKETS=$packets
     done
     lint "rtl/boards/example/$top.sv" --top-module "$top" -GPROTOCOL=1
+    lint "rtl/boards/example/$top.sv" --top-module "$top" -GCRATE=1
+    lint "rtl/boards/example/$top.sv" --top-module "$top" -GPROTOCOL=1 -GCRATE=1
     top=example_tcp_$mac
     for streams in 1 2 3 4; do
         lint "rtl/boards/example/$top.sv" --top-module "$top" -GSTREAMS=$streams -GBITS=12

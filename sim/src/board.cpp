@@ -15,6 +15,7 @@
 #include "Vxgmii16.h"
 #include "Vxgmii32.h"
 #include "Vxgmii64.h"
+#include "Vxgmiicrate.h"
 
 namespace fadelink {
 namespace {
@@ -267,6 +268,11 @@ std::unique_ptr<Board> Board::create(const BoardSettings& s) {
   if (s.protocol == "fadc" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vfadcxgmii, Xgmii>>(s);
   if (s.protocol == "udp" && s.phy == "gmii") return std::make_unique<VerilatedBoard<Vudpgmii, Gmii>>(s);
   if (s.protocol == "udp" && s.phy == "xgmii") return std::make_unique<VerilatedBoard<Vudpxgmii, Xgmii>>(s);
+  if (s.source.crate) {
+    if (s.protocol == "fade10g" && s.phy == "xgmii" && s.window == 32)
+      return std::make_unique<VerilatedBoard<Vxgmiicrate, Xgmii>>(s);
+    throw std::invalid_argument("board: expected FADE-10G, phy xgmii and window 32 with a crate as its source");
+  }
   if (s.phy == "gmii" && s.window == 16) return std::make_unique<VerilatedBoard<Vgmii16, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 32) return std::make_unique<VerilatedBoard<Vgmii32, Gmii>>(s);
   if (s.phy == "gmii" && s.window == 64) return std::make_unique<VerilatedBoard<Vgmii64, Gmii>>(s);

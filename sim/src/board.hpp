@@ -25,6 +25,7 @@ struct SourceSettings {
   uint64_t seed = 0;
   uint32_t limit = 0;  // words, 0: endless
   uint16_t gap = 0;    // idle clocks after each word
+  bool crate = false;  // of FADC modules, behind FADE-10G: limit in windows, gap: ticks of a window
   uint16_t block = 0;  // words, 0: none; of TCP and UDP
 };
 

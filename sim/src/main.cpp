@@ -431,6 +431,8 @@ int main(int argc, char** argv) {
   app.add_flag("--random", o.source.random, "source: random words, not a counter");
   app.add_option("--source-seed", o.source.seed, "source: seed of the random words");
   app.add_option("--words", o.source.limit, "source: words after which it is silent, 0: never");
+  app.add_flag("--crate", o.source.crate,
+               "FADE-10G: the source is a crate of FADC modules, --words windows of --gap ticks, pulses by --source-seed");
   app.add_option("--gap", o.source.gap, "source: idle clocks after each word");
   app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
   app.add_option("--link", o.link, "link settings of both directions, as loss=0.01,delay=10us");

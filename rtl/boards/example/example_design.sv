@@ -1,4 +1,4 @@
-// Example design: a link core, pattern source and user commands, without a MAC.
+// Example design: a link core, a source and user commands, without a MAC.
 //
 //                    +-----------------+
 //   settings =======>| example_design |====> m_axis_* (to the MAC)
@@ -6,12 +6,15 @@
 //                    +-----------------+
 //         user_clk                    tx_clk, rx_clk
 //
+// The source is the pattern, or with CRATE a crate of FADC modules (see example_crate): then the seed
+// is that of its pulses, the limit is in windows, the gap is the length of a window in ticks.
 // mac_stat: pulses of the MAC's receive side (rx_clk): error, runt, oversize, bad FCS.
 module example_design #(
     parameter int WIDTH = 64,
     parameter int PROTOCOL = 10,  // FADE-10G; 1: FADE v1
     parameter int PACKETS = 32,
-    parameter int TICK_INIT = 65536
+    parameter int TICK_INIT = 65536,
+    parameter int CRATE = 0
 ) (
     input  logic               rst,
     input  logic               user_clk,
@@ -72,20 +75,61 @@ module example_design #(
   logic [63:0] source_tdata;
   logic source_tvalid, source_tready, source_tlast;
 
-  pattern_source source (
-      .clk          (user_clk),
-      .rst          (user_rst),
-      .running      (user_running),
-      .random       (random),
-      .seed         (seed),
-      .gap          (gap),
-      .limit        (limit),
-      .block        ('0),
-      .m_axis_tdata (source_tdata),
-      .m_axis_tvalid(source_tvalid),
-      .m_axis_tready(source_tready),
-      .m_axis_tlast (source_tlast)
-  );
+  if (CRATE == 0) begin : g_pattern
+    pattern_source source (
+        .clk          (user_clk),
+        .rst          (user_rst),
+        .running      (user_running),
+        .random       (random),
+        .seed         (seed),
+        .gap          (gap),
+        .limit        (limit),
+        .block        ('0),
+        .m_axis_tdata (source_tdata),
+        .m_axis_tvalid(source_tvalid),
+        .m_axis_tready(source_tready),
+        .m_axis_tlast (source_tlast)
+    );
+  end else begin : g_crate
+    localparam logic [31:0] SOURCE_ID = 32'hC0DA0001;
+    localparam logic [63:0] FIRST_SECOND = 64'd1_700_000_000;
+    localparam logic [19:0] PULSE_RATE = 20'd419;  // 100,000 a second and channel
+    logic begun, crate_rst, link_running, idle;
+    logic [9*32-1:0] crate_counters;
+    // Each transmission begins anew.
+    always_ff @(posedge user_clk) begin
+      crate_rst <= user_rst || !user_running;
+      begun <= !crate_rst;
+    end
+    example_crate crate (
+        .clk          (user_clk),
+        .rst          (crate_rst),
+        .start        (!crate_rst && !begun),
+        .source_id    (SOURCE_ID),
+        .first_window (64'd0),
+        .first_sec    (FIRST_SECOND),
+        .first_nsec   (32'd0),
+        .window_ticks (18'(gap)),
+        .keepalive    (24'd0),
+        .windows      (limit),
+        .module_enable(16'hFFFF),
+        .pulse_seed   (seed[31:0]),
+        .pulse_rate   (PULSE_RATE),
+        .burst_rate   (20'd0),
+        .burst_every  (32'd0),
+        .burst_ticks  (32'd0),
+        .noise        (4'd4),
+        .m_axis_tdata (source_tdata),
+        .m_axis_tvalid(source_tvalid),
+        .m_axis_tready(source_tready),
+        .m_axis_tlast (source_tlast),
+        .running      (link_running),
+        .idle         (idle),
+        .counters     (crate_counters)
+    );
+    logic unused;
+    assign unused = &{1'b0, random, seed[63:32], link_running, idle, crate_counters};
+  end
 
   logic [15:0] cmd_code, cmd_sequence;
   logic [31:0] cmd_argument;

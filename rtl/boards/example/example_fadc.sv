@@ -8,8 +8,8 @@
 //
 // user_clk is the clock of the samples. Each link is a TCP connection; time begins when all have
 // been opened for the first time, and the connections are closed when `windows` windows (0: never)
-// have been sent. In the first burst_ticks of each burst_every ticks (0: never) the rate of pulses
-// is burst_rate. counters: see example_tcp_link, then those of the links together, see fadc_link.
+// have been sent. Settings: see
+// example_crate. counters: see example_tcp_link, then those of the links together, see fadc_link.
 module example_fadc #(
     parameter int WIDTH = 64,
     parameter int LINKS = 1,
@@ -72,111 +72,55 @@ module example_fadc #(
     input  logic                     s_mac_tuser,
     input  logic [        3:0]       mac_stat
 );
-  localparam logic [31:0] MODULE_TIMEOUT = 32'd1024;
-  localparam logic [31:0] SEED_STEP = 32'h9E3779B9;
-
   logic user_rst, start, started;
   logic [LINKS-1:0][63:0] tdata;
   logic [LINKS-1:0] tvalid, tready, tlast, user_running, done, link_running, idle;
   logic [14:0][31:0] link_counters;
 
-  logic [31:0] burst_tick;
-  logic [19:0] rate;
   logic quiet;
   always_ff @(posedge user_clk) begin
     start <= !started && (&user_running);
     if (&user_running) started <= 1'b1;
-    if (start || burst_tick + 1'b1 >= burst_every) burst_tick <= '0;
-    else burst_tick <= burst_tick + 1'b1;
     done <= (windows != '0 && quiet) ? idle & ~tvalid & link_running : '0;
     if (user_rst) begin
       start   <= 1'b0;
       started <= 1'b0;
     end
   end
-  assign rate  = burst_tick < burst_ticks && burst_every != '0 ? burst_rate : pulse_rate;
   assign quiet = &idle;
 
-  logic [MODULES-1:0][CHANNELS*12-1:0] samples;
-  for (genvar m = 0; m < MODULES; m++) begin : g_module
-    for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
-      fadc_generator generator (
-          .clk    (user_clk),
-          .restart(start),
-          .seed   (pulse_seed ^ (SEED_STEP * 32'(m * 16 + c + 1))),
-          .rate   (rate),
-          .noise  (noise),
-          .sample (samples[m][c*12+:12])
-      );
-    end
-  end
-
-  logic bad_window;
-  logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;
-  logic [LINKS-1:0][BUFFER_BITS-1:0] write_address, read_address;
-  logic [LINKS-1:0][63:0] write_data, data;
   logic [LINKS-1:0][9*32-1:0] crate_counters;
-  fadc_core #(
-      .MODULES (MODULES),
-      .CHANNELS(CHANNELS),
-      .LINKS   (LINKS),
-      .BITS    (BUFFER_BITS)
+  example_crate #(
+      .LINKS      (LINKS),
+      .MODULES    (MODULES),
+      .CHANNELS   (CHANNELS),
+      .BUFFER_BITS(BUFFER_BITS)
   ) crate (
-      .clk(user_clk),
-      .rst(user_rst),
-      .start(start),
-      .enable(1'b1),
-      .source_id(source_id),
-      .start_record(first_window),
-      .start_sec(first_sec),
-      .start_nsec(first_nsec),
-      .window_ticks(window_ticks),
-      .timeout(MODULE_TIMEOUT),
-      .keepalive(keepalive),
-      .limit(windows),
-      .module_enable(module_enable[MODULES-1:0]),
-      .samples(samples),
-      .config_valid(1'b0),
-      .config_all(1'b0),
-      .config_module(4'd0),
-      .config_channel(4'd0),
-      .config_item(2'd0),
-      .config_value(16'd0),
-      .m_axis_tdata(tdata),
+      .clk          (user_clk),
+      .rst          (user_rst),
+      .m_axis_tdata (tdata),
       .m_axis_tvalid(tvalid),
       .m_axis_tready(tready),
-      .m_axis_tlast(tlast),
-      .memory_write_valid(write_valid),
-      .memory_write_ready(write_ready),
-      .memory_write_address(write_address),
-      .memory_write_data(write_data),
-      .memory_read_valid(read_valid),
-      .memory_read_ready(read_ready),
-      .memory_read_address(read_address),
-      .memory_data_valid(data_valid),
-      .memory_data(data),
-      .bad_window(bad_window),
-      .running(link_running),
-      .idle(idle),
-      .counters(crate_counters)
+      .m_axis_tlast (tlast),
+      .running      (link_running),
+      .counters     (crate_counters),
+      .start        (start),
+      .source_id    (source_id),
+      .first_window (first_window),
+      .first_sec    (first_sec),
+      .first_nsec   (first_nsec),
+      .window_ticks (window_ticks),
+      .keepalive    (keepalive),
+      .windows      (windows),
+      .module_enable(module_enable),
+      .pulse_seed   (pulse_seed),
+      .pulse_rate   (pulse_rate),
+      .burst_rate   (burst_rate),
+      .burst_every  (burst_every),
+      .burst_ticks  (burst_ticks),
+      .noise        (noise),
+      .idle         (idle)
   );
-  for (genvar l = 0; l < LINKS; l++) begin : g_memory
-    fadc_memory #(
-        .BITS(BUFFER_BITS)
-    ) memory (
-        .clk(user_clk),
-        .rst(user_rst),
-        .write_valid(write_valid[l]),
-        .write_ready(write_ready[l]),
-        .write_address(write_address[l]),
-        .write_data(write_data[l]),
-        .read_valid(read_valid[l]),
-        .read_ready(read_ready[l]),
-        .read_address(read_address[l]),
-        .data_valid(data_valid[l]),
-        .data(data[l])
-    );
-  end
 
   example_tcp_link #(
       .WIDTH       (WIDTH),
@@ -240,6 +184,4 @@ module example_fadc #(
     end
   end
 
-  logic unused;
-  assign unused = &{1'b0, bad_window, module_enable};
 endmodule

@@ -11,7 +11,8 @@
 module example_gmii #(
     parameter int PROTOCOL = 10,  // FADE-10G; 1: FADE v1
     parameter int PACKETS = 32,
-    parameter int TICK_INIT = 131072
+    parameter int TICK_INIT = 131072,
+    parameter int CRATE = 0  // the source is a crate of FADC modules
 ) (
     input  logic        rst,
     input  logic        user_clk,
@@ -48,7 +49,8 @@ module example_gmii #(
       .WIDTH    (8),
       .PROTOCOL (PROTOCOL),
       .PACKETS  (PACKETS),
-      .TICK_INIT(TICK_INIT)
+      .TICK_INIT(TICK_INIT),
+      .CRATE    (CRATE)
   ) example (
       .rst                 (rst),
       .user_clk            (user_clk),

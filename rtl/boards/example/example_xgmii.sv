@@ -9,9 +9,10 @@
 // The three clocks may be unrelated. source_*: settings of the source until a user command changes
 // them; FADE v1 has none. `running` and status_* (tx_clk) are for a display.
 module example_xgmii #(
-    parameter int PROTOCOL  = 10,    // FADE-10G; 1: FADE v1
-    parameter int PACKETS   = 32,
-    parameter int TICK_INIT = 65536
+    parameter int PROTOCOL = 10,  // FADE-10G; 1: FADE v1
+    parameter int PACKETS = 32,
+    parameter int TICK_INIT = 65536,
+    parameter int CRATE = 0  // the source is a crate of FADC modules
 ) (
     input  logic        rst,
     input  logic        user_clk,
@@ -46,7 +47,8 @@ module example_xgmii #(
       .WIDTH    (64),
       .PROTOCOL (PROTOCOL),
       .PACKETS  (PACKETS),
-      .TICK_INIT(TICK_INIT)
+      .TICK_INIT(TICK_INIT),
+      .CRATE    (CRATE)
   ) example (
       .rst                 (rst),
       .user_clk            (user_clk),

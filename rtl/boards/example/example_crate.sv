@@ -1,0 +1,135 @@
+// A crate of FADC modules with generators of pulses as its detector, and its burst buffers.
+//
+//               +---------------+
+//   start ----->|               |====> m_axis_*[] : messages, a stream for each link core
+//   settings ==>| example_crate |
+//   pulse_* ===>|               |====> counters, see fadc_link
+//               +---------------+
+//
+// Windows begin with `start`; after `windows` of them (0: never) there are no more. In the first
+// burst_ticks of each burst_every ticks (0: never) the rate of pulses is burst_rate.
+module example_crate #(
+    parameter int LINKS = 1,
+    parameter int MODULES = 16,
+    parameter int CHANNELS = 16,
+    parameter int BUFFER_BITS = 16
+) (
+    input  logic                       clk,
+    input  logic                       rst,
+    input  logic                       start,
+    input  logic [     31:0]           source_id,
+    input  logic [     63:0]           first_window,
+    input  logic [     63:0]           first_sec,
+    input  logic [     31:0]           first_nsec,
+    input  logic [     17:0]           window_ticks,
+    input  logic [     23:0]           keepalive,
+    input  logic [     31:0]           windows,
+    input  logic [     15:0]           module_enable,
+    input  logic [     31:0]           pulse_seed,
+    input  logic [     19:0]           pulse_rate,
+    input  logic [     19:0]           burst_rate,
+    input  logic [     31:0]           burst_every,
+    input  logic [     31:0]           burst_ticks,
+    input  logic [      3:0]           noise,
+    output logic [LINKS-1:0][    63:0] m_axis_tdata,
+    output logic [LINKS-1:0]           m_axis_tvalid,
+    input  logic [LINKS-1:0]           m_axis_tready,
+    output logic [LINKS-1:0]           m_axis_tlast,
+    output logic [LINKS-1:0]           running,
+    output logic [LINKS-1:0]           idle,
+    output logic [LINKS-1:0][9*32-1:0] counters
+);
+  localparam logic [31:0] MODULE_TIMEOUT = 32'd1024;
+  localparam logic [31:0] SEED_STEP = 32'h9E3779B9;
+
+  logic [31:0] burst_tick;
+  logic [19:0] rate;
+  always_ff @(posedge clk) begin
+    if (start || burst_tick + 1'b1 >= burst_every) burst_tick <= '0;
+    else burst_tick <= burst_tick + 1'b1;
+  end
+  assign rate = burst_tick < burst_ticks && burst_every != '0 ? burst_rate : pulse_rate;
+
+  logic [MODULES-1:0][CHANNELS*12-1:0] samples;
+  for (genvar m = 0; m < MODULES; m++) begin : g_module
+    for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
+      fadc_generator generator (
+          .clk    (clk),
+          .restart(start),
+          .seed   (pulse_seed ^ (SEED_STEP * 32'(m * 16 + c + 1))),
+          .rate   (rate),
+          .noise  (noise),
+          .sample (samples[m][c*12+:12])
+      );
+    end
+  end
+
+  logic bad_window;
+  logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;
+  logic [LINKS-1:0][BUFFER_BITS-1:0] write_address, read_address;
+  logic [LINKS-1:0][63:0] write_data, data;
+  fadc_core #(
+      .MODULES (MODULES),
+      .CHANNELS(CHANNELS),
+      .LINKS   (LINKS),
+      .BITS    (BUFFER_BITS)
+  ) crate (
+      .clk(clk),
+      .rst(rst),
+      .start(start),
+      .enable(1'b1),
+      .source_id(source_id),
+      .start_record(first_window),
+      .start_sec(first_sec),
+      .start_nsec(first_nsec),
+      .window_ticks(window_ticks),
+      .timeout(MODULE_TIMEOUT),
+      .keepalive(keepalive),
+      .limit(windows),
+      .module_enable(module_enable[MODULES-1:0]),
+      .samples(samples),
+      .config_valid(1'b0),
+      .config_all(1'b0),
+      .config_module(4'd0),
+      .config_channel(4'd0),
+      .config_item(2'd0),
+      .config_value(16'd0),
+      .m_axis_tdata(m_axis_tdata),
+      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis_tready(m_axis_tready),
+      .m_axis_tlast(m_axis_tlast),
+      .memory_write_valid(write_valid),
+      .memory_write_ready(write_ready),
+      .memory_write_address(write_address),
+      .memory_write_data(write_data),
+      .memory_read_valid(read_valid),
+      .memory_read_ready(read_ready),
+      .memory_read_address(read_address),
+      .memory_data_valid(data_valid),
+      .memory_data(data),
+      .bad_window(bad_window),
+      .running(running),
+      .idle(idle),
+      .counters(counters)
+  );
+  for (genvar l = 0; l < LINKS; l++) begin : g_memory
+    fadc_memory #(
+        .BITS(BUFFER_BITS)
+    ) memory (
+        .clk(clk),
+        .rst(rst),
+        .write_valid(write_valid[l]),
+        .write_ready(write_ready[l]),
+        .write_address(write_address[l]),
+        .write_data(write_data[l]),
+        .read_valid(read_valid[l]),
+        .read_ready(read_ready[l]),
+        .read_address(read_address[l]),
+        .data_valid(data_valid[l]),
+        .data(data[l])
+    );
+  end
+
+  logic unused;
+  assign unused = &{1'b0, bad_window, module_enable};
+endmodule

@@ -228,7 +228,7 @@ def build(request):
 def test_crate_that_is_gone_for_a_while(build, tmp_path):
     """Windows go on without it and say so; when it is back, with it again. What is inside a cut message is counted."""
     out = tmp_path / "out.hdf5"
-    builder = build("--sources", "1,2", "--silence", 0.5, "--streams", 3, "--sink", f"hdf5:{out}")
+    builder = build("--sources", "1,2", "--silence", 1, "--streams", 3, "--sink", f"hdf5:{out}")
     one, two = Crate(builder.port, 1), Crate(builder.port, 2)
     one.send(*range(20))
     two.send(*range(10))
@@ -236,7 +236,7 @@ def test_crate_that_is_gone_for_a_while(build, tmp_path):
     two.send(raw=half[:40])
     two.close()
     one.send(*range(20, 30))
-    time.sleep(1.5)
+    time.sleep(2.5)
     one.send(30, 31)
     time.sleep(0.2)
     again = Crate(builder.port, 2)
@@ -268,14 +268,15 @@ def test_late_missing_and_duplicate_by_policy(build, tmp_path):
     for keep in (False, True):
         out = tmp_path / f"out{keep}.hdf5"
         policy = ("--late", "emit", "--missing", "drop", "--duplicate", "last") if keep else ()
-        builder = build("--sources", "1,2", "--silence", 0.5, "--streams", 2, "--sink", f"hdf5:{out}", *policy)
+        builder = build("--sources", "1,2", "--silence", 1, "--streams", 2, "--sink", f"hdf5:{out}", *policy)
         one, two = Crate(builder.port, 1), Crate(builder.port, 2)
         one.send(0)
         one.send(0, hits=[(3, 1, 1, 1)])
         one.send(1)
         two.send(0)
-        time.sleep(1.2)  # window 1 leaves without 2
+        time.sleep(2.2)  # window 1 leaves without 2
         two.send(1)
+        time.sleep(0.3)  # 2 is waited for again
         one.send(2)
         two.send(2)
         one.close()

@@ -134,7 +134,7 @@ def test_messages_to_events(setup):
 
 def test_builder_is_killed_and_started_again(setup):
     """Killed at any moment, again and again: no window is lost and none is there twice."""
-    windows = 1500
+    windows = 900
     feeder = setup.feed("--streams", 3)
     r = random.Random(f"kill/{SEED}")
     killed = [setup.build()]
@@ -168,7 +168,7 @@ def test_builder_is_killed_and_started_again(setup):
 
 def test_builders_share_the_windows(setup):
     """Two builders of one group; one is killed in the middle, its windows are the other's."""
-    windows = 1200
+    windows = 700
     feeder = setup.feed("--streams", 3)
     builders = [setup.build("one"), setup.build("two")]
 

@@ -129,15 +129,6 @@ module fadc_builder #(
     slot = fadc_pkg::slot_of(5'(FIRST_MODULE) + 5'(MODULE_STEP) * 5'(index));
   endfunction
 
-  function automatic [fadc_pkg::LOST_BITS-1:0] add(input [fadc_pkg::LOST_BITS-1:0] a,
-                                                   input [fadc_pkg::LOST_BITS-1:0] b);
-    reg [fadc_pkg::LOST_BITS:0] total;
-    begin
-      total = {1'b0, a} + {1'b0, b};
-      add   = total[fadc_pkg::LOST_BITS] ? fadc_pkg::LOST_MAX : total[fadc_pkg::LOST_BITS-1:0];
-    end
-  endfunction
-
   // What is missing of a frame that is about to be closed.
   logic frame_done;
   assign frame_done = state == MERGE && wanted == '0 && hit == '0 && (&done || past);
@@ -159,7 +150,7 @@ module fadc_builder #(
         flag_index = flag_index | 4'(i);
         flag_timeout = flag_timeout | timed_out[i];
         flag_lost = flag_lost |
-            add(lost_over[i], timed_out[i] || !inbox_mark[i] ? '0 : inbox_lost[i]);
+            fadc_pkg::add_lost(lost_over[i], timed_out[i] || !inbox_mark[i] ? '0 : inbox_lost[i]);
       end
     end
   end
@@ -233,7 +224,8 @@ module fadc_builder #(
       slot_known <= 1'b1;
     end
     for (int i = 0; i < MODULES; i++)
-    if (is_over && take[i]) lost_over[i] <= add(lost_over[i], fadc_pkg::LOST_BITS'(1));
+    if (is_over && take[i])
+      lost_over[i] <= fadc_pkg::add_lost(lost_over[i], fadc_pkg::LOST_BITS'(1));
 
     case (state)
       IDLE:

@@ -67,7 +67,8 @@ module fadc_core #(
     $error("fadc_core: LINKS must be 1 to 4 and divide MODULES, which is at most 16");
   end
 
-  assign bad_window = window_ticks < 18'(fadc_pkg::WINDOW_TICKS_MIN) || window_ticks > 18'(fadc_pkg::WINDOW_TICKS_MAX);
+  logic [LINKS-1:0] bad_windows;
+  assign bad_window = bad_windows != '0;
 
   for (genvar l = 0; l < LINKS; l++) begin : g_link
     logic [SHARE-1:0] enabled, configured;
@@ -117,6 +118,7 @@ module fadc_core #(
         .memory_read_address (memory_read_address[l]),
         .memory_data_valid   (memory_data_valid[l]),
         .memory_data         (memory_data[l]),
+        .bad_window          (bad_windows[l]),
         .running             (running[l]),
         .idle                (idle[l]),
         .counters            (counters[l])

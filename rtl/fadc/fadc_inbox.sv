@@ -38,12 +38,10 @@ module fadc_inbox #(
   logic [AW:0] used;
   logic room, ready;
   logic [fadc_pkg::LOST_BITS-1:0] missing, total;
-  logic [ fadc_pkg::LOST_BITS:0] sum;
   logic [fadc_pkg::FRAME_BITS:0] marks;
 
-  assign room = used < (AW + 1)'(DEPTH - fadc_pkg::FRAMES);
-  assign sum = {1'b0, missing} + {1'b0, s_lost};
-  assign total = sum[fadc_pkg::LOST_BITS] ? fadc_pkg::LOST_MAX : sum[fadc_pkg::LOST_BITS-1:0];
+  assign room   = used < (AW + 1)'(DEPTH - fadc_pkg::FRAMES);
+  assign total  = fadc_pkg::add_lost(missing, s_lost);
   assign m_lost = m_hit[fadc_pkg::LOST_BITS-1:0];
 
   stream_fifo #(

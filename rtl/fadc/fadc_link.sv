@@ -56,13 +56,14 @@ module fadc_link #(
     input  logic            memory_data_valid,
     input  logic [    63:0] memory_data,
 
+    output logic             bad_window,
     output logic             running,
     output logic             idle,
     output logic [8:0][31:0] counters
 );
   localparam int META_BITS = 64 + 64 + 32;
 
-  logic keep, info_valid, info_ready, info_first, info_last, bad_window;
+  logic keep, info_valid, info_ready, info_first, info_last;
   logic [13:0] tick;
   logic [fadc_pkg::FRAME_BITS-1:0] frame, info_frame;
   logic [31:0] now, info_nsec, info_lost, info_deadline;
@@ -293,7 +294,4 @@ module fadc_link #(
     else if (!idle) quiet <= quiet + 1'b1;
   end
   assign idle = quiet == '1;
-
-  logic unused;
-  assign unused = &{1'b0, bad_window};
 endmodule

@@ -146,15 +146,6 @@ module fadc_module #(
   logic [17:0] charge;
   assign charge = {1'b0, product2[30:14]} + 18'(product2[13]);
 
-  function automatic [fadc_pkg::LOST_BITS-1:0] add(input [fadc_pkg::LOST_BITS-1:0] a,
-                                                   input [fadc_pkg::LOST_BITS-1:0] b);
-    reg [fadc_pkg::LOST_BITS:0] total;
-    begin
-      total = {1'b0, a} + {1'b0, b};
-      add   = total[fadc_pkg::LOST_BITS] ? fadc_pkg::LOST_MAX : total[fadc_pkg::LOST_BITS-1:0];
-    end
-  endfunction
-
   always_ff @(posedge clk) begin
     frames   <= {frames[LATENCY-2:0], frame};
 
@@ -185,7 +176,7 @@ module fadc_module #(
     m_mark <= mark2;
     m_frame <= frame2;
     m_hit <= {tick2, channel2, charge > 18'd8191 ? 13'd8191 : charge[12:0]};
-    if (valid2) m_lost <= (m_valid && m_mark) ? lost2 : add(m_lost, lost2);
+    if (valid2) m_lost <= (m_valid && m_mark) ? lost2 : fadc_pkg::add_lost(m_lost, lost2);
     else if (m_valid && m_mark) m_lost <= '0;
 
     if (rst) begin

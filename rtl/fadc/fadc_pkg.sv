@@ -36,6 +36,15 @@ package fadc_pkg;
     slot_of = index < 5'd8 ? index + 5'd3 : index + 5'd5;
   endfunction
 
+  // Numbers of lost hits stay at their limit.
+  function automatic [LOST_BITS-1:0] add_lost(input [LOST_BITS-1:0] a, input [LOST_BITS-1:0] b);
+    reg [LOST_BITS:0] total;
+    begin
+      total = {1'b0, a} + {1'b0, b};
+      add_lost = total[LOST_BITS] ? LOST_MAX : total[LOST_BITS-1:0];
+    end
+  endfunction
+
   function automatic [31:0] header_word(input [15:0] payload_type, input [LOST_BITS-1:0] count,
                                         input [4:0] slot);
     header_word = {1'b1, payload_type, count, slot};

@@ -6,7 +6,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fadc::{Header, Item, Message, LOST_MAX, WINDOW_TICKS_MAX};
@@ -80,6 +80,19 @@ pub struct SourceCounts {
     pub sessions: u64,
 }
 
+impl AddAssign<&SourceCounts> for SourceCounts {
+    fn add_assign(&mut self, more: &SourceCounts) {
+        self.messages += more.messages;
+        self.late += more.late;
+        self.duplicate += more.duplicate;
+        self.missing += more.missing;
+        self.windows_lost += more.windows_lost;
+        self.wrong_time += more.wrong_time;
+        self.absences += more.absences;
+        self.sessions += more.sessions;
+    }
+}
+
 /// What came of all.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -91,6 +104,15 @@ pub struct Counts {
     pub dropped: u64,
     /// Events given away for what came late.
     pub late: u64,
+}
+
+impl AddAssign<&Counts> for Counts {
+    fn add_assign(&mut self, more: &Counts) {
+        self.complete += more.complete;
+        self.incomplete += more.incomplete;
+        self.dropped += more.dropped;
+        self.late += more.late;
+    }
 }
 
 #[derive(Debug, Default)]

@@ -364,9 +364,9 @@ impl Builder {
         let mut report = self.report.clone();
         report.windows = self.done.clone();
         for partition in self.partitions.values() {
-            add(&mut report.windows, partition.joiner.counts());
+            report.windows += partition.joiner.counts();
             for (source, counts) in partition.joiner.sources() {
-                add_source(report.sources.entry(format!("{source:#010x}")).or_default(), counts);
+                *report.sources.entry(format!("{source:#010x}")).or_default() += counts;
             }
         }
         report
@@ -410,7 +410,7 @@ impl Builder {
             // What was joined, but not committed, is another's now.
             self.waiting.clear();
             for (_, partition) in std::mem::take(&mut self.partitions) {
-                add(&mut self.done, partition.joiner.counts());
+                self.done += partition.joiner.counts();
             }
             let Change::Assigned(list) = change else { continue };
             let committed = during("asking for its place", self.consumer.committed_offsets(list, PATIENCE))?;
@@ -503,24 +503,6 @@ impl Builder {
         self.producer.send_offsets_to_transaction(&list, &group, PATIENCE)?;
         self.producer.commit_transaction(PATIENCE)
     }
-}
-
-fn add(to: &mut Counts, more: &Counts) {
-    to.complete += more.complete;
-    to.incomplete += more.incomplete;
-    to.dropped += more.dropped;
-    to.late += more.late;
-}
-
-fn add_source(to: &mut SourceCounts, more: &SourceCounts) {
-    to.messages += more.messages;
-    to.late += more.late;
-    to.duplicate += more.duplicate;
-    to.missing += more.missing;
-    to.windows_lost += more.windows_lost;
-    to.wrong_time += more.wrong_time;
-    to.absences += more.absences;
-    to.sessions += more.sessions;
 }
 
 #[cfg(test)]

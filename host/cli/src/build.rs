@@ -171,11 +171,16 @@ impl Outlets {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&mut self, event: &Event) -> Result<(), sink::Error> {
+    /// Counts an event and shows it on the page.
+    fn show(&mut self, event: &Event) {
         self.events += 1;
         if self.has_page {
             self.lock().add(event);
         }
+    }
+
+    fn write(&mut self, event: &Event) -> Result<(), sink::Error> {
+        self.show(event);
         self.waits = true;
         self.sinks.iter_mut().try_for_each(|sink| sink.write(event))
     }
@@ -247,11 +252,9 @@ fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Resu
         eprintln!("fadelink: joining {} of {brokers}", args.kafka.messages);
     }
     builder.run(&STOPPING, args.events, |event| {
-        outlets.events += 1;
+        outlets.show(event);
         if outlets.has_page {
-            let mut live = outlets.lock();
-            live.add(event);
-            live.tick(Instant::now());
+            outlets.lock().tick(Instant::now());
         }
     })?;
     Ok(json!(builder.report()))

@@ -1,23 +1,10 @@
 //! The shared messages of `tests/vectors/fadc.json`, parsed and built again.
 
+mod common;
+
+use common::{bytes, list, vectors};
 use fadelink_wire::fadc::{self, Header, Item, Message};
 use serde_json::{json, Value};
-
-fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/fadc.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
-}
-
-fn bytes(vector: &Value) -> Vec<u8> {
-    let text = vector["hex"].as_str().unwrap();
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
-    let found = vectors[name].as_array().unwrap();
-    assert!(found.len() >= 4);
-    found
-}
 
 fn ticks(vector: &Value) -> u32 {
     u32::try_from(vector["window_ticks"].as_u64().unwrap()).unwrap()
@@ -41,7 +28,7 @@ fn constants_agree() {
         ("window_ticks_max", fadc::WINDOW_TICKS_MAX.into()),
         ("lost_max", fadc::LOST_MAX.into()),
     ];
-    let shared = vectors()["constants"].as_object().unwrap().clone();
+    let shared = vectors("fadc")["constants"].as_object().unwrap().clone();
     assert_eq!(here.len(), shared.len());
     for (name, value) in here {
         assert_eq!(shared[*name].as_u64(), Some(*value), "{name}");
@@ -50,7 +37,7 @@ fn constants_agree() {
 
 #[test]
 fn messages_are_read_and_built() {
-    for vector in list(&vectors(), "messages") {
+    for vector in list(&vectors("fadc"), "messages") {
         let data = bytes(vector);
         let message = Message::parse(&data).unwrap();
         let header = message.header();
@@ -84,7 +71,7 @@ fn messages_are_read_and_built() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    let vectors = vectors();
+    let vectors = vectors("fadc");
     for vector in list(&vectors, "malformed") {
         let error = Message::parse(&bytes(vector)).unwrap_err().to_string();
         assert!(error.contains(vector["error"].as_str().unwrap()), "{}: {error}", vector["name"]);
@@ -100,7 +87,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn events_hold_messages() {
-    let vectors = vectors();
+    let vectors = vectors("fadc");
     let parts: Vec<_> = list(&vectors, "messages").iter().map(bytes).collect();
     let payload = parts.concat();
     let mut event = Header::new(5, fadc::EVENT_VERSION, 9, (1, 2), payload.len()).emit().to_vec();

@@ -1,27 +1,13 @@
 //! The shared payloads of `tests/vectors/udp.json`, parsed and built again.
 
+mod common;
+
+use common::{bytes, list, vectors};
 use fadelink_wire::udp::{self, Datagram, Error, Reply, Request};
-use serde_json::Value;
-
-fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/udp.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
-}
-
-fn bytes(vector: &Value) -> Vec<u8> {
-    let text = vector["hex"].as_str().unwrap();
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
-    let found = vectors[name].as_array().unwrap();
-    assert!(found.len() >= 4);
-    found
-}
 
 #[test]
 fn constants_agree() {
-    let vectors = vectors();
+    let vectors = vectors("udp");
     let here: &[(&str, u64)] = &[
         ("STREAM_HEADER_BYTES", udp::STREAM_HEADER_BYTES as u64),
         ("FLAG_END", udp::FLAG_END.into()),
@@ -64,7 +50,7 @@ fn constants_agree() {
 
 #[test]
 fn datagrams_parse() {
-    for vector in list(&vectors(), "stream") {
+    for vector in list(&vectors("udp"), "stream") {
         let (bytes, fields) = (bytes(vector), &vector["fields"]);
         let found = Datagram::parse(&bytes).unwrap();
         let number = |name: &str| fields[name].as_u64().unwrap();
@@ -78,7 +64,7 @@ fn datagrams_parse() {
 
 #[test]
 fn malformed_datagrams_have_their_reason() {
-    for vector in list(&vectors(), "malformed") {
+    for vector in list(&vectors("udp"), "malformed") {
         let error = Datagram::parse(&bytes(vector)).unwrap_err();
         let name = match error {
             Error::Truncated(..) => "truncated",
@@ -92,7 +78,7 @@ fn malformed_datagrams_have_their_reason() {
 
 #[test]
 fn control_messages_build_and_parse() {
-    for vector in list(&vectors(), "control") {
+    for vector in list(&vectors("udp"), "control") {
         let (bytes, fields) = (bytes(vector), &vector["fields"]);
         let number = |name: &str| fields[name].as_u64().unwrap() as u32;
         let (sequence, address, value) = (number("sequence"), number("address"), number("value"));

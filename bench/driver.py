@@ -8,29 +8,23 @@ covers it. CPU time is that of the whole guest (/proc/stat, interrupts included)
 """
 
 import argparse
+import contextlib
 import json
 import re
 import socket
-import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
-
-TOP = Path(__file__).resolve().parents[1]
-sys.path += [str(TOP / "tests/driver"), str(TOP / "bench")]
-import conftest  # noqa: E402
-import guest  # noqa: E402
-import measure  # noqa: E402
-
-system_bench = conftest.system_bench
+from support import guest, measure
+from support.netns import FEBS, Bench
 
 PORT = 5001
 SO_MAX_PACING_RATE = 47  # asm-generic/socket.h; Python has no name for it
 METHODS = ["driver", "AF_PACKET", "TCP"]
-FEB = {"driver": system_bench.FEBS[0], "AF_PACKET": system_bench.FEBS[1]}
+FEB = {"driver": FEBS[0], "AF_PACKET": FEBS[1]}
 
 SCRIPT = """
 ip addr add 10.9.0.2/24 dev eth0
@@ -89,23 +83,22 @@ def main():
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--tcp-rate", type=float, default=6e6, help="bytes a second; near what the board makes on two cores")
     args = parser.parse_args()
-    guest.build()
     with tempfile.TemporaryDirectory() as folder:
-        bench = system_bench.Bench(Path(folder))
+        bench = Bench(Path(folder))
         try:
-            system_bench.add_tap(bench)
-            file = Path(folder) / "wire.pcap"
-            script = SCRIPT.format(rounds=args.rounds, seconds=args.seconds, port=PORT, driver=FEB["driver"], packet=FEB["AF_PACKET"])
-            machine = guest.start(bench, script)
-            bench.sim("--packet-socket", "--boards", 2, iface="fade0")
-            dump = measure.capture(bench, "fade0", file)
-            sender = threading.Thread(target=send_tcp, args=(bench, args.rounds, args.seconds, args.tcp_rate), daemon=True)
-            sender.start()
-            out = guest.judge(machine)
-            dump.signal(2)
-            dump.finish()
-            fade, tcp = measure.latencies(file, PORT)
-            times = {"TCP": np.array(tcp), **{method: np.array(fade[mac]) for method, mac in FEB.items()}}
+            with contextlib.closing(guest.Guest(bench)) as machine:
+                file = Path(folder) / "wire.pcap"
+                script = SCRIPT.format(rounds=args.rounds, seconds=args.seconds, port=PORT, driver=FEB["driver"], packet=FEB["AF_PACKET"])
+                bench.sim("--packet-socket", "--boards", 2, iface="fade0")
+                machine.start(script)
+                dump = measure.capture(bench, "fade0", file)
+                sender = threading.Thread(target=send_tcp, args=(bench, args.rounds, args.seconds, args.tcp_rate), daemon=True)
+                sender.start()
+                out = machine.finish()
+                dump.signal(2)
+                dump.finish()
+                fade, tcp = measure.latencies(file, PORT)
+                times = {"TCP": np.array(tcp), **{method: np.array(fade[mac]) for method, mac in FEB.items()}}
         finally:
             bench.close()
     cpu, received = cpu_and_bytes(out)

@@ -14,12 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from synth import TOP, synthesize, totals
+from support import fadc_model as model
+from support.paths import FADELINK, SIM
+from support.synth import synthesize, totals
 
-sys.path.insert(0, str(TOP / "tests"))
-import fadc_model as model  # noqa: E402
-
-SIM, FADELINK = TOP / "build/sim/fadelink-sim", TOP / "host/target/release/fadelink"
 # More than can be read out: a thousand million pulses a second.
 OVERLOAD = 4e6
 WARM_MS = 0.4
@@ -59,7 +57,9 @@ def by_link():
         for window_ns in (1024, 4096, 16384):
             bps, hits, _, _ = link(phy, window_ns, OVERLOAD)
             name = "1 Gb/s, MTU 1500" if phy == "gmii" else "10 Gb/s, 4 connections, MTU 9000"
-            print(f"| {name} | {window_ns} | {bps / 1e9:.3f} | {100 * bps / line:.1f} % | {bps / 8 * hits / 1e6:.1f} M | {1 / hits:.2f} |", flush=True)
+            print(
+                f"| {name} | {window_ns} | {bps / 1e9:.3f} | {100 * bps / line:.1f} % | {bps / 8 * hits / 1e6:.1f} M | {1 / hits:.2f} |", flush=True
+            )
 
 
 def by_window():
@@ -147,7 +147,12 @@ def resources():
     print("\n## Resources (Yosys, Xilinx 7 series)\n")
     print("| module | LUT | FF | BRAM | DSP |")
     print("|---|---|---|---|---|")
-    for top, settings in (("fadc_module", {}), ("fadc_builder", {}), ("fadc_link", {"MODULES": 4, "BITS": 16}), ("fadc_link", {"MODULES": 16, "BITS": 16})):
+    for top, settings in (
+        ("fadc_module", {}),
+        ("fadc_builder", {}),
+        ("fadc_link", {"MODULES": 4, "BITS": 16}),
+        ("fadc_link", {"MODULES": 16, "BITS": 16}),
+    ):
         cells = synthesize(top, **settings)
         luts, ffs, brams = totals(cells)
         name = f"{top}, {settings['MODULES']} modules" if settings else top

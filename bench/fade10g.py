@@ -11,10 +11,9 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[1]
-SIM = TOP / "build/sim/fadelink-sim"
+from support.paths import SIM
+
 QUICK = "--quick" in sys.argv
 NAMES = {"xgmii": "10G", "gmii": "1G"}
 LIMIT = 8192 / 8256
@@ -51,11 +50,7 @@ def link_use(*arguments, **options):
 def round_trips():
     print(f"## Link use by round trip, ideal receiver (limit {100 * LIMIT:.2f} %)\n")
     rtts = [3, 10, 30, 100]
-    rows = [
-        [NAMES[phy], str(window), *(link_use(phy, window, "--rtt", rtt) for rtt in rtts)]
-        for phy in NAMES
-        for window in (16, 32, 64)
-    ]
+    rows = [[NAMES[phy], str(window), *(link_use(phy, window, "--rtt", rtt) for rtt in rtts)] for phy in NAMES for window in (16, 32, 64)]
     table(["core", "M", *(f"{rtt} us" for rtt in rtts)], rows)
 
 
@@ -84,10 +79,7 @@ def commands():
 
         return POOL.submit(run)
 
-    rows = [
-        [NAMES[phy], str(window), *(rate(phy, window, rtt) for rtt in rtts), paper[phy]]
-        for phy, window in [("xgmii", 32), ("gmii", 16)]
-    ]
+    rows = [[NAMES[phy], str(window), *(rate(phy, window, rtt) for rtt in rtts), paper[phy]] for phy, window in [("xgmii", 32), ("gmii", 16)]]
     table(["core", "M", *(f"{rtt} us" for rtt in rtts), "paper"], rows)
 
 

@@ -14,19 +14,16 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from support import measure
+from support.netns import FEBS, Bench
+from support.paths import TOP
 
-TOP = Path(__file__).resolve().parents[1]
-sys.path += [str(TOP / "tests/system"), str(TOP / "bench")]
-import conftest  # noqa: E402
-import measure  # noqa: E402
-
-FEB = conftest.FEBS[0]
+FEB = FEBS[0]
 PORT = 5001
 LOSSES = [0, 0.001, 0.01]
 RATES = [10, 100, None]  # MB/s
@@ -155,7 +152,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        bench = conftest.Bench(Path(folder))
+        bench = Bench(Path(folder))
         try:
             race = Race(bench, args.seconds)
             print(f"# Receivers over veth, {os.cpu_count()} cores for sender and receiver, {args.rounds} rounds of {args.seconds} s")

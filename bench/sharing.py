@@ -12,10 +12,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[1]
-SIM = TOP / "build/sim/fadelink-sim"
+from support.measure import jain
+from support.paths import SIM
+
 QUICK = "--quick" in sys.argv
 RULES = {"fair": [], "the paper's": ["--paper-rule"]}
 SEEDS = range(1, 3 if QUICK else 4)
@@ -31,11 +31,6 @@ def share(milliseconds, seed, *options):
     assert all(board["wrong_words"] == 0 for board in report["boards"])
     dropped = report["switch"]["queue_full"] / report["switch"]["frames"]
     return [board["goodput_bps"] / 1e6 for board in report["boards"]], dropped
-
-
-def jain(rates):
-    """1: equal shares; 1/n: one has all (Jain, Chiu and Hawe 1984)."""
-    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
 
 
 def three_boards():

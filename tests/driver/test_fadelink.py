@@ -4,9 +4,8 @@ import json
 import re
 
 import pytest
-from guest import judge, start
-from system_bench import FEBS
-from test_driver import LOAD, session
+from support.guest import LOAD, session
+from support.netns import FEBS
 
 FADELINK = "fadelink {0} --backend kernel --iface eth0"
 
@@ -97,9 +96,7 @@ def test_killed_reader_and_a_taken_feb(bench):
 
 
 def test_what_is_wrong_is_said(bench):
-    guest = start(
-        bench,
-        f"""fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1; echo status $?
+    out = bench.guest.run(f"""fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1; echo status $?
 {LOAD} max_slaves=1
 fadelink receive --backend kernel --iface eth9 --feb {FEBS[0]} 2>&1; echo status $?
 fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} --ring 262144 2>&1; echo status $?
@@ -107,9 +104,7 @@ fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} --feb {FEBS[1]} 2
 fadelink cmd --backend kernel --iface eth0 --feb {FEBS[0]} 0x0100 --retries 1 --timeout 20 2>&1; echo status $?
 fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1 & R=$!
 sleep 1; ip link set eth0 down; wait $R; echo status $?
-""",
-    )
-    out = judge(guest)
+""")
     said = re.findall(r"(?:fadelink:|\bstatus ).*", out)
     expected = [
         "l3_fpga_ctl: the kernel driver is not loaded: modprobe fadelink", "status 1",
@@ -157,14 +152,11 @@ def test_fade1(bench, link):
 
 
 def test_both_protocols_at_once(bench):
-    guest = start(
-        bench,
-        f"""set -e
-{LOAD}
-{fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--packets 60 --verify counter --json --quiet")}
-""",
-    )
     bench.sim("--packet-socket", "--protocol", "fade1", "--feb", FEBS[0], "--link", "loss=0.01", iface="fade0")
     bench.sim("--packet-socket", "--feb", FEBS[1], "--link", "loss=0.01", iface="fade0")
-    febs = reports(judge(guest))[0]["febs"]
+    out = bench.guest.run(f"""set -e
+{LOAD}
+{fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--packets 60 --verify counter --json --quiet")}
+""")
+    febs = reports(out)[0]["febs"]
     assert [feb["protocol"] for feb in febs] == ["fade1", "fade10g"] and all(feb["verified"] for feb in febs)

@@ -1,7 +1,7 @@
 """The shared modules: crossings, counters, width converters, status reader, packet buffer, congestion control."""
 
 import pytest
-from bench import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, Timer, cocotb, rng, run, send_axis, start
+from support.block import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, Timer, cocotb, rng, run, send_axis, start
 
 CLOCKS = {"s_clk": 6400, "m_clk": 10102}
 

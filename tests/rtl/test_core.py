@@ -4,7 +4,7 @@ import os
 import random
 
 import pytest
-from board import ACCUMULATOR, C, COUNTERS, GAP, LIMIT, PC, Board, Receiver, get, put, request, with_fcs
+from support.board import ACCUMULATOR, COUNTERS, GAP, LIMIT, PC, Board, C, Receiver, get, put, request, with_fcs
 
 SEED = int(os.environ.get("FADELINK_SEED", "1"))
 OTHER = bytes.fromhex("02fade0000f1")

@@ -3,7 +3,7 @@
 import zlib
 
 import pytest
-from bench import Timer, cocotb, rng, run
+from support.block import Timer, cocotb, rng, run
 
 
 @pytest.mark.parametrize("width", [1, 8])

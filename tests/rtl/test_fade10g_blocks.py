@@ -1,8 +1,19 @@
 """The blocks of the FADE-10G core, each on its own. desc_manager has a file of its own."""
 
 import pytest
-from bench import (
-    C, VECTORS, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, package_constants, rng, run, send_axis,
+from support.block import (
+    VECTORS,
+    AxisMonitor,
+    C,
+    ClockCycles,
+    Pulses,
+    ReadOnly,
+    RisingEdge,
+    cocotb,
+    package_constants,
+    rng,
+    run,
+    send_axis,
     start,
 )  # fmt: skip
 

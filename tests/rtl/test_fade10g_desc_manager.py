@@ -1,7 +1,7 @@
 """The descriptor manager: the paper's figure 4, every kind of acknowledgment, and a reference model."""
 
 import pytest
-from bench import ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, from_gray, rng, run, start
+from support.block import ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, from_gray, rng, run, start
 
 SLOT_BITS = 3
 SLOTS = 1 << SLOT_BITS

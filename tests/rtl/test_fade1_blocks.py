@@ -1,9 +1,21 @@
 """The blocks of the FADE v1 core, each on its own."""
 
 import pytest
-from bench import (
-    C1, VECTORS1, AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, from_gray, package_constants, rng,
-    run, send_axis, start,
+from support.block import (
+    C1,
+    VECTORS1,
+    AxisMonitor,
+    ClockCycles,
+    Pulses,
+    ReadOnly,
+    RisingEdge,
+    cocotb,
+    from_gray,
+    package_constants,
+    rng,
+    run,
+    send_axis,
+    start,
 )  # fmt: skip
 
 MAC = 0x02FADE000001

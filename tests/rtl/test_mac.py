@@ -3,7 +3,7 @@
 import zlib
 
 import pytest
-from bench import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, rng, run, send_axis, start
+from support.block import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, rng, run, send_axis, start
 
 STATS = ["stat_error", "stat_runt", "stat_oversize", "stat_bad_fcs"]
 
@@ -25,7 +25,7 @@ def lengths(random):
 
 async def gmii_lines(dut, lines):
     """Collects (bytes, error, gap before) of each burst on the transmit pins."""
-    data, error, gap = b"", False, 0
+    data, error, gap, before = b"", False, 0, 0
     while True:
         await ReadOnly()
         if int(dut.gmii_tx_en.value):

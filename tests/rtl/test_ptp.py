@@ -5,12 +5,13 @@ import struct
 import subprocess
 
 import pytest
-from bench import SEED, TOP, package_constants
-from board import US
-from ip_board import BOARD, BOARD_MAC, PC, PC_MAC
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import ARP, Ether
-from test_udp_core import PHYS, C, UdpBoard
+from scapy.layers.l2 import Ether
+from support.block import SEED, package_constants
+from support.board import US
+from support.ip_board import PC, PC_MAC
+from support.paths import TOP
+from support.udp_board import PHYS, C, UdpBoard
 
 P = package_constants("udp/ptp_pkg.sv") | {"SYNC": 0, "DELAY_REQ": 1, "FOLLOW_UP": 8, "DELAY_RESP": 9, "ANNOUNCE": 11}
 GROUP, GROUP_MAC = "224.0.1.129", "01:00:5e:00:01:81"

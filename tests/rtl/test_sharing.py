@@ -4,7 +4,9 @@ import json
 import subprocess
 
 import pytest
-from bench import SEED, TOP
+from support.block import SEED
+from support.measure import jain
+from support.paths import TOP
 
 CASES = {
     "fade1": (["--protocol", "fade1", "--switch", "rate=1000,queue=32768"], 120),
@@ -20,10 +22,6 @@ def share(name, *more):
     report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     assert all(board["wrong_words"] == 0 for board in report["boards"]) and report["switch"]["queue_full"] > 0
     return [board["goodput_bps"] for board in report["boards"]]
-
-
-def jain(rates):
-    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,12 +1,7 @@
 """Yosys takes the cores: no latch, no loop, the packet memory in block RAM and nothing else there."""
 
-import sys
-
 import pytest
-from bench import TOP
-
-sys.path.insert(0, str(TOP / "bench"))
-from synth import synthesize, totals  # noqa: E402
+from support.synth import synthesize, totals
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The blocks of the TCP sender, each for itself; the core as a whole: test_tcp_core.py."""
 
 import pytest
-from bench import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, from_gray, rng, run, start
+from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, from_gray, rng, run, start
 
 RTO = {"MINIMUM": 300, "INITIAL": 1000, "MAXIMUM": 5000}
 

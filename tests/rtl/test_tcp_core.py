@@ -4,12 +4,12 @@ A peer made with scapy answers as the script of the test says; time is simulated
 """
 
 import pytest
-from bench import SEED, rng
-from board import FEB, LIB, US
-from ip_board import BOARD, BOARD_MAC, PC, PC_MAC, IpBoard
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
+from support.block import SEED, rng
+from support.board import FEB, LIB, US
+from support.ip_board import BOARD, BOARD_MAC, PC, PC_MAC, IpBoard
 
 PORT = 10000
 ISS = 0x1000_0000  # of the peer
@@ -380,11 +380,22 @@ def test_a_lost_syn_goes_again():
     assert 0.9 * INIT < (again.at - peer.syn.at) / US < 1.2 * INIT
 
 
-def test_a_syn_ack_with_a_wrong_number_is_ignored():
+@pytest.mark.parametrize("flags", ["A", "SA"])
+def test_a_connection_of_before_is_ended(flags):
+    """The answer to the SYN has another connection's number: RST with that number, and the SYN again, at once but once."""
     peer = Peer()
-    peer.reply("SA", ack=peer.first + 1)
+    stale = (peer.first + 77_777) % 2**32
+    peer.reply(flags, ack=stale)
+    reset = peer.segment(timeout=50)
+    assert (reset.flags, reset.seq, reset.data, reset.sport) == ("R", stale, b"", peer.port)
+    again = peer.segment(timeout=50)
+    assert (again.flags, again.seq, again.sport) == ("S", peer.syn.seq, peer.port)
+    peer.reply(flags, ack=stale + 1)
+    assert peer.segment(timeout=50).seq == stale + 1
     peer.silent(50)
-    assert peer.counters()["unacceptable"] == 1
+    assert peer.counters()["unacceptable"] == 2
+    peer.reply("R", ack=stale)
+    peer.silent(50)  # a RST is never answered
     peer.open()
 
 

@@ -4,8 +4,9 @@ import json
 import subprocess
 
 import pytest
-from bench import SEED, TOP
-from test_sharing import jain
+from support.block import SEED
+from support.measure import jain
+from support.paths import TOP
 
 WIRE, HEADERS = 8 + 14 + 4 + 12, 40
 

@@ -8,9 +8,10 @@ import json
 import os
 import random
 
-import test_fade1_core as fade1
-from bench import C1
-from board import LIMIT, PC, TOP, US, Board, C, get, put, request
+from support import fade1_board as fade1
+from support.block import C1
+from support.board import LIMIT, PC, US, Board, C, get, put, request
+from support.paths import TOP
 
 FILE = TOP / "tests/vectors/fade10g_traces.json"
 FILE1 = TOP / "tests/vectors/fade1_traces.json"

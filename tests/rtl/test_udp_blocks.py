@@ -1,7 +1,7 @@
 """The blocks of the UDP/IP stack, each for itself; the stack as a whole: test_udp_core.py."""
 
 import pytest
-from bench import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, rng, run, start
+from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, rng, run, start
 
 MAC, IP, PEER_MAC, PEER = 0x02FADE000001, 0x0A090002, 0x02FADE0000F0, 0x0A090001
 TX = 6400

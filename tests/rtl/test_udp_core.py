@@ -7,85 +7,16 @@ import json
 import struct
 
 import pytest
-from bench import SEED, TOP, package_constants, rng
-from board import FEB, LIB, US
-from ip_board import BOARD, BOARD_MAC, PC, PC_MAC, IpBoard
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
-
-C = package_constants("udp/udp_pkg.sv")
-PORT = 10000
-RETRY = 1000  # microseconds, of ARP
-PHYS = ["gmii", "xgmii"]
-BYTE = {"gmii": 8000, "xgmii": 800}  # ps
-BROADCAST = "ff:ff:ff:ff:ff:ff"
-
+from support.block import SEED, rng
+from support.board import US
+from support.ip_board import BOARD, BOARD_MAC, PC, PC_MAC
+from support.paths import TOP
+from support.udp_board import BROADCAST, PHYS, PORT, RETRY, C, UdpBoard, be32
 
 VECTORS = json.loads((TOP / "tests/vectors/udp.json").read_text())
-
-
-def be32(ip):
-    return int.from_bytes(bytes(map(int, ip.split("."))), "big")
-
-
-class UdpBoard(IpBoard):
-    def __init__(self, phy="gmii", payload=1472, checksum=False, stopped=False, words=0, gap=0, block=0, tx=0, rx=0, ptp=0):
-        self.phy, self.payload = phy, payload
-        super().__init__(
-            phy, LIB.fadelink_udp_board_new(phy.encode(), FEB, payload, checksum, stopped, words, gap, block, tx, rx, ptp)
-        )
-        self.sequence = 0
-
-    def meet(self):
-        """Answers the board's question for the peer."""
-        request = self.expect(ARP)
-        assert request.dst == BROADCAST and (request[ARP].op, request[ARP].psrc, request[ARP].pdst) == (1, BOARD, PC)
-        self.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
-        return self
-
-    def introduce(self):
-        """Asks for the board, which remembers who asked."""
-        self.send(bytes(Ether(src=PC_MAC, dst=BROADCAST) / ARP(op=1, hwsrc=PC_MAC, psrc=PC, pdst=BOARD)))
-        reply = self.expect(ARP)
-        assert reply.dst == PC_MAC and (reply[ARP].op, reply[ARP].psrc, reply[ARP].hwsrc) == (2, BOARD, BOARD_MAC)
-        return self
-
-    def datagram(self, timeout=10_000 * US):
-        """(counter, words, run, flags) of the next one of the stream."""
-        frame = self.expect(UDP, timeout)
-        assert (frame.dst, frame[IP].src, frame[IP].dst, frame[UDP].dport) == (PC_MAC, BOARD, PC, PORT)
-        data = bytes(frame[UDP].payload)[: frame[UDP].len - 8]
-        counter, count, run, flags = struct.unpack(">IHBB", data[:8])
-        words = list(struct.unpack(f"<{count}Q", data[8 : 8 + 8 * count]))
-        assert set(data[8 + 8 * count :]) <= {C["FILLER"]}
-        assert len(data) == (self.payload if count == (self.payload - 8) // 8 else 8 + 8 * count)
-        self.last = frame
-        return counter, words, run, flags
-
-    def control(self, operation, address, value=0, sequence=None, port=5000, **fields):
-        """A request of the slow control: (status, value)."""
-        if sequence is None:
-            self.sequence += 1
-            sequence = self.sequence
-        request = struct.pack(">IBBHII", sequence, operation, 0, 0, address, value)
-        self.put(IP(src=PC, dst=BOARD) / UDP(sport=port, dport=C["CONTROL_PORT"], **fields) / request)
-        while True:
-            frame = self.expect(UDP)
-            if frame[UDP].dport == port:
-                break
-        found = struct.unpack(">IBBHII", bytes(frame[UDP].payload)[:16])
-        assert found[0] == sequence and found[1] == operation | C["CONTROL_REPLY"] and found[3:5] == (0, address)
-        assert frame[UDP].sport == C["CONTROL_PORT"] and frame[UDP].chksum != 0
-        return found[2], found[5]
-
-    def read(self, address):
-        status, value = self.control(C["CONTROL_READ"], address)
-        assert status == C["STATUS_DONE"]
-        return value
-
-    def write(self, address, value):
-        return self.control(C["CONTROL_WRITE"], address, value)[0]
 
 
 def test_constants_agree_with_the_hosts():

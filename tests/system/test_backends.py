@@ -6,7 +6,7 @@ import signal
 import sys
 
 import pytest
-from conftest import FEBS, report, wait_for
+from support.netns import FEBS, report, wait_for
 
 XDP = ["--backend", "xdp"]
 QUIET = ["--verify", "counter", "--quiet"]

@@ -4,7 +4,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import FEBS, TOP
+from support.netns import FEBS
+from support.paths import TOP
 
 HEADER = TOP / "host/c/include"
 LIBRARY = TOP / "host/target/release"

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import FADELINK, FEBS, SIM, TOP, report, sh
+from support.netns import FEBS, report, sh
+from support.paths import FADELINK, SIM, TOP
 
 
 def run(*words):
@@ -115,7 +116,8 @@ def test_discover_and_status(bench):
     state = json.loads(out)
     assert status == 0 and not state["identity"]["running"]
     counters = state["counters"]
-    assert counters["acknowledged"] == result["febs"][0]["counters"]["packets"]
+    # What was confirmed in frames that the link lost, at the very end, the board does not know.
+    assert 0 <= result["febs"][0]["counters"]["packets"] - counters["acknowledged"] < 16
     assert counters["sent"] >= counters["acknowledged"] and counters["protocol_errors"] == 0
     assert counters["rx_wrong_destination"] == 0
 

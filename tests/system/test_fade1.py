@@ -4,7 +4,8 @@ import json
 import sys
 
 import pytest
-from conftest import FADELINK, FEBS, TOP, sh, wait_for
+from support.netns import FEBS, sh, wait_for
+from support.paths import FADELINK, TOP
 
 LINKS = ["", "loss=0.01", "loss=0.05,duplicate=0.02", "reorder=0.02,corrupt=0.01"]
 

@@ -3,18 +3,15 @@
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
-from broker import Broker, free_ports
-from conftest import FADELINK, SEED, TOP
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from test_fadc import WINDOW_NS, Crate, hits_of, report
-
-sys.path.insert(0, str(TOP / "tests"))
-import fadc_model as model  # noqa: E402
+from support import fadc_model as model
+from support.broker import Broker, free_ports
+from support.crate import WINDOW_NS, Crate, hits_of, report
+from support.paths import FADELINK, SEED
 
 PARTITIONS = 4
 
@@ -143,7 +140,6 @@ def test_builder_is_killed_and_started_again(setup):
         killed[-1].kill()
         killed[-1].communicate()
         killed.append(setup.build())
-
 
     done = threading.Event()
 

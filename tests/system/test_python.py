@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FEBS
+from support.netns import FEBS
 
 EXAMPLE = Path(__file__).parents[2] / "host/python/examples/waveform.py"
 PREPARE = f"""
@@ -26,7 +26,9 @@ def python(bench, code, *words):
 def test_blocks_are_views_of_the_ring(bench, backend):
     """Every word is right over several turns of the ring, with loss; memory is not copied; views are for reading."""
     bench.sim("--link", "loss=0.02")
-    out = python(bench, f"""
+    out = python(
+        bench,
+        f"""
 with fadelink.Receiver("eth0", {backend!r}) as receiver, receiver.open(MAC, ring_packets=64) as feb:
     feb.start()
     expected, places, stopped = 0, set(), False
@@ -45,14 +47,17 @@ with fadelink.Receiver("eth0", {backend!r}) as receiver, receiver.open(MAC, ring
     assert counters["packets"] >= expected // 1024 and counters["protocol_errors"] == 0
     assert receiver.counters()["frames"] > 500
     print(expected)
-""")
+""",
+    )
     assert int(out) > 500 * 1024
 
 
 def test_reading_by_asyncio(bench):
     """Two FEBs in one loop, and a task that runs beside them."""
     bench.sim("--boards", 2)
-    python(bench, """
+    python(
+        bench,
+        """
 async def main():
     ticks = 0
 
@@ -80,12 +85,15 @@ async def main():
         ticking.cancel()
 
 asyncio.run(main())
-""")
+""",
+    )
 
 
 def test_wrong_use_is_told(bench):
     bench.sim()
-    python(bench, """
+    python(
+        bench,
+        """
 def raises(error, text, call, *arguments, **named):
     try:
         call(*arguments, **named)
@@ -124,7 +132,8 @@ with fadelink.Receiver("eth0") as receiver:
                 break
     with receiver.open("02:00:00:00:00:99") as silent:
         raises(TimeoutError, "no response to command 0x0100 after 2 attempts", silent.command, 0x0100, timeout=0.02, retries=1)
-""")
+""",
+    )
 
 
 def test_the_example(bench):

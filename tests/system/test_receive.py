@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import FADELINK, FEBS, SIM, report, sh, wait_for
+from support.netns import FEBS, report, sh, wait_for
+from support.paths import FADELINK, SIM
 
 
 def counter_words(path):
@@ -48,9 +49,7 @@ def test_every_word_arrives(bench, link):
 def test_packet_numbers_wrap(bench):
     first = 2**32 - 100
     bench.sim("--first-packet", first, "--first-sequence", 65500, "--link", "loss=0.02")
-    status, result = report(
-        bench.receive("--verify", "counter", "--packets", 300, "--first-packet", first).finish()
-    )
+    status, result = report(bench.receive("--verify", "counter", "--packets", 300, "--first-packet", first).finish())
     assert status == 0 and result["febs"][0]["verified"]
 
 
@@ -246,7 +245,6 @@ def test_slow_reader_pushes_back(bench):
     bench.sim()
     receiver = bench.receive("--verify", "counter", "--ring", 64, "--duration", 3, "--out", "/dev/stderr")
     time.sleep(2)
-    status, out, err = 0, None, None
     chunks = []
     while chunk := receiver.popen.stderr.buffer.read1(1 << 16):
         chunks.append(chunk)
@@ -263,9 +261,7 @@ def test_tap(bench):
     """The board makes its own TAP and the receiver uses its other side."""
     process = bench.start(bench.pc_ns, SIM, "--iface", "tap0", "--create-tap", "--json", "--link", "loss=0.01")
     assert "board(s) on" in process.popen.stderr.readline()
-    status, out, err = bench.run(
-        "receive", "--iface", "tap0", "--feb", FEBS[0], "--verify", "counter", "--packets", 200, "--json"
-    )
+    status, out, err = bench.run("receive", "--iface", "tap0", "--feb", FEBS[0], "--verify", "counter", "--packets", 200, "--json")
     assert status == 0, err
     assert json.loads(out)["febs"][0]["verified"]
     bench.end_sim(process)

@@ -11,9 +11,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import FEBS, report, sh, wait_for
+from support import ring_reader
+from support.netns import FEBS, report, sh, wait_for
 
-READER = Path(__file__).with_name("ring_reader.py")
+READER = ring_reader.__file__
 
 
 def assert_counter(path, words):
@@ -60,9 +61,7 @@ def test_several_sinks_at_once(bench, folder):
 
 def test_a_place_for_each_feb(bench, folder):
     bench.sim("--boards", 2)
-    status, result = report(
-        bench.receive("--feb", FEBS[1], "--packets", 200, "--quiet", "--sink", f"file:{folder}/{{feb}}.dat").finish()
-    )
+    status, result = report(bench.receive("--feb", FEBS[1], "--packets", 200, "--quiet", "--sink", f"file:{folder}/{{feb}}.dat").finish())
     assert status == 0
     for feb in result["febs"]:
         assert_counter(folder / f"{feb['feb'].replace(':', '-')}.dat", feb["words"])
@@ -86,9 +85,7 @@ def test_a_slow_sink_holds_the_board_up(bench, folder):
 
     thread = threading.Thread(target=slow)
     thread.start()
-    status, result = report(
-        bench.receive("--packets", 800, "--ring", 64, "--verify", "counter", "--quiet", "--sink", f"file:{pipe}").finish()
-    )
+    status, result = report(bench.receive("--packets", 800, "--ring", 64, "--verify", "counter", "--quiet", "--sink", f"file:{pipe}").finish())
     thread.join()
     feb = result["febs"][0]
     assert status == 0 and feb["verified"], result

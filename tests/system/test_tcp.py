@@ -8,7 +8,7 @@ import time
 
 import numpy
 import pytest
-from conftest import BOARD, FEBS, PC, add_tap, sh
+from support.netns import BOARD, FEBS, PC, add_tap, sh, wait_for
 
 PORT = 10000
 WORDS = 30000
@@ -68,11 +68,25 @@ def read_all(connection, first=0):
     return len(words)
 
 
+def connections(net):
+    """What `ss` says of the computer's connections that are not over, a line each."""
+    return [line for line in net.run_in(net.pc_ns, "ss", "-tinHO", "state", "connected", "exclude", "time-wait").splitlines() if line]
+
+
+def wait_for_close(net):
+    """Both sides have closed, and have confirmed it."""
+    wait_for(lambda: not connections(net))
+
+
+def wait_for_data(net):
+    wait_for(lambda: any("bytes_received" in line for line in connections(net)))
+
+
 def test_a_stream_arrives(net):
     sim = boards(net)
     found = received(net)
     assert found["streams"][0]["words"] == WORDS and found["streams"][0]["verified"]
-    time.sleep(1)
+    wait_for_close(net)
     board = net.end_sim(sim)["boards"][0]
     assert board["sent"] > 0 and board["retransmitted"] == 0 and board["connections"] == 0
 
@@ -89,7 +103,7 @@ def test_boards_end_without_a_receiver(net):
     """What nobody receives does not hold the simulation up."""
     sim = boards(net, words=0)
     received(net, "--packets", 20)
-    time.sleep(1)
+    wait_for_close(net)
     assert net.end_sim(sim)["boards"][0]["connections"] == 0
 
 
@@ -98,7 +112,7 @@ def test_boards_end_without_a_receiver(net):
 def test_pushed_blocks_arrive(net, block, link):
     sim = boards(net, "--mtu", 9000, "--block", block, "--push", "--link", link, "--rtt", 20, words=5000)
     assert received(net)["streams"][0]["words"] == 5000
-    time.sleep(1)
+    wait_for_close(net)
     assert net.end_sim(sim)["boards"][0]["sent"] >= 5000 / min(block, 1120)
 
 
@@ -186,7 +200,12 @@ def test_a_killed_receiver_and_the_next_one(net):
 
 def test_a_refused_connection_is_tried_again(net):
     sim = boards(net)
-    time.sleep(2)
+
+    def refusals():
+        names, values = [line.split() for line in net.run_in(net.pc_ns, "cat", "/proc/net/snmp").splitlines() if line.startswith("Tcp:")]
+        return int(values[names.index("OutRsts")])
+
+    wait_for(lambda: refusals() > 1)
     found = received(net)
     assert found["streams"][0]["words"] == WORDS
     assert net.end_sim(sim)["boards"][0]["resets"] > 0
@@ -199,7 +218,7 @@ def test_stop_from_the_receivers_side(net):
     assert found["streams"][0]["bytes"] >= 20 * 8192
     process = receive(net)
     assert "waiting" in process.popen.stderr.readline()
-    time.sleep(4)
+    wait_for_data(net)
     process.signal(signal.SIGINT)
     status, found, err = report(process)
     assert status == 0 and found["streams"][0]["words"] > 0, (found, err)
@@ -217,7 +236,7 @@ def test_the_data_is_written(net, tmp_path):
 def test_ping_while_data_flows(net):
     process = receive(net, "--duration", 8)
     sim = boards(net, words=0)
-    time.sleep(1)
+    wait_for_data(net)
     for size in (0, 1, 56, 1472, 8000):
         out = net.run_in(net.pc_ns, "ping", "-c", 3, "-i", 0.2, "-W", 2, "-s", size, "-M", "do", BOARD)
         assert "3 received" in out, out
@@ -280,7 +299,7 @@ def test_strange_frames_are_dropped_and_counted(net):
         value = (value & 0xFFFF) + (value >> 16)
         return me + b"\x08\x00" + head[:10] + struct.pack(">H", (0xFFFF ^ value) ^ spoil) + head[12:] + payload
 
-    time.sleep(0.5)
+    wait_for_data(net)
     segment = struct.pack(">HHIIHHHH", PORT, 5, 1, 1, 0x5010, 100, 0, 0)
     for _ in range(3):
         raw.send(ip(6, segment))  # checksum
@@ -299,8 +318,8 @@ def test_strange_frames_are_dropped_and_counted(net):
 
 
 def test_two_receivers_want_one_port(net):
-    receive(net, "--streams", 1)
-    time.sleep(0.5)
+    first = receive(net, "--streams", 1)
+    assert "waiting" in first.popen.stderr.readline()
     status, out, err = net.run("receive", "--tcp", PORT)
     assert status == 1 and f"--tcp {PORT}" in err and "in use" in err
 

@@ -10,7 +10,7 @@ import termios
 import time
 import urllib.request
 
-from conftest import FEBS, report, wait_for
+from support.netns import FEBS, report, wait_for
 
 
 def scrape(bench):

@@ -60,6 +60,7 @@ pub struct Live {
     differences: [u64; DIFFERENCE_BINS],
     rates: VecDeque<f64>,
     scratch: Vec<(u32, u32, Hit)>,
+    joiner: serde_json::Value,
 }
 
 /// Numbers of the page, as JSON.
@@ -87,6 +88,8 @@ pub struct View {
     pub differences: Vec<u64>,
     /// Events a second, the last second last.
     pub rates: Vec<f64>,
+    /// What the joiner counts: `windows`, and by source `sources`, as in the report at the end; null where none told it.
+    pub joiner: serde_json::Value,
 }
 
 impl Live {
@@ -108,7 +111,13 @@ impl Live {
             differences: [0; DIFFERENCE_BINS],
             rates: VecDeque::from(vec![0.0; HISTORY]),
             scratch: Vec::new(),
+            joiner: serde_json::Value::Null,
         }
+    }
+
+    /// Takes what the joiner counts, for the view.
+    pub fn set_joiner(&mut self, counts: serde_json::Value) {
+        self.joiner = counts;
     }
 
     /// Adds an event.
@@ -182,6 +191,7 @@ impl Live {
             charges: self.charges.to_vec(),
             differences: self.differences.to_vec(),
             rates: self.rates.iter().copied().collect(),
+            joiner: self.joiner.clone(),
         }
     }
 }

@@ -200,6 +200,13 @@ impl Outlets {
     }
 }
 
+/// What a joiner counts, of all windows and by source.
+fn counts(joiner: &Joiner) -> Value {
+    let sources: serde_json::Map<_, _> =
+        joiner.sources().map(|(id, counts)| (format!("{id:#010x}"), json!(counts))).collect();
+    json!({ "windows": joiner.counts(), "sources": sources })
+}
+
 fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Value> {
     let intake = Arc::new(Intake::new(Joiner::new(args.policy())));
     let run = crates::Run::begin(&args.crates, port, intake.clone())?;
@@ -210,6 +217,9 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Val
         let now = Instant::now();
         if now >= looked + tick {
             looked = now;
+            if outlets.has_page {
+                outlets.lock().set_joiner(intake.look(counts));
+            }
             outlets.tick()?;
             if args.events.is_some_and(|events| outlets.events >= events) {
                 STOPPING.store(true, Ordering::Relaxed);
@@ -224,11 +234,9 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Val
         events.drain(..).try_for_each(|event| outlets.write(&event))?;
     }
     let connections = run.finish();
-    Ok(intake.look(|joiner| {
-        let sources: serde_json::Map<_, _> =
-            joiner.sources().map(|(id, counts)| (format!("{id:#010x}"), json!(counts))).collect();
-        json!({ "connections": connections, "windows": joiner.counts(), "sources": sources })
-    }))
+    let mut report = intake.look(counts);
+    report["connections"] = json!(connections);
+    Ok(report)
 }
 
 fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Result<Value> {

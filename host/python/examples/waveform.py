@@ -7,9 +7,8 @@
 import sys
 import time
 
-import numpy as np
-
 import fadelink
+import numpy as np
 
 interface, mac, *file = sys.argv[1:]
 

@@ -6,11 +6,12 @@ Numbers come from tests/vectors/fadc.json; the rules are those of docs/fadc.md.
 import json
 import struct
 from collections import namedtuple
-from pathlib import Path
 
 import numpy as np
 
-VECTORS = json.loads((Path(__file__).parent / "vectors/fadc.json").read_text())
+from support import paths
+
+VECTORS = json.loads((paths.VECTORS / "fadc.json").read_text())
 C = VECTORS["constants"]
 PEDESTAL, THRESHOLD, GAIN_ONE = 100, 30, 1 << 14
 SHAPE = np.array([24, 64, 46, 24, 11, 4, 1, 0], dtype=np.int64)

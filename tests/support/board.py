@@ -3,11 +3,11 @@
 import ctypes
 import json
 import zlib
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-C = json.loads((TOP / "tests/vectors/fade10g.json").read_text())["constants"]
-LIB = ctypes.CDLL(str(TOP / "build/sim/libfadelink-sim.so"))
+from support.paths import BUILD, VECTORS
+
+C = json.loads((VECTORS / "fade10g.json").read_text())["constants"]
+LIB = ctypes.CDLL(str(BUILD / "sim/libfadelink-sim.so"))
 LIB.fadelink_board_new.restype = ctypes.c_void_p
 LIB.fadelink_board_new.argtypes = [
     ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint16,

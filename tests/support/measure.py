@@ -1,4 +1,4 @@
-"""What both benches of receivers measure: acknowledgements on the wire, and CPU time."""
+"""What benches and tests measure: acknowledgements on the wire, CPU time, how fair shares are."""
 
 import struct
 
@@ -42,3 +42,8 @@ def latencies(capture, port):
                     tcp.append(now - segments[first][1])
                     first += 1
     return fade, tcp
+
+
+def jain(rates):
+    """1: equal shares; 1/n: one has all (Jain, Chiu and Hawe 1984)."""
+    return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))

@@ -2,9 +2,10 @@
 
 import ctypes
 
-from board import FEB, LIB, US, Board
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
+
+from support.board import FEB, LIB, US, Board
 
 PC, BOARD = "10.9.0.1", "10.9.0.2"
 PC_MAC, BOARD_MAC = "02:fa:de:00:00:f0", ":".join(f"{b:02x}" for b in FEB)

@@ -1,20 +1,26 @@
 """A Kafka broker on loopback, of its own for the tests that want one."""
 
+import random
 import socket
 import subprocess
 import time
 
-from conftest import TOP
+from support.paths import TOP
 
 JARS = TOP / "build/kafka"
 CLUSTER = "RmFkZWxpbmtUZXN0QnJva2U"
 
 
 def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports that nobody listens at, outside the range from which the kernel takes ports for connections."""
+    ports = []
+    while len(ports) < count:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            ports.append(port)
+        except OSError:
+            pass  # somebody does
     return ports
 
 
@@ -41,7 +47,7 @@ class Broker:
         }
         config = folder / "server.properties"
         config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        java = ["java", "-Xmx512m", "-cp", f"{JARS}/*"]
+        java = ["java", "-Xmx512m", "-XX:-UsePerfData", "-cp", f"{JARS}/*"]
         subprocess.run([*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", config], check=True, capture_output=True)
         self.log = open(folder / "kafka.log", "w")
         self.process = subprocess.Popen([*java, "kafka.Kafka", config], stdout=self.log, stderr=subprocess.STDOUT)

@@ -9,7 +9,7 @@ import re
 import time
 
 import pytest
-from conftest import BOARD, sh, wait_for
+from support.netns import BOARD, sh, wait_for
 
 ROLE, OFFSET, SECONDS, LOG = "0x80000010", "0x80000012", "0x80000015", "0x80000018"
 SLAVE, MASTER = "1", "2"

@@ -1,0 +1,50 @@
+"""One pytest run for all tests: files stay in build/tmp, long sweeps are left out, workers share the rest."""
+
+from support.paths import BUILD, SEED
+from xdist.scheduler import LoadScopeScheduling
+
+# What takes longest begins first. The tests of one virtual machine, and of one broker, are one unit of work.
+UNITS = ["driver/", "system/test_kafka.py"]
+FIRST = [
+    *UNITS,
+    "rtl/test_synthesis.py",
+    "rtl/test_formal.py",
+    "rtl/test_fadc.py",
+    "rtl/test_tcp_core.py",
+    "rtl/test_ptp.py",
+    "system/test_crates.py",
+]
+
+
+def pytest_configure(config):
+    if not config.option.basetemp:
+        BUILD.mkdir(exist_ok=True)
+        config.option.basetemp = str(BUILD / "tmp")
+    if not config.option.markexpr:
+        config.option.markexpr = "not long"
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_report_header(config):
+    return f"FADELINK_SEED={SEED}"
+
+
+def place(nodeid):
+    """Position of a test's file in FIRST, the longest of all behind them."""
+    return next((i for i, name in enumerate(FIRST) if name in nodeid), len(FIRST))
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: place(item.nodeid))
+
+
+class Scheduling(LoadScopeScheduling):
+    """Each test by itself but for UNITS, in the order of the collection."""
+
+    def _split_scope(self, nodeid):
+        return next((name for name in UNITS if name in nodeid), nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Scheduling(config, log)

@@ -1,0 +1,1 @@
+"""What tests, benches and demos share: paths, namespaces, boards, models, the virtual machine and the broker."""

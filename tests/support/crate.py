@@ -1,0 +1,48 @@
+"""FADC crates in software, whose messages a test sends by hand."""
+
+import json
+import random
+import socket
+import time
+
+from support import fadc_model as model
+
+WINDOW_NS = 4096
+
+
+class Crate:
+    """A crate that a test sends by hand."""
+
+    def __init__(self, port, source):
+        self.source = source
+        end = time.monotonic() + 30
+        while True:
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", port))
+                return
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+
+    def send(self, *records, hits=None, raw=b""):
+        data = raw
+        for record in records:
+            data += model.message(self.source, record, hits_of(self.source, record) if hits is None else hits, WINDOW_NS)
+        self.socket.sendall(data)
+
+    def close(self):
+        self.socket.close()
+
+
+def hits_of(source, record):
+    """Hits that anybody can compute again."""
+    r = random.Random(f"{source}/{record}")
+    slots = [slot for slot in range(3, 21) if slot not in (11, 12)]
+    return sorted({(r.choice(slots), r.randrange(16), r.randrange(WINDOW_NS // 4), r.randrange(8192)) for _ in range(r.randrange(8))})
+
+
+def report(finished):
+    """Exit status, JSON report and standard error of `fadelink build` or `feed`."""
+    status, out, err = finished
+    assert out, err
+    return status, json.loads(out), err

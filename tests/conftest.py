@@ -1,5 +1,6 @@
 """One pytest run for all tests: files stay in build/tmp, long sweeps are left out, workers share the rest."""
 
+import pytest
 from support.paths import BUILD, SEED
 from xdist.scheduler import LoadScopeScheduling
 
@@ -44,6 +45,15 @@ class Scheduling(LoadScopeScheduling):
 
     def _split_scope(self, nodeid):
         return next((name for name in UNITS if name in nodeid), nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    bench = getattr(item, "funcargs", {}).get("bench")
+    if call.when == "call" and report.failed and bench:
+        report.sections.append(("namespaces and programs", bench.describe()))
+    return report
 
 
 def pytest_xdist_make_scheduler(config, log):

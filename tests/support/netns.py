@@ -78,6 +78,24 @@ class Bench:
             process.popen.communicate()
         self.processes.clear()
 
+    def describe(self):
+        """What its interfaces, its connections and its programs say, for the report of a test that failed."""
+        lines = []
+        for namespace in (self.board_ns, self.pc_ns):
+            for words in (["ip", "-s", "-br", "link"], ["ip", "neighbour"], ["ss", "-tanoi"], ["nstat", "-a"]):
+                found = subprocess.run(["ip", "netns", "exec", namespace, *words], capture_output=True, text=True)
+                lines += [f"{namespace}: {' '.join(words)}", found.stdout + found.stderr]
+        for process in self.processes:
+            status = process.popen.poll()
+            lines.append(f"{' '.join(process.words)}: {'runs' if status is None else f'ended with {status}'}")
+            if status is None:
+                process.signal(signal.SIGTERM)
+                try:
+                    lines += process.popen.communicate(timeout=5)
+                except subprocess.TimeoutExpired:
+                    lines.append("it did not end")
+        return "\n".join(line for line in lines if line)
+
     def close(self):
         self.end_processes()
         for namespace in (self.board_ns, self.pc_ns):

@@ -20,7 +20,7 @@ import zmq
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, report
-from support.netns import sh, wait_for
+from support.netns import BOARD, sh, wait_for
 from support.paths import FADELINK, SEED
 
 PORT = 10000
@@ -122,18 +122,22 @@ def test_simulated_crate_dies_and_returns(net):
         fetch = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8080/live.json').read().decode())"
         return json.loads(net.run_in(net.pc_ns, sys.executable, "-c", fetch))["last_window"]
 
-    common = ("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4)
-    first = net.sim(*common)
-    wait_for(lambda: last_window() > 20)
-    first.popen.kill()
-    first.finish()
-    # Its connection is still open here, until the same address opens another one: the board ends it.
-    net.sim(*common, "--first-window", 100_000, "--windows", 50, "--first-sequence", 1)
+    def run_until(window, *words):
+        sim = net.sim("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4, *words)
+        wait_for(lambda: last_window() >= window, 60)
+        sim.popen.kill()
+        sim.finish()
+        # A killed crate says no goodbye: its connection stays open here.
+        net.run_in(net.pc_ns, "ss", "-K", "dst", BOARD)
+
+    run_until(20)
+    run_until(100_050, "--first-window", 100_000, "--first-sequence", 1)
     status, found, err = report(builder.finish())
     hits, windows = read_hits(out)
     before = [n for n in hits if n < 100_000]
-    assert before == list(range(len(before))) and len(before) > 10
-    assert [n for n in hits if n >= 100_000] == list(range(100_000, 100_050))
+    after = [n for n in hits if n >= 100_000]
+    assert before == list(range(len(before))) and len(before) > 20
+    assert after == list(range(100_000, 100_000 + len(after))) and len(after) > 50
     want = expected(1, len(before), 2e4)
     assert {n: hits[n] for n in before} == want
     assert found["sources"]["0xc0da0001"]["sessions"] == 2
@@ -243,6 +247,23 @@ def test_crate_that_is_gone_for_a_while(build, tmp_path):
     cut = [connection["cut_bytes"] for connection in found["connections"]]
     skipped = [connection["skipped_bytes"] for connection in found["connections"]]
     assert sum(cut) == 40 and sum(skipped) == len(half) - 40
+
+
+def test_the_end_does_not_wait_for_a_crate_that_is_gone(build, tmp_path):
+    """A crate that lost its power leaves its connection open, inside a message."""
+    out = tmp_path / "out.hdf5"
+    builder = build("--sink", f"hdf5:{out}")
+    crate = Crate(builder.port, 1)
+    crate.send(*range(5))
+    half = model.message(1, 5, hits_of(1, 5))[:40]
+    crate.send(raw=half)
+    builder.wait_for_source(1, "messages", 5)
+    status, found, err = builder.stop()
+    connection = found["connections"][0]
+    assert status == 3 and "nothing came for 5 s" in err, err
+    assert connection["ended"] and connection["messages"] == 5 and connection["cut_bytes"] == len(half)
+    assert sorted(read_hits(out)[0]) == list(range(5))
+    crate.close()
 
 
 def test_late_missing_and_duplicate_by_policy(build, tmp_path):

@@ -67,7 +67,7 @@ impl<R: Read> MessageReader<R> {
     }
 
     /// Waits for a message and adds it, and all that have come with it, to `out`; false: the stream has ended. What is
-    /// no message is skipped and counted.
+    /// no message is skipped and counted. After an error it may be called again.
     ///
     /// # Errors
     /// The input's.
@@ -80,7 +80,8 @@ impl<R: Read> MessageReader<R> {
                 return Ok(true);
             }
             if !self.fill(HEADER_BYTES)? {
-                return Ok(self.cut());
+                self.give_up();
+                return Ok(false);
             }
             let header = Header::parse(&self.buffer[self.begin..self.end]);
             let header = header.and_then(|header| match header.format_version {
@@ -100,7 +101,8 @@ impl<R: Read> MessageReader<R> {
                 return Ok(true);
             }
             if !self.fill(total)? {
-                return Ok(self.cut());
+                self.give_up();
+                return Ok(false);
             }
             out.push(self.buffer[self.begin..self.begin + total].into());
             self.begin += total;
@@ -110,11 +112,10 @@ impl<R: Read> MessageReader<R> {
         }
     }
 
-    /// The stream has ended: what is left is no message.
-    fn cut(&mut self) -> bool {
+    /// No more comes: what is left is no message, and counted.
+    pub fn give_up(&mut self) {
         self.counts.cut_bytes += (self.end - self.begin) as u64;
         self.begin = self.end;
-        false
     }
 }
 

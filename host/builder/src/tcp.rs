@@ -15,7 +15,7 @@ use crate::reader::{Counts, MessageReader};
 
 /// How often the listener looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
-/// Longest silence after the end was asked for.
+/// A connection that is silent for so long when the end was asked for is given up: its crate is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Takes what connections give, from a thread of each.
@@ -67,6 +67,16 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn prepare(socket: &TcpStream) -> io::Result<TcpStream> {
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.try_clone()
+}
+
 fn receive(shared: &Shared, index: usize, socket: TcpStream) -> io::Result<()> {
     let mut reader = MessageReader::new(socket);
     let mut messages = Vec::new();
@@ -88,9 +98,11 @@ fn receive(shared: &Shared, index: usize, socket: TcpStream) -> io::Result<()> {
         match more {
             Ok(true) => {}
             Ok(false) => break Ok(()),
+            Err(error) if is_silence(&error) && !shared.stopping.load(Ordering::Relaxed) => {}
             Err(error) => break Err(error),
         }
     };
+    reader.give_up();
     shared.lock()[index].0.counts = *reader.counts();
     result
 }
@@ -105,7 +117,7 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
                 continue;
             }
         };
-        let Ok(handle) = socket.set_nonblocking(false).and_then(|()| socket.try_clone()) else { continue };
+        let Ok(handle) = prepare(&socket) else { continue };
         let connection = Connection { peer, source: None, counts: Counts::default(), ended: false, error: None };
         let mut connections = shared.lock();
         let index = connections.len();
@@ -117,7 +129,10 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
             let result = receive(&shared, index, socket);
             let connection = &mut shared.lock()[index].0;
             connection.ended = true;
-            connection.error = result.err().map(|error| error.to_string());
+            connection.error = result.err().map(|error| match is_silence(&error) {
+                true => format!("nothing came for {} s after the end was asked for", PATIENCE.as_secs()),
+                false => error.to_string(),
+            });
             shared.take.close();
         }));
     }
@@ -152,8 +167,6 @@ impl Server {
         }
         for (connection, socket) in self.shared.lock().iter() {
             if !connection.ended {
-                // A crate that is gone does not answer.
-                let _ = socket.set_read_timeout(Some(PATIENCE));
                 let _ = socket.shutdown(Shutdown::Write);
             }
         }

@@ -1,11 +1,32 @@
-"""Yosys takes the cores: no latch, no loop, the packet memory in block RAM and nothing else there."""
+"""Yosys takes the cores: no latch, no loop, the packet memory in block RAM and nothing else there.
+
+Mapping to cells takes most of the time: of each core one configuration is mapped, the other ones in `make test-long`.
+"""
 
 import pytest
-from support.synth import synthesize, totals
+from support.synth import elaborate, synthesize, totals
+
+
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(
-    "top,width,packets,packet_bytes", [("fade10g_core", 8, 16, 8192), ("fade10g_core", 64, 32, 8192), ("fade1_core", 8, 32, 1024)]
+    "top,parameters",
+    [
+        ("fade10g_core", {"WIDTH": 8, "PACKETS": 16}),
+        ("tcp_core", {"WIDTH": 8, "STREAMS": 2, "MTU": 1500}),
+        ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1472, "ECHO_BYTES": 2048}),
+        ("fadc_core", {"MODULES": 4, "CHANNELS": 2, "LINKS": 4, "BITS": 10}),
+    ],
+)
+def test_other_configurations_elaborate(top, parameters):
+    elaborate(top, **parameters)
+
+
+@pytest.mark.parametrize(
+    "top,width,packets,packet_bytes",
+    [long("fade10g_core", 8, 16, 8192), ("fade10g_core", 64, 32, 8192), ("fade1_core", 8, 32, 1024)],
 )
 def test_core_synthesizes(top, width, packets, packet_bytes):
     cells = synthesize(top, WIDTH=width, PACKETS=packets)
@@ -15,7 +36,7 @@ def test_core_synthesizes(top, width, packets, packet_bytes):
     assert 500 < luts < 3000 and 500 < ffs < 3000
 
 
-@pytest.mark.parametrize("width,streams,mtu", [(64, 1, 9000), (8, 2, 1500)])
+@pytest.mark.parametrize("width,streams,mtu", [(64, 1, 9000), long(8, 2, 1500)])
 def test_tcp_core_synthesizes(width, streams, mtu):
     """Two segments and one echo request are in block RAM; the socket buffers are not part of the core."""
     cells = synthesize("tcp_core", WIDTH=width, STREAMS=streams, MTU=mtu)
@@ -24,7 +45,7 @@ def test_tcp_core_synthesizes(width, streams, mtu):
     assert brams == {9000: 8, 1500: 1}[mtu] + 1 and luts < 4000 + 3000 * streams and ffs < 3000 + 1500 * streams
 
 
-@pytest.mark.parametrize("width", [8, 64])
+@pytest.mark.parametrize("width", [long(8), 64])
 def test_udp_core_synthesizes(width):
     """The stream's datagrams and one echo request are in block RAM, and no frame else."""
     cells = synthesize("udp_core", WIDTH=width, PAYLOAD_MAX=1472, ECHO_BYTES=2048)

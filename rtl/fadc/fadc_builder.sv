@@ -78,8 +78,7 @@ module fadc_builder #(
   } state_e;
   state_e state;
 
-  logic [MODULES-1:0]
-      stale, hit, done, ripe, wanted, upper, picked, take, take_last, missing, flagged, flag;
+  logic [MODULES-1:0] stale, hit, done, ripe, wanted, take, take_last, missing, flagged, flag;
   logic past, taking, same_slot, full, is_over;
   logic [WORD_BITS-1:0] words;
   logic [23:0] withheld;
@@ -105,9 +104,7 @@ module fadc_builder #(
   // Stays with a module while it has hits, then the next one in turn.
   assign ripe = hit & (inbox_ripe | {MODULES{past}} | (take_last & {MODULES{slot_known}}));
   assign wanted = (ripe & take_last & {MODULES{slot_known}}) != '0 ? ripe & take_last : ripe;
-  assign upper = wanted & ~((take_last - 1'b1) | take_last);
-  assign picked = upper != '0 ? upper : wanted;
-  assign take = picked & (~picked + 1'b1);
+  assign take = MODULES'(link_pkg::turn(link_pkg::TURNS'(wanted), link_pkg::TURNS'(take_last)));
   assign taking = state == MERGE && wanted != '0;
   assign same_slot = slot_known && take == take_last;
   assign is_over = taking && full;

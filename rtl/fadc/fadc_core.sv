@@ -41,10 +41,9 @@ module fadc_core #(
     input logic [ 1:0] config_item,
     input logic [15:0] config_value,
 
-    output logic [LINKS-1:0][63:0] m_axis_tdata,
-    output logic [LINKS-1:0]       m_axis_tvalid,
-    input  logic [LINKS-1:0]       m_axis_tready,
-    output logic [LINKS-1:0]       m_axis_tlast,
+    // messages, a stream of link_pkg::words_t for each link
+    output logic [LINKS-1:0][link_pkg::WORDS_BITS-1:0] m_axis,
+    input  logic [LINKS-1:0]                           m_axis_tready,
 
     output logic [LINKS-1:0]           memory_write_valid,
     input  logic [LINKS-1:0]           memory_write_ready,
@@ -71,6 +70,8 @@ module fadc_core #(
   assign bad_window = bad_windows != '0;
 
   for (genvar l = 0; l < LINKS; l++) begin : g_link
+    link_pkg::words_t words;
+    assign m_axis[l] = words;
     logic [SHARE-1:0] enabled, configured;
     logic [SHARE*CHANNELS*12-1:0] link_samples;
     for (genvar i = 0; i < SHARE; i++) begin : g_module
@@ -105,10 +106,10 @@ module fadc_core #(
         .config_channel      (config_channel),
         .config_item         (config_item),
         .config_value        (config_value),
-        .m_axis_tdata        (m_axis_tdata[l]),
-        .m_axis_tvalid       (m_axis_tvalid[l]),
+        .m_axis_tdata        (words.tdata),
+        .m_axis_tvalid       (words.tvalid),
         .m_axis_tready       (m_axis_tready[l]),
-        .m_axis_tlast        (m_axis_tlast[l]),
+        .m_axis_tlast        (words.tlast),
         .memory_write_valid  (memory_write_valid[l]),
         .memory_write_ready  (memory_write_ready[l]),
         .memory_write_address(memory_write_address[l]),

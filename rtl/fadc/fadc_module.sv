@@ -40,7 +40,7 @@ module fadc_module #(
     $error("fadc_module: CHANNELS must be 1 to 16");
   end
 
-  logic [CHANNELS-1:0] head_valid, wanted, upper, picked, take;
+  logic [CHANNELS-1:0] head_valid, wanted, take;
   logic [CHANNELS-1:0][16:0] head_sum;
   logic [CHANNELS-1:0][13:0] head_tick;
   logic [CHANNELS-1:0][fadc_pkg::FRAME_BITS-1:0] head_frame;
@@ -100,9 +100,7 @@ module fadc_module #(
 
   // In turn, so that under load no channel loses more than another.
   logic [CHANNELS-1:0] last;
-  assign upper  = wanted & ~((last - 1'b1) | last);
-  assign picked = upper != '0 ? upper : wanted;
-  assign take   = picked & (~picked + 1'b1);
+  assign take = CHANNELS'(link_pkg::turn(link_pkg::TURNS'(wanted), link_pkg::TURNS'(last)));
 
   // The frame of LATENCY clocks ago: all hits of frames before it have come.
   logic [LATENCY-1:0][fadc_pkg::FRAME_BITS-1:0] frames;

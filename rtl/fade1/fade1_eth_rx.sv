@@ -29,9 +29,7 @@ module fade1_eth_rx (
 );
   // Input words with the first byte on the wire in the upper bits.
   logic [63:0] word;
-  for (genvar i = 0; i < 8; i++) begin : g_swap
-    assign word[i*8+:8] = s_axis_tdata[(7-i)*8+:8];
-  end
+  assign word = link_pkg::swap64(s_axis_tdata);
 
   logic [1:0] index;  // of the word in the frame, stops at 3
   logic for_me, ethertype_good, type_here, fields_here, ended;

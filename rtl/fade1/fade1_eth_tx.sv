@@ -62,7 +62,7 @@ module fade1_eth_tx (
 
   // Header, first byte on the wire in the upper bits of each word.
   logic [15:0] packet_field;
-  logic [63:0] header_word, header_swapped;
+  logic [63:0] header_word;
   assign packet_field = 16'(next_packet) << fade1_pkg::RETRY_BITS;
   always_comb begin
     case (word[1:0])
@@ -71,13 +71,10 @@ module fade1_eth_tx (
       default: header_word = {next_set, packet_field, delay};
     endcase
   end
-  for (genvar i = 0; i < 8; i++) begin : g_swap
-    assign header_swapped[i*8+:8] = header_word[(7-i)*8+:8];
-  end
 
   always_comb begin
     m_axis_tdata = memory_read_data;
-    if (in_header) m_axis_tdata = header_swapped;
+    if (in_header) m_axis_tdata = link_pkg::swap64(header_word);
     else if (last && data_index >= last_words) m_axis_tdata = FILLER_WORD;
   end
   assign m_axis_tvalid = sending;

@@ -110,14 +110,9 @@ module fade10g_eth_tx #(
     endcase
   end
 
-  logic [63:0] header_swapped;
-  for (genvar i = 0; i < 8; i++) begin : g_swap
-    assign header_swapped[i*8+:8] = header_word[(7-i)*8+:8];
-  end
-
   always_comb begin
     m_axis_tdata = memory_read_data;
-    if (kind != DATA || in_header) m_axis_tdata = header_swapped;
+    if (kind != DATA || in_header) m_axis_tdata = link_pkg::swap64(header_word);
     else if (last && word == DATA_LAST_WORD) m_axis_tdata = 64'(last_words);
     else if (last && data_index >= last_words) m_axis_tdata = FILLER_WORD;
   end

@@ -16,5 +16,24 @@ package tcp_pkg;
   localparam logic [1:0] RECORD_ARP_REPLY = 2'd1;
   localparam logic [1:0] RECORD_ECHO = 2'd2;
   localparam logic [1:0] RECORD_SEGMENT = 2'd3;
+
+  // Events of a stream (tx_clk), a pulse each; counters in this order.
+  localparam int EVENT_SENT = 0;
+  localparam int EVENT_RETRANSMITTED = 1;
+  localparam int EVENT_FAST = 2;  // retransmissions
+  localparam int EVENT_TIMEOUT = 3;
+  localparam int EVENT_PROBE = 4;
+  localparam int EVENT_RESET = 5;
+  localparam int EVENT_UNACCEPTABLE = 6;
+  localparam int EVENTS = 7;
+
+  // Frames dropped (rx_clk), by first reason.
+  localparam int DROP_DESTINATION = 0;
+  localparam int DROP_PROTOCOL = 1;
+  localparam int DROP_FRAGMENT = 2;
+  localparam int DROP_CHECKSUM = 3;
+  localparam int DROP_SHORT = 4;
+  localparam int DROP_FULL = 5;
+  localparam int DROPS = 6;
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -2,7 +2,7 @@
 //
 //                 +--------+
 //   s_axis_* ====>|        |====> record_* (fields of a good frame)
-//   my_mac, ip ==>| tcp_rx |====> echo_write_* (the frame of an echo request)
+//   mac_address, ip ==>| tcp_rx |====> echo_write_* (the frame of an echo request)
 //   echo_busy --->|        |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +--------+
 //
@@ -17,8 +17,8 @@ module tcp_rx #(
 ) (
     input  logic                 clk,
     input  logic                 rst,
-    input  logic [         47:0] my_mac,
-    input  logic [         31:0] my_ip,
+    input  logic [         47:0] mac_address,
+    input  logic [         31:0] ip_address,
     input  logic [         63:0] s_axis_tdata,
     input  logic [          7:0] s_axis_tkeep,
     input  logic                 s_axis_tvalid,
@@ -58,8 +58,8 @@ module tcp_rx #(
   // Input words with the first byte on the wire in the upper bits.
   logic [63:0] word;
   logic [ 7:0] keep;
-  for (genvar i = 0; i < 8; i++) begin : g_swap
-    assign word[i*8+:8] = s_axis_tdata[(7-i)*8+:8];
+  assign word = link_pkg::swap64(s_axis_tdata);
+  for (genvar i = 0; i < 8; i++) begin : g_keep
     assign keep[i] = s_axis_tkeep[7-i];
   end
 
@@ -193,14 +193,14 @@ module tcp_rx #(
     else if (is_arp) begin
       if (!arp_here) fault = 6'b010000;
       else if (arp_shape != net_pkg::ARP_SHAPE) fault = 6'b000010;
-      else if (arp_target != my_ip) fault = 6'b000001;
+      else if (arp_target != ip_address) fault = 6'b000001;
       else if (arp_operation != net_pkg::ARP_REQUEST && arp_operation != net_pkg::ARP_REPLY)
         fault = 6'b000010;
     end else if (!is_ip) fault = 6'b000010;
     else if (!header_here) fault = 6'b010000;
     else if (version != net_pkg::IP_VERSION[15:8]) fault = 6'b000010;
     else if (ip_folded != '1) fault = 6'b001000;
-    else if (destination_ip != my_ip) fault = 6'b000001;
+    else if (destination_ip != ip_address) fault = 6'b000001;
     // More fragments, or not the first one.
     else if (fragment[13] || fragment[12:0] != '0) fault = 6'b000100;
     else if (!is_tcp && !is_echo) fault = 6'b000010;
@@ -233,7 +233,7 @@ module tcp_rx #(
     is_echo <= protocol == net_pkg::PROTOCOL_ICMP && icmp_type == net_pkg::ICMP_ECHO_REQUEST && icmp_code == 8'd0;
     header_here <= bytes >= 14'd34;
     arp_here <= bytes >= 14'd42;
-    for_me <= destination == my_mac || (destination == net_pkg::BROADCAST && ethertype == net_pkg::ETHERTYPE_ARP);
+    for_me <= destination == mac_address || (destination == net_pkg::BROADCAST && ethertype == net_pkg::ETHERTYPE_ARP);
     ip_folded <= net_pkg::fold(ip_sum);
     // The pseudo header: addresses, protocol and length.
     payload_folded <= net_pkg::fold(

@@ -17,7 +17,7 @@ module tcp_segmenter #(
 ) (
     input  logic                        clk,
     input  logic                        rst,
-    input  logic [                31:0] my_ip,
+    input  logic [                31:0] ip_address,
     input  logic [                31:0] peer_ip,
     input  logic [                15:0] mss,
     // the segment that a stream wants to send
@@ -85,13 +85,8 @@ module tcp_segmenter #(
   assign fetch_address = {stream, BITS'(sequence_number[31:3] + 29'(asked))};
   assign store_enable = (state == FETCH) && (is_syn || fetched_valid);
   assign store_address = start + (WORD_BITS + 1)'(stored);
-  always_comb begin
-    store_data = fetched_data;
-    if (is_syn) for (int i = 0; i < 8; i++) store_data[i*8+:8] = options[(7-i)*8+:8];
-  end
-  for (genvar i = 0; i < 8; i++) begin : g_swap
-    assign data[i*8+:8] = store_data[(7-i)*8+:8];
-  end
+  assign store_data = is_syn ? link_pkg::swap64(options) : fetched_data;
+  assign data = link_pkg::swap64(store_data);
   assign part = 18'(data[63:48]) + 18'(data[47:32]) + 18'(data[31:16]) + 18'(data[15:0]);
 
   logic [15:0] offset_flags;
@@ -116,8 +111,8 @@ module tcp_segmenter #(
         {asked, stored} <= '0;
         identification <= identification + 16'd1;
         ip_sum <= 32'(net_pkg::IP_VERSION) + 32'(net_pkg::IP_DO_NOT_FRAGMENT) + 32'({net_pkg::TTL, net_pkg::PROTOCOL_TCP})
-            + 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0]);
-        sum <= 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0])
+            + 32'(ip_address[31:16]) + 32'(ip_address[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0]);
+        sum <= 32'(ip_address[31:16]) + 32'(ip_address[15:0]) + 32'(peer_ip[31:16]) + 32'(peer_ip[15:0])
             + 32'(net_pkg::PROTOCOL_TCP) + 32'(RECEIVE_WINDOW);
         step <= '0;
       end
@@ -150,7 +145,7 @@ module tcp_segmenter #(
           net_pkg::TTL,
           net_pkg::PROTOCOL_TCP,
           ip_checksum,
-          my_ip,
+          ip_address,
           peer_ip,
           port,
           peer_port,

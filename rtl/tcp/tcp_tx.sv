@@ -14,8 +14,8 @@ module tcp_tx #(
 ) (
     input  logic                 clk,
     input  logic                 rst,
-    input  logic [         47:0] my_mac,
-    input  logic [         31:0] my_ip,
+    input  logic [         47:0] mac_address,
+    input  logic [         31:0] ip_address,
     input  logic [         47:0] peer_mac,
     // ARP: a reply to arp_mac, or the request for arp_ip
     input  logic                 arp_valid,
@@ -76,29 +76,27 @@ module tcp_tx #(
   // ---- ARP (RFC 826) -------------------------------------------------------------------------
   assign arp_words = {
     arp_is_reply ? arp_mac : net_pkg::BROADCAST,
-    my_mac,
+    mac_address,
     net_pkg::ETHERTYPE_ARP,
     net_pkg::ARP_SHAPE,
     arp_is_reply ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST,
-    my_mac,
-    my_ip,
+    mac_address,
+    ip_address,
     arp_is_reply ? arp_mac : 48'd0,
     arp_ip,
     48'd0
   };
 
   // ---- echo reply (RFC 792): the request with addresses exchanged ----------------------------
-  for (genvar i = 0; i < 8; i++) begin : g_echo_swap
-    assign echo_raw[i*8+:8] = echo_read_data[(7-i)*8+:8];
-  end
+  assign echo_raw = link_pkg::swap64(echo_read_data);
   // Type 8 becomes 0: the checksum grows by 0x0800 (RFC 1624).
   assign echo_checksum = echo_raw[31:16];
   assign echo_checksum_new = echo_checksum + 16'h0800 + 16'(echo_checksum > 16'hF7FF);
   always_comb begin
     case (index)
-      13'd0:   echo_word = {echo_mac, my_mac[47:32]};
-      13'd1:   echo_word = {my_mac[31:0], echo_raw[31:0]};
-      13'd3:   echo_word = {echo_raw[63:48], my_ip, echo_ip[31:16]};
+      13'd0:   echo_word = {echo_mac, mac_address[47:32]};
+      13'd1:   echo_word = {mac_address[31:0], echo_raw[31:0]};
+      13'd3:   echo_word = {echo_raw[63:48], ip_address, echo_ip[31:16]};
       13'd4:   echo_word = {echo_ip[15:0], 16'd0, echo_checksum_new, echo_raw[15:0]};
       default: echo_word = echo_raw;
     endcase
@@ -110,15 +108,13 @@ module tcp_tx #(
   // ---- segment -------------------------------------------------------------------------------
   // Data word n is split over frame words n + 6 and n + 7.
   logic [63:0] data;
-  for (genvar i = 0; i < 8; i++) begin : g_data_swap
-    assign data[i*8+:8] = store_read_data[(7-i)*8+:8];
-  end
+  assign data = link_pkg::swap64(store_read_data);
   assign store_read_enable = advance || kind == NOTHING;
   assign store_read_address = segment_start + (WORD_BITS + 1)'(index < 13'd5 ? 13'd0 : index - 13'd5);
   always_comb begin
     case (index[2:0])
-      3'd0: header_word = {peer_mac, my_mac[47:32]};
-      3'd1: header_word = {my_mac[31:0], net_pkg::ETHERTYPE_IPV4, net_pkg::IP_VERSION};
+      3'd0: header_word = {peer_mac, mac_address[47:32]};
+      3'd1: header_word = {mac_address[31:0], net_pkg::ETHERTYPE_IPV4, net_pkg::IP_VERSION};
       3'd2: header_word = segment_header[319:256];
       3'd3: header_word = segment_header[255:192];
       3'd4: header_word = segment_header[191:128];
@@ -136,9 +132,7 @@ module tcp_tx #(
       default: word = segment_word;
     endcase
   end
-  for (genvar i = 0; i < 8; i++) begin : g_out_swap
-    assign m_axis_tdata[i*8+:8] = word[(7-i)*8+:8];
-  end
+  assign m_axis_tdata = link_pkg::swap64(word);
 
   always_ff @(posedge clk) begin
     if (kind == NOTHING || over) begin

@@ -3,7 +3,7 @@
 //                  +----------------+
 //   s_axis_* =====>| frame_crossing |====> m_* (data, count, end, good)
 //                  +----------------+
-//         rx_clk                     clk
+//         rx_clk                     tx_clk
 //
 // The FIFO is empty between frames, so the first word of a frame comes a fixed time after the MAC gave it,
 // within one clock: timestamps are taken here. A frame that finds the FIFO full (clocks too far apart)
@@ -12,20 +12,20 @@ module frame_crossing #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 32
 ) (
+    input  logic               tx_clk,
+    input  logic               tx_rst,
+    output logic [  WIDTH-1:0] m_data,
+    output logic [        3:0] m_count,
+    output logic               m_valid,
+    output logic               m_end,
+    output logic               m_good,
     input  logic               rx_clk,
     input  logic               rx_rst,
     input  logic [  WIDTH-1:0] s_axis_tdata,
     input  logic [WIDTH/8-1:0] s_axis_tkeep,
     input  logic               s_axis_tvalid,
     input  logic               s_axis_tlast,
-    input  logic               s_axis_tuser,
-    input  logic               clk,
-    input  logic               rst,
-    output logic [  WIDTH-1:0] m_data,
-    output logic [        3:0] m_count,
-    output logic               m_valid,
-    output logic               m_end,
-    output logic               m_good
+    input  logic               s_axis_tuser
 );
   logic [3:0] count, fifo_count;
   logic ready, valid, take, is_last, is_bad, lost, owed, rest;
@@ -54,21 +54,21 @@ module frame_crossing #(
       .s_data ({s_axis_tdata, count, s_axis_tlast || owed, s_axis_tuser || lost || owed}),
       .s_valid(s_axis_tvalid || owed),
       .s_ready(ready),
-      .m_clk  (clk),
-      .m_rst  (rst),
+      .m_clk  (tx_clk),
+      .m_rst  (tx_rst),
       .m_data ({data, fifo_count, is_last, is_bad}),
       .m_valid(valid),
       .m_ready(take)
   );
   assign take = !rest;
 
-  always_ff @(posedge clk) begin
+  always_ff @(posedge tx_clk) begin
     m_data  <= data;
     m_count <= fifo_count;
     m_valid <= valid && take;
     m_end   <= valid && take && is_last;
     m_good  <= !is_bad;
     rest    <= valid && take && is_last;
-    if (rst) {m_valid, m_end, rest} <= '0;
+    if (tx_rst) {m_valid, m_end, rest} <= '0;
   end
 endmodule

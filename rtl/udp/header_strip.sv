@@ -36,9 +36,12 @@ module header_strip #(
   logic [FULL*WIDTH-1:0] lanes;  // the header's whole words, the first one lowest when all are there
   logic [INDEX_BITS-1:0] index;  // of the word, stops behind the header
   logic ending, ending_good;  // the end has come; what is held goes out
-  for (genvar i = 0; i < FULL * BYTES; i++) begin : g_swap
-    assign header[(HEADER_BYTES-1-i)*8+:8] = lanes[i*8+:8];
-  end
+  byte_reverse #(
+      .BYTES(FULL * BYTES)
+  ) reverse (
+      .field   (lanes),
+      .reversed(header[HEADER_BYTES*8-1-:FULL*WIDTH])
+  );
 
   always_ff @(posedge clk) begin
     ending <= s_end;
@@ -72,9 +75,12 @@ module header_strip #(
   end else begin : g_shifted
     localparam int HELD = BYTES - REST;
     logic [REST*8-1:0] tail;  // of the header
-    for (genvar i = 0; i < REST; i++) begin : g_swap_tail
-      assign header[(REST-1-i)*8+:8] = tail[i*8+:8];
-    end
+    byte_reverse #(
+        .BYTES(REST)
+    ) reverse_tail (
+        .field   (tail),
+        .reversed(header[REST*8-1:0])
+    );
     logic [HELD*8-1:0] held;
     logic [3:0] held_count;
     logic whole;

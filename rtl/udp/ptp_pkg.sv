@@ -39,5 +39,16 @@ package ptp_pkg;
       earlier = {from[79:32] + (ns < 0 ? '1 : ns >= 33'sd1_000_000_000 ? 48'd1 : 48'd0), whole};
     end
   endfunction
+
+  // Of the clock and its servo.
+  typedef struct packed {
+    time_t now;
+    logic pps;
+    logic locked;
+    logic signed [31:0] offset;  // ns
+    logic signed [31:0] path_delay;  // ns
+    logic signed [31:0] rate;  // 2^-32 ns a clock
+  } status_t;
+  localparam int STATUS_BITS = 80 + 1 + 1 + 3 * 32;
 endpackage
 /* verilator lint_on UNUSEDPARAM */

@@ -33,9 +33,12 @@ module pull_header #(
 
   logic [HEADER_BYTES*8-1:0] lanes, rest;
   logic [LEFT_BITS-1:0] left;  // words of the header that are not out
-  for (genvar i = 0; i < HEADER_BYTES; i++) begin : g_swap
-    assign lanes[i*8+:8] = header[(HEADER_BYTES-1-i)*8+:8];
-  end
+  byte_reverse #(
+      .BYTES(HEADER_BYTES)
+  ) reverse (
+      .field   (header),
+      .reversed(lanes)
+  );
   assign client_start = FULL == 1 ? start : left == LEFT_BITS'(1);
 
   logic [WIDTH-1:0] joined;

@@ -18,8 +18,8 @@ module udp_arp #(
     input  logic                   clk,
     input  logic                   rst,
     input  logic                   tick_ms,
-    input  logic [     47:0]       my_mac,
-    input  logic [     31:0]       my_ip,
+    input  logic [     47:0]       mac_address,
+    input  logic [     31:0]       ip_address,
     // from the Ethernet layer
     input  logic [WIDTH-1:0]       s_data,
     input  logic [      3:0]       s_count,
@@ -82,7 +82,7 @@ module udp_arp #(
   assign {shape, operation, sender_mac, sender_ip, target_mac, target_ip} = header;
   assign shape_right = shape == net_pkg::ARP_SHAPE
       && (operation == net_pkg::ARP_REQUEST || operation == net_pkg::ARP_REPLY);
-  assign is_for_me = target_ip == my_ip;
+  assign is_for_me = target_ip == ip_address;
   assign drop_short = ended && good && !complete;
   assign drop_full = learn && is_for_me && operation == net_pkg::ARP_REQUEST && reply_due;
   assign drop_protocol = ended && good && complete && !shape_right;
@@ -177,8 +177,8 @@ module udp_arp #(
       .header({
         net_pkg::ARP_SHAPE,
         is_reply ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST,
-        my_mac,
-        my_ip,
+        mac_address,
+        ip_address,
         is_reply ? reply_mac : 48'd0,
         is_reply ? reply_ip : ask_ip
       }),

@@ -12,7 +12,7 @@ module udp_datagram_tx #(
 ) (
     input  logic                          clk,
     input  logic                          rst,
-    input  logic [       31:0]            my_ip,
+    input  logic [       31:0]            ip_address,
     input  logic [CLIENTS-1:0]            s_request,
     input  logic [CLIENTS-1:0][     13:0] s_length,
     input  logic [CLIENTS-1:0][     31:0] s_destination,
@@ -97,7 +97,7 @@ module udp_datagram_tx #(
       end
       ADD: begin
         // The pseudo header holds the length, too.
-        sum <= 32'(my_ip[31:16]) + 32'(my_ip[15:0]) + 32'(m_destination[31:16]) + 32'(m_destination[15:0])
+        sum <= 32'(ip_address[31:16]) + 32'(ip_address[15:0]) + 32'(m_destination[31:16]) + 32'(m_destination[15:0])
             + 32'(net_pkg::PROTOCOL_UDP) + 32'(length) + 32'(length) + 32'(port) + 32'(destination_port) + 32'(data_sum);
         state <= SUM;
       end

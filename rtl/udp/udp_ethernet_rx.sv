@@ -13,7 +13,7 @@ module udp_ethernet_rx #(
 ) (
     input  logic               clk,
     input  logic               rst,
-    input  logic [       47:0] my_mac,
+    input  logic [       47:0] mac_address,
     input  logic [  WIDTH-1:0] s_data,
     input  logic [        3:0] s_count,
     input  logic               s_valid,
@@ -55,7 +55,7 @@ module udp_ethernet_rx #(
       .m_good  (good)
   );
   assign {destination, source, ethertype} = header;
-  assign for_me = destination == my_mac || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST;
+  assign for_me = destination == mac_address || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST;
   assign m_good = good && complete && for_me && claims != '0;
   assign drop_short = m_end && good && !complete;
   assign drop_destination = m_end && good && complete && !for_me;

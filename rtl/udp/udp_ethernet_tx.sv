@@ -13,7 +13,7 @@ module udp_ethernet_tx #(
 ) (
     input  logic                          clk,
     input  logic                          rst,
-    input  logic [       47:0]            my_mac,
+    input  logic [       47:0]            mac_address,
     input  logic [CLIENTS-1:0]            s_request,
     input  logic [CLIENTS-1:0][     13:0] s_length,
     input  logic [CLIENTS-1:0][     47:0] s_destination,
@@ -66,7 +66,7 @@ module udp_ethernet_tx #(
       .clk         (clk),
       .rst         (rst),
       .start       (start),
-      .header      ({chosen[63:16], my_mac, chosen[15:0]}),
+      .header      ({chosen[63:16], mac_address, chosen[15:0]}),
       .client_start(client_start),
       .client_data (client_data),
       .data        (m_axis_tdata)

@@ -13,7 +13,7 @@ module udp_ip_rx #(
 ) (
     input  logic               clk,
     input  logic               rst,
-    input  logic [       31:0] my_ip,
+    input  logic [       31:0] ip_address,
     input  logic [       31:0] mask,
     input  logic [       31:0] group,             // 0: none
     input  logic [  WIDTH-1:0] s_data,
@@ -80,9 +80,9 @@ module udp_ip_rx #(
   always_ff @(posedge clk) begin
     sum_right <= net_pkg::fold(sum) == '1;
     length_right <= total_length >= 16'(net_pkg::IP_BYTES);
-    for_me <= destination == my_ip || (destination == group && group != '0)
+    for_me <= destination == ip_address || (destination == group && group != '0)
         || net_pkg::is_broadcast(
-        destination, my_ip, mask
+        destination, ip_address, mask
     );
   end
 

@@ -14,7 +14,7 @@ module udp_ip_tx #(
 ) (
     input  logic                          clk,
     input  logic                          rst,
-    input  logic [       31:0]            my_ip,
+    input  logic [       31:0]            ip_address,
     input  logic [       31:0]            mask,
     input  logic [       31:0]            gateway,
     input  logic [CLIENTS-1:0]            s_request,
@@ -92,7 +92,7 @@ module udp_ip_tx #(
         net_pkg::TTL,
         protocol,
         checksum,
-        my_ip,
+        ip_address,
         destination
       }),
       .client_start(client_start),
@@ -107,7 +107,7 @@ module udp_ip_tx #(
   assign m_request = state == READY;
   assign m_length = length[13:0];
   assign is_group = net_pkg::is_group(destination);
-  assign is_broadcast = net_pkg::is_broadcast(destination, my_ip, mask);
+  assign is_broadcast = net_pkg::is_broadcast(destination, ip_address, mask);
   assign direct = is_group || is_broadcast;
 
   always_ff @(posedge clk) begin
@@ -119,10 +119,10 @@ module udp_ip_tx #(
         state <= ROUTE;
       end
       ROUTE: begin
-        lookup_ip <= net_pkg::next_hop(destination, my_ip, mask, gateway);
+        lookup_ip <= net_pkg::next_hop(destination, ip_address, mask, gateway);
         state <= LOOK;
         sum <= 32'(net_pkg::IP_VERSION) + 32'(length) + 32'(identification) + 32'(net_pkg::IP_DO_NOT_FRAGMENT)
-            + 32'({net_pkg::TTL, protocol}) + 32'(my_ip[31:16]) + 32'(my_ip[15:0]);
+            + 32'({net_pkg::TTL, protocol}) + 32'(ip_address[31:16]) + 32'(ip_address[15:0]);
       end
       LOOK: begin
         m_destination <= is_broadcast ? net_pkg::BROADCAST : is_group ? {net_pkg::MULTICAST, 1'b0, destination[22:0]} : mac;

@@ -23,7 +23,7 @@ module udp_ptp #(
     input  logic           [      1:0] role,
     input  logic           [     31:0] sync_clocks,     // between two Sync of a master
     input  logic signed    [      7:0] sync_log,        // its logarithm in seconds, as it is told
-    input  logic           [     47:0] my_mac,
+    input  logic           [     47:0] mac_address,
     input  ptp_pkg::time_t             now,
     // from the UDP layer
     input  logic           [WIDTH-1:0] s_data,
@@ -116,7 +116,7 @@ module udp_ptp #(
 
   logic malformed, whole;  // whole: the message had all that all messages have
   logic [79:0] identity;
-  assign identity = {my_mac[47:24], 16'hFFFE, my_mac[23:0], 16'd1};
+  assign identity = {mac_address[47:24], 16'hFFFE, mac_address[23:0], 16'd1};
   always_comb begin
     malformed = !whole || version != ptp_pkg::VERSION || size < message_length || message_length < 16'(ptp_pkg::EVENT_BYTES);
     if (kind == ptp_pkg::DELAY_RESP && (!has_requesting || message_length < 16'(ptp_pkg::RESPONSE_BYTES)))

@@ -4,7 +4,7 @@
 //   s_axis_* =====>|            |====> request, length, sum, start, data (to the UDP layer)
 //   running <------| udp_stream |<---- enable, path, payload
 //                  +------------+
-//         user_clk                clk
+//         user_clk                tx_clk
 //
 // A datagram is `payload` bytes (16 to PAYLOAD_MAX, a multiple of 4): a header, the words, filler; one that
 // tlast ends is as long as its words. Without a frame of its own there is no gap: SLOTS datagrams are buffered,
@@ -25,8 +25,8 @@ module udp_stream #(
     output logic             s_axis_tready,
     input  logic             s_axis_tlast,
     output logic             running,
-    input  logic             clk,
-    input  logic             rst,
+    input  logic             tx_clk,
+    input  logic             tx_rst,
     input  logic             tick_ms,
     input  logic             enable,
     input  logic             path,           // the next hop is known
@@ -131,8 +131,8 @@ module udp_stream #(
       }),
       .s_valid(closing || owed_end),
       .s_ready(ready),
-      .m_clk(clk),
-      .m_rst(rst),
+      .m_clk(tx_clk),
+      .m_rst(tx_rst),
       .m_data({is_end, words, words_sum}),
       .m_valid(described),
       .m_ready(described_take)
@@ -179,7 +179,7 @@ module udp_stream #(
       .write_enable (taken),
       .write_address({head[SLOT_BITS-1:0], index}),
       .write_data   (s_axis_tdata),
-      .read_clk     (clk),
+      .read_clk     (tx_clk),
       .read_enable  (1'b1),
       .read_address ({tail[SLOT_BITS-1:0], read_word}),
       .read_data    (stored)
@@ -198,8 +198,8 @@ module udp_stream #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(udp_pkg::STREAM_HEADER_BYTES)
   ) stream_header (
-      .clk         (clk),
-      .rst         (rst),
+      .clk         (tx_clk),
+      .rst         (tx_rst),
       .start       (start),
       .header      (header),
       .client_start(client_start),
@@ -207,7 +207,7 @@ module udp_stream #(
       .data        (data)
   );
 
-  always_ff @(posedge clk) begin
+  always_ff @(posedge tx_clk) begin
     at <= next_at;
     tail_gray <= tail ^ (tail >> 1);
     // The words of the datagram that was started; the next one is prepared meanwhile.
@@ -242,7 +242,7 @@ module udp_stream #(
       end
       default: if (tick_ms) state <= IDLE;
     endcase
-    if (rst) begin
+    if (tx_rst) begin
       state <= IDLE;
       {tail, counter, run, repeats, reading, last_count} <= '0;
     end

@@ -1,8 +1,5 @@
-// One simulated board: a Verilated model, its three clocks, and the wire at its pins.
+// One simulated board, whatever its core: settings, frames in and out, status.
 #pragma once
-
-#include <verilated.h>
-#include <verilated_fst_c.h>
 
 #include <functional>
 #include <memory>
@@ -10,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "line.hpp"
+#include "frame.hpp"
 
 namespace fadelink {
 
@@ -37,7 +34,6 @@ struct IpSettings {
   uint16_t mtu = 1500;
   uint8_t streams = 1;
   bool push = false;            // each block in segments of its own
-  uint32_t first_sequence = 0;  // in units of twice the buffer
   // of UDP
   uint16_t payload = 1472;
   unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master
@@ -63,7 +59,7 @@ struct BoardSettings {
   unsigned window = 32;       // packets
   Mac mac{};
   uint32_t first_packet = 0;
-  uint16_t first_sequence = 0;
+  uint32_t first_sequence = 0;  // of FADE-10G's frames; of TCP in units of twice the buffer
   bool paper_rule = false;  // of congestion control
   SourceSettings source;
   IpSettings ip;
@@ -104,6 +100,7 @@ class Board {
   virtual PtpState ptp() const = 0;
   virtual double line_rate() const = 0;  // bit/s
 
+  // One of boards.def; throws std::invalid_argument if there is none for these settings.
   static std::unique_ptr<Board> create(const BoardSettings& settings);
 };
 

@@ -49,7 +49,7 @@ void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned strea
   s.ip.push = block != 0;
   s.ip.streams = static_cast<uint8_t>(streams);
   s.ip.mtu = static_cast<uint16_t>(mtu);
-  s.ip.first_sequence = first_sequence;
+  s.first_sequence = first_sequence;
   return new Handle{fadelink::Board::create(s), {}};
 } catch (const std::exception&) {
   return nullptr;

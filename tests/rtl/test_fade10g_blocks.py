@@ -653,7 +653,7 @@ async def example_commands_reads_counters_and_forgets(dut):
         dut.status_valid.value = 0
         return index
 
-    for code, index in [(0x0110, 0), (0x011B, 11), (0x0120, 16), (0x0129, 25)]:
+    for code, index in [(0x0110, 0), (0x011B, 11), (0x0120, 32), (0x0129, 41)]:
         task = cocotb.start_soon(counter(1000 + code))
         assert await r.command(code) == 1000 + code
         assert await task == index

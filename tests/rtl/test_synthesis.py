@@ -1,6 +1,7 @@
-"""Yosys takes the cores: no latch, no loop, the packet memory in block RAM and nothing else there.
+"""Yosys takes the cores and boards: no latch, no loop, the packet memory in block RAM and nothing else there.
 
-Mapping to cells takes most of the time: of each core one configuration is mapped, the other ones in `make test-long`.
+Mapping to cells takes most of the time: of each core one configuration is mapped, of the large ones its memories and
+registers; the other ones, and the rest, in `make test-long`.
 """
 
 import pytest
@@ -14,10 +15,14 @@ def long(*values):
 @pytest.mark.parametrize(
     "top,parameters",
     [
-        ("fade10g_core", {"WIDTH": 8, "PACKETS": 16}),
+        ("fade_core", {"WIDTH": 8, "PACKETS": 16}),
         ("tcp_core", {"WIDTH": 8, "STREAMS": 2, "MTU": 1500}),
         ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1472, "ECHO_BYTES": 2048}),
         ("fadc_core", {"MODULES": 4, "CHANNELS": 2, "LINKS": 4, "BITS": 10}),
+        ("example_board", {"DESIGN": 0, "WIDTH": 8}),
+        ("example_board", {"DESIGN": 1, "WIDTH": 64, "STREAMS": 1}),
+        ("example_board", {"DESIGN": 2, "WIDTH": 8}),
+        long("example_board", {"DESIGN": 3, "WIDTH": 64}),
     ],
 )
 def test_other_configurations_elaborate(top, parameters):
@@ -25,30 +30,30 @@ def test_other_configurations_elaborate(top, parameters):
 
 
 @pytest.mark.parametrize(
-    "top,width,packets,packet_bytes",
-    [long("fade10g_core", 8, 16, 8192), ("fade10g_core", 64, 32, 8192), ("fade1_core", 8, 32, 1024)],
+    "protocol,width,packets,packet_bytes",
+    [long(10, 8, 16, 8192), (10, 64, 32, 8192), (1, 8, 32, 1024)],
 )
-def test_core_synthesizes(top, width, packets, packet_bytes):
-    cells = synthesize(top, WIDTH=width, PACKETS=packets)
+def test_fade_core_synthesizes(protocol, width, packets, packet_bytes):
+    cells = synthesize("fade_core", PROTOCOL=protocol, WIDTH=width, PACKETS=packets)
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
     luts, ffs, brams = totals(cells)
     assert brams == packets * packet_bytes * 8 / 32768, "36 Kbit blocks hold 32 Kbit of data words"
     assert 500 < luts < 3000 and 500 < ffs < 3000
 
 
-@pytest.mark.parametrize("width,streams,mtu", [(64, 1, 9000), long(8, 2, 1500)])
-def test_tcp_core_synthesizes(width, streams, mtu):
+@pytest.mark.parametrize("width,streams,mtu,mapped", [(64, 1, 9000, False), long(64, 1, 9000, True), long(8, 2, 1500, True)])
+def test_tcp_core_synthesizes(width, streams, mtu, mapped):
     """Two segments and one echo request are in block RAM; the socket buffers are not part of the core."""
-    cells = synthesize("tcp_core", WIDTH=width, STREAMS=streams, MTU=mtu)
+    cells = synthesize("tcp_core", luts=mapped, WIDTH=width, STREAMS=streams, MTU=mtu)
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
     luts, ffs, brams = totals(cells)
     assert brams == {9000: 8, 1500: 1}[mtu] + 1 and luts < 4000 + 3000 * streams and ffs < 3000 + 1500 * streams
 
 
-@pytest.mark.parametrize("width", [long(8), 64])
-def test_udp_core_synthesizes(width):
+@pytest.mark.parametrize("width,mapped", [(64, False), long(64, True), long(8, True)])
+def test_udp_core_synthesizes(width, mapped):
     """The stream's datagrams and one echo request are in block RAM, and no frame else."""
-    cells = synthesize("udp_core", WIDTH=width, PAYLOAD_MAX=1472, ECHO_BYTES=2048)
+    cells = synthesize("udp_core", luts=mapped, WIDTH=width, PAYLOAD_MAX=1472, ECHO_BYTES=2048)
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
     luts, ffs, brams = totals(cells)
     # 36 Kbit blocks, or halves of 18: two (four) slots of 256 words, one echo request.
@@ -63,6 +68,7 @@ def test_fadc_link_synthesizes():
     assert brams <= 6 and cells["DSP48E1"] == 2 and luts < 4500 and ffs < 3500
 
 
+@pytest.mark.long
 def test_fadc_core_synthesizes():
     """Links share the modules: as many as there are, each in one."""
     cells = synthesize("fadc_core", MODULES=2, CHANNELS=2, LINKS=2, BITS=10)

@@ -39,8 +39,8 @@ module example_commands #(
     output logic [63:0] seed,
     output logic [31:0] limit,
     output logic [15:0] gap,
-    // counters: bit 4 of the index says transmit (0) or receive (1) side
-    output logic [ 4:0] status_index,
+    // counters: bit 5 of the index says transmit (0) or receive (1) side
+    output logic [ 5:0] status_index,
     output logic        status_request,
     input  logic        status_accepted,
     input  logic [31:0] status_value,
@@ -92,7 +92,7 @@ module example_commands #(
         state <= RESPOND;
         m_rsp_value <= operation == GET || operation == SET ? register_value : '1;
         if (operation == GET && (is_tx_status || is_rx_status)) begin
-          status_index <= {is_rx_status, register[3:0]};
+          status_index <= {is_rx_status, 1'b0, register[3:0]};
           state <= REQUEST;
         end
         if (operation == SET) begin

@@ -1,9 +1,9 @@
 // A crate of FADC modules with generators of pulses as its detector, and its burst buffers.
 //
 //               +---------------+
-//   start ----->|               |====> m_axis_*[] : messages, a stream for each link core
+//   start ----->|               |====> m_axis[] : messages, a stream for each link core
 //   settings ==>| example_crate |
-//   pulse_* ===>|               |====> counters, see fadc_link
+//               |               |====> counters, see fadc_link
 //               +---------------+
 //
 // Windows begin with `start`; after `windows` of them (0: never) there are no more. In the first
@@ -14,30 +14,15 @@ module example_crate #(
     parameter int CHANNELS = 16,
     parameter int BUFFER_BITS = 16
 ) (
-    input  logic                       clk,
-    input  logic                       rst,
-    input  logic                       start,
-    input  logic [     31:0]           source_id,
-    input  logic [     63:0]           first_window,
-    input  logic [     63:0]           first_sec,
-    input  logic [     31:0]           first_nsec,
-    input  logic [     17:0]           window_ticks,
-    input  logic [     23:0]           keepalive,
-    input  logic [     31:0]           windows,
-    input  logic [     15:0]           module_enable,
-    input  logic [     31:0]           pulse_seed,
-    input  logic [     19:0]           pulse_rate,
-    input  logic [     19:0]           burst_rate,
-    input  logic [     31:0]           burst_every,
-    input  logic [     31:0]           burst_ticks,
-    input  logic [      3:0]           noise,
-    output logic [LINKS-1:0][    63:0] m_axis_tdata,
-    output logic [LINKS-1:0]           m_axis_tvalid,
-    input  logic [LINKS-1:0]           m_axis_tready,
-    output logic [LINKS-1:0]           m_axis_tlast,
-    output logic [LINKS-1:0]           running,
-    output logic [LINKS-1:0]           idle,
-    output logic [LINKS-1:0][9*32-1:0] counters
+    input  logic                                                      clk,
+    input  logic                                                      rst,
+    input  logic                                                      start,
+    input  example_pkg::crate_t                                       settings,
+    output logic                [LINKS-1:0][link_pkg::WORDS_BITS-1:0] m_axis,
+    input  logic                [LINKS-1:0]                           m_axis_tready,
+    output logic                [LINKS-1:0]                           running,
+    output logic                [LINKS-1:0]                           idle,
+    output logic                [LINKS-1:0][                9*32-1:0] counters
 );
   localparam logic [31:0] MODULE_TIMEOUT = 32'd1024;
   localparam logic [31:0] SEED_STEP = 32'h9E3779B9;
@@ -45,10 +30,10 @@ module example_crate #(
   logic [31:0] burst_tick;
   logic [19:0] rate;
   always_ff @(posedge clk) begin
-    if (start || burst_tick + 1'b1 >= burst_every) burst_tick <= '0;
+    if (start || burst_tick + 1'b1 >= settings.burst_every) burst_tick <= '0;
     else burst_tick <= burst_tick + 1'b1;
   end
-  assign rate = burst_tick < burst_ticks && burst_every != '0 ? burst_rate : pulse_rate;
+  assign rate = burst_tick < settings.burst_ticks && settings.burst_every != '0 ? settings.burst_rate : settings.pulse_rate;
 
   logic [MODULES-1:0][CHANNELS*12-1:0] samples;
   for (genvar m = 0; m < MODULES; m++) begin : g_module
@@ -56,9 +41,9 @@ module example_crate #(
       fadc_generator generator (
           .clk    (clk),
           .restart(start),
-          .seed   (pulse_seed ^ (SEED_STEP * 32'(m * 16 + c + 1))),
+          .seed   (settings.pulse_seed ^ (SEED_STEP * 32'(m * 16 + c + 1))),
           .rate   (rate),
-          .noise  (noise),
+          .noise  (settings.noise),
           .sample (samples[m][c*12+:12])
       );
     end
@@ -78,15 +63,15 @@ module example_crate #(
       .rst(rst),
       .start(start),
       .enable(1'b1),
-      .source_id(source_id),
-      .start_record(first_window),
-      .start_sec(first_sec),
-      .start_nsec(first_nsec),
-      .window_ticks(window_ticks),
+      .source_id(settings.source_id),
+      .start_record(settings.first_window),
+      .start_sec(settings.first_sec),
+      .start_nsec(settings.first_nsec),
+      .window_ticks(settings.window_ticks),
       .timeout(MODULE_TIMEOUT),
-      .keepalive(keepalive),
-      .limit(windows),
-      .module_enable(module_enable[MODULES-1:0]),
+      .keepalive(settings.keepalive),
+      .limit(settings.windows),
+      .module_enable(settings.module_enable[MODULES-1:0]),
       .samples(samples),
       .config_valid(1'b0),
       .config_all(1'b0),
@@ -94,10 +79,8 @@ module example_crate #(
       .config_channel(4'd0),
       .config_item(2'd0),
       .config_value(16'd0),
-      .m_axis_tdata(m_axis_tdata),
-      .m_axis_tvalid(m_axis_tvalid),
+      .m_axis(m_axis),
       .m_axis_tready(m_axis_tready),
-      .m_axis_tlast(m_axis_tlast),
       .memory_write_valid(write_valid),
       .memory_write_ready(write_ready),
       .memory_write_address(write_address),
@@ -131,5 +114,5 @@ module example_crate #(
   end
 
   logic unused;
-  assign unused = &{1'b0, bad_window, module_enable};
+  assign unused = &{1'b0, bad_window, settings};
 endmodule

@@ -36,6 +36,11 @@ module extra_fadc #(
   localparam int DELAY = 7;
   localparam logic [31:0] SEED = 32'h2545F491;
 
+  logic [LINKS-1:0][link_pkg::WORDS_BITS-1:0] m_axis;
+  for (genvar l = 0; l < LINKS; l++) begin : g_words
+    assign {m_axis_tdata[l], m_axis_tvalid[l], m_axis_tlast[l]} = m_axis[l];
+  end
+
   logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;
   logic [LINKS-1:0][BITS-1:0] write_address, read_address;
   logic [LINKS-1:0][63:0] write_data, data;

@@ -1,11 +1,14 @@
-#include "ptp_pair.hpp"
-
+// Two boards with the UDP/IP stack on one cable, a PTP master and a PTP slave. The report: the slave's true offset (ns,
+// sampled from settle_ms on), what it says of itself, and whether it is locked.
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <random>
 
 #include "capture.hpp"
+#include "run.hpp"
+#include "station.hpp"
 
 namespace fadelink {
 namespace {
@@ -18,7 +21,7 @@ struct Statistics {
     for (const double value : values) sum += value;
     return values.empty() ? 0 : sum / static_cast<double>(values.size());
   }
-  nlohmann::ordered_json to_json() const {
+  Json to_json() const {
     if (values.empty()) return {{"samples", 0}};
     const double middle = mean();
     double squares = 0;
@@ -31,14 +34,27 @@ struct Statistics {
 
 }  // namespace
 
-nlohmann::ordered_json run_ptp_pair(const PtpPair& pair) {
-  std::mt19937_64 random(pair.seed);
-  const double mhz = pair.board.phy == "gmii" ? 125 : 156.25;
+int run_pair(const Options& o) {
+  std::mt19937_64 random(o.seed);
+  const double mhz = o.phy == "gmii" ? 125 : 156.25;
   const auto period = static_cast<Picoseconds>(1e6 / mhz + 0.5);
-  const auto slave_period = static_cast<Picoseconds>(1e6 / (mhz * (1 + pair.slave_ppm * 1e-6)) + 0.5);
+  const auto slave_period = static_cast<Picoseconds>(1e6 / (mhz * (1 + o.slave_ppm * 1e-6)) + 0.5);
   const auto phase = [&] { return std::uniform_int_distribution<Picoseconds>(0, period - 1)(random); };
 
-  BoardSettings master = pair.board, slave = pair.board;
+  LinkSettings to_slave, to_master;
+  to_slave.delay = to_master.delay = static_cast<Picoseconds>(o.rtt / 2 * kMicrosecond);
+  for (const auto& text : o.link) {
+    to_slave.parse(text);
+    to_master.parse(text);
+  }
+  for (const auto& text : o.down) to_slave.parse(text);
+  for (const auto& text : o.up) to_master.parse(text);
+
+  BoardSettings master, slave;
+  master.protocol = slave.protocol = o.protocol;
+  master.phy = slave.phy = o.phy;
+  master.ip = slave.ip = o.ip;
+  master.wave = o.wave;
   master.mac = {0x02, 0xfa, 0xde, 0, 0, 1};
   slave.mac = {0x02, 0xfa, 0xde, 0, 0, 2};
   slave.ip.address++;
@@ -50,19 +66,18 @@ nlohmann::ordered_json run_ptp_pair(const PtpPair& pair) {
   master.rx = {slave_period, phase()};
   slave.tx = {slave_period, phase()};
   slave.rx = {period, phase()};
-  slave.wave.clear();
 
   struct Side {
     std::unique_ptr<Board> board;
     Link out;
   };
-  Side sides[2] = {{Board::create(master), Link(pair.to_slave, pair.seed * 2)}, {Board::create(slave), Link(pair.to_master, pair.seed * 2 + 1)}};
+  Side sides[2] = {{Board::create(master), Link(to_slave, o.seed * 2)}, {Board::create(slave), Link(to_master, o.seed * 2 + 1)}};
   std::unique_ptr<Capture> capture;
-  if (!pair.capture.empty()) capture = std::make_unique<Capture>(pair.capture);
+  if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
 
   Statistics truth, said, delay;
-  const auto limit = static_cast<Picoseconds>(pair.limit_ms * 1000 * kMicrosecond);
-  const auto settle = static_cast<Picoseconds>(pair.settle_ms * 1000 * kMicrosecond);
+  const auto limit = static_cast<Picoseconds>(o.limit_ms * 1000 * kMicrosecond);
+  const auto settle = static_cast<Picoseconds>(o.settle_ms * 1000 * kMicrosecond);
   const auto pause = [&] { return std::uniform_int_distribution<Picoseconds>(20 * kMicrosecond, 60 * kMicrosecond)(random); };
   constexpr Picoseconds kStep = 64'000;
   Picoseconds now = 0, sample_at = settle + pause();
@@ -89,16 +104,17 @@ nlohmann::ordered_json run_ptp_pair(const PtpPair& pair) {
     }
   }
   const auto state = sides[1].board->ptp();
-  nlohmann::ordered_json out{{"phy", pair.board.phy}, {"slave_ppm", (static_cast<double>(period) / static_cast<double>(slave_period) - 1) * 1e6}, {"simulated_us", now / kMicrosecond},
+  Json out{{"phy", o.phy}, {"slave_ppm", (static_cast<double>(period) / static_cast<double>(slave_period) - 1) * 1e6}, {"simulated_us", now / kMicrosecond},
                              {"locked", state.locked}, {"offset", truth.to_json()}, {"own_offset", said.to_json()},
                              {"path_delay", delay.to_json()},
                              {"rate_ppm", state.rate / 4294967296.0 / (static_cast<double>(period) * 1e-3) * 1e6}};
   for (const Side& side : sides) {
-    nlohmann::ordered_json counters;
+    Json counters;
     for (const auto& [name, value] : side.board->status().more) counters[name] = value;
     out["boards"].push_back(std::move(counters));
   }
-  return out;
+  std::cout << out.dump(1) << "\n";
+  return state.locked ? 0 : 1;
 }
 
 }  // namespace fadelink

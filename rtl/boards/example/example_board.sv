@@ -1,0 +1,210 @@
+// The simulated board: a design, its MAC, and a pin for each setting.
+//
+//               +---------------------------------------+
+//   settings ==>|  example_fade  |                      |
+//               |  example_tcp   |  <==>  gmii_mac,     |====> gmii_tx*, or xgmii_tx*
+//   status <====|  example_udp   |        or xgmii_mac  |<==== gmii_rx*, or xgmii_rx*
+//               |  example_fadc  |                      |
+//               +---------------------------------------+
+//      user_clk                       tx_clk, rx_clk
+//
+// DESIGN: one of example_pkg; WIDTH: 8 with GMII, 64 with XGMII, the pins of the other are idle. The other parameters
+// are those of the design, if it has them. The three clocks may be unrelated. Settings stand still while a design runs;
+// `enable_pin` low closes connections, or ends the stream. A design has a port of the same name and type for each signal
+// here, so that a board of one's own is this module with another MAC and other pins.
+module example_board #(
+    parameter int DESIGN = example_pkg::FADE,
+    parameter int WIDTH = 64,
+    parameter int PROTOCOL = 10,
+    parameter int PACKETS = 32,
+    parameter int CRATE = 0,
+    parameter int STREAMS = 4,
+    parameter int BITS = 17,
+    parameter int LINKS = 1,
+    parameter int BUFFER_BITS = 16
+) (
+    input logic        rst,
+    input logic        enable_pin,
+    input logic [47:0] mac_address,
+    input logic        source_random,
+    input logic [63:0] source_seed,
+    input logic [31:0] source_limit,
+    input logic [15:0] source_gap,
+    input logic [15:0] source_block,
+    input logic [31:0] first_packet,
+    input logic [31:0] first_sequence,
+    input logic        paper_rule,
+    input logic [31:0] ip_address,
+    input logic [31:0] ip_mask,
+    input logic [31:0] ip_gateway,
+    input logic [31:0] peer_ip,
+    input logic [15:0] peer_port,
+    input logic [15:0] local_port,
+    input logic [13:0] mtu,
+    input logic        push,
+    input logic [ 2:0] streams,
+    input logic [13:0] payload,
+    input logic        checksum,
+    input logic        start,
+    input logic [ 1:0] ptp_role,
+    input logic [31:0] source_id,
+    input logic [63:0] first_window,
+    input logic [63:0] first_sec,
+    input logic [31:0] first_nsec,
+    input logic [17:0] window_ticks,
+    input logic [23:0] keepalive,
+    input logic [31:0] windows,
+    input logic [15:0] module_enable,
+    input logic [31:0] pulse_seed,
+    input logic [19:0] pulse_rate,
+    input logic [19:0] burst_rate,
+    input logic [31:0] burst_every,
+    input logic [31:0] burst_ticks,
+    input logic [ 3:0] noise,
+
+    input  logic              user_clk,
+    input  logic              tx_clk,
+    output logic [ 7:0]       gmii_txd,
+    output logic              gmii_tx_en,
+    output logic              gmii_tx_er,
+    output logic [63:0]       xgmii_txd,
+    output logic [ 7:0]       xgmii_txc,
+    output logic              running,
+    output logic              path,
+    output logic [31:0]       status_sent,
+    output logic [31:0]       status_retransmitted,
+    output logic [31:0]       status_early,
+    output logic [31:0]       status_delay,
+    output logic [24:0][31:0] counters,
+    output logic [79:0]       ptp_now,
+    output logic              ptp_pps,
+    output logic              ptp_locked,
+    output logic [31:0]       ptp_offset,
+    output logic [31:0]       ptp_delay,
+    output logic [31:0]       ptp_rate,
+    input  logic              rx_clk,
+    input  logic [ 7:0]       gmii_rxd,
+    input  logic              gmii_rx_dv,
+    input  logic              gmii_rx_er,
+    input  logic [63:0]       xgmii_rxd,
+    input  logic [ 7:0]       xgmii_rxc
+);
+  // ---- pins ----------------------------------------------------------------------------------
+  example_pkg::source_t source;
+  example_pkg::crate_t  crate;
+  example_pkg::settings_t settings_pins, settings;
+  net_pkg::ip_t ip;
+  logic enable;
+  example_pkg::status_t status;
+  assign source = {source_random, source_seed, source_limit, source_gap, source_block};
+  assign crate = {
+    source_id,
+    first_window,
+    first_sec,
+    first_nsec,
+    window_ticks,
+    keepalive,
+    windows,
+    module_enable,
+    pulse_seed,
+    pulse_rate,
+    burst_rate,
+    burst_every,
+    burst_ticks,
+    noise
+  };
+  assign ip = {ip_address, ip_mask, ip_gateway, peer_ip};
+  assign settings_pins = {
+    mac_address,
+    source,
+    crate,
+    first_packet,
+    first_sequence,
+    paper_rule,
+    ip,
+    peer_port,
+    local_port,
+    mtu,
+    push,
+    streams,
+    payload,
+    checksum,
+    start,
+    ptp_role
+  };
+  // As from switches: nothing behind hangs on a pin. (A simulator would run all such logic at every edge of any clock.)
+  always_ff @(posedge user_clk) {settings, enable} <= {settings_pins, enable_pin};
+  assign {running, path} = {status.running, status.path};
+  assign {status_sent, status_retransmitted} = {status.sent, status.retransmitted};
+  assign {status_early, status_delay} = {status.early, status.delay};
+  assign {ptp_now, ptp_pps, ptp_locked, ptp_offset, ptp_delay, ptp_rate} = status.clock;
+  assign counters = status.counters;
+
+  // ---- MAC -----------------------------------------------------------------------------------
+  logic tx_rst, rx_rst, m_axis_tready, m_axis_start;
+  link_pkg::frame_t m_axis, s_mac;
+  link_pkg::mac_stat_t mac_stat;
+
+  if (WIDTH == 8) begin : g_gmii
+    link_pkg::gmii_t gmii_tx, gmii_rx;
+    assign gmii_rx = {gmii_rxd, gmii_rx_dv, gmii_rx_er};
+    assign {gmii_txd, gmii_tx_en, gmii_tx_er} = gmii_tx;
+    assign {xgmii_txd, xgmii_txc} = '0;
+    gmii_mac mac (
+        .s_axis       (m_axis),
+        .s_axis_tready(m_axis_tready),
+        .s_axis_start (m_axis_start),
+        .m_axis       (s_mac),
+        .*
+    );
+    logic unused;
+    assign unused = &{1'b0, xgmii_rxd, xgmii_rxc};
+  end else begin : g_xgmii
+    link_pkg::xgmii_t xgmii_tx, xgmii_rx;
+    assign xgmii_rx = {xgmii_rxd, xgmii_rxc};
+    assign {xgmii_txd, xgmii_txc} = xgmii_tx;
+    assign {gmii_txd, gmii_tx_en, gmii_tx_er} = '0;
+    xgmii_mac mac (
+        .s_axis       (m_axis),
+        .s_axis_tready(m_axis_tready),
+        .s_axis_start (m_axis_start),
+        .m_axis       (s_mac),
+        .*
+    );
+    logic unused;
+    assign unused = &{1'b0, gmii_rxd, gmii_rx_dv, gmii_rx_er};
+  end
+
+  // ---- design --------------------------------------------------------------------------------
+  if (DESIGN == example_pkg::FADE) begin : g_fade
+    example_fade #(
+        .WIDTH   (WIDTH),
+        .PROTOCOL(PROTOCOL),
+        .PACKETS (PACKETS),
+        .CRATE   (CRATE)
+    ) example (
+        .*
+    );
+  end else if (DESIGN == example_pkg::TCP) begin : g_tcp
+    example_tcp #(
+        .WIDTH  (WIDTH),
+        .STREAMS(STREAMS),
+        .BITS   (BITS)
+    ) example (
+        .*
+    );
+  end else if (DESIGN == example_pkg::UDP) begin : g_udp
+    example_udp #(.WIDTH(WIDTH)) example (.*);
+  end else if (DESIGN == example_pkg::FADC) begin : g_fadc
+    example_fadc #(
+        .WIDTH      (WIDTH),
+        .LINKS      (LINKS),
+        .BUFFER_BITS(BUFFER_BITS),
+        .BITS       (BITS)
+    ) example (
+        .*
+    );
+  end else begin : g_check
+    $error("example_board: DESIGN must be 0 (FADE), 1 (TCP), 2 (UDP) or 3 (FADC)");
+  end
+endmodule

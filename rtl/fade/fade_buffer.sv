@@ -1,0 +1,98 @@
+// Packet buffer of a FADE core: from the user's stream to the sender, across the clocks.
+//
+//              +----------------------------------------------+
+//   s_axis ===>| packet_writer -> packet_memory               |====> read_data
+//              |       ^                  ^                   |<==== read_enable, read_address
+//              |       +------ tail ------+------ head ------>|====> head, last, last_*
+//              +----------------------------------------------+
+//        user_clk                                    tx_clk
+//
+// M = 2^SLOT_BITS packets of 2^WORD_BITS words. last_packet and last_words come from the user clock and stand still
+// while `last` is high.
+module fade_buffer #(
+    parameter int SLOT_BITS = 5,
+    parameter int WORD_BITS = 10
+) (
+    // user side
+    input  logic                                       user_clk,
+    input  logic                                       user_rst,
+    input  link_pkg::words_t                           s_axis,
+    output logic                                       s_axis_tready,
+    output logic                                       user_running,
+    // transmit side
+    input  logic                                       tx_clk,
+    input  logic             [            SLOT_BITS:0] first_slot,
+    input  logic                                       session,
+    input  logic                                       stop,
+    input  logic             [            SLOT_BITS:0] tail_gray,
+    output logic             [            SLOT_BITS:0] head,
+    output logic                                       last,
+    output logic             [            SLOT_BITS:0] last_packet,
+    output logic             [          WORD_BITS-1:0] last_words,
+    output logic                                       writer_active,
+    input  logic                                       read_enable,
+    input  logic             [SLOT_BITS+WORD_BITS-1:0] read_address,
+    output logic             [                   63:0] read_data
+);
+  logic [SLOT_BITS:0] head_gray, head_gray_tx;
+  logic user_last, write_enable;
+  logic [SLOT_BITS+WORD_BITS-1:0] write_address;
+  logic [63:0] write_data;
+
+  packet_writer #(
+      .SLOT_BITS(SLOT_BITS),
+      .WORD_BITS(WORD_BITS)
+  ) packet_writer (
+      .clk          (user_clk),
+      .rst          (user_rst),
+      .s_axis_tdata (s_axis.tdata),
+      .s_axis_tvalid(s_axis.tvalid),
+      .s_axis_tready(s_axis_tready),
+      .active       (user_running),
+      .write_enable (write_enable),
+      .write_address(write_address),
+      .write_data   (write_data),
+      .first_packet (first_slot),
+      .session      (session),
+      .stop         (stop),
+      .last_seen    (last),
+      .tail_gray    (tail_gray),
+      .head_gray    (head_gray),
+      .last         (user_last),
+      .last_packet  (last_packet),
+      .last_words   (last_words)
+  );
+
+  packet_memory #(
+      .ADDRESS_BITS(SLOT_BITS + WORD_BITS)
+  ) packet_memory (
+      .write_clk(user_clk),
+      .read_clk (tx_clk),
+      .*
+  );
+
+  sync_bits #(
+      .WIDTH(SLOT_BITS + 1)
+  ) sync_head (
+      .clk(tx_clk),
+      .d  (head_gray),
+      .q  (head_gray_tx)
+  );
+  gray_to_binary #(
+      .WIDTH(SLOT_BITS + 1)
+  ) head_binary (
+      .gray  (head_gray_tx),
+      .binary(head)
+  );
+  sync_bits #(
+      .WIDTH(2)
+  ) sync_writer (
+      .clk(tx_clk),
+      .d  ({user_last, user_running}),
+      .q  ({last, writer_active})
+  );
+
+  // A plain stream: block ends do not reach the wire.
+  logic unused;
+  assign unused = s_axis.tlast;
+endmodule

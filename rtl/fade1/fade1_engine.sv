@@ -1,0 +1,171 @@
+// The FADE v1 protocol (design section 3), between the shell and the buffer of fade_core: sets of 32 packets.
+//
+//                    +------------------------------------------------------+
+//                    |                   fade1_cmd_processor                |
+//                    |                           |                          |
+//   head, tail <====>| fade1_desc_manager -----> fade1_eth_tx               |====> tx (tx_clk)
+//                    |     ^                     ^                          |
+//   read_* <========>|     +---- FIFO <----------|------ fade1_eth_rx       |<==== rx (rx_clk)
+//                    +------------------------------------------------------+
+//
+// The ports are those of fade10g_engine.
+module fade1_engine #(
+    parameter int TICK_MIN  = 256,
+    parameter int TICK_INIT = 32768,
+    parameter int TICK_MAX  = 1048576,
+    parameter int SLOT_BITS = fade1_pkg::SLOT_BITS
+) (
+    input  logic                [                       47:0] mac_address,
+    input  logic                [                       31:0] first_packet,
+    input  logic                [                       15:0] first_sequence,
+    // user side
+    input  logic                                              user_clk,
+    input  logic                                              user_rst,
+    output link_pkg::command_t                                m_cmd,
+    input  logic                                              m_cmd_ready,
+    input  link_pkg::response_t                               s_rsp,
+    output logic                                              s_rsp_ready,
+    output logic                                              user_clear,
+    // transmit side
+    input  logic                                              tx_clk,
+    input  logic                                              tx_rst,
+    output link_pkg::frame_t                                  tx,
+    input  logic                                              tx_tready,
+    output logic                [       fade_pkg::EVENTS-1:0] events,
+    output logic                                              clear,
+    // buffer
+    output logic                                              session,
+    output logic                                              stop,
+    output logic                [                SLOT_BITS:0] first_slot,
+    output logic                [                SLOT_BITS:0] tail_gray,
+    input  logic                [                SLOT_BITS:0] head,
+    input  logic                                              last,
+    input  logic                [                SLOT_BITS:0] last_packet,
+    input  logic                [   fade1_pkg::WORD_BITS-1:0] last_words,
+    input  logic                                              writer_active,
+    output logic                                              read_enable,
+    output logic                [fade1_pkg::ADDRESS_BITS-1:0] read_address,
+    input  logic                [                       63:0] read_data,
+    // congestion control
+    output logic                                              queued,
+    input  logic                [                       31:0] delay,
+    input  logic                [                       31:0] pause,
+    // receive side
+    input  logic                                              rx_clk,
+    input  logic                                              rx_rst,
+    input  link_pkg::frame_t                                  rx,
+    output logic                [        fade_pkg::DROPS-1:0] drop
+);
+  // A transmission begins with a set.
+  assign first_slot = {first_packet[0], SLOT_BITS'(0)};
+
+  // ---- receive side --------------------------------------------------------------------------
+  logic [fade1_pkg::RECORD_BITS-1:0] rx_record, record;
+  logic rx_record_valid, rx_record_ready, record_valid, record_ready;
+
+  fade1_eth_rx eth_rx (
+      .clk             (rx_clk),
+      .rst             (rx_rst),
+      .mac_address     (mac_address),
+      .s_axis_tdata    (rx.tdata),
+      .s_axis_tkeep    (rx.tkeep),
+      .s_axis_tvalid   (rx.tvalid),
+      .s_axis_tlast    (rx.tlast),
+      .s_axis_tuser    (rx.tuser),
+      .record          (rx_record),
+      .record_valid    (rx_record_valid),
+      .record_ready    (rx_record_ready),
+      .drop_destination(drop[fade_pkg::DROP_DESTINATION]),
+      .drop_ethertype  (drop[fade_pkg::DROP_ETHERTYPE]),
+      .drop_version    (drop[fade_pkg::DROP_VERSION]),
+      .drop_code       (drop[fade_pkg::DROP_CODE]),
+      .drop_short      (drop[fade_pkg::DROP_SHORT]),
+      .drop_full       (drop[fade_pkg::DROP_FULL])
+  );
+
+  async_fifo #(
+      .WIDTH(fade1_pkg::RECORD_BITS),
+      .DEPTH(fade1_pkg::SET_PACKETS)
+  ) ack_command_fifo (
+      .s_clk  (rx_clk),
+      .s_rst  (rx_rst),
+      .s_data (rx_record),
+      .s_valid(rx_record_valid),
+      .s_ready(rx_record_ready),
+      .m_clk  (tx_clk),
+      .m_rst  (tx_rst),
+      .m_data (record),
+      .m_valid(record_valid),
+      .m_ready(record_ready)
+  );
+
+  // ---- commands ------------------------------------------------------------------------------
+  // None of the user's.
+  assign m_cmd = '0;
+  assign {s_rsp_ready, user_clear} = 2'b10;
+
+  logic hold, ack_valid, ack_ready, finished, all_confirmed, sender_idle;
+  logic [47:0] peer_address;
+  logic event_wrong_source, event_ack_ignored;
+  assign finished = session && last && head != last_packet && all_confirmed;
+
+  fade1_cmd_processor cmd_processor (
+      .clk       (tx_clk),
+      .rst       (tx_rst),
+      .reset_done(clear),
+      .*
+  );
+
+  // ---- packets -------------------------------------------------------------------------------
+  logic next_valid, next_last, next_again, next_lock, next_take;
+  logic [15:0] next_set;
+  logic [SLOT_BITS-1:0] next_packet;
+  logic event_confirmed, event_protocol_error, event_stale;
+  logic [SLOT_BITS:0] head_used;
+  // A last packet without a word is not sent.
+  assign head_used = last && last_words == '0 ? last_packet : head;
+
+  fade1_desc_manager #(
+      .WAIT_MIN (TICK_MIN),
+      .WAIT_INIT(TICK_INIT),
+      .WAIT_MAX (TICK_MAX)
+  ) desc_manager (
+      .clk       (tx_clk),
+      .rst       (tx_rst),
+      .first_set (first_packet[15:0]),
+      .head      (head_used),
+      .ack_set   (record[21:6]),
+      .ack_packet(record[5:0]),
+      .*
+  );
+
+  fade1_eth_tx eth_tx (
+      .clk                (tx_clk),
+      .rst                (tx_rst),
+      .idle               (sender_idle),
+      .memory_read_enable (read_enable),
+      .memory_read_address(read_address),
+      .memory_read_data   (read_data),
+      .m_axis_tdata       (tx.tdata),
+      .m_axis_tkeep       (tx.tkeep),
+      .m_axis_tvalid      (tx.tvalid),
+      .m_axis_tready      (tx_tready),
+      .m_axis_tlast       (tx.tlast),
+      .*
+  );
+  assign tx.tuser = 1'b0;
+
+  assign events = {
+    1'b0,
+    event_wrong_source,
+    event_stale || event_ack_ignored,
+    event_protocol_error,
+    1'b0,
+    event_confirmed,
+    next_take && next_again,
+    next_take
+  };
+
+  logic unused;
+  assign unused = &{1'b0, m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
+endmodule

@@ -1,0 +1,286 @@
+// The stack below UDP: Ethernet, ARP, IP, ICMP echo (one clock).
+//
+//                 +-----------------------------------------------+
+//   s_* ========> | udp_ethernet_rx -> udp_ip_rx -----------------|====> m_* (to the UDP layer)
+//                 |      |                 +-> udp_icmp           |
+//                 |   udp_arp                      |              |
+//   tx <========= | udp_ethernet_tx <- udp_ip_tx <-+--------------|<==== request, length, destination, data
+//   tx_start ---> |                                               |----> start
+//                 +-----------------------------------------------+
+//
+// The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
+// is resolved as long as it is active. `group`: the multicast group that is received, 0: none.
+// events: from `unresolved` to `icmp_full`, in the order of udp_core's counters 1 to 15.
+module udp_network #(
+    parameter int WIDTH = 8,
+    parameter int ECHO_BITS = 11,
+    parameter int ARP_ENTRIES = 4,
+    parameter int ARP_TIMEOUT = 60_000,
+    parameter int ARP_RETRY = 100
+) (
+    input logic clk,
+    input logic rst,
+    input logic tick_ms,
+    input logic [47:0] mac_address,
+    input net_pkg::ip_t ip,
+    input logic [31:0] group,
+    input logic [31:0] stream_ip,
+    input logic stream_active,
+    output logic stream_path,
+    // frames
+    input logic [WIDTH-1:0] s_data,
+    input logic [3:0] s_count,
+    input logic s_valid,
+    input logic s_end,
+    input logic s_good,
+    output link_pkg::frame_t tx,
+    input logic tx_start,
+    // packets from the wire
+    output logic [WIDTH-1:0] m_data,
+    output logic [3:0] m_count,
+    output logic m_valid,
+    output logic m_end,
+    output logic m_good,
+    output logic m_claimed,
+    output logic [31:0] m_source,
+    output logic [31:0] m_destination,
+    output logic [15:0] m_length,
+    // packets to the wire
+    input logic request,
+    input logic [13:0] length,
+    input logic [31:0] destination,
+    output logic start,
+    input logic [WIDTH-1:0] data,
+    output logic [14:0] events
+);
+  logic unresolved;
+  logic ethernet_destination, ethernet_protocol, ethernet_short;
+  logic arp_short, arp_protocol, arp_destination, arp_full;
+  logic ip_short, ip_version, ip_checksum, ip_destination, ip_fragment, ip_protocol;
+  logic icmp_type, icmp_checksum, icmp_full;
+  assign events = {
+    icmp_full,
+    icmp_checksum,
+    icmp_type,
+    ip_protocol,
+    ip_fragment,
+    ip_destination,
+    ip_checksum,
+    ip_version,
+    ip_short,
+    arp_full,
+    arp_protocol || arp_short || arp_destination,
+    ethernet_short,
+    ethernet_protocol,
+    ethernet_destination,
+    unresolved
+  };
+
+  // ---- Ethernet ------------------------------------------------------------------------------
+  localparam int ETHERNET_ARP = 0, ETHERNET_IP = 1;
+  logic [  WIDTH-1:0] tx_tdata;
+  logic [WIDTH/8-1:0] tx_tkeep;
+  logic tx_tvalid, tx_tlast;
+  logic [1:0] ethernet_request, ethernet_start, ethernet_claims;
+  logic [1:0][13:0] ethernet_length;
+  logic [1:0][47:0] ethernet_to;
+  logic [1:0][WIDTH-1:0] ethernet_data;
+  udp_ethernet_tx #(
+      .WIDTH  (WIDTH),
+      .CLIENTS(2)
+  ) ethernet_tx (
+      .clk          (clk),
+      .rst          (rst),
+      .mac_address  (mac_address),
+      .s_request    (ethernet_request),
+      .s_length     (ethernet_length),
+      .s_destination(ethernet_to),
+      .s_ethertype  ({net_pkg::ETHERTYPE_IPV4, net_pkg::ETHERTYPE_ARP}),
+      .s_start      (ethernet_start),
+      .s_data       (ethernet_data),
+      .m_axis_tdata (tx_tdata),
+      .m_axis_tkeep (tx_tkeep),
+      .m_axis_tvalid(tx_tvalid),
+      .m_axis_tlast (tx_tlast),
+      .m_axis_start (tx_start)
+  );
+  assign tx = {64'(tx_tdata), 8'(tx_tkeep), tx_tvalid, tx_tlast, 1'b0};
+
+  logic [WIDTH-1:0] frame_data;
+  logic [3:0] frame_count;
+  logic frame_valid, frame_end, frame_good;
+  logic [47:0] frame_source;
+  logic [15:0] ethertype;
+  udp_ethernet_rx #(
+      .WIDTH  (WIDTH),
+      .CLIENTS(2)
+  ) ethernet_rx (
+      .clk             (clk),
+      .rst             (rst),
+      .mac_address     (mac_address),
+      .s_data          (s_data),
+      .s_count         (s_count),
+      .s_valid         (s_valid),
+      .s_end           (s_end),
+      .s_good          (s_good),
+      .m_data          (frame_data),
+      .m_count         (frame_count),
+      .m_valid         (frame_valid),
+      .m_end           (frame_end),
+      .m_good          (frame_good),
+      .source          (frame_source),
+      .ethertype       (ethertype),
+      .claims          (ethernet_claims),
+      .drop_destination(ethernet_destination),
+      .drop_protocol   (ethernet_protocol),
+      .drop_short      (ethernet_short)
+  );
+  assign ethernet_claims[ETHERNET_ARP] = ethertype == net_pkg::ETHERTYPE_ARP;
+  assign ethernet_claims[ETHERNET_IP]  = ethertype == net_pkg::ETHERTYPE_IPV4;
+
+  // ---- ARP -----------------------------------------------------------------------------------
+  logic [31:0] hop, stream_hop;
+  logic [ 1:0] known;
+  logic [47:0] hop_mac;
+  logic resolve, stream_direct;
+  assign stream_hop = net_pkg::next_hop(stream_ip, ip.address, ip.mask, ip.gateway);
+  assign stream_direct = net_pkg::is_group(
+      stream_ip
+  ) || net_pkg::is_broadcast(
+      stream_ip, ip.address, ip.mask
+  );
+  assign stream_path = known[1] || stream_direct;
+  udp_arp #(
+      .WIDTH  (WIDTH),
+      .ENTRIES(ARP_ENTRIES),
+      .TIMEOUT(ARP_TIMEOUT),
+      .RETRY  (ARP_RETRY)
+  ) arp (
+      .clk             (clk),
+      .rst             (rst),
+      .tick_ms         (tick_ms),
+      .mac_address     (mac_address),
+      .ip_address      (ip.address),
+      .s_data          (frame_data),
+      .s_count         (frame_count),
+      .s_valid         (frame_valid),
+      .s_end           (frame_end),
+      .s_good          (frame_good && ethernet_claims[ETHERNET_ARP]),
+      .drop_short      (arp_short),
+      .drop_protocol   (arp_protocol),
+      .drop_destination(arp_destination),
+      .drop_full       (arp_full),
+      .request         (ethernet_request[ETHERNET_ARP]),
+      .length          (ethernet_length[ETHERNET_ARP]),
+      .destination     (ethernet_to[ETHERNET_ARP]),
+      .start           (ethernet_start[ETHERNET_ARP]),
+      .data            (ethernet_data[ETHERNET_ARP]),
+      .lookup_ip       ({stream_hop, hop}),
+      .known           (known),
+      .mac             (hop_mac),
+      .resolve         (resolve),
+      .resolve_also    (stream_active && !stream_path)
+  );
+
+  // ---- IP ------------------------------------------------------------------------------------
+  localparam int IP_ICMP = 0, IP_UDP = 1;
+  logic [1:0] ip_request, ip_start, ip_claims;
+  logic [1:0][13:0] ip_length;
+  logic [1:0][31:0] ip_to;
+  logic [1:0][WIDTH-1:0] ip_data;
+  udp_ip_tx #(
+      .WIDTH  (WIDTH),
+      .CLIENTS(2)
+  ) ip_tx (
+      .clk            (clk),
+      .rst            (rst),
+      .ip_address     (ip.address),
+      .mask           (ip.mask),
+      .gateway        (ip.gateway),
+      .s_request      (ip_request),
+      .s_length       (ip_length),
+      .s_destination  (ip_to),
+      .s_protocol     ({net_pkg::PROTOCOL_UDP, net_pkg::PROTOCOL_ICMP}),
+      .s_start        (ip_start),
+      .s_data         (ip_data),
+      .m_request      (ethernet_request[ETHERNET_IP]),
+      .m_length       (ethernet_length[ETHERNET_IP]),
+      .m_destination  (ethernet_to[ETHERNET_IP]),
+      .m_start        (ethernet_start[ETHERNET_IP]),
+      .m_data         (ethernet_data[ETHERNET_IP]),
+      .lookup_ip      (hop),
+      .known          (known[0]),
+      .mac            (hop_mac),
+      .resolve        (resolve),
+      .drop_unresolved(unresolved)
+  );
+
+  logic [7:0] packet_protocol;
+  udp_ip_rx #(
+      .WIDTH  (WIDTH),
+      .CLIENTS(2)
+  ) ip_rx (
+      .clk             (clk),
+      .rst             (rst),
+      .ip_address      (ip.address),
+      .mask            (ip.mask),
+      .group           (group),
+      .s_data          (frame_data),
+      .s_count         (frame_count),
+      .s_valid         (frame_valid),
+      .s_end           (frame_end),
+      .s_good          (frame_good && ethernet_claims[ETHERNET_IP]),
+      .m_data          (m_data),
+      .m_count         (m_count),
+      .m_valid         (m_valid),
+      .m_end           (m_end),
+      .m_good          (m_good),
+      .source          (m_source),
+      .destination     (m_destination),
+      .protocol        (packet_protocol),
+      .length          (m_length),
+      .claims          (ip_claims),
+      .drop_short      (ip_short),
+      .drop_version    (ip_version),
+      .drop_checksum   (ip_checksum),
+      .drop_destination(ip_destination),
+      .drop_fragment   (ip_fragment),
+      .drop_protocol   (ip_protocol)
+  );
+  assign ip_claims[IP_ICMP] = packet_protocol == net_pkg::PROTOCOL_ICMP;
+  assign m_claimed = ip_claims[IP_UDP];
+  assign ip_claims[IP_UDP] = packet_protocol == net_pkg::PROTOCOL_UDP;
+
+  // ---- ICMP ----------------------------------------------------------------------------------
+  udp_icmp #(
+      .WIDTH    (WIDTH),
+      .ECHO_BITS(ECHO_BITS)
+  ) icmp (
+      .clk          (clk),
+      .rst          (rst),
+      .s_data       (m_data),
+      .s_count      (m_count),
+      .s_valid      (m_valid),
+      .s_end        (m_end),
+      .s_good       (m_good),
+      .s_source     (m_source),
+      .s_length     (m_length[13:0]),
+      .s_claimed    (ip_claims[IP_ICMP]),
+      .request      (ip_request[IP_ICMP]),
+      .length       (ip_length[IP_ICMP]),
+      .destination  (ip_to[IP_ICMP]),
+      .start        (ip_start[IP_ICMP]),
+      .data         (ip_data[IP_ICMP]),
+      .drop_type    (icmp_type),
+      .drop_checksum(icmp_checksum),
+      .drop_full    (icmp_full)
+  );
+  assign ip_request[IP_UDP] = request;
+  assign ip_length[IP_UDP] = length;
+  assign ip_to[IP_UDP] = destination;
+  assign ip_data[IP_UDP] = data;
+  assign start = ip_start[IP_UDP];
+
+  logic unused;
+  assign unused = &{1'b0, frame_source, ip.peer};
+endmodule

@@ -1,0 +1,46 @@
+// What the program is told on its command line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "board.hpp"
+
+namespace fadelink {
+
+struct Options {
+  std::string iface, pcap, wave, phy, protocol = "fade10g";
+  std::vector<std::string> febs, link, up, down, switch_port;
+  bool create_tap = false, packet_socket = false, virtual_time = false, json = false, commands = false, status = false;
+  bool paper_rule = false;
+  SourceSettings source;
+  IpSettings ip;
+  FadcSettings fadc;
+  std::string address, peer_ip, gateway, save;
+  unsigned prefix = 24;
+  uint32_t receive_window = 1 << 30;
+  std::vector<double> line_mhz;
+  double share_from_ms = 0, settle_ms = 50, slave_ppm = 0;
+  bool ptp_pair = false;
+  unsigned boards = 1, window = 32;
+  uint64_t seed = 1, packets = 2000, warmup = 200;
+  uint32_t first_packet = 0;
+  uint16_t first_sequence = 0;
+  double duration = 0, rtt = 0, limit_ms = 10000;
+  double user_mhz = 0, tx_ppm = 0, rx_ppm = 0, spread_ppm = 0, spread_us = 0;
+};
+
+// The options, checked; or the status to exit with: help was asked for, or they were wrong and the reason is told.
+struct Parsed {
+  Options options;
+  std::optional<int> exit;
+};
+Parsed parse_options(int argc, char** argv);
+
+// A crate of FADC modules sends by the TCP sender, too.
+bool is_tcp(const Options& o);
+// Connections of each board.
+unsigned streams(const Options& o);
+
+}  // namespace fadelink

@@ -1,0 +1,32 @@
+// The way from the boards to the computer.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "capture.hpp"
+#include "station.hpp"
+
+namespace fadelink {
+
+// Each board's link, then, if there is one, the port of a switch that they share, with its rate and its queue.
+class Uplink {
+ public:
+  using Deliver = std::function<void(size_t station, const Frame& frame)>;
+
+  Uplink(const Options& o, std::vector<Station>& stations);
+  // Moves frames that have arrived in time to `deliver`.
+  void poll(Picoseconds now, Capture* capture, const Deliver& deliver);
+  bool empty() const { return !port_ || port_->empty(); }
+  bool is_switched() const { return port_.has_value(); }
+  Json to_json() const;
+
+ private:
+  size_t station_of(const Frame& frame) const;
+
+  std::vector<Station>& stations_;
+  std::optional<Link> port_;
+  uint64_t port_fcs_errors_ = 0;
+};
+
+}  // namespace fadelink

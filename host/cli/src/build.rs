@@ -16,8 +16,8 @@ use fadelink_builder::{kafka, web, Event, Joiner, Policy};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde_json::{json, Value};
 
-use crate::crates::{self, STOPPING};
-use crate::{Usage, INCOMPLETE};
+use crate::exit::{self, Usage};
+use crate::fadc_crates::{self, STOPPING};
 
 /// How long an event may wait in a sink's memory while none follows.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ fn partitions(text: &str) -> Result<usize, String> {
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    crates: crates::Args,
+    crates: fadc_crates::Args,
     #[command(flatten)]
     kafka: Kafka,
     /// With --kafka: topic of the events
@@ -209,7 +209,7 @@ fn counts(joiner: &Joiner) -> Value {
 
 fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Value> {
     let intake = Arc::new(Intake::new(Joiner::new(args.policy())));
-    let run = crates::Run::begin(&args.crates, port, intake.clone())?;
+    let run = fadc_crates::Run::begin(&args.crates, port, intake.clone())?;
     let mut looked = Instant::now();
     let tick = Duration::from_millis(20);
     let mut events = Vec::new();
@@ -281,7 +281,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         _ => {}
     }
-    crates::watch_signals()?;
+    fadc_crates::watch_signals()?;
     let mut outlets = Outlets::open(args)?;
     let mut report = match (args.crates.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &mut outlets)?,
@@ -329,5 +329,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("fadelink: {}: {}", connection["peer"], connection["error"]);
     }
     let good = outlets.events > 0 && incomplete + dropped + troubled + skipped + malformed == 0 && broken == 0;
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+    Ok(exit::of_data(good))
 }

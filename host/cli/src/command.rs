@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fadelink_receiver::receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use fadelink_receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::{fade10g, MacAddr};
 use serde_json::json;
 
-use crate::{number, Link};
+use crate::link::Link;
+use crate::number;
 
 #[derive(clap::Args)]
 pub struct Args {

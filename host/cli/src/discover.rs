@@ -10,7 +10,8 @@ use fadelink_wire::MacAddr;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{number, Link};
+use crate::link::Link;
+use crate::number;
 
 #[derive(clap::Args)]
 pub struct Args {

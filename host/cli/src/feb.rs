@@ -16,7 +16,8 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::{fade1, MacAddr, Protocol};
 use serde_json::json;
 
-use crate::{number, Usage};
+use crate::exit::Usage;
+use crate::number;
 
 #[derive(clap::Args)]
 pub struct Args {

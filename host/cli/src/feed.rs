@@ -10,12 +10,12 @@ use fadelink_builder::kafka::Feeder;
 use fadelink_builder::tcp::Take;
 use serde_json::json;
 
-use crate::{crates, INCOMPLETE};
+use crate::{exit, fadc_crates};
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    crates: crates::Args,
+    crates: fadc_crates::Args,
     #[command(flatten)]
     kafka: crate::build::Kafka,
 }
@@ -40,11 +40,11 @@ impl Take for Messages {
 /// Kafka's, or a port that is not to be had.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (Some(port), Some(brokers)) = (args.crates.tcp, &args.kafka.kafka) else {
-        return Err(crate::Usage("feed: expected --tcp PORT and --kafka BROKERS".into()).into());
+        return Err(exit::Usage("feed: expected --tcp PORT and --kafka BROKERS".into()).into());
     };
-    crates::watch_signals()?;
+    fadc_crates::watch_signals()?;
     let feeder = Arc::new(Messages(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions)?));
-    let run = crates::Run::begin(&args.crates, port, feeder.clone())?;
+    let run = fadc_crates::Run::begin(&args.crates, port, feeder.clone())?;
     while !run.look() {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -61,5 +61,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("fadelink: {}: {}", connection.peer, connection.error.as_deref().unwrap_or_default());
     }
     let good = delivered == messages && connections.iter().all(|connection| connection.error.is_none());
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+    Ok(exit::of_data(good))
 }

@@ -1,11 +1,9 @@
 //! The patterns that the example source sends, to verify data against.
 
-use std::fmt::Display;
 use std::str::FromStr;
 
-use fadelink_feb::example::{first_random, next_random};
+use fadelink_feb::random::{first_random, next_random};
 use fadelink_wire::{fade1, Protocol};
-use serde_json::{json, Value};
 
 /// A sequence of 64-bit words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,29 +115,6 @@ impl Verifier {
                 Pattern::Random(_) => next_random(self.next),
             };
         }
-    }
-}
-
-/// The first wrong word, for a JSON report.
-pub fn first_wrong(verifier: Option<&Verifier>) -> Option<Value> {
-    let (index, word, expected) = verifier?.first_wrong?;
-    Some(json!({ "index": index, "word": word, "expected": expected }))
-}
-
-/// Names the first wrong word of `source`, if there is one.
-pub fn tell_first_wrong(source: impl Display, verifier: Option<&Verifier>) {
-    if let Some((index, word, expected)) = verifier.and_then(|v| v.first_wrong) {
-        eprintln!("fadelink: {source}: word {index} is {word:#018x}, expected {expected:#018x}");
-    }
-}
-
-/// A report's word on data that is complete or not, and was verified or not.
-pub fn verdict(verifier: Option<&Verifier>, complete: bool) -> String {
-    match (verifier, complete) {
-        (_, false) => "INCOMPLETE".into(),
-        (None, true) => "complete".into(),
-        (Some(v), true) if v.wrong == 0 => "complete, every word verified".into(),
-        (Some(v), true) => format!("complete, {} WORDS WRONG", v.wrong),
     }
 }
 

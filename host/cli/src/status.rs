@@ -8,7 +8,7 @@ use fadelink_wire::{fade10g, MacAddr};
 use serde_json::{json, Map};
 
 use crate::discover::{named_or_found, Identity};
-use crate::Link;
+use crate::link::Link;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -15,7 +15,7 @@ use ratatui::widgets::{Block, Row, Table};
 
 use crate::discover::{named_or_found, Identity};
 use crate::status::READ_REGISTER;
-use crate::{number, Link};
+use crate::{link::Link, number};
 
 #[derive(clap::Args)]
 pub struct Args {

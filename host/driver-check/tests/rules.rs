@@ -4,6 +4,7 @@
 use fadelink_driver_check as c;
 use fadelink_receiver::sets::Sets;
 use fadelink_receiver::window::{self, Window};
+use fadelink_vectors::{frame, list, vectors};
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, DATA_FRAME_LEN, PACKET_BYTES, REQUEST_LEN};
 use fadelink_wire::{fade1, MacAddr, Protocol};
@@ -16,30 +17,9 @@ fn random() -> fastrand::Rng {
     fastrand::Rng::with_seed(seed)
 }
 
-fn vectors() -> serde_json::Value {
-    serde_json::from_str(include_str!("../../../tests/vectors/fade10g.json")).unwrap()
-}
-
-fn vectors1() -> serde_json::Value {
-    serde_json::from_str(include_str!("../../../tests/vectors/fade1.json")).unwrap()
-}
-
-fn vector_frames(vectors: &serde_json::Value, filled_up: bool) -> Vec<Vec<u8>> {
-    let all = vectors["frames"].as_array().unwrap().iter().chain(vectors["malformed"].as_array().unwrap());
-    all.map(|vector| {
-        let text = vector["hex"].as_str().unwrap();
-        let mut frame: Vec<u8> =
-            (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
-        if let (Some(first), Some(words)) = (vector["payload"]["first"].as_u64(), vector["payload"]["words"].as_u64()) {
-            frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
-            if filled_up && words < 1024 {
-                frame.resize(DATA_FRAME_LEN - 8, fade10g::FILLER);
-                frame.extend(words.to_le_bytes());
-            }
-        }
-        frame
-    })
-    .collect()
+fn vector_frames(vectors: &serde_json::Value) -> Vec<Vec<u8>> {
+    let all = list(vectors, "frames").iter().chain(list(vectors, "malformed"));
+    all.map(|vector| frame(vectors, vector)).collect()
 }
 
 fn c_parse(frame: &[u8]) -> (c::Kind, c::Frame) {
@@ -109,7 +89,7 @@ fn assert_same(frame: &[u8]) {
 #[test]
 fn shared_vectors_and_what_is_near_them_parse_alike() {
     let mut random = random();
-    let frames = [vector_frames(&vectors(), true), vector_frames(&vectors1(), false)].concat();
+    let frames = [vector_frames(&vectors("fade10g")), vector_frames(&vectors("fade1"))].concat();
     for frame in frames {
         assert_same(&frame);
         for len in 0..frame.len().min(100) {
@@ -286,10 +266,10 @@ fn random_traces_are_judged_alike() {
 #[test]
 fn constants_agree() {
     let rules = include_str!("../../../driver/fade_rules.h");
-    defines_agree(&vectors(), rules, "FADE_", &["DATA_FRAME_LEN"]);
+    defines_agree(&vectors("fade10g"), rules, "FADE_", &["DATA_FRAME_LEN"]);
     let rules = include_str!("../../../driver/fade1_rules.h");
     // The rest is the same as in FADE-10G and defined there.
-    defines_agree(&vectors1(), rules, "FADE1_", &["DATA_FRAME_LEN", "ETHERTYPE", "FILLER", "REQUEST_LEN"]);
+    defines_agree(&vectors("fade1"), rules, "FADE1_", &["DATA_FRAME_LEN", "ETHERTYPE", "FILLER", "REQUEST_LEN"]);
 }
 
 fn defines_agree(vectors: &serde_json::Value, header: &str, prefix: &str, others: &[&str]) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fadelink_wire::MacAddr;
 
-use crate::example::{first_random, next_random};
+use crate::random::{first_random, next_random};
 
 /// Which rule adapts the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,9 +2,8 @@
 //! user commands.
 
 use crate::feb::{Status, User};
+use crate::random::{first_random, next_random};
 
-/// What the generator starts from when its seed is 0.
-const SEED_FOR_ZERO: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Register 0.
 pub const IDENTITY: u64 = 0x4641_4445_3130_4701;
 /// The answer of a register that is not there, and of an unknown code.
@@ -22,18 +21,6 @@ pub struct Example {
     next: u64,
     is_random: bool,
     left: u64,
-}
-
-/// The next word of the random pattern: xorshift64 (Marsaglia 2003, shifts 13, 7, 17).
-pub fn next_random(mut x: u64) -> u64 {
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^ x << 17
-}
-
-/// Its first word.
-pub fn first_random(seed: u64) -> u64 {
-    next_random(if seed == 0 { SEED_FOR_ZERO } else { seed })
 }
 
 /// Sets half of a 64-bit register, returns what it was.

@@ -9,6 +9,7 @@ pub mod congestion;
 pub mod example;
 mod fade1;
 mod feb;
+pub mod random;
 
 pub use congestion::Rule;
 pub use fade1::Feb1;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fadelink_feb::example::next_random;
+use fadelink_feb::random::next_random;
 use fadelink_feb::{Feb, Feb1, Rule, Settings, Status, User};
 use fadelink_wire::fade10g::{self, FebFrame};
 use fadelink_wire::{fade1, MacAddr, Protocol};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fadelink_feb::example::Example;
 use fadelink_feb::{Feb, Feb1, Settings, Status, User};
+use fadelink_vectors::{unhex, vectors};
 use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, FebFrame, Request, Response, FILLER, PACKET_BYTES, REQUEST_LEN};
 use fadelink_wire::MacAddr;
@@ -39,8 +40,7 @@ impl User for Gate {
 }
 
 fn request(hex: &str) -> Vec<u8> {
-    let mut frame: Vec<u8> =
-        (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
+    let mut frame = unhex(hex);
     frame.resize(REQUEST_LEN, FILLER);
     frame
 }
@@ -141,14 +141,14 @@ fn replay1(trace: &Value) -> usize {
 
 #[test]
 fn the_traces_of_fade1() {
-    let traces: Value = serde_json::from_str(include_str!("../../../tests/vectors/fade1_traces.json")).unwrap();
+    let traces = vectors("fade1_traces");
     let overdue: usize = traces.as_array().unwrap().iter().map(replay1).sum();
     assert!(overdue > 50, "{overdue} frames of the cyclic scan");
 }
 
 #[test]
 fn the_traces_of_the_rtl() {
-    let traces: Value = serde_json::from_str(include_str!("../../../tests/vectors/fade10g_traces.json")).unwrap();
+    let traces = vectors("fade10g_traces");
     let overdue: usize = traces.as_array().unwrap().iter().map(replay).sum();
     println!("{overdue} frames of the cyclic scan");
 }

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
-use fadelink_receiver::receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
-use fadelink_receiver::{Commander, Error, FebConfig, FebHandle};
+use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::{MacAddr, Protocol};
 use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;

@@ -16,8 +16,8 @@ use crate::claim::{self, Claim, Use};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
 use crate::interface::{check_mtu, explain, Interface};
-use crate::receiver::{Command, Commander, Error, Feb, Source};
 use crate::shared::Phase;
+use crate::source::{Command, Commander, Error, Feb, Source, DEFAULT_RETRIES};
 
 /// The driver's own limit of a ring.
 const MAX_RING_PACKETS: u64 = 1 << 17;
@@ -266,7 +266,7 @@ impl Feb for KernelFeb {
     fn start(&mut self) -> Result<(), Error> {
         call(&self.device, abi::STARTMAC, 0).map(drop).map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => Error::Command { feb: self.commands.mac, error: CommandError::StillRunning(2) },
-            _ => self.commands.error(error, fadelink_wire::fade10g::CMD_START, crate::receiver::DEFAULT_RETRIES + 1),
+            _ => self.commands.error(error, fadelink_wire::fade10g::CMD_START, DEFAULT_RETRIES + 1),
         })
     }
 

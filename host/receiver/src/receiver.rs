@@ -3,7 +3,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
@@ -11,112 +10,12 @@ use fadelink_wire::{MacAddr, Protocol};
 
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
-use crate::engine::{CommandError, FebConfig};
+use crate::engine::FebConfig;
 use crate::kernel::Kernel;
 use crate::shared::Phase;
+use crate::source::{Commander, Error, Feb, Source};
 use crate::user_space::UserSpace;
 use crate::wake::poll;
-
-/// How often a command is repeated before it fails, by default.
-pub const DEFAULT_RETRIES: u32 = 20;
-/// Time between two attempts of a command, by default.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(100);
-
-/// Why something could not be done.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A setting of the FEB is out of range.
-    #[error("{0}")]
-    Config(String),
-    /// The operating system refused.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The FEB is open in this program or in another on this computer.
-    #[error("FEB {0} is already opened by a program on this computer; close that one first")]
-    AlreadyOpen(MacAddr),
-    /// The command has no response.
-    #[error("FEB {feb}: {error}")]
-    Command {
-        /// The FEB.
-        feb: MacAddr,
-        /// What happened.
-        error: CommandError,
-    },
-    /// The transmission ended before its end.
-    #[error("FEB {0}: the transmission was broken off")]
-    Aborted(MacAddr),
-    /// The interface failed.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// What receives from the FEBs behind one interface.
-pub trait Source: Send + Sync {
-    /// Address of the interface.
-    fn local(&self) -> MacAddr;
-    /// Counters of frames that belong to no open FEB.
-    fn counters(&self) -> LinkCounts;
-    /// Why the interface failed, if it has.
-    fn failure(&self) -> Option<String>;
-    /// Opens a FEB for its data. The settings are checked.
-    ///
-    /// # Errors
-    /// The FEB is open already, the operating system refuses, or the interface has failed.
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error>;
-    /// Opens a FEB for commands alone.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error>;
-}
-
-/// One FEB that is open for its data. Dropping it closes the FEB, by RESET if its transmission runs.
-pub trait Feb: Send {
-    /// Sends commands to it.
-    fn commander(&self) -> Commander;
-    /// START. Takes the FEB mutably: the ring begins anew, and no slice of it may be alive.
-    ///
-    /// # Errors
-    /// As [`Commander::command`].
-    fn start(&mut self) -> Result<(), Error>;
-    /// RESET.
-    ///
-    /// # Errors
-    /// The interface has failed.
-    fn reset(&self) -> Result<(), Error>;
-    /// Asks the descriptor to become readable when `threshold` bytes are there or the transmission has
-    /// ended.
-    fn arm(&self, threshold: u64);
-    /// That descriptor.
-    fn fd(&self) -> BorrowedFd<'_>;
-    /// State of the transmission, and bytes in the ring. In this order, so that the bytes of an end are in.
-    fn state(&self) -> (Phase, u64);
-    /// What the FEB was found to speak; `None` before the first START.
-    fn protocol(&self) -> Option<Protocol>;
-    /// All bytes that are there, contiguous.
-    fn data(&self) -> &[u8];
-    /// Gives the first `bytes` back.
-    fn release(&mut self, bytes: usize);
-    /// What ended the transmission before its end.
-    fn broken(&self) -> Error;
-    /// Counters of the FEB.
-    fn counters(&self) -> FebCounts;
-    /// Size of the ring in bytes.
-    fn ring_bytes(&self) -> u64;
-    /// The ring's memory file, and the byte of it where [`Self::data`] begins.
-    fn place(&self) -> (BorrowedFd<'_>, u64);
-}
-
-/// Sends commands to one FEB.
-pub trait Command: Send + Sync {
-    /// The FEB.
-    fn mac(&self) -> MacAddr;
-    /// Sends a command, waits for the value of its response, repeats it after each `timeout`.
-    ///
-    /// # Errors
-    /// No response, a code that is no command, or a failed interface.
-    fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error>;
-}
 
 /// Receives from all FEBs behind one interface.
 pub struct Receiver(Box<dyn Source>);
@@ -178,33 +77,6 @@ impl Receiver {
     /// As [`Self::open`].
     pub fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
         self.0.open_for_commands(mac)
-    }
-}
-
-/// Sends commands to a FEB; may be cloned and used from any thread.
-#[derive(Clone)]
-pub struct Commander(pub(crate) Arc<dyn Command>);
-
-impl Commander {
-    /// Sends a command and waits for the value of its response, repeating it after each `timeout`.
-    /// The FEB executes it exactly once.
-    ///
-    /// # Errors
-    /// No response, a code that is no command (START is for [`FebHandle::start`] alone), or a failed
-    /// interface.
-    pub fn command_with(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
-        if code == fade10g::CMD_START {
-            return Err(Error::Command { feb: self.0.mac(), error: CommandError::BadCode(code) });
-        }
-        self.0.command(code, argument, timeout, retries)
-    }
-
-    /// Sends a command with the default time-out and retries; see [`Self::command_with`].
-    ///
-    /// # Errors
-    /// As [`Self::command_with`].
-    pub fn command(&self, code: u16, argument: u32) -> Result<u64, Error> {
-        self.command_with(code, argument, DEFAULT_TIMEOUT, DEFAULT_RETRIES)
     }
 }
 

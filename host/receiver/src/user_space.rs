@@ -16,8 +16,8 @@ use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
 use crate::interface::check_mtu;
-use crate::receiver::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::shared::{Phase, Reader, Shared};
+use crate::source::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::wake::{poll, Wake};
 
 /// How often the kernel is asked for its drops.
@@ -205,7 +205,7 @@ impl UserCommands {
     }
 }
 
-impl receiver::Command for UserCommands {
+impl source::Command for UserCommands {
     fn mac(&self) -> MacAddr {
         self.mac
     }
@@ -233,7 +233,7 @@ impl Feb for UserFeb {
     }
 
     fn start(&mut self) -> Result<(), Error> {
-        receiver::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
+        source::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
     }
 
     fn reset(&self) -> Result<(), Error> {

@@ -2,7 +2,6 @@
 
 mod model;
 
-use std::collections::HashMap;
 use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Actions, Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_vectors::{bytes, vectors};
 use fadelink_wire::fade10g::{self, Request, Response};
 use fadelink_wire::MacAddr;
 use model::{word, Cable, SoftFeb};
@@ -247,16 +247,12 @@ fn strangers_are_reset_now_and_then() {
 fn every_wrong_frame_is_counted_once() {
     let mut bench = Bench::new();
     let shared = bench.started(feb_mac(1), SMALL);
-    let vectors = include_str!("../../../tests/vectors/fade10g.json");
-    let vectors: HashMap<String, serde_json::Value> = serde_json::from_str(vectors).unwrap();
+    let vectors = vectors("fade10g");
     let before = bench.link.read();
     let mut count = 0;
     for vector in vectors["malformed"].as_array().unwrap() {
         if vector["direction"] == "feb" {
-            let text = vector["hex"].as_str().unwrap();
-            let frame: Vec<u8> =
-                (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
-            bench.frame(&frame);
+            bench.frame(&bytes(vector));
             count += 1;
         }
     }

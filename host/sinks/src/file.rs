@@ -8,7 +8,7 @@ use std::path::Path;
 
 use nix::fcntl::{fallocate, FallocateFlags};
 
-use crate::{Block, Sink};
+use crate::sink::{Block, Sink};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
 const ALIGNMENT: usize = 4096;
@@ -133,7 +133,7 @@ impl Sink for FileSink {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RingPart;
+    use crate::sink::RingPart;
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
 

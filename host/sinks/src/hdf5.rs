@@ -8,7 +8,7 @@ use fadelink_wire::MacAddr;
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File};
 
-use crate::{Block, Sink};
+use crate::sink::{Block, Sink};
 
 /// Words of a chunk.
 const CHUNK: usize = 128 * 1024;

@@ -18,7 +18,7 @@ use nix::sys::socket::{
 };
 use std::os::fd::{AsFd, FromRawFd};
 
-use crate::{Block, RingPart, Sink};
+use crate::sink::{Block, RingPart, Sink};
 
 /// First bytes of [`Hello`].
 pub const MAGIC: [u8; 8] = *b"FADERING";

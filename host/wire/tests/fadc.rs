@@ -1,8 +1,6 @@
 //! The shared messages of `tests/vectors/fadc.json`, parsed and built again.
 
-mod common;
-
-use common::{bytes, list, vectors};
+use fadelink_vectors::{bytes, list, vectors};
 use fadelink_wire::fadc::{self, Header, Item, Message};
 use serde_json::{json, Value};
 

@@ -1,24 +1,9 @@
 //! The shared frames of `tests/vectors/fade1.json`, parsed and built again.
 
+use fadelink_vectors::{frame, vectors};
 use fadelink_wire::fade1::{self, Data, Error, Request};
 use fadelink_wire::{fade10g, Protocol};
 use serde_json::Value;
-
-fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/fade1.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
-}
-
-fn frame_bytes(vector: &Value) -> Vec<u8> {
-    let text = vector["hex"].as_str().unwrap();
-    let mut frame: Vec<u8> =
-        (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect();
-    if let Some(payload) = vector["payload"].as_object() {
-        let (first, words) = (payload["first"].as_u64().unwrap(), payload["words"].as_u64().unwrap());
-        frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
-    }
-    frame
-}
 
 fn of_direction<'a>(vectors: &'a Value, list: &str, direction: &str) -> Vec<&'a Value> {
     let found: Vec<_> = vectors[list].as_array().unwrap().iter().filter(|v| v["direction"] == direction).collect();
@@ -28,7 +13,7 @@ fn of_direction<'a>(vectors: &'a Value, list: &str, direction: &str) -> Vec<&'a 
 
 #[test]
 fn constants_agree() {
-    let vectors = vectors();
+    let vectors = vectors("fade1");
     let here: &[(&str, u64)] = &[
         ("ETHERTYPE", fade1::ETHERTYPE.into()),
         ("FILLER", fade1::FILLER.into()),
@@ -53,9 +38,9 @@ fn constants_agree() {
 
 #[test]
 fn requests_parse_and_build() {
-    let vectors = vectors();
+    let vectors = vectors("fade1");
     for vector in of_direction(&vectors, "frames", "request") {
-        let (bytes, fields) = (frame_bytes(vector), &vector["fields"]);
+        let (bytes, fields) = (frame(&vectors, vector), &vector["fields"]);
         let number = |name: &str| fields[name].as_u64().unwrap();
         let expected = match fields["kind"].as_str().unwrap() {
             "start" => Request::Start,
@@ -72,9 +57,9 @@ fn requests_parse_and_build() {
 
 #[test]
 fn data_frames_parse_and_build() {
-    let vectors = vectors();
+    let vectors = vectors("fade1");
     for vector in of_direction(&vectors, "frames", "feb") {
-        let (bytes, fields) = (frame_bytes(vector), &vector["fields"]);
+        let (bytes, fields) = (frame(&vectors, vector), &vector["fields"]);
         let (header, data) = fade1::parse_feb(&bytes).unwrap();
         let number = |name: &str| fields[name].as_u64().unwrap();
         let got = (u64::from(data.set), u64::from(data.packet), u64::from(data.delay));
@@ -92,9 +77,9 @@ fn data_frames_parse_and_build() {
 
 #[test]
 fn malformed_frames_are_refused_by_reason() {
-    let vectors = vectors();
+    let vectors = vectors("fade1");
     for vector in vectors["malformed"].as_array().unwrap() {
-        let bytes = frame_bytes(vector);
+        let bytes = frame(&vectors, vector);
         let error = if vector["direction"] == "feb" {
             fade1::parse_feb(&bytes).map(drop).unwrap_err()
         } else {
@@ -115,9 +100,9 @@ fn malformed_frames_are_refused_by_reason() {
 /// No input makes the parsers panic.
 #[test]
 fn every_prefix_of_every_frame_is_parsed_or_refused() {
-    let vectors = vectors();
+    let vectors = vectors("fade1");
     for vector in vectors["frames"].as_array().unwrap() {
-        let bytes = frame_bytes(vector);
+        let bytes = frame(&vectors, vector);
         for len in 0..bytes.len() {
             let _ = (fade1::parse_feb(&bytes[..len]), fade1::parse_request(&bytes[..len]), Protocol::of(&bytes[..len]));
         }

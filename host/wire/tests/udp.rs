@@ -1,8 +1,6 @@
 //! The shared payloads of `tests/vectors/udp.json`, parsed and built again.
 
-mod common;
-
-use common::{bytes, list, vectors};
+use fadelink_vectors::{bytes, list, vectors};
 use fadelink_wire::udp::{self, Datagram, Error, Reply, Request};
 
 #[test]

@@ -4,7 +4,7 @@
 use hdf5_metno::{Dataset, File, Group, H5Type};
 
 use super::table::Table;
-use super::{Result, Run, Sink};
+use super::writer::{Result, Run, Sink};
 use crate::Event;
 
 /// Rows of a chunk; so many are written at once.

@@ -1,14 +1,17 @@
 //! Where events go: files of hits, ZeroMQ. A sink that is slow holds the builder up, and that the crates.
 
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
 
 use crate::Event;
 
 mod hdf5;
 mod parquet;
 mod table;
+mod writer;
 mod zmq;
+
+pub use writer::Run;
+use writer::{Result, Sink};
 
 /// Why a sink could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -18,29 +21,6 @@ pub struct Error {
     pub sink: String,
     /// What happened.
     pub what: String,
-}
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
-
-/// Takes events, in order.
-trait Sink: Send {
-    /// Takes the next event.
-    fn write(&mut self, event: &Event) -> Result<()>;
-    /// Writes what waits in memory: called at the end, and when nothing has come for a while.
-    fn flush(&mut self) -> Result<()>;
-    /// No more comes.
-    fn finish(&mut self) -> Result<()>;
-}
-
-/// What sinks are told of the run.
-#[derive(Debug, Clone, Copy)]
-pub struct Run {
-    /// Source of the events.
-    pub builder_id: u32,
-    /// Length of a window in ticks.
-    pub window_ticks: u32,
-    /// Set when the builder is to end: then nobody is waited for without end.
-    pub stopping: &'static AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

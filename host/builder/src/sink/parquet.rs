@@ -12,7 +12,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::table::Table;
-use super::{Result, Run, Sink};
+use super::writer::{Result, Run, Sink};
 use crate::Event;
 
 /// Rows of a row group.

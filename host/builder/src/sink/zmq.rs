@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Result, Run, Sink};
+use super::writer::{Result, Run, Sink};
 use crate::Event;
 
 /// Longest wait at the end for clients that still read, in milliseconds.

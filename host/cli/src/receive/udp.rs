@@ -2,10 +2,8 @@
 //! and told (docs/protocol/udp.md).
 
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddrV4};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -14,16 +12,21 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::udp::{self, Datagram};
 use serde_json::{json, Value};
 
-use crate::network::{self, Plan};
-use crate::pattern::{first_wrong, tell_first_wrong, verdict, Verifier};
-use crate::progress::Progress;
+use super::args::Args;
+use super::interrupts::Interrupts;
+use super::plan::{self, Plan};
+use super::progress::Progress;
+use super::summary::{self, Summary};
+use crate::exit::{self, Usage};
+use crate::pattern::Verifier;
 use crate::slow_control::SlowControl;
-use crate::{receive, Usage, INCOMPLETE};
 
 /// Receive buffer that the kernel is asked for.
 const RECEIVE_BUFFER: u32 = 32 << 20;
 /// Longest wait for a datagram, before other things are looked at.
 const TICK: Duration = Duration::from_millis(50);
+/// How often progress and metrics are looked at.
+const SHOW: Duration = Duration::from_millis(200);
 /// From the end of a run to the moment in which what is missing is given up for.
 const LINGER: Duration = Duration::from_millis(200);
 /// Silence after which a board is asked whether its run is over.
@@ -91,8 +94,39 @@ impl Stream {
         self.closed && counts.lost == 0 && counts.late == 0
     }
 
-    fn is_good(&self) -> bool {
-        self.is_complete() && self.verifier.as_ref().is_none_or(|v| v.wrong == 0)
+    fn summary(&self) -> Summary<'_, SocketAddrV4> {
+        let Stream { peer, bytes, seconds, verifier, .. } = self;
+        let complete = self.is_complete();
+        Summary { name: *peer, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref() }
+    }
+
+    fn json(&self) -> Value {
+        let more = json!({
+            "run": self.run,
+            "ended": self.end.is_some(),
+            "datagrams": self.end.map(|(total, _)| total),
+            "first": self.order.first(),
+            "counts": self.order.counts(),
+            "gaps": self.order.gaps(),
+        });
+        self.summary().json("peer", more)
+    }
+
+    /// Tells what was lost, and the rest.
+    fn tell(&self, args: &Args) {
+        let (peer, counts) = (self.peer, self.order.counts());
+        if counts.lost + counts.late > 0 {
+            let all = counts.received + counts.lost + counts.late;
+            let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
+            eprintln!(
+                "fadelink: {peer}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
+                counts.lost, counts.late
+            );
+        }
+        let first = self.order.first();
+        let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
+        let end = if self.end.is_some() { "" } else { ", its end did not come" };
+        self.summary().tell(args, &from, end);
     }
 }
 
@@ -135,7 +169,7 @@ struct Dropped {
 }
 
 struct Session<'a> {
-    args: &'a receive::Args,
+    args: &'a Args,
     plan: Plan,
     socket: Batches,
     boards: Vec<SlowControl>,
@@ -206,7 +240,7 @@ impl Session<'_> {
                     None if datagram.end && boards.is_empty() => return,
                     None => {
                         let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
-                        let out = match plan.out.as_deref().map(|path| network::open(path, peer.into())).transpose() {
+                        let out = match plan.out.as_deref().map(|path| plan::open(path, peer.into())).transpose() {
                             Ok(out) => out,
                             Err(error) => {
                                 result = Err(error);
@@ -243,7 +277,9 @@ impl Session<'_> {
 
     /// What need not be told with every batch: progress, metrics.
     fn show(&self, progress: &mut Progress) {
-        progress.show(self.streams.iter().map(|stream| (SocketAddr::from(stream.peer), stream.bytes)));
+        if progress.is_due() {
+            progress.show(self.streams.iter().map(|s| (s.peer, s.bytes, format!("{} bytes", s.bytes))));
+        }
         if self.args.metrics.is_some() {
             for stream in &self.streams {
                 crate::metrics::datagrams(stream.peer.into(), stream.bytes, &stream.order.counts());
@@ -251,7 +287,7 @@ impl Session<'_> {
         }
     }
 
-    fn run(&mut self, stop: &AtomicBool, interrupts: &AtomicUsize) -> anyhow::Result<()> {
+    fn run(&mut self, interrupts: &Interrupts) -> anyhow::Result<()> {
         let mut progress = Progress::new(self.args.quiet);
         let begin = Instant::now();
         let (mut shown, mut heard, mut asked) = (begin, begin, begin);
@@ -260,7 +296,7 @@ impl Session<'_> {
         let mut stopped: Option<Instant> = None;
         loop {
             self.receive()?;
-            if shown.elapsed() >= progress.interval() {
+            if shown.elapsed() >= SHOW {
                 self.show(&mut progress);
                 shown = Instant::now();
             }
@@ -276,8 +312,8 @@ impl Session<'_> {
             if closed >= wanted {
                 break;
             }
-            anyhow::ensure!(interrupts.load(Ordering::Relaxed) < 2, "interrupted before the end");
-            let enough = stop.load(Ordering::Relaxed)
+            anyhow::ensure!(!interrupts.insisted(), "interrupted before the end");
+            let enough = interrupts.asked()
                 || self.args.duration.is_some_and(|duration| begin.elapsed() >= duration)
                 || self.plan.idle_timeout.is_some_and(|limit| heard.elapsed() >= limit)
                 || self.plan.packets.is_some_and(|packets| bytes >= packets * PACKET_BYTES as u64);
@@ -302,19 +338,22 @@ impl Session<'_> {
     }
 
     fn report(&self) -> ExitCode {
-        let missing = self.args.network.streams.map_or(0, |n| (n as usize).saturating_sub(self.streams.len()));
+        let missing = summary::missing(self.args, self.streams.len());
         // A board that was told to stop says how much there was.
         let ended = self.boards.is_empty() || self.streams.iter().all(|stream| stream.end.is_some());
-        let good = missing == 0 && ended && !self.streams.is_empty() && self.streams.iter().all(Stream::is_good);
+        let good = missing == 0
+            && ended
+            && !self.streams.is_empty()
+            && self.streams.iter().all(|stream| stream.summary().is_good());
         if self.args.json {
-            let all: Vec<_> = self.streams.iter().map(to_json).collect();
+            let all: Vec<_> = self.streams.iter().map(Stream::json).collect();
             println!(
                 "{}",
                 json!({ "complete": good, "streams": all, "missing_streams": missing, "dropped": self.dropped })
             );
         }
         for stream in &self.streams {
-            self.tell(stream);
+            stream.tell(self.args);
         }
         let dropped = &self.dropped;
         for (count, reason) in [
@@ -328,88 +367,21 @@ impl Session<'_> {
                 eprintln!("fadelink: {count} datagrams {reason}");
             }
         }
-        if missing > 0 || self.streams.is_empty() {
-            let expected = self.args.network.streams.unwrap_or(1);
-            eprintln!("fadelink: {} streams came, expected {expected}", self.streams.len());
-        }
-        if good {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(INCOMPLETE)
-        }
+        exit::of_data(good)
     }
-
-    fn tell(&self, stream: &Stream) {
-        let (peer, counts) = (stream.peer, stream.order.counts());
-        if counts.lost + counts.late > 0 {
-            let all = counts.received + counts.lost + counts.late;
-            let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
-            eprintln!(
-                "fadelink: {peer}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
-                counts.lost, counts.late
-            );
-        }
-        tell_first_wrong(peer, stream.verifier.as_ref());
-        if !self.args.quiet && !self.args.json {
-            let verdict = verdict(stream.verifier.as_ref(), stream.is_complete());
-            let rate = stream.bytes as f64 / stream.seconds.max(1e-9) / 1e6;
-            let from = if stream.order.first() > 0 {
-                format!(" from datagram {}", stream.order.first())
-            } else {
-                String::new()
-            };
-            let end = if stream.end.is_some() { "" } else { ", its end did not come" };
-            eprintln!(
-                "{peer}: {verdict}: {} words{from} in {:.2} s, {rate:.2} MB/s{end}",
-                stream.bytes / 8,
-                stream.seconds
-            );
-        }
-    }
-}
-
-fn to_json(stream: &Stream) -> Value {
-    let verifier = stream.verifier.as_ref();
-    let complete = stream.is_complete();
-    json!({
-        "peer": stream.peer.to_string(),
-        "run": stream.run,
-        "complete": complete,
-        "ended": stream.end.is_some(),
-        "datagrams": stream.end.map(|(total, _)| total),
-        "first": stream.order.first(),
-        "counts": stream.order.counts(),
-        "gaps": stream.order.gaps(),
-        "bytes": stream.bytes,
-        "words": stream.bytes / 8,
-        "verified": verifier.map(|v| v.wrong == 0 && complete),
-        "wrong_words": verifier.map(|v| v.wrong),
-        "first_wrong": first_wrong(verifier),
-        "seconds": stream.seconds,
-    })
 }
 
 /// Receives UDP streams until all have ended.
 ///
 /// # Errors
 /// Wrong arguments, a port that is not to be had, a board that does not answer, a second interrupt.
-pub fn run(args: &receive::Args, port: u16) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
     let plan = Plan::of(args)?;
     let IpAddr::V4(listen) = args.network.listen else {
         return Err(Usage(format!("--listen {}: expected an IPv4 address with --udp", args.network.listen)).into());
     };
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let interrupts = Arc::new(AtomicUsize::new(0));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())?;
-        let interrupts = interrupts.clone();
-        let count = move || {
-            interrupts.fetch_add(1, Ordering::Relaxed);
-        };
-        // SAFETY: adding to an atomic is all that is done in the handler.
-        unsafe { signal_hook::low_level::register(signal, count)? };
-    }
+    let interrupts = Interrupts::watch()?;
     let address = SocketAddrV4::new(listen, port);
     let buffer = args.network.receive_buffer.unwrap_or(RECEIVE_BUFFER);
     let socket =
@@ -421,6 +393,6 @@ pub fn run(args: &receive::Args, port: u16) -> anyhow::Result<ExitCode> {
         eprintln!("fadelink: waiting for datagrams on port {port}");
     }
     session.start(port)?;
-    session.run(&stop, &interrupts)?;
+    session.run(&interrupts)?;
     Ok(session.report())
 }

@@ -1,39 +1,15 @@
 //! The shared frames of `tests/vectors/fade10g.json`, parsed and built again.
 
+use fadelink_vectors::{frame, vectors};
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
 use serde_json::Value;
-
-fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/fade10g.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect(path)).expect(path)
-}
-
-fn unhex(text: &Value) -> Vec<u8> {
-    let text = text.as_str().unwrap();
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
 
 fn number<T: TryFrom<u64>>(value: &Value) -> T
 where
     T::Error: std::fmt::Debug,
 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is not a number")).try_into().unwrap()
-}
-
-fn frame_bytes(vector: &Value) -> Vec<u8> {
-    let mut frame = unhex(&vector["hex"]);
-    let payload = &vector["payload"];
-    if payload.is_object() {
-        let first: u64 = number(&payload["first"]);
-        let words: u64 = number(&payload["words"]);
-        frame.extend((0..words).flat_map(|i| first.wrapping_add(i).to_le_bytes()));
-        if words < 1024 {
-            frame.resize(fade10g::DATA_FRAME_LEN - 8, fade10g::FILLER);
-            frame.extend(words.to_le_bytes());
-        }
-    }
-    frame
 }
 
 fn response(value: &Value) -> Option<Response> {
@@ -62,7 +38,7 @@ fn request(fields: &Value) -> Request {
 
 #[test]
 fn constants_agree() {
-    let vectors = vectors();
+    let vectors = vectors("fade10g");
     let here: &[(&str, u64)] = &[
         ("ETHERTYPE", fade10g::ETHERTYPE.into()),
         ("VERSION", fade10g::VERSION.into()),
@@ -92,10 +68,10 @@ fn constants_agree() {
 
 #[test]
 fn requests_parse_and_build() {
-    let vectors = vectors();
+    let vectors = vectors("fade10g");
     let mut count = 0;
     for vector in vectors["frames"].as_array().unwrap().iter().filter(|v| v["direction"] == "request") {
-        let bytes = frame_bytes(vector);
+        let bytes = frame(&vectors, vector);
         let (header, parsed) = fade10g::parse_request(&bytes).unwrap();
         assert_eq!(parsed, request(&vector["fields"]), "{}", vector["name"]);
         let built = parsed.to_frame(header.dst, header.src);
@@ -107,10 +83,10 @@ fn requests_parse_and_build() {
 
 #[test]
 fn feb_frames_parse_and_build() {
-    let vectors = vectors();
+    let vectors = vectors("fade10g");
     let mut count = 0;
     for vector in vectors["frames"].as_array().unwrap().iter().filter(|v| v["direction"] == "feb") {
-        let bytes = frame_bytes(vector);
+        let bytes = frame(&vectors, vector);
         let fields = &vector["fields"];
         let (Header { dst, src, .. }, parsed) = fade10g::parse_feb(&bytes).unwrap();
         match parsed {
@@ -152,9 +128,9 @@ fn reason(error: Error) -> &'static str {
 
 #[test]
 fn malformed_frames_are_refused_by_reason() {
-    let vectors = vectors();
+    let vectors = vectors("fade10g");
     for vector in vectors["malformed"].as_array().unwrap() {
-        let bytes = frame_bytes(vector);
+        let bytes = frame(&vectors, vector);
         let error = match vector["direction"].as_str().unwrap() {
             "feb" => fade10g::parse_feb(&bytes).map(|_| ()),
             _ => fade10g::parse_request(&bytes).map(|_| ()),
@@ -166,9 +142,9 @@ fn malformed_frames_are_refused_by_reason() {
 
 #[test]
 fn every_truncation_is_refused_or_holds_the_named_fields() {
-    let vectors = vectors();
+    let vectors = vectors("fade10g");
     for vector in vectors["frames"].as_array().unwrap() {
-        let bytes = frame_bytes(vector);
+        let bytes = frame(&vectors, vector);
         for len in 0..bytes.len().min(100) {
             match fade10g::parse_feb(&bytes[..len]) {
                 Ok((_, FebFrame::Response(_))) => assert!(len >= fade10g::RESPONSE_FIELDS_LEN),

@@ -15,15 +15,19 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-use crate::network::{self, Plan};
-use crate::pattern::{first_wrong, tell_first_wrong, verdict, Verifier};
-use crate::progress::Progress;
-use crate::{receive, INCOMPLETE};
+use super::args::{Args, Network};
+use super::plan::{self, Plan};
+use super::progress::Progress;
+use super::summary::{self, Summary};
+use crate::exit;
+use crate::pattern::Verifier;
 
 /// Bytes that are read at once.
 const BLOCK: usize = 1 << 20;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
+/// How often progress and metrics are looked at.
+const TICK: Duration = Duration::from_millis(200);
 /// Longest silence after the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -39,12 +43,14 @@ struct Stream {
 }
 
 impl Stream {
-    fn is_complete(&self) -> bool {
-        matches!(self.end, Some(Ok(())))
+    fn summary(&self) -> Summary<'_, SocketAddr> {
+        let Stream { peer, bytes, seconds, verifier, .. } = self;
+        let complete = matches!(self.end, Some(Ok(())));
+        Summary { name: *peer, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref() }
     }
 
-    fn is_good(&self) -> bool {
-        self.is_complete() && self.verifier.as_ref().is_none_or(|v| v.wrong == 0)
+    fn json(&self) -> Value {
+        self.summary().json("peer", json!({ "error": self.end.as_ref().and_then(|end| end.as_ref().err()) }))
     }
 }
 
@@ -54,7 +60,7 @@ fn lock(streams: &Shared) -> std::sync::MutexGuard<'_, Vec<Stream>> {
     streams.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen(args: &network::Args, port: u16) -> anyhow::Result<TcpListener> {
+fn listen(args: &Network, port: u16) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::new(args.listen, port);
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
@@ -74,7 +80,7 @@ async fn connection(
     mut stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let peer = socket.peer_addr()?;
-    let mut out = plan.out.as_deref().map(|path| network::open(path, peer)).transpose()?;
+    let mut out = plan.out.as_deref().map(|path| plan::open(path, peer)).transpose()?;
     let mut buffer = vec![0; BLOCK];
     let (mut kept, mut bytes, mut asked) = (0, 0u64, false);
     loop {
@@ -119,7 +125,7 @@ async fn connection(
     Ok(())
 }
 
-async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Vec<Stream>> {
+async fn serve(args: &Args, port: u16, plan: Plan) -> anyhow::Result<Vec<Stream>> {
     let listener = listen(&args.network, port)?;
     let plan = Arc::new(plan);
     let streams = Shared::default();
@@ -129,7 +135,7 @@ async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Ve
     let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let mut progress = Progress::new(args.quiet);
-    let mut tick = tokio::time::interval(progress.interval());
+    let mut tick = tokio::time::interval(TICK);
     let end = args.duration.map(|duration| begin + duration);
     let wanted = args.network.streams.map_or(usize::MAX, |n| n as usize);
     let mut ended = 0;
@@ -174,7 +180,9 @@ async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Ve
             }
             _ = tick.tick() => {
                 let streams = lock(&streams);
-                progress.show(streams.iter().map(|stream| (stream.peer, stream.bytes)));
+                if progress.is_due() {
+                    progress.show(streams.iter().map(|s| (s.peer, s.bytes, format!("{} bytes", s.bytes))));
+                }
                 if args.metrics.is_some() {
                     for stream in streams.iter() {
                         crate::metrics::stream(stream.peer, stream.bytes);
@@ -193,57 +201,27 @@ async fn serve(args: &receive::Args, port: u16, plan: Plan) -> anyhow::Result<Ve
     Ok(streams)
 }
 
-fn to_json(stream: &Stream) -> Value {
-    let verifier = stream.verifier.as_ref();
-    let complete = stream.is_complete();
-    json!({
-        "peer": stream.peer.to_string(),
-        "complete": complete,
-        "bytes": stream.bytes,
-        "words": stream.bytes / 8,
-        "verified": verifier.map(|v| v.wrong == 0 && complete),
-        "wrong_words": verifier.map(|v| v.wrong),
-        "first_wrong": first_wrong(verifier),
-        "seconds": stream.seconds,
-        "error": stream.end.as_ref().and_then(|end| end.as_ref().err()),
-    })
-}
-
-fn report(args: &receive::Args, streams: &[Stream]) -> ExitCode {
-    let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(streams.len()));
-    let good = missing == 0 && !streams.is_empty() && streams.iter().all(Stream::is_good);
+fn report(args: &Args, streams: &[Stream]) -> ExitCode {
+    let missing = summary::missing(args, streams.len());
+    let good = missing == 0 && !streams.is_empty() && streams.iter().all(|stream| stream.summary().is_good());
     if args.json {
-        let all: Vec<_> = streams.iter().map(to_json).collect();
+        let all: Vec<_> = streams.iter().map(Stream::json).collect();
         println!("{}", json!({ "complete": good, "streams": all, "missing_streams": missing }));
     }
     for stream in streams {
-        let peer = stream.peer;
         if let Some(Err(error)) = &stream.end {
-            eprintln!("fadelink: {peer}: {error}");
+            eprintln!("fadelink: {}: {error}", stream.peer);
         }
-        tell_first_wrong(peer, stream.verifier.as_ref());
-        if args.quiet || args.json {
-            continue;
-        }
-        let verdict = verdict(stream.verifier.as_ref(), stream.is_complete());
-        let rate = stream.bytes as f64 / stream.seconds.max(1e-9) / 1e6;
-        eprintln!("{peer}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", stream.bytes / 8, stream.seconds);
+        stream.summary().tell(args, "", "");
     }
-    if missing > 0 || streams.is_empty() {
-        eprintln!("fadelink: {} streams came, expected {}", streams.len(), args.network.streams.unwrap_or(1));
-    }
-    if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(INCOMPLETE)
-    }
+    exit::of_data(good)
 }
 
 /// Receives TCP streams until all have ended.
 ///
 /// # Errors
 /// Wrong arguments, a port that is not to be had, a second interrupt.
-pub fn run(args: &receive::Args, port: u16) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
     let plan = Plan::of(args)?;
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -1,38 +1,15 @@
-//! What `fadelink receive --tcp` and `--udp` have in common.
+//! What `fadelink receive --tcp` and `--udp` do with every stream.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 
+use super::args::Args;
+use crate::exit::Usage;
 use crate::pattern::Pattern;
-use crate::{receive, Usage};
-
-#[derive(clap::Args)]
-pub struct Args {
-    /// Receive from TCP senders: the port that their connections come to
-    #[arg(long, value_name = "PORT", group = "by_ip", value_parser = clap::value_parser!(u16).range(1..))]
-    pub tcp: Option<u16>,
-    /// Receive the streams of UDP/IP stacks: the port that they are sent to
-    #[arg(long, value_name = "PORT", group = "by_ip", value_parser = clap::value_parser!(u16).range(1..))]
-    pub udp: Option<u16>,
-    /// With --tcp, --udp: the address to listen on
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED), requires = "by_ip")]
-    pub listen: IpAddr,
-    /// With --tcp, --udp: end when so many streams have ended; without it, at Ctrl-C or --duration
-    #[arg(long, value_name = "N", requires = "by_ip", value_parser = clap::value_parser!(u32).range(1..))]
-    pub streams: Option<u32>,
-    /// With --tcp, --udp: receive buffer of each socket in bytes (the kernel doubles it; without it, of TCP the kernel
-    /// chooses, of UDP it is 32 MiB)
-    #[arg(long, value_name = "BYTES", requires = "by_ip",
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
-    pub receive_buffer: Option<u32>,
-    /// With --udp: direct this board's stream here by its slow control, start it, and stop it at the end; repeat for several
-    #[arg(long, value_name = "IP", requires = "udp")]
-    pub board: Vec<Ipv4Addr>,
-}
 
 /// What becomes of every stream.
 pub struct Plan {
@@ -47,7 +24,7 @@ impl Plan {
     ///
     /// # Errors
     /// Arguments that do not fit together.
-    pub fn of(args: &receive::Args) -> Result<Plan, Usage> {
+    pub fn of(args: &Args) -> Result<Plan, Usage> {
         let usage = |text: String| Err(Usage(text));
         if args.network.tcp.is_some() && !args.network.board.is_empty() {
             return usage("--board: not with --tcp, where the boards open the connections".into());

@@ -1,10 +1,15 @@
-//! Progress of streams over IP.
+//! Progress of what is received.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar};
+
+/// From one live update to the next.
+const LIVE: Duration = Duration::from_millis(200);
+/// From one line to the next, where nobody looks on.
+const LINES: Duration = Duration::from_secs(5);
 
 /// Rates of the streams: live on a terminal, else a line now and then.
 pub struct Progress {
@@ -22,26 +27,19 @@ impl Progress {
         Progress { all, bars: Vec::new(), before: Vec::new(), quiet, shown: Instant::now() }
     }
 
-    /// Time between two calls of [`Progress::show`].
-    pub fn interval(&self) -> Duration {
-        if self.all.is_some() {
-            Duration::from_millis(200)
-        } else {
-            Duration::from_millis(500)
-        }
+    /// True when it is time for [`Progress::show`].
+    pub fn is_due(&self) -> bool {
+        !self.quiet && self.shown.elapsed() >= if self.all.is_some() { LIVE } else { LINES }
     }
 
-    /// Shows each stream's name and bytes, when it is time.
-    pub fn show(&mut self, streams: impl ExactSizeIterator<Item = (SocketAddr, u64)>) {
+    /// Shows each stream's name, its rate by the bytes that have come, and what else there is to tell.
+    pub fn show<Name: Display>(&mut self, streams: impl ExactSizeIterator<Item = (Name, u64, String)>) {
         let elapsed = self.shown.elapsed();
-        if self.quiet || (self.all.is_none() && elapsed < Duration::from_secs(5)) {
-            return;
-        }
         self.shown = Instant::now();
         self.before.resize(streams.len(), 0);
-        for (i, ((peer, bytes), before)) in streams.zip(&mut self.before).enumerate() {
+        for (i, ((name, bytes, more), before)) in streams.zip(&mut self.before).enumerate() {
             let rate = (bytes - std::mem::replace(before, bytes)) as f64 / elapsed.as_secs_f64();
-            let text = format!("{peer} {:8.2} MB/s  {bytes} bytes", rate / 1e6);
+            let text = format!("{name} {:8.2} MB/s  {more}", rate / 1e6);
             let Some(all) = &self.all else {
                 eprintln!("{text}");
                 continue;

@@ -1,84 +1,27 @@
-//! `fadelink receive`: data of FEBs to files, verified on the way.
+//! `fadelink receive`: data of FEBs by FADE-10G and FADE v1, to sinks, verified on the way.
 
-use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddr;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
-use fadelink_receiver::receiver::DEFAULT_TIMEOUT;
-use fadelink_receiver::{FebConfig, FebHandle, Receiver};
+use fadelink_receiver::{FebConfig, FebHandle, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::file::FileSink;
-use fadelink_sinks::{Block, OpenSink, RingPart, Sink, Spec};
+use fadelink_sinks::{Block, OpenSink, RingPart, Sink};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::{MacAddr, Protocol};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{json, Value};
 
-use crate::pattern::{first_wrong, tell_first_wrong, verdict, Pattern, Verifier};
-use crate::{network, number, receive_tcp, receive_udp, How, Link, Usage, INCOMPLETE};
-
-#[derive(clap::Args)]
-pub struct Args {
-    /// Network interface of the FEBs
-    #[arg(long, value_name = "NAME", required_unless_present = "by_ip")]
-    iface: Option<String>,
-    #[command(flatten)]
-    how: How,
-    /// FEB to receive from; repeat for several
-    #[arg(long, value_name = "MAC", required_unless_present = "by_ip")]
-    feb: Vec<MacAddr>,
-    #[command(flatten)]
-    pub network: network::Args,
-    /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output); with --tcp
-    /// and --udp {stream} in it stands for the address and port of each board's stream
-    #[arg(long, value_name = "FILE")]
-    pub out: Vec<PathBuf>,
-    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH or share:PATH[,wait]; repeat for
-    /// several; {feb} in PATH stands for the address of each FEB
-    #[arg(long, value_name = "SINK")]
-    pub sink: Vec<Spec>,
-    /// Verify the data: counter, counter:FIRST or random:SEED; one for all FEBs or one for each
-    #[arg(long, value_name = "PATTERN")]
-    pub verify: Vec<Pattern>,
-    /// STOP after so many packets of 8192 bytes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub packets: Option<u64>,
-    /// STOP after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
-    pub duration: Option<Duration>,
-    /// Give up when no data comes for so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
-    pub idle_timeout: Option<Duration>,
-    /// Packets of 8192 bytes in the ring of each FEB, a power of two
-    #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
-    ring: u64,
-    /// Packets of the FEB's window
-    #[arg(long, value_name = "M", default_value_t = FebConfig::default().window)]
-    window: u32,
-    /// Number of the first packet (0 but in tests of its wrap)
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
-    first_packet: u32,
-    /// What the FEBs speak, fade10g or fade1; without it START finds out
-    #[arg(long, value_name = "PROTOCOL")]
-    protocol: Option<Protocol>,
-    /// RESET the FEB first, even if another computer receives from it
-    #[arg(long)]
-    take_over: bool,
-    /// Serve the counters for Prometheus at http://ADDRESS/metrics
-    #[arg(long, value_name = "IP:PORT")]
-    pub metrics: Option<SocketAddr>,
-    /// No progress
-    #[arg(long)]
-    pub quiet: bool,
-    /// Print the report as JSON
-    #[arg(long)]
-    pub json: bool,
-}
+use super::args::Args;
+use super::interrupts::Interrupts;
+use super::progress::Progress;
+use super::summary::Summary;
+use crate::exit::{self, Usage};
+use crate::link::Link;
+use crate::pattern::Verifier;
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
 const THRESHOLD: usize = 32 * PACKET_BYTES;
@@ -136,8 +79,7 @@ struct Outcome {
 /// What the threads share.
 #[derive(Default)]
 struct Control {
-    stop: Arc<AtomicBool>,
-    interrupts: Arc<AtomicUsize>,
+    interrupts: Interrupts,
     live: Mutex<Vec<Live>>,
 }
 
@@ -182,28 +124,14 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
     Ok(config)
 }
 
+/// Receives from FEBs until all have ended.
+///
+/// # Errors
+/// Wrong arguments, an interface or a FEB that is not to be had, a sink that cannot be opened.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    if args.network.tcp.is_some() || args.network.udp.is_some() {
-        let not_by_ip =
-            [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty()), ("--sink", !args.sink.is_empty())];
-        if let Some((name, _)) = not_by_ip.iter().find(|(_, given)| *given) {
-            return Err(
-                Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into()
-            );
-        }
-    }
-    match (args.network.tcp, args.network.udp) {
-        (Some(port), _) => return receive_tcp::run(args, port),
-        (None, Some(port)) => return receive_udp::run(args, port),
-        (None, None) => {}
-    }
     let link = Link { iface: args.iface.clone().unwrap_or_default(), how: args.how };
     let config = check(args)?;
-    let control = Control::default();
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, control.stop.clone())?;
-        signal_hook::flag::register_usize(signal, control.interrupts.clone(), 1)?;
-    }
+    let control = Control { interrupts: Interrupts::watch()?, ..Control::default() };
     control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
 
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
@@ -237,7 +165,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     let outcome = one_feb(args, feb, i, outputs, control, begin);
                     if outcome.error.is_some() {
                         // The others end too, so that the report comes now.
-                        control.stop.store(true, Ordering::Relaxed);
+                        control.interrupts.stop();
                     }
                     outcome
                 })
@@ -246,7 +174,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         show_progress(args, &link.iface, &control, &receiver, || threads.iter().all(|thread| thread.is_finished()));
         threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
-    report(args, &receiver, &outcomes)
+    Ok(report(args, &receiver, &outcomes))
 }
 
 /// Receives from one FEB until the end.
@@ -313,7 +241,7 @@ fn receive(
     loop {
         let enough = args.packets.is_some_and(|packets| outcome.bytes >= packets * PACKET_BYTES as u64)
             || args.duration.is_some_and(|duration| started.elapsed() >= duration);
-        if !stopped && (enough || control.stop.load(Ordering::Relaxed)) {
+        if !stopped && (enough || control.interrupts.asked()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
             stopping = Some(std::thread::spawn(move || {
@@ -325,7 +253,7 @@ fn receive(
         if let Some(Ok(Err(error))) = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join()) {
             return Err(error).context("STOP");
         }
-        if control.interrupts.load(Ordering::Relaxed) > 1 && stopped && last_data.elapsed() > LINGER {
+        if control.interrupts.insisted() && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
         let waited = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
@@ -370,11 +298,10 @@ fn linger(feb: &FebHandle) {
     }
 }
 
-fn line(live: &Live, rate: f64) -> String {
+fn line(live: &Live) -> String {
     let c = &live.counters;
     format!(
-        "{:8.2} MB/s  {} packets  {} again  {} lost  {} dropped  delay {}  ring {} %",
-        rate / 1e6,
+        "{} packets  {} again  {} lost  {} dropped  delay {}  ring {} %",
         c.packets,
         c.duplicates,
         c.missing_frames,
@@ -384,68 +311,43 @@ fn line(live: &Live, rate: f64) -> String {
     )
 }
 
-/// Shows rates until `done`: live on a terminal, else a line now and then.
+/// Shows rates until `done`.
 fn show_progress(args: &Args, iface: &str, control: &Control, receiver: &Receiver, done: impl Fn() -> bool) {
-    let terminal = io::stderr().is_terminal();
-    let interval = if terminal { Duration::from_millis(200) } else { Duration::from_secs(5) };
-    let bars: Vec<ProgressBar> = if terminal && !args.quiet {
-        let all = MultiProgress::new();
-        let style =
-            ProgressStyle::with_template("{spinner} {prefix} {msg}").unwrap_or(ProgressStyle::default_spinner());
-        let bar =
-            |mac: &MacAddr| all.add(ProgressBar::new_spinner()).with_style(style.clone()).with_prefix(mac.to_string());
-        args.feb.iter().map(bar).collect()
-    } else {
-        Vec::new()
-    };
-    let mut before = vec![0; args.feb.len()];
-    let mut shown = Instant::now();
+    let mut progress = Progress::new(args.quiet);
     while !done() {
         std::thread::sleep(Duration::from_millis(20));
+        if args.metrics.is_none() && !progress.is_due() {
+            continue;
+        }
+        let live = control.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if args.metrics.is_some() {
             crate::metrics::link(iface, &receiver.counters());
-            let live = control.live.lock().unwrap_or_else(PoisonError::into_inner);
-            for (mac, live) in args.feb.iter().zip(live.iter()) {
+            for (mac, live) in args.feb.iter().zip(&live) {
                 crate::metrics::feb(*mac, live.bytes, &live.counters, live.fill);
             }
         }
-        let elapsed = shown.elapsed();
-        if args.quiet || elapsed < interval {
-            continue;
-        }
-        shown = Instant::now();
-        let live = control.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (i, live) in live.iter().enumerate() {
-            let text = line(live, (live.bytes - before[i]) as f64 / elapsed.as_secs_f64());
-            before[i] = live.bytes;
-            match bars.get(i) {
-                Some(bar) => {
-                    bar.set_message(text);
-                    bar.tick();
-                }
-                None => eprintln!("{} {text}", args.feb[i]),
-            }
+        if progress.is_due() {
+            progress.show(args.feb.iter().zip(&live).map(|(mac, live)| (mac, live.bytes, line(live))));
         }
     }
-    bars.iter().for_each(ProgressBar::finish_and_clear);
+    progress.finish();
 }
 
-fn to_json(mac: MacAddr, outcome: &Outcome) -> Value {
-    let verifier = outcome.verifier.as_ref();
-    json!({
-        "feb": mac.to_string(),
-        "protocol": outcome.protocol.map(|protocol| protocol.to_string()),
-        "complete": outcome.complete,
-        "bytes": outcome.bytes,
-        "words": outcome.bytes / 8,
-        "verified": verifier.map(|v| v.wrong == 0 && outcome.complete),
-        "filler_words": verifier.map(|v| v.filler),
-        "wrong_words": verifier.map(|v| v.wrong),
-        "first_wrong": first_wrong(verifier),
-        "seconds": outcome.seconds,
-        "error": outcome.error.as_ref().map(|error| format!("{error:#}")),
-        "counters": outcome.counters,
-    })
+impl Outcome {
+    fn summary(&self, feb: MacAddr) -> Summary<'_, MacAddr> {
+        let Outcome { bytes, seconds, complete, verifier, .. } = self;
+        Summary { name: feb, bytes: *bytes, seconds: *seconds, complete: *complete, verifier: verifier.as_ref() }
+    }
+
+    fn json(&self, feb: MacAddr) -> Value {
+        let more = json!({
+            "protocol": self.protocol.map(|protocol| protocol.to_string()),
+            "filler_words": self.verifier.as_ref().map(|v| v.filler),
+            "error": self.error.as_ref().map(|error| format!("{error:#}")),
+            "counters": self.counters,
+        });
+        self.summary(feb).json("feb", more)
+    }
 }
 
 /// The counters that are not zero.
@@ -454,29 +356,26 @@ fn in_words(counters: &[(&str, u64)]) -> String {
     counted.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }
 
-fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> anyhow::Result<ExitCode> {
-    let wrong = |outcome: &Outcome| outcome.verifier.as_ref().is_some_and(|v| v.wrong > 0);
-    let good = outcomes.iter().all(|outcome| outcome.complete && !wrong(outcome));
+fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> ExitCode {
+    let febs = || args.feb.iter().copied().zip(outcomes);
+    let good = febs().all(|(mac, outcome)| outcome.summary(mac).is_good());
     let link = receiver.counters();
     if args.json {
-        let febs: Vec<_> = args.feb.iter().zip(outcomes).map(|(mac, outcome)| to_json(*mac, outcome)).collect();
+        let febs: Vec<_> = febs().map(|(mac, outcome)| outcome.json(mac)).collect();
         println!("{}", json!({ "complete": good, "febs": febs, "link": link }));
     }
-    for (mac, outcome) in args.feb.iter().zip(outcomes) {
+    let silent = args.quiet || args.json;
+    for (mac, outcome) in febs() {
         if let Some(error) = &outcome.error {
             eprintln!("fadelink: {mac}: {error:#}");
         }
-        tell_first_wrong(mac, outcome.verifier.as_ref());
-        if args.quiet || args.json {
-            continue;
+        outcome.summary(mac).tell(args, "", "");
+        if !silent {
+            eprintln!("  {}", in_words(&outcome.counters.entries()));
         }
-        let verdict = verdict(outcome.verifier.as_ref(), outcome.complete);
-        let rate = outcome.bytes as f64 / outcome.seconds.max(1e-9) / 1e6;
-        eprintln!("{mac}: {verdict}: {} words in {:.2} s, {rate:.2} MB/s", outcome.bytes / 8, outcome.seconds);
-        eprintln!("  {}", in_words(&outcome.counters.entries()));
     }
-    if !args.quiet && !args.json {
+    if !silent {
         eprintln!("link: {}", in_words(&link.entries()));
     }
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+    exit::of_data(good)
 }

@@ -1,0 +1,72 @@
+//! The interface of the FEBs, and what receives from it.
+
+use clap::ValueEnum;
+use fadelink_receiver::backend::packet::Packet;
+use fadelink_receiver::backend::xdp::Xdp;
+use fadelink_receiver::Receiver;
+
+/// How frames come from the wire.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BackendName {
+    /// AF_PACKET socket with a memory-mapped ring
+    Packet,
+    /// AF_XDP: frames of the FEBs go past the kernel's network stack
+    Xdp,
+    /// The kernel driver, /dev/l3_fpga%d
+    Kernel,
+}
+
+/// The interface to use.
+#[derive(clap::Args)]
+pub struct Link {
+    /// Network interface of the FEBs
+    #[arg(long, value_name = "NAME")]
+    pub iface: String,
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// How to use it.
+#[derive(clap::Args, Clone, Copy)]
+pub struct How {
+    /// How frames come from the wire
+    #[arg(long, value_enum, default_value_t = BackendName::Packet)]
+    pub backend: BackendName,
+    /// With --backend xdp: look for frames instead of waiting for interrupts
+    #[arg(long)]
+    pub busy_poll: bool,
+}
+
+impl Link {
+    /// Frames as they are, for `discover`: no FEB is known yet that a device could have.
+    pub fn frames(&self) -> anyhow::Result<Packet> {
+        Ok(Packet::open(&self.iface)?)
+    }
+
+    pub fn receiver(&self) -> anyhow::Result<Receiver> {
+        Ok(match self.how.backend {
+            BackendName::Packet => Receiver::spawn(Packet::open(&self.iface)?)?,
+            BackendName::Xdp => match Xdp::open(&self.iface, self.how.busy_poll) {
+                Ok(xdp) => {
+                    let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
+                    eprintln!("fadelink: AF_XDP on {}, {copies}", self.iface);
+                    Receiver::spawn(xdp)?
+                }
+                Err(error) => {
+                    eprintln!("fadelink: AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
+                    Receiver::spawn(Packet::open(&self.iface)?)?
+                }
+            },
+            BackendName::Kernel => Receiver::kernel(&self.iface)?,
+        })
+    }
+
+    /// A receiver that only sends commands and looks on.
+    pub fn passive(&self) -> anyhow::Result<Receiver> {
+        Ok(match self.how.backend {
+            // A few commands are not worth a program in the kernel.
+            BackendName::Packet | BackendName::Xdp => Receiver::spawn_passive(Packet::open(&self.iface)?)?,
+            BackendName::Kernel => Receiver::kernel(&self.iface)?,
+        })
+    }
+}

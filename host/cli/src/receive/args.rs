@@ -1,0 +1,96 @@
+//! Arguments of `fadelink receive`, whatever the boards speak.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use fadelink_receiver::FebConfig;
+use fadelink_sinks::Spec;
+use fadelink_wire::{MacAddr, Protocol};
+
+use crate::link::How;
+use crate::number;
+use crate::pattern::Pattern;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Network interface of the FEBs
+    #[arg(long, value_name = "NAME", required_unless_present = "by_ip")]
+    pub iface: Option<String>,
+    #[command(flatten)]
+    pub how: How,
+    /// FEB to receive from; repeat for several
+    #[arg(long, value_name = "MAC", required_unless_present = "by_ip")]
+    pub feb: Vec<MacAddr>,
+    #[command(flatten)]
+    pub network: Network,
+    /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output); with --tcp
+    /// and --udp {stream} in it stands for the address and port of each board's stream
+    #[arg(long, value_name = "FILE")]
+    pub out: Vec<PathBuf>,
+    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH or share:PATH[,wait]; repeat for
+    /// several; {feb} in PATH stands for the address of each FEB
+    #[arg(long, value_name = "SINK")]
+    pub sink: Vec<Spec>,
+    /// Verify the data: counter, counter:FIRST or random:SEED; one for all FEBs or one for each
+    #[arg(long, value_name = "PATTERN")]
+    pub verify: Vec<Pattern>,
+    /// STOP after so many packets of 8192 bytes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub packets: Option<u64>,
+    /// STOP after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
+    pub duration: Option<Duration>,
+    /// Give up when no data comes for so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
+    pub idle_timeout: Option<Duration>,
+    /// Packets of 8192 bytes in the ring of each FEB, a power of two
+    #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
+    pub ring: u64,
+    /// Packets of the FEB's window
+    #[arg(long, value_name = "M", default_value_t = FebConfig::default().window)]
+    pub window: u32,
+    /// Number of the first packet (0 but in tests of its wrap)
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
+    pub first_packet: u32,
+    /// What the FEBs speak, fade10g or fade1; without it START finds out
+    #[arg(long, value_name = "PROTOCOL")]
+    pub protocol: Option<Protocol>,
+    /// RESET the FEB first, even if another computer receives from it
+    #[arg(long)]
+    pub take_over: bool,
+    /// Serve the counters for Prometheus at http://ADDRESS/metrics
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// No progress
+    #[arg(long)]
+    pub quiet: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Of boards that speak an IP protocol.
+#[derive(clap::Args)]
+pub struct Network {
+    /// Receive from TCP senders: the port that their connections come to
+    #[arg(long, value_name = "PORT", group = "by_ip", value_parser = clap::value_parser!(u16).range(1..))]
+    pub tcp: Option<u16>,
+    /// Receive the streams of UDP/IP stacks: the port that they are sent to
+    #[arg(long, value_name = "PORT", group = "by_ip", value_parser = clap::value_parser!(u16).range(1..))]
+    pub udp: Option<u16>,
+    /// With --tcp, --udp: the address to listen on
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED), requires = "by_ip")]
+    pub listen: IpAddr,
+    /// With --tcp, --udp: end when so many streams have ended; without it, at Ctrl-C or --duration
+    #[arg(long, value_name = "N", requires = "by_ip", value_parser = clap::value_parser!(u32).range(1..))]
+    pub streams: Option<u32>,
+    /// With --tcp, --udp: receive buffer of each socket in bytes (the kernel doubles it; without it, of TCP the kernel
+    /// chooses, of UDP it is 32 MiB)
+    #[arg(long, value_name = "BYTES", requires = "by_ip",
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
+    pub receive_buffer: Option<u32>,
+    /// With --udp: direct this board's stream here by its slow control, start it, and stop it at the end; repeat for several
+    #[arg(long, value_name = "IP", requires = "udp")]
+    pub board: Vec<Ipv4Addr>,
+}

@@ -1,0 +1,73 @@
+//! What is told of a stream at its end, whatever it came by.
+
+use std::fmt::Display;
+
+use serde_json::{json, Value};
+
+use super::args::Args;
+use crate::pattern::Verifier;
+
+/// A stream that has ended, or was given up.
+pub struct Summary<'a, Name> {
+    pub name: Name,
+    pub bytes: u64,
+    pub seconds: f64,
+    pub complete: bool,
+    pub verifier: Option<&'a Verifier>,
+}
+
+impl<Name: Display> Summary<'_, Name> {
+    /// All of it is there, and right where that was to be verified.
+    pub fn is_good(&self) -> bool {
+        self.complete && self.verifier.is_none_or(|v| v.wrong == 0)
+    }
+
+    /// The part of the report that is the same for all; `more` is joined to it.
+    pub fn json(&self, key: &str, more: Value) -> Value {
+        let first_wrong = self.verifier.and_then(|v| v.first_wrong);
+        let mut all = json!({
+            key: self.name.to_string(),
+            "complete": self.complete,
+            "bytes": self.bytes,
+            "words": self.bytes / 8,
+            "verified": self.verifier.map(|v| v.wrong == 0 && self.complete),
+            "wrong_words": self.verifier.map(|v| v.wrong),
+            "first_wrong": first_wrong.map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
+            "seconds": self.seconds,
+        });
+        if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+            all.extend(more);
+        }
+        all
+    }
+
+    /// Names the first wrong word; then, unless nobody is to read it, a line of the whole, with what else is to be said
+    /// of where its words begin and how it ended.
+    pub fn tell(&self, args: &Args, from: &str, end: &str) {
+        let name = &self.name;
+        if let Some((index, word, expected)) = self.verifier.and_then(|v| v.first_wrong) {
+            eprintln!("fadelink: {name}: word {index} is {word:#018x}, expected {expected:#018x}");
+        }
+        if args.quiet || args.json {
+            return;
+        }
+        let verdict = match self.verifier {
+            _ if !self.complete => "INCOMPLETE".into(),
+            None => "complete".into(),
+            Some(v) if v.wrong == 0 => "complete, every word verified".into(),
+            Some(v) => format!("complete, {} WORDS WRONG", v.wrong),
+        };
+        let (words, seconds) = (self.bytes / 8, self.seconds);
+        let rate = self.bytes as f64 / seconds.max(1e-9) / 1e6;
+        eprintln!("{name}: {verdict}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s{end}");
+    }
+}
+
+/// Streams that were expected and did not come; tells of them, or that none came at all.
+pub fn missing(args: &Args, came: usize) -> usize {
+    let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(came));
+    if missing > 0 || came == 0 {
+        eprintln!("fadelink: {came} streams came, expected {}", args.network.streams.unwrap_or(1));
+    }
+    missing
+}

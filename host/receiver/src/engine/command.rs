@@ -1,0 +1,131 @@
+//! What the engine is asked for, and what it asks of the world.
+
+use std::time::Duration;
+
+use fadelink_wire::fade10g::{self, Request};
+use fadelink_wire::{fade1, MacAddr, Protocol};
+
+use crate::window::MAX_WINDOW;
+
+/// Shortest time between two RESETs to a FEB that sends what nobody asked for.
+pub(super) const RESET_INTERVAL: Duration = Duration::from_millis(50);
+/// Time after a RESET in which frames under way arrive and are thrown away.
+pub(super) const SETTLE: Duration = Duration::from_millis(20);
+/// How often a START that meets a running transmission is preceded by RESET.
+pub(super) const START_ATTEMPTS: u32 = 10;
+/// RESET of FADE-10G.
+pub(super) const RESET: Request = Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
+
+/// Packets of 8192 bytes that hold two sets of FADE v1.
+const LEAST_RING_FADE1: u64 = 2 * (fade1::SET_PACKETS as usize * fade1::PACKET_BYTES / fade10g::PACKET_BYTES) as u64;
+
+/// Settings of one FEB.
+#[derive(Debug, Clone, Copy)]
+pub struct FebConfig {
+    /// Packets of the ring, a power of two, at least the window.
+    pub ring_packets: u64,
+    /// Packets of the FEB's window, 1 to 64; a larger value than the FEB's own is safe.
+    pub window: u32,
+    /// Number of the first packet of a transmission: 0 but in tests of the wrap.
+    pub first_packet: u32,
+    /// What the FEB speaks; `None`: START finds out.
+    pub protocol: Option<Protocol>,
+}
+
+impl Default for FebConfig {
+    fn default() -> Self {
+        FebConfig { ring_packets: 2048, window: MAX_WINDOW, first_packet: 0, protocol: None }
+    }
+}
+
+impl FebConfig {
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// A sentence that names the field, the value and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=MAX_WINDOW).contains(&self.window) {
+            return Err(format!("window {}: expected 1 to {MAX_WINDOW} packets", self.window));
+        }
+        if self.protocol != Some(Protocol::Fade10g) && self.ring_packets < LEAST_RING_FADE1 {
+            return Err(format!(
+                "ring of {} packets: expected at least {LEAST_RING_FADE1}, two sets of FADE v1; for FADE-10G alone, say so",
+                self.ring_packets
+            ));
+        }
+        if !self.ring_packets.is_power_of_two()
+            || self.ring_packets < u64::from(self.window)
+            || self.ring_packets > 1 << 24
+        {
+            return Err(format!(
+                "ring of {} packets: expected a power of two from the window ({}) to {}",
+                self.ring_packets,
+                self.window,
+                1 << 24
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Why a command has no response.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// No response in time.
+    #[error("no response to command {code:#06x} after {attempts} attempts")]
+    Timeout {
+        /// Code of the command.
+        code: u16,
+        /// Frames sent.
+        attempts: u32,
+    },
+    /// START found a transmission that RESET did not end.
+    #[error("the FEB still runs an earlier transmission after {START_ATTEMPTS} RESETs (status {0})")]
+    StillRunning(u64),
+    /// The FEB was closed, or the receiver ended, meanwhile.
+    #[error("the FEB was closed before it responded")]
+    Closed,
+    /// Another program on this computer sends commands to the FEB.
+    #[error("another program keeps sending commands to the FEB")]
+    Busy,
+    /// A command to a FEB of FADE v1, which has START, STOP and RESET alone.
+    #[error("command {0:#06x}: FADE v1 has no user commands")]
+    NoCommands(u16),
+    /// Codes that are no commands.
+    #[error("command code {0:#06x}: expected STOP, IDENTIFY or 0x0100 to 0xffff")]
+    BadCode(u16),
+}
+
+/// Is given the value of a command's response.
+pub type Reply = Box<dyn FnOnce(Result<u64, CommandError>) + Send>;
+
+/// A command to send.
+pub struct Command {
+    /// Code.
+    pub code: u16,
+    /// Argument.
+    pub argument: u32,
+    /// Time from each attempt to the next.
+    pub timeout: Duration,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// Is told the outcome, once.
+    pub reply: Reply,
+}
+
+/// What the engine does to the world.
+pub trait Actions {
+    /// Sends a frame.
+    fn send(&mut self, frame: &[u8]);
+    /// True if another program on this computer has opened `feb`.
+    fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
+        let _ = feb;
+        false
+    }
+}
+
+impl<F: FnMut(&[u8])> Actions for F {
+    fn send(&mut self, frame: &[u8]) {
+        self(frame);
+    }
+}

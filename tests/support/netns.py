@@ -120,6 +120,15 @@ class Bench:
         assert status == 0, err
         return json.loads(out)
 
+    def frames(self):
+        """Frames that have come to the computer so far."""
+        return int(self.run_in(self.pc_ns, "cat", "/sys/class/net/eth0/statistics/rx_packets"))
+
+    def wait_for_frames(self, count=200):
+        """Waits until so many more frames have come to the computer: boards send."""
+        first = self.frames()
+        wait_for(lambda: self.frames() >= first + count)
+
     def run_in(self, namespace, *words):
         """Runs a program in a namespace; it must succeed."""
         return sh("ip", "netns", "exec", namespace, *words)

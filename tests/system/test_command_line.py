@@ -125,9 +125,7 @@ def test_discover_and_status(bench):
 def test_discover_while_running_disturbs_nothing(bench):
     bench.sim()
     receiver = bench.receive("--verify", "counter", "--duration", 4)
-    import time
-
-    time.sleep(1)
+    bench.wait_for_frames()
     status, out, _ = bench.run("discover", "--iface", "eth0", "--json")
     assert status == 0 and json.loads(out)["identity"]["running"]
     status, _, _ = bench.run("status", "--iface", "eth0", *FEB, "--json")

@@ -40,9 +40,10 @@ class Setup:
         (self.port,) = free_ports(1)
         return self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", *words)
 
-    def build(self, name="builder", *words):
+    def build(self, name="builder"):
+        """A builder that waits for its crates, however slow the machine is."""
         return self.start("build", "--events-topic", self.events, "--group", self.group, "--name", name, "--window-ns", WINDOW_NS,
-                          "--sources", "1,2,3", *words)  # fmt: skip
+                          "--sources", "1,2,3", "--silence", 60)  # fmt: skip
 
     def finish(self, process, stop=True, timeout=60):
         if stop:
@@ -187,7 +188,7 @@ def test_a_builder_that_is_asked_to_end_leaves_open_windows(setup):
     for source in (1, 2):
         crates[source].send(*range(40))
     crates[3].send(*range(20))
-    builder = setup.build("builder", "--silence", 60)
+    builder = setup.build()
     setup.read(setup.events, 20, quiet=1)
     status, first, err = setup.finish(builder)
     assert first["events"] == 20, (first, err)
@@ -195,7 +196,7 @@ def test_a_builder_that_is_asked_to_end_leaves_open_windows(setup):
     for crate in crates.values():
         crate.close()
     setup.finish(feeder, stop=False)
-    builder = setup.build("builder", "--silence", 60)
+    builder = setup.build()
     check(setup.read(setup.events, 40), 40)
     status, second, err = setup.finish(builder)
     assert status == 0 and second["events"] == 20, (second, err)

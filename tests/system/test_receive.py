@@ -61,7 +61,7 @@ def test_two_boards_in_one_program_and_commands(bench):
         "receive", "--iface", "eth0", "--feb", FEBS[0], "--feb", FEBS[1], "--verify", "counter", "--verify",
         "random:0xFADE", "--duration", 6, "--json", "--out", bench.tmp / "a", "--out", bench.tmp / "b",
     )  # fmt: skip
-    time.sleep(1)
+    bench.wait_for_frames()
     for i in range(1, 11):
         for feb in FEBS[:2]:
             assert bench.command(0x0207, 1, feb) == i, "exactly once"
@@ -83,7 +83,7 @@ def test_a_feb_is_opened_once(bench):
     bench.sim()
     out = bench.tmp / "data"
     receiver = bench.receive("--duration", 4, "--out", out)
-    time.sleep(1)
+    bench.wait_for_frames()
     status, _, err = bench.run("receive", "--iface", "eth0", "--feb", FEBS[0], "--out", out)
     assert status == 1 and "already opened" in err and len(err.splitlines()) == 1
     status, result = report(receiver.finish())
@@ -150,7 +150,7 @@ def test_disk_full_keeps_what_was_written(bench):
 def test_interface_goes_down(bench):
     bench.sim()
     receiver = bench.receive("--verify", "counter")
-    time.sleep(1)
+    bench.wait_for_frames()
     sh("ip", "-n", bench.pc_ns, "link", "set", "eth0", "down")
     status, out, err = receiver.finish()
     assert status == 3 and "eth0 went down" in err, err
@@ -161,7 +161,7 @@ def test_interface_goes_down(bench):
 def test_interface_is_removed(bench):
     bench.sim()
     receiver = bench.receive("--verify", "counter")
-    time.sleep(1)
+    bench.wait_for_frames()
     sh("ip", "-n", bench.pc_ns, "link", "delete", "eth0")
     status, _, err = receiver.finish()
     assert status == 3 and "eth0" in err, err
@@ -170,7 +170,7 @@ def test_interface_is_removed(bench):
 def test_board_falls_silent(bench):
     sim = bench.sim()
     receiver = bench.receive("--verify", "counter", "--idle-timeout", 1)
-    time.sleep(1)
+    bench.wait_for_frames()
     sim.signal(signal.SIGKILL)
     status, out, err = receiver.finish()
     assert status == 3 and "no data for 1 s" in err
@@ -213,7 +213,7 @@ def test_a_feb_that_nobody_opened_is_reset(bench):
 def test_malformed_frames_are_counted_and_harmless(bench):
     bench.sim("--link", "loss=0.01")
     receiver = bench.receive("--verify", "counter", "--duration", 4)
-    time.sleep(1)
+    bench.wait_for_frames()
     raw = bench.raw(bench.board_ns, "feb0")
     pc = bytes.fromhex(sh("ip", "netns", "exec", bench.pc_ns, "cat", "/sys/class/net/eth0/address").strip().replace(":", ""))
     feb = bytes.fromhex(FEBS[0].replace(":", ""))

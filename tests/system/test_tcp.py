@@ -256,7 +256,7 @@ def test_a_gateway_that_is_not_there(net):
     sh("ip", "-n", net.pc_ns, "addr", "add", "10.8.0.1/32", "dev", "lo")
     sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
     sim = boards(net, "--peer", "10.8.0.1", "--gateway", "10.9.0.9")
-    time.sleep(2)
+    net.wait_for_frames(3)
     sh("ip", "-n", net.pc_ns, "addr", "add", "10.9.0.9/24", "dev", "eth0")
     found = received(net)
     assert found["streams"][0]["words"] == WORDS

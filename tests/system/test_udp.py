@@ -89,9 +89,9 @@ def test_a_receiver_that_sleeps_loses_and_says_so(net):
     """The socket's buffer is full meanwhile: the kernel's drops are what is missing, and perhaps the ends of the run."""
     boards(net, "--phy", "gmii", "--payload", 1472, words=500_000)
     process = receive(net, "--streams", 1, "--receive-buffer", 100_000)
-    time.sleep(0.7)
+    net.wait_for_frames(50)
     process.signal(signal.SIGSTOP)
-    time.sleep(3)
+    net.wait_for_frames(500)
     process.signal(signal.SIGCONT)
     code, found = report(process.finish())
     stream = found["streams"][0]
@@ -113,7 +113,7 @@ def test_the_board_is_stopped_at_the_end(net, how):
     options = {"packets": ["--packets", 20], "duration": ["--duration", 2], "interrupt": []}[how]
     process = receive(net, *options)
     if how == "interrupt":
-        time.sleep(2)
+        net.wait_for_frames()
         process.signal(signal.SIGINT)
     code, found = report(process.finish())
     stream = found["streams"][0]
@@ -130,7 +130,7 @@ def test_a_second_run_begins_anew(net):
 def test_without_a_board_to_command(net):
     """A stream that runs already is taken from where it is."""
     net.sim("--protocol", "udp", "--payload", 1472)
-    time.sleep(1)
+    net.wait_for_frames()
     status, found = report(net.run("receive", "--udp", PORT, "--duration", 2, "--json"))
     stream = found["streams"][0]
     assert status == 0 and stream["first"] > 0 and not stream["ended"] and stream["counts"]["lost"] == 0 and stream["words"] > 0
@@ -246,7 +246,7 @@ def test_datagrams_of_others_are_counted(net):
 
     stranger = net.in_namespace(net.pc_ns, make)
     process = receive(net, "--duration", 3)
-    time.sleep(1)
+    net.wait_for_frames(20)
     for data in (b"", b"short", struct.pack(">IHBB", 0, 9, 0, 0), struct.pack(">IHBB", 0, 0, 0, 64), bytes(8973)):
         stranger.sendto(data, (PC, PORT))
     code, found = report(process.finish())

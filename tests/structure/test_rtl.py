@@ -1,0 +1,86 @@
+"""The shape of the RTL, as docs/style.md has it: one module a file under a header that draws it, ports in one order."""
+
+import re
+
+import pytest
+from support.paths import TOP
+
+FILES = sorted((TOP / "rtl").rglob("*.sv"))
+MODULES = [path for path in FILES if not path.stem.endswith("_pkg")]
+DOMAINS = ["user", "tx", "rx"]
+STREAM = ["tdata", "tkeep", "tvalid", "tready", "tlast", "tuser", "start"]
+OTHER_NAMES = {"clock", "reset", "rst_n", "resetn", "aclk", "aresetn", "my_mac", "my_ip"}
+PRIMITIVE = re.compile(
+    r"^\s*(I?O?BUF\w*|BUFG\w*|BUFR|[IO]DDR\w*|[IO]SERDES\w*|PLLE\w+|MMCM\w+|RAMB\w+|FD[RCSP]E|LUT[1-6]|DSP48\w*|EHXPLL\w*|"
+    r"TRELLIS_\w+|DCCA|SB_\w+|altpll|ALTDDIO_\w+|altsyncram|xpm_\w+)\s*(#\s*\(|\w+\s*\()",
+    re.M,
+)
+
+
+def short(path):
+    return str(path.relative_to(TOP / "rtl"))
+
+
+def module(path):
+    """(header, name, [(direction, type, port)]) of a file's module."""
+    text = path.read_text()
+    start = re.search(r"^module\s+(\w+)", text, re.M)
+    declaration = text[start.start() : text.index(");", start.end())]
+    ports = re.findall(r"^\s*(input|output|inout)\s+([^/\n]*?)(\w+)\s*,?\s*(?://.*)?$", declaration, re.M)
+    return text[: start.start()], start[1], ports
+
+
+@pytest.mark.parametrize("path", FILES, ids=short)
+def test_one_file_one_thing(path):
+    text = path.read_text()
+    assert re.findall(r"^(?:module|package)\s+(\w+)", text, re.M) == [path.stem], "one module or package, named as its file"
+    assert text.startswith("// "), "a header that says what it is"
+    assert text.count("\n") <= 500, "more than one sitting"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=short)
+def test_header_draws_the_module(path):
+    header, name, _ = module(path)
+    assert re.search(r"^//.*\+-{3,}", header, re.M), f"{name}: a drawing of its ports"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=short)
+def test_ports_are_in_order(path):
+    """Clock and reset first, domains as the data goes, the signals of a stream together."""
+    names = [name for _, _, name in module(path)[2]]
+    assert names and not OTHER_NAMES & set(names)
+    assert not [name for name in names if re.search(r"(_i|_o|_n|_in_i)$", name)], "no direction or polarity in a name"
+    if "clk" in names:
+        assert names[0] == "clk" and ("rst" not in names or names[1] == "rst"), names[:2]
+    for i, name in enumerate(names):
+        if name.endswith("_clk") and name[:-3] + "rst" in names:
+            assert names[i + 1] == name[:-3] + "rst"
+    domains = [name[:-4] for name in names if name.endswith("_clk") and name[:-4] in DOMAINS]
+    assert domains == sorted(domains, key=DOMAINS.index)
+    for prefix in {name[:-6] for name in names if name.endswith("_tdata")}:
+        at = [i for i, name in enumerate(names) if name.startswith(prefix + "_") and name[len(prefix) + 1 :] in STREAM]
+        here = [names[i][len(prefix) + 1 :] for i in at]
+        assert here == sorted(here, key=STREAM.index) and at == list(range(at[0], at[0] + len(at))), here
+    sides = [name[0] for name in names if re.match(r"[sm]_axis", name) and "clk" in names]
+    assert sides == sorted(sides, reverse=True), "what comes in before what goes out"
+
+
+def test_no_vendor_primitives_outside_boards():
+    for path in MODULES:
+        if "boards" not in path.parts:
+            assert not PRIMITIVE.search(path.read_text()), short(path)
+    assert PRIMITIVE.search("  BUFG buffer (\n") and PRIMITIVE.search("  RAMB36E1 #(\n") and not PRIMITIVE.search("  fifo fifo (\n")
+
+
+@pytest.mark.parametrize("core", ["fade/fade_core", "tcp/tcp_core", "udp/udp_core"])
+def test_link_cores_have_the_same_sides(core):
+    """User side, status reader, MAC: of the same names and types in every core, around the same shell."""
+    path = TOP / f"rtl/{core}.sv"
+    ports = {name: (direction, " ".join(kind.split())) for direction, kind, name in module(path)[2]}
+    assert ports["m_axis"] == ("output", "link_pkg::frame_t") and ports["s_mac"] == ("input", "link_pkg::frame_t")
+    assert ports["mac_stat"] == ("input", "link_pkg::mac_stat_t") and ports["rst"] == ("input", "logic")
+    assert "link_pkg::words_t" in ports["s_axis"][1] or "link_pkg::WORDS_BITS" in ports["s_axis"][1]
+    for name in ["user_clk", "user_rst", "s_axis_tready", "user_running", "tx_clk", "tx_rst", "rx_clk", "rx_rst", "mac_address",
+                 "status_index", "status_request", "status_accepted", "status_value", "status_valid"]:  # fmt: skip
+        assert name in ports, name
+    assert "  link_shell #(" in path.read_text()

@@ -46,6 +46,13 @@ def test_every_word_arrives(bench, link):
     assert not summary["running"], "the board came to rest"
 
 
+def pending(pid, number):
+    """The signal has not been taken yet by a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd", "ShdPnd"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
 def test_packet_numbers_wrap(bench):
     first = 2**32 - 100
     bench.sim("--first-packet", first, "--first-sequence", 65500, "--link", "loss=0.02")
@@ -165,6 +172,20 @@ def test_interface_is_removed(bench):
     sh("ip", "-n", bench.pc_ns, "link", "delete", "eth0")
     status, _, err = receiver.finish()
     assert status == 3 and "eth0" in err, err
+
+
+def test_a_second_interrupt_does_not_wait_for_a_board_that_is_gone(bench):
+    sim = bench.sim()
+    receiver = bench.receive("--verify", "counter")
+    bench.wait_for_frames()
+    sim.signal(signal.SIGKILL)
+    for _ in range(2):
+        receiver.signal(signal.SIGINT)
+        # Two that come at once are one to the kernel.
+        wait_for(lambda: not pending(receiver.popen.pid, signal.SIGINT))
+    status, out, err = receiver.finish(timeout=20)
+    assert status == 3 and "interrupted before the end" in err, err
+    assert json.loads(out)["febs"][0]["wrong_words"] == 0
 
 
 def test_board_falls_silent(bench):

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::low_level::register;
 
 /// Counts the signals.
 #[derive(Clone, Default)]
@@ -17,12 +17,14 @@ impl Interrupts {
     /// The operating system's, of the handlers.
     pub fn watch() -> std::io::Result<Interrupts> {
         let interrupts = Interrupts::default();
-        let (mut signals, count) = (Signals::new([SIGINT, SIGTERM])?, interrupts.0.clone());
-        std::thread::spawn(move || {
-            for _ in signals.forever() {
+        for signal in [SIGINT, SIGTERM] {
+            let count = interrupts.0.clone();
+            let add = move || {
                 count.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+            };
+            // SAFETY: adding to an atomic is all that is done in the handler.
+            unsafe { register(signal, add)? };
+        }
         Ok(interrupts)
     }
 

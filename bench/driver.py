@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from support import guest, measure
+from support import guest, measure, sandbox
 from support.netns import FEBS, Bench
 
 PORT = 5001
@@ -116,4 +116,5 @@ def main():
 
 
 if __name__ == "__main__":
+    sandbox.enter(root=True)
     main()

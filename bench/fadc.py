@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from support import fadc_model as model
+from support import sandbox
 from support.paths import FADELINK, SIM
 from support.synth import synthesize, totals
 
@@ -166,4 +167,5 @@ def main():
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     main()

@@ -9,6 +9,7 @@ import json
 import subprocess
 
 from fade10g import POOL, QUICK, SIM, table
+from support import sandbox
 
 CORES = {
     "FADE v1": ["--protocol", "fade1"],
@@ -28,6 +29,7 @@ def link_use(core, *options, rate=0):
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     print("## FADE v1: link use by round trip, ideal receiver (limits 95.52 % and 99.22 %)\n")
     rtts = [3, 30, 100, 300]
     table(["core, 1 Gb/s", *(f"{rtt} us" for rtt in rtts)], [[core, *(link_use(core, "--rtt", rtt) for rtt in rtts)] for core in CORES])

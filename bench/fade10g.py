@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 
+from support import sandbox
 from support.paths import SIM
 
 QUICK = "--quick" in sys.argv
@@ -84,6 +85,7 @@ def commands():
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     round_trips()
     losses()
     commands()

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from support import measure
+from support import measure, sandbox
 from support.netns import FEBS, Bench
 from support.paths import TOP
 
@@ -173,4 +173,5 @@ def main():
 
 
 if __name__ == "__main__":
+    sandbox.enter(root=True)
     main()

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 
+from support import sandbox
 from support.measure import jain
 from support.paths import SIM
 
@@ -61,6 +62,7 @@ def two_boards(title, time, *options):
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     three_boards()
     fade1 = ["--protocol", "fade1", "--boards", 2]
     ten = ["--boards", 2, "--window", 32]

@@ -8,6 +8,7 @@ tcp_core with one and two streams, without the socket buffers.
 
 import sys
 
+from support import sandbox
 from support.synth import synthesize, totals
 
 # Table 3 of the paper, for its own core and tools.
@@ -33,4 +34,5 @@ def main():
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     main()

@@ -7,6 +7,7 @@ Usage: bench/tcp.py
 import json
 import subprocess
 
+from support import sandbox
 from support.measure import jain
 from support.paths import SIM
 
@@ -82,6 +83,7 @@ def merged():
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     by_mtu()
     by_fragment()
     by_round_trip()

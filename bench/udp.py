@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+from support import sandbox
 from support.paths import SIM, TOP
 from support.synth import synthesize, totals
 
@@ -82,6 +83,7 @@ def resources():
 
 
 if __name__ == "__main__":
+    sandbox.enter()
     by_payload()
     latency()
     ptp()

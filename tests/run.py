@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""`make test`: every part one after another, a line each with its time; then the ten slowest tests and what the run left.
+"""`make test`: every part one after another, a line each with its time; then the ten slowest tests and what the run left behind.
 
 Usage: tests/run.py [PART ...]     default: all; `tests/run.py --list` names them
        tests/run.py test-boards --tests FILE ...
-Output of a part goes to build/log/PART.log and is shown if the part fails. A test that fails beside others is run again
-alone: if it passes then, the run passes too and the test is named as unsteady, for somebody to mend.
+Output of a part goes to build/log/PART.log and is shown if the part fails. Each part runs in a sandbox (support/sandbox.py),
+which names what it left behind; that fails the run, too. A test that fails beside others is run again alone: if it passes
+then, the run passes and the test is named as unsteady, for somebody to mend.
 """
 
 import argparse
@@ -14,13 +15,12 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 import xml.etree.ElementTree as xml
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP / "tests"))
-from support import machine  # noqa: E402
+from support import sandbox  # noqa: E402
 
 LOG = TOP / "build/log"
 JOBS = str(os.cpu_count())
@@ -28,19 +28,29 @@ CARGO = ["cargo", "--color=never"]
 # More than there are processors, for many tests wait for simulated time or for a time-out.
 WORKERS = str((os.cpu_count() or 1) + 1)
 PYTEST = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"]
-# (name, folder, commands)
+# (name, folder, network, commands). What fetches packages runs in the computer's network; tests have a network of their own.
 PARTS = [
-    ("sim", ".", [["make", "-s", "-j", JOBS, "-f", "sim/Makefile"]]),
-    ("host", "host", [[*CARGO, "build", "--release", "--locked", "--quiet"]]),
-    ("python", ".", [["make", "-s", "python"]]),
-    ("kafka", ".", [["tools/kafka.sh"]]),
-    ("test-host", "host", [[*CARGO, "test", "--release", "--locked", "--quiet"]]),
-    ("lint-host", ".", [["tools/lint_host.sh"]]),
-    ("lint-rtl", ".", [["tools/lint_rtl.sh"]]),
-    ("lint-c", ".", [["tools/lint_c.sh"]]),
-    ("lint-python", ".", [[sys.executable, "-m", "ruff", "check", "--quiet"], [sys.executable, "-m", "ruff", "format", "--quiet", "--diff"]]),
-    ("test-boards", ".", [[*PYTEST, "-n", WORKERS]]),
+    ("sim", ".", "host", [["make", "-s", "-j", JOBS, "-f", "sim/Makefile"]]),
+    ("host", "host", "host", [[*CARGO, "fetch", "--locked", "--quiet"], [*CARGO, "build", "--release", "--locked", "--quiet"]]),
+    ("python", ".", "host", [["make", "-s", "python"]]),
+    ("kafka", ".", "host", [["tools/kafka.sh"]]),
+    ("test-host", "host", "own", [[*CARGO, "test", "--release", "--locked", "--offline", "--quiet"]]),
+    ("lint-host", ".", "own", [["tools/lint_host.sh"]]),
+    ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
+    ("lint-c", ".", "own", [["tools/lint_c.sh"]]),
+    (
+        "lint-python",
+        ".",
+        "own",
+        [
+            [sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache"],
+            [sys.executable, "-m", "ruff", "format", "--quiet", "--diff", "--no-cache"],
+        ],
+    ),
+    ("test-boards", ".", "own", [[*PYTEST, "-n", WORKERS]]),
 ]
+# These make network namespaces, whoever runs them.
+NEED_ROOT = ["test-boards", "test-boards-again"]
 
 
 def results():
@@ -48,34 +58,40 @@ def results():
     return LOG / "boards.xml"
 
 
-def run(name, folder, commands, environment):
-    """Runs a part: True if all its commands did well."""
-    with open(LOG / f"{name}.log", "w") as log:
-        for words in commands:
-            # Background jobs of a shell ignore SIGINT; those who want to stop a run by it should not wait in vain.
+def run(name, folder, network, commands):
+    """Runs a part: True if all its commands did well and left nothing behind."""
+    with open(log_of(name), "w") as log:
+        for command in commands:
             process = subprocess.Popen(
-                words, cwd=TOP / folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+                sandbox.words(command, network, name in NEED_ROOT), cwd=TOP / folder, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=sandbox.end_with_parent,
             )  # fmt: skip
             try:
                 if process.wait() != 0:
                     return False
             except BaseException:
-                process.send_signal(signal.SIGINT)
-                try:
-                    process.wait(30)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+                process.send_signal(signal.SIGTERM)
+                process.wait()
                 raise
     return True
 
 
-def again(environment):
+def left_behind(name):
+    """What the sandbox of a part found when its program had ended."""
+    lines = log_of(name).read_text(errors="replace").splitlines()
+    return [line.removeprefix(sandbox.LEFT) for line in lines if line.startswith(sandbox.LEFT)]
+
+
+def log_of(name):
+    return LOG / f"{name}.log"
+
+
+def again():
     """Runs alone the tests that failed: the names of those that pass now, or None if one fails again."""
     failed = sorted({identity(case) for case in xml.parse(results()).iter("testcase") if is_failed(case)})
     if not failed or len(failed) > 5:
         return None
-    return failed if run("test-boards-again", ".", [[*PYTEST, *failed]], environment) else None
+    return failed if run("test-boards-again", ".", "own", [[*PYTEST, *failed]]) else None
 
 
 def is_failed(case):
@@ -100,7 +116,7 @@ def slowest():
 
 
 def show(name):
-    print(re.sub(r"^", "    ", (LOG / f"{name}.log").read_text()[-20000:], flags=re.M))
+    print(re.sub(r"^", "    ", log_of(name).read_text(errors="replace")[-20000:], flags=re.M))
 
 
 def main():
@@ -117,52 +133,47 @@ def main():
         print("\n".join(names))
         return 0
     LOG.mkdir(parents=True, exist_ok=True)
-    results().unlink(missing_ok=True)
-    number = uuid.uuid4().hex
-    # What is killed on the way leaves its temporary files in the build folder too.
-    temporary = TOP / "build/tmpdir"
-    temporary.mkdir(exist_ok=True)
-    environment = {**os.environ, machine.MARK: number, "TMPDIR": str(temporary)}
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    before, begin, bad = machine.snapshot(), time.monotonic(), []
+    for path in (results(), log_of("test-boards-again")):
+        path.unlink(missing_ok=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    # Background jobs of a shell ignore SIGINT; those who want to stop a run by it should not wait in vain.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    begin, bad, left = time.monotonic(), [], []
     counts = None
     try:
-        for name, folder, commands in PARTS:
+        for name, folder, network, commands in PARTS:
             if args.part and name not in args.part:
                 continue
             started = time.monotonic()
             if name == "test-boards":
                 commands = [[*commands[0], f"--junitxml={results()}", *args.tests]]
-            good = run(name, folder, commands, environment)
+            good = run(name, folder, network, commands)
+            found = left_behind(name)
             unsteady = None
-            if not good and name == "test-boards" and results().exists():
+            if not good and not found and name == "test-boards" and results().exists():
                 counts = slowest()
                 show(name)
-                unsteady = again(environment)
+                unsteady = again()
             took = time.monotonic() - started
             print(f"{name:12} {took:6.0f} s  {'ok' if good else 'UNSTEADY, see below' if unsteady else 'FAILED'}", flush=True)
             if not good and not unsteady:
                 bad.append(name)
-                show(f"{name}-again" if name == "test-boards" and (LOG / f"{name}-again.log").exists() else name)
+                show(f"{name}-again" if name == "test-boards" and log_of(f"{name}-again").exists() else name)
             for test in unsteady or []:
                 print(f"  passed only alone: {test}")
             if unsteady:
                 counts = (counts[0] + counts[1], 0, counts[2])
+            left += [f"{name} left behind: {what}" for what in found]
             # Without what is built, the rest would fail for that alone.
             if bad and name in ("sim", "host", "python", "kafka"):
                 break
     except KeyboardInterrupt:
         bad.append("interrupted")
-    finally:
-        # A part that was ended, or failed, may not have cleaned up; a good one must have.
-        left = machine.sweep(number) if not bad else (machine.sweep(number), [])[1]
-        left += machine.differences(before, machine.snapshot())
     if results().exists() and counts is None and "interrupted" not in bad:
         counts = slowest()
     for line in left:
-        print(f"left behind: {line}")
-    if left:
-        bad.append("machine")
+        print(line)
     print(f"{'all':12} {time.monotonic() - begin:6.0f} s  {'FAILED: ' + ', '.join(bad) if bad else 'ok'}")
     if counts:
         print(f"{counts[0]} passed, {counts[1]} failed, {counts[2]} skipped")

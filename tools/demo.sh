@@ -3,19 +3,38 @@
 # is received and verified, while user commands are sent to them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ "$(id -u)" != 0 ]; then exec sudo --preserve-env=PATH "$0" "$@"; fi
-. tools/netns.sh
+# In a sandbox: whatever becomes of the demo, nothing of it stays on the machine.
+[ -n "${FADELINK_SANDBOX:-}" ] || exec python3 tests/support/sandbox.py --root -- "$PWD/tools/demo.sh" "$@"
 
 seconds=${1:-30}
 fadelink=host/target/release/fadelink
 first=02:fa:de:00:00:01
 second=02:fa:de:00:00:02
 work=$(mktemp -d)
+clean_up() {
+    jobs -p | xargs -r kill 2>/dev/null || true
+    wait
+    ip netns delete board
+    ip netns delete pc
+    rm -rf "$work"
+}
+trap clean_up EXIT
 
-netns_up
+# Two network namespaces joined by a cable (veth) with jumbo frames.
+ip netns add board
+ip netns add pc
+ip link add feb0 netns board type veth peer name eth0 netns pc
+for side in "board feb0" "pc eth0"; do
+    set -- $side
+    # A detector link carries nothing but FADE.
+    ip netns exec "$1" sysctl -q -w "net.ipv6.conf.$2.disable_ipv6=1" 2>/dev/null || true
+    ip -n "$1" link set "$2" mtu 9000 up
+done
+on_pc() { ip netns exec pc "$@"; }
+
 echo "demo: two simulated 10 Gb/s boards (the RTL, cycle by cycle), 1 % loss in both directions"
 # Not through a function: its process number is that of the program itself.
-ip netns exec "$board_ns" build/sim/fadelink-sim --iface feb0 --boards 2 --link loss=0.01 --seed 1 --json --pcap "$work/demo.pcap" \
+ip netns exec board build/sim/fadelink-sim --iface feb0 --boards 2 --link loss=0.01 --seed 1 --json --pcap "$work/demo.pcap" \
     >"$work/sim.json" 2>"$work/sim.log" &
 simulator=$!
 on_pc "$fadelink" discover --iface eth0 --timeout 1
@@ -50,7 +69,6 @@ wait $simulator || true
 
 ls -l "$work/first.bin" "$work/second.bin" | awk '{ print "file of " $5 " bytes" }'
 "$fadelink" dissect --summary "$work/demo.pcap"
-rm -rf "$work"
 if [ $result = 0 ] && [ $wrong = 0 ]; then
     echo "demo: PASSED: every word of both boards arrived, every command was executed exactly once"
 else

@@ -3,14 +3,13 @@
 
 Usage: tools/demo_fadc.py [--windows N] [--port PORT] [--stay]
 
-Everything runs in two network namespaces of its own; the page is made reachable at http://127.0.0.1:PORT/.
+Everything runs in two network namespaces of its own; the page is made reachable at http://127.0.0.1:PORT/ (0: at a free port).
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import socket
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 import h5py
 import zmq
 from support import fadc_model as model
+from support import sandbox
 from support.netns import Bench, add_address, sh
 from support.paths import SIM
 
@@ -93,7 +93,7 @@ def demo(args, bench):
         try:
             builder.popen.wait()
         except KeyboardInterrupt:
-            pass
+            builder.signal(signal.SIGINT)
     status, report, _ = builder.finish(timeout=None)
     board.signal(signal.SIGTERM)
     generated = sum(crate["hits"] for crate in json.loads(board.finish()[1])["boards"])
@@ -114,8 +114,8 @@ def main():
     parser.add_argument("--port", type=int, default=8080, help="of the page")
     parser.add_argument("--stay", action="store_true", help="keep the page after the last window, until Ctrl-C")
     args = parser.parse_args()
-    if os.geteuid() != 0:
-        os.execvp("sudo", ["sudo", sys.executable, *sys.argv])
+    # The page is for a browser outside.
+    sandbox.enter(network="host", root=True)
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Bench(Path(folder))) as bench:
         return demo(args, bench)
 

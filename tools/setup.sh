@@ -20,8 +20,9 @@ install_packages() {
     mapfile -t wanted < <(missing "$@")
     [ "${#wanted[@]}" = 0 ] && return
     echo "setup: installing ${wanted[*]}"
-    as_root apt-get update -q
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${wanted[@]}"
+    # Another program may install, too: both locks of apt are waited for.
+    as_root flock /var/lib/apt/lists apt-get -o DPkg::Lock::Timeout=600 update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends "${wanted[@]}"
 }
 rust_is_recent() {
     command -v cargo >/dev/null || return 1

@@ -51,7 +51,6 @@ class Bench:
 
     def __init__(self, tmp_path):
         self.tmp = tmp_path
-        # support.machine finds by these names what a killed run has left.
         number = f"{os.getpid()}-{next(_numbers)}"
         self.board_ns, self.pc_ns = f"fl-board-{number}", f"fl-pc-{number}"
         self.processes = []

@@ -1,18 +1,31 @@
-"""A test that fails, is interrupted or is killed leaves nothing on the machine."""
+"""What a run makes is found when it stays, and nothing of it stays when the run is ended or killed; what others make is theirs."""
 
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
-from support import machine
-from support.netns import wait_for
+from support import sandbox
+from support.netns import sh, wait_for
 from support.paths import TOP
 
+# Each leaves something, which the run names as what is behind the colon.
+LEAKS = {
+    'subprocess.Popen(["sleep", "1234"])': "process",
+    'subprocess.Popen(["setsid", "--fork", "sleep", "1234"])': "process",
+    'subprocess.run(["ip", "netns", "add", "forgotten"])': "network namespace forgotten",
+    'subprocess.run(["ip", "link", "add", "forgotten", "type", "veth", "peer", "name", "other"])': "interface forgotten",
+    'subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path])': "mount {tmp_path}",
+    "tempfile.mkdtemp(prefix='forgotten')": "temporary file {tmpdir}",
+    'open("/dev/shm/forgotten", "w")': "temporary file /dev/shm/forgotten",
+}
 TEST = """
-import time
+import subprocess, tempfile, time
 from pathlib import Path
 import pytest
 from support.netns import Bench
@@ -23,39 +36,153 @@ def bench(tmp_path):
     yield bench
     bench.close()
 
-def test_it(bench):
-    process = bench.start(bench.board_ns, "sleep", 1000)
-    Path("{state}").write_text(bench.board_ns + " " + bench.pc_ns + " " + str(process.popen.pid))
-    {end}
+def test_it(bench, tmp_path):
+    bench.start(bench.board_ns, "sleep", 1000)
+    with tempfile.NamedTemporaryFile():
+        Path({state!r}).touch()
+        {end}
+
+def test_leak(tmp_path):
+    {leak}
 """
 
 
-def runs(number):
-    """A process that has ended may wait for somebody to take note of it."""
+@pytest.fixture
+def outer():
+    """What a sandbox inside this one must not change: mounts, namespaces, interfaces, temporary files, processes."""
+
+    def look():
+        return {
+            "mounts": set(sandbox.mounts()),
+            "namespaces": set(os.listdir("/run/netns")),
+            "interfaces": set(socket.if_nameindex()),
+            "files": set(os.listdir(sandbox.TEMPORARY)),
+            "processes": {pid for pid in sandbox.descendants() if pid != os.getpid()},
+        }
+
+    before = look()
+    yield lambda: {kind: found - before[kind] for kind, found in look().items() if found - before[kind]}
+
+
+def start(words, **more):
+    """A program as outside a sandbox, which makes one of its own; `more` are variables of its environment."""
+    environment = {name: value for name, value in os.environ.items() if name != sandbox.MARK and not name.startswith("PYTEST_")}
+    words = [str(word) for word in words]
+    return subprocess.Popen(words, env=environment | more, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def run_tests(tmp_path, *, test, end="pass", leak="pass"):
+    """`make test` of one file."""
+    file = tmp_path / "test_it.py"
+    file.write_text(TEST.format(state=str(tmp_path / "state"), end=end, leak=leak))
+    words = [sys.executable, TOP / "tests/run.py", "test-boards", "--log", tmp_path / "log", "--tests", f"{file}::{test}"]
+    return start(words, PYTEST_ADDOPTS=f"--basetemp={tmp_path / 'files'}")
+
+
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: LEAKS[leak].split(" {")[0].replace(" ", "-"))
+def test_what_a_run_leaves_is_named(tmp_path, outer, leak):
+    process = run_tests(tmp_path, test="test_leak", leak=leak)
+    out, _ = process.communicate(timeout=120)
+    name = LEAKS[leak].format(tmp_path="", tmpdir=sandbox.TEMPORARY)
+    assert process.returncode == 1 and f"\ntest-boards left behind: {name}" in out and "FAILED: test-boards" in out, out
+    assert "1 passed, 0 failed" in out
+    assert not outer()
+
+
+def test_the_tree_is_read_only_for_a_run(tmp_path):
+    stray = TOP / "stray"
+    process = run_tests(tmp_path, test="test_leak", leak=f"Path({str(stray)!r}).touch()")
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1 and f"Read-only file system: '{stray}'" in out and not stray.exists(), out
+
+
+def test_what_others_make_meanwhile_does_not_count(tmp_path):
+    """A run of the tests in a sandbox of its own, beside which another program leaves one of each kind."""
+    state = tmp_path / "state"
+    process = run_tests(tmp_path, test="test_it", end=f"while Path({str(state)!r}).exists(): time.sleep(0.05)")
+    wait_for(lambda: state.exists() or process.poll() is not None, timeout=120)
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    other = subprocess.Popen(["sleep", "1000"])
+    name = f"others-{os.getpid()}"
+    shared = Path("/dev/shm") / name
+    temporary = sandbox.TEMPORARY.parent / name
     try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+        sh("ip", "netns", "add", name)
+        sh("ip", "link", "add", "others0", "type", "veth", "peer", "name", "others1")
+        sh("mount", "-t", "tmpfs", "none", mount)
+        shared.touch()
+        temporary.touch()
+        state.unlink()
+        out, _ = process.communicate(timeout=120)
+    finally:
+        other.kill()
+        other.wait()
+        for words in (["ip", "netns", "delete", name], ["ip", "link", "delete", "others0"], ["umount", mount]):
+            subprocess.run(words)
+        shared.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
+    assert "left behind" not in out and process.returncode == 0, out
 
 
-@pytest.mark.parametrize("how", ["failure", "interrupt", "kill"])
-def test_nothing_is_left(tmp_path, how):
-    state, file = tmp_path / "state", tmp_path / "test_it.py"
-    file.write_text(TEST.format(state=state, end="assert False" if how == "failure" else "time.sleep(1000)"))
-    words = [sys.executable, TOP / "tests/run.py", "test-boards", "--log", tmp_path / "log", "--tests", file]
-    if how == "kill":
-        # Nobody cleans up behind pytest itself: the next sweep does.
-        words = [sys.executable, "-m", "pytest", "-c", TOP / "tests/pytest.ini", f"--basetemp={tmp_path}/files", file]
-    run = os.urandom(8).hex()
-    process = subprocess.Popen(words, env=os.environ | {machine.MARK: run}, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+@pytest.mark.parametrize("how", ["failure", "interrupt", "terminate", "kill"])
+def test_nothing_stays(tmp_path, outer, how):
+    process = run_tests(tmp_path, test="test_it", end="assert False" if how == "failure" else "time.sleep(1000)")
     if how != "failure":
-        wait_for(lambda: state.exists() and state.read_text().count(" ") == 2 or process.poll() is not None, timeout=120)
-        process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
+        wait_for(lambda: (tmp_path / "state").exists() or process.poll() is not None, timeout=120)
+        assert outer()
+        process.send_signal({"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how])
     out, _ = process.communicate(timeout=120)
     assert process.returncode != 0, out
-    *namespaces, number = state.read_text().split()
+    if how == "failure":
+        assert "0 passed, 1 failed" in out and "left behind" not in out
     if how == "kill":
-        assert machine.processes(run)
-        machine.sweep(run)
-    assert not set(namespaces) & set(os.listdir("/run/netns")), out
-    wait_for(lambda: not runs(number))
+        # Nobody is left to remove the folder of temporary files: the next run does.
+        wait_for(lambda: set(outer()) <= {"files"})
+        assert run_tests(tmp_path, test="test_leak").communicate(timeout=120)
+    wait_for(lambda: not outer())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize("program", ["demo", "demo_fadc", "bench"])
+def test_demos_and_benches_leave_nothing(outer, program, number):
+    words, ready = {
+        "demo": (["tools/demo.sh", 60], "02:fa:de:00:00:02"),
+        "demo_fadc": ([sys.executable, "tools/demo_fadc.py", "--stay", "--port", 0, "--windows", 1000000], "Ctrl-C ends it"),
+        "bench": ([sys.executable, "bench/receive.py", "--seconds", 60], "# Receivers over veth"),
+    }[program]
+    process = start(words)
+    said = ""
+    while ready not in said:
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    assert outer()
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number), said + out
+    if number == signal.SIGKILL:
+        wait_for(lambda: set(outer()) <= {"files"})
+        assert start(sandbox.words(["true"])).wait(60) == 0
+    wait_for(lambda: not outer())
+
+
+def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():
+    """Without root there are no namespaces: processes are found by their mark."""
+    # Neither pytest's folders nor the interpreter of root need be open to others.
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        tree = Path(folder)
+        (tree / "tests/support").mkdir(parents=True)
+        program = shutil.copy(sandbox.__file__, tree / "tests/support")
+        for path in (tree, *tree.rglob("*")):
+            os.chown(path, 65534, -1)
+        words = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/python3", program, "--"]
+        process = start([*words, "sh", "-c", f"setsid --fork sleep 4321; touch {tree}/state; sleep 4321"])
+        wait_for(lambda: (tree / "state").exists() or process.poll() is not None)
+        sleeping = lambda: [line for _, line, _ in sandbox.processes().values() if line == "sleep 4321"]
+        wait_for(lambda: len(sleeping()) == 2)
+        process.kill()
+        process.wait()
+        assert sleeping() and len(os.listdir(tree / "build/tmpdir")) == 1
+        assert start([*words, "true"]).wait(60) == 0
+        assert not sleeping() and not os.listdir(tree / "build/tmpdir")

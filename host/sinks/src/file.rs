@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn pieces_of_any_size_make_the_same_file() {
-        let folder = tempfile::tempdir_in(".").unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let data: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
         for (direct, preallocate) in [(false, 0), (true, 0), (true, 1 << 20), (false, 30_000)] {
             let path = folder.path().join("data");

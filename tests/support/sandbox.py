@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Runs a program so that nothing of it outlives it, and names what it left behind.
+
+Usage: sandbox.py [--network own|host] [--root] PROGRAM [ARGUMENT ...]
+
+As root, the program has processes, mounts, shared memory and, with `own`, a network of its own (namespaces(7)): no other
+program sees them, and the kernel ends them with the program, however it ends. The project's tree is read-only but for the
+folders that are built. As another user it has a session of its own, whose processes are ended. In both cases TMPDIR is a
+folder of its own below build/tmpdir; the next sandbox removes the folders and processes of one that was killed.
+
+SIGINT, SIGTERM and SIGHUP end the program by SIGINT, and by SIGKILL after 30 s or at the second signal. A program that ends
+by itself must have cleaned up: as root, each process, network namespace, interface, mount and temporary file that is left is
+named on standard error, one line each, and the exit status is 99.
+
+`--root` asks for root by sudo. A Python program moves itself into a sandbox by `enter`.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+TEMPORARY = TOP / "build/tmpdir"
+# What a program may write in the tree.
+BUILT = [TOP / "build", TOP / "host/target", TOP / ".venv"]
+# In the environment of everything in a sandbox: the name of its folder.
+MARK = "FADELINK_SANDBOX"
+LEFT = "left behind: "
+LEFT_STATUS = 99
+SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+# Seconds until a program that was asked to end is killed, and until a process that is about to end counts as left.
+PATIENCE, GRACE = 30, 5
+
+# linux/sched.h, linux/mount.h, linux/prctl.h; Python 3.11 has no names for them.
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x08000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name, *arguments):
+    """A function of the C library; its error as an exception."""
+    if getattr(libc, name)(*(os.fsencode(word) if isinstance(word, (str, Path)) else word for word in arguments)) != 0:
+        raise OSError(ctypes.get_errno(), f"{name}{arguments}: {os.strerror(ctypes.get_errno())}")
+
+
+def mount(source, target, kind=None, flags=0, data=None):
+    call("mount", source, target, kind, ctypes.c_ulong(flags), data)
+
+
+def end_with_parent():
+    """The kernel ends this process when the thread that started it has ended."""
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+# --- For those who want a sandbox ---
+
+
+def words(program, network="own", root=False):
+    """The command line of a program in a sandbox."""
+    return [sys.executable, __file__, "--network", network, *(["--root"] if root else []), "--", *map(str, program)]
+
+
+def enter(network="own", root=False):
+    """Starts this Python program anew in a sandbox, unless it is in one."""
+    if MARK not in os.environ:
+        sys.stdout.flush()
+        os.execv(sys.executable, words([sys.executable, *sys.orig_argv[1:]], network, root))
+
+
+# --- Temporary folders: held by a lock while their sandbox lives ---
+
+
+@contextlib.contextmanager
+def temporary_folder():
+    """A folder of its own; before, those of sandboxes that were killed are removed, with their processes."""
+    TEMPORARY.mkdir(parents=True, exist_ok=True)
+    with open_folder(TEMPORARY) as everything:
+        fcntl.flock(everything, fcntl.LOCK_EX)
+        for path in TEMPORARY.iterdir():
+            with open_folder(path) as folder, contextlib.suppress(BlockingIOError):
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                kill(marked(path.name))
+                remove(path)
+        path = Path(tempfile.mkdtemp(prefix="", dir=TEMPORARY))
+        lock = os.open(path, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield path
+    finally:
+        remove(path)
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def open_folder(path):
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def remove(path):
+    """Removes a folder, also one with folders that are read-only."""
+
+    def writable(function, name, _):
+        os.chmod(os.path.dirname(name), 0o700)
+        function(name)
+
+    shutil.rmtree(path, onerror=writable)
+
+
+# --- Processes ---
+
+
+def processes():
+    """{process number: (number of its parent, command line, environment)} of all that have not ended."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            if state not in "ZX":
+                found[int(folder.name)] = (int(parent), line, (folder / "environ").read_bytes())
+    return found
+
+
+def marked(name):
+    """Processes of a sandbox whose folder is `name`."""
+    mark = f"{MARK}={name}\0".encode()
+    return [pid for pid, (_, _, environment) in processes().items() if mark in environment and pid != os.getpid()]
+
+
+def descendants():
+    """{process number: command line} of everything that this process is a forefather of."""
+    found, everything = {}, processes()
+    new = {os.getpid()}
+    while new:
+        new = {pid for pid, (parent, _, _) in everything.items() if parent in new}
+        found |= {pid: everything[pid][1] for pid in new}
+    return found
+
+
+def exit_status(status):
+    """As a shell gives it: 128 and the number of the signal that ended a process."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def kill(pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+# --- The first process of a sandbox ---
+
+
+def mounts():
+    """{identity: mount point} of all mounts; those of network namespaces are told as namespaces."""
+    found = {}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        identity, _, _, _, point, *rest = line.split()
+        if rest[rest.index("-") + 1] != "nsfs":
+            found[identity] = point
+    return found
+
+
+def build_namespaces(own_network):
+    """Moves this process, the first of its process namespace, into namespaces of its own."""
+    call("unshare", CLONE_NEWNS | CLONE_NEWIPC | (CLONE_NEWNET if own_network else 0))
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    here = os.getcwd()
+    mount(TOP, TOP, None, MS_BIND | MS_REC)
+    for folder in BUILT:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.resolve().is_relative_to(TOP):
+            mount(folder.resolve(), folder.resolve(), None, MS_BIND | MS_REC)
+    mount(None, TOP, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
+    # From the mount that was there before into the new one.
+    os.chdir(here)
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    os.makedirs("/run/netns", exist_ok=True)
+    mount("netns", "/run/netns", "tmpfs", 0, "mode=755")
+    os.makedirs("/dev/shm", exist_ok=True)
+    mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    if own_network:
+        mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+class Supervisor:
+    """Starts the program, hands signals on to it, ends what is left of it."""
+
+    def __init__(self, program, folder, namespaces, own_network):
+        self.asked_to_end, self.process = None, None
+        for number in {*SIGNALS, signal.SIGALRM}:
+            signal.signal(number, self.end)
+        if namespaces:
+            build_namespaces(own_network)
+        else:
+            call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        interfaces, before = set(socket.if_nameindex()), mounts()
+        environment = os.environ | {MARK: folder.name, "TMPDIR": str(folder)}
+        if namespaces:
+            environment |= {"PYTHONPYCACHEPREFIX": str(TOP / "build/pycache")}
+        try:
+            self.process = subprocess.Popen(program, env=environment, start_new_session=True)
+        except OSError as error:
+            print(f"sandbox: {program[0]}: {error.strerror}", file=sys.stderr)
+            sys.exit(127)
+        status = self.wait()
+        signal.alarm(0)
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        left = []
+        if namespaces and not self.asked_to_end:
+            left += [f"process {pid} {line}" for pid, line in self.last_processes().items()]
+        self.kill_all()
+        if namespaces and not self.asked_to_end:
+            left += [f"network namespace {name}" for name in sorted(os.listdir("/run/netns"))]
+            left += [f"interface {name}" for _, name in set(socket.if_nameindex()) - interfaces] if own_network else []
+            left += [f"mount {point}" for identity, point in mounts().items() if identity not in before]
+            left += [f"temporary file {path}" for place in (folder, Path("/dev/shm")) for path in sorted(place.iterdir())]
+        for line in left:
+            print(f"{LEFT}{line}", file=sys.stderr)
+        sys.exit(128 + self.asked_to_end if self.asked_to_end else status or (LEFT_STATUS if left else 0))
+
+    def wait(self):
+        """Waits for the program: its exit status. Those who have lost their parent are waited for here too."""
+        while True:
+            pid, status = os.waitpid(-1, 0)
+            if pid == self.process.pid:
+                return exit_status(status)
+
+    def end(self, number, _):
+        """A signal: asks the program to end, or ends it."""
+        if self.process is None:
+            sys.exit(128 + number)
+        elif self.asked_to_end:
+            self.kill_all()
+        else:
+            self.asked_to_end = number
+            signal.alarm(PATIENCE)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGINT)
+
+    def last_processes(self):
+        """What still runs when the program has ended, and does not end by itself."""
+        end = time.monotonic() + GRACE
+        while (left := descendants()) and time.monotonic() < end:
+            time.sleep(0.02)
+        return left
+
+    def kill_all(self):
+        while left := descendants():
+            kill(left)
+            time.sleep(0.01)
+
+
+# --- The process that waits for it ---
+
+
+def run(program, network):
+    """Runs a program in a sandbox: its exit status."""
+    namespaces = os.geteuid() == 0
+    with temporary_folder() as folder:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        lives, alive = os.pipe()
+        if namespaces:
+            call("unshare", CLONE_NEWPID)
+        first = os.fork()
+        if first == 0:
+            os.close(alive)
+            os.setsid()
+            end_with_parent()
+            os.set_blocking(lives, False)
+            with contextlib.suppress(BlockingIOError):
+                os.read(lives, 1)  # who holds the other end has ended already
+                os._exit(1)
+            try:
+                Supervisor(program, folder, namespaces, network == "own")
+            except SystemExit as end:
+                sys.stderr.flush()
+                os._exit(end.code)
+            except BaseException as error:
+                print(f"sandbox: {error}", file=sys.stderr, flush=True)
+                os._exit(125)
+        for number in SIGNALS:
+            signal.signal(number, lambda number, _: os.kill(first, number))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        _, status = os.waitpid(first, 0)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+    return exit_status(status)
+
+
+def give_back():
+    """What root has built for a user by sudo is the user's."""
+    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
+    if user and os.stat(TOP).st_uid == int(user) != 0:
+        subprocess.run(["chown", "-hR", "--from=0:0", f"{user}:{group}", *(folder for folder in BUILT if folder.exists())])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", choices=["own", "host"], default="own")
+    parser.add_argument("--root", action="store_true")
+    parser.add_argument("program", nargs="+")
+    args = parser.parse_args()
+    if args.root and os.geteuid() != 0:
+        os.execvp("sudo", ["sudo", "--preserve-env", "env", f"PATH={os.environ['PATH']}", *words(args.program, args.network)])
+    status = run(args.program, args.network)
+    give_back()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -58,6 +58,7 @@ test-long: sim host python kafka test-driver-debug ## sweeps: many seeds, long f
 	  FADELINK_SEED=$$seed $(PYTEST) -n 2 tests/rtl --deselect tests/rtl/test_synthesis.py && \
 	  FADELINK_SEED=$$seed $(PYTEST) tests/system/test_receive.py || exit 1; \
 	done
+	tools/side_by_side.sh
 
 bench: sim ## print the figures of docs/performance.md again
 	@$(PYTHON) bench/fade10g.py

@@ -4,8 +4,9 @@ import pytest
 from support.paths import BUILD, SEED
 from xdist.scheduler import LoadScopeScheduling
 
-# What takes longest begins first. The tests of one virtual machine, and of one broker, are one unit of work.
-UNITS = ["driver/", "system/test_kafka.py"]
+# What takes longest begins first. The tests of one virtual machine, of one broker, and those that look at what others do to
+# the sandbox, are one unit of work.
+UNITS = ["driver/", "system/test_kafka.py", "system/test_cleanup.py"]
 FIRST = [
     *UNITS,
     "rtl/test_synthesis.py",

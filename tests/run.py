@@ -26,7 +26,7 @@ LOG = TOP / "build/log"
 JOBS = str(os.cpu_count())
 CARGO = ["cargo", "--color=never"]
 # More than there are processors, for many tests wait for simulated time or for a time-out.
-WORKERS = str((os.cpu_count() or 1) + 1)
+os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))
 PYTEST = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"]
 # (name, folder, network, commands). What fetches packages runs in the computer's network; tests have a network of their own.
 PARTS = [
@@ -47,7 +47,7 @@ PARTS = [
             [sys.executable, "-m", "ruff", "format", "--quiet", "--diff", "--no-cache"],
         ],
     ),
-    ("test-boards", ".", "own", [[*PYTEST, "-n", WORKERS]]),
+    ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
 # These make network namespaces, whoever runs them.
 NEED_ROOT = ["test-boards", "test-boards-again"]

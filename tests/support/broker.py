@@ -47,7 +47,7 @@ class Broker:
         }
         config = folder / "server.properties"
         config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        java = ["java", "-Xmx512m", "-XX:-UsePerfData", "-cp", f"{JARS}/*"]
+        java = ["java", "-Xmx512m", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}", "-cp", f"{JARS}/*"]
         subprocess.run([*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", config], check=True, capture_output=True)
         self.log = open(folder / "kafka.log", "w")
         self.process = subprocess.Popen([*java, "kafka.Kafka", config], stdout=self.log, stderr=subprocess.STDOUT)

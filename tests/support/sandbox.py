@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -125,21 +126,25 @@ def remove(path):
 
 
 def processes():
-    """{process number: (number of its parent, command line, environment)} of all that have not ended."""
+    """{process number: (number of its parent, command line)} of all that have not ended."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
+        with contextlib.suppress(OSError):  # it ended meanwhile
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
             line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
             if state not in "ZX":
-                found[int(folder.name)] = (int(parent), line, (folder / "environ").read_bytes())
+                found[int(folder.name)] = (int(parent), line)
     return found
 
 
 def marked(name):
     """Processes of a sandbox whose folder is `name`."""
-    mark = f"{MARK}={name}\0".encode()
-    return [pid for pid, (_, _, environment) in processes().items() if mark in environment and pid != os.getpid()]
+    found = []
+    for pid in processes():
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
+            if f"{MARK}={name}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes() and pid != os.getpid():
+                found.append(pid)
+    return found
 
 
 def descendants():
@@ -147,7 +152,7 @@ def descendants():
     found, everything = {}, processes()
     new = {os.getpid()}
     while new:
-        new = {pid for pid, (parent, _, _) in everything.items() if parent in new}
+        new = {pid for pid, (parent, _) in everything.items() if parent in new}
         found |= {pid: everything[pid][1] for pid in new}
     return found
 
@@ -203,7 +208,8 @@ def build_namespaces(own_network):
 class Supervisor:
     """Starts the program, hands signals on to it, ends what is left of it."""
 
-    def __init__(self, program, folder, namespaces, own_network):
+    def __init__(self, folder, namespaces, own_network):
+        self.folder, self.namespaces, self.own_network = folder, namespaces, own_network
         self.asked_to_end, self.process = None, None
         for number in {*SIGNALS, signal.SIGALRM}:
             signal.signal(number, self.end)
@@ -211,31 +217,40 @@ class Supervisor:
             build_namespaces(own_network)
         else:
             call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self.interfaces, self.mounts = set(socket.if_nameindex()), mounts()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        interfaces, before = set(socket.if_nameindex()), mounts()
-        environment = os.environ | {MARK: folder.name, "TMPDIR": str(folder)}
-        if namespaces:
-            environment |= {"PYTHONPYCACHEPREFIX": str(TOP / "build/pycache")}
+
+    def run(self, program):
+        """Runs the program: the exit status of the sandbox."""
+        environment = os.environ | {MARK: self.folder.name, "TMPDIR": str(self.folder)}
+        if self.namespaces:
+            environment["PYTHONPYCACHEPREFIX"] = str(TOP / "build/pycache")
         try:
             self.process = subprocess.Popen(program, env=environment, start_new_session=True)
         except OSError as error:
             print(f"sandbox: {program[0]}: {error.strerror}", file=sys.stderr)
-            sys.exit(127)
+            return 127
         status = self.wait()
-        signal.alarm(0)
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        left = []
-        if namespaces and not self.asked_to_end:
-            left += [f"process {pid} {line}" for pid, line in self.last_processes().items()]
-        self.kill_all()
-        if namespaces and not self.asked_to_end:
-            left += [f"network namespace {name}" for name in sorted(os.listdir("/run/netns"))]
-            left += [f"interface {name}" for _, name in set(socket.if_nameindex()) - interfaces] if own_network else []
-            left += [f"mount {point}" for identity, point in mounts().items() if identity not in before]
-            left += [f"temporary file {path}" for place in (folder, Path("/dev/shm")) for path in sorted(place.iterdir())]
+        signal.alarm(0)
+        if self.asked_to_end or not self.namespaces:
+            self.kill_all()
+            return 128 + self.asked_to_end if self.asked_to_end else status
+        left = self.left_behind()
         for line in left:
             print(f"{LEFT}{line}", file=sys.stderr)
-        sys.exit(128 + self.asked_to_end if self.asked_to_end else status or (LEFT_STATUS if left else 0))
+        return status or (LEFT_STATUS if left else 0)
+
+    def left_behind(self):
+        """What is there still, a line each; processes are ended."""
+        left = [f"process {pid} {line}" for pid, line in self.last_processes().items()]
+        self.kill_all()
+        left += [f"network namespace {name}" for name in sorted(os.listdir("/run/netns"))]
+        if self.own_network:
+            left += [f"interface {name}" for _, name in set(socket.if_nameindex()) - self.interfaces]
+        left += [f"mount {point}" for identity, point in mounts().items() if identity not in self.mounts]
+        left += [f"temporary file {path}" for place in (self.folder, Path("/dev/shm")) for path in sorted(place.iterdir())]
+        return left
 
     def wait(self):
         """Waits for the program: its exit status. Those who have lost their parent are waited for here too."""
@@ -289,14 +304,18 @@ def run(program, network):
             with contextlib.suppress(BlockingIOError):
                 os.read(lives, 1)  # who holds the other end has ended already
                 os._exit(1)
+            status = 125
             try:
-                Supervisor(program, folder, namespaces, network == "own")
+                status = Supervisor(folder, namespaces, network == "own").run(program)
             except SystemExit as end:
+                status = end.code
+            except OSError as error:
+                print(f"sandbox: {error}", file=sys.stderr)
+            except Exception:
+                traceback.print_exc()
+            finally:
                 sys.stderr.flush()
-                os._exit(end.code)
-            except BaseException as error:
-                print(f"sandbox: {error}", file=sys.stderr, flush=True)
-                os._exit(125)
+                os._exit(status)
         for number in SIGNALS:
             signal.signal(number, lambda number, _: os.kill(first, number))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -321,9 +340,13 @@ def main():
     args = parser.parse_args()
     if args.root and os.geteuid() != 0:
         os.execvp("sudo", ["sudo", "--preserve-env", "env", f"PATH={os.environ['PATH']}", *words(args.program, args.network)])
-    status = run(args.program, args.network)
-    give_back()
-    return status
+    try:
+        return run(args.program, args.network)
+    except OSError as error:
+        print(f"sandbox: {error}", file=sys.stderr)
+        return 125
+    finally:
+        give_back()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What a run makes is found when it stays, and nothing of it stays when the run is ended or killed; what others make is theirs."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -14,15 +15,15 @@ from support import sandbox
 from support.netns import sh, wait_for
 from support.paths import TOP
 
-# Each leaves something, which the run names as what is behind the colon.
+# What leaves something, and how a run names it.
 LEAKS = {
-    'subprocess.Popen(["sleep", "1234"])': "process",
-    'subprocess.Popen(["setsid", "--fork", "sleep", "1234"])': "process",
+    'subprocess.Popen(["sleep", "1234"])': "process {number} sleep 1234",
+    'subprocess.Popen(["setsid", "--fork", "sleep", "5678"])': "process {number} sleep 5678",
     'subprocess.run(["ip", "netns", "add", "forgotten"])': "network namespace forgotten",
     'subprocess.run(["ip", "link", "add", "forgotten", "type", "veth", "peer", "name", "other"])': "interface forgotten",
-    'subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path])': "mount {tmp_path}",
-    "tempfile.mkdtemp(prefix='forgotten')": "temporary file {tmpdir}",
-    'open("/dev/shm/forgotten", "w")': "temporary file /dev/shm/forgotten",
+    'subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path])': "mount {mount}",
+    'Path(tempfile.gettempdir(), "forgotten").touch()': "temporary file {tmpdir}/forgotten",
+    'Path("/dev/shm/forgotten").touch()': "temporary file /dev/shm/forgotten",
 }
 TEST = """
 import subprocess, tempfile, time
@@ -52,16 +53,19 @@ def outer():
     """What a sandbox inside this one must not change: mounts, namespaces, interfaces, temporary files, processes."""
 
     def look():
+        processes, ours = sandbox.processes(), sandbox.descendants()
+        # Tests of other workers have namespaces, named by the number of the worker.
+        others = {f"-{pid}-" for pid in processes if pid not in ours and pid != os.getpid()}
         return {
             "mounts": set(sandbox.mounts()),
-            "namespaces": set(os.listdir("/run/netns")),
+            "namespaces": {name for name in os.listdir("/run/netns") if not any(number in name for number in others)},
             "interfaces": set(socket.if_nameindex()),
             "files": set(os.listdir(sandbox.TEMPORARY)),
-            "processes": {pid for pid in sandbox.descendants() if pid != os.getpid()},
+            "processes": set(ours),
         }
 
     before = look()
-    yield lambda: {kind: found - before[kind] for kind, found in look().items() if found - before[kind]}
+    return lambda: {kind: found - before[kind] for kind, found in look().items() if found - before[kind]}
 
 
 def start(words, **more):
@@ -76,16 +80,16 @@ def run_tests(tmp_path, *, test, end="pass", leak="pass"):
     file = tmp_path / "test_it.py"
     file.write_text(TEST.format(state=str(tmp_path / "state"), end=end, leak=leak))
     words = [sys.executable, TOP / "tests/run.py", "test-boards", "--log", tmp_path / "log", "--tests", f"{file}::{test}"]
-    return start(words, PYTEST_ADDOPTS=f"--basetemp={tmp_path / 'files'}")
+    return start(words, PYTEST_ADDOPTS=f"--basetemp={tmp_path / 'files'}", PYTEST_XDIST_AUTO_NUM_WORKERS="0")
 
 
-@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: LEAKS[leak].split(" {")[0].replace(" ", "-"))
-def test_what_a_run_leaves_is_named(tmp_path, outer, leak):
-    process = run_tests(tmp_path, test="test_leak", leak=leak)
+def test_what_a_run_leaves_is_named(tmp_path, outer):
+    process = run_tests(tmp_path, test="test_leak", leak="\n    ".join(LEAKS))
     out, _ = process.communicate(timeout=120)
-    name = LEAKS[leak].format(tmp_path="", tmpdir=sandbox.TEMPORARY)
-    assert process.returncode == 1 and f"\ntest-boards left behind: {name}" in out and "FAILED: test-boards" in out, out
-    assert "1 passed, 0 failed" in out
+    assert process.returncode == 1 and "1 passed, 0 failed" in out and "FAILED: test-boards\n" in out, out
+    for name in LEAKS.values():
+        words = {"number": r"\d+", "mount": re.escape(f"{tmp_path}/files/test_leak0"), "tmpdir": rf"{re.escape(str(sandbox.TEMPORARY))}/\w+"}
+        assert re.search(f"^test-boards left behind: {name.format(**words)}$", out, re.M), (name, out)
     assert not outer()
 
 
@@ -123,6 +127,31 @@ def test_what_others_make_meanwhile_does_not_count(tmp_path):
         shared.unlink(missing_ok=True)
         temporary.unlink(missing_ok=True)
     assert "left behind" not in out and process.returncode == 0, out
+
+
+def test_runs_side_by_side_share_nothing(tmp_path):
+    """Two runs that hold the same port, abstract socket, namespace and interface at the same time."""
+    states = [tmp_path / name / "there" for name in ("first", "second")]
+    runs = []
+    for state in states:
+        state.parent.mkdir()
+        body = [
+            "import os, socket",
+            "here = socket.create_server(('127.0.0.1', 12345)), socket.socket(socket.AF_UNIX)",
+            "here[1].bind('\\0same')",
+            "for words in ('netns add same', 'link add same type veth peer name other'):",
+            "    subprocess.run(['ip', *words.split()], check=True)",
+            f"Path({str(state)!r}).touch()",
+            "end = time.monotonic() + 60",
+            f"while not all(map(os.path.exists, {[str(other) for other in states]})):",
+            "    assert time.monotonic() < end",
+            "for words in ('netns delete same', 'link delete same'):",
+            "    subprocess.run(['ip', *words.split()], check=True)",
+        ]
+        runs.append(run_tests(state.parent, test="test_leak", leak="\n    ".join(body)))
+    for process in runs:
+        out, _ = process.communicate(timeout=120)
+        assert process.returncode == 0 and "1 passed, 0 failed" in out, out
 
 
 @pytest.mark.parametrize("how", ["failure", "interrupt", "terminate", "kill"])
@@ -179,7 +208,7 @@ def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():
         words = ["setpriv", "--reuid", "65534", "--clear-groups", "/usr/bin/python3", program, "--"]
         process = start([*words, "sh", "-c", f"setsid --fork sleep 4321; touch {tree}/state; sleep 4321"])
         wait_for(lambda: (tree / "state").exists() or process.poll() is not None)
-        sleeping = lambda: [line for _, line, _ in sandbox.processes().values() if line == "sleep 4321"]
+        sleeping = lambda: [line for _, line in sandbox.processes().values() if line == "sleep 4321"]
         wait_for(lambda: len(sleeping()) == 2)
         process.kill()
         process.wait()

@@ -116,7 +116,9 @@ def slowest():
 
 
 def show(name):
-    print(re.sub(r"^", "    ", log_of(name).read_text(errors="replace")[-20000:], flags=re.M))
+    """The end of a part's output; none of a part that did not run."""
+    if log_of(name).exists():
+        print(re.sub(r"^", "    ", log_of(name).read_text(errors="replace")[-20000:], flags=re.M))
 
 
 def main():
@@ -150,16 +152,17 @@ def main():
                 commands = [[*commands[0], f"--junitxml={results()}", *args.tests]]
             good = run(name, folder, network, commands)
             found = left_behind(name)
-            unsteady = None
+            unsteady, last = None, name
             if not good and not found and name == "test-boards" and results().exists():
                 counts = slowest()
                 show(name)
                 unsteady = again()
+                last = f"{name}-again"
             took = time.monotonic() - started
             print(f"{name:12} {took:6.0f} s  {'ok' if good else 'UNSTEADY, see below' if unsteady else 'FAILED'}", flush=True)
             if not good and not unsteady:
                 bad.append(name)
-                show(f"{name}-again" if name == "test-boards" and log_of(f"{name}-again").exists() else name)
+                show(last)
             for test in unsteady or []:
                 print(f"  passed only alone: {test}")
             if unsteady:

@@ -89,7 +89,8 @@ def temporary_folder():
     with open_folder(TEMPORARY) as everything:
         fcntl.flock(everything, fcntl.LOCK_EX)
         for path in TEMPORARY.iterdir():
-            with open_folder(path) as folder, contextlib.suppress(BlockingIOError):
+            # One that is held, or root's, is not looked at.
+            with contextlib.suppress(BlockingIOError, PermissionError), open_folder(path) as folder:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 kill(marked(path.name))
                 remove(path)
@@ -327,9 +328,13 @@ def run(program, network):
 
 def give_back():
     """What root has built for a user by sudo is the user's."""
-    user, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if user and os.stat(TOP).st_uid == int(user) != 0:
-        subprocess.run(["chown", "-hR", "--from=0:0", f"{user}:{group}", *(folder for folder in BUILT if folder.exists())])
+    user, group = (int(os.environ.get(name, 0)) for name in ("SUDO_UID", "SUDO_GID"))
+    if user and os.stat(TOP).st_uid == user:
+        for folder in BUILT:
+            for path, folders, files in os.walk(folder):
+                for name in (path, *(os.path.join(path, name) for name in folders + files)):
+                    if os.lstat(name).st_uid == 0:
+                        os.chown(name, user, group, follow_symlinks=False)
 
 
 def main():
@@ -339,7 +344,9 @@ def main():
     parser.add_argument("program", nargs="+")
     args = parser.parse_args()
     if args.root and os.geteuid() != 0:
-        os.execvp("sudo", ["sudo", "--preserve-env", "env", f"PATH={os.environ['PATH']}", *words(args.program, args.network)])
+        # An ordinary user's path lacks the folder of the tools for the network.
+        path = f"PATH={os.environ['PATH']}:/usr/sbin:/sbin"
+        os.execvp("sudo", ["sudo", "--preserve-env", "env", path, *words(args.program, args.network)])
     try:
         return run(args.program, args.network)
     except OSError as error:

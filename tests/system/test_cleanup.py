@@ -71,6 +71,7 @@ def outer():
 def start(words, **more):
     """A program as outside a sandbox, which makes one of its own; `more` are variables of its environment."""
     environment = {name: value for name, value in os.environ.items() if name != sandbox.MARK and not name.startswith("PYTEST_")}
+    environment["PYTHONUNBUFFERED"] = "1"
     words = [str(word) for word in words]
     return subprocess.Popen(words, env=environment | more, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 

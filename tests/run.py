@@ -28,6 +28,7 @@ CARGO = ["cargo", "--color=never"]
 # More than there are processors, for many tests wait for simulated time or for a time-out.
 os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))
 PYTEST = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"]
+RUFF = [sys.executable, "-m", "ruff"]
 # (name, folder, network, commands). What fetches packages runs in the computer's network; tests have a network of their own.
 PARTS = [
     ("sim", ".", "host", [["make", "-s", "-j", JOBS, "-f", "sim/Makefile"]]),
@@ -38,15 +39,7 @@ PARTS = [
     ("lint-host", ".", "own", [["tools/lint_host.sh"]]),
     ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
     ("lint-c", ".", "own", [["tools/lint_c.sh"]]),
-    (
-        "lint-python",
-        ".",
-        "own",
-        [
-            [sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache"],
-            [sys.executable, "-m", "ruff", "format", "--quiet", "--diff", "--no-cache"],
-        ],
-    ),
+    ("lint-python", ".", "own", [[*RUFF, "check", "--quiet", "--no-cache"], [*RUFF, "format", "--quiet", "--no-cache", "--diff"]]),
     ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
 # These make network namespaces, whoever runs them.
@@ -64,7 +57,7 @@ def run(name, folder, network, commands):
         for command in commands:
             process = subprocess.Popen(
                 sandbox.words(command, network, name in NEED_ROOT), cwd=TOP / folder, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=sandbox.end_with_parent,
+                stdout=log, stderr=subprocess.STDOUT, preexec_fn=sandbox.end_with_parent,
             )  # fmt: skip
             try:
                 if process.wait() != 0:

@@ -8,7 +8,7 @@ program sees them, and the kernel ends them with the program, however it ends. T
 folders that are built. As another user it has a session of its own, whose processes are ended. In both cases TMPDIR is a
 folder of its own below build/tmpdir; the next sandbox removes the folders and processes of one that was killed.
 
-SIGINT, SIGTERM and SIGHUP end the program by SIGINT, and by SIGKILL after 30 s or at the second signal. A program that ends
+SIGINT, SIGTERM and SIGHUP end the program by SIGINT, and by SIGKILL after 30 s or at a later signal. A program that ends
 by itself must have cleaned up: as root, each process, network namespace, interface, mount and temporary file that is left is
 named on standard error, one line each, and the exit status is 99.
 
@@ -41,6 +41,8 @@ LEFT_STATUS = 99
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 # Seconds until a program that was asked to end is killed, and until a process that is about to end counts as left.
 PATIENCE, GRACE = 30, 5
+# A terminal and a parent may both hand the same wish on; signals so near to each other, in seconds, are one.
+SAME_WISH = 1
 
 # linux/sched.h, linux/mount.h, linux/prctl.h; Python 3.11 has no names for them.
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWPID, CLONE_NEWNET = 0x00020000, 0x08000000, 0x20000000, 0x40000000
@@ -211,7 +213,7 @@ class Supervisor:
 
     def __init__(self, folder, namespaces, own_network):
         self.folder, self.namespaces, self.own_network = folder, namespaces, own_network
-        self.asked_to_end, self.process = None, None
+        self.asked_to_end = self.asked_at = self.process = None
         for number in {*SIGNALS, signal.SIGALRM}:
             signal.signal(number, self.end)
         if namespaces:
@@ -264,13 +266,13 @@ class Supervisor:
         """A signal: asks the program to end, or ends it."""
         if self.process is None:
             sys.exit(128 + number)
-        elif self.asked_to_end:
-            self.kill_all()
-        else:
-            self.asked_to_end = number
+        elif not self.asked_to_end:
+            self.asked_to_end, self.asked_at = number, time.monotonic()
             signal.alarm(PATIENCE)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGINT)
+        elif time.monotonic() > self.asked_at + SAME_WISH:
+            self.kill_all()
 
     def last_processes(self):
         """What still runs when the program has ended, and does not end by itself."""

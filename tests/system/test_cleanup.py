@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,16 @@ def test_demos_and_benches_leave_nothing(outer, program, number):
         wait_for(lambda: set(outer()) <= {"files"})
         assert start(sandbox.words(["true"])).wait(60) == 0
     wait_for(lambda: not outer())
+
+
+def test_a_later_signal_ends_a_program_that_does_not_listen(outer):
+    process = start(sandbox.words(["sh", "-c", "trap '' INT; echo ready; sleep 1000"]))
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    time.sleep(sandbox.SAME_WISH + 0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 128 + signal.SIGTERM and not outer()
 
 
 def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():

@@ -37,6 +37,18 @@ static u64 le64_at(const u8 *p)
 	return value;
 }
 
+/*
+ * The number of valid words in either byte order: Fadelink's cores send it
+ * least significant byte first, the published ones most significant byte first.
+ * One reading at most is in range.
+ */
+static u64 valid_words(const u8 *final_word)
+{
+	u64 words = le64_at(final_word);
+
+	return words > FADE_LAST_WORDS_MAX ? be64_at(final_word) : words;
+}
+
 static void put_be16(u8 *p, u16 value)
 {
 	p[0] = (u8)(value >> 8);
@@ -113,7 +125,7 @@ enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
 		return FADE_BAD_LENGTH;
 	if (type == FADE_TYPE_LAST) {
 		out->last = true;
-		out->last_words = le64_at(final_word);
+		out->last_words = valid_words(final_word);
 		if (out->last_words > FADE_LAST_WORDS_MAX)
 			return FADE_BAD_VALID_WORDS;
 	}

@@ -194,6 +194,30 @@ def test_dissect_shared_vectors(tmp_path):
     assert status == 0 and marks == [False] * len(good) + [True] * len(bad), out
 
 
+def test_valid_words_in_either_byte_order(tmp_path):
+    """Both tools read every number of valid words, and name a final word that is none."""
+    from scapy.utils import wrpcap
+
+    frames = json.loads((TOP / "tests/vectors/fade10g.json").read_text())["frames"]
+    words = json.loads((TOP / "tests/vectors/fade10g_valid_words.json").read_text())
+    head = bytes.fromhex(next(frame["hex"] for frame in frames if frame["name"] == "last_0"))
+    final = [bytes.fromhex(word) for order in ("little", "big", "neither") for word in words[order]]
+    expected = [*range(1024), *range(1024), *(None for _ in words["neither"])]
+    capture = tmp_path / "last.pcap"
+    wrpcap(str(capture), [head + bytes([0xA5]) * 8184 + word for word in final], linktype=1)
+    status, out, err = run(FADELINK, "dissect", capture, "--json")
+    assert status == 0, err
+    assert [json.loads(line)["fields"].get("valid_words") for line in out.splitlines()] == expected
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
+        "-e", "fade.valid_words", "-e", "_ws.expert.message",
+    )  # fmt: skip
+    assert status == 0, err
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [int(count) if count else None for count, _ in rows] == expected
+    assert [bool(expert) for _, expert in rows] == [count is None for count in expected]
+
+
 def test_dissect_bad_files(tmp_path):
     for name, content in [("empty", b""), ("short", b"abc"), ("junk", b"no capture at all, only text")]:
         (tmp_path / name).write_bytes(content)

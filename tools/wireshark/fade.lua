@@ -7,6 +7,7 @@ local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
 local ACK, NACK = 0x0003, 0x0004
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
+local LAST_WORDS_MAX = UInt64(1023)
 
 -- FADE v1 has its frame type where FADE-10G has its version.
 local V1_ACK, V1_DATA, V1_DATA_LEN, V1_HEADER, V1_PACKET = 0x0003, 0xA5A5, 1034, 10, 1024
@@ -118,8 +119,16 @@ function fade.dissector(buffer, pinfo, tree)
     root:add(f.data, buffer(DATA_HEADER, PACKET))
     if kind == LAST then
       local words = buffer(DATA_HEADER + PACKET - 8, 8)
-      root:add_le(f.valid_words, words)
-      info = info .. ", " .. tostring(words:le_uint64()) .. " valid words"
+      -- In either byte order: of 1 to 1023 one reading is in range.
+      local little = words:le_uint64() <= LAST_WORDS_MAX
+      local count = little and words:le_uint64() or words:uint64()
+      if count > LAST_WORDS_MAX then
+        root:add_proto_expert_info(malformed, string.format("valid words 0x%s: expected 0 to 1023, in either byte order", words:bytes():tohex(true)))
+        pinfo.cols.info = "Malformed: impossible number of valid words"
+        return
+      end
+      root:add(f.valid_words, words, count)
+      info = info .. ", " .. tostring(count) .. " valid words"
     end
   elseif kind == RESPONSE then
     if not need(18, "command response") then return end

@@ -4,7 +4,7 @@
 use fadelink_driver_check as c;
 use fadelink_receiver::sets::Sets;
 use fadelink_receiver::window::{self, Window};
-use fadelink_vectors::{frame, list, vectors};
+use fadelink_vectors::{frame, last_frames, list, vectors};
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, DATA_FRAME_LEN, PACKET_BYTES, REQUEST_LEN};
 use fadelink_wire::{fade1, MacAddr, Protocol};
@@ -112,6 +112,16 @@ fn shared_vectors_and_what_is_near_them_parse_alike() {
             }
             assert_same(&near);
         }
+    }
+}
+
+#[test]
+fn valid_words_are_read_in_either_byte_order() {
+    for (frame, words) in last_frames() {
+        assert_same(&frame);
+        let (kind, fields) = c_parse(&frame);
+        let read = (kind == c::Kind::Data).then_some(fields.last_words);
+        assert_eq!(read, words, "{:02x?}", frame.last_chunk::<8>());
     }
 }
 

@@ -56,3 +56,21 @@ pub fn frame(vectors: &Value, vector: &Value) -> Vec<u8> {
     }
     frame
 }
+
+/// Last data frames of FADE-10G for every number of valid words, in either byte order, and with final words that are no
+/// number; each with the number.
+///
+/// # Panics
+/// The files do not hold them.
+pub fn last_frames() -> Vec<(Vec<u8>, Option<u64>)> {
+    let (frames, words) = (vectors("fade10g"), vectors("fade10g_valid_words"));
+    let empty = list(&frames, "frames").iter().find(|vector| vector["name"] == "last_0").unwrap();
+    let empty = frame(&frames, empty);
+    let last = |final_word: &Value| {
+        let final_word = unhex(final_word.as_str().unwrap());
+        [&empty[..empty.len() - 8], &final_word].concat()
+    };
+    let numbers = ["little", "big"].map(|order| list(&words, order).iter().zip(0..));
+    let numbers = numbers.into_iter().flatten().map(|(word, n)| (last(word), Some(n)));
+    numbers.chain(list(&words, "neither").iter().map(|word| (last(word), None))).collect()
+}

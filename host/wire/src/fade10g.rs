@@ -83,7 +83,7 @@ pub enum Error {
     #[error("data frame of {0} bytes: expected 8232")]
     Length(usize),
     /// A last packet that claims more words than it can hold.
-    #[error("valid words {0} in the last packet: expected 0 to 1023")]
+    #[error("valid words {0:#018x} in the last packet: expected 0 to 1023, in either byte order")]
     ValidWords(u64),
 }
 
@@ -200,6 +200,20 @@ fn header(frame: &[u8]) -> Result<Header, Error> {
     }
 }
 
+/// The number of valid words from the final word of a last packet, in either byte order: Fadelink's cores send it least
+/// significant byte first, the published ones most significant byte first. One reading at most is in range.
+///
+/// # Errors
+/// [`Error::ValidWords`] if none is.
+fn valid_words(bytes: [u8; 8]) -> Result<u64, Error> {
+    let little = u64::from_le_bytes(bytes);
+    let words = if little > LAST_WORDS_MAX { u64::from_be_bytes(bytes) } else { little };
+    if words > LAST_WORDS_MAX {
+        return Err(Error::ValidWords(little));
+    }
+    Ok(words)
+}
+
 /// Parses a frame from a FEB.
 ///
 /// # Errors
@@ -214,13 +228,7 @@ pub fn parse_feb(frame: &[u8]) -> Result<(Header, FebFrame<'_>), Error> {
                 return Err(Error::Length(frame.len()));
             }
             let last = match kind {
-                TYPE_LAST => {
-                    let words = u64::from_le_bytes(field(frame, DATA_FRAME_LEN - 8, "valid words")?);
-                    if words > LAST_WORDS_MAX {
-                        return Err(Error::ValidWords(words));
-                    }
-                    Some(words)
-                }
+                TYPE_LAST => Some(valid_words(field(frame, DATA_FRAME_LEN - 8, "valid words")?)?),
                 _ => None,
             };
             FebFrame::Data(Data {

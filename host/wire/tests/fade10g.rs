@@ -1,6 +1,6 @@
 //! The shared frames of `tests/vectors/fade10g.json`, parsed and built again.
 
-use fadelink_vectors::{frame, vectors};
+use fadelink_vectors::{frame, last_frames, vectors};
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
 use serde_json::Value;
@@ -137,6 +137,20 @@ fn malformed_frames_are_refused_by_reason() {
         }
         .expect_err(vector["name"].as_str().unwrap());
         assert_eq!(reason(error), vector["reason"], "{}: {error}", vector["name"]);
+    }
+}
+
+#[test]
+fn valid_words_are_read_in_either_byte_order() {
+    let frames = last_frames();
+    assert!(frames.len() > 2 * 1024);
+    for (frame, words) in frames {
+        let last = match fade10g::parse_feb(&frame) {
+            Ok((_, FebFrame::Data(data))) => Some(data.last.unwrap()),
+            Err(Error::ValidWords(_)) => None,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(last, words, "{:02x?}", frame.last_chunk::<8>());
     }
 }
 

@@ -28,6 +28,7 @@ typedef uint64_t u64;
 #define FADE1_PACKET_BYTES	1024
 #define FADE1_SET_PACKETS	32
 #define FADE1_RETRY_BITS	10
+#define FADE1_RETRY_FADELINK	0x2A5
 #define FADE1_DATA_HEADER_LEN	24
 #define FADE1_DATA_FRAME_LEN	(FADE1_DATA_HEADER_LEN + FADE1_PACKET_BYTES)
 /* Packets of 8192 bytes that hold two sets, the most that is in flight. */

@@ -70,6 +70,7 @@ static enum fade_kind parse_fade1(const u8 *head, size_t len,
 		return FADE_BAD_LENGTH;
 	out->sequence = be16_at(head + 16);
 	out->packet = be16_at(head + 18) >> FADE1_RETRY_BITS;
+	out->retry = be16_at(head + 18) & ((1 << FADE1_RETRY_BITS) - 1);
 	out->delay = be32_at(head + 20);
 	if (out->packet >= FADE1_SET_PACKETS)
 		return FADE_BAD_PACKET1;
@@ -238,9 +239,9 @@ enum fade_verdict fade_window_judge(const struct fade_window *w,
 	if (ahead >= 0x80000000u) {
 		u32 behind = 0u - ahead;
 
-		/* From before the start: older than every window. */
+		/* From before the start: nothing that was received here. */
 		if (behind > w->in_order)
-			return FADE_CONFIRM_AGAIN;
+			return FADE_PROTOCOL_ERROR;
 		return judge_known(w, w->in_order - behind, frame);
 	}
 	if (ahead >= w->size)
@@ -306,120 +307,549 @@ bool fade_window_complete(const struct fade_window *w)
 	return w->last_seen && w->in_order > w->last_index;
 }
 
-static void take_response(struct fade_feb *feb,
-			  const struct fade_settings *settings,
-			  const struct fade_response *response,
-			  struct fade_actions *out)
-{
-	if (!response->code)
-		return;
-	if (!feb->pending || response->code != feb->pending_code ||
-	    response->csn != feb->csn) {
-		feb->stats.unexpected_responses++;
-		return;
-	}
-	feb->stats.responses++;
-	feb->pending = false;
-	feb->answer = *response;
-	out->answered = true;
-	if (response->code == FADE_CMD_START && !response->value) {
-		/* The packet in this very frame may be the first. */
-		fade_window_init(&feb->window, settings->first_packet,
-				 settings->window, settings->ring_packets);
-		feb->sequence_known = false;
-		feb->state = FADE_STATE_RUNNING;
-		feb->protocol = FADE_PROTOCOL_FADE10G;
-		feb->started = true;
-		out->begun = true;
-	}
-}
-
 static bool runs(const struct fade_feb *feb, u32 protocol)
 {
 	return feb->started && feb->protocol == protocol;
 }
 
+/* Never 0: the published core takes that, after RESET, for a repetition. */
+static u16 new_csn(struct fade_feb *feb)
+{
+	if (++feb->csn == 0)
+		feb->csn = 1;
+	return feb->csn;
+}
+
+static u32 protocol_of(u32 firmware)
+{
+	switch (firmware) {
+	case FADE_FIRMWARE_PUBLISHED_10G:
+		return FADE_PROTOCOL_FADE10G;
+	case FADE_FIRMWARE_PUBLISHED_V1:
+		return FADE_PROTOCOL_FADE1;
+	default:
+		return FADE_PROTOCOL_ANY;
+	}
+}
+
 /**
- * fade1_feb_begin - a transmission of FADE v1 begins
+ * fade_feb_init - a FEB of which nothing is known but what the settings say
  * @feb: the FEB
- * @settings: of the transmission
+ * @settings: of its transmissions
+ * @csn: command sequence number that is taken for used
  */
-void fade1_feb_begin(struct fade_feb *feb,
-		     const struct fade_settings *settings)
+void fade_feb_init(struct fade_feb *feb, const struct fade_settings *settings,
+		   u16 csn)
+{
+	memset(feb, 0, sizeof(*feb));
+	feb->firmware = settings->firmware;
+	feb->protocol = protocol_of(settings->firmware);
+	if (!feb->protocol)
+		feb->protocol = settings->protocol;
+	feb->csn = csn;
+}
+
+/* Bytes of the words that are not as this computer has them. */
+static u32 swap_of(const struct fade_feb *feb,
+		   const struct fade_settings *settings)
+{
+	bool native_is_big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	bool published = feb->firmware == FADE_FIRMWARE_PUBLISHED_10G ||
+			 feb->firmware == FADE_FIRMWARE_PUBLISHED_V1;
+	bool big;
+
+	switch (settings->words) {
+	case FADE_WORDS_NATIVE:
+		big = published;
+		break;
+	case FADE_WORDS_LITTLE:
+		big = false;
+		break;
+	case FADE_WORDS_BIG:
+		big = true;
+		break;
+	default:
+		return 0;
+	}
+	if (big == native_is_big)
+		return 0;
+	return feb->firmware == FADE_FIRMWARE_PUBLISHED_V1 ? 4 : 8;
+}
+
+static void add_request(struct fade_tick *out, bool fade1, u16 code, u16 csn)
+{
+	struct fade_request *request = &out->requests[out->count++];
+
+	request->fade1 = fade1;
+	request->code = code;
+	request->csn = csn;
+}
+
+/* The transmission ends before its end. */
+static void abort_running(struct fade_feb *feb)
+{
+	if (feb->state == FADE_STATE_RUNNING)
+		feb->state = FADE_STATE_ABORTED;
+}
+
+/* START has an outcome. */
+static void start_ends(struct fade_feb *feb, u32 outcome)
+{
+	feb->stats.interrupted += feb->start.interrupted;
+	feb->start.stage = FADE_STAGE_NONE;
+	feb->start.outcome = outcome;
+	/* A transmission that should have begun again. */
+	if (outcome != FADE_BEGUN && !feb->start.asked)
+		abort_running(feb);
+}
+
+/* The next tick sends RESETs; what comes from now on came in spite of them. */
+static void start_resets(struct fade_feb *feb, bool anew, u64 now_ms)
+{
+	struct fade_start *start = &feb->start;
+
+	start->stage = FADE_STAGE_RESET;
+	start->rounds = start->heard || anew ? 1 : start->rounds + 1;
+	if (!start->has_reset || anew)
+		start->reset_since = now_ms;
+	start->has_reset = true;
+	start->resets_due = true;
+	start->heard = false;
+	start->next = now_ms + FADE_SETTLE_MS;
+}
+
+static void begin_stage_start(struct fade_feb *feb, u64 now_ms)
+{
+	feb->start.stage = FADE_STAGE_START;
+	feb->start.csn = new_csn(feb);
+	feb->start.attempts = 0;
+	feb->start.next = now_ms;
+}
+
+/* The FEB goes on with an earlier transmission: RESET and START. */
+static void restart(struct fade_feb *feb, u64 now_ms)
+{
+	u32 timeout_ms = feb->start.timeout_ms, retries = feb->start.retries;
+
+	memset(&feb->start, 0, sizeof(feb->start));
+	feb->start.timeout_ms = timeout_ms;
+	feb->start.retries = retries;
+	feb->start.interrupted = true;
+	new_csn(feb);
+	feb->stop_sent |= feb->stopping;
+	feb->started = false;
+	feb->waiting = false;
+	feb->stopping = false;
+	feb->first = FADE_FIRST_COME;
+	start_resets(feb, true, now_ms);
+}
+
+/* It began again after STOP was sent: that is sent again too. */
+static void stop_again(struct fade_feb *feb, u64 now_ms)
+{
+	feb->start.stage = FADE_STAGE_STOP;
+	feb->start.csn = new_csn(feb);
+	feb->start.attempts = 0;
+	feb->start.next = now_ms;
+}
+
+static void begin(struct fade_feb *feb, const struct fade_settings *settings,
+		  u32 protocol, bool proven)
+{
+	feb->protocol = protocol;
+	feb->swap = swap_of(feb, settings);
+	feb->state = FADE_STATE_RUNNING;
+	feb->started = true;
+	feb->first = proven ? FADE_FIRST_COME : FADE_FIRST_AWAITED;
+	start_ends(feb, FADE_BEGUN);
+}
+
+static void begin10g(struct fade_feb *feb, const struct fade_settings *settings)
+{
+	/* One that does not tell what it is is none of Fadelink's. */
+	if (!feb->firmware)
+		feb->firmware = FADE_FIRMWARE_PUBLISHED_10G;
+	fade_window_init(&feb->window, settings->first_packet, settings->window,
+			 settings->ring_packets);
+	feb->sequence_known = false;
+	begin(feb, settings, FADE_PROTOCOL_FADE10G,
+	      feb->firmware == FADE_FIRMWARE_FADELINK);
+}
+
+static void begin1(struct fade_feb *feb, const struct fade_settings *settings)
 {
 	memset(&feb->sets, 0, sizeof(feb->sets));
 	feb->sets.ring_packets = settings->ring_packets *
 				 (FADE_PACKET_BYTES / FADE1_PACKET_BYTES);
-	feb->state = FADE_STATE_RUNNING;
-	feb->protocol = FADE_PROTOCOL_FADE1;
-	feb->started = true;
 	feb->waiting = false;
 	feb->stopping = false;
 	feb->stops = 0;
+	begin(feb, settings, FADE_PROTOCOL_FADE1, false);
+}
+
+/* The FEB has answered IDENTIFY, so it speaks FADE-10G. */
+static void identified(struct fade_feb *feb,
+		       const struct fade_settings *settings, u64 value)
+{
+	bool ours = value >> 56 == 1 && (value >> 48 & 0xff) < 32;
+
+	feb->protocol = FADE_PROTOCOL_FADE10G;
+	if (!settings->firmware)
+		feb->firmware = ours ? FADE_FIRMWARE_FADELINK :
+				       FADE_FIRMWARE_PUBLISHED_10G;
+}
+
+static bool answers_start(const struct fade_feb *feb,
+			  const struct fade_response *response)
+{
+	const struct fade_start *start = &feb->start;
+	u16 code;
+
+	switch (start->stage) {
+	case FADE_STAGE_IDENTIFY:
+		code = FADE_CMD_IDENTIFY;
+		break;
+	case FADE_STAGE_START:
+		code = FADE_CMD_START;
+		break;
+	case FADE_STAGE_STOP:
+		code = FADE_CMD_STOP;
+		break;
+	default:
+		return false;
+	}
+	return start->attempts && response->code == code &&
+	       response->csn == start->csn;
+}
+
+static void start_answered(struct fade_feb *feb,
+			   const struct fade_settings *settings, u64 value,
+			   u64 now_ms, struct fade_actions *out)
+{
+	struct fade_start *start = &feb->start;
+
+	if (start->stage == FADE_STAGE_STOP) {
+		start->stage = FADE_STAGE_NONE;
+		return;
+	}
+	if (start->stage == FADE_STAGE_START && !value) {
+		/* The packet in this very frame may be the first. */
+		begin10g(feb, settings);
+		if (feb->stop_sent)
+			stop_again(feb, now_ms);
+		out->begun = true;
+		out->answered = true;
+		out->tick = feb->stop_sent;
+		return;
+	}
+	if (start->stage == FADE_STAGE_START &&
+	    start->refusals == FADE_START_ATTEMPTS) {
+		start_ends(feb, FADE_STILL_RUNNING);
+		out->answered = true;
+		return;
+	}
+	if (start->stage == FADE_STAGE_IDENTIFY &&
+	    feb->firmware == FADE_FIRMWARE_FADELINK) {
+		begin_stage_start(feb, now_ms);
+	} else {
+		if (start->stage == FADE_STAGE_START) {
+			start->refusals++;
+			start->interrupted = true;
+		}
+		start_resets(feb, true, now_ms);
+	}
+	out->tick = true;
+}
+
+static bool same_response(const struct fade_response *a,
+			  const struct fade_response *b)
+{
+	return a->code == b->code && a->csn == b->csn && a->value == b->value;
+}
+
+/* @riding: in a data frame. */
+static void take_response(struct fade_feb *feb,
+			  const struct fade_settings *settings,
+			  const struct fade_response *response, bool riding,
+			  u64 now_ms, struct fade_actions *out)
+{
+	bool again;
+
+	if (!response->code)
+		return;
+	again = riding && same_response(response, &feb->last_response);
+	feb->last_response = *response;
+	/* It stays what it is while a transmission runs. */
+	if (response->code == FADE_CMD_IDENTIFY && !feb->started)
+		identified(feb, settings, response->value);
+	if (feb->pending && response->code == feb->pending_code &&
+	    response->csn == feb->pending_csn) {
+		feb->stats.responses++;
+		feb->pending = false;
+		feb->answer = *response;
+		out->answered = true;
+	} else if (answers_start(feb, response)) {
+		feb->stats.responses++;
+		start_answered(feb, settings, response->value, now_ms, out);
+	} else if (!again) {
+		/* The published core repeats its last one in every frame. */
+		feb->stats.unexpected_responses++;
+	}
 }
 
 /**
- * fade1_feb_stop - STOP is to be sent from now on, by fade1_feb_tick()
+ * fade_feb_start - START begins; fade_feb_tick() is to be called at once
  * @feb: the FEB
+ * @timeout_ms: from each attempt to the next
+ * @retries: attempts after the first
+ * @now_ms: time
  *
- * Returns false if no transmission of FADE v1 runs.
+ * A FEB of which it is not known is asked what it is. One that is not
+ * Fadelink's gets RESET, for its START alone proves nothing.
  */
-bool fade1_feb_stop(struct fade_feb *feb)
+void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
+		    u64 now_ms)
 {
-	if (!runs(feb, FADE_PROTOCOL_FADE1))
+	struct fade_start *start = &feb->start;
+
+	memset(start, 0, sizeof(*start));
+	start->timeout_ms = timeout_ms;
+	start->retries = retries;
+	start->asked = true;
+	start->next = now_ms;
+	start->csn = new_csn(feb);
+	/* Frames of an earlier transmission must not pass for the new one's. */
+	feb->started = false;
+	feb->waiting = false;
+	feb->stopping = false;
+	feb->stop_sent = false;
+	feb->first = FADE_FIRST_COME;
+	if (feb->firmware == FADE_FIRMWARE_FADELINK &&
+	    feb->protocol == FADE_PROTOCOL_FADE10G)
+		start->stage = FADE_STAGE_START;
+	else if (feb->firmware == FADE_FIRMWARE_PUBLISHED_10G ||
+		 feb->protocol == FADE_PROTOCOL_FADE1)
+		start_resets(feb, true, now_ms);
+	else
+		start->stage = FADE_STAGE_IDENTIFY;
+}
+
+/**
+ * fade1_feb_stop - STOP is to be sent from now on, by fade_feb_tick()
+ * @feb: the FEB
+ * @now_ms: time
+ *
+ * Returns false if the FEB is not known to speak FADE v1.
+ */
+bool fade1_feb_stop(struct fade_feb *feb, u64 now_ms)
+{
+	if (feb->protocol != FADE_PROTOCOL_FADE1)
 		return false;
-	if (!feb->stopping)
+	/* One that is to begin again is stopped then. */
+	feb->stop_sent = true;
+	if (!feb->started)
+		return true;
+	if (!feb->stopping) {
 		feb->stops = 0;
+		feb->next_request = now_ms;
+	}
 	feb->stopping = true;
 	return true;
 }
 
 /**
- * fade1_feb_tick - what FADE v1, which confirms no command, must repeat
+ * fade_feb_break_off - the transmission ends before its end, START too
  * @feb: the FEB
- * @next_ms: time until the next call, 0: none is needed
- *
- * Returns the FADE1_TYPE_* to send, 0: nothing. Ends the transmission when
- * silence has followed several STOPs.
  */
-u16 fade1_feb_tick(struct fade_feb *feb, u32 *next_ms)
+void fade_feb_break_off(struct fade_feb *feb)
 {
-	*next_ms = 0;
-	if (!runs(feb, FADE_PROTOCOL_FADE1))
-		return 0;
-	if (feb->stopping) {
-		if (feb->stops >= FADE1_STOPS && !feb->sets.ahead) {
-			/* Where nothing came at all, perhaps nobody is there. */
-			feb->state = feb->waiting ? FADE_STATE_ABORTED :
-						    FADE_STATE_COMPLETE;
-			feb->stopping = false;
-			feb->waiting = false;
-			return 0;
-		}
-		feb->stops++;
+	feb->started = false;
+	feb->waiting = false;
+	feb->stopping = false;
+	feb->first = FADE_FIRST_COME;
+	feb->start.stage = FADE_STAGE_NONE;
+	abort_running(feb);
+}
+
+/* What FADE v1, which confirms no command, must repeat. */
+static void tick1(struct fade_feb *feb, u64 now_ms, struct fade_tick *out)
+{
+	if (!runs(feb, FADE_PROTOCOL_FADE1) ||
+	    !(feb->waiting || feb->stopping) || now_ms < feb->next_request)
+		return;
+	feb->next_request = now_ms + FADE1_INTERVAL_MS;
+	if (!feb->stopping) {
 		feb->stats.commands++;
-		*next_ms = FADE1_INTERVAL_MS;
-		return FADE1_TYPE_STOP;
+		add_request(out, true, FADE1_TYPE_START, 0);
+		return;
 	}
-	if (!feb->waiting)
-		return 0;
+	if (feb->stops >= FADE1_STOPS && !feb->sets.ahead) {
+		/* Where nothing came at all, perhaps nobody is there. */
+		feb->state = feb->first == FADE_FIRST_COME ?
+				     FADE_STATE_COMPLETE :
+				     FADE_STATE_ABORTED;
+		feb->stopping = false;
+		feb->waiting = false;
+		out->wake = true;
+		return;
+	}
+	feb->stops++;
 	feb->stats.commands++;
-	if (feb->starting == FADE1_FRESH) {
-		feb->starting = FADE1_RESET;
-		*next_ms = FADE_SETTLE_MS;
-		return FADE1_TYPE_RESET;
+	add_request(out, true, FADE1_TYPE_STOP, 0);
+}
+
+static void send_resets(struct fade_feb *feb, struct fade_tick *out)
+{
+	int i;
+
+	feb->start.resets_due = false;
+	for (i = 0; i < FADE_RESETS; i++) {
+		feb->stats.resets++;
+		if (feb->protocol != FADE_PROTOCOL_FADE1)
+			add_request(out, false, FADE_CMD_RESET, 0);
+		if (feb->protocol != FADE_PROTOCOL_FADE10G)
+			add_request(out, true, FADE1_TYPE_RESET, 0);
 	}
-	feb->starting = FADE1_STARTED;
-	*next_ms = FADE1_INTERVAL_MS;
-	return FADE1_TYPE_START;
+}
+
+static void tick_start(struct fade_feb *feb, const struct fade_settings *settings,
+		       u64 now_ms, struct fade_tick *out)
+{
+	/* A Fadelink FEB answers START by telling whether it still runs. */
+	bool tells = feb->firmware == FADE_FIRMWARE_FADELINK &&
+		     feb->protocol == FADE_PROTOCOL_FADE10G;
+	u32 rounds = tells ? 1 : FADE_RESET_ROUNDS;
+	struct fade_start *start = &feb->start;
+
+	if (start->stage == FADE_STAGE_NONE)
+		return;
+	if (start->resets_due)
+		send_resets(feb, out);
+	if (now_ms < start->next)
+		return;
+	if (start->stage == FADE_STAGE_IDENTIFY &&
+	    start->attempts < FADE_IDENTIFY_ATTEMPTS) {
+		start->next = now_ms + start->timeout_ms / FADE_IDENTIFY_SHARE;
+		start->attempts++;
+		feb->stats.commands++;
+		add_request(out, false, FADE_CMD_IDENTIFY, start->csn);
+		return;
+	}
+	if (start->stage == FADE_STAGE_IDENTIFY ||
+	    (start->stage == FADE_STAGE_RESET &&
+	     (start->heard || start->rounds < rounds))) {
+		if (start->heard && start->has_reset &&
+		    now_ms >= start->reset_since + FADE_RESET_PATIENCE_MS) {
+			start_ends(feb, FADE_STILL_RUNNING);
+			out->wake = true;
+			return;
+		}
+		start_resets(feb, false, now_ms);
+		send_resets(feb, out);
+		return;
+	}
+	if (start->stage == FADE_STAGE_RESET) {
+		if (feb->protocol == FADE_PROTOCOL_FADE1) {
+			/* Its detector may be silent for long. */
+			begin1(feb, settings);
+			feb->waiting = true;
+			feb->stopping = feb->stop_sent;
+			feb->next_request = now_ms;
+			out->begun = true;
+			out->wake = true;
+			tick1(feb, now_ms, out);
+			return;
+		}
+		begin_stage_start(feb, now_ms);
+	}
+	if (start->attempts > start->retries) {
+		if (start->stage == FADE_STAGE_STOP)
+			start->stage = FADE_STAGE_NONE;
+		else
+			start_ends(feb, FADE_NO_RESPONSE);
+		out->wake = true;
+		return;
+	}
+	start->next = now_ms + start->timeout_ms;
+	start->attempts++;
+	feb->stats.commands++;
+	if (start->stage == FADE_STAGE_STOP) {
+		add_request(out, false, FADE_CMD_STOP, start->csn);
+		return;
+	}
+	add_request(out, false, FADE_CMD_START, start->csn);
+	if (!feb->protocol)
+		add_request(out, true, FADE1_TYPE_START, 0);
+}
+
+static bool is_overdue(const struct fade_feb *feb, u64 now_ms)
+{
+	return feb->first == FADE_FIRST_MISSING &&
+	       now_ms >= feb->first_since + FADE_FIRST_PATIENCE_MS;
+}
+
+static void next_at(struct fade_tick *out, bool there, u64 at)
+{
+	if (there && (!out->again || at < out->next)) {
+		out->next = at;
+		out->again = true;
+	}
+}
+
+/**
+ * fade_feb_tick - what is due: START, and what FADE v1 must repeat
+ * @feb: the FEB
+ * @settings: of a transmission that may begin
+ * @now_ms: time
+ * @out: what to do
+ */
+void fade_feb_tick(struct fade_feb *feb, const struct fade_settings *settings,
+		   u64 now_ms, struct fade_tick *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (feb->started && is_overdue(feb, now_ms))
+		restart(feb, now_ms);
+	tick1(feb, now_ms, out);
+	tick_start(feb, settings, now_ms, out);
+	next_at(out, runs(feb, FADE_PROTOCOL_FADE1) &&
+			     (feb->waiting || feb->stopping),
+		feb->next_request);
+	next_at(out, feb->start.stage != FADE_STAGE_NONE, feb->start.next);
+	next_at(out, feb->started && feb->first == FADE_FIRST_MISSING,
+		feb->first_since + FADE_FIRST_PATIENCE_MS);
 }
 
 /* The packet does not fit what is in flight: the FEB is told to stop. */
-static void fade1_error(struct fade_feb *feb, struct fade_actions *out)
+static void fade1_error(struct fade_feb *feb, u64 now_ms,
+			struct fade_actions *out)
 {
 	feb->stats.protocol_errors++;
-	if (!feb->stopping && feb->state == FADE_STATE_RUNNING)
-		out->tick = fade1_feb_stop(feb);
+	if (runs(feb, FADE_PROTOCOL_FADE1) && !feb->stopping &&
+	    feb->state == FADE_STATE_RUNNING)
+		out->tick = fade1_feb_stop(feb, now_ms);
+}
+
+/*
+ * Whether a packet is of this transmission: the @first one, or one that is
+ * @foreign to its begin. What may be of it is neither stored nor confirmed
+ * before the first has come, and will come again.
+ */
+static bool admits(struct fade_feb *feb, bool first, bool foreign, u64 now_ms,
+		   struct fade_actions *out)
+{
+	if (first) {
+		feb->first = FADE_FIRST_COME;
+		return true;
+	}
+	feb->stats.not_started++;
+	if (feb->first == FADE_FIRST_AWAITED) {
+		feb->first = FADE_FIRST_MISSING;
+		feb->first_since = now_ms;
+	}
+	if (foreign || is_overdue(feb, now_ms))
+		restart(feb, now_ms);
+	out->tick = true;
+	return false;
 }
 
 static void count_missing(struct fade_feb *feb, u16 sequence)
@@ -436,15 +866,21 @@ static void count_missing(struct fade_feb *feb, u16 sequence)
 	}
 }
 
-/*
- * Data without a transmission: a RESET was lost. A START finds out by itself,
- * also while it is repeated.
- */
+/* Data without a transmission: a RESET was lost, or START is under way. */
 static void take_stray(struct fade_feb *feb, u64 now_ms,
 		       struct fade_actions *out)
 {
+	struct fade_start *start = &feb->start;
+
 	feb->stats.not_started++;
-	if (feb->pending_code == FADE_CMD_START || now_ms < feb->next_reset)
+	if (start->stage != FADE_STAGE_NONE) {
+		/* After START it may be the new transmission's already. */
+		start->interrupted |= start->stage == FADE_STAGE_IDENTIFY ||
+				      start->stage == FADE_STAGE_RESET;
+		start->heard = true;
+		return;
+	}
+	if (now_ms < feb->next_reset)
 		return;
 	feb->next_reset = now_ms + FADE_RESET_INTERVAL_MS;
 	feb->stats.resets++;
@@ -452,10 +888,14 @@ static void take_stray(struct fade_feb *feb, u64 now_ms,
 }
 
 static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
-		      u64 released, struct fade_actions *out)
+		      u64 released, u64 now_ms, struct fade_actions *out)
 {
+	u32 ahead = frame->packet - feb->window.first;
 	u64 index;
 
+	if (feb->first != FADE_FIRST_COME &&
+	    !admits(feb, !ahead, ahead >= feb->window.size, now_ms, out))
+		return;
 	feb->stats.delay = frame->delay;
 	count_missing(feb, frame->sequence);
 	switch (fade_window_judge(&feb->window, frame, released, &index)) {
@@ -481,22 +921,23 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 	out->confirm = true;
 }
 
-static void take_data1(struct fade_feb *feb, const struct fade_frame *frame,
-		       u64 released, struct fade_actions *out)
+static void take_data1(struct fade_feb *feb, const struct fade_settings *settings,
+		       const struct fade_frame *frame, u64 released, u64 now_ms,
+		       struct fade_actions *out)
 {
 	u64 index;
 
-	if (feb->waiting) {
-		if (feb->starting != FADE1_STARTED || frame->sequence > 1) {
-			/* Of an earlier transmission, whose RESET was lost. */
-			feb->stats.not_started++;
-			out->tick = feb->starting == FADE1_STARTED;
-			if (out->tick)
-				feb->starting = FADE1_FRESH;
+	if (feb->first != FADE_FIRST_COME) {
+		if (!settings->firmware)
+			feb->firmware = frame->retry == FADE1_RETRY_FADELINK ?
+						FADE_FIRMWARE_FADELINK :
+						FADE_FIRMWARE_PUBLISHED_V1;
+		feb->swap = swap_of(feb, settings);
+		if (!admits(feb, !frame->sequence && !frame->packet,
+			    frame->sequence > 1, now_ms, out))
 			return;
-		}
-		feb->waiting = false;
 	}
+	feb->waiting = false;
 	feb->stats.delay = frame->delay;
 	feb->stops = 0;
 	switch (fade1_sets_judge(&feb->sets, frame->sequence, frame->packet,
@@ -519,31 +960,25 @@ static void take_data1(struct fade_feb *feb, const struct fade_frame *frame,
 		feb->stats.no_space++;
 		return;
 	default:
-		fade1_error(feb, out);
+		fade1_error(feb, now_ms, out);
 		return;
 	}
 	feb->stats.acks++;
 	out->confirm = true;
 }
 
-/* True if the packet begins the transmission that waits for it. */
+/*
+ * True if data of FADE v1 answers START, which is sent in both protocols where
+ * the FEB did not say what it speaks.
+ */
 static bool begins_fade1(struct fade_feb *feb,
 			 const struct fade_settings *settings,
-			 const struct fade_frame *frame,
 			 struct fade_actions *out)
 {
-	if (!feb->pending || feb->pending_code != FADE_CMD_START ||
-	    feb->starting != FADE1_STARTED)
+	if (feb->start.stage != FADE_STAGE_START || !feb->start.attempts ||
+	    feb->protocol)
 		return false;
-	if (frame->sequence > 1) {
-		/* Of an earlier transmission, whose RESET was lost. */
-		feb->starting = FADE1_FRESH;
-		return false;
-	}
-	fade1_feb_begin(feb, settings);
-	feb->pending = false;
-	memset(&feb->answer, 0, sizeof(feb->answer));
-	feb->answer.code = FADE_CMD_START;
+	begin1(feb, settings);
 	out->answered = true;
 	out->begun = true;
 	return true;
@@ -571,22 +1006,30 @@ u64 fade_feb_bytes(const struct fade_feb *feb)
 }
 
 /**
+ * fade_feb_origin - byte of the ring where the transmission begins
+ * @feb: the FEB
+ */
+u64 fade_feb_origin(const struct fade_feb *feb)
+{
+	if (feb->protocol == FADE_PROTOCOL_FADE1)
+		return 0;
+	return fade_window_slot(&feb->window, 0) * FADE_PACKET_BYTES;
+}
+
+/**
  * fade_feb_command - a command begins to wait for its response
  * @feb: the FEB
- * @code: code of the command
+ * @code: code of the command; not START, which is for fade_feb_start()
  *
- * Returns its sequence number. Frames of before a START must not pass for the
- * new ones: until its response no data is taken.
+ * Returns its sequence number.
  */
 u16 fade_feb_command(struct fade_feb *feb, u16 code)
 {
-	if (code == FADE_CMD_START) {
-		feb->started = false;
-		feb->starting = FADE1_FRESH;
-	}
+	feb->stop_sent |= code == FADE_CMD_STOP;
 	feb->pending = true;
 	feb->pending_code = code;
-	return ++feb->csn;
+	feb->pending_csn = new_csn(feb);
+	return feb->pending_csn;
 }
 
 /**
@@ -596,7 +1039,7 @@ u16 fade_feb_command(struct fade_feb *feb, u16 code)
  * @kind: what the frame is, of fade_parse(); no drop reason of the link
  * @frame: its fields
  * @given_back: bytes that have left the ring since the start
- * @now_ms: time, for the rate of RESETs
+ * @now_ms: time
  * @out: what to do
  */
 void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
@@ -606,27 +1049,29 @@ void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 	memset(out, 0, sizeof(*out));
 	switch (kind) {
 	case FADE_KIND_DATA:
-		take_response(feb, settings, &frame->response, out);
+		take_response(feb, settings, &frame->response, true, now_ms, out);
 		if (out->begun)
 			given_back = 0;
 		if (runs(feb, FADE_PROTOCOL_FADE10G))
-			take_data(feb, frame, given_back / FADE_PACKET_BYTES, out);
+			take_data(feb, frame, given_back / FADE_PACKET_BYTES,
+				  now_ms, out);
 		else
 			take_stray(feb, now_ms, out);
 		break;
 	case FADE_KIND_DATA1:
+		if (begins_fade1(feb, settings, out))
+			given_back = 0;
 		if (runs(feb, FADE_PROTOCOL_FADE1))
-			take_data1(feb, frame, given_back / FADE1_PACKET_BYTES, out);
-		else if (begins_fade1(feb, settings, frame, out))
-			take_data1(feb, frame, 0, out);
+			take_data1(feb, settings, frame,
+				   given_back / FADE1_PACKET_BYTES, now_ms, out);
 		else
 			take_stray(feb, now_ms, out);
 		break;
 	case FADE_BAD_PACKET1:
-		fade1_error(feb, out);
+		fade1_error(feb, now_ms, out);
 		break;
 	case FADE_KIND_RESPONSE:
-		take_response(feb, settings, &frame->response, out);
+		take_response(feb, settings, &frame->response, false, now_ms, out);
 		break;
 	case FADE_BAD_LENGTH:
 		feb->stats.wrong_length++;

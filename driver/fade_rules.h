@@ -77,6 +77,7 @@ struct fade_response {
  * struct fade_frame - the fields of a frame from a FEB
  * @response: command response, alone or inside a data frame
  * @packet: packet number; of FADE v1 in its set
+ * @retry: of FADE v1: retry number
  * @delay: transmission delay
  * @sequence: frame sequence number; of FADE v1 set number
  * @last: the last data frame of a transmission
@@ -87,6 +88,7 @@ struct fade_frame {
 	u32 packet;
 	u32 delay;
 	u16 sequence;
+	u16 retry;
 	bool last;
 	u64 last_words;
 };
@@ -94,9 +96,9 @@ struct fade_frame {
 /* What to do with a data packet. */
 enum fade_verdict {
 	FADE_STORE,		/* new: store it, then confirm it */
-	FADE_CONFIRM_AGAIN,	/* known, or older than the window */
+	FADE_CONFIRM_AGAIN,	/* known */
 	FADE_NO_SPACE,		/* new, but its place is not free: no ACK */
-	FADE_PROTOCOL_ERROR,	/* beyond the window, or against the end */
+	FADE_PROTOCOL_ERROR,	/* outside the window, or against the end */
 };
 
 /**
@@ -121,28 +123,88 @@ struct fade_window {
 	bool last_seen;
 };
 
-/* What START has sent to a FEB of FADE v1. */
-enum fade1_starting {
-	FADE1_FRESH,	/* nothing: RESET comes first */
-	FADE1_RESET,	/* RESET: START comes when frames under way have come */
-	FADE1_STARTED,	/* START: data begins the transmission */
+/* What START is doing. */
+enum fade_stage {
+	FADE_STAGE_NONE,	/* none is under way */
+	FADE_STAGE_IDENTIFY,	/* IDENTIFY was sent */
+	FADE_STAGE_RESET,	/* RESET was sent: there must be silence */
+	FADE_STAGE_START,	/* START was sent */
+	FADE_STAGE_STOP,	/* begun again: STOP was sent again */
+};
+
+/* How the last START ended. */
+enum fade_outcome {
+	FADE_BEGUN,
+	FADE_NO_RESPONSE,
+	FADE_STILL_RUNNING,	/* whatever was done */
+};
+
+/**
+ * struct fade_start - START under way
+ * @stage: FADE_STAGE_*
+ * @asked: somebody waits for its outcome; else a transmission begins again
+ * @heard: data came since RESET
+ * @has_reset: RESET was sent
+ * @resets_due: the next tick sends RESETs
+ * @interrupted: an earlier transmission ran
+ * @csn: of IDENTIFY, then of START
+ * @attempts: frames sent of the stage
+ * @refusals: STARTs answered by "an earlier transmission runs"
+ * @rounds: RESETs that met with silence, or are about to
+ * @reset_since: when RESET was sent first
+ * @next: when there is something to do
+ * @timeout_ms: from each attempt to the next
+ * @retries: attempts after the first
+ * @outcome: FADE_BEGUN or what else became of the last one
+ */
+struct fade_start {
+	u32 stage;
+	bool asked;
+	bool heard;
+	bool has_reset;
+	bool resets_due;
+	bool interrupted;
+	u16 csn;
+	u32 attempts;
+	u32 refusals;
+	u32 rounds;
+	u64 reset_since;
+	u64 next;
+	u32 timeout_ms;
+	u32 retries;
+	u32 outcome;
+};
+
+/* Of a transmission whose START proves nothing: its first packet. */
+enum fade_first {
+	FADE_FIRST_COME,	/* or what comes is proven to be of it */
+	FADE_FIRST_AWAITED,
+	FADE_FIRST_MISSING,	/* others have come */
 };
 
 /**
  * struct fade_feb - the receiver's view of one FEB
  * @window: of the transmission, if @started
  * @sets: of a transmission of FADE v1
- * @protocol: FADE_PROTOCOL_* of the transmission
+ * @protocol: FADE_PROTOCOL_* that it was told or found to speak
+ * @firmware: FADE_FIRMWARE_* that it was told or found to run
+ * @swap: bytes of the words that must be turned round; 0: none
  * @started: START was answered: data is taken
- * @starting: what START has sent to a FEB that may speak FADE v1
+ * @start: START under way
+ * @first: FADE_FIRST_*
+ * @first_since: when another packet than the first came
  * @waiting: START of FADE v1 is repeated until data comes
  * @stopping: STOP of FADE v1 is repeated until there is silence
  * @stops: STOPs sent since the last data frame
+ * @next_request: when START or STOP of FADE v1 is sent again
+ * @stop_sent: STOP was sent since START
  * @state: FADE_STATE_*
  * @pending: a command waits for its response
- * @pending_code: code of the last command; 0 after a START that failed
- * @csn: its sequence number
+ * @pending_code: code of the last command
+ * @pending_csn: its sequence number
+ * @csn: the sequence number that was used last
  * @answer: response of the last command that had one
+ * @last_response: the response that came last
  * @next_sequence: frame sequence number that is expected, if @sequence_known
  * @sequence_known: a data frame of this transmission was seen
  * @next_reset: time before which no RESET answers stray data
@@ -152,16 +214,24 @@ struct fade_feb {
 	struct fade_window window;
 	struct fade1_sets sets;
 	u32 protocol;
+	u32 firmware;
+	u32 swap;
 	bool started;
-	u32 starting;
+	struct fade_start start;
+	u32 first;
+	u64 first_since;
 	bool waiting;
 	bool stopping;
 	u32 stops;
+	u64 next_request;
+	bool stop_sent;
 	u32 state;
 	bool pending;
 	u16 pending_code;
+	u16 pending_csn;
 	u16 csn;
 	struct fade_response answer;
+	struct fade_response last_response;
 	u16 next_sequence;
 	bool sequence_known;
 	u64 next_reset;
@@ -174,12 +244,16 @@ struct fade_feb {
  * @window: packets of the FEB's window, 1 to FADE_MAX_WINDOW
  * @first_packet: number of the first packet
  * @protocol: FADE_PROTOCOL_* of the FEB
+ * @firmware: FADE_FIRMWARE_* of the FEB
+ * @words: FADE_WORDS_*
  */
 struct fade_settings {
 	u64 ring_packets;
 	u32 window;
 	u32 first_packet;
 	u32 protocol;
+	u32 firmware;
+	u32 words;
 };
 
 /**
@@ -188,8 +262,8 @@ struct fade_settings {
  * @confirm: send an ACK, after the packet is stored
  * @reset: send RESET
  * @begun: a transmission has begun: the ring is empty
- * @answered: the pending command has its response
- * @tick: fade1_feb_tick() has something to do at once
+ * @answered: the pending command has its response, or START its outcome
+ * @tick: fade_feb_tick() has something to do at once
  */
 struct fade_actions {
 	bool store;
@@ -201,9 +275,54 @@ struct fade_actions {
 	u64 slot;
 };
 
+/**
+ * struct fade_request - a frame to send
+ * @fade1: of FADE v1: @code is its FADE1_TYPE_*
+ * @code: code of the command
+ * @csn: its sequence number
+ */
+struct fade_request {
+	bool fade1;
+	u16 code;
+	u16 csn;
+};
+
+#define FADE_MAX_REQUESTS	12
+
+/**
+ * struct fade_tick - what is to be done as time goes on
+ * @requests: frames to send, in order
+ * @count: their number
+ * @begun: a transmission has begun: the ring is empty
+ * @wake: readers, and who waits for START, should look
+ * @next: time of the next call, if @again
+ * @again: there is one
+ */
+struct fade_tick {
+	struct fade_request requests[FADE_MAX_REQUESTS];
+	u32 count;
+	bool begun;
+	bool wake;
+	u64 next;
+	bool again;
+};
+
 #define FADE_RESET_INTERVAL_MS	50
+/* RESETs in a row, where one that is lost would do harm. */
+#define FADE_RESETS		3
+/* How often, with silence after each, where nothing else proves that it was obeyed. */
+#define FADE_RESET_ROUNDS	3
 /* Time after a RESET in which frames under way arrive and are thrown away. */
 #define FADE_SETTLE_MS		20
+/* How often a START that meets a running transmission is preceded by RESET. */
+#define FADE_START_ATTEMPTS	10
+/* How often a FEB is asked what it is; repeated after this part of a time-out. */
+#define FADE_IDENTIFY_ATTEMPTS	12
+#define FADE_IDENTIFY_SHARE	4
+/* How long RESET is repeated to a FEB that sends on. */
+#define FADE_RESET_PATIENCE_MS	2000
+/* How long others may come before the first packet of a transmission. */
+#define FADE_FIRST_PATIENCE_MS	100
 /* From one START or STOP of FADE v1 to the next. */
 #define FADE1_INTERVAL_MS	100
 /* STOPs that must have met with silence: that all are lost cannot be. */
@@ -227,12 +346,17 @@ u64 fade_window_slot(const struct fade_window *w, u64 index);
 u64 fade_window_bytes(const struct fade_window *w);
 bool fade_window_complete(const struct fade_window *w);
 
+void fade_feb_init(struct fade_feb *feb, const struct fade_settings *settings,
+		   u16 csn);
 u64 fade_feb_bytes(const struct fade_feb *feb);
 u32 fade_feb_packet_bytes(const struct fade_feb *feb);
-void fade1_feb_begin(struct fade_feb *feb,
-		     const struct fade_settings *settings);
-bool fade1_feb_stop(struct fade_feb *feb);
-u16 fade1_feb_tick(struct fade_feb *feb, u32 *next_ms);
+u64 fade_feb_origin(const struct fade_feb *feb);
+void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
+		    u64 now_ms);
+bool fade1_feb_stop(struct fade_feb *feb, u64 now_ms);
+void fade_feb_break_off(struct fade_feb *feb);
+void fade_feb_tick(struct fade_feb *feb, const struct fade_settings *settings,
+		   u64 now_ms, struct fade_tick *out);
 u16 fade_feb_command(struct fade_feb *feb, u16 code);
 void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 		   enum fade_kind kind, const struct fade_frame *frame,

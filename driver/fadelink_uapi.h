@@ -119,6 +119,7 @@ struct fade_statistics {
 	__u64 unexpected_responses;
 	__u64 commands;
 	__u64 resets;
+	__u64 interrupted;		/* STARTs that met an earlier transmission */
 	__u64 delay;			/* told last, in the FEB's clocks */
 };
 
@@ -128,6 +129,8 @@ struct fade_statistics {
  * @window: packets of the FEB's window, 1 to 64
  * @first_packet: number of the first packet: 0 but in tests of its wrap
  * @protocol: FADE_PROTOCOL_* of the FEB
+ * @firmware: FADE_FIRMWARE_* of the FEB
+ * @words: FADE_WORDS_*: what becomes of the data words
  * @reserved: 0
  */
 struct fade_config {
@@ -135,6 +138,8 @@ struct fade_config {
 	__u32 window;
 	__u32 first_packet;
 	__u32 protocol;
+	__u32 firmware;
+	__u32 words;
 	__u32 reserved;
 };
 
@@ -142,14 +147,34 @@ struct fade_config {
 #define FADE_PROTOCOL_FADE10G	1
 #define FADE_PROTOCOL_FADE1	2
 
+#define FADE_FIRMWARE_ANY	0	/* START finds out */
+#define FADE_FIRMWARE_FADELINK	1
+#define FADE_FIRMWARE_PUBLISHED_10G	2
+#define FADE_FIRMWARE_PUBLISHED_V1	3
+
+#define FADE_WORDS_WIRE		0	/* left as they come */
+#define FADE_WORDS_NATIVE	1	/* made native, by the firmware's order */
+#define FADE_WORDS_LITTLE	2	/* they come little-endian: made native */
+#define FADE_WORDS_BIG		3	/* they come big-endian: made native */
+
+/**
+ * struct fade_feb_kind - what the last START found a FEB to be
+ * @protocol: FADE_PROTOCOL_*; 0: not known yet
+ * @firmware: FADE_FIRMWARE_*; 0: not known yet
+ */
+struct fade_feb_kind {
+	__u32 protocol;
+	__u32 firmware;
+};
+
 #define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
 #define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)
 
 /* Changes the settings, before the ring is mapped and a FEB associated. */
 #define FADE_IOC_SETCONFIG	_IOW(FADE_IOC_MAGIC, 0x43, struct fade_config)
 
-/* Returns FADE_PROTOCOL_* of the FEB as the last START found it. */
-#define FADE_IOC_GETPROTOCOL	_IO(FADE_IOC_MAGIC, 0x46)
+/* What the FEB is. */
+#define FADE_IOC_GETKIND	_IOR(FADE_IOC_MAGIC, 0x46, struct fade_feb_kind)
 
 /*
  * /dev/l3_fpga_ctl: for any number of programs, beside the ones that have the

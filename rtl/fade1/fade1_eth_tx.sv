@@ -63,7 +63,7 @@ module fade1_eth_tx (
   // Header, first byte on the wire in the upper bits of each word.
   logic [15:0] packet_field;
   logic [63:0] header_word;
-  assign packet_field = 16'(next_packet) << fade1_pkg::RETRY_BITS;
+  assign packet_field = {6'(next_packet), fade1_pkg::RETRY_FADELINK};
   always_comb begin
     case (word[1:0])
       2'd0: header_word = {peer_address, mac_address[47:32]};

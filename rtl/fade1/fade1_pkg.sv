@@ -16,7 +16,8 @@ package fade1_pkg;
   localparam int SET_PACKETS = 32;
   localparam int SLOT_BITS = $clog2(SET_PACKETS);
   localparam int ADDRESS_BITS = SLOT_BITS + WORD_BITS;  // of the packet memory
-  localparam int RETRY_BITS = 10;  // below the packet number, unused
+  localparam int RETRY_BITS = 10;  // below the packet number, unused by the protocol
+  localparam logic [9:0] RETRY_FADELINK = 10'h2A5;  // what stands there: tells that this is a Fadelink board
 
   // Of a data frame: preamble, header, data, frame check sequence, gap.
   localparam int DATA_WIRE_BYTES = 8 + 24 + 8 * PACKET_WORDS + 4 + 12;

@@ -40,7 +40,7 @@ def test_block(toplevel, parameters):
 def test_constants_agree():
     found = package_constants("fade1/fade1_pkg.sv")
     for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "SET_PACKETS",
-                 "RETRY_BITS"]:  # fmt: skip
+                 "RETRY_BITS", "RETRY_FADELINK"]:  # fmt: skip
         assert found[name] == C1[name], name
     assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
 
@@ -51,7 +51,7 @@ def data_frame(set_, packet, delay, last=None):
         words[last:] = [0xA5A5A5A5A5A5A5A5] * (128 - last)
     return b"".join([
         PC.to_bytes(6, "big"), MAC.to_bytes(6, "big"), b"\xfa\xde\xa5\xa5", set_.to_bytes(2, "big"),
-        (packet << 10).to_bytes(2, "big"), delay.to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
+        (packet << 10 | C1["RETRY_FADELINK"]).to_bytes(2, "big"), delay.to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
     ])  # fmt: skip
 
 

@@ -45,7 +45,7 @@ class Fade1(Board):
             index -= SETS * 32
         self.log.append(index)
         assert packet.packet < 32 and index < self.next + 32, "inside the window"
-        assert packet.retry == 0
+        assert packet.retry == C1["RETRY_FADELINK"]
         if self.lose("data", packet):
             return
         if index >= self.next:

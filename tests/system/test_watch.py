@@ -65,6 +65,7 @@ def test_top_prints_tables(bench):
     for head, first, second, third in tables:
         assert head[0] == "FEB"
         assert first[:2] == [FEBS[0], "running"] and second[:2] == [FEBS[1], "idle"]
+        assert head[-1] == "firmware" and second[-1] == "fadelink"
         assert third == ["02:00:00:00:00:99", "silent"]
     assert float(tables[1][1][2]) > 1, "megabytes a second"
     assert float(tables[1][2][2]) == 0

@@ -28,13 +28,31 @@ typedef struct fadelink_config {
 	uint32_t window;       /* packets of the FEB's window, 1 to 64; more than it has is safe */
 	uint32_t first_packet; /* number of the first packet: 0 but in tests of its wrap */
 	uint32_t protocol;     /* FADELINK_ANY: START finds out what the FEB speaks */
+	uint32_t firmware;     /* FADELINK_ANY: START finds out whose core it runs */
+	uint32_t word_order;   /* of its words on the wire; FADELINK_ANY: as its firmware has it */
 } fadelink_config;
 
+/* Of the fields that say what a FEB is: not known, or not told. */
 #define FADELINK_ANY	 0
+
 #define FADELINK_FADE10G 1
 #define FADELINK_FADE1	 2 /* the last packet ends with filler, 0xA5 */
 
-#define FADELINK_CONFIG_DEFAULT { 2048, 64, 0, FADELINK_ANY }
+#define FADELINK_FIRMWARE_FADELINK	1
+#define FADELINK_FIRMWARE_PUBLISHED_10G 2 /* the FADE-10G core of the authors of FADE */
+#define FADELINK_FIRMWARE_PUBLISHED_V1	3 /* their FADE v1 core; its words have 32 bits */
+
+#define FADELINK_WORDS_LITTLE 1
+#define FADELINK_WORDS_BIG    2
+
+#define FADELINK_CONFIG_DEFAULT { 2048, 64, 0, FADELINK_ANY, FADELINK_ANY, FADELINK_ANY }
+
+/* What START found a FEB to be; FADELINK_ANY: not known yet. */
+typedef struct fadelink_kind {
+	uint32_t protocol;
+	uint32_t firmware;
+	uint32_t word_order; /* on the wire: fadelink_read() hands out native words */
+} fadelink_kind;
 
 #define FADELINK_ERROR	 (-1)
 #define FADELINK_END	 (-2) /* the transmission is complete, and all of it was released */
@@ -59,10 +77,12 @@ int fadelink_start(fadelink_feb *feb);
 int fadelink_stop(fadelink_feb *feb);
 /* RESET: breaks the transmission off. */
 int fadelink_reset(fadelink_feb *feb);
+/* What START found the FEB to be. Of FADE v1 the first data tells. */
+int fadelink_feb_kind(const fadelink_feb *feb, fadelink_kind *kind);
 
 /*
- * Sends a user command (code 0x0100 to 0xFFFF), repeats it `retries` times after `timeout_ms` each; the FEB
- * executes it exactly once. Returns 0 and the response in *value, FADELINK_TIMEOUT, or FADELINK_ERROR.
+ * Sends a user command (code 0x0100 to 0xFFFF), repeats it `retries` times after `timeout_ms` each. A Fadelink FEB
+ * executes it exactly once, a published core each time that a repetition comes. Returns 0 and the response in *value, FADELINK_TIMEOUT, or FADELINK_ERROR.
  */
 int fadelink_command(fadelink_feb *feb, uint16_t code, uint32_t argument, uint32_t timeout_ms, uint32_t retries,
 		     uint64_t *value);

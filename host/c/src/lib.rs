@@ -14,7 +14,7 @@ use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Receiver};
 use fadelink_wire::fade10g::CMD_STOP;
-use fadelink_wire::Protocol;
+use fadelink_wire::{Firmware, Protocol, WordOrder};
 
 const ERROR: c_int = -1;
 const END: i64 = -2;
@@ -80,6 +80,16 @@ pub struct Config {
     window: u32,
     first_packet: u32,
     protocol: u32,
+    firmware: u32,
+    word_order: u32,
+}
+
+/// `struct fadelink_kind`
+#[repr(C)]
+pub struct FebKind {
+    protocol: u32,
+    firmware: u32,
+    word_order: u32,
 }
 
 impl Config {
@@ -90,8 +100,23 @@ impl Config {
             2 => Some(Protocol::Fade1),
             other => return Err(format!("protocol {other}: expected FADELINK_ANY, _FADE10G or _FADE1 (0 to 2)")),
         };
+        let firmware = match self.firmware {
+            0 => None,
+            n @ 1..=3 => Some(Firmware::ALL[n as usize - 1]),
+            other => return Err(format!("firmware {other}: expected FADELINK_ANY or FADELINK_FIRMWARE_* (0 to 3)")),
+        };
+        let word_order = match self.word_order {
+            0 => None,
+            1 => Some(WordOrder::Little),
+            2 => Some(WordOrder::Big),
+            other => {
+                return Err(format!(
+                    "word_order {other}: expected FADELINK_ANY, FADELINK_WORDS_LITTLE or _BIG (0 to 2)"
+                ))
+            }
+        };
         let Config { ring_packets, window, first_packet, .. } = *self;
-        Ok(FebConfig { ring_packets, window, first_packet, protocol })
+        Ok(FebConfig { ring_packets, window, first_packet, protocol, firmware, word_order })
     }
 }
 
@@ -186,6 +211,24 @@ pub unsafe extern "C" fn fadelink_stop(feb: *mut Feb) -> c_int {
 pub unsafe extern "C" fn fadelink_reset(feb: *mut Feb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.reset()))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_feb_kind(feb: *const Feb, kind: *mut FebKind) -> c_int {
+    // SAFETY: see the header.
+    let (Some(handle), Some(out)) = (unsafe { (reader(feb), the(kind, "kind")) }) else { return ERROR };
+    let kind = handle.kind();
+    let firmware = kind.and_then(|kind| kind.firmware);
+    *out = FebKind {
+        protocol: kind.map_or(0, |kind| if kind.protocol == Protocol::Fade10g { 1 } else { 2 }),
+        firmware: firmware.and_then(|f| Firmware::ALL.iter().position(|all| *all == f)).map_or(0, |at| at as u32 + 1),
+        word_order: match kind.and_then(|kind| kind.word_order) {
+            None => 0,
+            Some(WordOrder::Little) => 1,
+            Some(WordOrder::Big) => 2,
+        },
+    };
+    0
 }
 
 #[unsafe(no_mangle)]

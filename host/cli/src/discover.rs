@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use fadelink_receiver::backend::Backend;
-use fadelink_wire::fade10g::{self, FebFrame, Request};
-use fadelink_wire::MacAddr;
-use serde::Serialize;
-use serde_json::json;
+use fadelink_receiver::Kind;
+use fadelink_wire::ethernet::Header;
+use fadelink_wire::fade10g::{self, FebFrame, Identity, Request};
+use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
+use serde_json::{json, Value};
 
 use crate::link::Link;
 use crate::number;
@@ -17,6 +18,10 @@ use crate::number;
 pub struct Args {
     #[command(flatten)]
     link: Link,
+    /// FEB to ask by its address too: an idle one with a published core does not hear what is sent to all. Not one that
+    /// another computer receives from: it would send to this one from then on. Repeat for several
+    #[arg(long, value_name = "MAC")]
+    feb: Vec<MacAddr>,
     /// Seconds to listen
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number::seconds)]
     timeout: Duration,
@@ -25,97 +30,169 @@ pub struct Args {
     json: bool,
 }
 
-/// What a FEB tells of itself (docs/protocol/fade10g.md, IDENTIFY).
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
-pub struct Identity {
-    /// Packets of its window.
-    pub window: u32,
-    /// A transmission runs.
-    pub running: bool,
-    /// A transmission is being stopped.
-    pub stopping: bool,
+/// What is known of a FEB without START.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What it speaks.
+    pub protocol: Option<Protocol>,
+    /// Whose core it runs.
+    pub firmware: Option<Firmware>,
+    /// What a Fadelink one tells of itself.
+    pub identity: Option<Identity>,
+    /// It sends data.
+    pub sends: bool,
 }
 
-impl Identity {
-    /// From the value of the response; `None` if its layout is unknown.
-    pub fn from_value(value: u64) -> Option<Identity> {
-        let [layout, window, flags, ..] = value.to_be_bytes();
-        (layout == 1 && window < 32).then(|| Identity {
-            window: 1 << window,
-            running: flags & 1 != 0,
-            stopping: flags & 2 != 0,
+impl Found {
+    fn note(&mut self, frame: &[u8]) {
+        match fade10g::parse_feb(frame) {
+            Ok((_, FebFrame::Data(_))) => {
+                (self.protocol, self.sends) = (Some(Protocol::Fade10g), true);
+            }
+            Ok((_, FebFrame::Response(Some(response)))) if response.code == fade10g::CMD_IDENTIFY => {
+                self.identity = Identity::from_value(response.value);
+                let firmware = if self.identity.is_some() { Firmware::Fadelink } else { Firmware::Published10g };
+                (self.protocol, self.firmware) = (Some(Protocol::Fade10g), Some(firmware));
+            }
+            Ok(_) => self.protocol = Some(Protocol::Fade10g),
+            Err(_) => {
+                if let Ok((_, data)) = fade1::parse_feb(frame) {
+                    let ours = data.retry == fade1::RETRY_FADELINK;
+                    let firmware = if ours { Firmware::Fadelink } else { Firmware::PublishedV1 };
+                    (self.protocol, self.firmware) = (Some(Protocol::Fade1), Some(firmware));
+                    self.sends = true;
+                }
+            }
+        }
+    }
+
+    /// What it does, in a word.
+    pub fn state(&self) -> &'static str {
+        match self.identity {
+            Some(Identity { stopping: true, .. }) => "stopping",
+            Some(Identity { running: true, .. }) => "running",
+            Some(_) => "idle",
+            None if self.sends => "sends",
+            None => "silent",
+        }
+    }
+
+    /// The part of a report that says what it is.
+    pub fn json(&self, feb: MacAddr) -> Value {
+        let identity = |i: Identity| json!({ "window": i.window, "running": i.running, "stopping": i.stopping });
+        json!({
+            "feb": feb.to_string(),
+            "protocol": self.protocol.map(|protocol| protocol.to_string()),
+            "firmware": self.firmware.map(|firmware| firmware.to_string()),
+            "sends": self.sends,
+            "identity": self.identity.map(identity),
         })
     }
 
-    /// In a word.
-    pub fn state(self) -> &'static str {
-        match (self.running, self.stopping) {
-            (_, true) => "stopping",
-            (true, _) => "running",
-            _ => "idle",
+    /// The same in words.
+    pub fn words(&self) -> String {
+        let firmware = self.firmware.map_or("unknown firmware".into(), |firmware| firmware.to_string());
+        let window = self.identity.map_or(String::new(), |i| format!(", window {} packets", i.window));
+        let mut words = format!("{}, {firmware}{window}, {}", protocol_in_words(self.protocol), self.state());
+        if self.protocol == Some(Protocol::Fade10g) && self.firmware.is_none() {
+            words += ", does not answer IDENTIFY";
         }
+        words
     }
+}
+
+fn protocol_in_words(protocol: Option<Protocol>) -> &'static str {
+    match protocol {
+        Some(Protocol::Fade10g) => "FADE-10G",
+        Some(Protocol::Fade1) => "FADE v1",
+        None => "unknown protocol",
+    }
+}
+
+/// What a receiver found a FEB to be.
+pub fn in_words(kind: Kind) -> String {
+    let firmware = kind.firmware.map_or("unknown firmware".into(), |firmware| firmware.to_string());
+    let order = kind.word_order.map_or(String::new(), |order| format!(", words {order}-endian on the wire"));
+    format!("{}, {firmware}{order}", protocol_in_words(Some(kind.protocol)))
 }
 
 /// How often the question is repeated: it or its answer may be lost.
 const REPEAT: Duration = Duration::from_millis(100);
 
-/// Asks all FEBs, listens for `timeout`. A FEB that sends but does not answer has no identity.
-pub fn discover(backend: &mut impl Backend, timeout: Duration) -> anyhow::Result<BTreeMap<MacAddr, Option<Identity>>> {
-    let mut found = BTreeMap::new();
+/// Asks all FEBs, those `named` and those that are heard each by its address, and listens for `timeout`, or until all
+/// `named` are known.
+pub fn discover(
+    backend: &mut impl Backend,
+    named: &[MacAddr],
+    timeout: Duration,
+) -> anyhow::Result<BTreeMap<MacAddr, Found>> {
+    let mut found: BTreeMap<MacAddr, Found> = BTreeMap::new();
     let local = backend.local();
     let end = Instant::now() + timeout;
     let mut ask = Instant::now();
-    let question = Request::Command { code: fade10g::CMD_IDENTIFY, csn: fastrand::u16(..), argument: 0 };
+    let question = Request::Command { code: fade10g::CMD_IDENTIFY, csn: fastrand::u16(1..), argument: 0 };
     loop {
         let now = Instant::now();
-        if now >= end {
+        let is_known = |mac: &MacAddr| found.get(mac).is_some_and(|found| found.firmware.is_some());
+        if now >= end || !named.is_empty() && named.iter().all(is_known) {
             return Ok(found);
         }
         if now >= ask {
-            backend.send(&question.to_frame(MacAddr::BROADCAST, local))?;
+            let heard = found.iter().filter(|(_, found)| found.protocol == Some(Protocol::Fade10g)).map(|(mac, _)| mac);
+            let mut asked: Vec<_> = named.iter().chain(heard).filter(|mac| !is_known(mac)).copied().collect();
+            asked.dedup();
+            if named.is_empty() {
+                asked.push(MacAddr::BROADCAST);
+            }
+            for mac in asked {
+                backend.send(&question.to_frame(mac, local))?;
+            }
             ask = now + REPEAT;
         }
         backend.receive(&mut |frame, _| {
-            let Ok((header, body)) = fade10g::parse_feb(frame) else { return };
-            let identity = match body {
-                FebFrame::Response(Some(response)) if response.code == fade10g::CMD_IDENTIFY => {
-                    Identity::from_value(response.value)
-                }
-                _ => None,
-            };
-            let known = found.entry(header.src).or_insert(None);
-            *known = identity.or(*known);
+            let Some((header, _)) = Header::split(frame) else { return };
+            if header.ethertype == fade10g::ETHERTYPE && header.dst == local {
+                found.entry(header.src).or_default().note(frame);
+            }
         })?;
         // The ring hands frames over by itself; this is no place where latency matters.
         std::thread::sleep(ask.min(end).saturating_duration_since(now).min(Duration::from_millis(5)));
     }
 }
 
-/// The FEBs that the user named, or all that answer.
-pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<Vec<MacAddr>> {
+/// What the FEBs are that the user named, or all that answer.
+pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<BTreeMap<MacAddr, Found>> {
+    let mut found = discover(&mut link.frames()?, named, Duration::from_millis(500))?;
     if !named.is_empty() {
-        return Ok(named.to_vec());
+        found.retain(|mac, _| named.contains(mac));
+        for mac in named {
+            found.entry(*mac).or_default();
+        }
     }
-    let found = discover(&mut link.frames()?, Duration::from_millis(500))?;
     anyhow::ensure!(!found.is_empty(), "no FEB answered on {}; name one with --feb", link.iface);
-    Ok(found.into_keys().collect())
+    Ok(found)
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let found = discover(&mut args.link.frames()?, args.timeout)?;
-    for (mac, identity) in &found {
+    let mut backend = args.link.frames()?;
+    let mut found = discover(&mut backend, &args.feb, args.timeout)?;
+    if !args.feb.is_empty() {
+        for (mac, more) in discover(&mut backend, &[], args.timeout)? {
+            found.entry(mac).or_insert(more);
+        }
+    }
+    for (mac, found) in &found {
         if args.json {
-            println!("{}", json!({ "feb": mac.to_string(), "identity": identity }));
+            println!("{}", found.json(*mac));
         } else {
-            match identity {
-                Some(i) => println!("{mac}  FADE-10G, window {} packets, {}", i.window, i.state()),
-                None => println!("{mac}  sends FADE-10G frames, does not answer IDENTIFY"),
-            }
+            println!("{mac}  {}", found.words());
         }
     }
     if found.is_empty() && !args.json {
-        eprintln!("fadelink: no FEB answered on {}", args.link.iface);
+        eprintln!(
+            "fadelink: no FEB answered on {}; an idle one with a published core must be named with --feb",
+            args.link.iface
+        );
     }
     Ok(ExitCode::from(u8::from(found.is_empty())))
 }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::example::Example;
-use fadelink_feb::{Feb, Feb1, Rule, Settings, Status};
+use fadelink_feb::{Feb, Feb1, Quirk, Quirks, Rule, Settings, Status};
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::Backend;
 use fadelink_receiver::wake::poll;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::PACKET_BYTES;
-use fadelink_wire::{fade1, MacAddr, Protocol};
+use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
 use serde_json::json;
 
 use crate::exit::Usage;
@@ -27,15 +27,21 @@ pub struct Args {
     /// Address of a FEB; repeat for several
     #[arg(long, value_name = "MAC", required = true)]
     feb: Vec<MacAddr>,
-    /// What the FEBs speak: fade10g or fade1
-    #[arg(long, value_name = "PROTOCOL", default_value_t = Protocol::Fade10g)]
-    protocol: Protocol,
+    /// What the FEBs speak: fade10g or fade1; without it, what their firmware does, or fade10g
+    #[arg(long, value_name = "PROTOCOL")]
+    protocol: Option<Protocol>,
+    /// Whose core they run: fadelink, published-10g or published-v1
+    #[arg(long, value_name = "FIRMWARE", default_value_t = Firmware::Fadelink)]
+    firmware: Firmware,
+    /// One thing more that they do as the published cores do (docs/protocol/firmware.md); repeat for several
+    #[arg(long, value_name = "QUIRK")]
+    quirk: Vec<Quirk>,
     /// The paper's rule of congestion control, not the fair one
     #[arg(long)]
     paper_rule: bool,
-    /// Packets of the window: a power of two to 64; of fade1 always a set, 32
-    #[arg(long, value_name = "M", default_value = "32", value_parser = window)]
-    window: u32,
+    /// Packets of the window: a power of two to 64 (32, or 16 of published-10g); of fade1 always a set, 32
+    #[arg(long, value_name = "M", value_parser = window)]
+    window: Option<u32>,
     /// Number of the first packet of a transmission (0 but in tests of its wrap)
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
     first_packet: u32,
@@ -115,15 +121,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let packet_bytes = match args.protocol {
+    let protocol = args.firmware.protocol().or(args.protocol).unwrap_or(Protocol::Fade10g);
+    if args.protocol.is_some_and(|given| given != protocol) {
+        return Err(Usage(format!("--protocol: firmware {} speaks {protocol}", args.firmware)).into());
+    }
+    let packet_bytes = match protocol {
         Protocol::Fade10g => PACKET_BYTES,
         Protocol::Fade1 => fade1::PACKET_BYTES,
     };
     let pace = |rate| Duration::from_secs_f64(packet_bytes as f64 / f64::from(rate) / 1e6);
     let pace = args.rate.map_or(Duration::ZERO, pace);
     let rule = if args.paper_rule { Rule::Paper } else { Rule::Fair };
-    let settings = Settings { window: args.window, first_packet: args.first_packet, pace, rule };
-    let new = |mac: &MacAddr| match args.protocol {
+    let window = args.window.unwrap_or(if args.firmware == Firmware::Published10g { 16 } else { 32 });
+    let quirks = args.quirk.iter().fold(Quirks::of(args.firmware), |all, quirk| all.with(*quirk));
+    let settings = Settings { window, first_packet: args.first_packet, pace, rule, quirks };
+    let new = |mac: &MacAddr| match protocol {
         Protocol::Fade10g => Board::Fade10g(Box::new(Feb::new(*mac, settings, Example::default()))),
         Protocol::Fade1 => Board::Fade1(Box::new(Feb1::new(*mac, settings, Example::default()))),
     };

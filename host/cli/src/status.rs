@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use fadelink_feb::example;
 use fadelink_receiver::Commander;
-use fadelink_wire::{fade10g, MacAddr};
+use fadelink_wire::{fade10g, MacAddr, Protocol};
 use serde_json::{json, Map};
 
-use crate::discover::{named_or_found, Identity};
+use crate::discover::named_or_found;
 use crate::link::Link;
 
 #[derive(clap::Args)]
@@ -54,20 +55,29 @@ const COUNTERS: [(u16, &str); 22] = [
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
-    for mac in febs {
-        let feb = receiver.open_for_commands(mac)?;
-        let identity = Identity::from_value(feb.command(fade10g::CMD_IDENTIFY, 0)?);
-        let counters = counters(&feb)?;
+    for (mac, found) in febs {
+        let counters = if found.protocol == Some(Protocol::Fade1) {
+            None
+        } else {
+            let feb = receiver.open_for_commands(mac)?;
+            if found.protocol.is_none() {
+                // Once more, and with patience; else it is an error.
+                feb.command(fade10g::CMD_IDENTIFY, 0).with_context(|| {
+                    format!("{mac} is not there, or idle with a FADE v1 core, which answers no command")
+                })?;
+            }
+            counters(&feb)?
+        };
         if args.json {
-            println!("{}", json!({ "feb": mac.to_string(), "identity": identity, "counters": counters }));
+            let mut line = found.json(mac);
+            line["counters"] = json!(counters);
+            println!("{line}");
             continue;
         }
-        match identity {
-            Some(i) => println!("{mac}: window {} packets, {}", i.window, if i.running { "running" } else { "idle" }),
-            None => println!("{mac}: unknown kind of FEB"),
-        }
+        println!("{mac}: {}", found.words());
         match counters {
             Some(counters) => counters.iter().for_each(|(name, value)| println!("  {name:24}{value}")),
+            None if found.protocol == Some(Protocol::Fade1) => println!("  FADE v1 has no commands: no counters"),
             None => println!("  its user commands are not the example's: no counters"),
         }
     }
@@ -75,9 +85,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 fn counters(feb: &Commander) -> anyhow::Result<Option<Map<String, serde_json::Value>>> {
-    if feb.command(READ_REGISTER, 0)? != example::IDENTITY {
-        return Ok(None);
-    }
+    // A core of somebody else may not answer at all.
+    let Ok(example::IDENTITY) = feb.command(READ_REGISTER, 0) else { return Ok(None) };
     let mut counters = Map::new();
     for (register, name) in COUNTERS {
         counters.insert(name.into(), feb.command(READ_REGISTER | register, 0)?.into());

@@ -1,19 +1,20 @@
 //! `fadelink top`: many boards at a glance, by their own counters.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use fadelink_feb::example;
 use fadelink_receiver::{Commander, Receiver};
-use fadelink_wire::fade10g::{self, PACKET_BYTES};
-use fadelink_wire::MacAddr;
+use fadelink_wire::fade10g::{self, Identity, PACKET_BYTES};
+use fadelink_wire::{MacAddr, Protocol};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::Constraint;
 use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Row, Table};
 
-use crate::discover::{named_or_found, Identity};
+use crate::discover::{named_or_found, Found};
 use crate::status::READ_REGISTER;
 use crate::{link::Link, number};
 
@@ -32,8 +33,8 @@ pub struct Args {
     batch: Option<u32>,
 }
 
-const HEAD: [&str; 8] = ["FEB", "state", "MB/s", "packets", "sent again", "early", "delay", "errors"];
-const WIDTHS: [u16; 8] = [17, 10, 9, 12, 12, 10, 10, 8];
+const HEAD: [&str; 9] = ["FEB", "state", "MB/s", "packets", "sent again", "early", "delay", "errors", "firmware"];
+const WIDTHS: [u16; 9] = [17, 10, 9, 12, 12, 10, 10, 8, 13];
 /// Registers of the example user commands: sent, sent again, confirmed, early, errors, delay.
 const REGISTERS: [u16; 6] = [0x10, 0x11, 0x12, 0x13, 0x14, 0x15];
 /// A board that does not answer holds the others up no longer than this.
@@ -42,6 +43,7 @@ const RETRIES: u32 = 5;
 
 struct Board {
     mac: MacAddr,
+    found: Found,
     commander: Commander,
     /// Confirmed packets, and when.
     before: Option<(u64, Instant)>,
@@ -53,15 +55,21 @@ impl Board {
     }
 
     /// What there is to say about it now.
-    fn row(&mut self) -> [String; 8] {
+    fn row(&mut self) -> [String; 9] {
         let mut row = HEAD.map(|_| String::new());
         row[0] = self.mac.to_string();
-        let Some(identity) = self.ask(fade10g::CMD_IDENTIFY).and_then(Identity::from_value) else {
+        row[8] = self.found.firmware.map_or(String::new(), |firmware| firmware.to_string());
+        if self.found.protocol == Some(Protocol::Fade1) {
+            row[1] = "FADE v1".into();
+            return row;
+        }
+        let Some(identity) = self.ask(fade10g::CMD_IDENTIFY) else {
             row[1] = "silent".into();
             self.before = None;
             return row;
         };
-        row[1] = identity.state().into();
+        self.found.identity = Identity::from_value(identity);
+        row[1] = if self.found.identity.is_some() { self.found.state().into() } else { "answers".into() };
         if self.ask(READ_REGISTER) != Some(example::IDENTITY) {
             return row;
         }
@@ -85,14 +93,14 @@ impl Board {
     }
 }
 
-fn boards(receiver: &Receiver, febs: &[MacAddr]) -> anyhow::Result<Vec<Board>> {
-    let open = |mac: &MacAddr| Ok(Board { mac: *mac, commander: receiver.open_for_commands(*mac)?, before: None });
-    febs.iter().map(open).collect()
+fn boards(receiver: &Receiver, febs: BTreeMap<MacAddr, Found>) -> anyhow::Result<Vec<Board>> {
+    let open = |(mac, found)| Ok(Board { mac, found, commander: receiver.open_for_commands(mac)?, before: None });
+    febs.into_iter().map(open).collect()
 }
 
 /// Prints tables, a line a board.
 fn print(args: &Args, boards: &mut [Board], tables: u32) {
-    let line = |cells: &[String; 8]| {
+    let line = |cells: &[String; 9]| {
         let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:>width$}", width = width.into()));
         println!("{}", cells.collect::<Vec<_>>().join("  "));
     };
@@ -138,7 +146,7 @@ fn show(args: &Args, boards: &mut [Board], terminal: &mut ratatui::DefaultTermin
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
-    let mut boards = boards(&receiver, &febs)?;
+    let mut boards = boards(&receiver, febs)?;
     match args.batch {
         Some(tables) => print(args, &mut boards, tables),
         None if std::io::stdout().is_terminal() => {

@@ -50,6 +50,7 @@ pub struct Frame {
     pub packet: u32,
     pub delay: u32,
     pub sequence: u16,
+    pub retry: u16,
     pub last: bool,
     pub last_words: u64,
 }
@@ -79,6 +80,28 @@ pub struct Sets {
     pub ahead: u64,
 }
 
+/// `struct fade_start`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Start {
+    pub stage: u32,
+    pub asked: bool,
+    pub heard: bool,
+    pub has_reset: bool,
+    pub resets_due: bool,
+    pub interrupted: bool,
+    pub csn: u16,
+    pub attempts: u32,
+    pub refusals: u32,
+    pub rounds: u32,
+    pub reset_since: u64,
+    pub next: u64,
+    pub timeout_ms: u32,
+    pub retries: u32,
+    pub outcome: u32,
+}
+
 /// `struct fade_feb`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -87,16 +110,24 @@ pub struct Feb {
     pub window: Window,
     pub sets: Sets,
     pub protocol: u32,
+    pub firmware: u32,
+    pub swap: u32,
     pub started: bool,
-    pub starting: u32,
+    pub start: Start,
+    pub first: u32,
+    pub first_since: u64,
     pub waiting: bool,
     pub stopping: bool,
     pub stops: u32,
+    pub next_request: u64,
+    pub stop_sent: bool,
     pub state: u32,
     pub pending: bool,
     pub pending_code: u16,
+    pub pending_csn: u16,
     pub csn: u16,
     pub answer: Response,
+    pub last_response: Response,
     pub next_sequence: u16,
     pub sequence_known: bool,
     pub next_reset: u64,
@@ -112,6 +143,8 @@ pub struct Settings {
     pub window: u32,
     pub first_packet: u32,
     pub protocol: u32,
+    pub firmware: u32,
+    pub words: u32,
 }
 
 /// `struct fade_actions`
@@ -126,6 +159,29 @@ pub struct Actions {
     pub answered: bool,
     pub tick: bool,
     pub slot: u64,
+}
+
+/// `struct fade_request`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Request {
+    pub fade1: bool,
+    pub code: u16,
+    pub csn: u16,
+}
+
+/// `struct fade_tick`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Tick {
+    pub requests: [Request; 12],
+    pub count: u32,
+    pub begun: bool,
+    pub wake: bool,
+    pub next: u64,
+    pub again: bool,
 }
 
 #[allow(missing_docs)]
@@ -143,11 +199,14 @@ unsafe extern "C" {
     pub fn fade1_ack(out: *mut u8, feb: *const u8, local: *const u8, set: u16, packet: u32);
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64);
-    pub fn fade1_feb_begin(feb: *mut Feb, settings: *const Settings);
-    pub fn fade1_feb_stop(feb: *mut Feb) -> bool;
-    pub fn fade1_feb_tick(feb: *mut Feb, next_ms: *mut u32) -> u16;
+    pub fn fade_feb_init(feb: *mut Feb, settings: *const Settings, csn: u16);
     pub fn fade_feb_bytes(feb: *const Feb) -> u64;
     pub fn fade_feb_packet_bytes(feb: *const Feb) -> u32;
+    pub fn fade_feb_origin(feb: *const Feb) -> u64;
+    pub fn fade_feb_start(feb: *mut Feb, timeout_ms: u32, retries: u32, now_ms: u64);
+    pub fn fade1_feb_stop(feb: *mut Feb, now_ms: u64) -> bool;
+    pub fn fade_feb_break_off(feb: *mut Feb);
+    pub fn fade_feb_tick(feb: *mut Feb, settings: *const Settings, now_ms: u64, out: *mut Tick);
     pub fn fade_feb_command(feb: *mut Feb, code: u16) -> u16;
     pub fn fade_feb_take(
         feb: *mut Feb,

@@ -37,8 +37,8 @@ fn assert_same1(frame: &[u8]) {
     let (kind, fields) = c_parse(frame);
     let expected = match fade1::parse_feb(frame) {
         Ok((_, data)) => {
-            let ours = (data.set, u32::from(data.packet), data.delay);
-            assert_eq!((fields.sequence, fields.packet, fields.delay), ours);
+            let ours = (data.set, u32::from(data.packet), data.retry, data.delay);
+            assert_eq!((fields.sequence, fields.packet, fields.retry, fields.delay), ours);
             c::Kind::Data1
         }
         Err(fade1::Error::Truncated { .. }) => c::Kind::Truncated,

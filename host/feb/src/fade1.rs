@@ -7,6 +7,7 @@ use fadelink_wire::MacAddr;
 
 use crate::congestion::{follow, Congestion};
 use crate::feb::{Settings, Status, User};
+use crate::quirks::Quirk;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(8);
@@ -44,6 +45,8 @@ pub struct Feb1<U> {
     /// Bytes of the packet that is being filled.
     filled: usize,
     closed: bool,
+    /// The source has not begun since RESET.
+    fresh_source: bool,
     /// Packet at which the cyclic scan goes on.
     cyclic: u64,
     congestion: Congestion,
@@ -70,6 +73,7 @@ impl<U: User> Feb1<U> {
             head: 0,
             filled: 0,
             closed: false,
+            fresh_source: true,
             cyclic: 0,
             congestion: Congestion::new(settings.rule, mac),
             next_frame: Duration::ZERO,
@@ -86,6 +90,17 @@ impl<U: User> Feb1<U> {
     /// State and counters.
     pub fn status(&self) -> Status {
         Status { delay: self.congestion.delay(), ..self.status }
+    }
+
+    fn has(&self, quirk: Quirk) -> bool {
+        self.settings.quirks.has(quirk)
+    }
+
+    /// All that was sent is confirmed after STOP: the board is idle.
+    fn ends(&mut self) {
+        if self.closed && self.tail == self.head && !self.has(Quirk::StartContinues) {
+            self.clear();
+        }
     }
 
     fn clear(&mut self) {
@@ -113,20 +128,38 @@ impl<U: User> Feb1<U> {
             return;
         }
         match request {
-            Request::Reset => self.clear(),
+            Request::Reset => {
+                self.clear();
+                self.fresh_source = true;
+            }
+            _ if self.has(Quirk::AnyComputer) => {
+                self.peer = Some(header.src);
+                self.obey(header.src, request, now);
+            }
             _ if self.status.running && self.peer != Some(header.src) => self.status.wrong_source += 1,
+            _ => self.obey(header.src, request, now),
+        }
+        self.ends();
+    }
+
+    fn obey(&mut self, src: MacAddr, request: Request, now: Duration) {
+        match request {
+            Request::Start if self.has(Quirk::StartContinues) => {
+                if std::mem::take(&mut self.fresh_source) {
+                    self.user.begin();
+                }
+                (self.status.running, self.status.stopping, self.closed) = (true, false, false);
+            }
             Request::Start if self.status.running => {}
             Request::Start => {
                 self.clear();
                 self.status.running = true;
-                self.peer = Some(header.src);
+                self.peer = Some(src);
                 self.user.begin();
             }
             Request::Stop => self.status.stopping = self.status.running,
             Request::Ack { set, packet } => self.ack(set, packet, now),
-        }
-        if self.closed && self.tail == self.head {
-            self.clear();
+            Request::Reset => {}
         }
     }
 
@@ -164,15 +197,19 @@ impl<U: User> Feb1<U> {
     fn fill(&mut self) {
         while self.status.running && !self.closed && self.head - self.tail < WINDOW {
             let (filled, stopping, head) = (self.filled, self.status.stopping, self.head);
+            let (big_words, partial_stays) = (self.has(Quirk::BigWords), self.has(Quirk::PartialStays));
             let payload = &mut self.slots[(head % WINDOW) as usize].frame[DATA_HEADER_LEN..];
             if stopping {
                 self.closed = true;
-                if filled == 0 {
+                if filled == 0 || partial_stays {
                     return;
                 }
                 payload[filled..].fill(fade1::FILLER);
             } else {
                 self.filled += self.user.fill(&mut payload[filled..]);
+                if big_words {
+                    payload[filled..self.filled].chunks_exact_mut(4).for_each(<[u8]>::reverse);
+                }
                 if self.filled < PACKET_BYTES {
                     return;
                 }
@@ -218,9 +255,7 @@ impl<U: User> Feb1<U> {
     /// The next frame to send, if one is due.
     pub fn give(&mut self, now: Duration) -> Option<&[u8]> {
         self.fill();
-        if self.closed && self.tail == self.head {
-            self.clear();
-        }
+        self.ends();
         let peer = self.peer.filter(|_| self.status.running && now >= self.next_frame)?;
         let index = self.choose(now)?;
         let again = index < self.fresh;
@@ -234,10 +269,10 @@ impl<U: User> Feb1<U> {
         if !pause.is_zero() {
             self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));
         }
-        let mac = self.mac;
+        let (mac, retry) = (self.mac, if self.has(Quirk::NoMark) { 0 } else { fade1::RETRY_FADELINK });
         let slot = self.slot(index);
         (slot.sent, slot.again) = (now, again);
-        let data = Data { set: (index / WINDOW) as u16, packet: (index % WINDOW) as u8, delay, payload: &[] };
+        let data = Data { set: (index / WINDOW) as u16, packet: (index % WINDOW) as u8, retry, delay, payload: &[] };
         if let Some(head) = slot.frame.first_chunk_mut() {
             data.write_header(peer, mac, head);
         }

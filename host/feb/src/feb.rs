@@ -7,6 +7,7 @@ use fadelink_wire::serial::after16;
 use fadelink_wire::MacAddr;
 
 use crate::congestion::{follow, Congestion, Rule};
+use crate::quirks::{Quirk, Quirks};
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(6);
@@ -38,11 +39,13 @@ pub struct Settings {
     pub pace: Duration,
     /// How the delay adapts to retransmissions.
     pub rule: Rule,
+    /// What it does otherwise than Fadelink's cores.
+    pub quirks: Quirks,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { window: 32, first_packet: 0, pace: Duration::ZERO, rule: Rule::default() }
+        Settings { window: 32, first_packet: 0, pace: Duration::ZERO, rule: Rule::default(), quirks: Quirks::default() }
     }
 }
 
@@ -137,6 +140,8 @@ pub struct Feb<U> {
     /// Bytes of the packet that is being filled.
     filled: usize,
     closed: bool,
+    /// The source has not begun since RESET.
+    fresh_source: bool,
     any_early: bool,
     sequence: u16,
     congestion: Congestion,
@@ -175,8 +180,9 @@ impl<U: User> Feb<U> {
             head: 0,
             filled: 0,
             closed: false,
+            fresh_source: true,
             any_early: false,
-            sequence: 0,
+            sequence: settings.quirks.has(Quirk::SequenceFromOne).into(),
             congestion: Congestion::new(settings.rule, mac),
             next_frame: Duration::ZERO,
             round_trip: TICK_INIT,
@@ -195,13 +201,17 @@ impl<U: User> Feb<U> {
         Status { delay: self.congestion.delay(), ..self.status }
     }
 
+    fn has(&self, quirk: Quirk) -> bool {
+        self.settings.quirks.has(quirk)
+    }
+
     fn clear(&mut self) {
         self.status.running = false;
         self.status.stopping = false;
         (self.tail, self.fresh, self.head, self.filled) = (0, 0, 0, 0);
         self.closed = false;
         self.any_early = false;
-        self.sequence = 0;
+        self.sequence = self.has(Quirk::SequenceFromOne).into();
         self.congestion.restart();
         self.round_trip = TICK_INIT;
     }
@@ -221,12 +231,13 @@ impl<U: User> Feb<U> {
             Err(_) => return self.status.wrong_code += 1,
         };
         let identify = matches!(request, Request::Command { code: fade10g::CMD_IDENTIFY, .. });
+        let identify = identify && !self.has(Quirk::NoIdentify);
         if header.dst != self.mac && !(identify && header.dst == MacAddr::BROADCAST) {
             self.status.wrong_destination += 1;
             return;
         }
         match request {
-            Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } => {
+            Request::Command { csn, .. } if identify => {
                 let flags = u8::from(self.status.running) | u8::from(self.status.stopping) << 1;
                 let window = self.settings.window.ilog2() as u8;
                 let value = u64::from_be_bytes([1, window, flags, 0, 0, 0, 0, 0]);
@@ -234,20 +245,45 @@ impl<U: User> Feb<U> {
             }
             Request::Command { code: fade10g::CMD_RESET, .. } => {
                 self.clear();
-                (self.stored, self.pending) = (None, None);
+                (self.stored, self.pending, self.fresh_source) = (None, None, true);
+            }
+            _ if self.has(Quirk::AnyComputer) => {
+                self.peer = Some(header.src);
+                self.obey(header.src, request, now);
             }
             _ if self.status.running && self.peer != Some(header.src) => self.status.wrong_source += 1,
-            Request::Command { code, csn, argument } => self.command(header.src, code, csn, argument),
+            _ => self.obey(header.src, request, now),
+        }
+    }
+
+    fn obey(&mut self, src: MacAddr, request: Request, now: Duration) {
+        match request {
+            Request::Command { code, csn, argument } => self.command(src, code, csn, argument),
+            Request::Ack { negative: true, .. } if self.has(Quirk::IgnoresNack) => {}
             Request::Ack { negative, sequence, packet, .. } => self.ack(negative, sequence, packet, now),
         }
     }
 
     fn command(&mut self, src: MacAddr, code: u16, csn: u16, argument: u32) {
-        if let Some((_, _, response)) = self.stored.filter(|(peer, last, _)| (*peer, *last) == (src, csn)) {
+        if self.has(Quirk::ExecutesAgain) && self.stored.is_none() && csn == 0 {
+            // Taken for the repetition of a command that there was not.
+            self.pending = Some(Response { code: 0, csn: 0, value: 0 });
+            return;
+        }
+        let again = self.stored.filter(|(peer, last, _)| (*peer, *last) == (src, csn));
+        if let Some((_, _, response)) = again.filter(|_| !self.has(Quirk::ExecutesAgain)) {
             self.pending = Some(response);
             return;
         }
         let value = match code {
+            fade10g::CMD_START if self.has(Quirk::StartContinues) => {
+                if std::mem::take(&mut self.fresh_source) {
+                    self.user.begin();
+                }
+                (self.status.running, self.closed) = (true, false);
+                0
+            }
+            fade10g::CMD_IDENTIFY if self.has(Quirk::NoIdentify) => 0,
             fade10g::CMD_START if self.status.stopping => 1,
             fade10g::CMD_START if self.status.running => 2,
             fade10g::CMD_START => {
@@ -257,7 +293,8 @@ impl<U: User> Feb<U> {
                 0
             }
             fade10g::CMD_STOP => {
-                self.status.stopping = self.status.running;
+                let continues = self.has(Quirk::StartContinues);
+                self.status.stopping = self.status.running && !(continues && self.closed);
                 0
             }
             fade10g::CMD_USER_FIRST.. => {
@@ -315,7 +352,7 @@ impl<U: User> Feb<U> {
         while self.tail < self.fresh && self.slot(self.tail).confirmed {
             let last = self.slot(self.tail).last;
             self.tail += 1;
-            if last {
+            if last && !self.has(Quirk::StartContinues) {
                 self.clear();
                 return;
             }
@@ -326,18 +363,23 @@ impl<U: User> Feb<U> {
     fn fill(&mut self) {
         while self.status.running && !self.closed && self.head - self.tail < u64::from(self.settings.window) {
             let (filled, stopping) = (self.filled, self.status.stopping);
+            let (big_words, big_count) = (self.has(Quirk::BigWords), self.has(Quirk::BigCount));
             let at = self.head as usize & (self.slots.len() - 1);
             let payload = &mut self.slots[at].frame[DATA_HEADER_LEN..];
             if !stopping {
                 self.filled += self.user.fill(&mut payload[filled..]);
+                if big_words {
+                    payload[filled..self.filled].chunks_exact_mut(8).for_each(<[u8]>::reverse);
+                }
             }
             let last = if self.filled == PACKET_BYTES {
                 None
             } else if stopping {
                 let words = self.filled as u64 / 8;
                 payload[self.filled..PACKET_BYTES - 8].fill(fade10g::FILLER);
-                payload[PACKET_BYTES - 8..].copy_from_slice(&words.to_le_bytes());
-                self.closed = true;
+                let count = if big_count { words.to_be_bytes() } else { words.to_le_bytes() };
+                payload[PACKET_BYTES - 8..].copy_from_slice(&count);
+                (self.closed, self.status.stopping) = (true, !self.settings.quirks.has(Quirk::StartContinues));
                 Some(words)
             } else {
                 return;
@@ -402,10 +444,18 @@ impl<U: User> Feb<U> {
         self.next_frame
     }
 
+    fn fill_response(&mut self, response: Response, to: MacAddr) {
+        self.response_frame = response.to_frame(to, self.mac);
+        if self.has(Quirk::ZeroFiller) {
+            self.response_frame[18..20].fill(0);
+            self.response_frame[fade10g::RESPONSE_FIELDS_LEN..].fill(0);
+        }
+    }
+
     /// The next frame to send, if one is due.
     pub fn give(&mut self, now: Duration) -> Option<&[u8]> {
         if let Some((asker, response)) = self.identities.pop() {
-            self.response_frame = response.to_frame(asker, self.mac);
+            self.fill_response(response, asker);
             return Some(&self.response_frame);
         }
         // As in the RTL, the answer to STOP does not wait for the last packet to be closed.
@@ -416,8 +466,12 @@ impl<U: User> Feb<U> {
         let response = self.pending.take();
         let Some(index) = index else {
             let peer = self.peer?;
-            self.response_frame = response?.to_frame(peer, self.mac);
+            self.fill_response(response?, peer);
             return Some(&self.response_frame);
+        };
+        let response = match self.stored {
+            Some((_, _, last)) if self.has(Quirk::ResponseStays) => Some(last),
+            _ => response,
         };
         let again = index < self.fresh;
         self.fresh = self.fresh.max(index + 1);
@@ -432,10 +486,14 @@ impl<U: User> Feb<U> {
             // A frame that was late for a moment does not slow the line down.
             self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));
         }
+        let peer = self.peer;
         let slot = self.slot(index);
         slot.early = false;
         slot.sent = (sequence, now);
         fade10g::set_changing_fields(&mut slot.frame, sequence, delay, response);
+        if let Some(peer) = peer {
+            slot.frame[..6].copy_from_slice(&peer.0);
+        }
         Some(&slot.frame[..])
     }
 }

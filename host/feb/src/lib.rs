@@ -9,8 +9,10 @@ pub mod congestion;
 pub mod example;
 mod fade1;
 mod feb;
+pub mod quirks;
 pub mod random;
 
 pub use congestion::Rule;
 pub use fade1::Feb1;
 pub use feb::{Feb, Settings, Status, User};
+pub use quirks::{Quirk, Quirks};

@@ -31,13 +31,18 @@ class Receiver:
     def __init__(self, interface, backend="packet", busy_poll=False):
         self._receiver = _fadelink.Receiver(interface, backend, busy_poll)
 
-    def open(self, mac, ring_packets=2048, window=64, first_packet=0, protocol=None):
+    def open(
+        self, mac, ring_packets=2048, window=64, first_packet=0, protocol=None, firmware=None, word_order=None
+    ):
         """Opens a FEB for its data; no other program has it meanwhile.
 
         protocol: "fade10g" or "fade1"; without it, start() finds out. The data of FADE v1 ends with filler, 0xA5.
-        Raises ValueError for a setting out of range, RuntimeError if the FEB is taken.
+        firmware: "fadelink", "published-10g" or "published-v1", whose core it runs; without it, start() finds out.
+        word_order: "big" or "little", of its words on the wire; without it, as its firmware has it. Arrays hold native
+        words. Raises ValueError for a setting out of range, RuntimeError if the FEB is taken.
         """
-        return Feb(self._receiver.open(mac, ring_packets, window, first_packet, protocol))
+        what = (protocol, firmware, word_order)
+        return Feb(self._receiver.open(mac, ring_packets, window, first_packet, what))
 
     def counters(self):
         """Counters of frames that belong to no open FEB, by name."""
@@ -69,15 +74,19 @@ class Feb:
         self._feb.reset()
 
     def command(self, code, argument=0, timeout=None, retries=None):
-        """Sends a user command, returns the 64-bit value of its response; the FEB executes it exactly once.
+        """Sends a user command, returns the 64-bit value of its response.
 
-        timeout: seconds from each attempt to the next. Raises TimeoutError without a response.
+        A Fadelink FEB executes it exactly once, a published core each time that a repetition comes. timeout: seconds from each attempt to the next. Raises TimeoutError without a response.
         """
         return self._feb.command(code, argument, timeout, retries)
 
     def counters(self):
         """Counters of the FEB, by name."""
         return self._feb.counters()
+
+    def kind(self):
+        """What start() found: protocol, firmware, byte order of words on the wire; None for what is not known yet."""
+        return self._feb.kind()
 
     def fill(self):
         """Bytes in the ring, and its size."""

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::MacAddr;
 use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -44,6 +45,12 @@ fn counters(py: Python<'_>, entries: Vec<(&'static str, u64)>) -> PyResult<Py<Py
     Ok(dict.into())
 }
 
+/// The value of an argument that is text, or an error that names it.
+fn named<T: FromStr<Err = String>>(text: Option<&str>, name: &str) -> PyResult<Option<T>> {
+    let value = text.map(str::parse).transpose();
+    value.map_err(|error| PyValueError::new_err(format!("{name} `{}`: {error}", text.unwrap_or_default())))
+}
+
 /// Receives from the FEBs behind one interface.
 #[pyclass(frozen)]
 struct Receiver(fadelink_receiver::Receiver);
@@ -69,11 +76,18 @@ impl Receiver {
         ring_packets: u64,
         window: u32,
         first_packet: u32,
-        protocol: Option<&str>,
+        what: (Option<String>, Option<String>, Option<String>),
     ) -> PyResult<Feb> {
-        let protocol = protocol.map(str::parse::<Protocol>).transpose();
-        let protocol = protocol.map_err(|error| PyValueError::new_err(format!("protocol: {error}")))?;
-        let (mac, config) = (address(mac)?, FebConfig { ring_packets, window, first_packet, protocol });
+        let (protocol, firmware, word_order) = what;
+        let config = FebConfig {
+            ring_packets,
+            window,
+            first_packet,
+            protocol: named(protocol.as_deref(), "protocol")?,
+            firmware: named(firmware.as_deref(), "firmware")?,
+            word_order: named(word_order.as_deref(), "word_order")?,
+        };
+        let mac = address(mac)?;
         let handle = py.detach(|| self.0.open(mac, config)).map_err(raise)?;
         let commander = handle.commander();
         Ok(Feb { handle: Arc::new(Mutex::new(State { handle, lent: 0 })), commander })
@@ -169,6 +183,14 @@ impl Feb {
 
     fn fill(&self, py: Python<'_>) -> (u64, u64) {
         py.detach(|| self.state().handle.fill())
+    }
+
+    /// Protocol, firmware and byte order of words on the wire; `None` for what is not known yet.
+    fn kind(&self, py: Python<'_>) -> (Option<String>, Option<String>, Option<String>) {
+        let kind = py.detach(|| self.state().handle.kind());
+        let protocol = kind.map(|kind| kind.protocol.to_string());
+        let firmware = kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string());
+        (protocol, firmware, kind.and_then(|kind| kind.word_order).map(|order| order.to_string()))
     }
 }
 

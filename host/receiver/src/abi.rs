@@ -3,7 +3,7 @@
 
 use std::mem::size_of;
 
-use fadelink_wire::Protocol;
+use fadelink_wire::{Firmware, Protocol, WordOrder};
 
 use crate::counters::FebCounts;
 
@@ -40,7 +40,17 @@ pub struct Config {
     pub window: u32,
     pub first_packet: u32,
     pub protocol: u32,
+    pub firmware: u32,
+    pub words: u32,
     pub reserved: u32,
+}
+
+/// `struct fade_feb_kind`
+#[repr(C)]
+#[derive(Default)]
+pub struct FebKind {
+    pub protocol: u32,
+    pub firmware: u32,
 }
 
 /// `FADE_PROTOCOL_*` of what a FEB speaks; `None`: START finds out.
@@ -49,6 +59,25 @@ pub fn protocol(protocol: Option<Protocol>) -> u32 {
         None => 0,
         Some(Protocol::Fade10g) => 1,
         Some(Protocol::Fade1) => 2,
+    }
+}
+
+/// `FADE_FIRMWARE_*`; `None`: START finds out.
+pub fn firmware(firmware: Option<Firmware>) -> u32 {
+    match firmware {
+        None => 0,
+        Some(Firmware::Fadelink) => 1,
+        Some(Firmware::Published10g) => 2,
+        Some(Firmware::PublishedV1) => 3,
+    }
+}
+
+/// `FADE_WORDS_*` that makes the words native; `None`: they come as the firmware has them.
+pub fn words(order: Option<WordOrder>) -> u32 {
+    match order {
+        None => 1,
+        Some(WordOrder::Little) => 2,
+        Some(WordOrder::Big) => 3,
     }
 }
 
@@ -75,6 +104,7 @@ pub struct Statistics {
     pub unexpected_responses: u64,
     pub commands: u64,
     pub resets: u64,
+    pub interrupted: u64,
     pub delay: u64,
 }
 
@@ -108,6 +138,7 @@ impl From<Statistics> for FebCounts {
             unexpected_responses: counts.unexpected_responses,
             commands: counts.commands,
             resets: counts.resets,
+            interrupted: counts.interrupted,
             delay: counts.delay,
         }
     }
@@ -130,5 +161,5 @@ pub const READPTRS64: u64 = call(READ, 0x41, size_of::<Pointers>());
 pub const GETSTATS: u64 = call(READ, 0x42, size_of::<Statistics>());
 pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
 pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
-pub const GETPROTOCOL: u64 = call(0, 0x46, 0);
+pub const GETKIND: u64 = call(READ, 0x46, size_of::<FebKind>());
 pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());

@@ -47,9 +47,10 @@ counters! {
         duplicates,
         /// Dropped: data frames for which the ring had no free place.
         no_space,
-        /// Dropped: data frames before START was confirmed.
+        /// Dropped: data frames that are not known to belong to this transmission: before START was confirmed, and, where
+        /// that proves nothing, before the first packet.
         not_started,
-        /// Dropped: data frames newer than the window, or against the end of the transmission.
+        /// Dropped: data frames outside the window, or against the end of the transmission.
         protocol_errors,
         /// Dropped: data frames of a wrong length.
         wrong_length,
@@ -61,12 +62,15 @@ counters! {
         acks,
         /// Command responses that answered a command.
         responses,
-        /// Command responses that answered nothing: late ones, or another program's.
+        /// Command responses that answered nothing: late ones, or another program's. What a data frame repeats of the one
+        /// before is not counted: the published core repeats its last response in every frame.
         unexpected_responses,
         /// Command frames sent, with repetitions.
         commands,
         /// RESET frames sent to this FEB.
         resets,
+        /// STARTs that found an earlier transmission still running.
+        interrupted,
         /// Transmission delay that the FEB told last, in its clock cycles.
         delay,
     }

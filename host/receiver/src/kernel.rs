@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 
 use crate::abi;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
 use crate::interface::{check_mtu, explain, Interface};
+use crate::kind::Kind;
 use crate::shared::Phase;
 use crate::source::{Command, Commander, Error, Feb, Source, DEFAULT_RETRIES};
 
@@ -143,15 +144,16 @@ impl Source for Kernel {
             );
             return Err(Error::Config(message));
         }
-        check_mtu(self.interface.mtu, config.protocol).map_err(Error::Config)?;
+        check_mtu(self.interface.mtu, config.protocol()).map_err(Error::Config)?;
         // Programs that receive by themselves see by this that the FEB is taken.
         let claim = claim::claim(self.interface.index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?;
         let (path, device) = free_device()?;
         let fail =
             |what: &str, error: io::Error| Error::Io(io::Error::new(error.kind(), format!("{path}: {what}: {error}")));
-        let FebConfig { ring_packets, window, first_packet, protocol } = config;
-        let protocol = abi::protocol(protocol);
-        let settings = &mut abi::Config { ring_packets, window, first_packet, protocol, reserved: 0 };
+        let FebConfig { ring_packets, window, first_packet, word_order, .. } = config;
+        let (protocol, firmware) = (abi::protocol(config.protocol()), abi::firmware(config.firmware));
+        let words = abi::words(word_order);
+        let settings = &mut abi::Config { ring_packets, window, first_packet, protocol, firmware, words, reserved: 0 };
         call_with(&device, abi::SETCONFIG, settings)
             .map_err(|error| fail(&format!("ring of {ring_packets} packets"), error))?;
         let bytes = call(&device, abi::GETBUFLEN, 0).map_err(|error| fail("GETBUFLEN", error))?;
@@ -162,7 +164,7 @@ impl Source for Kernel {
             _ => fail(&format!("interface {}", self.interface.name), error),
         })?;
         let commands = self.commands(mac);
-        Ok(Box::new(KernelFeb { commands, ring, device, wakeup: 0.into(), claim }))
+        Ok(Box::new(KernelFeb { commands, ring, device, wakeup: 0.into(), word_order, claim }))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
@@ -245,6 +247,7 @@ struct KernelFeb {
     device: File,
     /// What SETWAKEUP was told last.
     wakeup: std::sync::atomic::AtomicU64,
+    word_order: Option<WordOrder>,
     #[allow(dead_code)]
     claim: Claim,
 }
@@ -300,12 +303,19 @@ impl Feb for KernelFeb {
         (phase, pointers.head - pointers.tail)
     }
 
-    fn protocol(&self) -> Option<Protocol> {
-        match call(&self.device, abi::GETPROTOCOL, 0) {
-            Ok(1) => Some(Protocol::Fade10g),
-            Ok(2) => Some(Protocol::Fade1),
-            _ => None,
-        }
+    fn kind(&self) -> Option<Kind> {
+        let mut kind = abi::FebKind::default();
+        // It fails for a bad pointer alone.
+        let _ = call_with(&self.device, abi::GETKIND, &mut kind);
+        let same = |firmware: &Firmware| abi::firmware(Some(*firmware)) == kind.firmware;
+        let firmware = Firmware::ALL.into_iter().find(same);
+        let word_order = self.word_order.or(firmware.map(Firmware::word_order));
+        let protocol = match kind.protocol {
+            1 => Protocol::Fade10g,
+            2 => Protocol::Fade1,
+            _ => return None,
+        };
+        Some(Kind { protocol, firmware, word_order })
     }
 
     fn data(&self) -> &[u8] {

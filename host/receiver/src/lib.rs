@@ -29,6 +29,7 @@ pub mod counters;
 pub mod engine;
 pub mod interface;
 mod kernel;
+pub mod kind;
 mod receiver;
 pub mod ring;
 pub mod sets;
@@ -41,5 +42,6 @@ pub mod wake;
 pub mod window;
 
 pub use engine::{CommandError, FebConfig};
+pub use kind::Kind;
 pub use receiver::{FebHandle, Receiver};
 pub use source::{Commander, Error, DEFAULT_RETRIES, DEFAULT_TIMEOUT};

@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::FebConfig;
 use crate::kernel::Kernel;
+use crate::kind::Kind;
 use crate::shared::Phase;
 use crate::source::{Commander, Error, Feb, Source};
 use crate::user_space::UserSpace;
@@ -199,10 +200,10 @@ impl FebHandle {
         (file, self.feb.ring_bytes(), offset)
     }
 
-    /// What the FEB was found to speak; `None` before the first START. The last packet of FADE v1 is filled up with
+    /// What the FEB was found to be; `None` before the first START. The last packet of FADE v1 is filled up with
     /// 0xA5, for it cannot tell how many of its words are valid.
-    pub fn protocol(&self) -> Option<Protocol> {
-        self.feb.protocol()
+    pub fn kind(&self) -> Option<Kind> {
+        self.feb.kind()
     }
 
     /// State of the transmission.

@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
 
+use crate::kind::Swap;
+
 /// A ring of packets of 8192 bytes. Plain memory: who may touch which part is for
 /// [`crate::shared::Shared`] to say.
 #[derive(Debug)]
@@ -77,15 +79,16 @@ impl Ring {
         self.file.as_fd()
     }
 
-    /// Copies a packet to place `slot`; all packets of a transmission have the same length.
+    /// Copies a packet to place `slot`, its words as `swap` says; all packets of a transmission have the same length.
     ///
     /// # Safety
     /// No slice of that place may be alive.
-    pub(crate) unsafe fn write(&self, slot: u64, payload: &[u8]) {
+    pub(crate) unsafe fn write(&self, slot: u64, payload: &[u8], swap: Swap) {
         let at = slot as usize * payload.len();
         assert!(at + payload.len() <= self.bytes);
-        // SAFETY: the packet lies inside the first mapping.
-        unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), self.base.as_ptr().add(at), payload.len()) };
+        // SAFETY: the packet lies inside the first mapping, and nobody else looks at that place.
+        let place = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(at), payload.len()) };
+        swap.copy(payload, place);
     }
 
     /// `len` bytes from byte `at`, across the end of the ring if need be.
@@ -131,8 +134,8 @@ mod tests {
         let ring = Ring::new(4).unwrap();
         // SAFETY: the slice is taken after the writes.
         unsafe {
-            ring.write(3, &[3; PACKET_BYTES]);
-            ring.write(0, &[7; PACKET_BYTES]);
+            ring.write(3, &[3; PACKET_BYTES], Swap::None);
+            ring.write(0, &[7; PACKET_BYTES], Swap::None);
             let slice = ring.slice(3 * PACKET_BYTES as u64 + 1, PACKET_BYTES);
             assert!(slice[..PACKET_BYTES - 1].iter().all(|b| *b == 3));
             assert_eq!(slice[PACKET_BYTES - 1], 7);

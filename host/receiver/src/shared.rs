@@ -4,9 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::Arc;
 
-use fadelink_wire::Protocol;
-
 use crate::counters::FebCounters;
+use crate::kind::Kind;
 use crate::ring::Ring;
 use crate::wake::Wake;
 
@@ -39,8 +38,8 @@ pub struct Shared {
     tail: AtomicU64,
     threshold: AtomicU64,
     phase: AtomicU8,
-    /// What the FEB was found to speak, by number.
-    protocol: AtomicU8,
+    /// What the FEB was found to be, by number.
+    kind: AtomicU8,
     /// The reader sleeps, or is about to.
     armed: AtomicBool,
 }
@@ -60,7 +59,7 @@ impl Shared {
             tail: AtomicU64::new(0),
             threshold: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
-            protocol: AtomicU8::new(0),
+            kind: AtomicU8::new(0),
             armed: AtomicBool::new(false),
         });
         Ok((shared.clone(), Reader(shared)))
@@ -76,13 +75,14 @@ impl Shared {
         }
     }
 
-    /// What the FEB was found to speak; `None` before the first START.
-    pub fn protocol(&self) -> Option<Protocol> {
-        match self.protocol.load(Ordering::Relaxed) {
-            0 => None,
-            1 => Some(Protocol::Fade10g),
-            _ => Some(Protocol::Fade1),
-        }
+    /// What the FEB was found to be; `None` before the first START.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::unpack(self.kind.load(Ordering::Relaxed))
+    }
+
+    /// Receiving side: what the FEB was found to be.
+    pub(crate) fn set_kind(&self, kind: Kind) {
+        self.kind.store(kind.pack(), Ordering::Relaxed);
     }
 
     /// Bytes that the reader has released since the start.
@@ -96,8 +96,7 @@ impl Shared {
     }
 
     /// Receiving side: a transmission begins at ring byte `origin`.
-    pub(crate) fn begin(&self, protocol: Protocol, origin: u64) {
-        self.protocol.store(if protocol == Protocol::Fade10g { 1 } else { 2 }, Ordering::Relaxed);
+    pub(crate) fn begin(&self, origin: u64) {
         self.origin.store(origin, Ordering::Relaxed);
         self.head.store(0, Ordering::Relaxed);
         self.tail.store(0, Ordering::Relaxed);

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g;
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::MacAddr;
 
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
+use crate::kind::Kind;
 use crate::shared::Phase;
 
 /// How often a command is repeated before it fails, by default.
@@ -87,8 +88,8 @@ pub trait Feb: Send {
     fn fd(&self) -> BorrowedFd<'_>;
     /// State of the transmission, and bytes in the ring. In this order, so that the bytes of an end are in.
     fn state(&self) -> (Phase, u64);
-    /// What the FEB was found to speak; `None` before the first START.
-    fn protocol(&self) -> Option<Protocol>;
+    /// What the FEB was found to be; `None` before the first START.
+    fn kind(&self) -> Option<Kind>;
     /// All bytes that are there, contiguous.
     fn data(&self) -> &[u8];
     /// Gives the first `bytes` back.
@@ -120,7 +121,7 @@ pub struct Commander(pub(crate) Arc<dyn Command>);
 
 impl Commander {
     /// Sends a command and waits for the value of its response, repeating it after each `timeout`.
-    /// The FEB executes it exactly once.
+    /// A Fadelink FEB executes it exactly once; a published core each time that a repetition comes.
     ///
     /// # Errors
     /// No response, a code that is no command (START is for [`crate::FebHandle::start`] alone), or a failed

@@ -9,13 +9,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
 use crate::interface::check_mtu;
+use crate::kind::Kind;
 use crate::shared::{Phase, Reader, Shared};
 use crate::source::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::wake::{poll, Wake};
@@ -131,7 +132,7 @@ impl Source for UserSpace {
     }
 
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
-        check_mtu(self.inner.mtu, config.protocol).map_err(Error::Config)?;
+        check_mtu(self.inner.mtu, config.protocol()).map_err(Error::Config)?;
         let claim = match self.inner.index {
             0 => None,
             index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
@@ -253,8 +254,8 @@ impl Feb for UserFeb {
         (phase, self.reader.tail() - self.reader.head())
     }
 
-    fn protocol(&self) -> Option<Protocol> {
-        self.reader.protocol()
+    fn kind(&self) -> Option<Kind> {
+        self.reader.kind()
     }
 
     fn data(&self) -> &[u8] {

@@ -12,11 +12,11 @@ pub enum Verdict {
         /// Packets before this one since the start of the transmission.
         index: u64,
     },
-    /// Already confirmed, or older than the window: confirm it again.
+    /// Already confirmed: confirm it again.
     ConfirmAgain,
     /// New, but the ring has no free place: drop it without ACK.
     NoSpace,
-    /// Newer than the window, behind the last packet, or another last packet: protocol error.
+    /// Newer than the window, from before the start, behind the last packet, or another last packet: protocol error.
     ProtocolError,
 }
 
@@ -48,14 +48,16 @@ impl Window {
         let next = self.first.wrapping_add(self.in_order as u32);
         let ahead = packet.wrapping_sub(next);
         if ahead >= 1 << 31 {
-            return self.known(self.in_order.checked_sub(u64::from(ahead.wrapping_neg())), last);
+            // From before the start: nothing that was received here.
+            let index = self.in_order.checked_sub(u64::from(ahead.wrapping_neg()));
+            return index.map_or(Verdict::ProtocolError, |index| self.known(index, last));
         }
         if ahead >= self.window {
             return Verdict::ProtocolError;
         }
         let index = self.in_order + u64::from(ahead);
         if self.ahead >> ahead & 1 != 0 {
-            return self.known(Some(index), last);
+            return self.known(index, last);
         }
         let contradicts = match (self.last, last) {
             (Some((end, _)), None) => index >= end,
@@ -73,13 +75,12 @@ impl Window {
         }
     }
 
-    /// A packet that is in already: the same kind again is confirmed again. `None` is one from
-    /// before the start, older than every window.
-    fn known(&self, index: Option<u64>, last: Option<u64>) -> Verdict {
-        match (index, self.last, last) {
-            (Some(index), Some((end, words)), Some(now)) if (index, now) != (end, words) => Verdict::ProtocolError,
-            (Some(_), None, Some(_)) => Verdict::ProtocolError,
-            (Some(index), Some((end, _)), None) if index == end => Verdict::ProtocolError,
+    /// A packet that is in already: the same kind again is confirmed again.
+    fn known(&self, index: u64, last: Option<u64>) -> Verdict {
+        match (self.last, last) {
+            (Some((end, words)), Some(now)) if (index, now) != (end, words) => Verdict::ProtocolError,
+            (None, Some(_)) => Verdict::ProtocolError,
+            (Some((end, _)), None) if index == end => Verdict::ProtocolError,
             _ => Verdict::ConfirmAgain,
         }
     }
@@ -155,11 +156,12 @@ mod tests {
     }
 
     #[test]
-    fn newer_than_the_window_is_an_error_and_older_is_confirmed() {
+    fn outside_the_window_is_an_error_but_what_was_received() {
         let mut w = window();
         assert_eq!(w.judge(16, None, 0), Verdict::ProtocolError);
-        assert_eq!(w.judge(u32::MAX, None, 0), Verdict::ConfirmAgain);
+        assert_eq!(w.judge(u32::MAX, None, 0), Verdict::ProtocolError, "from before the start");
         take(&mut w, 0, None);
+        assert_eq!(w.judge(0, None, 0), Verdict::ConfirmAgain);
         assert_eq!(w.judge(16, None, 0), Verdict::Store { index: 16 });
     }
 
@@ -212,9 +214,9 @@ mod tests {
                 }
                 let index = in_order as i64 + offset;
                 let packet = first.wrapping_add(index as u32);
-                let expected = if index < 0 || received.contains(&(index as u64)) {
+                let expected = if index >= 0 && received.contains(&(index as u64)) {
                     Verdict::ConfirmAgain
-                } else if offset >= i64::from(window) {
+                } else if index < 0 || offset >= i64::from(window) {
                     Verdict::ProtocolError
                 } else if index as u64 - released >= ring {
                     Verdict::NoSpace

@@ -10,8 +10,9 @@ use fadelink_feb::{Feb1, Settings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_receiver::Kind;
 use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
-use fadelink_wire::{fade10g, MacAddr, Protocol};
+use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, WordOrder};
 use model::{word, Cable, Counter};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
@@ -19,7 +20,7 @@ const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
 const MS: Duration = Duration::from_millis(1);
 
 fn config(protocol: Option<Protocol>) -> FebConfig {
-    FebConfig { ring_packets: 16, window: 16, first_packet: 0, protocol }
+    FebConfig { ring_packets: 16, window: 16, protocol, ..FebConfig::default() }
 }
 
 struct Bench {
@@ -65,12 +66,20 @@ impl Bench {
         (of_v1, others)
     }
 
+    /// RESETs of FADE v1, each round met with silence.
+    fn reset_rounds(&mut self) {
+        for _ in 0..3 {
+            assert_eq!(self.requests().0, [Request::Reset; 3]);
+            self.wait(20 * MS);
+        }
+    }
+
     /// START, begun by its first packet.
     fn started() -> Bench {
         let mut bench = Bench::new(Some(Protocol::Fade1));
         let outcome = bench.command(fade10g::CMD_START);
-        bench.wait(20 * MS);
-        assert_eq!(bench.requests(), (vec![Request::Reset, Request::Start], 0));
+        bench.reset_rounds();
+        assert_eq!(bench.requests(), (vec![Request::Start], 0));
         bench.frame(&data(0, 0));
         assert_eq!(outcome.try_recv().unwrap(), Ok(0));
         assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0 }]);
@@ -81,47 +90,96 @@ impl Bench {
 fn data(set: u16, packet: u8) -> Vec<u8> {
     let mut frame = vec![packet; DATA_FRAME_LEN];
     let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
-    Data { set, packet, delay: 7, payload: &[] }.write_header(PC, FEB, head);
+    Data { set, packet, retry: fade1::RETRY_FADELINK, delay: 7, payload: &[] }.write_header(PC, FEB, head);
     frame
+}
+
+/// Passes the time in which the FEB is asked what it is, and does not answer.
+fn not_identified(bench: &mut Bench) {
+    for _ in 0..12 {
+        let (of_v1, of_10g) = bench.requests();
+        assert_eq!((of_v1.len(), of_10g), (0, 1), "IDENTIFY");
+        bench.wait(10 * MS / 4);
+    }
 }
 
 #[test]
 fn start_finds_out_what_the_feb_speaks() {
     let mut bench = Bench::new(None);
     let outcome = bench.command(fade10g::CMD_START);
-    assert_eq!(bench.requests(), (vec![], 1), "FADE-10G first");
-    bench.wait(10 * MS);
-    assert_eq!(bench.requests(), (vec![Request::Reset], 0), "no answer: perhaps FADE v1");
+    not_identified(&mut bench);
+    assert_eq!(bench.requests(), (vec![Request::Reset; 3], 3), "it does not tell what it is: RESET of both");
     bench.frame(&data(5, 3));
-    assert_eq!(bench.reader.counters.read().not_started, 1, "of an earlier transmission");
     bench.wait(20 * MS);
+    bench.reset_rounds();
     assert_eq!(bench.requests(), (vec![Request::Start], 1));
     bench.wait(10 * MS);
     assert_eq!(bench.requests(), (vec![Request::Start], 1), "and again");
     assert!(outcome.try_recv().is_err() && bench.reader.phase() == Phase::Idle);
     // Still the earlier one: its RESET was lost.
     bench.frame(&data(5, 4));
-    bench.wait(10 * MS);
-    assert_eq!(bench.requests(), (vec![Request::Reset], 0));
-    bench.wait(20 * MS);
-    bench.requests();
+    assert_eq!(outcome.try_recv().unwrap(), Ok(0), "it speaks FADE v1");
+    bench.reset_rounds();
+    assert_eq!(bench.requests(), (vec![Request::Start], 0));
     bench.frame(&data(1, 0));
-    assert_eq!(outcome.try_recv().unwrap(), Ok(0), "a packet of the first two sets begins");
-    assert_eq!(bench.reader.protocol(), Some(Protocol::Fade1));
+    bench.frame(&data(0, 1));
+    assert_eq!(bench.requests().0, [], "nothing is confirmed before the first packet has come");
     bench.frame(&data(0, 0));
-    assert_eq!(bench.requests().0, [Request::Ack { set: 1, packet: 0 }, Request::Ack { set: 0, packet: 0 }]);
-    assert_eq!((bench.reader.tail(), bench.reader.counters.read().delay), (1024, 7));
+    bench.frame(&data(1, 0));
+    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0 }, Request::Ack { set: 1, packet: 0 }]);
+    let kind =
+        Kind { protocol: Protocol::Fade1, firmware: Some(Firmware::Fadelink), word_order: Some(WordOrder::Little) };
+    assert_eq!(bench.reader.kind(), Some(kind));
+    let counters = bench.reader.counters.read();
+    assert_eq!((bench.reader.tail(), counters.delay, counters.not_started), (1024, 7, 4));
+    assert_eq!(counters.interrupted, 2, "START met an earlier transmission, and so did its repetition");
+}
+
+#[test]
+fn a_published_board_is_known_by_its_first_packet_and_its_words_are_made_native() {
+    let bench = Bench::started();
+    assert_eq!(bench.reader.kind().unwrap().firmware, Some(Firmware::Fadelink));
+    let mut bench = Bench::new(Some(Protocol::Fade1));
+    bench.command(fade10g::CMD_START);
+    bench.reset_rounds();
+    let mut frame = data(0, 0);
+    (frame[18], frame[19]) = (0, 0);
+    frame[DATA_HEADER_LEN..DATA_HEADER_LEN + 8].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    bench.frame(&frame);
+    let kind = bench.reader.kind().unwrap();
+    assert_eq!((kind.firmware, kind.word_order), (Some(Firmware::PublishedV1), Some(WordOrder::Big)));
+    assert_eq!(bench.reader.available()[..8], [4, 3, 2, 1, 8, 7, 6, 5], "words of 32 bits");
+    assert_eq!(bench.reader.counters.read().interrupted, 0, "a fresh board");
+}
+
+#[test]
+fn a_first_packet_that_does_not_come_means_an_earlier_transmission() {
+    let mut bench = Bench::new(Some(Protocol::Fade1));
+    bench.command(fade10g::CMD_START);
+    bench.reset_rounds();
+    bench.requests();
+    for packet in 21..31 {
+        bench.frame(&data(0, packet));
+        bench.wait(5 * MS);
+    }
+    assert_eq!(bench.requests(), (vec![], 0), "the first may have been lost");
+    bench.wait(60 * MS);
+    bench.reset_rounds();
+    bench.frame(&data(0, 0));
+    assert_eq!(bench.requests().0, [Request::Start, Request::Ack { set: 0, packet: 0 }]);
 }
 
 #[test]
 fn a_silent_feb_is_an_error_where_it_is_not_known() {
     let mut bench = Bench::new(None);
     let outcome = bench.command(fade10g::CMD_START);
+    not_identified(&mut bench);
+    bench.reset_rounds();
     for _ in 0..30 {
         bench.wait(10 * MS);
     }
     let (requests, others) = bench.requests();
-    assert_eq!((requests.iter().filter(|r| **r == Request::Start).count(), others), (5, 6));
+    assert_eq!((requests, others), (vec![Request::Start; 6], 6));
     let error = CommandError::Timeout { code: fade10g::CMD_START, attempts: 6 };
     assert_eq!(outcome.try_recv().unwrap(), Err(error));
 }
@@ -138,9 +196,8 @@ fn a_silent_feb_is_waited_for_where_it_is_known() {
     assert_eq!((requests.iter().filter(|r| **r == Request::Start).count() > 15, others), (true, 0));
     // Of an earlier transmission: RESET, and START again.
     bench.frame(&data(7, 0));
-    bench.wait(10 * MS);
-    bench.wait(20 * MS);
-    assert_eq!(bench.requests(), (vec![Request::Reset, Request::Start], 0));
+    bench.reset_rounds();
+    assert_eq!(bench.requests(), (vec![Request::Start], 0));
     // Nothing at all, even after STOP: perhaps nobody is there.
     bench.command(fade10g::CMD_STOP);
     for _ in 0..6 {

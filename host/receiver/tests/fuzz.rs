@@ -36,7 +36,7 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
     let link = std::sync::Arc::new(LinkCounters::default());
     let mut engine = Engine::new(PC, false, link.clone());
     let (shared, mut reader) = Shared::new(64).unwrap();
-    engine.open(FEB, FebConfig { ring_packets: 64, window: 32, ..FebConfig::default() }, true, shared.clone());
+    engine.open(FEB, FebConfig { ring_packets: 64, window: 32, ..model::FADELINK }, true, shared.clone());
     let mut sent: Vec<Vec<u8>> = Vec::new();
     let mut send = |frame: &[u8]| sent.push(frame.to_vec());
     let reply = Box::new(|_| ());

@@ -12,11 +12,11 @@ use fadelink_receiver::backend::{Backend, Losses, Send};
 use fadelink_receiver::shared::Phase;
 use fadelink_receiver::{CommandError, Error, FebConfig, Receiver};
 use fadelink_wire::{fade10g, MacAddr};
-use model::SoftFeb;
+use model::{SoftFeb, FADELINK};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
-const CONFIG: FebConfig = FebConfig { ring_packets: 64, window: 16, first_packet: 0, protocol: None };
+const CONFIG: FebConfig = FebConfig { ring_packets: 64, protocol: None, firmware: None, ..FADELINK };
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs a FEB at the far end of the cable until the returned value is dropped.

@@ -21,8 +21,10 @@ pub const TYPE_DATA: u16 = 0xA5A5;
 pub const PACKET_BYTES: usize = 1024;
 /// Packets of a set.
 pub const SET_PACKETS: u32 = 32;
-/// Bits below the packet number in its field: the retry number, unused.
+/// Bits below the packet number in its field: the retry number, unused by the protocol.
 pub const RETRY_BITS: u32 = 10;
+/// What Fadelink's cores send as the retry number; the published ones send 0.
+pub const RETRY_FADELINK: u16 = 0x2A5;
 /// Bytes of a data frame before the data.
 pub const DATA_HEADER_LEN: usize = 24;
 /// Bytes of a data frame without its frame check sequence.
@@ -65,6 +67,8 @@ pub struct Data<'a> {
     pub set: u16,
     /// Number of the packet in its set, 0 to 31.
     pub packet: u8,
+    /// Retry number, 10 bits: [`RETRY_FADELINK`] tells a Fadelink board.
+    pub retry: u16,
     /// Transmission delay in clock cycles of the FEB's transmit side.
     pub delay: u32,
     /// The packet, 1024 bytes.
@@ -121,13 +125,15 @@ pub fn parse_feb(frame: &[u8]) -> Result<(Header, Data<'_>), Error> {
     if frame.len() != DATA_FRAME_LEN {
         return Err(Error::Length(frame.len()));
     }
-    let packet = (u16_at(frame, 18, "packet number")? >> RETRY_BITS) as u8;
+    let field_of_packet = u16_at(frame, 18, "packet number")?;
+    let packet = (field_of_packet >> RETRY_BITS) as u8;
     if u32::from(packet) >= SET_PACKETS {
         return Err(Error::Packet(packet));
     }
     let data = Data {
         set: u16_at(frame, 16, "set number")?,
         packet,
+        retry: field_of_packet & ((1 << RETRY_BITS) - 1),
         delay: u32::from_be_bytes(field(frame, 20, "transmission delay")?),
         payload: frame.get(DATA_HEADER_LEN..).ok_or(Error::Length(frame.len()))?,
     };
@@ -179,7 +185,7 @@ impl Data<'_> {
         out[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
         out[14..16].copy_from_slice(&TYPE_DATA.to_be_bytes());
         out[16..18].copy_from_slice(&self.set.to_be_bytes());
-        out[18..20].copy_from_slice(&(u16::from(self.packet) << RETRY_BITS).to_be_bytes());
+        out[18..20].copy_from_slice(&(u16::from(self.packet) << RETRY_BITS | self.retry).to_be_bytes());
         out[20..24].copy_from_slice(&self.delay.to_be_bytes());
     }
 }

@@ -169,6 +169,29 @@ pub enum Request {
     },
 }
 
+/// What a FEB of Fadelink tells of itself (docs/protocol/fade10g.md, IDENTIFY).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Packets of its window.
+    pub window: u32,
+    /// A transmission runs.
+    pub running: bool,
+    /// A transmission is being stopped.
+    pub stopping: bool,
+}
+
+impl Identity {
+    /// From the value of the response; `None` if its layout is unknown. The published core answers with 0.
+    pub fn from_value(value: u64) -> Option<Identity> {
+        let [layout, window, flags, ..] = value.to_be_bytes();
+        (layout == 1 && window < 32).then(|| Identity {
+            window: 1 << window,
+            running: flags & 1 != 0,
+            stopping: flags & 2 != 0,
+        })
+    }
+}
+
 fn field<const N: usize>(frame: &[u8], at: usize, field: &'static str) -> Result<[u8; N], Error> {
     frame.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().ok_or(Error::Truncated {
         field,

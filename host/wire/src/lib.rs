@@ -10,10 +10,12 @@ pub mod ethernet;
 pub mod fadc;
 pub mod fade1;
 pub mod fade10g;
+pub mod firmware;
 pub mod serial;
 pub mod udp;
 
 pub use ethernet::MacAddr;
+pub use firmware::{Firmware, WordOrder};
 
 /// The protocols that share ethertype 0xFADE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

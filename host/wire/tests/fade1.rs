@@ -25,6 +25,7 @@ fn constants_agree() {
         ("PACKET_BYTES", fade1::PACKET_BYTES as u64),
         ("SET_PACKETS", fade1::SET_PACKETS.into()),
         ("RETRY_BITS", fade1::RETRY_BITS.into()),
+        ("RETRY_FADELINK", fade1::RETRY_FADELINK.into()),
         ("DATA_HEADER_LEN", fade1::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade1::DATA_FRAME_LEN as u64),
         ("REQUEST_LEN", fade1::REQUEST_LEN as u64),
@@ -62,14 +63,12 @@ fn data_frames_parse_and_build() {
         let (bytes, fields) = (frame(&vectors, vector), &vector["fields"]);
         let (header, data) = fade1::parse_feb(&bytes).unwrap();
         let number = |name: &str| fields[name].as_u64().unwrap();
-        let got = (u64::from(data.set), u64::from(data.packet), u64::from(data.delay));
-        assert_eq!(got, (number("set"), number("packet"), number("delay")), "{}", vector["name"]);
+        let got = [u64::from(data.set), data.packet.into(), data.retry.into(), data.delay.into()];
+        assert_eq!(got, ["set", "packet", "retry", "delay"].map(number), "{}", vector["name"]);
         assert_eq!(data.payload, &bytes[fade1::DATA_HEADER_LEN..]);
         let mut head = [0; fade1::DATA_HEADER_LEN];
         Data { payload: &[], ..data }.write_header(header.dst, header.src, &mut head);
-        if vector["name"] != "data_retried" {
-            assert_eq!(head[..], bytes[..head.len()], "{}", vector["name"]);
-        }
+        assert_eq!(head[..], bytes[..head.len()], "{}", vector["name"]);
         assert_eq!(Protocol::of(&bytes), Protocol::Fade1);
         assert!(matches!(fade10g::parse_feb(&bytes), Err(fade10g::Error::Version(_))));
     }

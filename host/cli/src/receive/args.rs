@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fadelink_receiver::FebConfig;
 use fadelink_sinks::Spec;
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 
 use crate::link::How;
 use crate::number;
@@ -24,7 +24,7 @@ pub struct Args {
     pub feb: Vec<MacAddr>,
     #[command(flatten)]
     pub network: Network,
-    /// File for the data, 64-bit little-endian words; one for each --feb, in order ("-": standard output); with --tcp
+    /// File for the data, words as this computer has them; one for each --feb, in order ("-": standard output); with --tcp
     /// and --udp {stream} in it stands for the address and port of each board's stream
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
@@ -56,6 +56,13 @@ pub struct Args {
     /// What the FEBs speak, fade10g or fade1; without it START finds out
     #[arg(long, value_name = "PROTOCOL")]
     pub protocol: Option<Protocol>,
+    /// Whose core the FEBs run, fadelink, published-10g or published-v1; without it START finds out
+    #[arg(long, value_name = "FIRMWARE")]
+    pub firmware: Option<Firmware>,
+    /// Byte order of the FEBs' data words on the wire, big or little; without it as their firmware has it. The data goes
+    /// out in this computer's own
+    #[arg(long, value_name = "ORDER")]
+    pub word_order: Option<WordOrder>,
     /// RESET the FEB first, even if another computer receives from it
     #[arg(long)]
     pub take_over: bool,

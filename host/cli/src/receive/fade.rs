@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
-use fadelink_receiver::{FebConfig, FebHandle, Receiver, DEFAULT_TIMEOUT};
+use fadelink_receiver::{FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::file::FileSink;
 use fadelink_sinks::{Block, OpenSink, RingPart, Sink};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
-use fadelink_wire::{MacAddr, Protocol};
+use fadelink_wire::MacAddr;
 use serde_json::{json, Value};
 
 use super::args::Args;
 use super::interrupts::Interrupts;
 use super::progress::Progress;
 use super::summary::Summary;
+use crate::discover;
 use crate::exit::{self, Usage};
 use crate::link::Link;
 use crate::pattern::Verifier;
@@ -70,7 +71,7 @@ struct Outcome {
     bytes: u64,
     complete: bool,
     seconds: f64,
-    protocol: Option<Protocol>,
+    kind: Option<Kind>,
     verifier: Option<Verifier>,
     counters: FebCounts,
     error: Option<anyhow::Error>,
@@ -119,6 +120,8 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
         window: args.window,
         first_packet: args.first_packet,
         protocol: args.protocol,
+        firmware: args.firmware,
+        word_order: args.word_order,
     };
     config.check().map_err(Usage)?;
     Ok(config)
@@ -200,9 +203,9 @@ fn one_feb(
     for sink in &mut sinks {
         result = result.and(sink.finish(complete).map_err(Into::into));
     }
-    outcome.protocol = feb.protocol();
+    outcome.kind = feb.kind();
     if let Some(verifier) = &mut outcome.verifier {
-        verifier.finish(outcome.protocol);
+        verifier.finish(outcome.kind.map(|kind| kind.protocol));
     }
     if result.is_ok() {
         linger(&feb);
@@ -227,7 +230,7 @@ fn receive(
         std::thread::sleep(QUIET);
     }
     feb.start().context("START (is the FEB there, and not receiving for another computer? --take-over)")?;
-    if feb.counters().resets > 0 && !args.take_over {
+    if feb.counters().interrupted > 0 && !args.take_over {
         eprintln!(
             "fadelink: {}: an earlier transmission was still running (its reader was killed?); it was broken off, \
              what its reader wrote is intact, and a new one begins with word 0",
@@ -341,7 +344,9 @@ impl Outcome {
 
     fn json(&self, feb: MacAddr) -> Value {
         let more = json!({
-            "protocol": self.protocol.map(|protocol| protocol.to_string()),
+            "protocol": self.kind.map(|kind| kind.protocol.to_string()),
+            "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
+            "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
             "filler_words": self.verifier.as_ref().map(|v| v.filler),
             "error": self.error.as_ref().map(|error| format!("{error:#}")),
             "counters": self.counters,
@@ -370,6 +375,9 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> ExitCode {
             eprintln!("fadelink: {mac}: {error:#}");
         }
         outcome.summary(mac).tell(args, "", "");
+        if let Some(kind) = outcome.kind.filter(|_| !silent) {
+            eprintln!("  {}", discover::in_words(kind));
+        }
         if !silent {
             eprintln!("  {}", in_words(&outcome.counters.entries()));
         }

@@ -3,16 +3,30 @@
 use std::time::Duration;
 
 use fadelink_wire::fade10g::{self, Request};
-use fadelink_wire::{fade1, MacAddr, Protocol};
+use fadelink_wire::{fade1, Firmware, MacAddr, Protocol, WordOrder};
 
 use crate::window::MAX_WINDOW;
 
 /// Shortest time between two RESETs to a FEB that sends what nobody asked for.
 pub(super) const RESET_INTERVAL: Duration = Duration::from_millis(50);
+/// RESETs in a row, where one that is lost would do harm.
+pub(super) const RESETS: u32 = 3;
+/// How often that is done, with silence after each, where nothing else proves that RESET was obeyed: on a link that loses
+/// a fifth of its frames all are lost once in two million times.
+pub(super) const RESET_ROUNDS: u32 = 3;
 /// Time after a RESET in which frames under way arrive and are thrown away.
 pub(super) const SETTLE: Duration = Duration::from_millis(20);
 /// How often a START that meets a running transmission is preceded by RESET.
 pub(super) const START_ATTEMPTS: u32 = 10;
+/// How often a FEB is asked what it is, before it is taken for one that does not tell. That all answers are lost on
+/// a link that loses a fifth of its frames happens once in 200,000 times.
+pub(super) const IDENTIFY_ATTEMPTS: u32 = 12;
+/// The part of a command's time-out after which IDENTIFY is repeated.
+pub(super) const IDENTIFY_SHARE: u32 = 4;
+/// How long RESET is repeated to a FEB that sends on.
+pub(super) const RESET_PATIENCE: Duration = Duration::from_secs(2);
+/// How long others may come before the first packet of a transmission, where START proves nothing.
+pub(super) const FIRST_PATIENCE: Duration = Duration::from_millis(100);
 /// RESET of FADE-10G.
 pub(super) const RESET: Request = Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
 
@@ -30,15 +44,31 @@ pub struct FebConfig {
     pub first_packet: u32,
     /// What the FEB speaks; `None`: START finds out.
     pub protocol: Option<Protocol>,
+    /// Whose core the FEB runs; `None`: START finds out.
+    pub firmware: Option<Firmware>,
+    /// Byte order of its data words on the wire; `None`: as its firmware has it.
+    pub word_order: Option<WordOrder>,
 }
 
 impl Default for FebConfig {
     fn default() -> Self {
-        FebConfig { ring_packets: 2048, window: MAX_WINDOW, first_packet: 0, protocol: None }
+        FebConfig {
+            ring_packets: 2048,
+            window: MAX_WINDOW,
+            first_packet: 0,
+            protocol: None,
+            firmware: None,
+            word_order: None,
+        }
     }
 }
 
 impl FebConfig {
+    /// What the FEB speaks, as given or as its firmware does.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.firmware.and_then(Firmware::protocol).or(self.protocol)
+    }
+
     /// Checks the values.
     ///
     /// # Errors
@@ -47,7 +77,12 @@ impl FebConfig {
         if !(1..=MAX_WINDOW).contains(&self.window) {
             return Err(format!("window {}: expected 1 to {MAX_WINDOW} packets", self.window));
         }
-        if self.protocol != Some(Protocol::Fade10g) && self.ring_packets < LEAST_RING_FADE1 {
+        if let (Some(firmware), Some(given), Some(spoken)) = (self.firmware, self.protocol, self.protocol()) {
+            if given != spoken {
+                return Err(format!("protocol {given}: firmware {firmware} speaks {spoken}"));
+            }
+        }
+        if self.protocol() != Some(Protocol::Fade10g) && self.ring_packets < LEAST_RING_FADE1 {
             return Err(format!(
                 "ring of {} packets: expected at least {LEAST_RING_FADE1}, two sets of FADE v1; for FADE-10G alone, say so",
                 self.ring_packets
@@ -82,6 +117,9 @@ pub enum CommandError {
     /// START found a transmission that RESET did not end.
     #[error("the FEB still runs an earlier transmission after {START_ATTEMPTS} RESETs (status {0})")]
     StillRunning(u64),
+    /// RESET does not silence the FEB.
+    #[error("the FEB sends data of an earlier transmission in spite of RESET")]
+    SendsOn,
     /// The FEB was closed, or the receiver ended, meanwhile.
     #[error("the FEB was closed before it responded")]
     Closed,

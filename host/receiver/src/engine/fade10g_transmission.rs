@@ -1,10 +1,13 @@
 //! A transmission of FADE-10G: its window, and the gaps in its frame sequence numbers (design section 2).
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use fadelink_wire::fade10g::{Data, Request, PACKET_BYTES};
 
+use super::first::{Admission, First};
 use crate::counters::{add, count};
+use crate::kind::Swap;
 use crate::shared::{Phase, Shared};
 use crate::window::{Verdict, Window};
 
@@ -12,16 +15,27 @@ use crate::window::{Verdict, Window};
 pub(super) struct Fade10g {
     window: Window,
     next_sequence: Option<u16>,
+    pub(super) first: First,
 }
 
 impl Fade10g {
-    pub(super) fn new(window: Window) -> Fade10g {
-        Fade10g { window, next_sequence: None }
+    /// `proven`: all that comes is of this transmission.
+    pub(super) fn new(window: Window, proven: bool) -> Fade10g {
+        Fade10g { window, next_sequence: None, first: First::new(proven) }
+    }
+
+    /// If a packet is of this transmission.
+    pub(super) fn admits(&mut self, packet: u32, now: Duration) -> Admission {
+        if self.first.has_come() {
+            return Admission::Take;
+        }
+        let verdict = self.window.judge(packet, None, 0);
+        self.first.admit(verdict == Verdict::Store { index: 0 }, verdict == Verdict::ProtocolError, now)
     }
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored.
-    pub(super) fn data(&mut self, data: &Data<'_>, shared: &Shared, send: impl FnOnce(Request)) {
-        let Fade10g { window, next_sequence } = self;
+    pub(super) fn data(&mut self, data: &Data<'_>, swap: Swap, shared: &Shared, send: impl FnOnce(Request)) {
+        let Fade10g { window, next_sequence, .. } = self;
         let counters = &shared.counters;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
         let expected = next_sequence.unwrap_or(data.sequence);
@@ -38,7 +52,7 @@ impl Fade10g {
         match window.judge(data.packet, data.last, released) {
             Verdict::Store { index } => {
                 // SAFETY: the window gives a place only when the reader has released it.
-                unsafe { shared.ring.write(window.slot(index), data.payload) };
+                unsafe { shared.ring.write(window.slot(index), data.payload, swap) };
                 window.stored(index, data.last);
                 count(&counters.packets);
                 shared.set_tail(window.bytes());

@@ -5,12 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g::{self, Data, FebFrame, Request, Response};
-use fadelink_wire::{fade1, MacAddr, Protocol};
+use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
 
-use super::command::{Actions, Command, CommandError, FebConfig, RESET, RESET_INTERVAL, SETTLE, START_ATTEMPTS};
+use super::command::{
+    Actions, Command, CommandError, FebConfig, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET, RESETS, RESET_INTERVAL,
+    RESET_PATIENCE, RESET_ROUNDS, START_ATTEMPTS,
+};
 use super::fade10g_transmission::Fade10g;
-use super::fade1_transmission::{Fade1, Starting};
-use crate::counters::count;
+use super::fade1_transmission::Fade1;
+use super::first::Admission;
+use super::start::{Stage, Start};
+use crate::counters::{add, count};
+use crate::kind::{Kind, Swap};
 use crate::shared::{Phase, Shared};
 use crate::window::Window;
 
@@ -23,9 +29,6 @@ struct Pending {
     csn: u16,
     attempts: u32,
     next_attempt: Duration,
-    start_attempts: u32,
-    /// Of START, to a FEB that may speak FADE v1.
-    fade1: Starting,
 }
 
 /// What is being received.
@@ -43,10 +46,23 @@ pub(super) struct Feb {
     next_reset: Duration,
     config: FebConfig,
     pub(super) shared: Arc<Shared>,
+    /// What the FEB was found to speak.
+    protocol: Option<Protocol>,
+    /// Whose core it was found to run.
+    firmware: Option<Firmware>,
+    /// What makes its words native.
+    swap: Swap,
     transmission: Transmission,
     next_csn: u16,
+    start: Option<Start>,
     pending: Option<Pending>,
     queue: VecDeque<Command>,
+    /// STOP was sent since START: one that begins again is stopped again.
+    stop_sent: bool,
+    /// The response that came last.
+    last_response: Option<Response>,
+    /// Time-out and attempts of the last START.
+    patience: (Duration, u32),
 }
 
 impl Feb {
@@ -57,22 +73,30 @@ impl Feb {
             next_reset: Duration::ZERO,
             config,
             shared,
+            protocol: config.protocol(),
+            firmware: config.firmware,
+            swap: Swap::None,
             transmission: Transmission::None,
             next_csn: fastrand::u16(..),
+            start: None,
             pending: None,
             queue: VecDeque::new(),
+            stop_sent: false,
+            last_response: None,
+            patience: (Duration::ZERO, 0),
         }
     }
 
     /// A transmission was started, or START is under way.
     pub(super) fn has_begun(&self) -> bool {
-        !matches!(self.transmission, Transmission::None) || self.starting()
+        !matches!(self.transmission, Transmission::None) || self.start.is_some()
     }
 
     /// Forgets the transmission, of which nothing more will be taken.
     pub(super) fn forget(&mut self) {
         let ended = std::mem::replace(&mut self.transmission, Transmission::None);
-        if !matches!(ended, Transmission::None) && self.shared.phase() == Phase::Running {
+        let restart = self.start.take_if(|start| start.asker.is_none());
+        if (!matches!(ended, Transmission::None) || restart.is_some()) && self.shared.phase() == Phase::Running {
             self.shared.set_phase(Phase::Aborted);
         }
     }
@@ -83,28 +107,23 @@ impl Feb {
         self.next_command(local, now, actions);
     }
 
-    fn speaks_fade1_now(&self) -> bool {
-        matches!(self.transmission, Transmission::Fade1(_))
-    }
-
-    fn speaks_fade1(&self) -> bool {
-        self.config.protocol == Some(Protocol::Fade1) || self.speaks_fade1_now()
-    }
-
     pub(super) fn next_deadline(&self) -> Option<Duration> {
-        let stop = match &self.transmission {
+        let transmission = match &self.transmission {
             Transmission::Fade1(fade1) => fade1.next_deadline(),
-            _ => None,
+            Transmission::Fade10g(fade10g) => fade10g.first.deadline(),
+            Transmission::None => None,
         };
-        self.pending.as_ref().map(|pending| pending.next_attempt).into_iter().chain(stop).min()
+        let pending = self.pending.as_ref().map(|pending| pending.next_attempt);
+        let start = self.start.as_ref().map(|start| start.next);
+        [transmission, pending, start].into_iter().flatten().min()
     }
 
     pub(super) fn frame(&mut self, body: FebFrame<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         match body {
-            FebFrame::Response(response) => self.responses(response, local, now, actions),
+            FebFrame::Response(response) => self.responses(response, false, local, now, actions),
             FebFrame::Data(data) => {
                 // First: the response may be the one to START, which this very packet follows.
-                self.responses(data.response, local, now, actions);
+                self.responses(data.response, true, local, now, actions);
                 self.data(&data, local, now, actions);
             }
         }
@@ -112,11 +131,14 @@ impl Feb {
 
     fn data(&mut self, data: &Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let mac = self.mac;
-        match &mut self.transmission {
-            Transmission::Fade10g(fade10g) => {
-                fade10g.data(data, &self.shared, |ack| actions.send(&ack.to_frame(mac, local)))
+        let admission = match &mut self.transmission {
+            Transmission::Fade10g(fade10g) => fade10g.admits(data.packet, now),
+            _ => return self.stray_data(Protocol::Fade10g, local, now, actions),
+        };
+        if self.admitted(admission, local, now, actions) {
+            if let Transmission::Fade10g(fade10g) = &mut self.transmission {
+                fade10g.data(data, self.swap, &self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
             }
-            _ => self.stray_data(Protocol::Fade10g, local, now, actions),
         }
     }
 
@@ -128,16 +150,8 @@ impl Feb {
         now: Duration,
         actions: &mut impl Actions,
     ) {
-        let mac = self.mac;
         match data {
-            Ok(data) => {
-                if !self.speaks_fade1_now() && !self.fade1_begins(&data, local, now, actions) {
-                    return;
-                }
-                if let Transmission::Fade1(fade1) = &mut self.transmission {
-                    fade1.data(&data, &self.shared, now, |ack| actions.send(&ack.to_frame(mac, local)));
-                }
-            }
+            Ok(data) => self.fade1_data(&data, local, now, actions),
             Err(fade1::Error::Packet(_)) => {
                 count(&self.shared.counters.protocol_errors);
                 if let Transmission::Fade1(fade1) = &mut self.transmission {
@@ -148,38 +162,65 @@ impl Feb {
         }
     }
 
-    /// Data of FADE v1 without a transmission: true if it begins the one that waits for it.
-    fn fade1_begins(
-        &mut self,
-        data: &fade1::Data<'_>,
-        local: MacAddr,
-        now: Duration,
-        actions: &mut impl Actions,
-    ) -> bool {
-        let is_start = |pending: &mut Pending| pending.command.code == fade10g::CMD_START;
-        let Some(mut pending) = self.pending.take_if(is_start) else {
-            self.stray_data(Protocol::Fade1, local, now, actions);
-            return false;
-        };
-        if !pending.fade1.begins_with(data) {
-            count(&self.shared.counters.not_started);
-            self.pending = Some(pending);
-            return false;
+    fn fade1_data(&mut self, data: &fade1::Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        let mac = self.mac;
+        let both = self.protocol.is_none();
+        if let Some(start) = self.start.take_if(|start| both && start.stage == Stage::Start && start.attempts > 0) {
+            // It answers START of FADE v1, which is sent where the FEB did not say what it speaks.
+            self.begin_fade1(start, None);
+            self.next_command(local, now, actions);
         }
-        self.fade1_begin(None);
-        (pending.command.reply)(Ok(0));
-        self.next_command(local, now, actions);
-        true
+        let admission = match &mut self.transmission {
+            Transmission::Fade1(fade1) if fade1.first.has_come() => Admission::Take,
+            Transmission::Fade1(fade1) => {
+                let admission = fade1.admits(data, now);
+                if self.config.firmware.is_none() {
+                    let ours = data.retry == fade1::RETRY_FADELINK;
+                    self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::PublishedV1 });
+                }
+                self.tell_kind(Protocol::Fade1);
+                admission
+            }
+            _ => return self.stray_data(Protocol::Fade1, local, now, actions),
+        };
+        if self.admitted(admission, local, now, actions) {
+            if let Transmission::Fade1(fade1) = &mut self.transmission {
+                fade1.data(data, self.swap, &self.shared, now, |ack| actions.send(&ack.to_frame(mac, local)));
+            }
+        }
     }
 
-    fn fade1_begin(&mut self, starting: Option<(Starting, Duration)>) {
-        self.shared.begin(Protocol::Fade1, 0);
-        self.transmission = Transmission::Fade1(Fade1::new(self.config.ring_packets, starting));
+    /// What becomes of a packet: true if it is to be taken.
+    fn admitted(&mut self, admission: Admission, local: MacAddr, now: Duration, actions: &mut impl Actions) -> bool {
+        match admission {
+            Admission::Take => return true,
+            Admission::Wait => count(&self.shared.counters.not_started),
+            Admission::Restart => {
+                count(&self.shared.counters.not_started);
+                self.restart(local, now, actions);
+            }
+        }
+        false
+    }
+
+    /// The FEB goes on with an earlier transmission, of which nothing was confirmed here: RESET and START.
+    fn restart(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        let csn = self.new_csn();
+        let mut start = Start::new(Stage::Reset, csn, self.patience, now);
+        (start.interrupted, start.heard) = (true, true);
+        if let Transmission::Fade1(fade1) = &self.transmission {
+            self.stop_sent |= fade1.is_stopping();
+        }
+        self.transmission = Transmission::None;
+        self.send_resets(&mut start, local, now, actions);
+        self.start = Some(start);
     }
 
     /// STOP of FADE v1, which nothing will confirm; there are no others.
     fn fade1_command(&mut self, command: Command, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         if command.code == fade10g::CMD_STOP {
+            // One that is to begin again is stopped then.
+            self.stop_sent = true;
             if let Transmission::Fade1(fade1) = &mut self.transmission {
                 fade1.stop(now);
             }
@@ -197,87 +238,208 @@ impl Feb {
         }
     }
 
-    /// Data without a transmission: a RESET was lost. (A START will find out by itself.)
+    /// Data without a transmission: a RESET was lost, or START is under way.
     fn stray_data(&mut self, protocol: Protocol, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         count(&self.shared.counters.not_started);
-        if self.owned && !self.starting() && now >= self.next_reset {
+        if let Some(start) = &mut self.start {
+            start.data();
+        } else if self.owned && now >= self.next_reset {
             self.next_reset = now + RESET_INTERVAL;
             self.reset_as(Some(protocol), local, actions);
         }
     }
 
-    fn starting(&self) -> bool {
-        self.pending.as_ref().is_some_and(|pending| pending.command.code == fade10g::CMD_START)
-    }
-
-    fn responses(&mut self, response: Option<Response>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+    /// `riding`: in a data frame.
+    fn responses(
+        &mut self,
+        response: Option<Response>,
+        riding: bool,
+        local: MacAddr,
+        now: Duration,
+        actions: &mut impl Actions,
+    ) {
         let Some(response) = response else { return };
-        let answers = |p: &mut Pending| p.attempts > 0 && (p.command.code, p.csn) == (response.code, response.csn);
-        let Some(mut pending) = self.pending.take_if(answers) else {
-            count(&self.shared.counters.unexpected_responses);
-            return;
-        };
-        count(&self.shared.counters.responses);
-        if response.code == fade10g::CMD_START {
-            if response.value != STATUS_DONE {
-                // An earlier transmission still runs, perhaps of a reader that was killed.
-                if pending.start_attempts == START_ATTEMPTS {
-                    (pending.command.reply)(Err(CommandError::StillRunning(response.value)));
-                } else {
-                    self.reset_as(Some(Protocol::Fade10g), local, actions);
-                    pending.start_attempts += 1;
-                    pending.attempts = 0;
-                    pending.csn = self.new_csn();
-                    pending.next_attempt = now + SETTLE;
-                    self.pending = Some(pending);
-                    return;
-                }
-            } else {
-                let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-                self.shared.begin(Protocol::Fade10g, window.slot(0) * fade10g::PACKET_BYTES as u64);
-                self.transmission = Transmission::Fade10g(Fade10g::new(window));
-                (pending.command.reply)(Ok(response.value));
-            }
-        } else {
-            (pending.command.reply)(Ok(response.value));
+        let again = riding && self.last_response.replace(response) == Some(response);
+        self.last_response = Some(response);
+        // It stays what it is while a transmission runs.
+        if response.code == fade10g::CMD_IDENTIFY && matches!(self.transmission, Transmission::None) {
+            self.identified(response.value);
         }
-        self.next_command(local, now, actions);
+        let answers = |p: &mut Pending| p.attempts > 0 && (p.command.code, p.csn) == (response.code, response.csn);
+        if let Some(pending) = self.pending.take_if(answers) {
+            count(&self.shared.counters.responses);
+            (pending.command.reply)(Ok(response.value));
+            self.next_command(local, now, actions);
+        } else if self.answers_start(response) {
+            count(&self.shared.counters.responses);
+            self.start_answered(response.value, local, now, actions);
+        } else if !again {
+            count(&self.shared.counters.unexpected_responses);
+        }
     }
 
+    /// The FEB has answered IDENTIFY, so it speaks FADE-10G.
+    fn identified(&mut self, value: u64) {
+        self.protocol = Some(Protocol::Fade10g);
+        if self.config.firmware.is_none() {
+            let ours = fade10g::Identity::from_value(value).is_some();
+            self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::Published10g });
+        }
+    }
+
+    fn answers_start(&self, response: Response) -> bool {
+        self.start.as_ref().is_some_and(|start| {
+            let code = match start.stage {
+                Stage::Identify => fade10g::CMD_IDENTIFY,
+                Stage::Reset => return false,
+                Stage::Start => fade10g::CMD_START,
+                Stage::Stop => fade10g::CMD_STOP,
+            };
+            start.attempts > 0 && (code, start.csn) == (response.code, response.csn)
+        })
+    }
+
+    fn start_answered(&mut self, value: u64, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        let Some(mut start) = self.start.take() else { return };
+        match start.stage {
+            Stage::Identify if self.firmware == Some(Firmware::Fadelink) => {
+                start.enter(Stage::Start, self.new_csn(), now);
+                self.start = Some(start);
+                self.poll(local, now, actions);
+            }
+            Stage::Stop => {}
+            Stage::Start if value == STATUS_DONE => {
+                self.begin_fade10g(start);
+                if self.stop_sent {
+                    // It began again after STOP was sent.
+                    let csn = self.new_csn();
+                    self.start = Some(Start::new(Stage::Stop, csn, self.patience, now));
+                    self.poll(local, now, actions);
+                }
+                self.next_command(local, now, actions);
+            }
+            Stage::Start if start.refusals == START_ATTEMPTS => {
+                self.failed(start, CommandError::StillRunning(value));
+                self.next_command(local, now, actions);
+            }
+            stage => {
+                if stage == Stage::Start {
+                    // An earlier transmission still runs, perhaps of a reader that was killed.
+                    start.refusals += 1;
+                    start.interrupted = true;
+                }
+                (start.heard, start.reset_since) = (true, None);
+                self.send_resets(&mut start, local, now, actions);
+                self.start = Some(start);
+            }
+        }
+    }
+
+    fn begin_fade10g(&mut self, start: Start) {
+        self.protocol = Some(Protocol::Fade10g);
+        // One that does not tell what it is, in so many attempts, is none of Fadelink's.
+        let proven = *self.firmware.get_or_insert(Firmware::Published10g) == Firmware::Fadelink;
+        self.tell_kind(Protocol::Fade10g);
+        let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
+        self.shared.begin(window.slot(0) * fade10g::PACKET_BYTES as u64);
+        self.transmission = Transmission::Fade10g(Fade10g::new(window, proven));
+        self.begun(start);
+    }
+
+    /// `next_start`: when START is sent, where no data has come yet.
+    fn begin_fade1(&mut self, start: Start, next_start: Option<Duration>) {
+        self.protocol = Some(Protocol::Fade1);
+        self.tell_kind(Protocol::Fade1);
+        self.shared.begin(0);
+        self.transmission = Transmission::Fade1(Fade1::new(self.config.ring_packets, next_start));
+        self.begun(start);
+    }
+
+    fn begun(&mut self, start: Start) {
+        add(&self.shared.counters.interrupted, start.interrupted.into());
+        start.tell(Ok(STATUS_DONE));
+    }
+
+    /// START has failed. A transmission that should have begun again is broken off.
+    fn failed(&mut self, start: Start, error: CommandError) {
+        add(&self.shared.counters.interrupted, start.interrupted.into());
+        if start.asker.is_none() && self.shared.phase() == Phase::Running {
+            self.shared.set_phase(Phase::Aborted);
+        }
+        start.tell(Err(error));
+    }
+
+    /// Tells the reader what the FEB is, and decides what makes its words native.
+    fn tell_kind(&mut self, protocol: Protocol) {
+        let firmware = self.firmware;
+        let word_order = self.config.word_order.or(firmware.map(Firmware::word_order));
+        self.shared.set_kind(Kind { protocol, firmware, word_order });
+        self.swap = word_order.map_or(Swap::None, |order| Swap::of(order, firmware));
+    }
+
+    /// A command sequence number. Never 0: the published core takes that, after RESET, for a repetition.
     fn new_csn(&mut self) -> u16 {
-        self.next_csn = self.next_csn.wrapping_add(1);
+        self.next_csn = self.next_csn.wrapping_add(1).max(1);
         self.next_csn
     }
 
     fn next_command(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        if self.pending.is_some() {
+        let has_asker = self.start.as_ref().is_some_and(|start| start.asker.is_some());
+        if self.pending.is_some() || has_asker {
             return;
         }
         while let Some(command) = self.queue.pop_front() {
-            if self.speaks_fade1() && command.code != fade10g::CMD_START {
+            if command.code == fade10g::CMD_START {
+                self.begin_start(command, now);
+            } else if self.protocol == Some(Protocol::Fade1) {
                 self.fade1_command(command, local, now, actions);
                 continue;
+            } else {
+                self.stop_sent |= command.code == fade10g::CMD_STOP;
+                let csn = self.new_csn();
+                self.pending = Some(Pending { command, csn, attempts: 0, next_attempt: now });
             }
-            if command.code == fade10g::CMD_START {
-                // Frames of an earlier transmission must not pass for the new one's.
-                self.transmission = Transmission::None;
-            }
-            let csn = self.new_csn();
-            self.pending = Some(Pending {
-                command,
-                csn,
-                attempts: 0,
-                next_attempt: now,
-                start_attempts: 0,
-                fade1: Starting::Fresh,
-            });
             self.poll(local, now, actions);
             return;
         }
     }
 
+    fn begin_start(&mut self, command: Command, now: Duration) {
+        // Frames of an earlier transmission must not pass for the new one's.
+        self.transmission = Transmission::None;
+        self.stop_sent = false;
+        self.patience = (command.timeout, command.retries);
+        let stage = match (self.firmware, self.protocol) {
+            (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) => Stage::Start,
+            (Some(Firmware::Published10g), _) | (_, Some(Protocol::Fade1)) => Stage::Reset,
+            _ => Stage::Identify,
+        };
+        let csn = self.new_csn();
+        let mut start = Start::new(stage, csn, self.patience, now);
+        start.asker = Some(command);
+        // Of the stage Reset, the first is sent at once.
+        start.heard = stage == Stage::Reset;
+        self.start = Some(start);
+    }
+
+    /// Repeats what is overdue.
     pub(super) fn poll(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        let overdue = match &self.transmission {
+            Transmission::Fade10g(fade10g) => fade10g.first.is_overdue(now),
+            Transmission::Fade1(fade1) => fade1.first.is_overdue(now),
+            Transmission::None => false,
+        };
+        if overdue {
+            self.restart(local, now, actions);
+        }
         self.fade1_poll(local, now, actions);
+        if let Some(start) = self.start.take_if(|start| now >= start.next) {
+            self.poll_start(start, local, now, actions);
+        }
+        self.poll_pending(local, now, actions);
+    }
+
+    fn poll_pending(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let Some(mut pending) = self.pending.take_if(|pending| now >= pending.next_attempt) else { return };
         if pending.attempts > pending.command.retries {
             let error = CommandError::Timeout { code: pending.command.code, attempts: pending.attempts };
@@ -287,39 +449,84 @@ impl Feb {
         }
         let Command { code, argument, timeout, .. } = pending.command;
         pending.next_attempt = now + timeout;
-        let protocol = self.config.protocol;
-        let is_start = code == fade10g::CMD_START;
-        // Who speaks FADE-10G answers the first attempt; a later one may be for FADE v1.
-        let may_be_fade1 = is_start && protocol.map_or(pending.attempts > 0, |p| p == Protocol::Fade1);
-        if may_be_fade1 {
-            let before = pending.fade1;
-            let (request, wait) = pending.fade1.attempt(timeout);
-            actions.send(&request.to_frame(self.mac, local));
-            pending.next_attempt = now + wait;
-            if before == Starting::Fresh {
-                // RESET and START together are one attempt.
-                count(&self.shared.counters.resets);
-                self.pending = Some(pending);
+        pending.attempts += 1;
+        self.send_command(code, pending.csn, argument, local, actions);
+        self.pending = Some(pending);
+    }
+
+    fn poll_start(&mut self, mut start: Start, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        let (timeout, retries) = start.patience;
+        if start.stage == Stage::Identify && start.attempts < IDENTIFY_ATTEMPTS {
+            start.next = now + timeout / IDENTIFY_SHARE;
+            start.attempts += 1;
+            self.send_command(fade10g::CMD_IDENTIFY, start.csn, 0, local, actions);
+            self.start = Some(start);
+            return;
+        }
+        // A Fadelink FEB answers START by telling whether it still runs.
+        let tells = (self.firmware, self.protocol) == (Some(Firmware::Fadelink), Some(Protocol::Fade10g));
+        let rounds = if tells { 1 } else { RESET_ROUNDS };
+        let again = start.stage == Stage::Reset && (start.heard || start.rounds < rounds);
+        if start.stage == Stage::Identify || again {
+            if start.heard && start.reset_since.is_some_and(|since| now >= since + RESET_PATIENCE) {
+                self.failed(start, CommandError::SendsOn);
+                self.next_command(local, now, actions);
                 return;
             }
+            self.send_resets(&mut start, local, now, actions);
+            self.start = Some(start);
+            return;
         }
-        pending.attempts += 1;
-        count(&self.shared.counters.commands);
-        if is_start && protocol == Some(Protocol::Fade1) {
-            self.fade1_begin(Some((pending.fade1, pending.next_attempt)));
-            (pending.command.reply)(Ok(0));
+        if start.stage == Stage::Reset {
+            if self.protocol == Some(Protocol::Fade1) {
+                self.begin_fade1(start, Some(now));
+                if self.stop_sent {
+                    if let Transmission::Fade1(fade1) = &mut self.transmission {
+                        fade1.stop(now);
+                    }
+                }
+                self.fade1_poll(local, now, actions);
+                self.next_command(local, now, actions);
+                return;
+            }
+            start.enter(Stage::Start, self.new_csn(), now);
+        }
+        if start.attempts > retries && start.stage == Stage::Stop {
+            return;
+        }
+        if start.attempts > retries {
+            let error = CommandError::Timeout { code: fade10g::CMD_START, attempts: start.attempts };
+            self.failed(start, error);
             self.next_command(local, now, actions);
             return;
         }
-        actions.send(&Request::Command { code, csn: pending.csn, argument }.to_frame(self.mac, local));
-        self.pending = Some(pending);
+        start.next = now + timeout;
+        start.attempts += 1;
+        let code = if start.stage == Stage::Stop { fade10g::CMD_STOP } else { fade10g::CMD_START };
+        self.send_command(code, start.csn, 0, local, actions);
+        if self.protocol.is_none() {
+            actions.send(&fade1::Request::Start.to_frame(self.mac, local));
+        }
+        self.start = Some(start);
+    }
+
+    fn send_command(&mut self, code: u16, csn: u16, argument: u32, local: MacAddr, actions: &mut impl Actions) {
+        count(&self.shared.counters.commands);
+        actions.send(&Request::Command { code, csn, argument }.to_frame(self.mac, local));
+    }
+
+    fn send_resets(&mut self, start: &mut Start, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        for _ in 0..RESETS {
+            self.reset_as(self.protocol, local, actions);
+        }
+        start.has_reset(now);
     }
 
     pub(super) fn reset(&mut self, local: MacAddr, actions: &mut impl Actions) {
         let protocol = match self.transmission {
             Transmission::Fade10g(_) => Some(Protocol::Fade10g),
             Transmission::Fade1(_) => Some(Protocol::Fade1),
-            Transmission::None => self.config.protocol,
+            Transmission::None => self.protocol,
         };
         self.reset_as(protocol, local, actions);
     }
@@ -336,7 +543,9 @@ impl Feb {
     }
 
     pub(super) fn fail(&mut self, error: CommandError) {
-        for command in self.pending.take().map(|p| p.command).into_iter().chain(self.queue.drain(..)) {
+        let starting = self.start.take().and_then(|start| start.asker);
+        let pending = self.pending.take().map(|pending| pending.command);
+        for command in starting.into_iter().chain(pending).chain(self.queue.drain(..)) {
             (command.reply)(Err(error.clone()));
         }
     }

@@ -15,15 +15,15 @@ mod command;
 mod fade10g_transmission;
 mod fade1_transmission;
 mod feb;
+mod first;
+mod start;
 
 pub use command::{Actions, Command, CommandError, FebConfig, Reply};
-use command::{RESET, RESET_INTERVAL};
+use command::{RESET, RESETS, RESET_INTERVAL};
 use feb::Feb;
 
 /// FEBs that nobody opened, of which the time of the last RESET is kept.
 const STRANGERS: usize = 64;
-/// RESETs that end a transmission when its FEB is closed.
-const CLOSING_RESETS: usize = 3;
 
 struct Stranger {
     mac: MacAddr,
@@ -63,7 +63,7 @@ impl Engine {
         if let Some(mut feb) = self.febs.remove(&mac) {
             if feb.has_begun() {
                 // It is not confirmed, and from now on nobody here would repeat it.
-                for _ in 0..CLOSING_RESETS {
+                for _ in 0..RESETS {
                     feb.reset(self.local, actions);
                 }
             }

@@ -6,7 +6,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fadelink_feb::{Feb, Settings, Status, User};
-use fadelink_wire::MacAddr;
+use fadelink_receiver::FebConfig;
+use fadelink_wire::{Firmware, MacAddr, Protocol};
+
+/// A FEB that is known to be a Fadelink one of FADE-10G, with a small ring.
+pub const FADELINK: FebConfig = FebConfig {
+    ring_packets: 16,
+    window: 16,
+    first_packet: 0,
+    protocol: Some(Protocol::Fade10g),
+    firmware: Some(Firmware::Fadelink),
+    word_order: None,
+};
 
 /// What is sent: 0, 1, 2 and so on.
 pub fn word(index: u64) -> u64 {

@@ -1,0 +1,443 @@
+//! The engine with boards of every firmware (docs/protocol/firmware.md), and receivers that are killed: whatever was
+//! confirmed is delivered. FADELINK_SEED reproduces a run, FADELINK_CASES sets the number of random ones.
+
+mod model;
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{channel, Receiver as Replies};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_feb::{Feb, Feb1, Quirk, Quirks, Settings, Status, User};
+use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
+use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_receiver::Kind;
+use fadelink_wire::fade10g::{self, Data, Request, Response};
+use fadelink_wire::{fade1, Firmware, MacAddr, Protocol, WordOrder};
+use model::Cable;
+
+const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
+const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+const MS: Duration = Duration::from_millis(1);
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+type Outcome = Replies<Result<u64, CommandError>>;
+
+/// A receiver that may be killed: an engine, and the reader of its one FEB.
+struct Program {
+    engine: Engine,
+    reader: Reader,
+    sent: Vec<Vec<u8>>,
+    now: Duration,
+}
+
+impl Program {
+    fn new(config: FebConfig) -> Program {
+        let (shared, reader) = Shared::new(config.ring_packets).unwrap();
+        let mut engine = Engine::new(PC, false, Arc::default());
+        assert!(engine.open(FEB, config, true, shared));
+        Program { engine, reader, sent: Vec::new(), now: Duration::ZERO }
+    }
+
+    fn command(&mut self, code: u16) -> Outcome {
+        let (tell, outcome) = channel();
+        let reply = Box::new(move |result| tell.send(result).unwrap_or(()));
+        let command = Command { code, argument: 0, timeout: 20 * MS, retries: 1000, reply };
+        self.engine.command(FEB, command, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+        outcome
+    }
+
+    fn frame(&mut self, frame: &[u8]) {
+        self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+        self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+    }
+
+    /// What was sent since the last call.
+    fn requests(&mut self) -> Vec<Request> {
+        self.sent.drain(..).map(|frame| fade10g::parse_request(&frame).unwrap().1).collect()
+    }
+
+    /// The one command that was sent since the last call.
+    fn csn(&mut self, expected: u16) -> u16 {
+        let requests = self.requests();
+        let [Request::Command { code, csn, .. }] = requests[..] else { panic!("{requests:?}") };
+        assert_eq!(code, expected);
+        csn
+    }
+
+    fn answer(&mut self, code: u16, csn: u16, value: u64) {
+        self.frame(&Response { code, csn, value }.to_frame(PC, FEB));
+    }
+}
+
+const SMALL: FebConfig =
+    FebConfig { ring_packets: 64, window: 32, first_packet: 0, protocol: None, firmware: None, word_order: None };
+
+fn data(packet: u32, last: Option<u64>, response: Option<Response>) -> Vec<u8> {
+    let mut payload = vec![packet as u8; fade10g::PACKET_BYTES];
+    payload[..8].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    if let Some(words) = last {
+        payload[fade10g::PACKET_BYTES - 8..].copy_from_slice(&words.to_be_bytes());
+    }
+    let mut frame = [0; fade10g::DATA_FRAME_LEN];
+    Data { sequence: 1, packet, delay: 7, response, last, payload: &payload }.write(PC, FEB, &mut frame).unwrap();
+    frame.to_vec()
+}
+
+impl Program {
+    /// RESETs, each round met with silence.
+    fn reset_rounds(&mut self, already: usize) {
+        for _ in already..3 {
+            assert_eq!(self.requests(), [RESET; 3]);
+            self.wait(20 * MS);
+        }
+    }
+}
+
+const RESET: Request = Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
+
+/// START to a published board, answered; and the response, which stays in its data frames.
+fn started() -> (Program, Response) {
+    let mut program = Program::new(SMALL);
+    let outcome = program.command(fade10g::CMD_START);
+    let csn = program.csn(fade10g::CMD_IDENTIFY);
+    program.answer(fade10g::CMD_IDENTIFY, csn, 0);
+    program.reset_rounds(0);
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 0);
+    assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+    (program, Response { code: fade10g::CMD_START, csn, value: 0 })
+}
+
+#[test]
+fn a_published_board_is_found_out_and_its_words_are_made_native() {
+    let (mut program, stays) = started();
+    let kind =
+        Kind { protocol: Protocol::Fade10g, firmware: Some(Firmware::Published10g), word_order: Some(WordOrder::Big) };
+    assert_eq!(program.reader.kind(), Some(kind));
+    for packet in 0..5 {
+        program.frame(&data(packet, None, Some(stays)));
+    }
+    program.frame(&data(5, Some(3), Some(stays)));
+    assert_eq!(program.requests().len(), 6);
+    assert_eq!((program.reader.phase(), program.reader.tail()), (Phase::Complete, 5 * 8192 + 24));
+    assert_eq!(program.reader.available()[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
+    let counters = program.reader.counters.read();
+    assert_eq!((counters.responses, counters.unexpected_responses), (2, 0), "it repeats its last response");
+    assert_eq!(counters.interrupted, 0, "a fresh board");
+}
+
+#[test]
+fn words_and_firmware_can_be_told() {
+    let config = FebConfig { firmware: Some(Firmware::Published10g), word_order: Some(WordOrder::Little), ..SMALL };
+    let mut program = Program::new(config);
+    program.command(fade10g::CMD_START);
+    program.reset_rounds(0);
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 0);
+    program.frame(&data(0, None, None));
+    assert_eq!(program.reader.available()[..8], [1, 2, 3, 4, 5, 6, 7, 8]);
+    for (firmware, protocol) in [(Firmware::Published10g, Protocol::Fade1), (Firmware::PublishedV1, Protocol::Fade10g)]
+    {
+        let config = FebConfig { firmware: Some(firmware), protocol: Some(protocol), ..SMALL };
+        assert!(config.check().unwrap_err().contains("speaks"), "{config:?}");
+    }
+}
+
+#[test]
+fn packets_of_an_earlier_transmission_are_not_confirmed_but_reset() {
+    let (mut program, stays) = started();
+    for packet in [10, 11, 9] {
+        program.frame(&data(packet, None, Some(stays)));
+    }
+    assert_eq!(program.requests(), [], "the first may have been lost");
+    program.wait(100 * MS);
+    assert_eq!(program.requests(), [RESET; 3]);
+    program.frame(&data(9, None, Some(stays)));
+    program.wait(20 * MS);
+    program.reset_rounds(0);
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 0);
+    // Outside every window: there is nothing to wait for.
+    for packet in [1000, u32::MAX] {
+        program.frame(&data(packet, None, None));
+        program.reset_rounds(0);
+        let csn = program.csn(fade10g::CMD_START);
+        program.answer(fade10g::CMD_START, csn, 0);
+    }
+    program.frame(&data(1, None, None));
+    program.frame(&data(0, None, None));
+    program.frame(&data(1, None, None));
+    assert_eq!(program.requests().len(), 2);
+    assert_eq!((program.reader.phase(), program.reader.tail()), (Phase::Running, 2 * 8192));
+    assert_eq!(program.reader.counters.read().interrupted, 3);
+}
+
+#[test]
+fn what_begins_again_is_stopped_again() {
+    let (mut program, _) = started();
+    let stopped = program.command(fade10g::CMD_STOP);
+    let csn = program.csn(fade10g::CMD_STOP);
+    program.answer(fade10g::CMD_STOP, csn, 0);
+    assert_eq!(stopped.try_recv().unwrap(), Ok(0));
+    program.frame(&data(1000, None, None));
+    program.reset_rounds(0);
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 0);
+    let csn = program.csn(fade10g::CMD_STOP);
+    program.wait(20 * MS);
+    assert_eq!(program.csn(fade10g::CMD_STOP), csn, "until it is answered");
+    program.answer(fade10g::CMD_STOP, csn, 0);
+    program.wait(100 * MS);
+    assert_eq!(program.requests(), []);
+    program.frame(&data(0, Some(7), None));
+    assert_eq!((program.reader.phase(), program.reader.tail()), (Phase::Complete, 56));
+}
+
+#[test]
+fn a_board_that_does_not_fall_silent_is_an_error() {
+    let mut program = Program::new(FebConfig { firmware: Some(Firmware::Published10g), ..SMALL });
+    let outcome = program.command(fade10g::CMD_START);
+    for _ in 0..120 {
+        program.frame(&data(3, None, None));
+        program.wait(20 * MS);
+    }
+    assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::SendsOn));
+    // Of a transmission that should begin again: it is broken off.
+    let (mut program, _) = started();
+    for _ in 0..230 {
+        program.frame(&data(1000, None, None));
+        program.wait(10 * MS);
+    }
+    assert_eq!(program.reader.phase(), Phase::Aborted);
+}
+
+/// The source of a board: the counter, from 0 in each transmission, as many words as it was told.
+#[derive(Default)]
+struct Words {
+    per_run: u64,
+    left: u64,
+    next: u64,
+    begun: u32,
+}
+
+impl User for Words {
+    fn begin(&mut self) {
+        self.begun += 1;
+        (self.left, self.next) = (self.per_run, 0);
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> usize {
+        let count = self.left.min(out.len() as u64 / 8).min(700);
+        for place in out.chunks_exact_mut(8).take(count as usize) {
+            place.copy_from_slice(&self.next.to_le_bytes());
+            self.next += 1;
+        }
+        self.left -= count;
+        count as usize * 8
+    }
+
+    fn command(&mut self, _: u16, _: u32, _: &Status) -> u64 {
+        0
+    }
+}
+
+enum Board {
+    Fade10g(Box<Feb<Words>>),
+    Fade1(Box<Feb1<Words>>),
+}
+
+impl Board {
+    fn take(&mut self, frame: &[u8], now: Duration) {
+        match self {
+            Board::Fade10g(feb) => feb.take(frame, now),
+            Board::Fade1(feb) => feb.take(frame, now),
+        }
+    }
+
+    fn give(&mut self, now: Duration) -> Option<Vec<u8>> {
+        match self {
+            Board::Fade10g(feb) => feb.give(now).map(<[u8]>::to_vec),
+            Board::Fade1(feb) => feb.give(now).map(<[u8]>::to_vec),
+        }
+    }
+
+    fn user(&self) -> &Words {
+        match self {
+            Board::Fade10g(feb) => &feb.user,
+            Board::Fade1(feb) => &feb.user,
+        }
+    }
+}
+
+/// The packet that an ACK confirms, whatever the protocol.
+fn confirmed(frame: &[u8]) -> Option<u64> {
+    if let Ok((_, Request::Ack { packet, .. })) = fade10g::parse_request(frame) {
+        return Some(packet.into());
+    }
+    match fade1::parse_request(frame) {
+        Ok((_, fade1::Request::Ack { set, packet })) => Some(u64::from(set) * 32 + u64::from(packet)),
+        _ => None,
+    }
+}
+
+/// What the reader takes must be the counter from 0, whatever ran before; behind it, of FADE v1, filler.
+fn read(program: &mut Program, received: &mut u64, words: u64) {
+    let taken = program.reader.available();
+    for (word, at) in taken.as_chunks::<8>().0.iter().zip(*received..) {
+        let expected = if at < words { at } else { u64::from_ne_bytes([0xA5; 8]) };
+        assert_eq!(u64::from_le_bytes(*word), expected, "word {at} of {words}");
+    }
+    let bytes = taken.len();
+    *received += bytes as u64 / 8;
+    program.reader.release(bytes);
+}
+
+/// Receivers come and are killed at any moment, without a word to the board; the last one reads to the end.
+#[test]
+fn whatever_was_confirmed_is_delivered() {
+    let (mut complete, mut killed, mut interrupted) = (0, 0, 0);
+    for case in 0..setting("FADELINK_CASES", 120) {
+        let mut random = fastrand::Rng::with_seed(setting("FADELINK_SEED", 1) * 100_000 + case);
+        let fade1 = random.u8(..3) == 0;
+        let firmware = match (random.bool(), fade1) {
+            (false, _) => Firmware::Fadelink,
+            (true, false) => Firmware::Published10g,
+            (true, true) => Firmware::PublishedV1,
+        };
+        // FADE v1 begins with a whole packet.
+        let words = random.u64(if fade1 { 128 } else { 1 }..30_000);
+        let settings = Settings {
+            window: if firmware == Firmware::Published10g { 16 } else { 32 },
+            quirks: Quirks::of(firmware),
+            ..Settings::default()
+        };
+        let user = Words { per_run: words, ..Words::default() };
+        let mut board = if fade1 {
+            Board::Fade1(Box::new(Feb1::new(FEB, settings, user)))
+        } else {
+            Board::Fade10g(Box::new(Feb::new(FEB, settings, user)))
+        };
+        let loss = *random.choice(&[0.0, 0.02, 0.2]).unwrap();
+        let cable = |seed| Cable::new(seed, loss, 0.02, 0.05);
+        let (mut up, mut down) = (cable(random.u64(..)), cable(random.u64(..)));
+        let mut now = Duration::ZERO;
+        let told = random.bool();
+        let config = FebConfig {
+            firmware: told.then_some(firmware).filter(|firmware| *firmware != Firmware::Fadelink),
+            protocol: (told && fade1).then_some(Protocol::Fade1),
+            ..SMALL
+        };
+        let lives = random.usize(1..5);
+        for life in 0..lives {
+            let mut program = Program::new(config);
+            program.now = now;
+            let until = (life + 1 < lives).then(|| now + Duration::from_micros(random.u64(..800_000)));
+            let begun = board.user().begun;
+            let started = program.command(fade10g::CMD_START);
+            let (mut running, mut stopped, mut received) = (false, false, 0);
+            let mut acks = BTreeSet::new();
+            let give_up = now + Duration::from_secs(60);
+            loop {
+                assert!(now < give_up, "case {case}: {firmware} {:?}", program.reader.counters.read());
+                if until.is_some_and(|until| now >= until) || program.reader.phase() == Phase::Complete {
+                    break;
+                }
+                now += Duration::from_micros(100);
+                program.wait(Duration::from_micros(100));
+                for frame in std::mem::take(&mut program.sent) {
+                    acks.extend(confirmed(&frame));
+                    down.push(&frame);
+                }
+                if let Some(frame) = down.pop() {
+                    board.take(&frame, now);
+                }
+                if let Some(frame) = board.give(now) {
+                    up.push(&frame);
+                }
+                if let Some(frame) = up.pop() {
+                    program.frame(&frame);
+                }
+                running |= started.try_recv().is_ok_and(|started| started == Ok(0));
+                if running && !stopped && board.user().begun > begun && board.user().left == 0 {
+                    program.command(fade10g::CMD_STOP);
+                    stopped = true;
+                }
+                if random.u8(..4) == 0 {
+                    read(&mut program, &mut received, words);
+                }
+            }
+            let counters = program.reader.counters.read();
+            interrupted += counters.interrupted;
+            if life == 0 {
+                assert_eq!(counters.interrupted, 0, "case {case}: nothing ran before");
+            }
+            for frame in std::mem::take(&mut program.sent) {
+                acks.extend(confirmed(&frame));
+                down.push(&frame);
+            }
+            assert_eq!(acks.len() as u64, counters.packets, "case {case}: confirmed, and stored");
+            if until.is_some() && program.reader.phase() != Phase::Complete {
+                killed += 1;
+                continue;
+            }
+            read(&mut program, &mut received, words);
+            let expected = match (fade1, firmware) {
+                (false, _) => words,
+                (true, Firmware::PublishedV1) => words / 128 * 128,
+                (true, _) => words.div_ceil(128) * 128,
+            };
+            assert_eq!(received, expected, "case {case}: {firmware}, life {life} of {lives}: {counters:?}");
+            assert_eq!(program.reader.kind().unwrap().firmware, Some(firmware), "case {case}");
+            complete += 1;
+        }
+    }
+    assert!(complete > 80 && killed > 40 && interrupted > 10, "{complete} {killed} {interrupted}");
+}
+
+/// What lies between the firmwares: any set of quirks of FADE-10G, in the order of words that was told.
+#[test]
+fn boards_with_any_quirks_lose_nothing() {
+    for case in 0..setting("FADELINK_CASES", 60) {
+        let mut random = fastrand::Rng::with_seed(setting("FADELINK_SEED", 1) * 200_000 + case);
+        let chosen: Vec<Quirk> = Quirk::ALL.iter().map(|(quirk, _)| *quirk).filter(|_| random.bool()).collect();
+        let quirks = chosen.iter().fold(Quirks::default(), |all, quirk| all.with(*quirk));
+        let order = if quirks.has(Quirk::BigWords) { WordOrder::Big } else { WordOrder::Little };
+        let words = random.u64(1..20_000);
+        let user = Words { per_run: words, ..Words::default() };
+        let mut board = Feb::new(FEB, Settings { window: 16, quirks, ..Settings::default() }, user);
+        let (mut up, mut down) = (Cable::new(random.u64(..), 0.05, 0.02, 0.05), Cable::new(case, 0.05, 0.02, 0.05));
+        let mut program = Program::new(FebConfig { word_order: Some(order), ..SMALL });
+        let started = program.command(fade10g::CMD_START);
+        let (mut running, mut stopped, mut received) = (false, false, 0);
+        while program.reader.phase() != Phase::Complete {
+            assert!(program.now < Duration::from_secs(60), "case {case}: {chosen:?}");
+            program.wait(Duration::from_micros(100));
+            program.sent.drain(..).for_each(|frame| down.push(&frame));
+            if let Some(frame) = down.pop() {
+                board.take(&frame, program.now);
+            }
+            if let Some(frame) = board.give(program.now) {
+                up.push(frame);
+            }
+            if let Some(frame) = up.pop() {
+                program.frame(&frame);
+            }
+            running |= started.try_recv().is_ok_and(|started| started == Ok(0));
+            if running && !stopped && board.user.begun > 0 && board.user.left == 0 {
+                program.command(fade10g::CMD_STOP);
+                stopped = true;
+            }
+            read(&mut program, &mut received, words);
+        }
+        read(&mut program, &mut received, words);
+        assert_eq!(received, words, "case {case}: {chosen:?}");
+    }
+}

@@ -160,17 +160,14 @@ pub fn discover(
     }
 }
 
-/// What the FEBs are that the user named, or all that answer.
-pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<BTreeMap<MacAddr, Found>> {
+/// What the FEBs are that the user named, in their order, or all that answer.
+pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<Vec<(MacAddr, Found)>> {
     let mut found = discover(&mut link.frames()?, named, Duration::from_millis(500))?;
     if !named.is_empty() {
-        found.retain(|mac, _| named.contains(mac));
-        for mac in named {
-            found.entry(*mac).or_default();
-        }
+        return Ok(named.iter().map(|mac| (*mac, found.remove(mac).unwrap_or_default())).collect());
     }
     anyhow::ensure!(!found.is_empty(), "no FEB answered on {}; name one with --feb", link.iface);
-    Ok(found)
+    Ok(found.into_iter().collect())
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {

@@ -1,6 +1,5 @@
 //! `fadelink top`: many boards at a glance, by their own counters.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -93,7 +92,7 @@ impl Board {
     }
 }
 
-fn boards(receiver: &Receiver, febs: BTreeMap<MacAddr, Found>) -> anyhow::Result<Vec<Board>> {
+fn boards(receiver: &Receiver, febs: Vec<(MacAddr, Found)>) -> anyhow::Result<Vec<Board>> {
     let open = |(mac, found)| Ok(Board { mac, found, commander: receiver.open_for_commands(mac)?, before: None });
     febs.into_iter().map(open).collect()
 }

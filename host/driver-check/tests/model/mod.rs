@@ -209,6 +209,7 @@ impl Both {
 
     pub fn frame(&mut self, frame: &[u8]) {
         self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+        self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
         self.driver.frame(frame, self.now_ms());
         self.compare();
     }

@@ -17,8 +17,6 @@
 
 #define FADE_DEFAULT_TIMEOUT_MS	100
 #define FADE_DEFAULT_RETRIES	20
-#define FADE_MAX_TIMEOUT_MS	600000
-#define FADE_MAX_RETRIES	1000
 /* Pointers of the published driver are 32 bits with sign. */
 #define FADE_MAX_RING_PACKETS	(1u << 17)
 
@@ -38,9 +36,9 @@
  * @head: bytes in without a gap since START
  * @tail: bytes given back since START
  * @origin: byte of the ring where the transmission began
- * @wakeup: bytes that wake the reader
+ * @wakeup: bytes that wake the reader, maybe 0
  * @error: errno of what failed, or 0
- * @tick: repeats what FADE v1 does not confirm
+ * @tick: fade_feb_tick(), when it is due
  * @index: minor number
  */
 struct fade_slave {
@@ -88,22 +86,14 @@ static inline u64 fade_ring_bytes(const struct fade_slave *slave)
 	return slave->settings.ring_packets * FADE_PACKET_BYTES;
 }
 
-static inline bool fade_patience_ok(const struct fade_user_command *command)
-{
-	return command->retries <= FADE_MAX_RETRIES && command->timeout >= 1 &&
-	       command->timeout <= FADE_MAX_TIMEOUT_MS;
-}
-
 /* fadelink_net.c */
 int fade_net_init(void);
 void fade_net_exit(void);
 int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id);
 void fade_dissociate(struct fade_slave *slave);
-int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
-		      u32 timeout_ms, u32 retries,
-		      struct fade_response *answer);
 int fade_user_command(struct fade_slave *slave,
-		      struct fade_user_command *command);
+		      struct fade_user_command *command,
+		      unsigned long timeout, u32 attempts);
 int fade_start(struct fade_slave *slave);
 int fade_stop(struct fade_slave *slave);
 void fade_tick(struct work_struct *work);

@@ -12,6 +12,24 @@
 
 #include "fadelink.h"
 
+#define MAX_TIMEOUT_MS	600000
+#define MAX_RETRIES	1000
+
+/* Here time-outs are milliseconds, and retries come after the first attempt. */
+static int command_of(struct fade_slave *slave,
+		      struct fade_user_command *command)
+{
+	return fade_user_command(slave, command,
+				 msecs_to_jiffies(command->timeout),
+				 command->retries + 1);
+}
+
+static bool patience_ok(const struct fade_user_command *command)
+{
+	return command->retries <= MAX_RETRIES && command->timeout >= 1 &&
+	       command->timeout <= MAX_TIMEOUT_MS;
+}
+
 static bool has_feb(struct fade_slave *slave, const struct fade_slave_id *id)
 {
 	struct net_device *netdev;
@@ -41,7 +59,7 @@ static long through_owner(struct fade_feb_command *request)
 			return -ERESTARTSYS;
 		/* It may have gone while this waited. */
 		if (has_feb(slave, &request->feb))
-			err = fade_user_command(slave, &request->command);
+			err = command_of(slave, &request->command);
 		mutex_unlock(&slave->control);
 		return err;
 	}
@@ -62,7 +80,7 @@ static long through_free(struct fade_feb_command *request)
 		mutex_lock(&slave->control);
 		err = fade_associate(slave, &request->feb);
 		if (!err) {
-			err = fade_user_command(slave, &request->command);
+			err = command_of(slave, &request->command);
 			fade_dissociate(slave);
 		}
 		mutex_unlock(&slave->control);
@@ -84,7 +102,7 @@ static long feb_command(void __user *both)
 	code = request.command.command;
 	if ((code < FADE_CMD_USER_FIRST && code != FADE_CMD_STOP &&
 	     code != FADE_CMD_IDENTIFY) ||
-	    !fade_patience_ok(&request.command) ||
+	    !patience_ok(&request.command) ||
 	    strnlen(request.feb.devname, sizeof(request.feb.devname)) ==
 		    sizeof(request.feb.devname))
 		return -EINVAL;

@@ -33,6 +33,7 @@ static int slave_show(struct seq_file *seq, void *unused)
 	SHOW(unexpected_responses);
 	SHOW(commands);
 	SHOW(resets);
+	SHOW(interrupted);
 	SHOW(delay);
 	return 0;
 }

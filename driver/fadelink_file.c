@@ -52,12 +52,13 @@ static int fade_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static long set_wakeup(struct fade_slave *slave, unsigned long bytes)
+static long set_wakeup(struct fade_slave *slave, unsigned long bytes,
+		       unsigned long most)
 {
 	long err = 0;
 
 	spin_lock_bh(&slave->lock);
-	if (bytes < 1 || bytes > fade_ring_bytes(slave))
+	if (bytes > most)
 		err = -EINVAL;
 	else
 		slave->wakeup = bytes;
@@ -123,9 +124,11 @@ static long user_command(struct fade_slave *slave, void __user *both)
 
 	if (copy_from_user(&command, both, sizeof(command)))
 		return -EFAULT;
-	if (command.command < FADE_CMD_USER_FIRST || !fade_patience_ok(&command))
+	if (command.command < FADE_CMD_USER_FIRST)
 		return -EINVAL;
-	err = fade_user_command(slave, &command);
+	/* As published: jiffies, and the number of all attempts. */
+	err = fade_user_command(slave, &command, command.timeout,
+				command.retries);
 	if (err)
 		return err;
 	return copy_to_user(both, &command, sizeof(command)) ? -EFAULT : 0;
@@ -143,8 +146,11 @@ static long set_config(struct fade_slave *slave, const void __user *from)
 	    config.ring_packets < config.window ||
 	    config.ring_packets > FADE_MAX_RING_PACKETS ||
 	    !is_power_of_2(config.ring_packets) ||
-	    config.protocol > FADE_PROTOCOL_FADE1 || config.reserved ||
-	    (config.protocol == FADE_PROTOCOL_FADE1 &&
+	    config.protocol > FADE_PROTOCOL_FADE1 ||
+	    config.firmware > FADE_FIRMWARE_PUBLISHED_V1 ||
+	    config.words > FADE_WORDS_BIG || config.reserved ||
+	    (config.protocol != FADE_PROTOCOL_FADE10G &&
+	     config.firmware != FADE_FIRMWARE_PUBLISHED_10G &&
 	     config.ring_packets < FADE1_MIN_RING_PACKETS))
 		return -EINVAL;
 	ring = vmalloc_user(config.ring_packets * FADE_PACKET_BYTES);
@@ -160,6 +166,8 @@ static long set_config(struct fade_slave *slave, const void __user *from)
 		slave->settings.window = config.window;
 		slave->settings.first_packet = config.first_packet;
 		slave->settings.protocol = config.protocol;
+		slave->settings.firmware = config.firmware;
+		slave->settings.words = config.words;
 		slave->wakeup = 1;
 	}
 	spin_unlock_bh(&slave->lock);
@@ -177,6 +185,17 @@ static long get_statistics(struct fade_slave *slave, void __user *to)
 	return copy_to_user(to, &stats, sizeof(stats)) ? -EFAULT : 0;
 }
 
+static long get_kind(struct fade_slave *slave, void __user *to)
+{
+	struct fade_feb_kind kind;
+
+	spin_lock_bh(&slave->lock);
+	kind.protocol = slave->feb.protocol;
+	kind.firmware = slave->feb.firmware;
+	spin_unlock_bh(&slave->lock);
+	return copy_to_user(to, &kind, sizeof(kind)) ? -EFAULT : 0;
+}
+
 /* What needs the FEB, one at a time. */
 static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
 {
@@ -185,7 +204,7 @@ static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
 	if (cmd == FADE_IOC_SETCONFIG)
 		return set_config(slave, p);
 	if (!READ_ONCE(slave->netdev))
-		return -ENODEV;
+		return cmd == FADE_IOC_FREEMAC ? 0 : -ENODEV;
 	switch (cmd) {
 	case FADE_IOC_STARTMAC:
 		return fade_start(slave);
@@ -210,7 +229,9 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	switch (cmd) {
 	case FADE_IOC_SETWAKEUP:
-		return set_wakeup(slave, arg);
+		return set_wakeup(slave, arg, fade_ring_bytes(slave) / 2);
+	case FADE_IOC_SETTHRESHOLD:
+		return set_wakeup(slave, arg, fade_ring_bytes(slave));
 	case FADE_IOC_GETBUFLEN:
 		return fade_ring_bytes(slave);
 	case FADE_IOC_READPTRS:
@@ -220,8 +241,8 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case FADE_IOC_READPTRS64:
 		read_state(slave, &state);
 		return copy_to_user(p, &state, sizeof(state)) ? -EFAULT : 0;
-	case FADE_IOC_GETPROTOCOL:
-		return READ_ONCE(slave->feb.protocol);
+	case FADE_IOC_GETKIND:
+		return get_kind(slave, p);
 	case FADE_IOC_GETSTATS:
 		return get_statistics(slave, p);
 	case FADE_IOC_SETCONFIG:
@@ -237,7 +258,7 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		mutex_unlock(&slave->control);
 		return result;
 	default:
-		return -ENOTTY;
+		return -EINVAL; /* as published */
 	}
 }
 
@@ -245,17 +266,19 @@ static __poll_t fade_poll(struct file *file, poll_table *table)
 {
 	struct fade_slave *slave = file->private_data;
 	struct fade_pointers64 state;
-	u64 wakeup;
+	__poll_t mask = 0;
+	u64 available;
 
 	poll_wait(file, &slave->wait, table);
 	read_state(slave, &state);
-	wakeup = READ_ONCE(slave->wakeup);
+	available = state.head - state.tail;
+	if (available >= READ_ONCE(slave->wakeup))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (state.state == FADE_STATE_COMPLETE)
+		mask |= available ? EPOLLIN | EPOLLRDNORM : EPOLLHUP;
 	if (state.error || state.state == FADE_STATE_ABORTED)
-		return EPOLLIN | EPOLLRDNORM | EPOLLERR;
-	if (state.state == FADE_STATE_COMPLETE ||
-	    state.head - state.tail >= wakeup)
-		return EPOLLIN | EPOLLRDNORM;
-	return 0;
+		mask |= EPOLLIN | EPOLLRDNORM | EPOLLERR;
+	return mask;
 }
 
 static vm_fault_t fade_fault(struct vm_fault *fault)

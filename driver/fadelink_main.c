@@ -16,10 +16,10 @@ static int max_slaves = 4;
 module_param(max_slaves, int, 0444);
 MODULE_PARM_DESC(max_slaves, "number of FEBs, 1 to 64 (default 4)");
 
-static int ring_order = 11;
+static int ring_order = 12;
 module_param(ring_order, int, 0444);
 MODULE_PARM_DESC(ring_order,
-		 "log2 of the packets in each ring, up to 17 (default 11: 16 MiB)");
+		 "log2 of the packets in each ring, up to 17 (default 12: 32 MiB)");
 
 static int window = FADE_MAX_WINDOW;
 module_param(window, int, 0444);

@@ -8,7 +8,6 @@
  * and is never taken in softirq.
  */
 #include <linux/etherdevice.h>
-#include <linux/delay.h>
 #include <linux/nsproxy.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
@@ -18,8 +17,6 @@
 #include "fadelink.h"
 #include "fadelink_compat.h"
 
-#define START_ATTEMPTS		10
-#define CLOSING_RESETS		3
 #define STRANGERS		64
 
 struct fade_link_stats fade_link_stats;
@@ -127,13 +124,28 @@ static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
 	return NULL;
 }
 
-/* A transmission begins at byte @origin of the ring; slave->lock is held. */
-static void begin_ring(struct fade_slave *slave, u64 origin)
+/* A transmission begins; slave->lock is held. */
+static void begin_ring(struct fade_slave *slave)
 {
-	slave->origin = origin;
+	slave->origin = fade_feb_origin(&slave->feb);
 	slave->head = 0;
 	slave->tail = 0;
 	slave->error = 0;
+}
+
+/* Turns words round in place: they were just copied, and are in the cache. */
+static void swap_words(u8 *place, u32 bytes, u32 word_bytes)
+{
+	u64 *words64 = (u64 *)place;
+	u32 *words32 = (u32 *)place;
+	u32 i;
+
+	if (word_bytes == sizeof(u64))
+		for (i = 0; i < bytes / sizeof(u64); i++)
+			swab64s(&words64[i]);
+	else
+		for (i = 0; i < bytes / sizeof(u32); i++)
+			swab32s(&words32[i]);
 }
 
 /* What the rules said, on the slave; its lock is held. */
@@ -141,15 +153,15 @@ static void act(struct fade_slave *slave, struct sk_buff *skb,
 		const struct fade_actions *actions)
 {
 	u32 bytes = fade_feb_packet_bytes(&slave->feb);
+	u8 *place = slave->ring + actions->slot * bytes;
 
 	if (actions->begun)
-		begin_ring(slave, slave->feb.protocol == FADE_PROTOCOL_FADE1 ?
-					  0 :
-					  fade_window_slot(&slave->feb.window, 0) * bytes);
+		begin_ring(slave);
 	if (actions->store) {
 		/* Cannot fail: the length of the frame was checked. */
-		skb_copy_bits(skb, skb->len - bytes,
-			      slave->ring + actions->slot * bytes, bytes);
+		skb_copy_bits(skb, skb->len - bytes, place, bytes);
+		if (slave->feb.swap)
+			swap_words(place, bytes, slave->feb.swap);
 		slave->head = fade_feb_bytes(&slave->feb);
 	}
 	if (actions->tick)
@@ -238,16 +250,6 @@ static struct packet_type fade_packet_type = {
 	.func = receive,
 };
 
-/* The transmission ends before its end; slave->lock is held. */
-static void break_off(struct fade_slave *slave)
-{
-	slave->feb.started = false;
-	slave->feb.waiting = false;
-	slave->feb.stopping = false;
-	if (slave->feb.state == FADE_STATE_RUNNING)
-		slave->feb.state = FADE_STATE_ABORTED;
-}
-
 /* Lets go of the interface. Called with no lock. */
 static void release_netdev(struct fade_slave *slave, int error)
 {
@@ -256,7 +258,7 @@ static void release_netdev(struct fade_slave *slave, int error)
 	spin_lock_bh(&slave->lock);
 	netdev = slave->netdev;
 	WRITE_ONCE(slave->netdev, NULL);
-	break_off(slave);
+	fade_feb_break_off(&slave->feb);
 	if (netdev && error)
 		slave->error = error;
 	spin_unlock_bh(&slave->lock);
@@ -324,9 +326,12 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 		netdev_hold(netdev, &slave->tracker, GFP_KERNEL);
 		spin_lock_bh(&slave->lock);
 		ether_addr_copy(slave->mac, id->mac);
-		memset(&slave->feb, 0, sizeof(slave->feb));
-		slave->feb.csn = (u16)get_random_u32();
-		begin_ring(slave, 0);
+		fade_feb_init(&slave->feb, &slave->settings,
+			      (u16)get_random_u32());
+		slave->origin = 0;
+		slave->head = 0;
+		slave->tail = 0;
+		slave->error = 0;
 		WRITE_ONCE(slave->netdev, netdev);
 		spin_unlock_bh(&slave->lock);
 	}
@@ -334,8 +339,9 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 	return err;
 }
 
-/* Sends a request of FADE v1 to the FEB; -ENODEV if there is none. */
-static int send_request1(struct fade_slave *slave, u16 type)
+/* Sends a request to the FEB; -ENODEV if there is none. */
+static int send_request(struct fade_slave *slave,
+			const struct fade_request *request, u32 argument)
 {
 	u8 frame[FADE_REQUEST_LEN];
 	struct net_device *netdev;
@@ -349,34 +355,12 @@ static int send_request1(struct fade_slave *slave, u16 type)
 	}
 	/* The association may end while the frame is sent. */
 	dev_hold(netdev);
-	fade1_request(frame, slave->mac, netdev->dev_addr, type);
-	spin_unlock_bh(&slave->lock);
-	err = send_frame(netdev, frame);
-	dev_put(netdev);
-	return err;
-}
-
-/* Sends a command to the FEB; -ENODEV if there is none. */
-static int send_command(struct fade_slave *slave, u16 code, u16 csn,
-			u32 argument)
-{
-	u8 frame[FADE_REQUEST_LEN];
-	struct net_device *netdev;
-	int err;
-
-	spin_lock_bh(&slave->lock);
-	netdev = slave->netdev;
-	if (!netdev) {
-		spin_unlock_bh(&slave->lock);
-		return -ENODEV;
-	}
-	/* The association may end while the frame is sent. */
-	dev_hold(netdev);
-	fade_command(frame, slave->mac, netdev->dev_addr, code, csn, argument);
-	if (code == FADE_CMD_RESET)
-		slave->feb.stats.resets++;
+	if (request->fade1)
+		fade1_request(frame, slave->mac, netdev->dev_addr,
+			      request->code);
 	else
-		slave->feb.stats.commands++;
+		fade_command(frame, slave->mac, netdev->dev_addr,
+			     request->code, request->csn, argument);
 	spin_unlock_bh(&slave->lock);
 	err = send_frame(netdev, frame);
 	dev_put(netdev);
@@ -386,108 +370,88 @@ static int send_command(struct fade_slave *slave, u16 code, u16 csn,
 /* RESET, in the protocol of the FEB, or in both where it is not known. */
 static int send_resets(struct fade_slave *slave)
 {
-	u32 protocol = READ_ONCE(slave->feb.started) ?
-			       READ_ONCE(slave->feb.protocol) :
-			       slave->settings.protocol;
+	struct fade_request reset = { .code = FADE_CMD_RESET };
+	struct fade_request reset1 = { .fade1 = true, .code = FADE1_TYPE_RESET };
 	int err = 0;
+	u32 protocol;
 
+	spin_lock_bh(&slave->lock);
+	protocol = slave->feb.protocol;
+	slave->feb.stats.resets++;
+	spin_unlock_bh(&slave->lock);
 	if (protocol != FADE_PROTOCOL_FADE1)
-		err = send_command(slave, FADE_CMD_RESET, 0, 0);
-	if (protocol == FADE_PROTOCOL_FADE1) {
-		spin_lock_bh(&slave->lock);
-		slave->feb.stats.resets++;
-		spin_unlock_bh(&slave->lock);
-	}
+		err = send_request(slave, &reset, 0);
 	if (protocol != FADE_PROTOCOL_FADE10G)
-		err = send_request1(slave, FADE1_TYPE_RESET);
+		err = send_request(slave, &reset1, 0);
 	return err;
 }
 
 /**
- * fade_tick - repeats what FADE v1 does not confirm
+ * fade_tick - START, and what FADE v1 must repeat
  * @work: of the device
  */
 void fade_tick(struct work_struct *work)
 {
 	struct fade_slave *slave = container_of(to_delayed_work(work),
 						struct fade_slave, tick);
-	u32 next_ms;
-	u16 type;
+	struct fade_tick tick;
+	u64 now = now_ms();
+	u32 i;
 
 	spin_lock_bh(&slave->lock);
-	type = fade1_feb_tick(&slave->feb, &next_ms);
+	fade_feb_tick(&slave->feb, &slave->settings, now, &tick);
+	if (tick.begun)
+		begin_ring(slave);
 	spin_unlock_bh(&slave->lock);
-	if (type)
-		send_request1(slave, type);
-	else
-		wake_up_interruptible_all(&slave->wait); /* it may have ended */
-	if (next_ms)
+	/* A frame that cannot be sent now is repeated like a lost one. */
+	for (i = 0; i < tick.count; i++)
+		send_request(slave, &tick.requests[i], 0);
+	if (tick.wake)
+		wake_up_interruptible_all(&slave->wait);
+	if (tick.again)
 		queue_delayed_work(system_wq, &slave->tick,
-				   msecs_to_jiffies(next_ms));
-}
-
-/* START to a FEB that has not answered the one of FADE-10G. */
-static void offer_fade1(struct fade_slave *slave)
-{
-	bool fresh;
-
-	spin_lock_bh(&slave->lock);
-	fresh = slave->feb.starting == FADE1_FRESH;
-	if (fresh) {
-		slave->feb.starting = FADE1_RESET;
-		slave->feb.stats.resets++;
-	}
-	spin_unlock_bh(&slave->lock);
-	if (fresh) {
-		send_request1(slave, FADE1_TYPE_RESET);
-		msleep(FADE_SETTLE_MS);
-	}
-	spin_lock_bh(&slave->lock);
-	slave->feb.starting = FADE1_STARTED;
-	spin_unlock_bh(&slave->lock);
-	send_request1(slave, FADE1_TYPE_START);
+				   msecs_to_jiffies(tick.next > now ?
+							    tick.next - now :
+							    0));
 }
 
 /**
  * fade_command_wait - sends a command, waits for its response
  * @slave: the device
- * @code: code of the command
+ * @code: code of the command; START is for fade_start()
  * @argument: argument
- * @timeout_ms: from each attempt to the next
- * @retries: attempts after the first
+ * @timeout: jiffies from each attempt to the next
+ * @attempts: how often it is sent at most
  * @answer: the response
  *
  * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
  * no FEB, -EIO when its interface failed, or -ERESTARTSYS for a signal.
  */
-int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
-		      u32 timeout_ms, u32 retries,
-		      struct fade_response *answer)
+static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
+			     unsigned long timeout, u32 attempts,
+			     struct fade_response *answer)
 {
-	bool may_be_fade1 = code == FADE_CMD_START &&
-			    slave->settings.protocol == FADE_PROTOCOL_ANY &&
-			    slave->settings.ring_packets >= FADE1_MIN_RING_PACKETS;
+	struct fade_request request = { .code = code };
 	int err = -ETIMEDOUT;
-	u32 attempt = 0;
-	u16 csn;
 
 	spin_lock_bh(&slave->lock);
-	csn = fade_feb_command(&slave->feb, code);
+	request.csn = fade_feb_command(&slave->feb, code);
 	spin_unlock_bh(&slave->lock);
-	do {
+	while (attempts--) {
 		long left;
 
-		if (may_be_fade1 && attempt++)
-			offer_fade1(slave);
+		spin_lock_bh(&slave->lock);
+		slave->feb.stats.commands++;
+		spin_unlock_bh(&slave->lock);
 		/* A frame that cannot be sent now is repeated like a lost one. */
-		if (send_command(slave, code, csn, argument) == -ENODEV) {
+		if (send_request(slave, &request, argument) == -ENODEV) {
 			err = -ENODEV;
 			break;
 		}
 		left = wait_event_interruptible_timeout(
 			slave->wait,
 			!READ_ONCE(slave->feb.pending) || READ_ONCE(slave->error),
-			msecs_to_jiffies(timeout_ms));
+			timeout);
 		if (left < 0) {
 			err = left;
 			break;
@@ -500,76 +464,43 @@ int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 			err = -EIO;
 			break;
 		}
-	} while (retries--);
+	}
 	spin_lock_bh(&slave->lock);
 	slave->feb.pending = false;
-	if (err)
-		slave->feb.pending_code = 0;
 	*answer = slave->feb.answer;
 	spin_unlock_bh(&slave->lock);
 	return err;
-}
-
-static bool speaks_fade1(struct fade_slave *slave)
-{
-	return slave->settings.protocol == FADE_PROTOCOL_FADE1 ||
-	       (READ_ONCE(slave->feb.started) &&
-		READ_ONCE(slave->feb.protocol) == FADE_PROTOCOL_FADE1);
 }
 
 /**
  * fade_user_command - runs a command as the user wrote it
  * @slave: the device
  * @command: the command, checked; its response is filled in
+ * @timeout: jiffies from each attempt to the next
+ * @attempts: how often it is sent at most
  *
  * Called with slave->control held. Returns as fade_command_wait(), or
  * -EOPNOTSUPP if the FEB speaks FADE v1, which has no user commands.
  */
 int fade_user_command(struct fade_slave *slave,
-		      struct fade_user_command *command)
+		      struct fade_user_command *command,
+		      unsigned long timeout, u32 attempts)
 {
 	struct fade_response answer = { .code = command->command };
 	int err;
 
-	if (speaks_fade1(slave)) {
+	if (READ_ONCE(slave->feb.protocol) == FADE_PROTOCOL_FADE1)
 		err = command->command == FADE_CMD_STOP ? fade_stop(slave) :
 							  -EOPNOTSUPP;
-		goto out;
-	}
-	err = fade_command_wait(slave, command->command, command->argument,
-				command->timeout, command->retries, &answer);
-out:
+	else
+		err = fade_command_wait(slave, command->command,
+					command->argument, timeout, attempts,
+					&answer);
 	if (err)
 		return err;
 	put_unaligned_be16(answer.code, command->response);
 	put_unaligned_be16(answer.csn, command->response + 2);
 	put_unaligned_be64(answer.value, command->response + 4);
-	return 0;
-}
-
-/*
- * The FEB is known to speak FADE v1: the transmission begins with START, which
- * is repeated until data comes. The detector may be silent for long.
- */
-static int start_fade1(struct fade_slave *slave)
-{
-	int err;
-
-	spin_lock_bh(&slave->lock);
-	fade_feb_command(&slave->feb, FADE_CMD_START);
-	slave->feb.pending = false;
-	spin_unlock_bh(&slave->lock);
-	err = send_resets(slave);
-	if (err == -ENODEV)
-		return err;
-	msleep(FADE_SETTLE_MS);
-	spin_lock_bh(&slave->lock);
-	fade1_feb_begin(&slave->feb, &slave->settings);
-	slave->feb.starting = FADE1_RESET;
-	slave->feb.waiting = true;
-	begin_ring(slave, 0);
-	spin_unlock_bh(&slave->lock);
-	mod_delayed_work(system_wq, &slave->tick, 0);
 	return 0;
 }
 
@@ -583,20 +514,25 @@ static int start_fade1(struct fade_slave *slave)
 int fade_stop(struct fade_slave *slave)
 {
 	struct fade_response answer;
-	bool already, is_fade1;
+	bool is_fade1;
 
 	spin_lock_bh(&slave->lock);
-	already = slave->feb.stopping;
-	is_fade1 = fade1_feb_stop(&slave->feb);
+	is_fade1 = fade1_feb_stop(&slave->feb, now_ms());
 	spin_unlock_bh(&slave->lock);
 	if (is_fade1) {
-		if (!already)
-			mod_delayed_work(system_wq, &slave->tick, 0);
+		mod_delayed_work(system_wq, &slave->tick, 0);
 		return 0;
 	}
 	return fade_command_wait(slave, FADE_CMD_STOP, 0,
-				 FADE_DEFAULT_TIMEOUT_MS, FADE_DEFAULT_RETRIES,
-				 &answer);
+				 msecs_to_jiffies(FADE_DEFAULT_TIMEOUT_MS),
+				 FADE_DEFAULT_RETRIES + 1, &answer);
+}
+
+/* Somebody waits for START; slave->lock is held, or a look will follow. */
+static bool is_starting(struct fade_slave *slave)
+{
+	return READ_ONCE(slave->feb.start.stage) != FADE_STAGE_NONE &&
+	       READ_ONCE(slave->feb.start.asked);
 }
 
 /**
@@ -604,31 +540,34 @@ int fade_stop(struct fade_slave *slave)
  * @slave: the device
  *
  * One that still runs, as of a reader that was killed, is ended by RESET first.
- * Called with slave->control held. Returns as fade_command_wait(), or -EBUSY if
- * RESET did not help.
+ * Called with slave->control held. Returns 0, -ETIMEDOUT for a FEB that does not
+ * answer, -EBUSY for one that RESET did not help, -EIO when its interface
+ * failed, or -ERESTARTSYS for a signal.
  */
 int fade_start(struct fade_slave *slave)
 {
-	struct fade_response answer;
-	int attempt, err;
+	int err;
 
-	if (slave->settings.protocol == FADE_PROTOCOL_FADE1)
-		return start_fade1(slave);
-	for (attempt = 0;; attempt++) {
-		err = fade_command_wait(slave, FADE_CMD_START, 0,
-					FADE_DEFAULT_TIMEOUT_MS,
-					FADE_DEFAULT_RETRIES, &answer);
-		if (err || !answer.value)
-			return err;
-		if (attempt == START_ATTEMPTS)
-			break;
-		send_command(slave, FADE_CMD_RESET, 0, 0);
-		msleep(FADE_SETTLE_MS);
-	}
 	spin_lock_bh(&slave->lock);
-	slave->feb.pending_code = 0;
+	fade_feb_start(&slave->feb, FADE_DEFAULT_TIMEOUT_MS,
+		       FADE_DEFAULT_RETRIES, now_ms());
 	spin_unlock_bh(&slave->lock);
-	return -EBUSY;
+	mod_delayed_work(system_wq, &slave->tick, 0);
+	err = wait_event_interruptible(slave->wait,
+				       !is_starting(slave) ||
+					       READ_ONCE(slave->error));
+	spin_lock_bh(&slave->lock);
+	if (is_starting(slave)) {
+		slave->feb.start.stage = FADE_STAGE_NONE;
+		if (!err)
+			err = -EIO;
+	} else if (!err && slave->feb.start.outcome == FADE_NO_RESPONSE) {
+		err = -ETIMEDOUT;
+	} else if (!err && slave->feb.start.outcome == FADE_STILL_RUNNING) {
+		err = -EBUSY;
+	}
+	spin_unlock_bh(&slave->lock);
+	return err;
 }
 
 /**
@@ -642,7 +581,7 @@ int fade_reset(struct fade_slave *slave)
 	int err = send_resets(slave);
 
 	spin_lock_bh(&slave->lock);
-	break_off(slave);
+	fade_feb_break_off(&slave->feb);
 	spin_unlock_bh(&slave->lock);
 	wake_up_interruptible_all(&slave->wait);
 	return err == -ENODEV ? err : 0;
@@ -660,8 +599,9 @@ void fade_dissociate(struct fade_slave *slave)
 	int i;
 
 	if (READ_ONCE(slave->feb.state) != FADE_STATE_IDLE ||
-	    READ_ONCE(slave->feb.pending_code) == FADE_CMD_START)
-		for (i = 0; i < CLOSING_RESETS; i++)
+	    READ_ONCE(slave->feb.start.has_reset) ||
+	    READ_ONCE(slave->feb.start.attempts))
+		for (i = 0; i < FADE_RESETS; i++)
 			send_resets(slave);
 	/* The notifier may let go at the same time: one of them finds it. */
 	rtnl_lock();

@@ -47,9 +47,11 @@ struct fade_slave_id {
 /**
  * struct fade_user_command - a user command and its response
  * @command: code, 0x0100 to 0xFFFF
- * @retries: attempts after the first, at most 1000
+ * @retries: FADE_IOC_USERCMD: all attempts; with 0 it is not sent.
+ *	FADE_IOC_FEBCMD: attempts after the first, at most 1000
  * @argument: argument
- * @timeout: milliseconds from each attempt to the next, 1 to 600000
+ * @timeout: time from each attempt to the next. FADE_IOC_USERCMD: jiffies.
+ *	FADE_IOC_FEBCMD: milliseconds, 1 to 600000
  * @response: code u16, CSN u16, value u64, big-endian as on the wire
  */
 struct fade_user_command {
@@ -60,7 +62,7 @@ struct fade_user_command {
 	__u8 response[12];
 } __attribute__((packed));
 
-/* Wake the reader when so many bytes are there (argument), at least 1. */
+/* Wake the reader when so many bytes are there: 0 (at once) to half the ring. */
 #define FADE_IOC_SETWAKEUP	_IO(FADE_IOC_MAGIC, 0x30)
 /* Returns the length of the ring in bytes. */
 #define FADE_IOC_GETBUFLEN	_IO(FADE_IOC_MAGIC, 0x31)
@@ -74,7 +76,7 @@ struct fade_user_command {
 #define FADE_IOC_STARTMAC	_IO(FADE_IOC_MAGIC, 0x35)
 /* STOP: the packet being filled becomes the last. */
 #define FADE_IOC_STOPMAC	_IO(FADE_IOC_MAGIC, 0x36)
-/* Ends the association. */
+/* Ends the association, if there is one. */
 #define FADE_IOC_FREEMAC	_IO(FADE_IOC_MAGIC, 0x37)
 /* Sends a user command, waits for its response. */
 #define FADE_IOC_USERCMD	_IOWR(FADE_IOC_MAGIC, 0x38, struct fade_user_command)
@@ -172,6 +174,9 @@ struct fade_feb_kind {
 
 /* Changes the settings, before the ring is mapped and a FEB associated. */
 #define FADE_IOC_SETCONFIG	_IOW(FADE_IOC_MAGIC, 0x43, struct fade_config)
+
+/* As FADE_IOC_SETWAKEUP, up to the whole ring. */
+#define FADE_IOC_SETTHRESHOLD	_IO(FADE_IOC_MAGIC, 0x47)
 
 /* What the FEB is. */
 #define FADE_IOC_GETKIND	_IOR(FADE_IOC_MAGIC, 0x46, struct fade_feb_kind)

@@ -3,12 +3,14 @@
 import random
 import re
 import select
+import signal
 import time
+from pathlib import Path
 
 import pytest
-from support.guest import LOAD, session
+from support.guest import LOAD, kernel, session
 from support.netns import FEBS
-from support.paths import SEED
+from support.paths import FADELINK, SEED
 
 READ = "abi_reader /dev/l3_fpga{0} eth0 {1} {2}"
 
@@ -18,6 +20,32 @@ def test_published_abi(bench, link):
     out, boards = session(bench, [READ.format(0, FEBS[0], 8_000_000), "cat /sys/kernel/debug/fadelink/l3_fpga0"], "--link", link)
     assert "words, all right" in out
     assert not boards[0]["running"]
+
+
+def test_published_calls_mean_what_is_published(bench):
+    """Each line of the table in docs/driver.md, by a program that has nothing of this project."""
+    hz = re.search(r"^CONFIG_HZ=(\d+)$", Path(kernel().headers, ".config").read_text(), re.M)[1]
+    out, _ = session(bench, [f"abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} meanings {hz}"], "--link", "loss=0.01")
+    assert "all calls mean what is published" in out, out
+
+
+@pytest.mark.parametrize("loss", ["0", "0.02"])
+def test_published_abi_and_published_firmware(bench, loss):
+    """What was written for both reads big-endian words from the ring; a killed reader, and another."""
+    board = bench.start(bench.board_ns, FADELINK, "feb", "--iface", "fade0", "--feb", FEBS[0],
+                        "--firmware", "published-10g", "--loss", loss, "--seed", SEED, "--json")  # fmt: skip
+    out = bench.guest.run(f"""set -e
+{LOAD}
+{READ.format(0, FEBS[0], 2_000_000)} kill big || echo killed $?
+{READ.format(0, FEBS[0], 4_000_000)} big
+cat /sys/kernel/debug/fadelink/l3_fpga0
+rmmod fadelink
+""")
+    board.signal(signal.SIGTERM)
+    assert board.finish()[0] == 0
+    assert "killed 137" in out and "words, all right" in out, out
+    counts = dict(re.findall(r"^(\w+) (\d+)\s*$", out, re.M))
+    assert int(counts["unexpected_responses"]) == 0 and int(counts["protocol_errors"]) == 0, counts
 
 
 def test_example_program(bench):

@@ -80,7 +80,8 @@ def test_no_permission(bench, tmp_path_factory):
     # A copy where an unprivileged user may reach it.
     folder = bench.tmp
     for parent in [folder, *folder.parents][:4]:
-        parent.chmod(parent.stat().st_mode | 0o055)
+        if parent.stat().st_mode & 0o055 != 0o055:
+            parent.chmod(parent.stat().st_mode | 0o055)
     program = shutil.copy(FADELINK, folder / "fadelink")
     process = bench.start(
         bench.pc_ns, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all",

@@ -48,6 +48,15 @@ pub struct Args {
     /// Megabytes (10^6 bytes) a second of each FEB, at most
     #[arg(long, value_name = "MB/S", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: Option<u32>,
+    /// Words of each transmission; 0: without end
+    #[arg(long, value_name = "N", default_value = "0", value_parser = number::u32)]
+    words: u32,
+    /// Share of the frames that are lost, each way, 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    loss: f64,
+    /// Of the losses
+    #[arg(long, value_name = "SEED", default_value = "1")]
+    seed: u64,
     /// End after so many seconds; without it, at Ctrl-C
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     duration: Option<Duration>,
@@ -66,6 +75,11 @@ const IDLE: Duration = Duration::from_millis(50);
 fn window(text: &str) -> Result<u32, String> {
     let window = text.parse().ok().filter(|w: &u32| w.is_power_of_two() && *w <= 64);
     window.ok_or_else(|| "expected a power of two from 1 to 64".into())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a share from 0 to 1".into())
 }
 
 /// A FEB of either protocol.
@@ -135,10 +149,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let window = args.window.unwrap_or(if args.firmware == Firmware::Published10g { 16 } else { 32 });
     let quirks = args.quirk.iter().fold(Quirks::of(args.firmware), |all, quirk| all.with(*quirk));
     let settings = Settings { window, first_packet: args.first_packet, pace, rule, quirks };
+    let example = || Example::with_limit(args.words);
     let new = |mac: &MacAddr| match protocol {
-        Protocol::Fade10g => Board::Fade10g(Box::new(Feb::new(*mac, settings, Example::default()))),
-        Protocol::Fade1 => Board::Fade1(Box::new(Feb1::new(*mac, settings, Example::default()))),
+        Protocol::Fade10g => Board::Fade10g(Box::new(Feb::new(*mac, settings, example()))),
+        Protocol::Fade1 => Board::Fade1(Box::new(Feb1::new(*mac, settings, example()))),
     };
+    let mut random = fastrand::Rng::with_seed(args.seed);
     let mut febs: Vec<_> = args.feb.iter().map(new).collect();
     let mut backend = Packet::open(&args.iface)?;
     eprintln!("fadelink: {} FEB(s) in software on {}", febs.len(), args.iface);
@@ -146,6 +162,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     while !stop.load(Ordering::Relaxed) && args.duration.is_none_or(|limit| begin.elapsed() < limit) {
         let taken = backend.receive(&mut |frame, _| {
+            if random.f64() < args.loss {
+                return;
+            }
             let destination = Header::split(frame).map(|(header, _)| header.dst);
             let is_mine = |mac| destination.is_some_and(|dst| dst == mac || dst == MacAddr::BROADCAST);
             febs.iter_mut().filter(|feb| is_mine(feb.mac())).for_each(|feb| feb.take(frame, begin.elapsed()));
@@ -155,7 +174,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             for _ in 0..BURST {
                 let Some(frame) = feb.give(begin.elapsed()) else { break };
                 // A frame that cannot be sent is one lost on the way; the receiver's ACKs tell.
-                let _ = backend.send(frame);
+                if random.f64() >= args.loss {
+                    let _ = backend.send(frame);
+                }
                 sent += 1;
             }
         }

@@ -41,6 +41,11 @@ fn plain(register: &mut u32, mask: u32, write: bool, argument: u32) -> u64 {
 }
 
 impl Example {
+    /// With transmissions of `words`, 0 for no limit, until a command sets another.
+    pub fn with_limit(words: u32) -> Example {
+        Example { limit: words, ..Example::default() }
+    }
+
     fn register(&mut self, register: u16, write: bool, argument: u32, status: &Status) -> u64 {
         match register {
             0x00 => IDENTITY,

@@ -151,7 +151,7 @@ const fn call(direction: u64, number: u64, size: usize) -> u64 {
     direction << 30 | (size as u64) << 16 | 0xA5 << 8 | number
 }
 
-pub const SETWAKEUP: u64 = call(0, 0x30, 0);
+pub const SETTHRESHOLD: u64 = call(0, 0x47, 0);
 pub const GETBUFLEN: u64 = call(0, 0x31, 0);
 pub const WRITEPTRS: u64 = call(0, 0x33, 0);
 pub const GETMAC: u64 = call(WRITE, 0x34, size_of::<SlaveId>());

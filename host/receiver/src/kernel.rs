@@ -283,7 +283,7 @@ impl Feb for KernelFeb {
         use std::sync::atomic::Ordering::Relaxed;
         if self.wakeup.swap(threshold, Relaxed) != threshold {
             // The threshold lies within the ring: it cannot fail.
-            let _ = call(&self.device, abi::SETWAKEUP, threshold);
+            let _ = call(&self.device, abi::SETTHRESHOLD, threshold);
         }
     }
 

@@ -441,3 +441,36 @@ fn boards_with_any_quirks_lose_nothing() {
         assert_eq!(received, words, "case {case}: {chosen:?}");
     }
 }
+
+/// The last packet has every number of valid words, of either kind of board.
+#[test]
+fn every_number_of_valid_words_is_taken() {
+    for (firmware, words) in [Firmware::Fadelink, Firmware::Published10g]
+        .into_iter()
+        .flat_map(|firmware| (0..1024).map(move |words| (firmware, 1024 * (words % 3) + words)))
+    {
+        let user = Words { per_run: words, ..Words::default() };
+        let settings = Settings { window: 16, quirks: Quirks::of(firmware), ..Settings::default() };
+        let mut board = Feb::new(FEB, settings, user);
+        let mut program = Program::new(SMALL);
+        program.command(fade10g::CMD_START);
+        let (mut stopped, mut received) = (false, 0);
+        while program.reader.phase() != Phase::Complete {
+            assert!(program.now < Duration::from_secs(10), "{firmware}, {words} words");
+            for frame in std::mem::take(&mut program.sent) {
+                board.take(&frame, program.now);
+            }
+            while let Some(frame) = board.give(program.now) {
+                let frame = frame.to_vec();
+                program.frame(&frame);
+            }
+            if !stopped && board.user.begun > 0 && board.user.left == 0 && program.reader.phase() == Phase::Running {
+                program.command(fade10g::CMD_STOP);
+                stopped = true;
+            }
+            program.wait(MS);
+        }
+        read(&mut program, &mut received, words);
+        assert_eq!(received, words, "{firmware}");
+    }
+}

@@ -616,6 +616,8 @@ void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 	start->timeout_ms = timeout_ms;
 	start->retries = retries;
 	start->asked = true;
+	start->interrupted = feb->stray;
+	feb->stray = false;
 	start->next = now_ms;
 	start->csn = new_csn(feb);
 	/* Frames of an earlier transmission must not pass for the new one's. */
@@ -880,6 +882,7 @@ static void take_stray(struct fade_feb *feb, u64 now_ms,
 		start->heard = true;
 		return;
 	}
+	feb->stray = true;
 	if (now_ms < feb->next_reset)
 		return;
 	feb->next_reset = now_ms + FADE_RESET_INTERVAL_MS;

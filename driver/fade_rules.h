@@ -198,6 +198,7 @@ enum fade_first {
  * @stops: STOPs sent since the last data frame
  * @next_request: when START or STOP of FADE v1 is sent again
  * @stop_sent: STOP was sent since START
+ * @stray: data came without a transmission, since the last START
  * @state: FADE_STATE_*
  * @pending: a command waits for its response
  * @pending_code: code of the last command
@@ -225,6 +226,7 @@ struct fade_feb {
 	u32 stops;
 	u64 next_request;
 	bool stop_sent;
+	bool stray;
 	u32 state;
 	bool pending;
 	u16 pending_code;

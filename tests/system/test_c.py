@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 {
 	fadelink_config config = FADELINK_CONFIG_DEFAULT;
 	const uint64_t *words;
+	fadelink_kind kind;
 	uint64_t value;
 
 	(void)argc;
@@ -35,6 +36,12 @@ int main(int argc, char **argv)
 	config.ring_packets = 100;
 	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("ring of 100 packets"));
 	config.ring_packets = 64;
+	config.firmware = 4;
+	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("firmware 4"));
+	config.firmware = FADELINK_ANY;
+	config.word_order = 3;
+	assert(!fadelink_feb_open(receiver, argv[2], &config) && SAYS("word_order 3"));
+	config.word_order = FADELINK_ANY;
 	fadelink_feb *feb = fadelink_feb_open(receiver, argv[2], &config);
 	assert(feb);
 	assert(!fadelink_feb_open(receiver, argv[2], NULL) && SAYS("already opened"));
@@ -43,7 +50,11 @@ int main(int argc, char **argv)
 	assert(fadelink_command(feb, 0x0207, 5, 50, 20, &value) == 0 && value == 5);
 	assert(fadelink_read(feb, 8, 0, &words) == 0);
 	assert(fadelink_release(feb, 1) == FADELINK_ERROR && SAYS("0 are there"));
+	assert(fadelink_feb_kind(feb, &kind) == 0 && kind.protocol == FADELINK_ANY);
 	assert(fadelink_start(feb) == 0);
+	assert(fadelink_feb_kind(feb, &kind) == 0 && kind.protocol == FADELINK_FADE10G);
+	assert(kind.firmware == FADELINK_FIRMWARE_FADELINK && kind.word_order == FADELINK_WORDS_LITTLE);
+	assert(fadelink_feb_kind(feb, NULL) == FADELINK_ERROR && SAYS("kind"));
 	while (!fadelink_arm(feb, 8192)) {
 		struct pollfd wait = { .fd = fadelink_fd(feb), .events = POLLIN };
 

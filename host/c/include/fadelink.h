@@ -89,7 +89,8 @@ int fadelink_command(fadelink_feb *feb, uint16_t code, uint32_t argument, uint32
 
 /*
  * Waits until `threshold` bytes are there, or the transmission has ended, or `timeout_ms` is over (negative: no
- * limit). Returns the number of words that are there, maybe none, and where they are: contiguous, in the ring.
+ * limit). Returns the number of words that are there, maybe none, and where they are: contiguous, in the ring, native.
+ * (The published FADE v1 core has words of 32 bits: two in each of these.)
  * They stay until fadelink_release(). Or FADELINK_END, or FADELINK_ERROR.
  */
 int64_t fadelink_read(fadelink_feb *feb, size_t threshold, int timeout_ms, const uint64_t **words);

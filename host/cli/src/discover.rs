@@ -45,25 +45,27 @@ pub struct Found {
 
 impl Found {
     fn note(&mut self, frame: &[u8]) {
-        match fade10g::parse_feb(frame) {
-            Ok((_, FebFrame::Data(_))) => {
-                (self.protocol, self.sends) = (Some(Protocol::Fade10g), true);
+        let response = match fade10g::parse_feb(frame) {
+            Ok((_, FebFrame::Data(data))) => {
+                self.sends = true;
+                data.response
             }
-            Ok((_, FebFrame::Response(Some(response)))) if response.code == fade10g::CMD_IDENTIFY => {
-                self.identity = Identity::from_value(response.value);
-                let firmware = if self.identity.is_some() { Firmware::Fadelink } else { Firmware::Published10g };
-                (self.protocol, self.firmware) = (Some(Protocol::Fade10g), Some(firmware));
-            }
-            Ok(_) => self.protocol = Some(Protocol::Fade10g),
-            Err(_) => {
-                if let Ok((_, data)) = fade1::parse_feb(frame) {
-                    let ours = data.retry == fade1::RETRY_FADELINK;
-                    let firmware = if ours { Firmware::Fadelink } else { Firmware::PublishedV1 };
-                    (self.protocol, self.firmware) = (Some(Protocol::Fade1), Some(firmware));
-                    self.sends = true;
-                }
-            }
+            Ok((_, FebFrame::Response(response))) => response,
+            Err(_) => return self.note_fade1(frame),
+        };
+        self.protocol = Some(Protocol::Fade10g);
+        if let Some(response) = response.filter(|response| response.code == fade10g::CMD_IDENTIFY) {
+            self.identity = Identity::from_value(response.value);
+            let firmware = if self.identity.is_some() { Firmware::Fadelink } else { Firmware::Published10g };
+            self.firmware = Some(firmware);
         }
+    }
+
+    fn note_fade1(&mut self, frame: &[u8]) {
+        let Ok((_, data)) = fade1::parse_feb(frame) else { return };
+        let ours = data.retry == fade1::RETRY_FADELINK;
+        self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::PublishedV1 });
+        (self.protocol, self.sends) = (Some(Protocol::Fade1), true);
     }
 
     /// What it does, in a word.

@@ -121,6 +121,7 @@ pub struct Feb {
     pub stops: u32,
     pub next_request: u64,
     pub stop_sent: bool,
+    pub stray: bool,
     pub state: u32,
     pub pending: bool,
     pub pending_code: u16,

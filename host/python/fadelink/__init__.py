@@ -2,7 +2,7 @@
 
     with fadelink.Receiver("eth1") as receiver, receiver.open("02:fa:de:00:00:01") as feb:
         feb.start()
-        for words in feb.blocks():     # numpy arrays of 64-bit words, views of the ring
+        for words in feb.blocks():     # numpy arrays of native 64-bit words, views of the ring
             histogram += numpy.bincount(words & 0xfff, minlength=4096)
 
 A block is given back to the ring when the loop asks for the next one: copy what you want to keep, for an array that is
@@ -103,7 +103,7 @@ class Feb:
         Raises RuntimeError when the transmission was broken off.
         """
         block = self._feb.read(threshold, timeout)
-        return None if block is None else Block(block)
+        return None if block is None else Block(block, self.kind()[1])
 
     def blocks(self, threshold=THRESHOLD, timeout=None):
         """All blocks to the end of the transmission; each is given back when the next one is asked for."""
@@ -142,12 +142,13 @@ class Feb:
 class Block:
     """Words in the ring, for reading, until the end of its `with`."""
 
-    def __init__(self, block):
+    def __init__(self, block, firmware):
         self._block = block
+        self._type = "u4" if firmware == "published-v1" else "u8"
         self._words = None
 
     def __enter__(self):
-        self._words = np.frombuffer(self._block, dtype="<u8") if len(self._block) else np.empty(0, "<u8")
+        self._words = np.frombuffer(self._block, self._type) if len(self._block) else np.empty(0, self._type)
         return self._words
 
     def __exit__(self, *_):

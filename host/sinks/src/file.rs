@@ -1,13 +1,15 @@
-//! A plain file of 64-bit little-endian words; past the page cache (direct I/O) and with its place on the disk
-//! reserved ahead, if asked for.
+//! A plain file of words as this computer has them; past the page cache (direct I/O) and with its place on the disk
+//! reserved ahead, if asked for. Beside it, in `PATH.json`, its manifest: what the words are, and whether all are there.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use fadelink_wire::MacAddr;
 use nix::fcntl::{fallocate, FallocateFlags};
 
+use crate::origin::Origin;
 use crate::sink::{Block, Sink};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
@@ -21,6 +23,9 @@ pub struct FileSink {
     preallocate: u64,
     reserved: u64,
     written: u64,
+    /// Of what was written, and where that is stated: nowhere for what is no file on a disk.
+    origin: Origin,
+    manifest: Option<PathBuf>,
     /// The end of the data, shorter than [`ALIGNMENT`].
     rest: Vec<u8>,
 }
@@ -35,7 +40,8 @@ impl FileSink {
     ///
     /// # Errors
     /// The operating system's; a file system without direct I/O is named.
-    pub fn create(path: impl AsRef<Path>, direct: bool, preallocate: u64) -> io::Result<FileSink> {
+    pub fn create(path: impl AsRef<Path>, direct: bool, preallocate: u64, feb: MacAddr) -> io::Result<FileSink> {
+        let path = path.as_ref();
         let flags = if direct { libc::O_DIRECT } else { 0 };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).custom_flags(flags);
@@ -43,7 +49,21 @@ impl FileSink {
             Some(libc::EINVAL) if direct => io::Error::other("this file system has no direct I/O; do without `direct`"),
             _ => error,
         })?;
-        Ok(FileSink { file, direct, preallocate, reserved: 0, written: 0, rest: Vec::new() })
+        let manifest = file.metadata()?.is_file().then(|| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".json");
+            PathBuf::from(name)
+        });
+        let origin = Origin::of(feb);
+        let sink = FileSink { file, direct, preallocate, reserved: 0, written: 0, origin, manifest, rest: Vec::new() };
+        sink.state(false)?;
+        Ok(sink)
+    }
+
+    /// Writes the manifest.
+    fn state(&self, complete: bool) -> io::Result<()> {
+        let Some(path) = &self.manifest else { return Ok(()) };
+        std::fs::write(path, format!("{:#}\n", self.origin.manifest(self.written, complete)))
     }
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
@@ -96,6 +116,10 @@ impl FileSink {
 
 impl Sink for FileSink {
     fn write(&mut self, block: &Block<'_>) -> io::Result<()> {
+        if self.origin != block.origin {
+            self.origin = block.origin;
+            self.state(false)?;
+        }
         self.reserve(self.written + block.data.len() as u64)?;
         if self.direct {
             self.write_direct(block.data)?;
@@ -106,7 +130,7 @@ impl Sink for FileSink {
         Ok(())
     }
 
-    fn finish(&mut self, _: bool) -> io::Result<()> {
+    fn finish(&mut self, complete: bool) -> io::Result<()> {
         if !self.rest.is_empty() {
             let rest = std::mem::take(&mut self.rest);
             self.write_copied(&rest)?;
@@ -126,7 +150,8 @@ impl Sink for FileSink {
             // Pipes and devices have nothing to sync.
             Some(libc::EINVAL) => Ok(()),
             _ => Err(error),
-        })
+        })?;
+        self.state(complete)
     }
 }
 
@@ -137,10 +162,12 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::fs::MetadataExt;
 
+    const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+
     fn write(sink: &mut FileSink, data: &[u8]) {
         let fd = File::open("/dev/null").unwrap();
         let ring = RingPart { fd: fd.as_fd(), bytes: 0, offset: 0 };
-        sink.write(&Block { data, ring }).unwrap();
+        sink.write(&Block { data, ring, origin: Origin::of(FEB) }).unwrap();
     }
 
     #[test]
@@ -149,7 +176,7 @@ mod tests {
         let data: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
         for (direct, preallocate) in [(false, 0), (true, 0), (true, 1 << 20), (false, 30_000)] {
             let path = folder.path().join("data");
-            let Ok(mut sink) = FileSink::create(&path, direct, preallocate) else {
+            let Ok(mut sink) = FileSink::create(&path, direct, preallocate, FEB) else {
                 assert!(direct, "plain files work everywhere");
                 continue;
             };
@@ -163,6 +190,9 @@ mod tests {
                 }
             }
             sink.finish(true).unwrap();
+            let manifest = std::fs::read_to_string(folder.path().join("data.json")).unwrap();
+            let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+            assert_eq!((&manifest["bytes"], &manifest["complete"]), (&100_000.into(), &true.into()));
             assert!(std::fs::read(&path).unwrap() == data, "direct {direct}, preallocate {preallocate}");
             let blocks = std::fs::metadata(&path).unwrap().blocks();
             assert!(blocks * 512 < 200_000, "what was reserved too much is given back: {blocks} blocks");

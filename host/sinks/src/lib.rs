@@ -3,9 +3,11 @@
 
 pub mod file;
 pub mod hdf5;
+pub mod origin;
 pub mod share;
 mod sink;
 mod spec;
 
+pub use origin::Origin;
 pub use sink::{Block, RingPart, Sink};
 pub use spec::{Error, OpenSink, Spec};

@@ -18,6 +18,7 @@ use nix::sys::socket::{
 };
 use std::os::fd::{AsFd, FromRawFd};
 
+use crate::origin::Origin;
 use crate::sink::{Block, RingPart, Sink};
 
 /// First bytes of [`Hello`].
@@ -25,8 +26,8 @@ pub const MAGIC: [u8; 8] = *b"FADERING";
 /// Version of this protocol.
 pub const VERSION: u64 = 1;
 
-/// What a reader gets first: [`MAGIC`], [`VERSION`], bytes of the ring.
-pub type Hello = [u8; 24];
+/// What a reader gets first: [`MAGIC`], [`VERSION`], bytes of the ring, bits of a word, which is in this computer's order.
+pub type Hello = [u8; 32];
 /// What a reader gets for each block: offset in the ring, bytes.
 pub type Part = [u8; 16];
 
@@ -68,7 +69,7 @@ impl ShareSink {
     }
 
     /// Takes readers that have come since.
-    fn accept(&mut self, ring: &RingPart<'_>) -> io::Result<()> {
+    fn accept(&mut self, ring: &RingPart<'_>, origin: &Origin) -> io::Result<()> {
         if std::mem::take(&mut self.wait) {
             let mut fds = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
             while let Err(Errno::EINTR) = poll(&mut fds, PollTimeout::NONE) {}
@@ -81,9 +82,10 @@ impl ShareSink {
                 Err(Errno::ECONNABORTED | Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            let mut hello: Hello = [0; 24];
+            let mut hello: Hello = [0; 32];
             hello[..8].copy_from_slice(&MAGIC);
-            hello[8..].copy_from_slice(&pair(VERSION, ring.bytes));
+            hello[8..24].copy_from_slice(&pair(VERSION, ring.bytes));
+            hello[24..].copy_from_slice(&u64::from(origin.word_bits()).to_le_bytes());
             let fds = [ring.fd.as_raw_fd()];
             let control = [ControlMessage::ScmRights(&fds)];
             let parts = [IoSlice::new(&hello)];
@@ -114,7 +116,7 @@ fn is_served(address: &UnixAddr) -> io::Result<bool> {
 
 impl Sink for ShareSink {
     fn write(&mut self, block: &Block<'_>) -> io::Result<()> {
-        self.accept(&block.ring)?;
+        self.accept(&block.ring, &block.origin)?;
         self.tell(&pair(block.ring.offset, block.data.len() as u64));
         Ok(())
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use crate::origin::Origin;
+
 /// The part of the data ring in which a block lies, for sinks that let others read it in place.
 #[derive(Debug, Clone, Copy)]
 pub struct RingPart<'a> {
@@ -14,13 +16,15 @@ pub struct RingPart<'a> {
     pub offset: u64,
 }
 
-/// Data that came in a row, whole 64-bit little-endian words.
+/// Data that came in a row, whole words as this computer has them.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a> {
     /// The data, in the ring.
     pub data: &'a [u8],
     /// Where it lies.
     pub ring: RingPart<'a>,
+    /// Where it came from.
+    pub origin: Origin,
 }
 
 /// Takes the data of one FEB.

@@ -97,7 +97,9 @@ impl Spec {
         let path = self.path.replace("{feb}", &feb.to_string().replace(':', "-"));
         let open = || -> io::Result<Box<dyn Sink>> {
             Ok(match self.kind {
-                Kind::File { direct, preallocate } => Box::new(file::FileSink::create(&path, direct, preallocate)?),
+                Kind::File { direct, preallocate } => {
+                    Box::new(file::FileSink::create(&path, direct, preallocate, feb)?)
+                }
                 Kind::Hdf5 => Box::new(hdf5::Hdf5Sink::create(&path, feb)?),
                 Kind::Share { wait } => Box::new(share::ShareSink::bind(&path, wait)?),
             })

@@ -32,7 +32,8 @@ pub struct Args {
     /// several; {feb} in PATH stands for the address of each FEB
     #[arg(long, value_name = "SINK")]
     pub sink: Vec<Spec>,
-    /// Verify the data: counter, counter:FIRST or random:SEED; one for all FEBs or one for each
+    /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all FEBs
+    /// or one for each
     #[arg(long, value_name = "PATTERN")]
     pub verify: Vec<Pattern>,
     /// STOP after so many packets of 8192 bytes

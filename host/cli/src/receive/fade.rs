@@ -10,7 +10,7 @@ use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::{FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::file::FileSink;
-use fadelink_sinks::{Block, OpenSink, RingPart, Sink};
+use fadelink_sinks::{Block, OpenSink, Origin, RingPart, Sink};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use serde_json::{json, Value};
@@ -150,7 +150,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             None => Output::None,
             Some(path) if path.as_os_str() == "-" => Output::Stdout,
             Some(path) => {
-                let file = FileSink::create(path, false, 0).with_context(|| format!("writing {}", path.display()))?;
+                let file = FileSink::create(path, false, 0, args.feb[i])
+                    .with_context(|| format!("writing {}", path.display()))?;
                 Output::File(path.clone(), file)
             }
         });
@@ -269,7 +270,7 @@ fn receive(
             last_data = Instant::now();
             let (fd, ring_bytes, offset) = feb.place();
             let ring = RingPart { fd, bytes: ring_bytes, offset };
-            take(&Block { data, ring }, outcome.bytes)?;
+            take(&Block { data, ring, origin: origin(feb) }, outcome.bytes)?;
             if let Some(verifier) = &mut outcome.verifier {
                 verifier.check(data);
             }
@@ -284,6 +285,12 @@ fn receive(
         let live = Live { bytes: outcome.bytes, counters: feb.counters(), fill: feb.fill() };
         control.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
+}
+
+/// Where the data came from.
+fn origin(feb: &FebHandle) -> Origin {
+    let Some(Kind { protocol, firmware, word_order }) = feb.kind() else { return Origin::of(feb.mac()) };
+    Origin { feb: feb.mac(), protocol: Some(protocol), firmware, wire_order: word_order }
 }
 
 /// Stays while the FEB repeats what it has no confirmation for: an ACK may have been lost.

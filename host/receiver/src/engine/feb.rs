@@ -57,6 +57,8 @@ pub(super) struct Feb {
     start: Option<Start>,
     pending: Option<Pending>,
     queue: VecDeque<Command>,
+    /// Data came without a transmission, since the last START.
+    stray: bool,
     /// STOP was sent since START: one that begins again is stopped again.
     stop_sent: bool,
     /// The response that came last.
@@ -81,6 +83,7 @@ impl Feb {
             start: None,
             pending: None,
             queue: VecDeque::new(),
+            stray: false,
             stop_sent: false,
             last_response: None,
             patience: (Duration::ZERO, 0),
@@ -243,7 +246,10 @@ impl Feb {
         count(&self.shared.counters.not_started);
         if let Some(start) = &mut self.start {
             start.data();
-        } else if self.owned && now >= self.next_reset {
+            return;
+        }
+        self.stray = true;
+        if self.owned && now >= self.next_reset {
             self.next_reset = now + RESET_INTERVAL;
             self.reset_as(Some(protocol), local, actions);
         }
@@ -417,6 +423,7 @@ impl Feb {
         let csn = self.new_csn();
         let mut start = Start::new(stage, csn, self.patience, now);
         start.asker = Some(command);
+        start.interrupted = std::mem::take(&mut self.stray);
         // Of the stage Reset, the first is sent at once.
         start.heard = stage == Stage::Reset;
         self.start = Some(start);

@@ -2,10 +2,13 @@
 
 import json
 import re
+import signal
 
 import pytest
 from support.guest import LOAD, session
 from support.netns import FEBS
+from support.paths import FADELINK as FADELINK_HERE
+from support.paths import SEED
 
 FADELINK = "fadelink {0} --backend kernel --iface eth0"
 
@@ -160,3 +163,39 @@ def test_both_protocols_at_once(bench):
 """)
     febs = reports(out)[0]["febs"]
     assert [feb["protocol"] for feb in febs] == ["fade1", "fade10g"] and all(feb["verified"] for feb in febs)
+
+
+@pytest.mark.parametrize("loss", ["0", "0.03"])
+@pytest.mark.parametrize("firmware,protocol", [("fadelink", "fade10g"), ("published-10g", "fade10g"), ("published-v1", "fade1")])
+def test_boards_of_every_firmware(bench, firmware, protocol, loss):
+    """Found out by the driver, its words made native there; killed readers, and numbers of valid words."""
+    words = 200 * 1024 + 77
+    board = bench.start(bench.board_ns, FADELINK_HERE, "feb", "--iface", "fade0", "--feb", FEBS[0], "--firmware", firmware,
+                        "--loss", loss, "--seed", SEED, "--words", words)  # fmt: skip
+    receive = fadelink("receive", "--feb", FEBS[0], "--duration 1 --verify counter --json --quiet")
+    out = bench.guest.run(f"""set -e
+{LOAD}
+{receive}
+for i in 1 2; do
+    {fadelink("receive", "--feb", FEBS[0], "--quiet")} & R=$!
+    sleep 1; kill -9 $R; wait $R || true
+done
+{receive} --out /tmp/data
+cat /tmp/data.json
+{fadelink("status", "--feb", FEBS[0], "--json") if protocol == "fade10g" else ""}
+rmmod fadelink
+""")
+    board.signal(signal.SIGTERM)
+    assert board.finish()[0] == 0
+    lines = reports(out)
+    first, last = [line["febs"][0] for line in lines if "febs" in line]
+    expected = words // 128 * 128 if firmware == "published-v1" else words
+    for feb in (first, last):
+        assert feb["verified"] and feb["words"] == expected, feb
+        assert (feb["firmware"], feb["protocol"]) == (firmware, protocol), feb
+    assert first["counters"]["interrupted"] == 0
+    if firmware == "published-10g" and loss == "0":
+        assert last["counters"]["unexpected_responses"] == 0, last
+    manifest = json.loads(re.search(r"^\{$.*?^\}$", out.replace("\r", ""), re.M | re.S)[0])
+    assert manifest["firmware"] == firmware and manifest["complete"] and manifest["bytes"] == 8 * expected
+    assert manifest["wire_word_order"] == ("little" if firmware == "fadelink" else "big") and manifest["word_order"] == "little"

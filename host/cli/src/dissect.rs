@@ -109,9 +109,10 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let words = |set, packet| format!("set {set}, packet {packet}");
     let parsed = match fade1::parse_feb(frame) {
         Ok((_, data)) => {
-            let fade1::Data { set, packet, delay, .. } = data;
+            let fade1::Data { set, packet, retry, delay, .. } = data;
             let text = format!("FADE v1, {}, delay {delay}", words(set, packet));
-            return Ok(("data", json!({ "version": 1, "set": set, "packet": packet, "delay": delay }), text));
+            let fields = json!({ "version": 1, "set": set, "packet": packet, "retry": retry, "delay": delay });
+            return Ok(("data", fields, text));
         }
         Err(fade1::Error::Type(_)) => fade1::parse_request(frame),
         Err(error) => Err(error),

@@ -31,9 +31,7 @@ class Receiver:
     def __init__(self, interface, backend="packet", busy_poll=False):
         self._receiver = _fadelink.Receiver(interface, backend, busy_poll)
 
-    def open(
-        self, mac, ring_packets=2048, window=64, first_packet=0, protocol=None, firmware=None, word_order=None
-    ):
+    def open(self, mac, ring_packets=2048, window=64, first_packet=0, protocol=None, firmware=None, word_order=None):
         """Opens a FEB for its data; no other program has it meanwhile.
 
         protocol: "fade10g" or "fade1"; without it, start() finds out. The data of FADE v1 ends with filler, 0xA5.

@@ -165,8 +165,10 @@ def test_both_protocols_at_once(bench):
     assert [feb["protocol"] for feb in febs] == ["fade1", "fade10g"] and all(feb["verified"] for feb in febs)
 
 
-@pytest.mark.parametrize("loss", ["0", "0.03"])
-@pytest.mark.parametrize("firmware,protocol", [("fadelink", "fade10g"), ("published-10g", "fade10g"), ("published-v1", "fade1")])
+@pytest.mark.parametrize(
+    "firmware,protocol,loss",
+    [("fadelink", "fade10g", "0.03"), ("published-10g", "fade10g", "0"), ("published-v1", "fade1", "0.03")],
+)
 def test_boards_of_every_firmware(bench, firmware, protocol, loss):
     """Found out by the driver, its words made native there; killed readers, and numbers of valid words."""
     words = 200 * 1024 + 77

@@ -82,7 +82,8 @@ int fadelink_feb_kind(const fadelink_feb *feb, fadelink_kind *kind);
 
 /*
  * Sends a user command (code 0x0100 to 0xFFFF), repeats it `retries` times after `timeout_ms` each. A Fadelink FEB
- * executes it exactly once, a published core each time that a repetition comes. Returns 0 and the response in *value, FADELINK_TIMEOUT, or FADELINK_ERROR.
+ * executes it exactly once, a published core each time that a repetition comes. Returns 0 and the response in
+ * *value, FADELINK_TIMEOUT, or FADELINK_ERROR.
  */
 int fadelink_command(fadelink_feb *feb, uint16_t code, uint32_t argument, uint32_t timeout_ms, uint32_t retries,
 		     uint64_t *value);

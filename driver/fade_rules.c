@@ -431,6 +431,15 @@ static void restart(struct fade_feb *feb, u64 now_ms)
 {
 	u32 timeout_ms = feb->start.timeout_ms, retries = feb->start.retries;
 
+	feb->restarts++;
+	if (feb->restarts > FADE_START_ATTEMPTS) {
+		/*
+		 * Its numbers do not begin where they should: what comes from
+		 * now on is answered by RESET.
+		 */
+		fade_feb_break_off(feb);
+		return;
+	}
 	memset(&feb->start, 0, sizeof(feb->start));
 	feb->start.timeout_ms = timeout_ms;
 	feb->start.retries = retries;
@@ -625,6 +634,7 @@ void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 	feb->waiting = false;
 	feb->stopping = false;
 	feb->stop_sent = false;
+	feb->restarts = 0;
 	feb->first = FADE_FIRST_COME;
 	if (feb->firmware == FADE_FIRMWARE_FADELINK &&
 	    feb->protocol == FADE_PROTOCOL_FADE10G)
@@ -813,6 +823,7 @@ void fade_feb_tick(struct fade_feb *feb, const struct fade_settings *settings,
 		restart(feb, now_ms);
 	tick1(feb, now_ms, out);
 	tick_start(feb, settings, now_ms, out);
+	out->wake |= feb->state == FADE_STATE_ABORTED;
 	next_at(out, runs(feb, FADE_PROTOCOL_FADE1) &&
 			     (feb->waiting || feb->stopping),
 		feb->next_request);

@@ -199,6 +199,7 @@ enum fade_first {
  * @next_request: when START or STOP of FADE v1 is sent again
  * @stop_sent: STOP was sent since START
  * @stray: data came without a transmission, since the last START
+ * @restarts: how often the transmission has begun again since START
  * @state: FADE_STATE_*
  * @pending: a command waits for its response
  * @pending_code: code of the last command
@@ -227,6 +228,7 @@ struct fade_feb {
 	u64 next_request;
 	bool stop_sent;
 	bool stray;
+	u32 restarts;
 	u32 state;
 	bool pending;
 	u16 pending_code;

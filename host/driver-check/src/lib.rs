@@ -122,6 +122,7 @@ pub struct Feb {
     pub next_request: u64,
     pub stop_sent: bool,
     pub stray: bool,
+    pub restarts: u32,
     pub state: u32,
     pub pending: bool,
     pub pending_code: u16,

@@ -219,6 +219,23 @@ fn a_board_that_does_not_fall_silent_is_an_error() {
     assert_eq!(program.reader.phase(), Phase::Aborted);
 }
 
+#[test]
+fn a_board_whose_numbers_never_begin_is_broken_off() {
+    let (mut program, _) = started();
+    for _ in 0..10 {
+        program.frame(&data(1000, None, None));
+        program.reset_rounds(0);
+        let csn = program.csn(fade10g::CMD_START);
+        program.answer(fade10g::CMD_START, csn, 0);
+    }
+    assert_eq!(program.reader.phase(), Phase::Running);
+    program.frame(&data(1000, None, None));
+    assert_eq!((program.reader.phase(), program.requests()), (Phase::Aborted, vec![]));
+    program.wait(100 * MS);
+    program.frame(&data(1000, None, None));
+    assert_eq!(program.requests(), [RESET]);
+}
+
 /// The source of a board: the counter, from 0 in each transmission, as many words as it was told.
 #[derive(Default)]
 struct Words {

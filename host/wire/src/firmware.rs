@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::Protocol;
+use crate::protocol::Protocol;
 
 /// Whose core a board runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

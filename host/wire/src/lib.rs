@@ -3,60 +3,15 @@
 //! One module a protocol. Each offers zero-copy views that parse a byte slice without
 //! copying, allocating or panicking, and builders that write a frame into a caller's buffer.
 
-use core::fmt;
-use core::str::FromStr;
-
 pub mod ethernet;
 pub mod fadc;
 pub mod fade1;
 pub mod fade10g;
 pub mod firmware;
+mod protocol;
 pub mod serial;
 pub mod udp;
 
 pub use ethernet::MacAddr;
 pub use firmware::{Firmware, WordOrder};
-
-/// The protocols that share ethertype 0xFADE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// [`fade10g`]
-    Fade10g,
-    /// [`fade1`]
-    Fade1,
-}
-
-impl Protocol {
-    /// Which one a frame is of, by the u16 after the ethertype: there FADE-10G has its version, FADE v1 its
-    /// frame type. Of neither: FADE-10G, whose parser says what is wrong.
-    pub fn of(frame: &[u8]) -> Protocol {
-        let kind = frame.get(14..16).map_or(fade10g::VERSION, |b| u16::from_be_bytes([b[0], b[1]]));
-        match kind {
-            fade1::TYPE_DATA | fade1::TYPE_START | fade1::TYPE_STOP | fade1::TYPE_ACK | fade1::TYPE_RESET => {
-                Protocol::Fade1
-            }
-            _ => Protocol::Fade10g,
-        }
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Protocol::Fade10g => "fade10g",
-            Protocol::Fade1 => "fade1",
-        })
-    }
-}
-
-impl FromStr for Protocol {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "fade10g" => Ok(Protocol::Fade10g),
-            "fade1" => Ok(Protocol::Fade1),
-            _ => Err("expected fade10g or fade1".into()),
-        }
-    }
-}
+pub use protocol::Protocol;

@@ -61,6 +61,8 @@ pub(super) struct Feb {
     stray: bool,
     /// STOP was sent since START: one that begins again is stopped again.
     stop_sent: bool,
+    /// How often the transmission has begun again since START.
+    restarts: u32,
     /// The response that came last.
     last_response: Option<Response>,
     /// Time-out and attempts of the last START.
@@ -85,6 +87,7 @@ impl Feb {
             queue: VecDeque::new(),
             stray: false,
             stop_sent: false,
+            restarts: 0,
             last_response: None,
             patience: (Duration::ZERO, 0),
         }
@@ -208,6 +211,12 @@ impl Feb {
 
     /// The FEB goes on with an earlier transmission, of which nothing was confirmed here: RESET and START.
     fn restart(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        self.restarts += 1;
+        if self.restarts > START_ATTEMPTS {
+            // Its numbers do not begin where they should: what comes from now on is answered by RESET.
+            self.forget();
+            return;
+        }
         let csn = self.new_csn();
         let mut start = Start::new(Stage::Reset, csn, self.patience, now);
         (start.interrupted, start.heard) = (true, true);
@@ -265,8 +274,7 @@ impl Feb {
         actions: &mut impl Actions,
     ) {
         let Some(response) = response else { return };
-        let again = riding && self.last_response.replace(response) == Some(response);
-        self.last_response = Some(response);
+        let again = self.last_response.replace(response) == Some(response) && riding;
         // It stays what it is while a transmission runs.
         if response.code == fade10g::CMD_IDENTIFY && matches!(self.transmission, Transmission::None) {
             self.identified(response.value);
@@ -413,7 +421,7 @@ impl Feb {
     fn begin_start(&mut self, command: Command, now: Duration) {
         // Frames of an earlier transmission must not pass for the new one's.
         self.transmission = Transmission::None;
-        self.stop_sent = false;
+        (self.stop_sent, self.restarts) = (false, 0);
         self.patience = (command.timeout, command.retries);
         let stage = match (self.firmware, self.protocol) {
             (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) => Stage::Start,

@@ -174,7 +174,7 @@ def test_boards_of_every_firmware(bench, firmware, protocol, loss):
     words = 200 * 1024 + 77
     board = bench.start(bench.board_ns, FADELINK_HERE, "feb", "--iface", "fade0", "--feb", FEBS[0], "--firmware", firmware,
                         "--loss", loss, "--seed", SEED, "--words", words)  # fmt: skip
-    receive = fadelink("receive", "--feb", FEBS[0], "--duration 1 --verify counter --json --quiet")
+    receive = fadelink("receive", "--feb", FEBS[0], "--packets 200 --verify counter --json --quiet")
     out = bench.guest.run(f"""set -e
 {LOAD}
 {receive}

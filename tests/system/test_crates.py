@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import struct
@@ -199,8 +200,8 @@ class Builder:
 def build(request):
     started = []
 
-    def make(*words):
-        started.append(Builder(*words))
+    def make(*words, **options):
+        started.append(Builder(*words, **options))
         return started[-1]
 
     yield make
@@ -264,6 +265,29 @@ def test_the_end_does_not_wait_for_a_crate_that_is_gone(build, tmp_path):
     assert connection["ended"] and connection["messages"] == 5 and connection["cut_bytes"] == len(half)
     assert sorted(read_hits(out)[0]) == list(range(5))
     crate.close()
+
+
+def test_connections_that_come_and_go(build):
+    """Each takes its descriptors with it; when there are none, crates are accepted again as soon as some are free."""
+    limit = 48
+    builder = build("--expect", 1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+    for record in range(2 * limit):
+        crate = Crate(builder.port, 1)
+        crate.send(record)
+        crate.close()
+        builder.wait_for_source(1, "messages", record + 1)
+    # More than it can have: those that it could not take wait in the kernel.
+    crates = [Crate(builder.port, 1) for _ in range(limit)]
+    wait_for(lambda: "could not be accepted" in os.read(builder.popen.stderr.fileno(), 4096).decode())
+    for crate in crates[: limit // 2]:
+        crate.close()
+    crates[-1].send(2 * limit)
+    for crate in crates[limit // 2 :]:
+        crate.close()
+    # Its page needs a descriptor, too.
+    builder.wait_for_source(1, "messages", 2 * limit + 1)
+    status, found, err = builder.stop()
+    assert found["refused"] > 0 and found["events"] == 2 * limit + 1, (found, err)
 
 
 def test_late_missing_and_duplicate_by_policy(build, tmp_path):

@@ -2,14 +2,14 @@
 //! is bounded and a slow sink holds the crates up.
 
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fadc::Header;
 
 use crate::event::{Bytes, Event};
 use crate::join::Joiner;
-use crate::tcp::Take;
+use crate::tcp::{Messages, Take};
 
 /// How often sources are looked at that are silent.
 const TICK: Duration = Duration::from_millis(50);
@@ -86,34 +86,41 @@ impl Intake {
 }
 
 impl Take for Intake {
-    fn open(&self) {
+    fn open(self: Arc<Self>) -> Box<dyn Messages> {
         self.lock().open += 1;
+        Box::new(Connection(self))
     }
+}
 
-    fn begin(&self, source: u32) {
-        self.lock().joiner.begin_session(source);
+struct Connection(Arc<Intake>);
+
+impl Messages for Connection {
+    fn begin(&mut self, source: u32) {
+        self.0.lock().joiner.begin_session(source);
     }
 
     /// Waits while a message is far ahead of what others have given.
-    fn take(&self, messages: &mut Vec<Bytes>) -> io::Result<()> {
-        let mut state = self.lock();
+    fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
+        let mut state = self.0.lock();
         for message in messages.drain(..) {
             let Ok(header) = Header::parse(&message) else { continue };
             let key = state.joiner.key(&header);
             while state.joiner.is_full_for(key) {
-                self.given.notify_one();
-                state = self.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+                self.0.given.notify_one();
+                state = self.0.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
             }
-            state.joiner.push(message, Instant::now());
+            state.joiner.push(message, None, Instant::now());
         }
         drop(state);
-        self.given.notify_one();
+        self.0.given.notify_one();
         Ok(())
     }
+}
 
-    fn close(&self) {
-        self.lock().open -= 1;
-        self.given.notify_one();
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.lock().open -= 1;
+        self.0.given.notify_one();
     }
 }
 

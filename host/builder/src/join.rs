@@ -6,11 +6,12 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::ops::{AddAssign, Range};
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fadc::{Header, Item, Message, LOST_MAX, WINDOW_TICKS_MAX};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::event::{Bytes, Event};
 
@@ -21,6 +22,47 @@ pub enum Key {
     Counter,
     /// The timestamp, divided by the window's length in nanoseconds.
     Time(u32),
+}
+
+impl Key {
+    /// Of a message.
+    pub fn of(self, header: &Header) -> u64 {
+        match self {
+            Key::Counter => header.record_counter,
+            Key::Time(window_ns) => u64::try_from(header.time_ns() / i128::from(window_ns)).unwrap_or(0),
+        }
+    }
+}
+
+/// As `counter` or `time:WINDOW_NS`.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Counter => f.write_str("counter"),
+            Key::Time(window_ns) => write!(f, "time:{window_ns}"),
+        }
+    }
+}
+
+/// What is known of a source's windows before one of its messages.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    /// The source sent all windows from this one on that are not empty.
+    pub since: u64,
+    /// Windows that were lost on the way to here (`start..end`; empty: none).
+    pub lost: (u64, u64),
+}
+
+/// Windows right before the message of window `key` that its crate has lost, and the number that it tells. `passed`:
+/// the window after the one that it sent before.
+pub fn lost_before(message: &Message<'_>, key: u64, passed: u64) -> (u64, Range<u64>) {
+    // A loss is told in the first word.
+    let lost = match message.items(WINDOW_TICKS_MAX).next() {
+        Some(Ok(Item::WindowsLost { count })) => u64::from(count),
+        _ => 0,
+    };
+    let first = if lost >= u64::from(LOST_MAX) { passed } else { key.saturating_sub(lost).max(passed) };
+    (lost, first.min(key)..key)
 }
 
 /// What becomes of windows that are not as they should be.
@@ -70,6 +112,8 @@ pub struct SourceCounts {
     pub duplicate: u64,
     /// Windows given away, or dropped, without this source.
     pub missing: u64,
+    /// Windows that no source sent, and of which nobody knows whether this source had something to send.
+    pub unknown: u64,
     /// Windows that the crate tells it has lost; 1023 in a row are at least so many.
     pub windows_lost: u64,
     /// Messages whose timestamp is not that of their window's other messages.
@@ -80,12 +124,20 @@ pub struct SourceCounts {
     pub sessions: u64,
 }
 
+impl SourceCounts {
+    /// Messages, or windows, that are not as they should be; missing ones aside, which make windows incomplete.
+    pub fn troubles(&self) -> u64 {
+        self.late + self.duplicate + self.unknown + self.windows_lost + self.wrong_time
+    }
+}
+
 impl AddAssign<&SourceCounts> for SourceCounts {
     fn add_assign(&mut self, more: &SourceCounts) {
         self.messages += more.messages;
         self.late += more.late;
         self.duplicate += more.duplicate;
         self.missing += more.missing;
+        self.unknown += more.unknown;
         self.windows_lost += more.windows_lost;
         self.wrong_time += more.wrong_time;
         self.absences += more.absences;
@@ -115,6 +167,37 @@ impl AddAssign<&Counts> for Counts {
     }
 }
 
+/// What came of all, and of each source.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Joined {
+    /// Of all.
+    pub windows: Counts,
+    /// By source.
+    #[serde(serialize_with = "by_name")]
+    pub sources: BTreeMap<u32, SourceCounts>,
+}
+
+fn by_name<S: Serializer>(sources: &BTreeMap<u32, SourceCounts>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(sources.iter().map(|(source, counts)| (format!("{source:#010x}"), counts)))
+}
+
+impl Joined {
+    /// True if all windows were complete and nothing was late, double, lost or unknown.
+    pub fn is_good(&self) -> bool {
+        let Counts { incomplete, dropped, .. } = self.windows;
+        incomplete + dropped == 0 && self.sources.values().all(|source| source.troubles() == 0)
+    }
+}
+
+impl AddAssign<&Joined> for Joined {
+    fn add_assign(&mut self, more: &Joined) {
+        self.windows += &more.windows;
+        for (source, counts) in &more.sources {
+            *self.sources.entry(*source).or_default() += counts;
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Source {
     /// All windows before are known, but for `gaps`.
@@ -132,11 +215,20 @@ impl Source {
     }
 }
 
+/// What a source sent for a window.
+#[derive(Debug)]
+struct Part {
+    data: Bytes,
+    duplicates: u32,
+    windows_lost: u32,
+    wrong_times: u32,
+}
+
 #[derive(Debug)]
 struct Window {
     record: u64,
     time: (i64, u32),
-    parts: BTreeMap<u32, Bytes>,
+    parts: BTreeMap<u32, Part>,
 }
 
 /// See the module.
@@ -150,6 +242,14 @@ pub struct Joiner {
     begun: Option<Instant>,
     late: VecDeque<Event>,
     counts: Counts,
+    /// Of so many windows only those with this remainder come here.
+    share: (u64, u64),
+}
+
+/// Numbers of `range` that are `remainder` modulo `of`.
+fn count_in(range: &Range<u64>, (remainder, of): (u64, u64)) -> u64 {
+    let below = |end: u64| end / of + u64::from(end % of > remainder);
+    below(range.end.max(range.start)) - below(range.start)
 }
 
 impl Joiner {
@@ -164,7 +264,14 @@ impl Joiner {
             begun: None,
             late: VecDeque::new(),
             counts: Counts::default(),
+            share: (0, 1),
         }
+    }
+
+    /// Only every `of`th window comes here: those whose number is `remainder` modulo `of`.
+    pub fn of_share(mut self, remainder: u64, of: u64) -> Joiner {
+        self.share = (remainder, of);
+        self
     }
 
     /// Goes on behind windows that were given away before; what comes of those is late.
@@ -177,10 +284,7 @@ impl Joiner {
 
     /// The number by which a message is joined.
     pub fn key(&self, header: &Header) -> u64 {
-        match self.policy.key {
-            Key::Counter => header.record_counter,
-            Key::Time(window_ns) => u64::try_from(header.time_ns() / i128::from(window_ns)).unwrap_or(0),
-        }
+        self.policy.key.of(header)
     }
 
     /// The first window that was not given away, where that is known.
@@ -198,14 +302,23 @@ impl Joiner {
         self.oldest().is_some_and(|oldest| key >= oldest.saturating_add(self.policy.max_open))
     }
 
-    /// What came.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
+    /// What came until now.
+    pub fn joined(&self) -> Joined {
+        let sources = self.sources.iter().map(|(id, source)| (*id, source.counts.clone())).collect();
+        Joined { windows: self.counts.clone(), sources }
     }
 
-    /// What came of each source.
-    pub fn sources(&self) -> impl Iterator<Item = (u32, &SourceCounts)> {
-        self.sources.iter().map(|(id, source)| (*id, &source.counts))
+    /// What came of the windows that have left: without what waits in open ones.
+    pub fn settled(&self) -> Joined {
+        let mut joined = self.joined();
+        for (id, part) in self.windows.values().flat_map(|window| &window.parts) {
+            let Some(counts) = joined.sources.get_mut(id) else { continue };
+            counts.messages -= 1;
+            counts.duplicate -= u64::from(part.duplicates);
+            counts.windows_lost -= u64::from(part.windows_lost);
+            counts.wrong_time -= u64::from(part.wrong_times);
+        }
+        joined
     }
 
     /// The source is connected again: what was sent in between is not known.
@@ -215,16 +328,12 @@ impl Joiner {
         source.counts.sessions += 1;
     }
 
-    /// Takes a message.
-    pub fn push(&mut self, data: Bytes, now: Instant) {
+    /// Takes a message. `before`: what is known of the windows before it, where somebody tells; else it follows from
+    /// the source's sessions and messages.
+    pub fn push(&mut self, data: Bytes, before: Option<Before>, now: Instant) {
         let Ok(message) = Message::parse(&data) else { return };
         let header = *message.header();
         let key = self.key(&header);
-        // A loss is told in the first word.
-        let lost = match message.items(WINDOW_TICKS_MAX).next() {
-            Some(Ok(Item::WindowsLost { count })) => u64::from(count),
-            _ => 0,
-        };
         self.begun.get_or_insert(now);
         let floor = self.next.unwrap_or(0);
         let oldest = self.oldest();
@@ -236,6 +345,7 @@ impl Joiner {
         });
         source.heard = Some(now);
         source.absent = false;
+        let (lost, lost_windows) = lost_before(&message, key, source.passed);
         source.counts.windows_lost += lost;
         if key < floor {
             source.counts.late += 1;
@@ -247,33 +357,42 @@ impl Joiner {
             }
             return;
         }
-        let unknown = match (source.new_session, lost) {
-            (true, _) => source.passed..key,
-            (false, 0) => key..key,
-            (false, lost) if lost >= u64::from(LOST_MAX) => source.passed..key,
-            (false, lost) => key.saturating_sub(lost).max(source.passed)..key,
+        let passed = source.passed;
+        let mut add_gap = |gap: Range<u64>| {
+            let gap = gap.start.max(passed)..gap.end.min(key);
+            if !gap.is_empty() {
+                source.gaps.push_back(gap);
+            }
         };
-        if !unknown.is_empty() && key >= source.passed {
-            source.gaps.push_back(unknown);
+        match before {
+            Some(Before { since, lost: (start, end) }) => {
+                add_gap(passed..since);
+                add_gap(start.max(since)..end);
+            }
+            None if source.new_session => add_gap(passed..key),
+            None => add_gap(lost_windows),
         }
         source.new_session = false;
-        source.passed = source.passed.max(key + 1);
+        source.passed = passed.max(key + 1);
 
         let time = (header.seconds, header.nanoseconds);
         let record = header.record_counter;
         let window = self.windows.entry(key).or_insert_with(|| Window { record, time, parts: BTreeMap::new() });
-        if window.time != time {
-            source.counts.wrong_time += 1;
-        }
+        let wrong_time = u32::from(window.time != time);
+        source.counts.wrong_time += u64::from(wrong_time);
         match window.parts.entry(header.source_id) {
             Entry::Vacant(place) => {
                 source.counts.messages += 1;
-                place.insert(data);
+                place.insert(Part { data, duplicates: 0, windows_lost: lost as u32, wrong_times: wrong_time });
             }
             Entry::Occupied(mut place) => {
                 source.counts.duplicate += 1;
+                let part = place.get_mut();
+                part.duplicates += 1;
+                part.windows_lost += lost as u32;
+                part.wrong_times += wrong_time;
                 if self.policy.keep_last {
-                    place.insert(data);
+                    part.data = data;
                 }
             }
         }
@@ -313,7 +432,13 @@ impl Joiner {
             }
             let window = self.windows.remove(&key)?;
             let mut missing = Vec::new();
+            let passed_over = self.next.unwrap_or(key)..key;
             for (id, source) in &mut self.sources {
+                let unknown = source
+                    .gaps
+                    .iter()
+                    .map(|gap| count_in(&(gap.start.max(passed_over.start)..gap.end.min(passed_over.end)), self.share));
+                source.counts.unknown += unknown.sum::<u64>();
                 if !window.parts.contains_key(id) && !source.knows(key) {
                     missing.push(*id);
                     source.counts.missing += 1;
@@ -331,7 +456,7 @@ impl Joiner {
                 self.counts.dropped += 1;
                 continue;
             }
-            let parts = window.parts.into_values().collect();
+            let parts = window.parts.into_values().map(|part| part.data).collect();
             return Some(Event { record: window.record, time: window.time, parts, missing, is_late: false });
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fadelink_builder::join::{Counts, Key, SourceCounts};
+use fadelink_builder::join::{Before, Counts, Key, SourceCounts};
 use fadelink_builder::{Event, Joiner, Policy};
 use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ impl Bench {
     }
 
     fn push(&mut self, source: u32, record: u64) {
-        self.joiner.push(message(source, record, &[]), self.now);
+        self.joiner.push(message(source, record, &[]), None, self.now);
     }
 
     fn wait(&mut self, seconds: u64) {
@@ -51,7 +51,7 @@ impl Bench {
     }
 
     fn source(&self, id: u32) -> SourceCounts {
-        self.joiner.sources().find(|(source, _)| *source == id).unwrap().1.clone()
+        self.joiner.joined().sources[&id].clone()
     }
 }
 
@@ -71,7 +71,7 @@ fn a_window_leaves_when_all_have_sent_it_or_passed_it() {
     // Source 2 withheld window 1: it was empty.
     bench.push(2, 2);
     assert_eq!(bench.windows(), [(1, vec![1]), (2, vec![1, 2])]);
-    assert_eq!(*bench.joiner.counts(), Counts { complete: 3, ..Counts::default() });
+    assert_eq!(bench.joiner.joined().windows, Counts { complete: 3, ..Counts::default() });
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn late_and_duplicate_messages() {
     for (emit_late, keep_last) in [(false, false), (true, true)] {
         let mut bench = Bench::new(Policy { emit_late, keep_last, ..two() });
         bench.push(1, 0);
-        bench.joiner.push(message(1, 0, &[0x8000_8003]), bench.now);
+        bench.joiner.push(message(1, 0, &[0x8000_8003]), None, bench.now);
         bench.push(2, 0);
         let event = bench.events().remove(0);
         assert_eq!(Message::parse(&event.parts[0]).unwrap().payload().len(), if keep_last { 4 } else { 0 });
@@ -112,7 +112,7 @@ fn late_and_duplicate_messages() {
         let late = bench.events();
         assert_eq!(late.iter().map(|event| event.is_late).collect::<Vec<_>>(), vec![true; usize::from(emit_late)]);
         assert_eq!((bench.source(1).duplicate, bench.source(2).late), (1, 1));
-        assert_eq!(bench.joiner.counts().late, u64::from(emit_late));
+        assert_eq!(bench.joiner.joined().windows.late, u64::from(emit_late));
     }
 }
 
@@ -123,12 +123,61 @@ fn windows_that_a_crate_lost_are_missing() {
         bench.push(1, record);
     }
     bench.push(2, 0);
-    bench.joiner.push(lost(2, 5, 3), bench.now);
+    bench.joiner.push(lost(2, 5, 3), None, bench.now);
     let missing: Vec<_> = bench.events().iter().map(|event| event.missing.len()).collect();
     // 1 was withheld, 2 to 4 are lost.
     assert_eq!(missing, [0, 0, 1, 1, 1, 0]);
     assert_eq!((bench.source(2).windows_lost, bench.source(2).missing), (3, 3));
-    assert_eq!(*bench.joiner.counts(), Counts { complete: 3, incomplete: 3, ..Counts::default() });
+    assert_eq!(bench.joiner.joined().windows, Counts { complete: 3, incomplete: 3, ..Counts::default() });
+}
+
+#[test]
+fn what_nobody_sent_and_is_not_known_is_counted() {
+    // Both crates are connected again: whatever was sent in between is gone with both connections.
+    let mut bench = Bench::new(two());
+    bench.push(1, 0);
+    bench.push(2, 0);
+    for source in [1, 2] {
+        bench.joiner.begin_session(source);
+        bench.push(source, 10);
+    }
+    assert_eq!(bench.windows(), [(0, vec![1, 2]), (10, vec![1, 2])]);
+    assert_eq!((bench.source(1).unknown, bench.source(2).unknown), (9, 9));
+    assert!(!bench.joiner.joined().is_good());
+}
+
+#[test]
+fn what_is_told_of_the_windows_before_counts() {
+    // Every fourth window comes here, those with remainder 2.
+    let mut bench = Bench { joiner: Joiner::new(two()).of_share(2, 4), now: Instant::now() };
+    let told = |bench: &mut Bench, source, record, since, lost| {
+        bench.joiner.push(message(source, record, &[]), Some(Before { since, lost }), bench.now);
+    };
+    told(&mut bench, 1, 2, 0, (0, 0));
+    told(&mut bench, 2, 2, 0, (0, 0));
+    // Of source 1, windows 6 and 10 were empty; of source 2, 10 is lost, and of 22 to 28 (22 and 26) nothing is known.
+    told(&mut bench, 1, 14, 3, (0, 0));
+    told(&mut bench, 2, 14, 3, (8, 12));
+    told(&mut bench, 1, 18, 15, (0, 0));
+    told(&mut bench, 2, 18, 15, (0, 0));
+    told(&mut bench, 1, 26, 19, (0, 0));
+    told(&mut bench, 2, 30, 29, (0, 0));
+    told(&mut bench, 1, 30, 27, (0, 0));
+    let missing: Vec<_> = bench.events().iter().map(|event| (event.record, event.missing.clone())).collect();
+    assert_eq!(missing, [(2, vec![]), (14, vec![]), (18, vec![]), (26, vec![2]), (30, vec![])]);
+    assert_eq!((bench.source(1).unknown, bench.source(2).unknown), (0, 2));
+}
+
+#[test]
+fn what_has_not_left_is_not_settled() {
+    let mut bench = Bench::new(two());
+    bench.push(1, 0);
+    bench.push(1, 0);
+    bench.push(2, 0);
+    assert_eq!(bench.joiner.settled().sources[&1], SourceCounts::default());
+    assert_eq!(bench.source(1), SourceCounts { messages: 1, duplicate: 1, ..SourceCounts::default() });
+    bench.events();
+    assert_eq!(bench.joiner.settled(), bench.joiner.joined());
 }
 
 #[test]
@@ -139,7 +188,7 @@ fn incomplete_windows_are_dropped_where_that_is_asked_for() {
     bench.joiner.begin_session(2);
     bench.push(2, 1);
     assert_eq!(bench.windows(), [(1, vec![1, 2])]);
-    assert_eq!(*bench.joiner.counts(), Counts { complete: 1, dropped: 1, ..Counts::default() });
+    assert_eq!(bench.joiner.joined().windows, Counts { complete: 1, dropped: 1, ..Counts::default() });
 }
 
 #[test]
@@ -168,8 +217,8 @@ fn windows_by_time() {
         let header = Header::new(source, FORMAT_VERSION, counter, (0, ns as u32), 0);
         Box::from(header.emit())
     };
-    bench.joiner.push(shifted(1, 7, 0), bench.now);
-    bench.joiner.push(shifted(2, 7, 7), bench.now);
+    bench.joiner.push(shifted(1, 7, 0), None, bench.now);
+    bench.joiner.push(shifted(2, 7, 7), None, bench.now);
     let event = bench.events().remove(0);
     assert_eq!((event.parts.len(), event.time), (2, (0, 7000)));
 }
@@ -179,7 +228,7 @@ fn a_time_that_differs_is_told() {
     let mut bench = Bench::new(two());
     bench.push(1, 3);
     let header = Header::new(2, FORMAT_VERSION, 3, (5, 0), 0);
-    bench.joiner.push(Box::from(header.emit()), bench.now);
+    bench.joiner.push(Box::from(header.emit()), None, bench.now);
     assert_eq!(bench.windows(), [(3, vec![1, 2])]);
     assert_eq!(bench.source(2).wrong_time, 1);
 }

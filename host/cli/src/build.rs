@@ -9,26 +9,19 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::ValueEnum;
 use fadelink_builder::intake::Intake;
-use fadelink_builder::join::Key;
+use fadelink_builder::join::{Counts, Joined};
 use fadelink_builder::live::Live;
 use fadelink_builder::sink::{self, OpenSink};
 use fadelink_builder::{kafka, web, Event, Joiner, Policy};
-use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
-use serde_json::{json, Value};
+use fadelink_wire::fadc::TICK_NS;
+use serde::Serialize;
+use serde_json::json;
 
 use crate::exit::{self, Usage};
-use crate::fadc_crates::{self, STOPPING};
+use crate::fadc_crates::{self, Connections, JoinBy, STOPPING};
 
 /// How long an event may wait in a sink's memory while none follows.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum JoinBy {
-    /// The record counter
-    Counter,
-    /// The timestamp and the length of the window
-    Time,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
@@ -80,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "builder")]
     name: String,
     /// Length of a window in ns
-    #[arg(long, value_name = "NS", value_parser = window)]
+    #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
     window_ns: u32,
     /// Sources that belong into each window, as 0xC0DA0001,0xC0DA0101
     #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
@@ -120,19 +113,10 @@ pub struct Args {
     web: Option<SocketAddr>,
 }
 
-fn window(text: &str) -> Result<u32, String> {
-    let (least, most) = (WINDOW_TICKS_MIN * TICK_NS, WINDOW_TICKS_MAX * TICK_NS);
-    let ns = text.parse().ok().filter(|ns: &u32| (least..=most).contains(ns) && ns.is_multiple_of(TICK_NS));
-    ns.ok_or_else(|| format!("expected {least} to {most}, a multiple of {TICK_NS}"))
-}
-
 impl Args {
     fn policy(&self) -> Policy {
         Policy {
-            key: match self.join {
-                JoinBy::Counter => Key::Counter,
-                JoinBy::Time => Key::Time(self.window_ns),
-            },
+            key: self.join.key(self.window_ns),
             sources: self.sources.clone(),
             count: self.expect.unwrap_or(0),
             emit_incomplete: self.missing == Keep::Emit,
@@ -200,14 +184,70 @@ impl Outlets {
     }
 }
 
-/// What a joiner counts, of all windows and by source.
-fn counts(joiner: &Joiner) -> Value {
-    let sources: serde_json::Map<_, _> =
-        joiner.sources().map(|(id, counts)| (format!("{id:#010x}"), json!(counts))).collect();
-    json!({ "windows": joiner.counts(), "sources": sources })
+/// What came of a run.
+#[derive(Serialize)]
+struct Report {
+    events: u64,
+    #[serde(flatten)]
+    from: From,
 }
 
-fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Value> {
+#[derive(Serialize)]
+#[serde(untagged)]
+enum From {
+    Tcp {
+        #[serde(flatten)]
+        joined: Joined,
+        #[serde(flatten)]
+        came: Connections,
+    },
+    Kafka(kafka::Report),
+}
+
+impl Report {
+    fn joined(&self) -> &Joined {
+        match &self.from {
+            From::Tcp { joined, .. } | From::Kafka(kafka::Report { joined, .. }) => joined,
+        }
+    }
+
+    /// True if there are events, and nothing is missing, late, double or cut.
+    fn is_good(&self) -> bool {
+        let came_well = match &self.from {
+            From::Tcp { came, .. } => came.are_whole() && came.skipped_bytes() == 0,
+            From::Kafka(report) => report.malformed == 0,
+        };
+        self.events > 0 && self.joined().is_good() && came_well
+    }
+
+    fn print(&self) {
+        let Joined { windows, sources } = self.joined();
+        let Counts { complete, incomplete, dropped, .. } = windows;
+        println!("{} events: {complete} complete, {incomplete} incomplete; {dropped} dropped", self.events);
+        for (source, counts) in sources {
+            println!(
+                "{source:#010x}: {} messages, {} missing, {} unknown, {} late, {} duplicate, {} windows lost, {} with a \
+                 wrong time",
+                counts.messages,
+                counts.missing,
+                counts.unknown,
+                counts.late,
+                counts.duplicate,
+                counts.windows_lost,
+                counts.wrong_time
+            );
+        }
+        match &self.from {
+            From::Tcp { came, .. } if came.skipped_bytes() > 0 => {
+                println!("{} bytes belonged to no whole message", came.skipped_bytes());
+            }
+            From::Kafka(report) if report.malformed > 0 => println!("{} malformed messages", report.malformed),
+            _ => {}
+        }
+    }
+}
+
+fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<From> {
     let intake = Arc::new(Intake::new(Joiner::new(args.policy())));
     let run = fadc_crates::Run::begin(&args.crates, port, intake.clone())?;
     let mut looked = Instant::now();
@@ -218,7 +258,7 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Val
         if now >= looked + tick {
             looked = now;
             if outlets.has_page {
-                outlets.lock().set_joiner(intake.look(counts));
+                outlets.lock().set_joiner(intake.look(|joiner| json!(joiner.joined())));
             }
             outlets.tick()?;
             if args.events.is_some_and(|events| outlets.events >= events) {
@@ -233,13 +273,11 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Val
         }
         events.drain(..).try_for_each(|event| outlets.write(&event))?;
     }
-    let connections = run.finish();
-    let mut report = intake.look(counts);
-    report["connections"] = json!(connections);
-    Ok(report)
+    let came = run.finish();
+    Ok(From::Tcp { joined: intake.look(Joiner::joined), came })
 }
 
-fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Result<Value> {
+fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Result<From> {
     let plan = kafka::Plan {
         brokers: brokers.to_owned(),
         messages: args.kafka.messages.clone(),
@@ -265,7 +303,7 @@ fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Resu
             outlets.lock().tick(Instant::now());
         }
     })?;
-    Ok(json!(builder.report()))
+    Ok(From::Kafka(builder.report()))
 }
 
 /// Builds until the end is asked for.
@@ -283,51 +321,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     fadc_crates::watch_signals()?;
     let mut outlets = Outlets::open(args)?;
-    let mut report = match (args.crates.tcp, &args.kafka.kafka) {
+    let from = match (args.crates.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &mut outlets)?,
         (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &mut outlets)?,
     };
     outlets.sinks.iter_mut().try_for_each(OpenSink::finish)?;
-    report["events"] = outlets.events.into();
-    let count = |value: &Value, name: &str| value[name].as_u64().unwrap_or(0);
-    let windows = &report["windows"];
-    let (complete, incomplete) = (count(windows, "complete"), count(windows, "incomplete"));
-    let dropped = count(windows, "dropped");
-    let malformed = count(&report, "malformed");
-    let none = Vec::new();
-    let connections = report["connections"].as_array().unwrap_or(&none);
-    let broken = connections.iter().filter(|connection| !connection["error"].is_null()).count();
-    let skipped: u64 = connections.iter().map(|c| count(c, "skipped_bytes") + count(c, "cut_bytes")).sum();
-    let trouble = |counts: &Value| {
-        ["late", "duplicate", "windows_lost", "wrong_time"].iter().map(|name| count(counts, name)).sum::<u64>()
-    };
-    let sources = report["sources"].as_object();
-    let troubled: u64 = sources.map_or(0, |sources| sources.values().map(trouble).sum());
+    let report = Report { events: outlets.events, from };
     if args.crates.json {
-        println!("{report}");
+        println!("{}", serde_json::to_string(&report)?);
     } else {
-        println!("{} events: {complete} complete, {incomplete} incomplete; {dropped} dropped", outlets.events);
-        for (source, counts) in sources.into_iter().flatten() {
-            println!(
-                "{source}: {} messages, {} missing, {} late, {} duplicate, {} windows lost, {} with a wrong time",
-                counts["messages"],
-                counts["missing"],
-                counts["late"],
-                counts["duplicate"],
-                counts["windows_lost"],
-                counts["wrong_time"]
-            );
-        }
-        if malformed > 0 {
-            println!("{malformed} messages were none");
-        }
-        if skipped > 0 {
-            println!("{skipped} bytes were no whole message");
-        }
+        report.print();
     }
-    for connection in connections.iter().filter(|connection| !connection["error"].is_null()) {
-        eprintln!("fadelink: {}: {}", connection["peer"], connection["error"]);
+    if let From::Tcp { came, .. } = &report.from {
+        came.tell();
     }
-    let good = outlets.events > 0 && incomplete + dropped + troubled + skipped + malformed == 0 && broken == 0;
-    Ok(exit::of_data(good))
+    Ok(exit::of_data(report.is_good()))
 }

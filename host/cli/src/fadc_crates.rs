@@ -6,10 +6,43 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use clap::ValueEnum;
+use fadelink_builder::join::Key;
 use fadelink_builder::tcp::{Connection, Server, Take};
+use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
+use serde::Serialize;
 
 /// Set by the first signal; the second ends the program at once.
 pub static STOPPING: AtomicBool = AtomicBool::new(false);
+
+/// What tells the window of a message.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum JoinBy {
+    /// The record counter
+    Counter,
+    /// The timestamp and the length of the window
+    Time,
+}
+
+impl JoinBy {
+    /// With windows of this length.
+    pub fn key(self, window_ns: u32) -> Key {
+        match self {
+            JoinBy::Counter => Key::Counter,
+            JoinBy::Time => Key::Time(window_ns),
+        }
+    }
+}
+
+/// Length of a window in ns, of the command line.
+///
+/// # Errors
+/// What was expected.
+pub fn window(text: &str) -> Result<u32, String> {
+    let (least, most) = (WINDOW_TICKS_MIN * TICK_NS, WINDOW_TICKS_MAX * TICK_NS);
+    let ns = text.parse().ok().filter(|ns: &u32| (least..=most).contains(ns) && ns.is_multiple_of(TICK_NS));
+    ns.ok_or_else(|| format!("expected {least} to {most}, a multiple of {TICK_NS}"))
+}
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -88,9 +121,39 @@ impl Run {
     }
 
     /// Waits for the connections' ends; what came over them.
-    pub fn finish(mut self) -> Vec<Connection> {
+    pub fn finish(mut self) -> Connections {
         self.server.stop();
         self.server.join();
-        self.server.connections()
+        Connections { connections: self.server.connections(), refused: self.server.refused() }
+    }
+}
+
+/// What came over the connections of a run.
+#[derive(Serialize)]
+pub struct Connections {
+    /// Each of them.
+    pub connections: Vec<Connection>,
+    /// Times that one could not be accepted.
+    pub refused: u64,
+}
+
+impl Connections {
+    /// Bytes that were no whole message.
+    pub fn skipped_bytes(&self) -> u64 {
+        self.connections.iter().map(|connection| connection.counts.skipped_bytes + connection.counts.cut_bytes).sum()
+    }
+
+    /// True if all ended by their crates.
+    pub fn are_whole(&self) -> bool {
+        self.connections.iter().all(|connection| connection.error.is_none())
+    }
+
+    /// Tells why connections broke.
+    pub fn tell(&self) {
+        for connection in &self.connections {
+            if let Some(error) = &connection.error {
+                eprintln!("fadelink: {}: {error}", connection.peer);
+            }
+        }
     }
 }

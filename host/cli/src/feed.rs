@@ -1,15 +1,13 @@
 //! `fadelink feed`: the messages of crates to Apache Kafka, for builders on many machines.
 
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_builder::event::Bytes;
 use fadelink_builder::kafka::Feeder;
-use fadelink_builder::tcp::Take;
-use serde_json::json;
+use serde::Serialize;
 
+use crate::fadc_crates::{Connections, JoinBy};
 use crate::{exit, fadc_crates};
 
 #[derive(clap::Args)]
@@ -18,20 +16,12 @@ pub struct Args {
     crates: fadc_crates::Args,
     #[command(flatten)]
     kafka: crate::build::Kafka,
-}
-
-struct Messages(Feeder);
-
-impl Take for Messages {
-    fn open(&self) {}
-
-    fn begin(&self, _: u32) {}
-
-    fn take(&self, messages: &mut Vec<Bytes>) -> io::Result<()> {
-        messages.drain(..).try_for_each(|message| self.0.put(&message).map_err(io::Error::other))
-    }
-
-    fn close(&self) {}
+    /// What tells the window of a message: as with the builders that will join them
+    #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
+    join: JoinBy,
+    /// With --join time: length of a window in ns
+    #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
+    window_ns: Option<u32>,
 }
 
 /// Feeds until the end is asked for.
@@ -42,24 +32,37 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (Some(port), Some(brokers)) = (args.crates.tcp, &args.kafka.kafka) else {
         return Err(exit::Usage("feed: expected --tcp PORT and --kafka BROKERS".into()).into());
     };
+    if args.join == JoinBy::Time && args.window_ns.is_none() {
+        return Err(exit::Usage("feed: --join time: expected --window-ns NS beside it".into()).into());
+    }
+    let key = args.join.key(args.window_ns.unwrap_or_default());
     fadc_crates::watch_signals()?;
-    let feeder = Arc::new(Messages(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions)?));
+    let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
     let run = fadc_crates::Run::begin(&args.crates, port, feeder.clone())?;
     while !run.look() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let connections = run.finish();
-    feeder.0.finish()?;
-    let messages: u64 = connections.iter().map(|connection| connection.counts.messages).sum();
-    let delivered = feeder.0.delivered();
+    let came = run.finish();
+    feeder.finish()?;
+    let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
+    let report = Report { came, messages, delivered: feeder.delivered() };
     if args.crates.json {
-        println!("{}", json!({ "connections": connections, "messages": messages, "delivered": delivered }));
+        println!("{}", serde_json::to_string(&report)?);
     } else {
-        println!("{messages} messages from {} connections, {delivered} delivered", connections.len());
+        println!(
+            "{messages} messages from {} connections, {} delivered",
+            report.came.connections.len(),
+            report.delivered
+        );
     }
-    for connection in connections.iter().filter(|connection| connection.error.is_some()) {
-        eprintln!("fadelink: {}: {}", connection.peer, connection.error.as_deref().unwrap_or_default());
-    }
-    let good = delivered == messages && connections.iter().all(|connection| connection.error.is_none());
-    Ok(exit::of_data(good))
+    report.came.tell();
+    Ok(exit::of_data(report.delivered == messages && report.came.are_whole()))
+}
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    came: Connections,
+    messages: u64,
+    delivered: u64,
 }

@@ -1,0 +1,546 @@
+//! Joins the messages of Kafka.
+//!
+//! Its place is the first message of the windows that are open, with the window that is next; after a restart the
+//! messages from there on are read again, and windows before that one are left alone.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use fadelink_wire::fadc::Message as Fadc;
+use rdkafka::client::ClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, Message, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::statistics::Statistics;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use serde::Serialize;
+
+use super::clock::Clock;
+use super::note::{self, Note, Session};
+use super::rule::Rule;
+use super::{config, during, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
+use crate::join::{Before, Joined, Joiner, Policy};
+use crate::Event;
+
+/// Longest time between commits while events come.
+const COMMIT_EVERY: Duration = Duration::from_millis(200);
+/// Events of a transaction.
+const COMMIT_EVENTS: usize = 1000;
+/// A broker gives a transaction up after so long; until then one that was left open by a killed builder holds up those
+/// who read the events.
+const TRANSACTION: Duration = Duration::from_secs(10);
+/// Longest wait for one step of a transaction, so that this builder gives up before the broker does.
+const STEP: Duration = Duration::from_secs(3);
+/// How often silence and the brokers are looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// A broker that answers does so at least so often, and tells how it is.
+const HEARTBEAT: Duration = Duration::from_millis(100);
+
+/// What the builder is to do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Brokers to begin with, as `host:port,...`.
+    pub brokers: String,
+    /// Topic of messages.
+    pub messages: String,
+    /// Topic of events; its partitions are those of the messages.
+    pub events: String,
+    /// Builders that share the work.
+    pub group: String,
+    /// Name of this builder: another of the same name is shut out.
+    pub name: String,
+    /// Source of the events.
+    pub builder_id: u32,
+    /// How to join.
+    pub policy: Policy,
+}
+
+/// What a builder did.
+#[derive(Debug, Default, Clone, Serialize)]
+pub struct Report {
+    /// Messages that were read; what was not committed is read again.
+    pub messages: u64,
+    /// Messages of windows that had been given away before this builder began.
+    pub replayed: u64,
+    /// What was no message, or came with a note that cannot be read.
+    pub malformed: u64,
+    /// Transactions.
+    pub commits: u64,
+    /// Transactions that were given up, their work done again.
+    pub aborts: u64,
+    /// Windows whose events were committed.
+    #[serde(flatten)]
+    pub joined: Joined,
+}
+
+#[derive(Default)]
+struct Watch {
+    assigned: Mutex<Vec<Change>>,
+    /// When the brokers were last seen to answer.
+    answered: Mutex<Option<Instant>>,
+}
+
+enum Change {
+    Assigned(TopicPartitionList),
+    Revoked,
+}
+
+impl ClientContext for Watch {
+    fn stats(&self, statistics: Statistics) {
+        // A fetch is answered at least every HEARTBEAT, if only with nothing. All leaders have to answer, as silence
+        // in one partition is another's, too.
+        let leads = |node| {
+            let partitions = statistics.topics.values().flat_map(|topic| topic.partitions.values());
+            partitions.into_iter().any(|partition| partition.leader == node && partition.fetch_state == "active")
+        };
+        let mut leaders = statistics.brokers.values().filter(|broker| leads(broker.nodeid)).peekable();
+        let silence_max = 3 * HEARTBEAT.as_micros() as i64;
+        if leaders.peek().is_some() && leaders.all(|broker| (0..silence_max).contains(&broker.rxidle)) {
+            *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+    }
+}
+
+impl ConsumerContext for Watch {
+    fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        if let Rebalance::Revoke(_) = rebalance {
+            self.assigned.lock().unwrap_or_else(PoisonError::into_inner).push(Change::Revoked);
+        }
+    }
+
+    fn post_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        if let Rebalance::Assign(list) = rebalance {
+            self.assigned.lock().unwrap_or_else(PoisonError::into_inner).push(Change::Assigned((*list).clone()));
+        }
+    }
+}
+
+/// The place of a builder in a partition, as it stands in the metadata of a committed offset.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    /// The first window that was not given away.
+    next: u64,
+    /// The first message that was not read.
+    read: i64,
+}
+
+impl FromStr for Place {
+    type Err = ();
+
+    fn from_str(text: &str) -> std::result::Result<Place, ()> {
+        let (next, read) = text.split_once(' ').ok_or(())?;
+        let next = next.strip_prefix("next=").and_then(|n| n.parse().ok()).ok_or(())?;
+        let read = read.strip_prefix("read=").and_then(|n| n.parse().ok()).ok_or(())?;
+        Ok(Place { next, read })
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "next={} read={}", self.next, self.read)
+    }
+}
+
+/// What a partition brought.
+#[derive(Debug, Default, Clone)]
+struct Totals {
+    joined: Joined,
+    replayed: u64,
+    malformed: u64,
+}
+
+impl std::ops::AddAssign<&Totals> for Totals {
+    fn add_assign(&mut self, more: &Totals) {
+        self.joined += &more.joined;
+        self.replayed += more.replayed;
+        self.malformed += more.malformed;
+    }
+}
+
+struct Partition {
+    joiner: Joiner,
+    clock: Clock,
+    before: Place,
+    read: i64,
+    /// First message of each open window.
+    open: BTreeMap<u64, i64>,
+    replayed: u64,
+    malformed: u64,
+    committed: Totals,
+}
+
+impl Partition {
+    fn new(policy: &Policy, rule: Rule, number: i32, before: Option<Place>) -> Partition {
+        let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
+        if let Some(place) = before {
+            joiner.resume(place.next);
+        }
+        Partition {
+            joiner,
+            clock: Clock::new(policy.silence),
+            before: before.unwrap_or_default(),
+            read: 0,
+            open: BTreeMap::new(),
+            replayed: 0,
+            malformed: 0,
+            committed: Totals::default(),
+        }
+    }
+
+    /// Where to begin after a restart.
+    fn place(&mut self) -> (i64, Place) {
+        let next = self.joiner.next().unwrap_or(0);
+        self.open = self.open.split_off(&next);
+        let first = self.open.values().copied().min().unwrap_or(self.read);
+        (first, Place { next, read: self.read.max(self.before.read) })
+    }
+
+    fn take(&mut self, message: &impl Message, rule: Rule) -> Result<Option<(u32, Session)>> {
+        let offset = message.offset();
+        self.read = offset + 1;
+        self.clock.on_message(message.timestamp().to_millis());
+        let is_new = offset >= self.before.read;
+        let data = message.payload().unwrap_or_default();
+        let Ok(parsed) = Fadc::parse(data) else {
+            self.malformed += u64::from(is_new);
+            return Ok(None);
+        };
+        let header = parsed.header();
+        let key = self.joiner.key(header);
+        let (note, before) = match Note::of(message) {
+            Ok(Some(note)) => {
+                let before = note.before;
+                (Some(note), Some(before))
+            }
+            Ok(None) => (None, None),
+            Err(()) => {
+                self.malformed += u64::from(is_new);
+                (None, Some(Before { since: key, lost: (0, 0) }))
+            }
+        };
+        rule.check(message, header, note.as_ref())?;
+        if !is_new && key < self.before.next {
+            self.replayed += 1;
+            return Ok(None);
+        }
+        if self.joiner.next().is_none_or(|next| key >= next) {
+            self.open.entry(key).or_insert(offset);
+        }
+        let session = note.map(|note| (header.source_id, note.session));
+        self.joiner.push(parsed.bytes().into(), before, self.clock.now());
+        Ok(session)
+    }
+
+    /// The next event of windows that wait for nothing.
+    fn pop(&mut self) -> Option<Event> {
+        self.joiner.tick(self.clock.now());
+        self.joiner.pop(self.clock.now(), false)
+    }
+
+    /// What there is has been committed.
+    fn commit(&mut self) {
+        let joined = self.joiner.settled();
+        self.committed = Totals { joined, replayed: self.replayed, malformed: self.malformed };
+    }
+}
+
+/// Joins the messages of Kafka until it is stopped.
+pub struct Builder {
+    plan: Plan,
+    rule: Rule,
+    consumer: BaseConsumer<Watch>,
+    producer: BaseProducer,
+    partitions: BTreeMap<i32, Partition>,
+    /// Of each source, the newest session.
+    sessions: BTreeMap<u32, (Session, u64)>,
+    waiting: Vec<(i32, Event)>,
+    changed: bool,
+    committed: Instant,
+    /// Of partitions that are another's now.
+    done: Totals,
+    report: Report,
+}
+
+/// A producer of transactions; older ones of the same name are shut out.
+fn transactional(plan: &Plan) -> Result<BaseProducer> {
+    let mut writing = config(&plan.brokers);
+    writing
+        .set("transactional.id", format!("{}.{}", plan.group, plan.name))
+        .set("transaction.timeout.ms", TRANSACTION.as_millis().to_string());
+    let producer: BaseProducer = during("connecting", writing.create())?;
+    let deadline = Instant::now() + PATIENCE;
+    during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
+    Ok(producer)
+}
+
+/// Errors of the consumer that it gets over by itself.
+fn is_passing(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(
+        code,
+        Code::UnknownMemberId
+            | Code::IllegalGeneration
+            | Code::RebalanceInProgress
+            | Code::AllBrokersDown
+            | Code::BrokerTransportFailure
+            | Code::Resolve
+            | Code::OperationTimedOut
+            | Code::RequestTimedOut
+            | Code::NotCoordinator
+            | Code::CoordinatorNotAvailable
+            | Code::CoordinatorLoadInProgress
+            | Code::LeaderNotAvailable
+            | Code::NotLeaderForPartition
+            | Code::NetworkException
+    )
+}
+
+impl Builder {
+    /// Connects; topics are created with `partitions` where they do not exist.
+    ///
+    /// # Errors
+    /// The brokers cannot be reached, or refuse; the topics differ in their partitions.
+    pub fn connect(plan: Plan, partitions: usize) -> Result<Builder> {
+        let expected = topic(&plan.brokers, &plan.messages, partitions)?;
+        let found = topic(&plan.brokers, &plan.events, expected)?;
+        if found != expected {
+            return Err(Error::Partitions { topic: plan.events, found, expected });
+        }
+        let mut reading = config(&plan.brokers);
+        reading
+            .set("group.id", &plan.group)
+            .set("client.id", &plan.name)
+            .set("enable.auto.commit", "false")
+            .set("enable.partition.eof", "true")
+            .set("auto.offset.reset", "earliest")
+            .set("isolation.level", "read_committed")
+            .set("fetch.message.max.bytes", MESSAGE_BYTES)
+            .set("fetch.wait.max.ms", HEARTBEAT.as_millis().to_string())
+            .set("statistics.interval.ms", HEARTBEAT.as_millis().to_string())
+            .set("session.timeout.ms", "6000")
+            .set("partition.assignment.strategy", "range");
+        let consumer: BaseConsumer<Watch> = during("connecting", reading.create_with_context(Watch::default()))?;
+        let producer = transactional(&plan)?;
+        during("subscribing", consumer.subscribe(&[&plan.messages]))?;
+        Ok(Builder {
+            rule: Rule { key: plan.policy.key, partitions: expected as u64 },
+            plan,
+            consumer,
+            producer,
+            partitions: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            waiting: Vec::new(),
+            changed: false,
+            committed: Instant::now(),
+            done: Totals::default(),
+            report: Report::default(),
+        })
+    }
+
+    /// What was done, and is committed.
+    pub fn report(&self) -> Report {
+        let mut totals = self.done.clone();
+        self.partitions.values().for_each(|partition| totals += &partition.committed);
+        for (source, (_, sessions)) in &self.sessions {
+            totals.joined.sources.entry(*source).or_default().sessions = *sessions;
+        }
+        let Totals { joined, replayed, malformed } = totals;
+        Report { joined, replayed, malformed, ..self.report.clone() }
+    }
+
+    /// Joins until `stop` is set or `events` events were committed. Windows that are open then stay in Kafka.
+    ///
+    /// # Errors
+    /// The brokers', where trying again does not help; a message that was put into its partition by another rule.
+    pub fn run(&mut self, stop: &AtomicBool, events: Option<u64>, mut seen: impl FnMut(&Event)) -> Result<()> {
+        let mut given = 0;
+        let mut ticked = Instant::now();
+        while !stop.load(Ordering::Relaxed) && events.is_none_or(|events| given < events) {
+            let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
+            self.rebalance(stop)?;
+            match polled {
+                Some(Ok(message)) => self.take(&message)?,
+                Some(Err(KafkaError::PartitionEOF(number))) => {
+                    self.partitions.entry(number).and_modify(|partition| partition.clock.on_end());
+                }
+                Some(Err(KafkaError::MessageConsumption(code))) if is_passing(code) => {}
+                Some(Err(error)) => during("reading messages", Err(error))?,
+                None => {}
+            }
+            if ticked.elapsed() >= TICK {
+                self.tick(ticked.elapsed());
+                ticked = Instant::now();
+            }
+            let due = self.committed.elapsed() >= COMMIT_EVERY && self.changed;
+            if self.waiting.len() >= COMMIT_EVENTS || due {
+                given += self.commit(stop, &mut seen)?;
+            }
+        }
+        self.commit(stop, &mut seen)?;
+        Ok(())
+    }
+
+    /// Lets the clocks of partitions go on.
+    fn tick(&mut self, passed: Duration) {
+        let answered = *self.consumer.context().answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = answered.is_some_and(|last| last.elapsed() < 3 * HEARTBEAT);
+        for (number, partition) in &mut self.partitions {
+            if answers {
+                partition.clock.on_tick(passed);
+            }
+            self.waiting.extend(std::iter::from_fn(|| partition.pop()).map(|event| (*number, event)));
+        }
+    }
+
+    /// Forgets what was taken away, and finds its place in what was given.
+    fn rebalance(&mut self, stop: &AtomicBool) -> Result<()> {
+        let changes =
+            std::mem::take(&mut *self.consumer.context().assigned.lock().unwrap_or_else(PoisonError::into_inner));
+        for change in changes {
+            self.forget();
+            let Change::Assigned(list) = change else { continue };
+            let committed = loop {
+                match self.consumer.committed_offsets(list.clone(), STEP) {
+                    Err(KafkaError::OffsetFetch(code)) if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
+                    result => break during("asking for its place", result)?,
+                }
+            };
+            for element in committed.elements() {
+                let (number, place) = (element.partition(), element.metadata().parse().ok());
+                self.partitions.insert(number, Partition::new(&self.plan.policy, self.rule, number, place));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was joined, but not committed, is done again, by this builder or another.
+    fn forget(&mut self) {
+        self.waiting.clear();
+        self.changed = false;
+        for (_, partition) in std::mem::take(&mut self.partitions) {
+            self.done += &partition.committed;
+        }
+    }
+
+    fn take(&mut self, message: &impl Message) -> Result<()> {
+        self.report.messages += 1;
+        let number = message.partition();
+        let Some(partition) = self.partitions.get_mut(&number) else { return Ok(()) };
+        self.changed = true;
+        if let Some((source, session)) = partition.take(message, self.rule)? {
+            let (newest, count) = self.sessions.entry(source).or_default();
+            if session > *newest {
+                *newest = session;
+                *count += 1;
+            }
+        }
+        self.waiting.extend(std::iter::from_fn(|| partition.pop()).map(|event| (number, event)));
+        Ok(())
+    }
+
+    /// Writes the events that wait and the place in the messages, both or neither.
+    fn commit(&mut self, stop: &AtomicBool, seen: &mut impl FnMut(&Event)) -> Result<u64> {
+        if !self.changed && self.waiting.is_empty() {
+            return Ok(0);
+        }
+        let begin = Instant::now();
+        let result = self.try_commit(begin + TRANSACTION - 2 * STEP);
+        self.committed = Instant::now();
+        let Err(error) = result else {
+            self.report.commits += 1;
+            self.changed = false;
+            self.partitions.values_mut().for_each(Partition::commit);
+            let events = std::mem::take(&mut self.waiting);
+            events.iter().for_each(|(_, event)| seen(event));
+            return Ok(events.len() as u64);
+        };
+        eprintln!("fadelink: Kafka: a transaction was given up and is done again: {error}");
+        self.report.aborts += 1;
+        // As after a restart: the place is where the last commit left it.
+        self.consumer.unsubscribe();
+        self.forget();
+        let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
+        let deadline = begin + TRANSACTION;
+        if is_fatal || until(|| Instant::now() < deadline, || self.producer.abort_transaction(STEP)).is_err() {
+            // The broker gave it up, for it took too long. Else it is another builder of this name that did.
+            if begin.elapsed() < TRANSACTION {
+                return during("committing", Err(error));
+            }
+            self.producer = loop {
+                match transactional(&self.plan) {
+                    Err(error) if !stop.load(Ordering::Relaxed) => eprintln!("fadelink: {error}; tried again"),
+                    result => break result?,
+                }
+            };
+        }
+        during("subscribing", self.consumer.subscribe(&[&self.plan.messages]))?;
+        Ok(0)
+    }
+
+    fn try_commit(&mut self, deadline: Instant) -> std::result::Result<(), KafkaError> {
+        self.producer.begin_transaction()?;
+        for (partition, event) in &self.waiting {
+            let key = event.record.to_be_bytes();
+            let data = event.emit(self.plan.builder_id);
+            let record = BaseRecord::to(&self.plan.events).partition(*partition).key(&key[..]).payload(&data[..]);
+            let mut record = record.headers(headers(event));
+            while let Err((error, again)) = self.producer.send(record) {
+                if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || Instant::now() >= deadline {
+                    return Err(error);
+                }
+                record = again;
+                self.producer.poll(Duration::from_millis(10));
+            }
+        }
+        let mut list = TopicPartitionList::new();
+        for (number, partition) in &mut self.partitions {
+            if partition.read > 0 {
+                let (offset, place) = partition.place();
+                let mut element = list.add_partition(&self.plan.messages, *number);
+                element.set_offset(Offset::Offset(offset))?;
+                element.set_metadata(place.to_string());
+            }
+        }
+        let group = self.consumer.group_metadata().ok_or(KafkaError::Canceled)?;
+        until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(&list, &group, STEP))?;
+        until(|| Instant::now() < deadline, || self.producer.commit_transaction(STEP))
+    }
+}
+
+/// Tries again, while `go_on`, what may be tried again.
+fn until<T>(
+    go_on: impl Fn() -> bool,
+    action: impl Fn() -> std::result::Result<T, KafkaError>,
+) -> std::result::Result<T, KafkaError> {
+    loop {
+        match action() {
+            Err(KafkaError::Transaction(error)) if error.is_retriable() && go_on() => {}
+            result => return result,
+        }
+    }
+}
+
+/// Tells with an event which sources are missing, and whether it came late.
+fn headers(event: &Event) -> OwnedHeaders {
+    let missing: Vec<_> = event.missing.iter().map(|source| format!("{source:#010x}")).collect();
+    let text = format!("missing={} late={}", missing.join(","), u8::from(event.is_late));
+    OwnedHeaders::new().insert(Header { key: note::NAME, value: Some(&text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        let place = Place { next: u64::MAX, read: 17 };
+        assert_eq!(place.to_string().parse(), Ok(place));
+        for wrong in ["", "next=1", "next=x read=1", "read=1 next=1"] {
+            assert_eq!(wrong.parse::<Place>(), Err(()), "{wrong}");
+        }
+    }
+}

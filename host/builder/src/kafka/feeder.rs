@@ -1,0 +1,202 @@
+//! Puts the messages of crates into their partitions.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fadelink_wire::fadc::{Header, Message as Fadc};
+use rdkafka::client::ClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer, DefaultConsumerContext};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::Message;
+use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+
+use super::note::{Note, Session};
+use super::rule::Rule;
+use super::{config, during, topic, Error, Result, PATIENCE};
+use crate::event::Bytes;
+use crate::join::{lost_before, Before, Key};
+use crate::tcp::{Messages, Take};
+
+#[derive(Default)]
+struct Deliveries {
+    done: AtomicU64,
+    error: Mutex<Option<String>>,
+}
+
+impl ClientContext for Deliveries {}
+
+impl ProducerContext for Deliveries {
+    type DeliveryOpaque = ();
+
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        match result {
+            Ok(_) => {
+                self.done.fetch_add(1, Ordering::Relaxed);
+            }
+            Err((error, _)) => {
+                self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
+            }
+        }
+    }
+}
+
+/// Puts messages into their partitions, each once.
+pub struct Feeder {
+    producer: ThreadedProducer<Deliveries, NoCustomPartitioner>,
+    topic: String,
+    rule: Rule,
+    /// When it began, in ns since 1970: sessions of later feeders are later.
+    epoch: u64,
+    sessions: AtomicU64,
+}
+
+impl Feeder {
+    /// Connects; the topic is created with `partitions` where it does not exist. `key`: by what messages will be joined.
+    ///
+    /// # Errors
+    /// The brokers cannot be reached, or refuse; the topic has messages that were put there by another rule.
+    pub fn connect(brokers: &str, name: &str, partitions: usize, key: Key) -> Result<Feeder> {
+        let rule = Rule { key, partitions: topic(brokers, name, partitions)? as u64 };
+        check_topic(brokers, name, rule)?;
+        let mut config = config(brokers);
+        config.set("enable.idempotence", "true").set("linger.ms", "5").set("compression.type", "none");
+        let producer = during("connecting", config.create_with_context(Deliveries::default()))?;
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        Ok(Feeder { producer, topic: name.to_owned(), rule, epoch, sessions: AtomicU64::new(0) })
+    }
+
+    /// Gives a message; waits while too many are under way.
+    fn put(&self, message: &[u8], source: u32, partition: i32, note: &Note) -> Result<()> {
+        let key = source.to_be_bytes();
+        let record = BaseRecord::to(&self.topic).partition(partition).key(&key[..]).payload(message);
+        let mut record = record.headers(note.headers());
+        loop {
+            self.failed()?;
+            match self.producer.send(record) {
+                Ok(()) => return Ok(()),
+                Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
+                    record = again;
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Err((error, _)) => return during("sending a message", Err(error)),
+            }
+        }
+    }
+
+    /// Messages that the brokers have.
+    pub fn delivered(&self) -> u64 {
+        self.producer.context().done.load(Ordering::Relaxed)
+    }
+
+    fn failed(&self) -> Result<()> {
+        let error = self.producer.context().error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        error.map_or(Ok(()), |error| Err(Error::Delivery(error)))
+    }
+
+    /// Waits until all has been delivered.
+    ///
+    /// # Errors
+    /// Something could not be.
+    pub fn finish(&self) -> Result<()> {
+        during("waiting for deliveries", self.producer.flush(PATIENCE))?;
+        self.failed()
+    }
+}
+
+/// Looks whether the newest message of each partition was put there by `rule`.
+fn check_topic(brokers: &str, name: &str, rule: Rule) -> Result<()> {
+    let mut config = config(brokers);
+    config.set("group.id", "fadelink-look").set("enable.auto.commit", "false").set("enable.partition.eof", "true");
+    let consumer: BaseConsumer<DefaultConsumerContext> = during("connecting", config.create())?;
+    let mut newest = TopicPartitionList::new();
+    for partition in 0..rule.partitions as i32 {
+        let (low, high) = during("looking for messages", consumer.fetch_watermarks(name, partition, PATIENCE))?;
+        if high > low {
+            let added = newest.add_partition_offset(name, partition, Offset::Offset(high - 1));
+            during("looking for messages", added)?;
+        }
+    }
+    let mut left = newest.count();
+    during("looking for messages", consumer.assign(&newest))?;
+    while left > 0 {
+        match consumer.poll(PATIENCE) {
+            Some(Ok(message)) => {
+                let Ok(header) = Header::parse(message.payload().unwrap_or_default()) else { continue };
+                rule.check(&message, &header, Note::of(&message).ok().flatten().as_ref())?;
+            }
+            Some(Err(KafkaError::PartitionEOF(_))) => left -= 1,
+            Some(Err(error)) => during("looking for messages", Err(error))?,
+            None => during(
+                "looking for messages",
+                Err(KafkaError::MessageConsumption(RDKafkaErrorCode::OperationTimedOut)),
+            )?,
+        }
+    }
+    Ok(())
+}
+
+impl Take for Feeder {
+    fn open(self: Arc<Self>) -> Box<dyn Messages> {
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let session = (self.epoch, number);
+        Box::new(Connection { feeder: self, session, sources: BTreeMap::new() })
+    }
+}
+
+/// What a connection has sent of a source.
+struct Sent {
+    /// The window after the newest.
+    passed: u64,
+    /// Of each partition, from where on its windows are known, and those that the crate has lost since.
+    partitions: Vec<Before>,
+}
+
+struct Connection {
+    feeder: Arc<Feeder>,
+    session: Session,
+    sources: BTreeMap<u32, Sent>,
+}
+
+impl Sent {
+    fn begin(first: u64, partitions: u64) -> Sent {
+        let before = Before { since: first, lost: (0, 0) };
+        Sent { passed: first, partitions: vec![before; partitions as usize] }
+    }
+
+    /// What is known before the message of window `key`, which goes into `partition`.
+    fn next(&mut self, message: &Fadc<'_>, key: u64, partition: i32) -> Before {
+        let (_, lost) = lost_before(message, key, self.passed);
+        if !lost.is_empty() {
+            for Before { lost: (start, end), .. } in &mut self.partitions {
+                *start = if start == end { lost.start } else { lost.start.min(*start) };
+                *end = lost.end.max(*end);
+            }
+        }
+        self.passed = self.passed.max(key + 1);
+        let own = &mut self.partitions[partition as usize];
+        std::mem::replace(own, Before { since: own.since.max(key + 1), lost: (0, 0) })
+    }
+}
+
+impl Messages for Connection {
+    fn begin(&mut self, _: u32) {}
+
+    fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
+        let rule = self.feeder.rule;
+        for data in messages.drain(..) {
+            // The reader gives whole messages only.
+            let Ok(message) = Fadc::parse(&data) else { continue };
+            let header = message.header();
+            let (key, partition) = (rule.key.of(header), rule.partition(header));
+            let sent = self.sources.entry(header.source_id).or_insert_with(|| Sent::begin(key, rule.partitions));
+            let before = sent.next(&message, key, partition);
+            let note = Note { rule: rule.to_string(), session: self.session, before };
+            self.feeder.put(&data, header.source_id, partition, &note).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! What a feeder tells with each message, as a header of Kafka's: how it chose the partition, the session of the source,
+//! and what is known of the source's windows before this one. From it a builder sees what a feeder that was killed had
+//! received and not delivered, and what a crate lost of windows that are in other partitions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
+
+use crate::join::Before;
+
+/// Name of the header.
+pub const NAME: &str = "fadelink";
+
+/// A connection of a crate to a feeder: when the feeder began (ns since 1970), and its how many-th connection it is.
+pub type Session = (u64, u64);
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// By which the partition was chosen.
+    pub rule: String,
+    /// Of the source.
+    pub session: Session,
+    /// Of the windows in this partition.
+    pub before: Before,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Note { rule, session: (epoch, number), before: Before { since, lost: (start, end) } } = self;
+        write!(f, "by={rule} session={epoch}.{number} since={since} lost={start}..{end}")
+    }
+}
+
+impl FromStr for Note {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Note, ()> {
+        let mut words = text.split(' ');
+        let mut value = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=');
+        let pair = |text: &str, between| {
+            let (first, second) = text.split_once(between)?;
+            Some((first.parse().ok()?, second.parse().ok()?))
+        };
+        let mut parse = || {
+            let rule = value("by")?.to_owned();
+            let session = pair(value("session")?, ".")?;
+            let since = value("since")?.parse().ok()?;
+            let lost = pair(value("lost")?, "..")?;
+            Some(Note { rule, session, before: Before { since, lost } })
+        };
+        parse().filter(|_| words.next().is_none()).ok_or(())
+    }
+}
+
+impl Note {
+    /// As headers of a message.
+    pub fn headers(&self) -> OwnedHeaders {
+        OwnedHeaders::new().insert(Header { key: NAME, value: Some(&self.to_string()) })
+    }
+
+    /// Of a message that has one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(message: &impl Message) -> Result<Option<Note>, ()> {
+        let Some(headers) = message.headers() else { return Ok(None) };
+        let Some(header) = headers.iter().find(|header| header.key == NAME) else { return Ok(None) };
+        let text = header.value.and_then(|value| std::str::from_utf8(value).ok()).ok_or(())?;
+        text.parse().map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        let note = Note {
+            rule: "time:4096/8".into(),
+            session: (u64::MAX, 3),
+            before: Before { since: 17, lost: (20, u64::MAX) },
+        };
+        assert_eq!(note.to_string().parse(), Ok(note.clone()));
+        let good = note.to_string();
+        for wrong in ["", "by=counter/4", &good[1..], &good[..good.len() - 25], &format!("{good} more=1")] {
+            assert_eq!(wrong.parse::<Note>(), Err(()), "{wrong}");
+        }
+    }
+}

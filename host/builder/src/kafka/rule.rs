@@ -1,0 +1,50 @@
+//! Which partition a message belongs into.
+
+use std::fmt;
+
+use fadelink_wire::fadc::Header;
+use rdkafka::message::Message;
+
+use super::note::Note;
+use super::Error;
+use crate::join::Key;
+
+/// The window modulo the partitions, so that a window's messages are in one partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// What a window's number is taken from.
+    pub key: Key,
+    /// Of the topic.
+    pub partitions: u64,
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.key, self.partitions)
+    }
+}
+
+impl Rule {
+    /// Partition of a message.
+    pub fn partition(&self, header: &Header) -> i32 {
+        (self.key.of(header) % self.partitions) as i32
+    }
+
+    /// Looks whether `message`, whose header is this, was put where it is by this rule.
+    pub(super) fn check(&self, message: &impl Message, header: &Header, note: Option<&Note>) -> Result<(), Error> {
+        let found = match note {
+            Some(note) if note.rule != self.to_string() => format!("the rule {}", note.rule),
+            _ if self.partition(header) != message.partition() => {
+                format!("another rule (its window {} belongs into {})", self.key.of(header), self.partition(header))
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Rule {
+            topic: message.topic().to_owned(),
+            partition: message.partition(),
+            offset: message.offset(),
+            found,
+            expected: *self,
+        })
+    }
+}

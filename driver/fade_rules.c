@@ -336,12 +336,14 @@ static u32 protocol_of(u32 firmware)
  * fade_feb_init - a FEB of which nothing is known but what the settings say
  * @feb: the FEB
  * @settings: of its transmissions
+ * @owned: it is opened for its data
  * @csn: command sequence number that is taken for used
  */
 void fade_feb_init(struct fade_feb *feb, const struct fade_settings *settings,
-		   u16 csn)
+		   bool owned, u16 csn)
 {
 	memset(feb, 0, sizeof(*feb));
+	feb->owned = owned;
 	feb->firmware = settings->firmware;
 	feb->protocol = protocol_of(settings->firmware);
 	if (!feb->protocol)
@@ -894,7 +896,8 @@ static void take_stray(struct fade_feb *feb, u64 now_ms,
 		return;
 	}
 	feb->stray = true;
-	if (now_ms < feb->next_reset)
+	/* It may be another program's transmission. */
+	if (!feb->owned || now_ms < feb->next_reset)
 		return;
 	feb->next_reset = now_ms + FADE_RESET_INTERVAL_MS;
 	feb->stats.resets++;

@@ -184,6 +184,7 @@ enum fade_first {
 
 /**
  * struct fade_feb - the receiver's view of one FEB
+ * @owned: it was opened for its data; else another program may receive from it
  * @window: of the transmission, if @started
  * @sets: of a transmission of FADE v1
  * @protocol: FADE_PROTOCOL_* that it was told or found to speak
@@ -213,6 +214,7 @@ enum fade_first {
  * @stats: counters
  */
 struct fade_feb {
+	bool owned;
 	struct fade_window window;
 	struct fade1_sets sets;
 	u32 protocol;
@@ -351,7 +353,7 @@ u64 fade_window_bytes(const struct fade_window *w);
 bool fade_window_complete(const struct fade_window *w);
 
 void fade_feb_init(struct fade_feb *feb, const struct fade_settings *settings,
-		   u16 csn);
+		   bool owned, u16 csn);
 u64 fade_feb_bytes(const struct fade_feb *feb);
 u32 fade_feb_packet_bytes(const struct fade_feb *feb);
 u64 fade_feb_origin(const struct fade_feb *feb);

@@ -89,7 +89,8 @@ static inline u64 fade_ring_bytes(const struct fade_slave *slave)
 /* fadelink_net.c */
 int fade_net_init(void);
 void fade_net_exit(void);
-int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id);
+int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
+		   bool owned);
 void fade_dissociate(struct fade_slave *slave);
 int fade_user_command(struct fade_slave *slave,
 		      struct fade_user_command *command,

@@ -78,7 +78,8 @@ static long through_free(struct fade_feb_command *request)
 		if (test_and_set_bit(0, &slave->opened))
 			continue;
 		mutex_lock(&slave->control);
-		err = fade_associate(slave, &request->feb);
+		slave->settings = fade_default_settings;
+		err = fade_associate(slave, &request->feb, false);
 		if (!err) {
 			err = command_of(slave, &request->command);
 			fade_dissociate(slave);

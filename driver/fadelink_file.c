@@ -63,7 +63,7 @@ static long set_wakeup(struct fade_slave *slave, unsigned long bytes,
 	else
 		slave->wakeup = bytes;
 	spin_unlock_bh(&slave->lock);
-	wake_up_interruptible(&slave->wait);
+	wake_up(&slave->wait);
 	return err;
 }
 
@@ -114,7 +114,7 @@ static long get_mac(struct fade_slave *slave, const void __user *from)
 
 	if (copy_from_user(&id, from, sizeof(id)))
 		return -EFAULT;
-	return fade_associate(slave, &id);
+	return fade_associate(slave, &id, true);
 }
 
 static long user_command(struct fade_slave *slave, void __user *both)

@@ -30,10 +30,10 @@ module_param(first_packet, uint, 0444);
 MODULE_PARM_DESC(first_packet,
 		 "number of the first packet (0 but in tests of its wrap)");
 
-bool fade_reset_unknown = true;
+bool fade_reset_unknown;
 module_param_named(reset_unknown, fade_reset_unknown, bool, 0644);
 MODULE_PARM_DESC(reset_unknown,
-		 "send RESET to FEBs that send without being associated (default Y)");
+		 "send RESET to FEBs that send without being associated (default N)");
 
 struct fade_slave *fade_slaves;
 int fade_max_slaves;

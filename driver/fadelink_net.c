@@ -168,7 +168,7 @@ static void act(struct fade_slave *slave, struct sk_buff *skb,
 		mod_delayed_work(system_wq, &slave->tick, 0);
 	if (actions->answered || slave->feb.state == FADE_STATE_COMPLETE ||
 	    slave->head - slave->tail >= slave->wakeup)
-		wake_up_interruptible(&slave->wait);
+		wake_up(&slave->wait);
 }
 
 /* Frame of a FEB that has a slave, or not; the skb starts with its header. */
@@ -262,7 +262,7 @@ static void release_netdev(struct fade_slave *slave, int error)
 	if (netdev && error)
 		slave->error = error;
 	spin_unlock_bh(&slave->lock);
-	wake_up_interruptible_all(&slave->wait);
+	wake_up_all(&slave->wait);
 	if (netdev)
 		netdev_put(netdev, &slave->tracker);
 }
@@ -284,7 +284,7 @@ static int netdev_event(struct notifier_block *block, unsigned long event,
 			spin_lock_bh(&slave->lock);
 			slave->error = ENETDOWN;
 			spin_unlock_bh(&slave->lock);
-			wake_up_interruptible_all(&slave->wait);
+			wake_up_all(&slave->wait);
 		}
 	}
 	return NOTIFY_DONE;
@@ -296,12 +296,14 @@ static struct notifier_block fade_notifier = { .notifier_call = netdev_event };
  * fade_associate - gives a device its FEB
  * @slave: the device
  * @id: address and interface
+ * @owned: for its data; else for a command, while another program may receive
  *
  * Called with slave->control held. Returns 0, -EINVAL for an address or a name
  * that is none, -ENODEV for an interface that is not there, -ENETDOWN for one
  * that is down, -EBUSY for a FEB or a device that is taken.
  */
-int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
+int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
+		   bool owned)
 {
 	struct net_device *netdev;
 	int i, err = 0;
@@ -326,7 +328,7 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id)
 		netdev_hold(netdev, &slave->tracker, GFP_KERNEL);
 		spin_lock_bh(&slave->lock);
 		ether_addr_copy(slave->mac, id->mac);
-		fade_feb_init(&slave->feb, &slave->settings,
+		fade_feb_init(&slave->feb, &slave->settings, owned,
 			      (u16)get_random_u32());
 		slave->origin = 0;
 		slave->head = 0;
@@ -407,7 +409,7 @@ void fade_tick(struct work_struct *work)
 	for (i = 0; i < tick.count; i++)
 		send_request(slave, &tick.requests[i], 0);
 	if (tick.wake)
-		wake_up_interruptible_all(&slave->wait);
+		wake_up_all(&slave->wait);
 	if (tick.again)
 		queue_delayed_work(system_wq, &slave->tick,
 				   msecs_to_jiffies(tick.next > now ?
@@ -425,7 +427,9 @@ void fade_tick(struct work_struct *work)
  * @answer: the response
  *
  * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
- * no FEB, -EIO when its interface failed, or -ERESTARTSYS for a signal.
+ * no FEB, -EIO when its interface failed, or -EINTR for a signal that ends the
+ * process. Other signals wait for the end: a call that was begun again would
+ * have the FEB execute the command again.
  */
 static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 			     unsigned long timeout, u32 attempts,
@@ -448,12 +452,12 @@ static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 			err = -ENODEV;
 			break;
 		}
-		left = wait_event_interruptible_timeout(
+		left = wait_event_killable_timeout(
 			slave->wait,
 			!READ_ONCE(slave->feb.pending) || READ_ONCE(slave->error),
 			timeout);
 		if (left < 0) {
-			err = left;
+			err = -EINTR;
 			break;
 		}
 		if (!READ_ONCE(slave->feb.pending)) {
@@ -542,7 +546,8 @@ static bool is_starting(struct fade_slave *slave)
  * One that still runs, as of a reader that was killed, is ended by RESET first.
  * Called with slave->control held. Returns 0, -ETIMEDOUT for a FEB that does not
  * answer, -EBUSY for one that RESET did not help, -EIO when its interface
- * failed, or -ERESTARTSYS for a signal.
+ * failed, or -EINTR for a signal that ends the process; others wait, for START
+ * begun again and again would never be over.
  */
 int fade_start(struct fade_slave *slave)
 {
@@ -553,14 +558,12 @@ int fade_start(struct fade_slave *slave)
 		       FADE_DEFAULT_RETRIES, now_ms());
 	spin_unlock_bh(&slave->lock);
 	mod_delayed_work(system_wq, &slave->tick, 0);
-	err = wait_event_interruptible(slave->wait,
-				       !is_starting(slave) ||
-					       READ_ONCE(slave->error));
+	err = wait_event_killable(slave->wait, !is_starting(slave) ||
+						       READ_ONCE(slave->error));
 	spin_lock_bh(&slave->lock);
 	if (is_starting(slave)) {
 		slave->feb.start.stage = FADE_STAGE_NONE;
-		if (!err)
-			err = -EIO;
+		err = err ? -EINTR : -EIO;
 	} else if (!err && slave->feb.start.outcome == FADE_NO_RESPONSE) {
 		err = -ETIMEDOUT;
 	} else if (!err && slave->feb.start.outcome == FADE_STILL_RUNNING) {
@@ -583,7 +586,7 @@ int fade_reset(struct fade_slave *slave)
 	spin_lock_bh(&slave->lock);
 	fade_feb_break_off(&slave->feb);
 	spin_unlock_bh(&slave->lock);
-	wake_up_interruptible_all(&slave->wait);
+	wake_up_all(&slave->wait);
 	return err == -ENODEV ? err : 0;
 }
 

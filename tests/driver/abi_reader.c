@@ -11,6 +11,11 @@
  * abi_reader DEVICE INTERFACE MAC meanings HZ
  * Checks each line of the table of meanings in docs/driver.md. HZ: jiffies a
  * second. Needs the default size of the ring.
+ *
+ * abi_reader DEVICE INTERFACE MAC signals COUNT
+ * COUNT commands and a STARTMAC while a timer sends a signal every millisecond,
+ * whose handler lets interrupted calls be begun again. The FEB must execute each
+ * command once.
  */
 #include <endian.h>
 #include <errno.h>
@@ -23,6 +28,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,6 +156,35 @@ static int meanings(int fd, struct slave *slave, double hz)
 	return wrong;
 }
 
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+static int signals(int fd, struct slave *slave, uint64_t count)
+{
+	struct user_command command = { .command = 0x0207, .retries = 100, .argument = 1, .timeout = 100 };
+	struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 }, never = {};
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	uint64_t executed = 0;
+
+	must(ioctl(fd, GETMAC, slave), "GETMAC");
+	must(sigaction(SIGALRM, &action, NULL), "sigaction");
+	must(setitimer(ITIMER_REAL, &often, NULL), "setitimer");
+	for (uint64_t i = 0; i < count; i++)
+		must(ioctl(fd, USERCMD, &command), "USERCMD");
+	must(ioctl(fd, STARTMAC), "STARTMAC");
+	must(setitimer(ITIMER_REAL, &never, NULL), "setitimer");
+	must(ioctl(fd, RESETMAC), "RESETMAC");
+	memcpy(&executed, command.response + 4, 8);
+	printf("%llu commands, %llu executed, %s signals\n", (unsigned long long)count,
+	       (unsigned long long)be64toh(executed), alarms > (int)count ? "many" : "few");
+	return be64toh(executed) != count;
+}
+
 int main(int argc, char **argv)
 {
 	struct user_command command = { .command = 0x0207, .retries = 30, .argument = 1, .timeout = 50 };
@@ -160,7 +195,9 @@ int main(int argc, char **argv)
 
 	if (argc < 5 || sscanf(argv[3], "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &slave.mac[0], &slave.mac[1], &slave.mac[2],
 			       &slave.mac[3], &slave.mac[4], &slave.mac[5]) != 6) {
-		fprintf(stderr, "usage: abi_reader DEVICE INTERFACE MAC BYTES [kill] [big] or ... MAC meanings HZ\n");
+		fprintf(stderr, "usage: abi_reader DEVICE INTERFACE MAC BYTES [kill] [big]\n"
+				"   or: ... MAC meanings HZ\n"
+				"   or: ... MAC signals COUNT\n");
 		return 2;
 	}
 	for (int i = 5; i < argc; i++) {
@@ -173,6 +210,8 @@ int main(int argc, char **argv)
 	int fd = must(open(argv[1], O_RDWR), "open");
 	if (argc > 5 && !strcmp(argv[4], "meanings"))
 		return meanings(fd, &slave, atof(argv[5]));
+	if (argc > 5 && !strcmp(argv[4], "signals"))
+		return signals(fd, &slave, strtoull(argv[5], NULL, 0));
 	long length = must(ioctl(fd, GETBUFLEN), "GETBUFLEN");
 	const uint8_t *ring = mmap(NULL, 2 * length, PROT_READ, MAP_SHARED, fd, 0);
 	if (ring == MAP_FAILED)

@@ -29,6 +29,13 @@ def test_published_calls_mean_what_is_published(bench):
     assert "all calls mean what is published" in out, out
 
 
+def test_signals_during_commands(bench):
+    """A call that signals disturb executes its command once, and a START among them begins."""
+    out, _ = session(bench, [f"abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} signals 50"], "--link", "loss=0.02,delay=10ms")
+    assert "50 commands, 50 executed, many signals" in out, out
+
+
+
 def test_published_abi_and_published_firmware(bench):
     """What was written for both reads big-endian words from the ring; a killed reader, and another."""
     board = bench.start(bench.board_ns, FADELINK, "feb", "--iface", "fade0", "--feb", FEBS[0],

@@ -98,6 +98,26 @@ def test_killed_reader_and_a_taken_feb(bench):
     assert not boards[0]["running"]
 
 
+def test_commands_beside_another_programs_run(bench):
+    """The driver lends a free device to a command: the run of a program that needs no driver goes on."""
+    command = fadelink("cmd", "--feb", FEBS[0], "0x0207 1 --timeout 50 --json")
+    out, boards = session(
+        bench,
+        [
+            # Of a device's last owner nothing is left: this one takes the FEB for one of FADE v1.
+            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --idle-timeout 1 --quiet") + " 2>&1 && exit 1",
+            command,
+            f"fadelink receive --backend packet --iface eth0 --feb {FEBS[0]} --verify counter --json --quiet >/tmp/report & R=$!",
+            "sleep 2",
+            *[command] * 3,
+            "kill -INT $R; wait $R; cat /tmp/report",
+        ],
+    )  # fmt: skip
+    lines = reports(out)
+    assert [line["value"] for line in lines if "value" in line] == [1, 2, 3, 4], out
+    assert lines[-1]["complete"] and lines[-1]["febs"][0]["verified"] and lines[-1]["febs"][0]["words"] > 0, out
+
+
 def test_what_is_wrong_is_said(bench):
     out = bench.guest.run(f"""fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1; echo status $?
 {LOAD} max_slaves=1

@@ -107,6 +107,7 @@ pub struct Start {
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
 pub struct Feb {
+    pub owned: bool,
     pub window: Window,
     pub sets: Sets,
     pub protocol: u32,
@@ -201,7 +202,7 @@ unsafe extern "C" {
     pub fn fade1_ack(out: *mut u8, feb: *const u8, local: *const u8, set: u16, packet: u32);
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64);
-    pub fn fade_feb_init(feb: *mut Feb, settings: *const Settings, csn: u16);
+    pub fn fade_feb_init(feb: *mut Feb, settings: *const Settings, owned: bool, csn: u16);
     pub fn fade_feb_bytes(feb: *const Feb) -> u64;
     pub fn fade_feb_packet_bytes(feb: *const Feb) -> u32;
     pub fn fade_feb_origin(feb: *const Feb) -> u64;

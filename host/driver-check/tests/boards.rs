@@ -44,7 +44,7 @@ fn boards_of_every_firmware_are_received_alike() {
         let loss = *random.choice(&[0.0, 0.02, 0.2]).unwrap();
         for life in 0..3 {
             // A receiver that was killed says nothing to its board.
-            let mut both = Both::new(config, seed + case + life);
+            let mut both = Both::new(config, true, seed + case + life);
             both.command(fade10g::CMD_START, 0);
             let (stop_at, killed) = (random.u64(200..1500), random.bool() && life < 2);
             for round in 0..20_000 {

@@ -39,7 +39,7 @@ fn random_traces_give_the_same_actions() {
             firmware: *random.choice(&[None, Some(Firmware::Fadelink), Some(Firmware::Published10g)]).unwrap(),
             word_order: *random.choice(&[None, Some(WordOrder::Little), Some(WordOrder::Big)]).unwrap(),
         };
-        let mut both = Both::new(config, seed + case);
+        let mut both = Both::new(config, random.u8(..5) > 0, seed + case);
         for _ in 0..1500 {
             both.wait(random.u64(..4));
             // The response that would be right now, sometimes spoilt.

@@ -30,7 +30,7 @@ fn random_traces_give_the_same_actions() {
             firmware: *random.choice(&[None, Some(Firmware::PublishedV1)]).unwrap(),
             ..FebConfig::default()
         };
-        let mut both = Both::new(config, seed);
+        let mut both = Both::new(config, true, seed);
         // Before START: strays, and RESET for them.
         for _ in 0..random.usize(..4) {
             both.frame(&data_frame(&mut random, 5));

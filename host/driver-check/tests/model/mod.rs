@@ -34,7 +34,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    fn new(config: FebConfig, csn: u16) -> Driver {
+    fn new(config: FebConfig, owned: bool, csn: u16) -> Driver {
         let FebConfig { ring_packets, window, first_packet, .. } = config;
         let settings = c::Settings {
             ring_packets,
@@ -46,7 +46,7 @@ impl Driver {
         };
         let mut feb = c::Feb::default();
         // SAFETY: live structures.
-        unsafe { c::fade_feb_init(&raw mut feb, &raw const settings, csn) };
+        unsafe { c::fade_feb_init(&raw mut feb, &raw const settings, owned, csn) };
         let ring = vec![0; ring_packets as usize * PACKET_BYTES];
         Driver { feb, settings, ring, head: 0, tail: 0, origin: 0, sent: Vec::new() }
     }
@@ -170,15 +170,16 @@ pub struct Both {
 }
 
 impl Both {
-    pub fn new(config: FebConfig, seed: u64) -> Both {
+    /// `owned`: opened for its data; else for commands, beside another program.
+    pub fn new(config: FebConfig, owned: bool, seed: u64) -> Both {
         let (shared, reader) = Shared::new(config.ring_packets).unwrap();
         let mut engine = Engine::new(PC, false, Arc::default());
         // The engine draws its first command sequence number.
         fastrand::seed(seed);
         let csn = fastrand::u16(..);
         fastrand::seed(seed);
-        assert!(engine.open(FEB, config, true, shared.clone()));
-        let driver = Driver::new(config, csn);
+        assert!(engine.open(FEB, config, owned, shared.clone()));
+        let driver = Driver::new(config, owned, csn);
         Both { engine, shared, reader, driver, sent: Vec::new(), now: Duration::ZERO, started: None }
     }
 

@@ -35,7 +35,6 @@ def test_signals_during_commands(bench):
     assert "50 commands, 50 executed, many signals" in out, out
 
 
-
 def test_published_abi_and_published_firmware(bench):
     """What was written for both reads big-endian words from the ring; a killed reader, and another."""
     board = bench.start(bench.board_ns, FADELINK, "feb", "--iface", "fade0", "--feb", FEBS[0],

@@ -19,10 +19,10 @@ use rdkafka::statistics::Statistics;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use serde::Serialize;
 
+use super::client::{config, during, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
 use super::clock::Clock;
 use super::note::{self, Note, Session};
 use super::rule::Rule;
-use super::{config, during, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
 use crate::join::{Before, Joined, Joiner, Policy};
 use crate::Event;
 

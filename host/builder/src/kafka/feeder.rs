@@ -14,9 +14,9 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
+use super::client::{config, during, topic, Error, Result, PATIENCE};
 use super::note::{Note, Session};
 use super::rule::Rule;
-use super::{config, during, topic, Error, Result, PATIENCE};
 use crate::event::Bytes;
 use crate::join::{lost_before, Before, Key};
 use crate::tcp::{Messages, Take};

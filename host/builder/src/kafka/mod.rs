@@ -5,116 +5,14 @@
 //! writes events and its place in the messages in one transaction: an event is there exactly once for whoever reads
 //! committed data, however often builders are killed.
 
-use std::time::{Duration, Instant};
-
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
-use rdkafka::client::DefaultClientContext;
-use rdkafka::config::ClientConfig;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-
 mod builder;
+mod client;
 mod clock;
 mod feeder;
 mod note;
 mod rule;
 
 pub use builder::{Builder, Plan, Report};
+pub use client::Error;
 pub use feeder::Feeder;
 pub use rule::Rule;
-
-/// Longest wait for the brokers.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Longest wait for the first of them.
-const CONNECT: Duration = Duration::from_secs(10);
-/// Largest message.
-const MESSAGE_BYTES: &str = "67108864";
-
-/// Why Kafka could not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The library's or a broker's.
-    #[error("Kafka, {what}: {source}")]
-    Kafka {
-        /// What was tried.
-        what: &'static str,
-        /// What went wrong.
-        source: KafkaError,
-    },
-    /// The topics do not fit together.
-    #[error("topic {topic} has {found} partitions: expected {expected}")]
-    Partitions {
-        /// Its name.
-        topic: String,
-        /// As it is.
-        found: usize,
-        /// As it should be.
-        expected: usize,
-    },
-    /// Messages were put into partitions by another rule than they are to be joined by.
-    #[error(
-        "topic {topic}, partition {partition}, offset {offset}: the message was put there by {found}, expected \
-         {expected}: feed and build need the same --join, --window-ns and number of partitions"
-    )]
-    Rule {
-        /// Its name.
-        topic: String,
-        /// Of the message.
-        partition: i32,
-        /// Of the message.
-        offset: i64,
-        /// How it came to its partition.
-        found: String,
-        /// By which rule it should have.
-        expected: Rule,
-    },
-    /// A message could not be delivered.
-    #[error("Kafka, delivering a message: {0}")]
-    Delivery(String),
-}
-
-type Result<T> = std::result::Result<T, Error>;
-
-fn during<T>(what: &'static str, result: std::result::Result<T, KafkaError>) -> Result<T> {
-    result.map_err(|source| Error::Kafka { what, source })
-}
-
-fn config(brokers: &str) -> ClientConfig {
-    let mut config = ClientConfig::new();
-    config
-        .set("bootstrap.servers", brokers)
-        .set("message.max.bytes", MESSAGE_BYTES)
-        // A broker that is back is to be found again at once.
-        .set("reconnect.backoff.max.ms", "500")
-        .set("log_level", "4");
-    config
-}
-
-/// Partitions of a topic, which is created with `partitions` where it does not exist.
-fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usize> {
-    let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
-    during("connecting", admin.inner().fetch_metadata(None, CONNECT))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(runtime) = runtime else { return Err(Error::Delivery("no runtime".into())) };
-    let new = NewTopic::new(name, partitions as i32, TopicReplication::Fixed(-1))
-        .set("max.message.bytes", MESSAGE_BYTES)
-        // A partition's messages have one clock, the broker's: silence is judged by it.
-        .set("message.timestamp.type", "LogAppendTime");
-    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
-    let made = during("creating a topic", runtime.block_on(admin.create_topics([&new], &options)))?;
-    match made.into_iter().next() {
-        Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => {
-            return during("creating a topic", Err(KafkaError::AdminOp(code)))
-        }
-        _ => {}
-    }
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let metadata = during("asking for a topic", admin.inner().fetch_metadata(Some(name), PATIENCE))?;
-        let found = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
-        // A new topic takes a moment to be known to all brokers.
-        if found > 0 || Instant::now() >= deadline {
-            return Ok(found);
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}

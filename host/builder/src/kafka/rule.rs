@@ -5,8 +5,8 @@ use std::fmt;
 use fadelink_wire::fadc::Header;
 use rdkafka::message::Message;
 
+use super::client::Error;
 use super::note::Note;
-use super::Error;
 use crate::join::Key;
 
 /// The window modulo the partitions, so that a window's messages are in one partition.
@@ -44,7 +44,7 @@ impl Rule {
             partition: message.partition(),
             offset: message.offset(),
             found,
-            expected: *self,
+            expected: self.to_string(),
         })
     }
 }

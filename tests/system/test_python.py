@@ -89,6 +89,55 @@ asyncio.run(main())
     )
 
 
+def test_a_silent_detector_keeps_nobody_waiting(bench):
+    """While one thread waits for data, others count and reset; Ctrl-C ends the wait, of a block and of a command."""
+    bench.sim()
+    python(
+        bench,
+        """
+import os, signal, threading
+
+def interrupted(wait):
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.monotonic()
+    try:
+        wait()
+    except KeyboardInterrupt:
+        assert time.monotonic() - begin < 2, "the wait went on"
+    else:
+        raise AssertionError("nothing was interrupted")
+    timer.join()
+
+with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb, receiver.open(OTHER) as absent:
+    took = []
+    def look():
+        time.sleep(0.2)
+        begin = time.monotonic()
+        assert feb.counters()["packets"] == 0 and feb.fill()[0] == 0
+        took.append(time.monotonic() - begin)
+        feb.reset()
+    thread = threading.Thread(target=look)
+    thread.start()
+    begin = time.monotonic()
+    try:
+        assert len(feb.read(timeout=2).__enter__()) == 0
+        assert 1.9 < time.monotonic() - begin < 4
+    except RuntimeError:
+        pass  # the RESET
+    thread.join()
+    assert took and took[0] < 1, took
+    interrupted(lambda: absent.read())
+    interrupted(lambda: absent.command(0x0207, 1, timeout=20.0, retries=1))
+    interrupted(lambda: absent.command(0x0207, 1, timeout=20.0, retries=1))
+    # It is none the worse for it.
+    feb.start()
+    feb.stop()
+    assert sum(len(words) for words in feb.blocks(timeout=0.1)) > 0
+""",
+    )
+
+
 def test_wrong_use_is_told(bench):
     bench.sim()
     python(

@@ -97,7 +97,8 @@ class Feb:
     def read(self, threshold=THRESHOLD, timeout=None):
         """The next block: an object to be used with `with`, whose value is an array of words; None at the end.
 
-        Waits for `threshold` bytes or the end, at most `timeout` seconds; then the array may be empty.
+        Waits for `threshold` bytes or the end, at most `timeout` seconds; then the array may be empty. Ctrl-C ends the
+        wait, and other threads count, command and reset meanwhile.
         Raises RuntimeError when the transmission was broken off.
         """
         block = self._feb.read(threshold, timeout)

@@ -1,20 +1,25 @@
 //! The compiled part of the Python package; `fadelink/__init__.py` is what its users see.
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{sync_channel, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
+use fadelink_receiver::wake::poll;
 use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::MacAddr;
 use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+/// Longest wait between two looks for signals.
+const LOOK: Duration = Duration::from_millis(100);
 
 fn raise(error: Error) -> PyErr {
     match error {
@@ -89,8 +94,8 @@ impl Receiver {
         };
         let mac = address(mac)?;
         let handle = py.detach(|| self.0.open(mac, config)).map_err(raise)?;
-        let commander = handle.commander();
-        Ok(Feb { handle: Arc::new(Mutex::new(State { handle, lent: 0 })), commander })
+        let (commander, wake) = (handle.commander(), handle.as_fd().try_clone_to_owned()?);
+        Ok(Feb { handle: Arc::new(Mutex::new(State { handle, lent: 0 })), commander, wake })
     }
 
     fn counters(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
@@ -109,19 +114,71 @@ struct State {
 struct Feb {
     handle: Arc<Mutex<State>>,
     commander: Commander,
+    /// The handle's event descriptor, to wait for without its lock.
+    wake: OwnedFd,
+}
+
+fn lock(handle: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    handle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Feb {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.handle)
+    }
+
+    /// A block, if so many bytes are there, the transmission has ended, or it is the `last` time to look.
+    fn take(&self, threshold: usize, last: bool) -> PyResult<Take> {
+        let mut state = self.state();
+        if state.lent > 0 {
+            return Err(PyBufferError::new_err("read: the block before is still out; release it first"));
+        }
+        if !state.handle.arm(threshold) && !last {
+            return Ok(Take::Later);
+        }
+        if !state.handle.wait(1, Some(Duration::ZERO)).map_err(raise)? {
+            return Ok(Take::End);
+        }
+        let data = state.handle.data();
+        let (at, bytes) = (data.as_ptr() as usize, data.len());
+        state.lent = bytes;
+        Ok(Take::Block(Block { handle: self.handle.clone(), at, bytes, released: AtomicBool::new(bytes == 0) }))
+    }
+}
+
+/// What there is to read.
+enum Take {
+    Block(Block),
+    Later,
+    End,
+}
+
+/// Does what may take long in a thread of its own, and looks for Python's signals meanwhile: Ctrl-C ends the wait.
+fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> PyResult<T> + Send + 'static,
+) -> PyResult<T> {
+    let (reply, answer) = sync_channel(1);
+    let answer = Mutex::new(answer);
+    std::thread::Builder::new().spawn(move || {
+        // Nobody may wait for it any more.
+        let _ = reply.send(work());
+    })?;
+    loop {
+        match py.detach(|| answer.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the command has no result")),
+        }
     }
 }
 
 #[pymethods]
 impl Feb {
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
-            let mut state = self.state();
+        let handle = self.handle.clone();
+        interruptible(py, move || {
+            let mut state = lock(&handle);
             if state.lent > 0 {
                 return Err(PyBufferError::new_err("start: a block is still out; release it first"));
             }
@@ -130,7 +187,8 @@ impl Feb {
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.commander.command(fadelink_wire::fade10g::CMD_STOP, 0)).map(drop).map_err(raise)
+        let commander = self.commander.clone();
+        interruptible(py, move || commander.command(fadelink_wire::fade10g::CMD_STOP, 0).map(drop).map_err(raise))
     }
 
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
@@ -147,25 +205,23 @@ impl Feb {
         retries: Option<u32>,
     ) -> PyResult<u64> {
         let (timeout, retries) = (timeout(timeout_s)?.unwrap_or(DEFAULT_TIMEOUT), retries.unwrap_or(DEFAULT_RETRIES));
-        py.detach(|| self.commander.command_with(code, argument, timeout, retries)).map_err(raise)
+        let commander = self.commander.clone();
+        interruptible(py, move || commander.command_with(code, argument, timeout, retries).map_err(raise))
     }
 
     /// The next block, empty if the time is over; `None` at the end of the transmission.
     fn read(&self, py: Python<'_>, threshold: usize, timeout_s: Option<f64>) -> PyResult<Option<Block>> {
-        let timeout = timeout(timeout_s)?;
-        py.detach(|| {
-            let mut state = self.state();
-            if state.lent > 0 {
-                return Err(PyBufferError::new_err("read: the block before is still out; release it first"));
+        let end = timeout(timeout_s)?.map(|timeout| Instant::now() + timeout);
+        loop {
+            let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
+            match py.detach(|| self.take(threshold, left.is_zero()))? {
+                Take::Block(block) => return Ok(Some(block)),
+                Take::End => return Ok(None),
+                // Without the lock, so that other threads go on.
+                Take::Later => py.detach(|| poll(&mut [(self.wake.as_fd(), false)], Some(left.min(LOOK)))),
             }
-            if !state.handle.wait(threshold, timeout).map_err(raise)? {
-                return Ok(None);
-            }
-            let data = state.handle.data();
-            let (at, bytes) = (data.as_ptr() as usize, data.len());
-            state.lent = bytes;
-            Ok(Some(Block { handle: self.handle.clone(), at, bytes, released: AtomicBool::new(bytes == 0) }))
-        })
+            py.check_signals()?;
+        }
     }
 
     /// Asks the descriptor to become readable; true if there is something already.
@@ -212,7 +268,7 @@ impl Block {
 
     fn release(&self) {
         if !self.released.swap(true, Ordering::Relaxed) {
-            let mut state = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = lock(&self.handle);
             let lent = std::mem::take(&mut state.lent);
             state.handle.release(lent);
         }

@@ -206,6 +206,12 @@ impl FebHandle {
         self.feb.kind()
     }
 
+    /// Why the FEB's frames come by a slower way than the backend has, as when AF_XDP has no socket for it; `None`: they
+    /// do not.
+    pub fn slower(&self) -> Option<&str> {
+        self.feb.slower()
+    }
+
     /// State of the transmission.
     pub fn phase(&self) -> Phase {
         self.feb.state().0

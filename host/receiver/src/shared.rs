@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::counters::FebCounters;
 use crate::kind::Kind;
@@ -40,6 +40,8 @@ pub struct Shared {
     phase: AtomicU8,
     /// What the FEB was found to be, by number.
     kind: AtomicU8,
+    /// Why frames come by a slower way.
+    slower: OnceLock<String>,
     /// The reader sleeps, or is about to.
     armed: AtomicBool,
 }
@@ -60,6 +62,7 @@ impl Shared {
             threshold: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
             kind: AtomicU8::new(0),
+            slower: OnceLock::new(),
             armed: AtomicBool::new(false),
         });
         Ok((shared.clone(), Reader(shared)))
@@ -83,6 +86,17 @@ impl Shared {
     /// Receiving side: what the FEB was found to be.
     pub(crate) fn set_kind(&self, kind: Kind) {
         self.kind.store(kind.pack(), Ordering::Relaxed);
+    }
+
+    /// Why the backend's frames come by a slower way than it has.
+    pub fn slower(&self) -> Option<&str> {
+        self.slower.get().map(String::as_str)
+    }
+
+    /// Receiving side: frames come by a slower way, and why.
+    pub(crate) fn set_slower(&self, why: String) {
+        // It is told once, as the FEB is opened.
+        let _ = self.slower.set(why);
     }
 
     /// Bytes that the reader has released since the start.

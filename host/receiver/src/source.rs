@@ -90,6 +90,10 @@ pub trait Feb: Send {
     fn state(&self) -> (Phase, u64);
     /// What the FEB was found to be; `None` before the first START.
     fn kind(&self) -> Option<Kind>;
+    /// Why its frames come by a slower way than the backend has; `None`: they do not.
+    fn slower(&self) -> Option<&str> {
+        None
+    }
     /// All bytes that are there, contiguous.
     fn data(&self) -> &[u8];
     /// Gives the first `bytes` back.

@@ -1,7 +1,9 @@
 //! Receives in this program: engine and backend in a thread, and what readers and commands ask of it.
 
+use std::any::Any;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver as ReplyReceiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -258,6 +260,10 @@ impl Feb for UserFeb {
         self.reader.kind()
     }
 
+    fn slower(&self) -> Option<&str> {
+        self.reader.slower()
+    }
+
     fn data(&self) -> &[u8] {
         self.reader.available()
     }
@@ -284,6 +290,12 @@ impl Feb for UserFeb {
     fn place(&self) -> (BorrowedFd<'_>, u64) {
         (self.reader.ring.file(), self.reader.offset())
     }
+}
+
+/// What a panic said.
+fn in_words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or(panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 struct Loop<B> {
@@ -326,15 +338,21 @@ impl<B: Backend> Loop<B> {
     }
 
     fn run(mut self) {
-        if let Err(error) = self.receive_until_the_end() {
+        // A panic is an error as any: readers and commands that wait are told, and not left waiting.
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            self.receive_until_the_end()?;
+            self.serve_requests();
+            Ok::<_, io::Error>(())
+        }));
+        let failure = match result {
+            Ok(Ok(())) => "the receiver has ended".into(),
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!("the receiving thread panicked: {}", in_words(&*panic)),
+        };
+        {
             // Both locks: no request may slip in between.
             let mut requests = lock(&self.inner.requests);
-            *lock(&self.inner.failure) = Some(error.to_string());
-            requests.clear();
-        } else {
-            self.serve_requests();
-            let mut requests = lock(&self.inner.requests);
-            *lock(&self.inner.failure) = Some("the receiver has ended".into());
+            *lock(&self.inner.failure) = Some(failure);
             requests.clear();
         }
         self.engine.abort();
@@ -377,10 +395,11 @@ impl<B: Backend> Loop<B> {
             let actions = &mut OnBackend(&mut self.backend);
             match request {
                 Request::Open { mac, config, owned, shared, reply } => {
-                    let opened = self.engine.open(mac, config, owned, shared);
+                    let opened = self.engine.open(mac, config, owned, shared.clone());
                     if opened && owned {
-                        // Else its frames come by the slower way.
-                        let _ = self.backend.opened(mac);
+                        if let Err(error) = self.backend.opened(mac) {
+                            shared.set_slower(error.to_string());
+                        }
                     }
                     reply(opened);
                 }

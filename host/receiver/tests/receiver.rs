@@ -226,3 +226,82 @@ fn a_failed_interface_is_told_to_all() {
     drop(handle);
     feb.end();
 }
+
+/// A cable whose end here does what a defect would: it panics after some frames, or cannot steer a FEB's frames.
+struct Faulty {
+    cable: InProcess,
+    frames: usize,
+    cannot_steer: bool,
+}
+
+impl Backend for Faulty {
+    fn local(&self) -> MacAddr {
+        self.cable.local()
+    }
+
+    fn index(&self) -> u32 {
+        self.cable.index()
+    }
+
+    fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.cable.fd()
+    }
+
+    fn receive(&mut self, handler: &mut dyn FnMut(&[u8], &mut Send<'_>)) -> std::io::Result<usize> {
+        let got = self.cable.receive(handler)?;
+        self.frames = self.frames.checked_sub(got).expect("no more frames are wanted");
+        Ok(got)
+    }
+
+    fn send(&mut self, frame: &[u8]) -> std::io::Result<()> {
+        self.cable.send(frame)
+    }
+
+    fn losses(&mut self) -> Losses {
+        Losses::default()
+    }
+
+    fn opened(&mut self, _feb: MacAddr) -> std::io::Result<()> {
+        if self.cannot_steer {
+            return Err(std::io::Error::other("no socket left"));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_in_the_receiving_thread_ends_who_waits() {
+    let (cable, there) = InProcess::pair(PC, FEB).unwrap();
+    let feb = Running::spawn(there, SoftFeb::new(FEB, 16, 0, u64::MAX));
+    let receiver = Receiver::spawn(Faulty { cable, frames: 100, cannot_steer: false }).unwrap();
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    handle.start().unwrap();
+    // Without a limit of time: it is woken by the end.
+    let error = loop {
+        match handle.read(8192, None) {
+            Ok(Some(data)) => {
+                let bytes = data.len();
+                handle.release(bytes);
+            }
+            Ok(None) => panic!("the transmission has not ended"),
+            Err(error) => break error,
+        }
+    };
+    let Error::Failed(text) = error else { panic!("{error}") };
+    assert!(text.contains("the receiving thread panicked: no more frames are wanted"), "{text}");
+    assert!(handle.stop().is_err() && handle.reset().is_err());
+    assert!(receiver.failure().is_some_and(|failure| failure == text));
+    drop(handle);
+    feb.end();
+}
+
+#[test]
+fn the_slower_way_is_told() {
+    let (cable, _there) = InProcess::pair(PC, FEB).unwrap();
+    let receiver = Receiver::spawn(Faulty { cable, frames: 0, cannot_steer: true }).unwrap();
+    let handle = receiver.open(FEB, CONFIG).unwrap();
+    assert_eq!(handle.slower(), Some("no socket left"));
+    let (cable, _there) = InProcess::pair(PC, FEB).unwrap();
+    let receiver = Receiver::spawn(cable).unwrap();
+    assert_eq!(receiver.open(FEB, CONFIG).unwrap().slower(), None);
+}

@@ -72,6 +72,7 @@ struct Outcome {
     complete: bool,
     seconds: f64,
     kind: Option<Kind>,
+    slower: Option<String>,
     verifier: Option<Verifier>,
     counters: FebCounts,
     error: Option<anyhow::Error>,
@@ -90,6 +91,7 @@ struct Live {
     bytes: u64,
     counters: FebCounts,
     fill: (u64, u64),
+    is_slower: bool,
 }
 
 fn check(args: &Args) -> Result<FebConfig, Usage> {
@@ -205,6 +207,7 @@ fn one_feb(
         result = result.and(sink.finish(complete).map_err(Into::into));
     }
     outcome.kind = feb.kind();
+    outcome.slower = feb.slower().map(str::to_owned);
     if let Some(verifier) = &mut outcome.verifier {
         verifier.finish(outcome.kind.map(|kind| kind.protocol));
     }
@@ -229,6 +232,9 @@ fn receive(
     if args.take_over {
         feb.reset()?;
         std::thread::sleep(QUIET);
+    }
+    if let Some(why) = feb.slower() {
+        eprintln!("fadelink: {}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
     feb.start().context("START (is the FEB there, and not receiving for another computer? --take-over)")?;
     if feb.counters().interrupted > 0 && !args.take_over {
@@ -282,7 +288,8 @@ fn receive(
         if let Some(limit) = silent.filter(|limit| last_data.elapsed() >= *limit) {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
         }
-        let live = Live { bytes: outcome.bytes, counters: feb.counters(), fill: feb.fill() };
+        let (counters, fill) = (feb.counters(), feb.fill());
+        let live = Live { bytes: outcome.bytes, counters, fill, is_slower: feb.slower().is_some() };
         control.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }
@@ -311,13 +318,14 @@ fn linger(feb: &FebHandle) {
 fn line(live: &Live) -> String {
     let c = &live.counters;
     format!(
-        "{} packets  {} again  {} lost  {} dropped  delay {}  ring {} %",
+        "{} packets  {} again  {} lost  {} dropped  delay {}  ring {} %{}",
         c.packets,
         c.duplicates,
         c.missing_frames,
         c.no_space + c.not_started + c.protocol_errors + c.wrong_length + c.wrong_valid_words,
         c.delay,
         live.fill.0 * 100 / live.fill.1.max(1),
+        if live.is_slower { "  by AF_PACKET" } else { "" },
     )
 }
 
@@ -354,6 +362,7 @@ impl Outcome {
             "protocol": self.kind.map(|kind| kind.protocol.to_string()),
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
             "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
+            "slower": self.slower,
             "filler_words": self.verifier.as_ref().map(|v| v.filler),
             "error": self.error.as_ref().map(|error| format!("{error:#}")),
             "counters": self.counters,

@@ -43,7 +43,7 @@ pub trait Backend: std::marker::Send + 'static {
     /// This program has opened `feb`: its frames are wanted here.
     ///
     /// # Errors
-    /// They cannot be had.
+    /// They come by a slower way, and why: the receiver goes on, and tells it.
     fn opened(&mut self, feb: MacAddr) -> io::Result<()> {
         let _ = feb;
         Ok(())

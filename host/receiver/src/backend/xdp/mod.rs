@@ -126,7 +126,7 @@ impl Xdp {
     fn steer(&mut self, feb: MacAddr, number: usize) -> io::Result<()> {
         let full = || io::Error::new(io::ErrorKind::OutOfMemory, format!("more than {SOCKETS} AF_XDP sockets"));
         let index = self.free.pop().ok_or_else(full)?;
-        let socket = self.queues[number].add(feb, index)?;
+        let socket = self.queues[number].add(feb, index).inspect_err(|_| self.free.push(index))?;
         let fd = socket.as_raw_fd() as u32;
         watch(&self.epoll, socket)?;
         self.sockets

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
@@ -17,6 +17,7 @@ use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
 use crate::interface::{check_mtu, explain, Interface};
 use crate::kind::Kind;
+use crate::loan::ReadSide;
 use crate::shared::Phase;
 use crate::source::{Command, Commander, Error, Feb, Source, DEFAULT_RETRIES};
 
@@ -164,7 +165,9 @@ impl Source for Kernel {
             _ => fail(&format!("interface {}", self.interface.name), error),
         })?;
         let commands = self.commands(mac);
-        Ok(Box::new(KernelFeb { commands, ring, device, wakeup: 0.into(), word_order, claim }))
+        let armed = Mutex::default();
+        let ring = Arc::new(KernelRing { ring, device, armed, claim });
+        Ok(Box::new(KernelFeb { commands, ring, word_order }))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
@@ -219,6 +222,7 @@ struct Mapping {
 
 // SAFETY: the mapping belongs to this value and is not tied to a thread; it is read only.
 unsafe impl Send for Mapping {}
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(device: &File, bytes: usize) -> io::Result<Mapping> {
@@ -240,25 +244,83 @@ impl Drop for Mapping {
     }
 }
 
-/// Fields are dropped in order: the device is closed, by RESET if need be, before the claim goes.
-struct KernelFeb {
-    commands: Arc<KernelCommands>,
+/// The driver's ring. Fields are dropped in order: the device is closed, by RESET if need be, before the claim goes.
+struct KernelRing {
     ring: Mapping,
     device: File,
-    /// What SETWAKEUP was told last.
-    wakeup: std::sync::atomic::AtomicU64,
-    word_order: Option<WordOrder>,
+    armed: Mutex<Armed>,
     #[allow(dead_code)]
     claim: Claim,
 }
 
-impl KernelFeb {
+/// What the driver was told last to wake the reader for.
+#[derive(Default)]
+struct Armed {
+    /// Bytes of the ring.
+    wakeup: u64,
+    /// Those of them that are not given back, but nothing new.
+    lent: u64,
+}
+
+impl Armed {
+    fn set(&mut self, device: &File, wakeup: u64) {
+        if self.wakeup != wakeup {
+            self.wakeup = wakeup;
+            // The threshold lies within the ring: it cannot fail.
+            let _ = call(device, abi::SETTHRESHOLD, wakeup);
+        }
+    }
+}
+
+impl KernelRing {
     fn pointers(&self) -> abi::Pointers {
         let mut pointers = abi::Pointers::default();
         // It fails for a bad pointer alone.
         let _ = call_with(&self.device, abi::READPTRS64, &mut pointers);
         pointers
     }
+
+    fn armed(&self) -> MutexGuard<'_, Armed> {
+        self.armed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ReadSide for KernelRing {
+    fn file(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.bytes as u64
+    }
+
+    fn base(&self) -> *const u8 {
+        self.ring.base.as_ptr()
+    }
+
+    fn begin(&self) -> u64 {
+        let pointers = self.pointers();
+        (pointers.origin + pointers.tail) % self.bytes()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let result = call(&self.device, abi::WRITEPTRS, bytes);
+        assert!(result.is_ok(), "released more than was available");
+        // The driver counts from what is given back.
+        let mut armed = self.armed();
+        let less = bytes.min(armed.lent);
+        if less > 0 {
+            armed.lent -= less;
+            let wakeup = armed.wakeup - less;
+            armed.set(&self.device, wakeup.max(1));
+        }
+    }
+}
+
+struct KernelFeb {
+    commands: Arc<KernelCommands>,
+    ring: Arc<KernelRing>,
+    word_order: Option<WordOrder>,
 }
 
 impl Feb for KernelFeb {
@@ -267,32 +329,34 @@ impl Feb for KernelFeb {
     }
 
     fn start(&mut self) -> Result<(), Error> {
-        call(&self.device, abi::STARTMAC, 0).map(drop).map_err(|error| match error.raw_os_error() {
+        call(&self.ring.device, abi::STARTMAC, 0).map(drop).map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => Error::Command { feb: self.commands.mac, error: CommandError::StillRunning(2) },
             _ => self.commands.error(error, fadelink_wire::fade10g::CMD_START, DEFAULT_RETRIES + 1),
         })
     }
 
     fn reset(&self) -> Result<(), Error> {
-        call(&self.device, abi::RESETMAC, 0)
+        call(&self.ring.device, abi::RESETMAC, 0)
             .map(drop)
             .map_err(|error| Error::Failed(format!("interface {}: {error}", self.commands.interface.name)))
     }
 
-    fn arm(&self, threshold: u64) {
-        use std::sync::atomic::Ordering::Relaxed;
-        if self.wakeup.swap(threshold, Relaxed) != threshold {
-            // The threshold lies within the ring: it cannot fail.
-            let _ = call(&self.device, abi::SETTHRESHOLD, threshold);
-        }
+    fn ring(&self) -> Arc<dyn ReadSide> {
+        self.ring.clone()
+    }
+
+    fn arm(&self, lent: u64, threshold: u64) {
+        let mut armed = self.ring.armed();
+        armed.lent = lent;
+        armed.set(&self.ring.device, (lent + threshold).min(self.ring.bytes()));
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.device.as_fd()
+        self.ring.device.as_fd()
     }
 
     fn state(&self) -> (Phase, u64) {
-        let pointers = self.pointers();
+        let pointers = self.ring.pointers();
         let phase = match pointers.state {
             _ if pointers.error != 0 && pointers.state != 2 => Phase::Aborted,
             0 => Phase::Idle,
@@ -306,7 +370,7 @@ impl Feb for KernelFeb {
     fn kind(&self) -> Option<Kind> {
         let mut kind = abi::FebKind::default();
         // It fails for a bad pointer alone.
-        let _ = call_with(&self.device, abi::GETKIND, &mut kind);
+        let _ = call_with(&self.ring.device, abi::GETKIND, &mut kind);
         let same = |firmware: &Firmware| abi::firmware(Some(*firmware)) == kind.firmware;
         let firmware = Firmware::ALL.into_iter().find(same);
         let word_order = self.word_order.or(firmware.map(Firmware::word_order));
@@ -318,22 +382,8 @@ impl Feb for KernelFeb {
         Some(Kind { protocol, firmware, word_order })
     }
 
-    fn data(&self) -> &[u8] {
-        let pointers = self.pointers();
-        let at = (pointers.origin + pointers.tail) as usize % self.ring.bytes;
-        let len = (pointers.head - pointers.tail) as usize;
-        // SAFETY: the driver does not write between tail and head; moving the tail, or a new START, takes
-        // this mutably. at < bytes and len <= bytes: it lies inside the mapping.
-        unsafe { std::slice::from_raw_parts(self.ring.base.as_ptr().add(at), len) }
-    }
-
-    fn release(&mut self, bytes: usize) {
-        let result = call(&self.device, abi::WRITEPTRS, bytes as u64);
-        assert!(result.is_ok(), "released more than was available");
-    }
-
     fn broken(&self) -> Error {
-        match self.pointers().error {
+        match self.ring.pointers().error {
             0 => Error::Aborted(self.commands.mac),
             error => Error::Failed(format!(
                 "interface {}: {}",
@@ -346,16 +396,7 @@ impl Feb for KernelFeb {
     fn counters(&self) -> FebCounts {
         let mut now = abi::Statistics::default();
         // It fails for a bad pointer alone.
-        let _ = call_with(&self.device, abi::GETSTATS, &mut now);
+        let _ = call_with(&self.ring.device, abi::GETSTATS, &mut now);
         now.into()
-    }
-
-    fn ring_bytes(&self) -> u64 {
-        self.ring.bytes as u64
-    }
-
-    fn place(&self) -> (BorrowedFd<'_>, u64) {
-        let pointers = self.pointers();
-        (self.device.as_fd(), (pointers.origin + pointers.tail) % self.ring.bytes as u64)
     }
 }

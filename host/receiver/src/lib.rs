@@ -30,6 +30,7 @@ pub mod engine;
 pub mod interface;
 mod kernel;
 pub mod kind;
+mod loan;
 mod receiver;
 pub mod ring;
 pub mod sets;
@@ -43,5 +44,6 @@ pub mod window;
 
 pub use engine::{CommandError, FebConfig};
 pub use kind::Kind;
+pub use loan::{Loan, Pool};
 pub use receiver::{FebHandle, Receiver};
 pub use source::{Commander, Error, DEFAULT_RETRIES, DEFAULT_TIMEOUT};

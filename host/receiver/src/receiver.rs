@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
@@ -13,10 +14,14 @@ use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::FebConfig;
 use crate::kernel::Kernel;
 use crate::kind::Kind;
+use crate::loan::{Ledger, Loan};
 use crate::shared::Phase;
 use crate::source::{Commander, Error, Feb, Source};
 use crate::user_space::UserSpace;
 use crate::wake::poll;
+
+/// How often is looked while the whole ring is lent.
+const NAP: Duration = Duration::from_millis(1);
 
 /// Receives from all FEBs behind one interface.
 pub struct Receiver(Box<dyn Source>);
@@ -69,7 +74,9 @@ impl Receiver {
     /// A bad setting, a FEB that is open already, the operating system, or a failed interface.
     pub fn open(&self, mac: MacAddr, config: FebConfig) -> Result<FebHandle, Error> {
         config.check().map_err(Error::Config)?;
-        Ok(FebHandle { mac, feb: self.0.open(mac, config)? })
+        let feb = self.0.open(mac, config)?;
+        let ledger = Ledger::new(feb.ring());
+        Ok(FebHandle { mac, feb, ledger })
     }
 
     /// Opens a FEB for commands alone, beside a program that may have its data.
@@ -85,6 +92,7 @@ impl Receiver {
 pub struct FebHandle {
     mac: MacAddr,
     feb: Box<dyn Feb>,
+    ledger: Arc<Ledger>,
 }
 
 impl FebHandle {
@@ -109,9 +117,12 @@ impl FebHandle {
     /// START. A transmission that still runs, as of a reader that was killed, is ended by RESET first.
     ///
     /// # Errors
-    /// As [`Commander::command`].
+    /// As [`Commander::command`]; parts of the transmission before are still lent.
     pub fn start(&mut self) -> Result<(), Error> {
-        self.feb.start()
+        match self.ledger.with_lent(|lent| lent) {
+            0 => self.feb.start(),
+            lent => Err(Error::Lent(self.mac, lent)),
+        }
     }
 
     /// STOP: the packet being filled becomes the last one. Read on until the end.
@@ -131,34 +142,37 @@ impl FebHandle {
     }
 
     /// Waits until `threshold` bytes are there, or the transmission has ended, or the time is over
-    /// (`None`: no limit). Returns all bytes that are there, contiguous and maybe none; they stay in
-    /// the ring until [`Self::release`]. `None`: the transmission is complete and all is released.
+    /// (`None`: no limit). Returns all bytes that are there and not lent, contiguous and maybe none; they stay in
+    /// the ring until [`Self::release`]. `None`: the transmission is complete and all is lent or released.
     ///
     /// # Errors
     /// [`Error::Aborted`] or [`Error::Failed`] when the transmission was broken off and all that came
-    /// before is released.
+    /// before is lent or released.
     pub fn read(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<Option<&[u8]>, Error> {
         Ok(if self.wait(threshold, timeout)? { Some(self.data()) } else { None })
     }
 
-    /// As [`Self::read`], without the data: false if the transmission is complete and all is released.
+    /// As [`Self::read`], without the data: false if the transmission is complete and all is lent or released.
     ///
     /// # Errors
     /// As [`Self::read`].
     pub fn wait(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<bool, Error> {
         let end = timeout.map(|timeout| Instant::now() + timeout);
-        let threshold = self.clamp(threshold);
         let (phase, available) = loop {
-            self.feb.arm(threshold);
-            let state @ (phase, available) = self.feb.state();
-            if available >= threshold || has_ended(phase) {
-                break state;
+            let is_there = self.arm(threshold);
+            if is_there {
+                break self.state();
             }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                break state;
+                break self.state();
             }
-            poll(&mut [(self.feb.fd(), false)], left);
+            if self.is_all_lent() {
+                // No data can come that would wake this; the driver's descriptor is readable meanwhile.
+                std::thread::sleep(left.unwrap_or(NAP).min(NAP));
+            } else {
+                poll(&mut [(self.feb.fd(), false)], left);
+            }
         };
         match phase {
             Phase::Complete if available == 0 => Ok(false),
@@ -167,22 +181,43 @@ impl FebHandle {
         }
     }
 
-    /// The bytes that are there, contiguous; they stay in the ring until [`Self::release`].
+    /// State of the transmission, and bytes that are there and not lent.
+    fn state(&self) -> (Phase, u64) {
+        self.ledger.with_lent(|lent| {
+            let (phase, bytes) = self.feb.state();
+            (phase, bytes - lent)
+        })
+    }
+
+    fn is_all_lent(&self) -> bool {
+        self.ledger.with_lent(|lent| lent == self.ledger.ring().bytes())
+    }
+
+    /// The bytes that are there and not lent, contiguous; they stay in the ring until [`Self::release`].
     pub fn data(&self) -> &[u8] {
-        self.feb.data()
+        let (_, bytes) = self.state();
+        // SAFETY: they are there, and lending or giving them back, and a new START, take this mutably.
+        unsafe { self.ledger.slice(bytes) }
+    }
+
+    /// As [`Self::data`], lent: others may read it from any thread while this goes on with what comes behind it. Its
+    /// place in the ring is free when it and all before it are dropped.
+    pub fn lend(&mut self) -> Loan {
+        let (_, bytes) = self.state();
+        self.ledger.lend(bytes)
     }
 
     /// Asks for the event descriptor ([`AsFd`]) to become readable when `threshold` bytes are there or
     /// the transmission has ended. True if that is so already. For event loops and async runtimes.
     pub fn arm(&self, threshold: usize) -> bool {
         let threshold = self.clamp(threshold);
-        self.feb.arm(threshold);
-        let (phase, available) = self.feb.state();
+        self.ledger.with_lent(|lent| self.feb.arm(lent, threshold));
+        let (phase, available) = self.state();
         available >= threshold || has_ended(phase)
     }
 
     fn clamp(&self, threshold: usize) -> u64 {
-        (threshold as u64).clamp(1, self.feb.ring_bytes())
+        (threshold as u64).clamp(1, self.ledger.ring().bytes())
     }
 
     /// Gives the first `bytes` of the data back to the ring.
@@ -190,14 +225,8 @@ impl FebHandle {
     /// # Panics
     /// If so many were not there.
     pub fn release(&mut self, bytes: usize) {
-        self.feb.release(bytes);
-    }
-
-    /// The ring's memory file, its size, and the byte of it where the data begins that [`Self::read`] returns: for
-    /// programs that read it in place. It can be mapped read only, twice in a row, so that data is contiguous.
-    pub fn place(&self) -> (BorrowedFd<'_>, u64, u64) {
-        let (file, offset) = self.feb.place();
-        (file, self.feb.ring_bytes(), offset)
+        assert!(bytes as u64 <= self.state().1, "released more than was available");
+        self.ledger.pass(bytes as u64);
     }
 
     /// What the FEB was found to be; `None` before the first START. The last packet of FADE v1 is filled up with
@@ -214,7 +243,7 @@ impl FebHandle {
 
     /// State of the transmission.
     pub fn phase(&self) -> Phase {
-        self.feb.state().0
+        self.state().0
     }
 
     /// Counters of the FEB.
@@ -222,9 +251,9 @@ impl FebHandle {
         self.feb.counters()
     }
 
-    /// Bytes in the ring, and its size.
+    /// Bytes in the ring, lent ones too, and its size.
     pub fn fill(&self) -> (u64, u64) {
-        (self.feb.state().1, self.feb.ring_bytes())
+        (self.feb.state().1, self.ledger.ring().bytes())
     }
 }
 

@@ -79,6 +79,11 @@ impl Ring {
         self.file.as_fd()
     }
 
+    /// First byte; behind the last one the memory begins anew.
+    pub(crate) fn base(&self) -> *const u8 {
+        self.base.as_ptr()
+    }
+
     /// Copies a packet to place `slot`, its words as `swap` says; all packets of a transmission have the same length.
     ///
     /// # Safety
@@ -99,6 +104,17 @@ impl Ring {
         assert!(at < self.bytes() && len <= self.bytes);
         // SAFETY: at < bytes and len <= bytes, so the slice lies inside the two mappings.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at as usize), len) }
+    }
+
+    /// As [`Self::slice`], to be written.
+    ///
+    /// # Safety
+    /// No other slice of these bytes may be alive.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn slice_mut(&self, at: u64, len: usize) -> &mut [u8] {
+        assert!(at < self.bytes() && len <= self.bytes);
+        // SAFETY: at < bytes and len <= bytes, so the slice lies inside the two mappings.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(at as usize), len) }
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the receiving thread and a FEB's reader share: the ring, its head and tail, wake-ups.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::counters::FebCounters;
 use crate::kind::Kind;
+use crate::loan::ReadSide;
 use crate::ring::Ring;
 use crate::wake::Wake;
 
@@ -36,7 +38,8 @@ pub struct Shared {
     origin: AtomicU64,
     head: AtomicU64,
     tail: AtomicU64,
-    threshold: AtomicU64,
+    /// Tail at which the reader wants to be woken.
+    wake_at: AtomicU64,
     phase: AtomicU8,
     /// What the FEB was found to be, by number.
     kind: AtomicU8,
@@ -59,7 +62,7 @@ impl Shared {
             origin: AtomicU64::new(0),
             head: AtomicU64::new(0),
             tail: AtomicU64::new(0),
-            threshold: AtomicU64::new(1),
+            wake_at: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
             kind: AtomicU8::new(0),
             slower: OnceLock::new(),
@@ -127,9 +130,7 @@ impl Shared {
     pub(crate) fn set_tail(&self, tail: u64) {
         self.tail.store(tail, Ordering::SeqCst);
         // SeqCst pairs with `arm`: either the reader sees the new tail or this sees it armed.
-        if self.armed.load(Ordering::SeqCst)
-            && tail - self.head.load(Ordering::Relaxed) >= self.threshold.load(Ordering::Relaxed)
-        {
+        if self.armed.load(Ordering::SeqCst) && tail >= self.wake_at.load(Ordering::Relaxed) {
             self.armed.store(false, Ordering::Relaxed);
             self.wake.notify();
         }
@@ -149,10 +150,10 @@ impl std::ops::Deref for Reader {
 }
 
 impl Reader {
-    /// Asks to be woken when `threshold` bytes are there. Look once more before sleeping.
+    /// Asks to be woken when `threshold` bytes are there that are not given back. Look once more before sleeping.
     pub fn arm(&self, threshold: u64) {
         self.wake.clear();
-        self.threshold.store(threshold, Ordering::Relaxed);
+        self.wake_at.store(self.head.load(Ordering::Relaxed) + threshold, Ordering::Relaxed);
         self.armed.store(true, Ordering::SeqCst);
     }
 
@@ -177,7 +178,29 @@ impl Reader {
     /// # Panics
     /// If so many were not there.
     pub fn release(&mut self, bytes: usize) {
-        let head = self.head.load(Ordering::Relaxed) + bytes as u64;
+        self.give_back(bytes as u64);
+    }
+}
+
+impl ReadSide for Reader {
+    fn file(&self) -> BorrowedFd<'_> {
+        self.ring.file()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+
+    fn base(&self) -> *const u8 {
+        self.ring.base()
+    }
+
+    fn begin(&self) -> u64 {
+        self.offset()
+    }
+
+    fn give_back(&self, bytes: u64) {
+        let head = self.head.load(Ordering::Relaxed) + bytes;
         assert!(head <= self.tail.load(Ordering::Relaxed), "released more than was available");
         self.head.store(head, Ordering::Release);
     }

@@ -12,6 +12,7 @@ use fadelink_wire::MacAddr;
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
 use crate::kind::Kind;
+use crate::loan::ReadSide;
 use crate::shared::Phase;
 
 /// How often a command is repeated before it fails, by default.
@@ -42,6 +43,9 @@ pub enum Error {
     /// The transmission ended before its end.
     #[error("FEB {0}: the transmission was broken off")]
     Aborted(MacAddr),
+    /// A new transmission would overwrite what others still read.
+    #[error("FEB {0}: {1} bytes of the transmission before are still lent")]
+    Lent(MacAddr, u64),
     /// The interface failed.
     #[error("{0}")]
     Failed(String),
@@ -81,12 +85,14 @@ pub trait Feb: Send {
     /// # Errors
     /// The interface has failed.
     fn reset(&self) -> Result<(), Error>;
-    /// Asks the descriptor to become readable when `threshold` bytes are there or the transmission has
-    /// ended.
-    fn arm(&self, threshold: u64);
+    /// The reader's side of the ring.
+    fn ring(&self) -> Arc<dyn ReadSide>;
+    /// Asks the descriptor to become readable when `threshold` bytes are there behind the `lent` ones that are not given
+    /// back, or the transmission has ended. Nothing is given back meanwhile.
+    fn arm(&self, lent: u64, threshold: u64);
     /// That descriptor.
     fn fd(&self) -> BorrowedFd<'_>;
-    /// State of the transmission, and bytes in the ring. In this order, so that the bytes of an end are in.
+    /// State of the transmission, and bytes in the ring that are not given back. In this order, so that the bytes of an end are in.
     fn state(&self) -> (Phase, u64);
     /// What the FEB was found to be; `None` before the first START.
     fn kind(&self) -> Option<Kind>;
@@ -94,18 +100,10 @@ pub trait Feb: Send {
     fn slower(&self) -> Option<&str> {
         None
     }
-    /// All bytes that are there, contiguous.
-    fn data(&self) -> &[u8];
-    /// Gives the first `bytes` back.
-    fn release(&mut self, bytes: usize);
     /// What ended the transmission before its end.
     fn broken(&self) -> Error;
     /// Counters of the FEB.
     fn counters(&self) -> FebCounts;
-    /// Size of the ring in bytes.
-    fn ring_bytes(&self) -> u64;
-    /// The ring's memory file, and the byte of it where [`Self::data`] begins.
-    fn place(&self) -> (BorrowedFd<'_>, u64);
 }
 
 /// Sends commands to one FEB.

@@ -19,6 +19,7 @@ use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
+use crate::loan::ReadSide;
 use crate::shared::{Phase, Reader, Shared};
 use crate::source::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::wake::{poll, Wake};
@@ -141,7 +142,7 @@ impl Source for UserSpace {
         };
         let (reader, open) = self.open_with(mac, config, true, claim)?;
         let commands = Arc::new(UserCommands { mac, inner: self.inner.clone(), open: None });
-        Ok(Box::new(UserFeb { open, commands, reader }))
+        Ok(Box::new(UserFeb { open, commands, reader: Arc::new(reader) }))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
@@ -226,7 +227,7 @@ impl source::Command for UserCommands {
 
 struct UserFeb {
     commands: Arc<UserCommands>,
-    reader: Reader,
+    reader: Arc<Reader>,
     open: OpenFeb,
 }
 
@@ -243,8 +244,12 @@ impl Feb for UserFeb {
         self.open.inner.request(Request::Reset { mac: self.open.mac })
     }
 
-    fn arm(&self, threshold: u64) {
-        self.reader.arm(threshold);
+    fn ring(&self) -> Arc<dyn ReadSide> {
+        self.reader.clone()
+    }
+
+    fn arm(&self, lent: u64, threshold: u64) {
+        self.reader.arm(lent + threshold);
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
@@ -264,14 +269,6 @@ impl Feb for UserFeb {
         self.reader.slower()
     }
 
-    fn data(&self) -> &[u8] {
-        self.reader.available()
-    }
-
-    fn release(&mut self, bytes: usize) {
-        self.reader.release(bytes);
-    }
-
     fn broken(&self) -> Error {
         match &*lock(&self.open.inner.failure) {
             Some(failure) => Error::Failed(failure.clone()),
@@ -281,14 +278,6 @@ impl Feb for UserFeb {
 
     fn counters(&self) -> FebCounts {
         self.reader.counters.read()
-    }
-
-    fn ring_bytes(&self) -> u64 {
-        self.reader.ring.bytes()
-    }
-
-    fn place(&self) -> (BorrowedFd<'_>, u64) {
-        (self.reader.ring.file(), self.reader.offset())
     }
 }
 

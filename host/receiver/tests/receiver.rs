@@ -305,3 +305,68 @@ fn the_slower_way_is_told() {
     let receiver = Receiver::spawn(cable).unwrap();
     assert_eq!(receiver.open(FEB, CONFIG).unwrap().slower(), None);
 }
+
+/// Parts are lent to two threads that are done with them in any order, over many turns of the ring.
+#[test]
+fn lent_parts_stay_as_they_are_until_all_are_done() {
+    let words = 300 * 1024 + 17;
+    let (receiver, feb) = bench(words);
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    handle.start().unwrap();
+    let total = std::thread::scope(|scope| {
+        let check = |seed: u64| {
+            let (parts, taken) = std::sync::mpsc::channel::<(u64, fadelink_receiver::Loan)>();
+            let thread = scope.spawn(move || {
+                let (mut random, mut held, mut total) = (fastrand::Rng::with_seed(seed), Vec::new(), 0);
+                while let Ok(part) = taken.recv() {
+                    held.push(part);
+                    if random.bool() || held.len() > 5 {
+                        let (first, data): (u64, _) = held.swap_remove(random.usize(..held.len()));
+                        for (word, expected) in data.chunks(8).zip(first..) {
+                            assert_eq!(word, expected.to_le_bytes(), "seed {seed}");
+                        }
+                        total += data.len() as u64 / 8;
+                    }
+                }
+                total + held.iter().map(|(_, data)| data.len() as u64 / 8).sum::<u64>()
+            });
+            (parts, thread)
+        };
+        let (first, second) = (check(1), check(2));
+        let (mut got, mut stopped) = (0, false);
+        while handle.wait(8192, Some(Duration::from_millis(5))).unwrap() {
+            let part = handle.lend();
+            assert!(part.offset() % 8 == 0 && part.memory().1 == 64 * 8192);
+            let number = got;
+            got += part.len() as u64 / 8;
+            first.0.send((number, part.clone())).unwrap();
+            second.0.send((number, part)).unwrap();
+            if got > words - 20 * 1024 && !stopped {
+                stopped = true;
+                handle.stop().unwrap();
+            }
+        }
+        drop((first.0, second.0));
+        assert_eq!((first.1.join().unwrap(), second.1.join().unwrap()), (got, got));
+        got
+    });
+    assert!(total > words - 20 * 1024);
+    assert_eq!(handle.fill(), (0, 64 * 8192), "all is back");
+    drop(handle);
+    feb.end();
+}
+
+#[test]
+fn a_new_transmission_waits_for_what_is_lent() {
+    let (receiver, feb) = bench(u64::MAX);
+    let mut handle = receiver.open(FEB, CONFIG).unwrap();
+    handle.start().unwrap();
+    handle.wait(4 * 8192, Some(SECOND)).unwrap();
+    let part = handle.lend();
+    handle.reset().unwrap();
+    assert!(matches!(handle.start(), Err(Error::Lent(FEB, lent)) if lent == part.len() as u64));
+    drop(part);
+    handle.start().unwrap();
+    drop(handle);
+    feb.end();
+}

@@ -414,13 +414,23 @@ def test_wrong_arguments(words, told):
 
 
 def test_words_that_cannot_be(build, tmp_path):
-    """A payload that breaks the rules ends the file sink with window, source and word; the page counts it."""
-    builder = build("--sources", "1", "--streams", 1, "--sink", f"hdf5:{tmp_path}/x")
+    """A payload that breaks the rules is counted and told with window, source and word; all others are in the files."""
+    files = [f"{tmp_path}/x.{kind}" for kind in ("hdf5", "parquet")]
+    sinks = [word for file in files for word in ("--sink", f"{file.split('.')[-1]}:{file}")]
+    builder = build("--sources", "1", "--streams", 1, "--json", *sinks)
     crate = Crate(builder.port, 1)
-    crate.send(raw=model.message(1, 7, words=[0x1234]))
+    for record in range(6, 10):
+        words = [0x8000_8003, 5]  # the header of slot 3, a hit
+        crate.send(raw=model.message(1, record, words=[0x1234, *words] if record == 7 else words))
     crate.close()
     out, err = builder.popen.communicate(timeout=30)
-    assert builder.popen.returncode == 1 and "window 7, source 0x00000001: word 0: a hit without a slot" in err, err
+    assert builder.popen.returncode == 3, err
+    assert err.count("1 messages with a word that cannot be, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
+    assert [(sink["written"], sink["wrong_messages"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, 1, None)] * 2
+    with h5py.File(files[0]) as file:
+        hits, windows = file["hits/window"][:].tolist(), file["windows/lost"][:].tolist()
+    assert (hits, windows) == ([6, 8, 9], [0, 1, 0, 0])
+    assert pyarrow.parquet.read_table(files[1])["window"].to_pylist() == [6, 8, 9]
 
 
 # --- The page ---

@@ -235,7 +235,7 @@ def test_clear_errors(net, words, status, message):
     assert code == status and message in err, (code, err)
 
 
-def test_datagrams_of_others_are_counted(net):
+def test_datagrams_of_others_are_counted(net, tmp_path):
     boards(net, "--payload", 1472)
     sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
 
@@ -245,13 +245,17 @@ def test_datagrams_of_others_are_counted(net):
         return stranger
 
     stranger = net.in_namespace(net.pc_ns, make)
-    process = receive(net, "--duration", 3)
+    process = receive(net, "--duration", 3, "--out", tmp_path / "{stream}")
     net.wait_for_frames(20)
-    for data in (b"", b"short", struct.pack(">IHBB", 0, 9, 0, 0), struct.pack(">IHBB", 0, 0, 0, 64), bytes(8973)):
+    good = struct.pack(">IHBB", 0, 1, 0, 0) + bytes(8)
+    for data in (b"", b"short", struct.pack(">IHBB", 0, 9, 0, 0), struct.pack(">IHBB", 0, 0, 0, 64), bytes(8973), good):
         stranger.sendto(data, (PC, PORT))
     code, found = report(process.finish())
-    assert found["dropped"] == {"truncated": 2, "words": 1, "flags": 1, "oversize": 1, "kernel": 0}, found
+    reasons = {"truncated": 2, "words": 1, "flags": 1, "oversize": 1, "other_sender": 1}
+    assert {reason: count for reason, count in found["dropped"].items() if count} == reasons, found
     assert code == 0 and len(found["streams"]) == 1
+    board = f"{BOARD}-49152"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [board, f"{board}.json"], "the stranger has no file"
 
 
 def test_metrics(net):

@@ -1,26 +1,24 @@
 //! The connections of crates: they open them, as TCP senders do (docs/protocol/tcp_sender.md).
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use fadelink_receiver::tcp;
 use fadelink_wire::fadc::Header;
 use serde::Serialize;
 
 use crate::event::Bytes;
 use crate::reader::{Counts, MessageReader};
 
-/// How often the listener looks whether it is to end.
-const TICK: Duration = Duration::from_millis(20);
 /// A connection that is silent for so long when the end was asked for is given up: its crate is gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where messages go.
 pub trait Take: Send + Sync {
-    /// A connection begins, in a thread of its own.
+    /// A connection begins.
     fn open(self: Arc<Self>) -> Box<dyn Messages>;
 }
 
@@ -51,55 +49,36 @@ pub struct Connection {
     pub error: Option<String>,
 }
 
-/// A connection, and its socket while it is open.
-type Entry = (Connection, Option<TcpStream>);
-
 struct Shared {
-    connections: Mutex<Vec<Entry>>,
+    connections: Mutex<Vec<Connection>>,
     stopping: AtomicBool,
-    /// Connections that could not be accepted.
-    refused: AtomicU64,
-    take: Arc<dyn Take>,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A connection that is none: its crate tries again.
-    fn refuse(&self, error: &io::Error) {
-        if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
-            eprintln!("fadelink: a connection could not be accepted: {error}; this goes on being tried");
-        }
-        thread::sleep(TICK);
     }
 }
 
-/// Accepts connections until it is stopped.
+/// Accepts connections of crates until it is stopped.
 pub struct Server {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    server: tcp::Server,
 }
 
 fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn prepare(socket: &TcpStream) -> io::Result<TcpStream> {
-    socket.set_nonblocking(false)?;
+fn receive(shared: &Shared, index: usize, socket: TcpStream, take: &mut dyn Messages) -> io::Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
-    socket.try_clone()
-}
-
-fn receive(shared: &Shared, index: usize, socket: TcpStream, mut take: Box<dyn Messages>) -> io::Result<()> {
     let mut reader = MessageReader::new(socket);
     let mut messages = Vec::new();
     let result = loop {
         let more = reader.next_messages(&mut messages);
         if let Some(first) = messages.first() {
             let mut connections = shared.lock();
-            let connection = &mut connections[index].0;
+            let connection = &mut connections[index];
             connection.counts = *reader.counts();
             if connection.source.is_none() {
                 let source = Header::parse(first).map_or(0, |header| header.source_id);
@@ -119,51 +98,19 @@ fn receive(shared: &Shared, index: usize, socket: TcpStream, mut take: Box<dyn M
         }
     };
     reader.give_up();
-    shared.lock()[index].0.counts = *reader.counts();
+    shared.lock()[index].counts = *reader.counts();
     result
 }
 
-/// Gives a connection a thread.
-fn serve(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) -> io::Result<JoinHandle<()>> {
-    let handle = prepare(&socket)?;
-    let connection = Connection { peer, source: None, counts: Counts::default(), ended: false, error: None };
-    let mut connections = shared.lock();
-    let index = connections.len();
-    let own = shared.clone();
-    let take = shared.take.clone().open();
-    // The thread waits for the lock, so it finds its entry.
-    let thread = thread::Builder::new().name("connection".into()).spawn(move || {
-        let result = receive(&own, index, socket, take);
-        let (connection, handle) = &mut own.lock()[index];
-        connection.ended = true;
-        connection.error = result.err().map(|error| match is_silence(&error) {
-            true => format!("nothing came for {} s after the end was asked for", PATIENCE.as_secs()),
-            false => error.to_string(),
-        });
-        *handle = None;
-    })?;
-    if shared.stopping.load(Ordering::Relaxed) {
-        let _ = handle.shutdown(Shutdown::Write);
-    }
-    connections.push((connection, Some(handle)));
-    Ok(thread)
-}
-
-fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
-    let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    while !shared.stopping.load(Ordering::Relaxed) {
-        match listener.accept().and_then(|(socket, peer)| serve(shared, socket, peer)) {
-            Ok(thread) => threads.push(thread),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                threads.retain(|thread| !thread.is_finished());
-                thread::sleep(TICK);
-            }
-            Err(error) => shared.refuse(&error),
-        }
-    }
-    for thread in threads {
-        let _ = thread.join();
-    }
+/// Serves a connection that is entered in the list of them.
+fn serve(shared: &Shared, index: usize, socket: TcpStream, mut take: Box<dyn Messages>) {
+    let result = receive(shared, index, socket, &mut *take);
+    let connection = &mut shared.lock()[index];
+    connection.ended = true;
+    connection.error = result.err().map(|error| match is_silence(&error) {
+        true => format!("nothing came for {} s after the end was asked for", PATIENCE.as_secs()),
+        false => error.to_string(),
+    });
 }
 
 impl Server {
@@ -172,43 +119,46 @@ impl Server {
     /// # Errors
     /// The address is not to be had.
     pub fn listen(address: SocketAddr, take: Arc<dyn Take>) -> io::Result<Server> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let shared = Arc::new(Shared {
-            connections: Mutex::default(),
-            stopping: AtomicBool::new(false),
-            refused: AtomicU64::new(0),
-            take,
-        });
-        let accepting = shared.clone();
-        let thread = thread::Builder::new().name("accept".into()).spawn(move || accept(&accepting, &listener))?;
-        Ok(Server { shared, thread: Some(thread) })
+        let shared = Arc::new(Shared { connections: Mutex::default(), stopping: AtomicBool::new(false) });
+        let own = shared.clone();
+        let server = tcp::Server::listen(address, tcp::Settings::default(), move |peer| {
+            let (shared, messages) = (own.clone(), take.clone().open());
+            Box::new(move |socket| {
+                let connection =
+                    Connection { peer, source: None, counts: Counts::default(), ended: false, error: None };
+                let index = {
+                    let mut connections = shared.lock();
+                    connections.push(connection);
+                    connections.len() - 1
+                };
+                serve(&shared, index, socket, messages);
+            })
+        })?;
+        Ok(Server { shared, server })
     }
 
     /// The connections until now.
     pub fn connections(&self) -> Vec<Connection> {
-        self.shared.lock().iter().map(|(connection, _)| connection.clone()).collect()
+        self.shared.lock().clone()
     }
 
     /// Times that a connection could not be accepted, as for want of descriptors.
     pub fn refused(&self) -> u64 {
-        self.shared.refused.load(Ordering::Relaxed)
+        self.server.refused()
     }
 
     /// Accepts no more connections and asks the crates for the end.
-    pub fn stop(&self) {
-        if self.shared.stopping.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        for socket in self.shared.lock().iter().filter_map(|(_, socket)| socket.as_ref()) {
-            let _ = socket.shutdown(Shutdown::Write);
-        }
+    pub fn stop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.server.stop();
     }
 
-    /// Waits for the end of all connections.
-    pub fn join(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    /// Waits for the end of all connections; what came over them, and [`Self::refused`].
+    pub fn join(mut self) -> (Vec<Connection>, u64) {
+        self.stop();
+        let refused = self.server.refused();
+        self.server.join();
+        let connections = self.shared.lock().clone();
+        (connections, refused)
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,17 +10,16 @@ use clap::ValueEnum;
 use fadelink_builder::intake::Intake;
 use fadelink_builder::join::{Counts, Joined};
 use fadelink_builder::live::Live;
-use fadelink_builder::sink::{self, OpenSink};
+use fadelink_builder::sink::{self, SharedEvent};
 use fadelink_builder::{kafka, web, Event, Joiner, Policy};
+use fadelink_sinks::Outlets;
 use fadelink_wire::fadc::TICK_NS;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::exit::{self, Usage};
-use crate::fadc_crates::{self, Connections, JoinBy, STOPPING};
-
-/// How long an event may wait in a sink's memory while none follows.
-const FLUSH_AFTER: Duration = Duration::from_secs(1);
+use crate::fadc_crates::{self, Connections, JoinBy};
+use crate::interrupts::Interrupts;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
@@ -102,7 +100,8 @@ pub struct Args {
     /// End after so many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
-    /// Where events go: hdf5:PATH, parquet:PATH, zmq-pub:ENDPOINT or zmq-push:ENDPOINT; repeat for several
+    /// Where events go: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
+    /// [,policy=drop][,queue=SIZE]; repeat for several
     #[arg(long = "sink", value_name = "KIND:PLACE")]
     sinks: Vec<sink::Spec>,
     /// Source of the events
@@ -128,27 +127,25 @@ impl Args {
     }
 }
 
-/// Everything that wants to see events.
-struct Outlets {
-    sinks: Vec<OpenSink>,
+/// Who wants to see events.
+struct Viewers {
+    sinks: Outlets<SharedEvent>,
     live: web::Shared,
     has_page: bool,
-    written: Instant,
-    waits: bool,
     events: u64,
 }
 
-impl Outlets {
-    fn open(args: &Args) -> anyhow::Result<Outlets> {
+impl Viewers {
+    fn open(args: &Args, interrupts: &Interrupts) -> anyhow::Result<Viewers> {
         let window_ticks = args.window_ns / TICK_NS;
-        let run = sink::Run { builder_id: args.builder_id, window_ticks, stopping: &STOPPING };
-        let sinks = args.sinks.iter().map(|spec| spec.open(run)).collect::<Result<_, _>>()?;
+        let run = sink::Run { builder_id: args.builder_id, window_ticks, stopping: interrupts.stopping().clone() };
+        let sinks = args.sinks.iter().map(|spec| sink::open(spec, &run)).collect::<Result<_, _>>()?;
         let live = Arc::new(Mutex::new(Live::new(window_ticks)));
         if let Some(address) = args.web {
             let address = web::serve(address, live.clone()).with_context(|| format!("--web {address}"))?;
             eprintln!("fadelink: page at http://{address}/");
         }
-        Ok(Outlets { sinks, live, has_page: args.web.is_some(), written: Instant::now(), waits: false, events: 0 })
+        Ok(Viewers { sinks: Outlets::new(sinks), live, has_page: args.web.is_some(), events: 0 })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Live> {
@@ -163,24 +160,17 @@ impl Outlets {
         }
     }
 
-    fn write(&mut self, event: &Event) -> Result<(), sink::Error> {
-        self.show(event);
-        self.waits = true;
-        self.sinks.iter_mut().try_for_each(|sink| sink.write(event))
+    /// Gives an event to all; false: a sink has failed.
+    fn give(&mut self, event: Event) -> bool {
+        self.show(&event);
+        self.sinks.offer(&SharedEvent(Arc::new(event)))
     }
 
-    /// Renews rates, and writes what has waited.
-    fn tick(&mut self) -> Result<(), sink::Error> {
-        let now = Instant::now();
+    /// Renews the rates.
+    fn tick(&self) {
         if self.has_page {
-            self.lock().tick(now);
+            self.lock().tick(Instant::now());
         }
-        if self.waits && now.saturating_duration_since(self.written) >= FLUSH_AFTER {
-            self.written = now;
-            self.waits = false;
-            self.sinks.iter_mut().try_for_each(OpenSink::flush)?;
-        }
-        Ok(())
     }
 }
 
@@ -190,6 +180,7 @@ struct Report {
     events: u64,
     #[serde(flatten)]
     from: From,
+    sinks: Vec<fadelink_sinks::Report>,
 }
 
 #[derive(Serialize)]
@@ -211,13 +202,14 @@ impl Report {
         }
     }
 
-    /// True if there are events, and nothing is missing, late, double or cut.
+    /// True if there are events, nothing is missing, late, double or cut, and no sink failed or met a wrong message.
     fn is_good(&self) -> bool {
         let came_well = match &self.from {
             From::Tcp { came, .. } => came.are_whole() && came.skipped_bytes() == 0,
             From::Kafka(report) => report.malformed == 0,
         };
-        self.events > 0 && self.joined().is_good() && came_well
+        let written_well = self.sinks.iter().all(|sink| sink.error.is_none() && sink.wrong.count == 0);
+        self.events > 0 && self.joined().is_good() && came_well && written_well
     }
 
     fn print(&self) {
@@ -244,12 +236,15 @@ impl Report {
             From::Kafka(report) if report.malformed > 0 => println!("{} malformed messages", report.malformed),
             _ => {}
         }
+        for sink in &self.sinks {
+            println!("{}: {} events written, {} dropped", sink.sink, sink.written, sink.dropped);
+        }
     }
 }
 
-fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<From> {
+fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrupts) -> anyhow::Result<From> {
     let intake = Arc::new(Intake::new(Joiner::new(args.policy())));
-    let run = fadc_crates::Run::begin(&args.crates, port, intake.clone())?;
+    let mut run = fadc_crates::Run::begin(&args.crates, port, intake.clone(), interrupts)?;
     let mut looked = Instant::now();
     let tick = Duration::from_millis(20);
     let mut events = Vec::new();
@@ -257,27 +252,30 @@ fn from_tcp(args: &Args, port: u16, outlets: &mut Outlets) -> anyhow::Result<Fro
         let now = Instant::now();
         if now >= looked + tick {
             looked = now;
-            if outlets.has_page {
-                outlets.lock().set_joiner(intake.look(|joiner| json!(joiner.joined())));
+            if viewers.has_page {
+                viewers.lock().set_joiner(intake.look(|joiner| json!(joiner.joined())));
             }
-            outlets.tick()?;
-            if args.events.is_some_and(|events| outlets.events >= events) {
-                STOPPING.store(true, Ordering::Relaxed);
+            viewers.tick();
+            if args.events.is_some_and(|events| viewers.events >= events) || !viewers.sinks.are_well() {
+                interrupts.stop();
             }
             if run.look() {
                 intake.finish();
             }
+            anyhow::ensure!(!interrupts.insisted(), "interrupted before the end");
         }
         if intake.next_events(now + tick, &mut events).is_err() {
             break;
         }
-        events.drain(..).try_for_each(|event| outlets.write(&event))?;
+        events.drain(..).for_each(|event| {
+            viewers.give(event);
+        });
     }
     let came = run.finish();
     Ok(From::Tcp { joined: intake.look(Joiner::joined), came })
 }
 
-fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Result<From> {
+fn from_kafka(args: &Args, brokers: &str, viewers: &mut Viewers, interrupts: &Interrupts) -> anyhow::Result<From> {
     let plan = kafka::Plan {
         brokers: brokers.to_owned(),
         messages: args.kafka.messages.clone(),
@@ -288,20 +286,19 @@ fn from_kafka(args: &Args, brokers: &str, outlets: &mut Outlets) -> anyhow::Resu
         policy: args.policy(),
     };
     if let Some(duration) = args.crates.duration {
+        let interrupts = interrupts.clone();
         std::thread::spawn(move || {
             std::thread::sleep(duration);
-            STOPPING.store(true, Ordering::Relaxed);
+            interrupts.stop();
         });
     }
     let mut builder = kafka::Builder::connect(plan, args.kafka.partitions)?;
     if !args.crates.quiet {
         eprintln!("fadelink: joining {} of {brokers}", args.kafka.messages);
     }
-    builder.run(&STOPPING, args.events, |event| {
-        outlets.show(event);
-        if outlets.has_page {
-            outlets.lock().tick(Instant::now());
-        }
+    builder.run(interrupts.stopping(), args.events, |event| {
+        viewers.show(event);
+        viewers.tick();
     })?;
     Ok(From::Kafka(builder.report()))
 }
@@ -319,14 +316,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         _ => {}
     }
-    fadc_crates::watch_signals()?;
-    let mut outlets = Outlets::open(args)?;
+    let interrupts = Interrupts::watch()?;
+    let mut viewers = Viewers::open(args, &interrupts)?;
     let from = match (args.crates.tcp, &args.kafka.kafka) {
-        (Some(port), _) => from_tcp(args, port, &mut outlets)?,
-        (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &mut outlets)?,
+        (Some(port), _) => from_tcp(args, port, &mut viewers, &interrupts)?,
+        (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &mut viewers, &interrupts)?,
     };
-    outlets.sinks.iter_mut().try_for_each(OpenSink::finish)?;
-    let report = Report { events: outlets.events, from };
+    let finished = viewers.sinks.finish(true);
+    let report = Report { events: viewers.events, from, sinks: viewers.sinks.reports() };
     if args.crates.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -334,6 +331,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if let From::Tcp { came, .. } = &report.from {
         came.tell();
+    }
+    for fadelink_sinks::Report { sink, wrong, .. } in &report.sinks {
+        if let Some(first) = &wrong.first {
+            eprintln!("fadelink: {sink}: {} messages with a word that cannot be, the first: {first}", wrong.count);
+        }
+    }
+    if let Err(error) = finished {
+        eprintln!("fadelink: {error}");
     }
     Ok(exit::of_data(report.is_good()))
 }

@@ -1,9 +1,8 @@
 //! What `fadelink build` and `fadelink feed` have in common: crates that send over TCP.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -12,8 +11,8 @@ use fadelink_builder::tcp::{Connection, Server, Take};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
 
-/// Set by the first signal; the second ends the program at once.
-pub static STOPPING: AtomicBool = AtomicBool::new(false);
+use crate::deadline::{Deadline, Limits};
+use crate::interrupts::Interrupts;
 
 /// What tells the window of a message.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,28 +65,19 @@ pub struct Args {
     pub quiet: bool,
 }
 
-/// Lets SIGINT and SIGTERM end the run.
-///
-/// # Errors
-/// The handlers cannot be set.
-pub fn watch_signals() -> anyhow::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM])?;
-    std::thread::spawn(move || {
-        for _ in signals.forever() {
-            if STOPPING.swap(true, Ordering::Relaxed) {
-                eprintln!("fadelink: interrupted before the end");
-                std::process::exit(1);
-            }
-        }
-    });
-    Ok(())
+impl Args {
+    /// When the run is over.
+    pub fn limits(&self) -> Limits {
+        Limits { duration: self.duration, idle: None, bytes: None }
+    }
 }
 
 /// The run of a server.
 pub struct Run {
     server: Server,
-    end: Option<Instant>,
+    deadline: Deadline,
     streams: Option<u32>,
+    interrupts: Interrupts,
 }
 
 impl Run {
@@ -95,25 +85,25 @@ impl Run {
     ///
     /// # Errors
     /// The port is not to be had.
-    pub fn begin(args: &Args, port: u16, take: Arc<dyn Take>) -> anyhow::Result<Run> {
+    pub fn begin(args: &Args, port: u16, take: Arc<dyn Take>, interrupts: &Interrupts) -> anyhow::Result<Run> {
         let address = SocketAddr::new(args.listen, port);
         let server = Server::listen(address, take).with_context(|| format!("--tcp {port}: listening on {address}"))?;
         if !args.quiet {
             eprintln!("fadelink: waiting for crates on port {port}");
         }
-        Ok(Run { server, end: args.duration.map(|duration| Instant::now() + duration), streams: args.streams })
+        let (deadline, interrupts) = (Deadline::new(args.limits()), interrupts.clone());
+        Ok(Run { server, deadline, streams: args.streams, interrupts })
     }
 
-    /// Asks for the end where it is time; true: it was asked for.
-    pub fn look(&self) -> bool {
+    /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
+    pub fn look(&mut self) -> bool {
         let connections = self.server.connections();
         let enough =
             self.streams.is_some_and(|n| connections.len() >= n as usize && connections.iter().all(|c| c.ended));
-        let over = self.end.is_some_and(|end| Instant::now() >= end);
-        if enough || over {
-            STOPPING.store(true, Ordering::Relaxed);
+        if enough || self.deadline.is_reached(0) {
+            self.interrupts.stop();
         }
-        let stopping = STOPPING.load(Ordering::Relaxed);
+        let stopping = self.interrupts.asked();
         if stopping {
             self.server.stop();
         }
@@ -121,10 +111,9 @@ impl Run {
     }
 
     /// Waits for the connections' ends; what came over them.
-    pub fn finish(mut self) -> Connections {
-        self.server.stop();
-        self.server.join();
-        Connections { connections: self.server.connections(), refused: self.server.refused() }
+    pub fn finish(self) -> Connections {
+        let (connections, refused) = self.server.join();
+        Connections { connections, refused }
     }
 }
 

@@ -8,6 +8,7 @@ use fadelink_builder::kafka::Feeder;
 use serde::Serialize;
 
 use crate::fadc_crates::{Connections, JoinBy};
+use crate::interrupts::Interrupts;
 use crate::{exit, fadc_crates};
 
 #[derive(clap::Args)]
@@ -36,9 +37,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Err(exit::Usage("feed: --join time: expected --window-ns NS beside it".into()).into());
     }
     let key = args.join.key(args.window_ns.unwrap_or_default());
-    fadc_crates::watch_signals()?;
+    let interrupts = Interrupts::watch()?;
     let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
-    let run = fadc_crates::Run::begin(&args.crates, port, feeder.clone())?;
+    let mut run = fadc_crates::Run::begin(&args.crates, port, feeder.clone(), &interrupts)?;
     while !run.look() {
         std::thread::sleep(Duration::from_millis(20));
     }

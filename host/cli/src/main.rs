@@ -3,12 +3,14 @@
 
 mod build;
 mod command;
+mod deadline;
 mod discover;
 mod dissect;
 mod exit;
 mod fadc_crates;
 mod feb;
 mod feed;
+mod interrupts;
 mod link;
 mod metrics;
 mod number;

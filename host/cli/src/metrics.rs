@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Context;
 use fadelink_receiver::counters::{FebCounts, LinkCounts};
 use fadelink_receiver::udp;
+use fadelink_sinks::{Board, Report};
 use fadelink_wire::MacAddr;
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -38,6 +39,16 @@ pub fn link(interface: &str, counts: &LinkCounts) {
     let labels = [("interface", interface.to_owned())];
     for (name, value) in counts.entries() {
         counter!(format!("fadelink_link_{name}_total"), &labels).absolute(value);
+    }
+}
+
+/// What became of a board's data in its sinks so far.
+pub fn sinks(board: Board, reports: &[Report]) {
+    for report in reports {
+        let labels = [(board.key(), board.to_string()), ("sink", report.sink.clone())];
+        counter!("fadelink_sink_bytes_total", &labels).absolute(report.written);
+        counter!("fadelink_sink_dropped_bytes_total", &labels).absolute(report.dropped);
+        gauge!("fadelink_sink_queued_bytes", &labels).set(report.queued_bytes as f64);
     }
 }
 

@@ -37,6 +37,7 @@ pub mod sets;
 pub mod shared;
 mod sockopt;
 mod source;
+pub mod tcp;
 pub mod udp;
 mod user_space;
 pub mod wake;

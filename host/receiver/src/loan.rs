@@ -224,28 +224,40 @@ impl Pool {
         (self.side.lock().used, self.side.ring.bytes())
     }
 
-    /// All place for the next bytes, contiguous, when it is more than `least` bytes; waits for that, `patience` at most. In
-    /// it are the bytes already that [`Self::lend`] kept: the second value.
-    pub fn room(&mut self, least: usize, patience: Duration) -> Option<(&mut [u8], usize)> {
+    /// Waits until there is room for `least` bytes (or all of it, if it is smaller), `patience` at most; false: there is not.
+    pub fn wait(&self, least: usize, patience: Duration) -> bool {
         let size = self.side.ring.bytes();
+        let least = (least as u64 + self.kept as u64).min(size);
         let end = Instant::now() + patience;
         let mut place = self.side.lock();
-        while size - place.used < least as u64 + self.kept as u64 {
+        while size - place.used < least {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return None;
+                return false;
             }
             place = self.side.returned.wait_timeout(place, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+        true
+    }
+
+    /// All room for the next bytes, contiguous. In it are the bytes already that [`Self::lend`] or [`Self::keep`] kept: the
+    /// second value.
+    pub fn room(&mut self) -> (&mut [u8], usize) {
+        let mut place = self.side.lock();
         if place.used == 0 && self.kept == 0 {
             // What comes next goes where the processor's cache has it still.
             self.end = 0;
             place.begin = 0;
         }
-        let free = size - place.used;
+        let free = self.side.ring.bytes() - place.used;
         drop(place);
         // SAFETY: it is free, and only this, which is taken mutably, gives places away.
-        Some((unsafe { self.side.ring.slice_mut(self.end, free as usize) }, self.kept))
+        (unsafe { self.side.ring.slice_mut(self.end, free as usize) }, self.kept)
+    }
+
+    /// The first `bytes` of what [`Self::room`] gave are not whole yet: they are in the next room.
+    pub fn keep(&mut self, bytes: usize) {
+        self.kept = bytes;
     }
 
     /// Lends the first `bytes` of what [`Self::room`] gave; the `kept` bytes behind them are not whole yet.
@@ -268,7 +280,8 @@ mod tests {
     use super::*;
 
     fn put(pool: &mut Pool, data: &[u8]) -> Loan {
-        pool.room(data.len(), Duration::ZERO).unwrap().0[..data.len()].copy_from_slice(data);
+        assert!(pool.wait(data.len(), Duration::ZERO));
+        pool.room().0[..data.len()].copy_from_slice(data);
         pool.lend(data.len(), 0)
     }
 
@@ -276,7 +289,7 @@ mod tests {
     fn places_come_back_in_order_whoever_is_done_first() {
         let mut pool = Pool::new(1).unwrap();
         let loans: Vec<Loan> = (1..=4).map(|i| put(&mut pool, &[i; 2048])).collect();
-        assert!(pool.room(1, Duration::ZERO).is_none());
+        assert!(!pool.wait(1, Duration::ZERO));
         let mut loans = loans.into_iter();
         let (first, second, third, fourth) =
             (loans.next().unwrap(), loans.next().unwrap(), loans.next().unwrap(), loans.next().unwrap());
@@ -290,21 +303,21 @@ mod tests {
         // Across the end of the ring, contiguous.
         let next = put(&mut pool, &[5; 4096]);
         assert!(next.iter().all(|byte| *byte == 5) && clone.iter().all(|byte| *byte == 3));
-        assert!(pool.room(1, Duration::from_millis(1)).is_none());
+        assert!(!pool.wait(1, Duration::from_millis(1)));
         drop(next);
         drop(clone);
         assert!(fourth.iter().all(|byte| *byte == 4));
         assert_eq!(pool.fill().0, 6144);
         drop(fourth);
-        assert_eq!(pool.room(8192, Duration::ZERO).unwrap().0.len(), 8192);
+        assert_eq!(pool.room().0.len(), 8192);
     }
 
     #[test]
     fn bytes_that_are_kept_come_first() {
         let mut pool = Pool::new(1).unwrap();
-        pool.room(12, Duration::ZERO).unwrap().0[..12].copy_from_slice(b"0123456789ab");
+        pool.room().0[..12].copy_from_slice(b"0123456789ab");
         assert_eq!(&*pool.lend(8, 4), b"01234567");
-        let (room, kept) = pool.room(4, Duration::ZERO).unwrap();
+        let (room, kept) = pool.room();
         assert_eq!((&room[..kept], kept), (&b"89ab"[..], 4));
         room[4..8].copy_from_slice(b"cdef");
         assert_eq!(&*pool.lend(8, 0), b"89abcdef");
@@ -318,7 +331,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(20));
             drop(loan);
         });
-        assert!(pool.room(1, Duration::from_secs(60)).is_some());
+        assert!(pool.wait(1, Duration::from_secs(60)));
         thread.join().unwrap();
     }
 }

@@ -200,11 +200,11 @@ impl FebHandle {
         unsafe { self.ledger.slice(bytes) }
     }
 
-    /// As [`Self::data`], lent: others may read it from any thread while this goes on with what comes behind it. Its
-    /// place in the ring is free when it and all before it are dropped.
-    pub fn lend(&mut self) -> Loan {
+    /// The first bytes of [`Self::data`], `limit` at most, lent: others may read them from any thread while this goes on
+    /// with what comes behind. Their place in the ring is free when they and all before them are dropped.
+    pub fn lend(&mut self, limit: usize) -> Loan {
         let (_, bytes) = self.state();
-        self.ledger.lend(bytes)
+        self.ledger.lend(bytes.min(limit as u64))
     }
 
     /// Asks for the event descriptor ([`AsFd`]) to become readable when `threshold` bytes are there or

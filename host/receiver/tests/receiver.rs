@@ -335,7 +335,7 @@ fn lent_parts_stay_as_they_are_until_all_are_done() {
         let (first, second) = (check(1), check(2));
         let (mut got, mut stopped) = (0, false);
         while handle.wait(8192, Some(Duration::from_millis(5))).unwrap() {
-            let part = handle.lend();
+            let part = handle.lend(5 * 8192);
             assert!(part.offset() % 8 == 0 && part.memory().1 == 64 * 8192);
             let number = got;
             got += part.len() as u64 / 8;
@@ -362,7 +362,7 @@ fn a_new_transmission_waits_for_what_is_lent() {
     let mut handle = receiver.open(FEB, CONFIG).unwrap();
     handle.start().unwrap();
     handle.wait(4 * 8192, Some(SECOND)).unwrap();
-    let part = handle.lend();
+    let part = handle.lend(5 * 8192);
     handle.reset().unwrap();
     assert!(matches!(handle.start(), Err(Error::Lent(FEB, lent)) if lent == part.len() as u64));
     drop(part);

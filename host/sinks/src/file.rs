@@ -1,30 +1,60 @@
 //! A plain file of words as this computer has them; past the page cache (direct I/O) and with its place on the disk
-//! reserved ahead, if asked for. Beside it, in `PATH.json`, its manifest: what the words are, and whether all are there.
+//! reserved ahead, if asked for. Beside it, in `PATH.json`, its manifest: what the words are, and whether all are there
+//! and on the disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use fadelink_wire::MacAddr;
 use nix::fcntl::{fallocate, FallocateFlags};
+use serde_json::json;
 
-use crate::origin::Origin;
-use crate::sink::{Block, Sink};
+use crate::block::Block;
+use crate::durable;
+use crate::origin::{Board, Origin};
+use crate::parts::{Parts, Roll};
+use crate::sink::{End, Result, Sink};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
 const ALIGNMENT: usize = 4096;
 
-/// The file.
+/// How the files are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct How {
+    /// Past the page cache.
+    pub direct: bool,
+    /// Step in which the place is reserved; 0: it is not.
+    pub preallocate: u64,
+    /// When the next file begins.
+    pub roll: Roll,
+}
+
+impl Default for How {
+    fn default() -> How {
+        How { direct: false, preallocate: 0, roll: Roll::never() }
+    }
+}
+
+/// The files.
 pub struct FileSink {
+    parts: Parts,
+    how: How,
+    file: Output,
+    origin: Origin,
+    /// Bytes of the files before this one.
+    before: u64,
+}
+
+/// One file.
+struct Output {
     file: File,
     direct: bool,
-    /// Step in which the place is reserved; 0: it is not.
     preallocate: u64,
     reserved: u64,
     written: u64,
-    /// Of what was written, and where that is stated: nowhere for what is no file on a disk.
-    origin: Origin,
+    /// Where is stated what it is: nowhere for what is no file on a disk.
     manifest: Option<PathBuf>,
     /// The end of the data, shorter than [`ALIGNMENT`].
     rest: Vec<u8>,
@@ -35,18 +65,15 @@ pub struct FileSink {
 #[derive(Clone, Copy)]
 struct Page([u8; ALIGNMENT]);
 
-impl FileSink {
-    /// Creates the file, or empties it.
-    ///
-    /// # Errors
-    /// The operating system's; a file system without direct I/O is named.
-    pub fn create(path: impl AsRef<Path>, direct: bool, preallocate: u64, feb: MacAddr) -> io::Result<FileSink> {
-        let path = path.as_ref();
-        let flags = if direct { libc::O_DIRECT } else { 0 };
+impl Output {
+    fn create(path: &Path, how: How) -> io::Result<Output> {
+        let flags = if how.direct { libc::O_DIRECT } else { 0 };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).custom_flags(flags);
         let file = options.open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) if direct => io::Error::other("this file system has no direct I/O; do without `direct`"),
+            Some(libc::EINVAL) if how.direct => {
+                io::Error::other("this file system has no direct I/O; do without `direct`")
+            }
             _ => error,
         })?;
         let manifest = file.metadata()?.is_file().then(|| {
@@ -54,16 +81,14 @@ impl FileSink {
             name.push(".json");
             PathBuf::from(name)
         });
-        let origin = Origin::of(feb);
-        let sink = FileSink { file, direct, preallocate, reserved: 0, written: 0, origin, manifest, rest: Vec::new() };
-        sink.state(false)?;
-        Ok(sink)
+        if manifest.is_none() && how.roll != Roll::never() {
+            return Err(io::Error::other("this is no file on a disk: do without roll and every"));
+        }
+        Ok(Output { manifest, ..Output::of(file, how) })
     }
 
-    /// Writes the manifest.
-    fn state(&self, complete: bool) -> io::Result<()> {
-        let Some(path) = &self.manifest else { return Ok(()) };
-        std::fs::write(path, format!("{:#}\n", self.origin.manifest(self.written, complete)))
+    fn of(file: File, How { direct, preallocate, .. }: How) -> Output {
+        Output { file, direct, preallocate, reserved: 0, written: 0, manifest: None, rest: Vec::new() }
     }
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
@@ -76,6 +101,17 @@ impl FileSink {
                 Err(error) => return Err(error.into()),
             }
         }
+        Ok(())
+    }
+
+    fn write(&mut self, data: &[u8]) -> io::Result<()> {
+        self.reserve(self.written + data.len() as u64)?;
+        if self.direct {
+            self.write_direct(data)?;
+        } else {
+            self.file.write_all(data)?;
+        }
+        self.written += data.len() as u64;
         Ok(())
     }
 
@@ -112,32 +148,15 @@ impl FileSink {
         let bytes = unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), pages.len() * ALIGNMENT) };
         self.file.write_all(bytes)
     }
-}
 
-impl Sink for FileSink {
-    fn write(&mut self, block: &Block<'_>) -> io::Result<()> {
-        if self.origin != block.origin {
-            self.origin = block.origin;
-            self.state(false)?;
-        }
-        self.reserve(self.written + block.data.len() as u64)?;
-        if self.direct {
-            self.write_direct(block.data)?;
-        } else {
-            self.file.write_all(block.data)?;
-        }
-        self.written += block.data.len() as u64;
-        Ok(())
-    }
-
-    fn finish(&mut self, complete: bool) -> io::Result<()> {
+    /// Makes the file as long as its data, and waits until it is on the disk.
+    fn finish(&mut self) -> io::Result<()> {
         if !self.rest.is_empty() {
             let rest = std::mem::take(&mut self.rest);
             self.write_copied(&rest)?;
         }
-        let is_file = self.file.metadata()?.is_file();
-        if is_file && (self.direct || self.preallocate > 0) {
-            // Filler of the last page, and what was reserved too much.
+        if self.manifest.is_some() {
+            // Filler of the last page, what was reserved too much, and the begin of a block that did not fit.
             self.file.set_len(self.written)?;
             if self.preallocate > 0 {
                 // A length that does not change gives nothing back by itself.
@@ -146,56 +165,165 @@ impl Sink for FileSink {
                 let _ = fallocate(&self.file, flags, from, excess);
             }
         }
-        self.file.sync_data().or_else(|error| match error.raw_os_error() {
-            // Pipes and devices have nothing to sync.
-            Some(libc::EINVAL) => Ok(()),
-            _ => Err(error),
-        })?;
-        self.state(complete)
+        durable::sync(&self.file)
+    }
+}
+
+impl FileSink {
+    /// Creates the first file, or empties it.
+    ///
+    /// # Errors
+    /// The operating system's; a file system without direct I/O is named.
+    pub fn create(path: impl AsRef<Path>, how: How, board: Board) -> io::Result<FileSink> {
+        let parts = Parts::new(path.as_ref(), how.roll)?;
+        let file = Output::create(&parts.path(), how)?;
+        let sink = FileSink { parts, how, file, origin: Origin::of(board), before: 0 };
+        sink.state(None, false)?;
+        Ok(sink)
+    }
+
+    /// Writes to standard output.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn stdout(board: Board) -> io::Result<FileSink> {
+        let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let how = How::default();
+        let parts = Parts::new("-", how.roll)?;
+        Ok(FileSink { parts, how, file: Output::of(file, how), origin: Origin::of(board), before: 0 })
+    }
+
+    /// Writes the manifest. `end`: of the whole, if it is known. `complete`: all that belongs into this file is there.
+    fn state(&self, end: Option<End>, complete: bool) -> io::Result<()> {
+        let Some(path) = &self.file.manifest else { return Ok(()) };
+        let mut manifest = self.origin.manifest();
+        manifest["bytes"] = self.file.written.into();
+        manifest["complete"] = complete.into();
+        if self.how.roll != Roll::never() {
+            let (number, last) = (self.parts.number(), end.is_some());
+            manifest["part"] = json!({ "number": number, "first_byte": self.before, "last": last });
+        }
+        if let Some(End { dropped: dropped @ 1.., .. }) = end {
+            manifest["dropped_bytes"] = dropped.into();
+        }
+        durable::replace(path, format!("{manifest:#}\n").as_bytes())
+    }
+
+    fn roll_over(&mut self) -> io::Result<()> {
+        self.file.finish()?;
+        self.state(None, true)?;
+        self.before += std::mem::take(&mut self.file.written);
+        self.parts.advance();
+        self.file = Output::create(&self.parts.path(), self.how)?;
+        self.state(None, false)
+    }
+}
+
+impl Sink<Block> for FileSink {
+    fn write(&mut self, block: &Block) -> Result {
+        if self.origin != block.origin {
+            self.origin = block.origin;
+            self.state(None, false)?;
+        }
+        if self.parts.is_due(self.file.written) {
+            self.roll_over()?;
+        }
+        Ok(self.file.write(&block.data)?)
+    }
+
+    fn tick(&mut self) -> Result {
+        if self.parts.is_due(self.file.written) {
+            self.roll_over()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, end: End) -> Result {
+        self.file.finish()?;
+        Ok(self.state(Some(end), end.complete)?)
+    }
+
+    fn intact(&self) -> u64 {
+        self.before + self.file.written - self.file.rest.len() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::RingPart;
-    use std::os::fd::AsFd;
+    use fadelink_receiver::Pool;
+    use fadelink_wire::MacAddr;
     use std::os::unix::fs::MetadataExt;
 
-    const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
+    const FEB: Board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
 
-    fn write(sink: &mut FileSink, data: &[u8]) {
-        let fd = File::open("/dev/null").unwrap();
-        let ring = RingPart { fd: fd.as_fd(), bytes: 0, offset: 0 };
-        sink.write(&Block { data, ring, origin: Origin::of(FEB) }).unwrap();
+    fn write(sink: &mut FileSink, pool: &mut Pool, data: &[u8]) {
+        pool.room().0[..data.len()].copy_from_slice(data);
+        sink.write(&Block { data: pool.lend(data.len(), 0), origin: Origin::of(FEB) }).unwrap();
     }
+
+    fn manifest(path: &Path) -> serde_json::Value {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".json");
+        serde_json::from_str(&std::fs::read_to_string(name).unwrap()).unwrap()
+    }
+
+    const END: End = End { complete: true, dropped: 0 };
 
     #[test]
     fn pieces_of_any_size_make_the_same_file() {
         let folder = tempfile::tempdir().unwrap();
+        let mut pool = Pool::new(2).unwrap();
         let data: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
         for (direct, preallocate) in [(false, 0), (true, 0), (true, 1 << 20), (false, 30_000)] {
             let path = folder.path().join("data");
-            let Ok(mut sink) = FileSink::create(&path, direct, preallocate, FEB) else {
+            let how = How { direct, preallocate, roll: Roll::never() };
+            let Ok(mut sink) = FileSink::create(&path, how, FEB) else {
                 assert!(direct, "plain files work everywhere");
                 continue;
             };
             let mut rest = &data[..];
             for step in [8192, 24, 4096, 8, 16384, 5000].into_iter().cycle() {
                 let (now, later) = rest.split_at(step.min(rest.len()));
-                write(&mut sink, now);
+                write(&mut sink, &mut pool, now);
                 rest = later;
                 if rest.is_empty() {
                     break;
                 }
             }
-            sink.finish(true).unwrap();
-            let manifest = std::fs::read_to_string(folder.path().join("data.json")).unwrap();
-            let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+            sink.finish(END).unwrap();
+            let manifest = manifest(&path);
             assert_eq!((&manifest["bytes"], &manifest["complete"]), (&100_000.into(), &true.into()));
             assert!(std::fs::read(&path).unwrap() == data, "direct {direct}, preallocate {preallocate}");
             let blocks = std::fs::metadata(&path).unwrap().blocks();
             assert!(blocks * 512 < 200_000, "what was reserved too much is given back: {blocks} blocks");
         }
+    }
+
+    #[test]
+    fn files_roll_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.bin");
+        let roll = Roll { size: Some(16384), every: None };
+        let mut pool = Pool::new(2).unwrap();
+        let mut sink = FileSink::create(&path, How { roll, ..How::default() }, FEB).unwrap();
+        for i in 0..5 {
+            write(&mut sink, &mut pool, &[i; 8192]);
+        }
+        sink.finish(END).unwrap();
+        assert_eq!(sink.intact(), 5 * 8192);
+        for (number, name, bytes) in
+            [(0, "data.bin", 16384), (1, "data.000001.bin", 16384), (2, "data.000002.bin", 8192)]
+        {
+            let path = folder.path().join(name);
+            let (data, manifest) = (std::fs::read(&path).unwrap(), manifest(&path));
+            assert_eq!(
+                (data.len(), data[0], data[data.len() - 1]),
+                (bytes, 2 * number, 2 * number + (bytes / 8192) as u8 - 1)
+            );
+            let part = json!({ "number": number, "first_byte": u32::from(number) * 16384, "last": number == 2 });
+            assert_eq!((&manifest["part"], &manifest["complete"]), (&part, &true.into()));
+        }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 6, "three files and their manifests");
     }
 }

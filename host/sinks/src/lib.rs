@@ -1,13 +1,25 @@
-//! Sinks: where the data of one FEB goes. A sink that is slow holds its caller up; then the ring fills, the
-//! receiver stops confirming, and the board waits. So nothing is lost.
+//! Sinks: where data goes. Each runs in a thread of its own behind a queue ([`Outlet`]); one that is slow holds the source
+//! up, or drops and counts, as its user chose. [`Block`]s of a board's words go to files, HDF5 and other programs
+//! ([`BlockKind`]); other crates bring items and sinks of their own.
 
+mod block;
+pub mod durable;
 pub mod file;
 pub mod hdf5;
-pub mod origin;
+mod kinds;
+mod options;
+mod origin;
+mod outlet;
+mod parts;
 pub mod share;
 mod sink;
 mod spec;
 
-pub use origin::Origin;
-pub use sink::{Block, RingPart, Sink};
-pub use spec::{Error, OpenSink, Spec};
+pub use block::{Block, BLOCK_BYTES};
+pub use kinds::BlockKind;
+pub use options::Options;
+pub use origin::{Board, Origin};
+pub use outlet::{Error, Outlet, Outlets, Policy, Report};
+pub use parts::{Parts, Roll};
+pub use sink::{End, Failure, Item, Result, Sink, Stopping, WrongMessages};
+pub use spec::{Kind, Spec};

@@ -1,14 +1,55 @@
 //! Where data came from and what its words are: every sink states it with the data.
 
+use std::fmt;
+use std::net::SocketAddr;
+
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use serde_json::{json, Value};
+
+/// Who sent the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Board {
+    /// A FEB by its address.
+    Feb(MacAddr),
+    /// The other end of a TCP connection.
+    Tcp(SocketAddr),
+    /// The sender of UDP datagrams.
+    Udp(SocketAddr),
+}
+
+impl Board {
+    /// What stands for it in names of files, in braces, and in what is stated of its data.
+    pub fn key(self) -> &'static str {
+        match self {
+            Board::Feb(_) => "feb",
+            Board::Tcp(_) | Board::Udp(_) => "stream",
+        }
+    }
+
+    /// As a part of the name of a file.
+    pub fn in_names(self) -> String {
+        match self {
+            Board::Feb(mac) => mac.to_string().replace(':', "-"),
+            Board::Tcp(peer) | Board::Udp(peer) => format!("{}-{}", peer.ip(), peer.port()),
+        }
+    }
+}
+
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Board::Feb(mac) => mac.fmt(f),
+            Board::Tcp(peer) | Board::Udp(peer) => peer.fmt(f),
+        }
+    }
+}
 
 /// Of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The FEB.
-    pub feb: MacAddr,
-    /// What it speaks.
+    /// Who sent it.
+    pub board: Board,
+    /// What a FEB speaks.
     pub protocol: Option<Protocol>,
     /// Whose core it runs.
     pub firmware: Option<Firmware>,
@@ -17,9 +58,9 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Of a FEB of which nothing more is known.
-    pub fn of(feb: MacAddr) -> Origin {
-        Origin { feb, protocol: None, firmware: None, wire_order: None }
+    /// Of a board of which nothing more is known.
+    pub fn of(board: Board) -> Origin {
+        Origin { board, protocol: None, firmware: None, wire_order: None }
     }
 
     /// Bits of a word.
@@ -29,8 +70,13 @@ impl Origin {
 
     /// The same as names and values, what is not known left out.
     pub fn entries(&self) -> Vec<(&'static str, String)> {
+        let protocol = match self.board {
+            Board::Feb(_) => self.protocol.map(|protocol| protocol.to_string()),
+            Board::Tcp(_) => Some("tcp".into()),
+            Board::Udp(_) => Some("udp".into()),
+        };
         let entries = [
-            ("protocol", self.protocol.map(|protocol| protocol.to_string())),
+            ("protocol", protocol),
             ("firmware", self.firmware.map(|firmware| firmware.to_string())),
             ("word_order", Some(WordOrder::NATIVE.to_string())),
             ("wire_word_order", self.wire_order.map(|order| order.to_string())),
@@ -38,14 +84,10 @@ impl Origin {
         entries.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The manifest of a file. `complete`: the end of the transmission was seen, and all of it is in the file.
-    pub fn manifest(&self, bytes: u64, complete: bool) -> Value {
-        let mut manifest = json!({
-            "feb": self.feb.to_string(),
-            "word_bits": self.word_bits(),
-            "bytes": bytes,
-            "complete": complete,
-        });
+    /// The same as JSON, for the manifest of a file.
+    pub fn manifest(&self) -> Value {
+        let mut manifest = json!({ "word_bits": self.word_bits() });
+        manifest[self.board.key()] = self.board.to_string().into();
         for (name, value) in self.entries() {
             manifest[name] = value.into();
         }

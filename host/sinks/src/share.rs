@@ -7,19 +7,20 @@
 //! transmission; its offset is 1 if it was complete. Numbers are little-endian. docs/sinks.md has an example.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::poll::{poll, PollFd, PollFlags};
 use nix::sys::socket::{
     accept4, bind, listen, recv, send, sendmsg, socket, AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag,
     SockType, UnixAddr,
 };
-use std::os::fd::{AsFd, FromRawFd};
 
-use crate::origin::Origin;
-use crate::sink::{Block, RingPart, Sink};
+use crate::block::Block;
+use crate::sink::{End, Result, Sink, Stopping};
 
 /// First bytes of [`Hello`].
 pub const MAGIC: [u8; 8] = *b"FADERING";
@@ -31,6 +32,11 @@ pub type Hello = [u8; 32];
 /// What a reader gets for each block: offset in the ring, bytes.
 pub type Part = [u8; 16];
 
+/// How often a wait looks whether the end was asked for.
+const LOOK_MS: u8 = 100;
+/// Longest wait for a reader that takes nothing, when the end was asked for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// The socket, and its readers.
 pub struct ShareSink {
     listener: OwnedFd,
@@ -38,6 +44,23 @@ pub struct ShareSink {
     readers: Vec<OwnedFd>,
     /// The first block waits for a first reader.
     wait: bool,
+    stopping: Stopping,
+    written: u64,
+}
+
+/// Waits until there is something to read; false: the end was asked for, `patience` ago or longer.
+fn is_readable(fd: &OwnedFd, stopping: &Stopping, patience: Duration) -> bool {
+    let mut asked: Option<Instant> = None;
+    loop {
+        let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut fds, LOOK_MS).is_ok_and(|ready| ready > 0) {
+            return true;
+        }
+        let is_over = |since: &mut Instant| since.elapsed() >= patience;
+        if stopping.load(Ordering::Relaxed) && is_over(asked.get_or_insert_with(Instant::now)) {
+            return false;
+        }
+    }
 }
 
 fn pair(first: u64, second: u64) -> Part {
@@ -48,11 +71,11 @@ fn pair(first: u64, second: u64) -> Part {
 }
 
 impl ShareSink {
-    /// Makes the socket. `wait`: no data is taken before a first reader is there.
+    /// Makes the socket. `wait`: no data is taken before a first reader is there, or the end was asked for.
     ///
     /// # Errors
     /// The operating system's; of a path that is in use.
-    pub fn bind(path: &str, wait: bool) -> io::Result<ShareSink> {
+    pub fn bind(path: &str, wait: bool, stopping: Stopping) -> io::Result<ShareSink> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let listener = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
         let address = UnixAddr::new(path)?;
@@ -65,28 +88,41 @@ impl ShareSink {
             other => other?,
         }
         listen(&listener, Backlog::new(16)?)?;
-        Ok(ShareSink { listener, path: path.into(), readers: Vec::new(), wait })
+        Ok(ShareSink { listener, path: path.into(), readers: Vec::new(), wait, stopping, written: 0 })
     }
 
-    /// Takes readers that have come since.
-    fn accept(&mut self, ring: &RingPart<'_>, origin: &Origin) -> io::Result<()> {
-        if std::mem::take(&mut self.wait) {
-            let mut fds = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
-            while let Err(Errno::EINTR) = poll(&mut fds, PollTimeout::NONE) {}
+    /// Takes readers that have come since; waits for a first one if that was asked for.
+    fn accept(&mut self, block: &Block) -> Result {
+        while self.wait && self.readers.is_empty() {
+            if !is_readable(&self.listener, &self.stopping, Duration::ZERO) {
+                return Err("no reader came before the end was asked for".into());
+            }
+            self.accept_all(block)?;
+            if self.readers.is_empty() {
+                // It left at once, or there is no descriptor for it now.
+                std::thread::sleep(Duration::from_millis(LOOK_MS.into()));
+            }
         }
+        self.wait = false;
+        self.accept_all(block)
+    }
+
+    fn accept_all(&mut self, block: &Block) -> Result {
+        let (memory, bytes) = block.data.memory();
         loop {
             let reader = match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC) {
                 // SAFETY: a descriptor that was just made, owned from here on.
                 Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
-                Err(Errno::EAGAIN) => return Ok(()),
+                // Who cannot be taken now waits for the next block.
+                Err(Errno::EAGAIN | Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM) => return Ok(()),
                 Err(Errno::ECONNABORTED | Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
             let mut hello: Hello = [0; 32];
             hello[..8].copy_from_slice(&MAGIC);
-            hello[8..24].copy_from_slice(&pair(VERSION, ring.bytes));
-            hello[24..].copy_from_slice(&u64::from(origin.word_bits()).to_le_bytes());
-            let fds = [ring.fd.as_raw_fd()];
+            hello[8..24].copy_from_slice(&pair(VERSION, bytes));
+            hello[24..].copy_from_slice(&u64::from(block.origin.word_bits()).to_le_bytes());
+            let fds = [memory.as_raw_fd()];
             let control = [ControlMessage::ScmRights(&fds)];
             let parts = [IoSlice::new(&hello)];
             if sendmsg::<()>(reader.as_raw_fd(), &parts, &control, MsgFlags::MSG_NOSIGNAL, None).is_ok() {
@@ -96,16 +132,26 @@ impl ShareSink {
     }
 
     /// Tells all readers of a part, and waits until each is done with it. Readers that have gone are forgotten.
-    fn tell(&mut self, part: &Part) {
+    fn tell(&mut self, part: &Part) -> Result {
         let tell = |fd: &OwnedFd| send(fd.as_raw_fd(), part, MsgFlags::MSG_NOSIGNAL).is_ok();
         self.readers.retain(tell);
+        let mut is_stuck = false;
         self.readers.retain(|fd| loop {
             let mut done = [0; 8];
+            if !is_readable(fd, &self.stopping, PATIENCE) {
+                is_stuck = true;
+                break false;
+            }
             match recv(fd.as_raw_fd(), &mut done, MsgFlags::empty()) {
                 Err(Errno::EINTR) => {}
                 result => break result == Ok(8) && done == part[8..],
             }
         });
+        if is_stuck {
+            let seconds = PATIENCE.as_secs();
+            return Err(format!("a reader was not done with a block {seconds} s after the end was asked for").into());
+        }
+        Ok(())
     }
 }
 
@@ -114,16 +160,20 @@ fn is_served(address: &UnixAddr) -> io::Result<bool> {
     Ok(nix::sys::socket::connect(probe.as_raw_fd(), address) != Err(Errno::ECONNREFUSED))
 }
 
-impl Sink for ShareSink {
-    fn write(&mut self, block: &Block<'_>) -> io::Result<()> {
-        self.accept(&block.ring, &block.origin)?;
-        self.tell(&pair(block.ring.offset, block.data.len() as u64));
+impl Sink<Block> for ShareSink {
+    fn write(&mut self, block: &Block) -> Result {
+        self.accept(block)?;
+        self.tell(&pair(block.data.offset(), block.data.len() as u64))?;
+        self.written += block.data.len() as u64;
         Ok(())
     }
 
-    fn finish(&mut self, complete: bool) -> io::Result<()> {
-        self.tell(&pair(u64::from(complete), 0));
-        Ok(())
+    fn finish(&mut self, end: End) -> Result {
+        self.tell(&pair(u64::from(end.complete), 0))
+    }
+
+    fn intact(&self) -> u64 {
+        self.written
     }
 }
 

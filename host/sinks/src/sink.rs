@@ -1,42 +1,76 @@
 //! What a sink is, and what it is given.
 
-use std::io;
-use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
-use crate::origin::Origin;
+use serde::Serialize;
 
-/// The part of the data ring in which a block lies, for sinks that let others read it in place.
-#[derive(Debug, Clone, Copy)]
-pub struct RingPart<'a> {
-    /// The ring's memory file; mapped twice in a row, every block is contiguous.
-    pub fd: BorrowedFd<'a>,
-    /// Size of the ring.
-    pub bytes: u64,
-    /// Where in the ring the block begins.
-    pub offset: u64,
+/// Why a sink failed.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a sink returns.
+pub type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// Set when the end was asked for: from then on nobody outside is waited for without end.
+pub type Stopping = Arc<AtomicBool>;
+
+/// What sinks take; a clone is cheap, and refers to the same data.
+pub trait Item: Clone + Send + 'static {
+    /// What is counted of it, as `bytes`.
+    const UNIT: &'static str;
+    /// How much of that it is.
+    fn amount(&self) -> u64;
+    /// Memory that it keeps from other use, in bytes.
+    fn bytes(&self) -> u64;
 }
 
-/// Data that came in a row, whole words as this computer has them.
-#[derive(Debug, Clone, Copy)]
-pub struct Block<'a> {
-    /// The data, in the ring.
-    pub data: &'a [u8],
-    /// Where it lies.
-    pub ring: RingPart<'a>,
-    /// Where it came from.
-    pub origin: Origin,
+/// Messages with a word that is none of their format.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct WrongMessages {
+    /// How many.
+    #[serde(rename = "wrong_messages")]
+    pub count: u64,
+    /// Which was the first, and what was wrong with it.
+    #[serde(rename = "first_wrong")]
+    pub first: Option<String>,
 }
 
-/// Takes the data of one FEB.
-pub trait Sink: Send {
-    /// Takes the next block; it is given back to the ring when this returns.
+/// How the data ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// The source has ended by itself or as asked, and the sink was given and has taken all of it.
+    pub complete: bool,
+    /// So much of it was dropped before the sink, because its queue was full.
+    pub dropped: u64,
+}
+
+/// Takes items in order, in one thread.
+pub trait Sink<T>: Send {
+    /// Takes the next item.
     ///
     /// # Errors
-    /// The data could not be written; nothing more is to be tried.
-    fn write(&mut self, block: &Block<'_>) -> io::Result<()>;
-    /// No more data comes. `complete`: the transmission has ended, and all of it was written.
+    /// It could not be written; no more is given then.
+    fn write(&mut self, item: &T) -> Result;
+
+    /// Called about once a second: what waits in memory may be written, a file may be ended.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    fn tick(&mut self) -> Result {
+        Ok(())
+    }
+
+    /// No more comes. Called once, after an error too; then what was written is made safe as far as can be.
     ///
     /// # Errors
     /// What was written may not be safe.
-    fn finish(&mut self, complete: bool) -> io::Result<()>;
+    fn finish(&mut self, end: End) -> Result;
+
+    /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
+    fn intact(&self) -> u64;
+
+    /// Messages of which only the part is written that is in front of a word which is none of their format.
+    fn wrong_messages(&self) -> WrongMessages {
+        WrongMessages::default()
+    }
 }

@@ -1,102 +1,147 @@
-//! An HDF5 file: group `hits` and group `windows`, each column a dataset of one dimension (see `table`). Attributes of
-//! the file: `window_ns`, `complete` (0 until the end was seen).
+//! HDF5 files: group `hits` and group `windows`, each column a dataset of one dimension (see `table`). Attributes beside those
+//! of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
-use hdf5_metno::{Dataset, File, Group, H5Type};
+use fadelink_sinks::hdf5::{append, column, set, Files};
+use fadelink_sinks::{End, Result, Roll, Sink, WrongMessages};
+use fadelink_wire::fadc::TICK_NS;
+use hdf5_metno::{Dataset, Group, H5Type};
 
 use super::table::Table;
-use super::writer::{Result, Run, Sink};
-use crate::Event;
+use super::{Run, SharedEvent};
 
 /// Rows of a chunk; so many are written at once.
 const CHUNK: usize = 64 * 1024;
+/// Bytes of a row of either table, about.
+const ROW_BYTES: u64 = 28;
 
-/// The file.
+/// The files.
 pub struct Hdf5Sink {
-    file: File,
-    hits: Group,
-    windows: Group,
+    files: Files,
+    columns: Option<Columns>,
     table: Table,
     window_ticks: u32,
+    /// Events and rows of the file; events of those before it, which are finished.
+    events: u64,
+    rows: u64,
+    finished: u64,
 }
 
-fn column<T: H5Type>(group: &Group, name: &str) -> hdf5_metno::Result<Dataset> {
-    group.new_dataset::<T>().chunk(CHUNK).shape(0..).create(name)
+/// The groups `hits` and `windows`.
+struct Columns {
+    hits: Group,
+    windows: Group,
 }
 
-fn append<T: H5Type>(group: &Group, name: &str, rows: &mut Vec<T>) -> hdf5_metno::Result<()> {
-    let dataset = group.dataset(name)?;
-    let begin = dataset.size();
-    dataset.resize(begin + rows.len())?;
-    dataset.write_slice(&rows[..], begin..begin + rows.len())?;
+fn write<T: H5Type>(group: &Group, name: &str, rows: &mut Vec<T>) -> Result {
+    let dataset: Dataset = group.dataset(name)?;
+    append(&dataset, rows)?;
     rows.clear();
     Ok(())
 }
 
-impl Hdf5Sink {
-    /// Creates the file, or empties it.
-    pub fn create(path: &str, run: Run) -> Result<Hdf5Sink> {
-        let file = File::create(path)?;
-        let window_ns = run.window_ticks * fadelink_wire::fadc::TICK_NS;
-        file.new_attr::<u32>().create("window_ns")?.write_scalar(&window_ns)?;
-        file.new_attr::<u8>().create("complete")?.write_scalar(&0u8)?;
+impl Columns {
+    fn create(file: &hdf5_metno::File) -> Result<Columns> {
         let (hits, windows) = (file.create_group("hits")?, file.create_group("windows")?);
-        column::<u64>(&hits, "window")?;
-        column::<i64>(&hits, "time_ns")?;
-        column::<u32>(&hits, "source")?;
-        column::<u8>(&hits, "slot")?;
-        column::<u8>(&hits, "channel")?;
-        column::<u32>(&hits, "tick")?;
-        column::<u16>(&hits, "charge")?;
-        column::<u64>(&windows, "window")?;
-        column::<i64>(&windows, "time_ns")?;
+        column::<u64>(&hits, "window", CHUNK)?;
+        column::<i64>(&hits, "time_ns", CHUNK)?;
+        column::<u32>(&hits, "source", CHUNK)?;
+        column::<u8>(&hits, "slot", CHUNK)?;
+        column::<u8>(&hits, "channel", CHUNK)?;
+        column::<u32>(&hits, "tick", CHUNK)?;
+        column::<u16>(&hits, "charge", CHUNK)?;
+        column::<u64>(&windows, "window", CHUNK)?;
+        column::<i64>(&windows, "time_ns", CHUNK)?;
         for name in ["sources", "missing", "hits", "lost"] {
-            column::<u32>(&windows, name)?;
+            column::<u32>(&windows, name, CHUNK)?;
         }
-        Ok(Hdf5Sink { file, hits, windows, table: Table::default(), window_ticks: run.window_ticks })
+        Ok(Columns { hits, windows })
     }
 
-    fn write_rows(&mut self) -> Result<()> {
-        if self.table.rows() == 0 {
-            return Ok(());
+    fn append(&self, table: &mut Table) -> Result {
+        let hits = &mut table.hits;
+        write(&self.hits, "window", &mut hits.window)?;
+        write(&self.hits, "time_ns", &mut hits.time_ns)?;
+        write(&self.hits, "source", &mut hits.source)?;
+        write(&self.hits, "slot", &mut hits.slot)?;
+        write(&self.hits, "channel", &mut hits.channel)?;
+        write(&self.hits, "tick", &mut hits.tick)?;
+        write(&self.hits, "charge", &mut hits.charge)?;
+        let windows = &mut table.windows;
+        write(&self.windows, "window", &mut windows.window)?;
+        write(&self.windows, "time_ns", &mut windows.time_ns)?;
+        write(&self.windows, "sources", &mut windows.sources)?;
+        write(&self.windows, "missing", &mut windows.missing)?;
+        write(&self.windows, "hits", &mut windows.hits)?;
+        write(&self.windows, "lost", &mut windows.lost)
+    }
+}
+
+impl Hdf5Sink {
+    /// Creates the first file.
+    pub fn create(path: &str, roll: Roll, run: &Run) -> Result<Hdf5Sink> {
+        let files = Files::create(path, roll)?;
+        let (table, window_ticks) = (Table::default(), run.window_ticks);
+        Ok(Hdf5Sink { files, columns: None, table, window_ticks, events: 0, rows: 0, finished: 0 })
+    }
+
+    fn write_rows(&mut self) -> Result {
+        let columns = match &mut self.columns {
+            Some(columns) => columns,
+            none => {
+                let file = self.files.open()?;
+                set(file, "window_ns", &(self.window_ticks * TICK_NS))?;
+                none.insert(Columns::create(file)?)
+            }
+        };
+        self.rows += self.table.rows() as u64;
+        if self.table.rows() > 0 {
+            columns.append(&mut self.table)?;
         }
-        let hits = &mut self.table.hits;
-        append(&self.hits, "window", &mut hits.window)?;
-        append(&self.hits, "time_ns", &mut hits.time_ns)?;
-        append(&self.hits, "source", &mut hits.source)?;
-        append(&self.hits, "slot", &mut hits.slot)?;
-        append(&self.hits, "channel", &mut hits.channel)?;
-        append(&self.hits, "tick", &mut hits.tick)?;
-        append(&self.hits, "charge", &mut hits.charge)?;
-        let windows = &mut self.table.windows;
-        append(&self.windows, "window", &mut windows.window)?;
-        append(&self.windows, "time_ns", &mut windows.time_ns)?;
-        append(&self.windows, "sources", &mut windows.sources)?;
-        append(&self.windows, "missing", &mut windows.missing)?;
-        append(&self.windows, "hits", &mut windows.hits)?;
-        append(&self.windows, "lost", &mut windows.lost)?;
+        Ok(())
+    }
+
+    fn close(&mut self, complete: bool, last: bool) -> Result {
+        self.columns = None;
+        self.files.close(complete, last)?;
+        self.finished += std::mem::take(&mut self.events);
+        self.rows = 0;
         Ok(())
     }
 }
 
-impl Sink for Hdf5Sink {
-    fn write(&mut self, event: &Event) -> Result<()> {
-        self.table.add(event, self.window_ticks)?;
+impl Sink<SharedEvent> for Hdf5Sink {
+    fn write(&mut self, event: &SharedEvent) -> Result {
+        self.table.add(&event.0, self.window_ticks);
+        self.events += 1;
         if self.table.rows() >= CHUNK {
             self.write_rows()?;
         }
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<()> {
-        self.write_rows()?;
-        self.file.flush()?;
+    fn tick(&mut self) -> Result {
+        if self.table.rows() > 0 {
+            self.write_rows()?;
+        }
+        if self.files.is_due(self.rows * ROW_BYTES) {
+            self.close(true, false)?;
+        }
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self, end: End) -> Result {
         self.write_rows()?;
-        self.file.attr("complete")?.write_scalar(&1u8)?;
-        self.file.flush()?;
-        Ok(())
+        let file = self.files.open()?;
+        set(file, "dropped_events", &end.dropped)?;
+        set(file, "wrong_messages", &self.table.wrong.count)?;
+        self.close(end.complete, true)
+    }
+
+    fn intact(&self) -> u64 {
+        self.finished
+    }
+
+    fn wrong_messages(&self) -> WrongMessages {
+        self.table.wrong.clone()
     }
 }

@@ -1,122 +1,106 @@
-//! Where events go: files of hits, ZeroMQ. A sink that is slow holds the builder up, and that the crates.
+//! Where events go: files of hits, ZeroMQ. What all sinks have, their threads, queues and options, is of `fadelink_sinks`.
 
-use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Roll, Sink, Stopping};
 
 use crate::Event;
 
 mod hdf5;
 mod parquet;
 mod table;
-mod writer;
 mod zmq;
 
-pub use writer::Run;
-use writer::{Result, Sink};
+/// How old a file becomes: what a crash costs.
+const EVERY: Duration = Duration::from_secs(60);
+/// What may wait for a sink, in bytes.
+const QUEUE: u64 = 64 << 20;
 
-/// Why a sink could not do its work.
-#[derive(Debug, thiserror::Error)]
-#[error("{sink}: {what}")]
-pub struct Error {
-    /// The sink, as its user wrote it.
-    pub sink: String,
-    /// What happened.
-    pub what: String,
+/// An event, for several sinks.
+#[derive(Debug, Clone)]
+pub struct SharedEvent(pub Arc<Event>);
+
+impl Item for SharedEvent {
+    const UNIT: &'static str = "events";
+
+    fn amount(&self) -> u64 {
+        1
+    }
+
+    fn bytes(&self) -> u64 {
+        let parts: usize = self.0.parts.iter().map(|part| part.len() + size_of_val(part)).sum();
+        (size_of::<Event>() + parts + self.0.missing.len() * 4) as u64
+    }
 }
 
+/// What sinks are told of the run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Source of the events.
+    pub builder_id: u32,
+    /// Length of a window in ticks.
+    pub window_ticks: u32,
+    /// Set when the builder is to end.
+    pub stopping: Stopping,
+}
+
+/// A sink of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Hdf5,
-    Parquet,
+pub enum EventKind {
+    /// HDF5 files.
+    Hdf5(Roll),
+    /// Parquet files.
+    Parquet(Roll),
+    /// A ZeroMQ PUB socket.
     Publish,
+    /// A ZeroMQ PUSH socket.
     Push,
 }
 
-/// A sink as its user writes it: `KIND:PLACE`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
-    text: String,
-    kind: Kind,
-    place: String,
-}
+/// A sink as its user writes it.
+pub type Spec = fadelink_sinks::Spec<EventKind>;
 
-impl FromStr for Spec {
-    type Err = String;
+impl Kind for EventKind {
+    const EXPECTED: &'static str = "hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS]), zmq-pub:ENDPOINT or \
+                                    zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]";
+    const WAITS_AT_THE_SOURCE: bool = false;
 
-    fn from_str(text: &str) -> std::result::Result<Spec, String> {
-        let expected = "expected hdf5:PATH, parquet:PATH, zmq-pub:ENDPOINT or zmq-push:ENDPOINT";
-        let (kind, place) = text.split_once(':').filter(|(_, place)| !place.is_empty()).ok_or(expected)?;
-        let kind = match kind {
-            "hdf5" => Kind::Hdf5,
-            "parquet" => Kind::Parquet,
-            "zmq-pub" => Kind::Publish,
-            "zmq-push" => Kind::Push,
-            other => return Err(format!("sink `{other}`: {expected}")),
+    fn parse(name: &str, place: &str, options: &mut Options<'_>) -> Result<Option<EventKind>, String> {
+        let kind = match name {
+            "hdf5" => EventKind::Hdf5(Roll::of(options, Some(EVERY))?),
+            "parquet" => EventKind::Parquet(Roll::of(options, Some(EVERY))?),
+            "zmq-pub" => EventKind::Publish,
+            "zmq-push" => EventKind::Push,
+            _ => return Ok(None),
         };
-        if matches!(kind, Kind::Publish | Kind::Push) && !place.contains("://") {
+        if matches!(kind, EventKind::Publish | EventKind::Push) && !place.contains("://") {
             return Err(format!("endpoint `{place}`: expected one as tcp://127.0.0.1:5555 or ipc:///path"));
         }
-        Ok(Spec { text: text.to_owned(), kind, place: place.to_owned() })
+        Ok(Some(kind))
     }
 }
 
-impl Spec {
-    /// Opens the sink.
-    ///
-    /// # Errors
-    /// The file or the endpoint is not to be had.
-    pub fn open(&self, run: Run) -> std::result::Result<OpenSink, Error> {
-        let open = || -> Result<Box<dyn Sink>> {
-            Ok(match self.kind {
-                Kind::Hdf5 => Box::new(hdf5::Hdf5Sink::create(&self.place, run)?),
-                Kind::Parquet => Box::new(parquet::ParquetSink::create(&self.place, run)?),
-                Kind::Publish => Box::new(zmq::ZmqSink::bind(&self.place, run, false)?),
-                Kind::Push => Box::new(zmq::ZmqSink::bind(&self.place, run, true)?),
-            })
+/// Opens a sink.
+///
+/// # Errors
+/// The file or the endpoint is not to be had.
+pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
+    let open = || -> fadelink_sinks::Result<Outlet<SharedEvent>> {
+        let sink: Box<dyn Sink<SharedEvent>> = match spec.kind {
+            EventKind::Hdf5(roll) => Box::new(hdf5::Hdf5Sink::create(&spec.place, roll, run)?),
+            EventKind::Parquet(roll) => Box::new(parquet::ParquetSink::create(&spec.place, roll, run)?),
+            EventKind::Publish => Box::new(zmq::ZmqSink::bind(&spec.place, run, false)?),
+            EventKind::Push => Box::new(zmq::ZmqSink::bind(&spec.place, run, true)?),
         };
-        match open() {
-            Ok(sink) => Ok(OpenSink { name: self.text.clone(), sink }),
-            Err(error) => Err(Error { sink: self.text.clone(), what: error.to_string() }),
-        }
-    }
-}
-
-/// A sink that is open; its errors say which one it is.
-pub struct OpenSink {
-    name: String,
-    sink: Box<dyn Sink>,
-}
-
-impl OpenSink {
-    fn named<T>(&self, result: Result<T>) -> std::result::Result<T, Error> {
-        result.map_err(|error| Error { sink: self.name.clone(), what: error.to_string() })
-    }
-
-    /// Takes the next event.
-    ///
-    /// # Errors
-    /// It could not be written; nothing more is to be tried.
-    pub fn write(&mut self, event: &Event) -> std::result::Result<(), Error> {
-        let result = self.sink.write(event);
-        self.named(result)
-    }
-
-    /// Writes what waits in memory.
-    ///
-    /// # Errors
-    /// As of `write`.
-    pub fn flush(&mut self) -> std::result::Result<(), Error> {
-        let result = self.sink.flush();
-        self.named(result)
-    }
-
-    /// No more comes.
-    ///
-    /// # Errors
-    /// As of `write`.
-    pub fn finish(&mut self) -> std::result::Result<(), Error> {
-        let result = self.sink.finish();
-        self.named(result)
-    }
+        Ok(Outlet::start(&spec.text, spec.policy, spec.queue.unwrap_or(QUEUE), None, sink)?)
+    };
+    open().map_err(|failure| Error {
+        sink: spec.text.clone(),
+        what: failure.to_string(),
+        intact: 0,
+        unit: SharedEvent::UNIT,
+    })
 }
 
 #[cfg(test)]
@@ -125,9 +109,14 @@ mod tests {
 
     #[test]
     fn specifications() {
-        assert_eq!("hdf5:a.h5".parse::<Spec>().unwrap().place, "a.h5");
-        assert_eq!("zmq-pub:tcp://*:5555".parse::<Spec>().unwrap().place, "tcp://*:5555");
-        for wrong in ["", "hdf5", "hdf5:", "tape:x", "zmq-push:5555"] {
+        let spec: Spec = "hdf5:a.h5,roll=2G".parse().unwrap();
+        assert_eq!(
+            (&*spec.place, spec.kind),
+            ("a.h5", EventKind::Hdf5(Roll { size: Some(2 << 30), every: Some(EVERY) }))
+        );
+        let spec: Spec = "zmq-pub:tcp://*:5555,policy=drop,queue=1M".parse().unwrap();
+        assert_eq!((&*spec.place, spec.queue), ("tcp://*:5555", Some(1 << 20)));
+        for wrong in ["", "hdf5", "hdf5:", "tape:x", "zmq-push:5555", "zmq-push:ipc://x,roll=1G"] {
             assert!(wrong.parse::<Spec>().is_err(), "{wrong}");
         }
     }

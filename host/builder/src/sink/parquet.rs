@@ -1,22 +1,28 @@
-//! An Apache Parquet file of the hits, a row each, and beside it one of the windows: `x.parquet`, `x.windows.parquet`.
-//! Columns: see `table`. The files can be read when they were finished.
+//! Apache Parquet files of the hits, a row each, and beside each one of the windows: `x.parquet`, `x.windows.parquet`.
+//! Columns: see `table`. A file can be read when it is finished: it has its name then, and before `.part` behind it. Of the last
+//! one the metadata say `complete` (all of the run is there), of all `part` (its number) and `last` (no file follows).
 
 use std::fs::File;
-use std::path::Path;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fadelink_sinks::{durable, End, Parts, Result, Roll, Sink, WrongMessages};
 use parquet::basic::Compression;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::table::Table;
-use super::writer::{Result, Run, Sink};
-use crate::Event;
+use super::{Run, SharedEvent};
 
 /// Rows of a row group.
 const GROUP: usize = 1 << 18;
+/// Row groups of a file: its format numbers them with 15 bits.
+const GROUPS: usize = 32_000;
 
 const HITS: &str = "message hits {
     required int64 window (INTEGER(64,false));
@@ -38,19 +44,38 @@ const WINDOWS: &str = "message windows {
 
 /// The files.
 pub struct ParquetSink {
-    hits: Option<SerializedFileWriter<File>>,
-    windows: Option<SerializedFileWriter<File>>,
+    parts: Parts,
+    tables: Option<Tables>,
     table: Table,
     window_ticks: u32,
+    /// Rows of a row group, row groups of a file: smaller in tests.
+    limits: (usize, usize),
+    /// Events of the file, of its row groups, and of the files before it, which are finished.
+    events: u64,
+    grouped: u64,
+    finished: u64,
 }
 
-fn create(path: &Path, schema: &str) -> Result<SerializedFileWriter<File>> {
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let schema = Arc::new(parse_message_type(schema)?);
-    Ok(SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties))?)
+/// Those of one part.
+struct Tables {
+    hits: Writer,
+    windows: Writer,
 }
 
-fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[T::T]) -> Result<()> {
+/// One file.
+struct Writer {
+    /// None when it has failed.
+    writer: Option<SerializedFileWriter<File>>,
+    /// The same file, for what the writer cannot do.
+    file: File,
+    path: PathBuf,
+    schema: Arc<parquet::schema::types::Type>,
+    /// The row groups that are in the file, and its length up to their end.
+    groups: Vec<RowGroupMetaData>,
+    bytes: u64,
+}
+
+fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[T::T]) -> Result {
     let mut column = group.next_column()?.ok_or("a column more than the schema has")?;
     column.typed::<T>().write_batch(rows, None, None)?;
     column.close()?;
@@ -66,65 +91,275 @@ fn int32<T: Into<u32>>(rows: &mut Vec<T>) -> Vec<i32> {
     rows.drain(..).map(|value| value.into().cast_signed()).collect()
 }
 
-impl ParquetSink {
-    /// Creates the files, or empties them.
-    pub fn create(path: &str, run: Run) -> Result<ParquetSink> {
-        let path = Path::new(path);
-        Ok(ParquetSink {
-            hits: Some(create(path, HITS)?),
-            windows: Some(create(&path.with_extension("windows.parquet"), WINDOWS)?),
-            table: Table::default(),
-            window_ticks: run.window_ticks,
-        })
+impl Writer {
+    fn create(path: PathBuf, schema: &str) -> Result<Writer> {
+        let file = File::create(durable::unfinished(&path))?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let schema = Arc::new(parse_message_type(schema)?);
+        let mut writer = SerializedFileWriter::new(file.try_clone()?, schema.clone(), Arc::new(properties))?;
+        writer.flush()?;
+        let bytes = writer.bytes_written() as u64;
+        Ok(Writer { writer: Some(writer), file, path, schema, groups: Vec::new(), bytes })
     }
 
-    fn write_group(&mut self) -> Result<()> {
-        if let Some(writer) = self.hits.as_mut().filter(|_| !self.table.hits.window.is_empty()) {
-            let rows = &mut self.table.hits;
+    /// Writes a row group with the columns that `fill` gives; it is in the file then.
+    fn group(&mut self, fill: impl FnOnce(&mut SerializedRowGroupWriter<'_, File>) -> Result) -> Result {
+        let writer = self.writer.as_mut().ok_or("the file has failed before")?;
+        let write = || -> Result {
             let mut group = writer.next_row_group()?;
-            column::<Int64Type>(&mut group, &int64(&mut rows.window))?;
-            column::<Int64Type>(&mut group, &std::mem::take(&mut rows.time_ns))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.source))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.slot))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.channel))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.tick))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.charge))?;
-            group.close()?;
+            fill(&mut group)?;
+            let metadata = group.close()?;
+            writer.flush()?;
+            self.groups.push((*metadata).clone());
+            self.bytes = writer.bytes_written() as u64;
+            Ok(())
+        };
+        let result = write();
+        if result.is_err() {
+            self.writer = None;
         }
-        if let Some(writer) = self.windows.as_mut().filter(|_| !self.table.windows.window.is_empty()) {
-            let rows = &mut self.table.windows;
-            let mut group = writer.next_row_group()?;
-            column::<Int64Type>(&mut group, &int64(&mut rows.window))?;
-            column::<Int64Type>(&mut group, &std::mem::take(&mut rows.time_ns))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.sources))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.missing))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.hits))?;
-            column::<Int32Type>(&mut group, &int32(&mut rows.lost))?;
-            group.close()?;
+        result
+    }
+
+    /// Ends the file. One that has failed ends behind the row groups that are in it.
+    fn finish(&mut self, notes: &[(&str, String)]) -> Result {
+        let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
+        match self.writer.take() {
+            Some(mut writer) => {
+                notes.for_each(|note| writer.append_key_value_metadata(note));
+                writer.close()?;
+            }
+            None => {
+                self.file.set_len(self.bytes)?;
+                self.file.seek(SeekFrom::Start(self.bytes))?;
+                let rows = self.groups.iter().map(RowGroupMetaData::num_rows).sum();
+                let schema = Arc::new(SchemaDescriptor::new(self.schema.clone()));
+                let metadata = FileMetaData::new(1, rows, None, Some(notes.collect()), schema, None);
+                let metadata = ParquetMetaData::new(metadata, std::mem::take(&mut self.groups));
+                let mut footer = Vec::new();
+                ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
+                self.file.write_all(&footer)?;
+            }
         }
+        durable::finish(&self.path)?;
         Ok(())
     }
 }
 
-impl Sink for ParquetSink {
-    fn write(&mut self, event: &Event) -> Result<()> {
-        self.table.add(event, self.window_ticks)?;
-        if self.table.rows() >= GROUP {
+impl Tables {
+    fn create(path: &Path) -> Result<Tables> {
+        let windows = path.with_extension("windows.parquet");
+        Ok(Tables { hits: Writer::create(path.to_owned(), HITS)?, windows: Writer::create(windows, WINDOWS)? })
+    }
+
+    fn append(&mut self, table: &mut Table) -> Result {
+        let rows = &mut table.hits;
+        if !rows.window.is_empty() {
+            self.hits.group(|group| {
+                column::<Int64Type>(group, &int64(&mut rows.window))?;
+                column::<Int64Type>(group, &std::mem::take(&mut rows.time_ns))?;
+                column::<Int32Type>(group, &int32(&mut rows.source))?;
+                column::<Int32Type>(group, &int32(&mut rows.slot))?;
+                column::<Int32Type>(group, &int32(&mut rows.channel))?;
+                column::<Int32Type>(group, &int32(&mut rows.tick))?;
+                column::<Int32Type>(group, &int32(&mut rows.charge))
+            })?;
+        }
+        let rows = &mut table.windows;
+        if !rows.window.is_empty() {
+            self.windows.group(|group| {
+                column::<Int64Type>(group, &int64(&mut rows.window))?;
+                column::<Int64Type>(group, &std::mem::take(&mut rows.time_ns))?;
+                column::<Int32Type>(group, &int32(&mut rows.sources))?;
+                column::<Int32Type>(group, &int32(&mut rows.missing))?;
+                column::<Int32Type>(group, &int32(&mut rows.hits))?;
+                column::<Int32Type>(group, &int32(&mut rows.lost))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of both files.
+    fn bytes(&self) -> u64 {
+        self.hits.bytes + self.windows.bytes
+    }
+
+    /// Row groups of the one that has more.
+    fn groups(&self) -> usize {
+        self.hits.groups.len().max(self.windows.groups.len())
+    }
+}
+
+impl ParquetSink {
+    /// Creates the first files.
+    pub fn create(path: &str, roll: Roll, run: &Run) -> Result<ParquetSink> {
+        let parts = Parts::new(path, roll)?;
+        let tables = Some(Tables::create(&parts.path())?);
+        Ok(ParquetSink {
+            parts,
+            tables,
+            table: Table::default(),
+            window_ticks: run.window_ticks,
+            limits: (GROUP, GROUPS),
+            events: 0,
+            grouped: 0,
+            finished: 0,
+        })
+    }
+
+    fn write_group(&mut self) -> Result {
+        let tables = match &mut self.tables {
+            Some(tables) => tables,
+            none => none.insert(Tables::create(&self.parts.path())?),
+        };
+        tables.append(&mut self.table)?;
+        self.grouped = self.events;
+        Ok(())
+    }
+
+    /// Ends both files, whatever becomes of the other.
+    fn close(&mut self, complete: bool, end: Option<End>) -> Result {
+        let Some(mut tables) = self.tables.take() else { return Ok(()) };
+        let mut notes = vec![
+            ("complete", complete.to_string()),
+            ("part", self.parts.number().to_string()),
+            ("last", end.is_some().to_string()),
+        ];
+        if let Some(end) = end {
+            notes.push(("dropped_events", end.dropped.to_string()));
+            notes.push(("wrong_messages", self.table.wrong.count.to_string()));
+        }
+        let (hits, windows) = (tables.hits.finish(&notes), tables.windows.finish(&notes));
+        hits.and(windows)?;
+        self.finished += std::mem::take(&mut self.grouped);
+        self.events = 0;
+        self.parts.advance();
+        Ok(())
+    }
+}
+
+impl Sink<SharedEvent> for ParquetSink {
+    fn write(&mut self, event: &SharedEvent) -> Result {
+        self.table.add(&event.0, self.window_ticks);
+        self.events += 1;
+        if self.table.rows() >= self.limits.0 {
             self.write_group()?;
         }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        // Small row groups would make the file slow to read, and it cannot be read before its end anyway.
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.write_group()?;
-        for writer in [self.hits.take(), self.windows.take()].into_iter().flatten() {
-            writer.close()?;
+        if self.tables.as_ref().is_some_and(|tables| tables.groups() >= self.limits.1) {
+            self.close(true, None)?;
         }
         Ok(())
+    }
+
+    fn tick(&mut self) -> Result {
+        let bytes = self.tables.as_ref().map_or(0, Tables::bytes);
+        // Small row groups would make the file slow to read: what waits is written when it ends.
+        if self.events > 0 && self.parts.is_due(bytes.max(1)) {
+            self.write_group()?;
+            self.close(true, None)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, end: End) -> Result {
+        // Whatever becomes of the rows that wait, the file is ended.
+        let written = self.write_group();
+        let closed = self.close(end.complete && written.is_ok(), Some(end));
+        written.and(closed)
+    }
+
+    fn intact(&self) -> u64 {
+        self.finished
+    }
+
+    fn wrong_messages(&self) -> WrongMessages {
+        self.table.wrong.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Event;
+    use fadelink_wire::fadc::{Header, FORMAT_VERSION};
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    const END: End = End { complete: true, dropped: 0 };
+
+    /// An event with a hit a word.
+    fn event(record: u64, words: &[u32]) -> SharedEvent {
+        let header = Header::new(1, FORMAT_VERSION, record, (1, 0), words.len() * 4);
+        let mut message = header.emit().to_vec();
+        message.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        message.resize(header.total_length as usize, 0);
+        let parts = vec![message.into_boxed_slice()];
+        SharedEvent(Arc::new(Event { record, time: (1, 0), parts, missing: Vec::new(), is_late: false }))
+    }
+
+    fn sink(path: &Path, limits: (usize, usize)) -> ParquetSink {
+        let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default() };
+        let mut sink = ParquetSink::create(path.to_str().unwrap(), Roll::never(), &run).unwrap();
+        sink.limits = limits;
+        sink
+    }
+
+    /// The windows of the rows, and what the metadata say.
+    fn read(path: &Path) -> (Vec<u64>, Vec<String>) {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        let windows = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().get_ulong(0).unwrap()).collect();
+        let notes = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let notes = notes.iter().filter(|note| note.key != "ARROW:schema");
+        (windows, notes.map(|note| format!("{}={}", note.key, note.value.as_deref().unwrap())).collect())
+    }
+
+    #[test]
+    fn a_file_never_has_more_row_groups_than_its_format_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sink = sink(&folder.path().join("x.parquet"), (2, 3));
+        (0..8).for_each(|i| sink.write(&event(i, &[])).unwrap());
+        sink.finish(END).unwrap();
+        assert_eq!(sink.intact(), 8);
+        let (windows, notes) = read(&folder.path().join("x.windows.parquet"));
+        assert_eq!(
+            (windows, &notes[..3]),
+            (vec![0, 1, 2, 3, 4, 5], &["complete=true", "part=0", "last=false"].map(str::to_owned)[..])
+        );
+        let (windows, notes) = read(&folder.path().join("x.000001.windows.parquet"));
+        assert_eq!((windows, &notes[2]), (vec![6, 7], &"last=true".to_owned()));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4, "no other file is left");
+    }
+
+    #[test]
+    fn a_wrong_word_ends_its_message_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        let mut sink = sink(&path, (1000, 3));
+        // The header of slot 3, then hits.
+        sink.write(&event(0, &[0x8000_8003, 5, u32::MAX, 6])).unwrap();
+        sink.write(&event(1, &[0x8000_8003, 7])).unwrap();
+        sink.finish(END).unwrap();
+        assert_eq!((sink.wrong_messages().count, sink.intact(), read(&path).0), (1, 2, vec![0, 1]));
+    }
+
+    #[test]
+    fn a_file_that_failed_ends_behind_what_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        let mut sink = sink(&path, (2, 100));
+        (0..4).for_each(|i| sink.write(&event(i, &[])).unwrap());
+        let windows = &mut sink.tables.as_mut().unwrap().windows;
+        let failed = windows.group(|group| {
+            column::<Int64Type>(group, &[7])?;
+            Err("the disk is full".into())
+        });
+        assert!(failed.is_err());
+        sink.write(&event(4, &[])).unwrap();
+        assert!(sink.write(&event(5, &[])).is_err());
+        assert!(sink.finish(END).is_err());
+        assert_eq!(sink.intact(), 4);
+        let (windows, notes) = read(&folder.path().join("x.windows.parquet"));
+        assert_eq!((windows, &notes[0]), (vec![0, 1, 2, 3], &"complete=false".to_owned()));
+        assert_eq!(read(&path).0, Vec::<u64>::new());
     }
 }

@@ -1,5 +1,6 @@
 //! Events as rows: one of each hit, one of each window. Files of any format have these columns.
 
+use fadelink_sinks::WrongMessages;
 use fadelink_wire::fadc::{Item, TICK_NS};
 
 use crate::Event;
@@ -36,7 +37,8 @@ pub struct Windows {
     pub missing: Vec<u32>,
     /// Hits.
     pub hits: Vec<u32>,
-    /// Hits that modules tell they have lost, and modules that timed out; 0: the window is whole.
+    /// Hits that modules tell they have lost, modules that timed out, messages with a word that cannot be; 0: the window is
+    /// whole.
     pub lost: Vec<u32>,
 }
 
@@ -47,14 +49,13 @@ pub struct Table {
     pub hits: Hits,
     /// Of windows.
     pub windows: Windows,
+    /// Messages with a word that is none of the format: what is behind it has no rows.
+    pub wrong: WrongMessages,
 }
 
 impl Table {
-    /// Adds an event.
-    ///
-    /// # Errors
-    /// A word that cannot be, with its window and source; the rows before it are kept.
-    pub fn add(&mut self, event: &Event, window_ticks: u32) -> Result<(), String> {
+    /// Adds an event. A message has rows up to a word that cannot be.
+    pub fn add(&mut self, event: &Event, window_ticks: u32) {
         let begin = event.time.0.saturating_mul(1_000_000_000).saturating_add(i64::from(event.time.1));
         let (mut hits, mut lost) = (0, 0);
         for (source, item) in event.items(window_ticks) {
@@ -72,7 +73,12 @@ impl Table {
                 Ok(Item::Lost { count, .. }) => lost += u32::from(count),
                 Ok(Item::Timeout { count, .. }) => lost += u32::from(count).max(1),
                 Ok(Item::WindowsLost { .. }) => {}
-                Err(error) => return Err(format!("window {}, source {source:#010x}: {error}", event.record)),
+                Err(error) => {
+                    let text = || format!("window {}, source {source:#010x}: {error}", event.record);
+                    self.wrong.first.get_or_insert_with(text);
+                    self.wrong.count += 1;
+                    lost += 1;
+                }
             }
         }
         self.windows.window.push(event.record);
@@ -81,7 +87,6 @@ impl Table {
         self.windows.missing.push(event.missing.len() as u32);
         self.windows.hits.push(hits);
         self.windows.lost.push(lost);
-        Ok(())
     }
 
     /// Rows of both.

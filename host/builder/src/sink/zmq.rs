@@ -3,11 +3,12 @@
 //! PUB gives every subscriber all events, but drops them for one that is slow, as ZeroMQ defines it. PUSH gives each
 //! event to one of its clients and waits while none has room.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::writer::{Result, Run, Sink};
-use crate::Event;
+use fadelink_sinks::{End, Result, Sink, Stopping};
+
+use super::{Run, SharedEvent};
 
 /// Longest wait at the end for clients that still read, in milliseconds.
 const LINGER_MS: i32 = 5000;
@@ -20,29 +21,34 @@ const PATIENCE_MS: i32 = 100;
 pub struct ZmqSink {
     socket: zmq::Socket,
     builder_id: u32,
-    stopping: &'static AtomicBool,
+    stopping: Stopping,
+    sent: u64,
 }
 
 impl ZmqSink {
     /// Binds a PUSH or a PUB socket to an endpoint.
-    pub fn bind(endpoint: &str, run: Run, push: bool) -> Result<ZmqSink> {
+    pub fn bind(endpoint: &str, run: &Run, push: bool) -> Result<ZmqSink> {
         let socket = zmq::Context::new().socket(if push { zmq::PUSH } else { zmq::PUB })?;
         socket.set_linger(LINGER_MS)?;
         socket.set_sndhwm(HIGH_WATER)?;
         socket.set_sndtimeo(PATIENCE_MS)?;
         socket.bind(endpoint)?;
-        Ok(ZmqSink { socket, builder_id: run.builder_id, stopping: run.stopping })
+        Ok(ZmqSink { socket, builder_id: run.builder_id, stopping: run.stopping.clone(), sent: 0 })
     }
 }
 
-impl Sink for ZmqSink {
-    fn write(&mut self, event: &Event) -> Result<()> {
-        let message = event.emit(self.builder_id);
+impl Sink<SharedEvent> for ZmqSink {
+    fn write(&mut self, event: &SharedEvent) -> Result {
+        let message = event.0.emit(self.builder_id);
         let mut asked = None;
         loop {
             match self.socket.send(&message[..], 0) {
+                Ok(()) => {
+                    self.sent += 1;
+                    return Ok(());
+                }
                 Err(zmq::Error::EAGAIN | zmq::Error::EINTR) => {}
-                result => return Ok(result?),
+                Err(error) => return Err(error.into()),
             }
             if self.stopping.load(Ordering::Relaxed) {
                 let since = asked.get_or_insert_with(Instant::now).elapsed();
@@ -53,11 +59,11 @@ impl Sink for ZmqSink {
         }
     }
 
-    fn flush(&mut self) -> Result<()> {
+    fn finish(&mut self, _end: End) -> Result {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<()> {
-        Ok(())
+    fn intact(&self) -> u64 {
+        self.sent
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fadelink_receiver::FebConfig;
-use fadelink_sinks::Spec;
+use fadelink_sinks::{BlockKind, Spec};
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 
 use crate::link::How;
@@ -28,10 +28,11 @@ pub struct Args {
     /// and --udp {stream} in it stands for the address and port of each board's stream
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
-    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH or share:PATH[,wait]; repeat for
-    /// several; {feb} in PATH stands for the address of each FEB
+    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS]) or
+    /// share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several; {feb} in PATH stands for the address of each
+    /// FEB, {stream} with --tcp and --udp for the address and port of each stream
     #[arg(long, value_name = "SINK")]
-    pub sink: Vec<Spec>,
+    pub sink: Vec<Spec<BlockKind>>,
     /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all FEBs
     /// or one for each
     #[arg(long, value_name = "PATTERN")]
@@ -45,7 +46,7 @@ pub struct Args {
     /// Give up when no data comes for so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     pub idle_timeout: Option<Duration>,
-    /// Packets of 8192 bytes in the ring of each FEB, a power of two
+    /// Packets of 8192 bytes in the ring of each FEB or stream, a power of two
     #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
     pub ring: u64,
     /// Packets of the FEB's window

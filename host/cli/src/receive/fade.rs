@@ -1,7 +1,5 @@
 //! `fadelink receive`: data of FEBs by FADE-10G and FADE v1, to sinks, verified on the way.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,18 +7,19 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::{FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
-use fadelink_sinks::file::FileSink;
-use fadelink_sinks::{Block, OpenSink, Origin, RingPart, Sink};
+use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use serde_json::{json, Value};
 
 use super::args::Args;
-use super::interrupts::Interrupts;
+use super::plan::{self, Plan};
 use super::progress::Progress;
 use super::summary::Summary;
+use crate::deadline::Deadline;
 use crate::discover;
 use crate::exit::{self, Usage};
+use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::pattern::Verifier;
 
@@ -30,40 +29,12 @@ const THRESHOLD: usize = 32 * PACKET_BYTES;
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 /// Attempts of STOP after the first.
 const STOP_RETRIES: u32 = 300;
+/// Longest silence after STOP.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Time without a frame after which the FEB is taken to have all its confirmations.
 const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
-
-enum Output {
-    None,
-    Stdout,
-    File(PathBuf, FileSink),
-}
-
-impl Output {
-    fn write(&mut self, block: &Block<'_>, written: u64) -> anyhow::Result<()> {
-        let (name, result) = match self {
-            Output::None => return Ok(()),
-            Output::Stdout => ("standard output".into(), io::stdout().lock().write_all(block.data)),
-            Output::File(path, file) => (path.display().to_string(), file.write(block)),
-        };
-        result.with_context(|| {
-            format!("writing {name} (the {written} bytes before are intact; make space or choose another place)")
-        })
-    }
-
-    fn finish(&mut self, complete: bool) -> anyhow::Result<()> {
-        match self {
-            Output::None => Ok(()),
-            Output::Stdout => io::stdout().lock().flush().context("writing standard output"),
-            Output::File(path, file) => file.finish(complete).with_context(|| format!("writing {}", path.display())),
-        }
-    }
-}
-
-/// Takes data that came, with the number of bytes before it.
-type Take<'a> = dyn FnMut(&Block<'_>, u64) -> anyhow::Result<()> + 'a;
 
 /// What became of one FEB.
 #[derive(Default)]
@@ -75,6 +46,7 @@ struct Outcome {
     slower: Option<String>,
     verifier: Option<Verifier>,
     counters: FebCounts,
+    sinks: Vec<Report>,
     error: Option<anyhow::Error>,
 }
 
@@ -92,6 +64,7 @@ struct Live {
     counters: FebCounts,
     fill: (u64, u64),
     is_slower: bool,
+    sinks: Vec<Report>,
 }
 
 fn check(args: &Args) -> Result<FebConfig, Usage> {
@@ -103,19 +76,6 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
         if args.feb[..i].contains(mac) {
             return usage(format!("--feb {mac}: given twice"));
         }
-    }
-    if !args.out.is_empty() && args.out.len() != args.feb.len() {
-        return usage(format!("--out: expected one for each of {} --feb, not {}", args.feb.len(), args.out.len()));
-    }
-    if args.verify.len() > 1 && args.verify.len() != args.feb.len() {
-        return usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len()));
-    }
-    if let Some(sink) = args.sink.iter().find(|sink| args.feb.len() > 1 && !sink.is_per_feb()) {
-        return usage(format!("--sink {sink}: expected {{feb}} in the path, for each of {} FEBs", args.feb.len()));
-    }
-    let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
-    if stdouts > 1 || (stdouts > 0 && args.json) {
-        return usage("--out -: standard output has room for one stream, and not for --json beside it".into());
     }
     let config = FebConfig {
         ring_packets: args.ring,
@@ -136,6 +96,7 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let link = Link { iface: args.iface.clone().unwrap_or_default(), how: args.how };
     let config = check(args)?;
+    let plans = plan::of_febs(args)?;
     let control = Control { interrupts: Interrupts::watch()?, ..Control::default() };
     control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
 
@@ -144,31 +105,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
 
     // Only now: the files may be those of a program that has the FEBs already.
-    let mut outputs = Vec::new();
-    let mut sinks: Vec<Vec<OpenSink>> = Vec::new();
-    for i in 0..args.feb.len() {
-        sinks.push(args.sink.iter().map(|sink| sink.open(args.feb[i])).collect::<Result<_, _>>()?);
-        outputs.push(match args.out.get(i) {
-            None => Output::None,
-            Some(path) if path.as_os_str() == "-" => Output::Stdout,
-            Some(path) => {
-                let file = FileSink::create(path, false, 0, args.feb[i])
-                    .with_context(|| format!("writing {}", path.display()))?;
-                Output::File(path.clone(), file)
-            }
-        });
-    }
+    let stopping = control.interrupts.stopping();
+    let open = |(mac, plan): (&MacAddr, &Plan)| plan.open(Board::Feb(*mac), stopping);
+    let outlets: Vec<Outlets<Block>> = args.feb.iter().zip(&plans).map(open).collect::<Result<_, _>>()?;
 
-    let begin = Instant::now();
     let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
         let threads: Vec<_> = febs
             .into_iter()
-            .zip(outputs.into_iter().zip(sinks))
+            .zip(outlets.into_iter().zip(&plans))
             .enumerate()
-            .map(|(i, (feb, outputs))| {
+            .map(|(i, (feb, (outlets, plan)))| {
                 let control = &control;
                 scope.spawn(move || {
-                    let outcome = one_feb(args, feb, i, outputs, control, begin);
+                    let outcome = one_feb(args, feb, i, plan, outlets, control);
                     if outcome.error.is_some() {
                         // The others end too, so that the report comes now.
                         control.interrupts.stop();
@@ -188,24 +137,18 @@ fn one_feb(
     args: &Args,
     mut feb: FebHandle,
     index: usize,
-    (mut output, mut sinks): (Output, Vec<OpenSink>),
+    plan: &Plan,
+    mut outlets: Outlets<Block>,
     control: &Control,
-    begin: Instant,
 ) -> Outcome {
-    let pattern = args.verify.get(index).or(args.verify.first());
-    let mut outcome = Outcome { verifier: pattern.copied().map(Verifier::new), ..Outcome::default() };
-    let mut take = |block: &Block<'_>, written: u64| -> anyhow::Result<()> {
-        output.write(block, written)?;
-        sinks.iter_mut().try_for_each(|sink| sink.write(block))?;
-        Ok(())
-    };
-    let mut result = receive(args, &mut feb, index, &mut take, control, &mut outcome);
-    // Every sink is closed well, whatever became of the others.
-    let complete = result.is_ok();
-    result = result.and(output.finish(complete));
-    for sink in &mut sinks {
-        result = result.and(sink.finish(complete).map_err(Into::into));
+    let begin = Instant::now();
+    let mut outcome = Outcome { verifier: plan.verifier(), ..Outcome::default() };
+    let mut result = receive(args, &mut feb, index, &mut outlets, control, &mut outcome);
+    if let Err(error) = outlets.finish(result.is_ok()) {
+        // It says more than what it led to.
+        result = Err(error.into());
     }
+    outcome.sinks = outlets.reports();
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
     if let Some(verifier) = &mut outcome.verifier {
@@ -225,7 +168,7 @@ fn receive(
     args: &Args,
     feb: &mut FebHandle,
     index: usize,
-    take: &mut Take<'_>,
+    outlets: &mut Outlets<Block>,
     control: &Control,
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
@@ -244,20 +187,19 @@ fn receive(
             feb.mac()
         );
     }
-    let started = Instant::now();
-    let mut last_data = started;
+    let mut deadline = Deadline::new(plan::limits(args));
+    let mut last_data = Instant::now();
     let mut stopped = false;
     let mut stopping = None;
     loop {
-        let enough = args.packets.is_some_and(|packets| outcome.bytes >= packets * PACKET_BYTES as u64)
-            || args.duration.is_some_and(|duration| started.elapsed() >= duration);
-        if !stopped && (enough || control.interrupts.asked()) {
+        if !stopped && (deadline.is_reached(outcome.bytes) || control.interrupts.asked()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
             stopping = Some(std::thread::spawn(move || {
                 commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, STOP_RETRIES)
             }));
             stopped = true;
+            deadline.stop(PATIENCE);
             last_data = Instant::now();
         }
         if let Some(Ok(Err(error))) = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join()) {
@@ -266,38 +208,42 @@ fn receive(
         if control.interrupts.insisted() && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
-        let waited = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
+        anyhow::ensure!(outlets.are_well(), "a sink has failed");
+        let is_there = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
             0 if stopped => "no data came, not even after STOP (is the FEB there?)",
             _ => "receiving",
         })?;
-        let Some(data) = waited.then(|| feb.data()) else { return Ok(()) };
-        let bytes = data.len();
-        if bytes > 0 {
-            last_data = Instant::now();
-            let (fd, ring_bytes, offset) = feb.place();
-            let ring = RingPart { fd, bytes: ring_bytes, offset };
-            take(&Block { data, ring, origin: origin(feb) }, outcome.bytes)?;
-            if let Some(verifier) = &mut outcome.verifier {
-                verifier.check(data);
-            }
-            outcome.bytes += bytes as u64;
-            feb.release(bytes);
+        if !is_there {
+            return Ok(());
         }
-        let silent =
-            if stopped { Some(args.idle_timeout.unwrap_or(Duration::from_secs(30))) } else { args.idle_timeout };
-        if let Some(limit) = silent.filter(|limit| last_data.elapsed() >= *limit) {
+        let data = feb.lend(BLOCK_BYTES);
+        if !data.is_empty() {
+            last_data = Instant::now();
+            deadline.heard();
+            let block = Block { data, origin: origin(feb) };
+            outlets.offer(&block);
+            if let Some(verifier) = &mut outcome.verifier {
+                verifier.check(&block.data);
+            }
+            outcome.bytes += block.data.len() as u64;
+        } else if feb.fill().0 > 0 {
+            // Nothing can come while a sink has the whole ring.
+            deadline.heard();
+        }
+        if let Some(limit) = deadline.too_silent() {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
         }
-        let (counters, fill) = (feb.counters(), feb.fill());
-        let live = Live { bytes: outcome.bytes, counters, fill, is_slower: feb.slower().is_some() };
+        let (counters, fill, sinks) = (feb.counters(), feb.fill(), outlets.reports());
+        let live = Live { bytes: outcome.bytes, counters, fill, is_slower: feb.slower().is_some(), sinks };
         control.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }
 
 /// Where the data came from.
 fn origin(feb: &FebHandle) -> Origin {
-    let Some(Kind { protocol, firmware, word_order }) = feb.kind() else { return Origin::of(feb.mac()) };
-    Origin { feb: feb.mac(), protocol: Some(protocol), firmware, wire_order: word_order }
+    let board = Board::Feb(feb.mac());
+    let Some(Kind { protocol, firmware, word_order }) = feb.kind() else { return Origin::of(board) };
+    Origin { board, protocol: Some(protocol), firmware, wire_order: word_order }
 }
 
 /// Stays while the FEB repeats what it has no confirmation for: an ACK may have been lost.
@@ -342,6 +288,7 @@ fn show_progress(args: &Args, iface: &str, control: &Control, receiver: &Receive
             crate::metrics::link(iface, &receiver.counters());
             for (mac, live) in args.feb.iter().zip(&live) {
                 crate::metrics::feb(*mac, live.bytes, &live.counters, live.fill);
+                crate::metrics::sinks(Board::Feb(*mac), &live.sinks);
             }
         }
         if progress.is_due() {
@@ -353,8 +300,9 @@ fn show_progress(args: &Args, iface: &str, control: &Control, receiver: &Receive
 
 impl Outcome {
     fn summary(&self, feb: MacAddr) -> Summary<'_, MacAddr> {
-        let Outcome { bytes, seconds, complete, verifier, .. } = self;
-        Summary { name: feb, bytes: *bytes, seconds: *seconds, complete: *complete, verifier: verifier.as_ref() }
+        let Outcome { bytes, seconds, complete, verifier, sinks, .. } = self;
+        let verifier = verifier.as_ref();
+        Summary { name: feb, bytes: *bytes, seconds: *seconds, complete: *complete, verifier, sinks }
     }
 
     fn json(&self, feb: MacAddr) -> Value {

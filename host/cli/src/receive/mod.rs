@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use crate::exit::Usage;
 
 mod args;
+mod board;
 mod fade;
-mod interrupts;
 mod plan;
 mod progress;
 mod summary;
@@ -22,8 +22,7 @@ pub use args::Args;
 /// Wrong arguments, what cannot be had, a second interrupt.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let by_ip = args.network.tcp.is_some() || args.network.udp.is_some();
-    let not_by_ip =
-        [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty()), ("--sink", !args.sink.is_empty())];
+    let not_by_ip = [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty())];
     if let Some((name, _)) = not_by_ip.iter().find(|(_, given)| by_ip && *given) {
         return Err(Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into());
     }

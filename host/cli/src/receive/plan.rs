@@ -1,67 +1,122 @@
-//! What `fadelink receive --tcp` and `--udp` do with every stream.
+//! What `fadelink receive` does with the data of every board, whatever it comes by.
 
-use std::io::{self, Write};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use anyhow::Context;
+use fadelink_sinks::{Block, BlockKind, Board, Outlets, Spec, Stopping};
+use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
+use crate::deadline::Limits;
 use crate::exit::Usage;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Verifier};
 
-/// What becomes of every stream.
+/// What becomes of the data of one board.
+#[derive(Clone)]
 pub struct Plan {
-    pub out: Option<PathBuf>,
+    pub sinks: Vec<Spec<BlockKind>>,
     pub verify: Option<Pattern>,
-    pub packets: Option<u64>,
-    pub idle_timeout: Option<Duration>,
 }
 
 impl Plan {
-    /// From the arguments.
+    /// Opens the sinks for the data of `board`.
     ///
     /// # Errors
-    /// Arguments that do not fit together.
-    pub fn of(args: &Args) -> Result<Plan, Usage> {
-        let usage = |text: String| Err(Usage(text));
-        if args.network.tcp.is_some() && !args.network.board.is_empty() {
-            return usage("--board: not with --tcp, where the boards open the connections".into());
-        }
-        if args.verify.len() > 1 {
-            return usage(format!(
-                "--verify: expected one for all streams with --tcp and --udp, not {}",
-                args.verify.len()
-            ));
-        }
-        if args.out.len() > 1 {
-            return usage(format!(
-                "--out: expected one with {{stream}} in it with --tcp and --udp, not {}",
-                args.out.len()
-            ));
-        }
-        let out = args.out.first().cloned();
-        let has_place = out.as_ref().is_none_or(|out| out.to_string_lossy().contains("{stream}"));
-        if !has_place && args.network.streams != Some(1) {
-            return usage("--out: expected {stream} in the path, for each stream, or --streams 1".into());
-        }
-        if out.as_ref().is_some_and(|out| out.as_os_str() == "-") && args.json {
-            return usage("--out -: standard output has room for one stream, and not for --json beside it".into());
-        }
-        let verify = args.verify.first().copied();
-        Ok(Plan { out, verify, packets: args.packets, idle_timeout: args.idle_timeout })
+    /// One of them cannot be had; the others are closed again.
+    pub fn open(&self, board: Board, stopping: &Stopping) -> Result<Outlets<Block>, fadelink_sinks::Error> {
+        let outlets: Result<_, _> = self.sinks.iter().map(|spec| spec.open(board, stopping)).collect();
+        Ok(Outlets::new(outlets?))
+    }
+
+    /// What verifies the data.
+    pub fn verifier(&self) -> Option<Verifier> {
+        self.verify.map(Verifier::new)
     }
 }
 
-/// Where the data of one stream goes.
+/// Standard output has room for one stream.
+fn check_stdout(args: &Args, streams: usize) -> Result<(), Usage> {
+    if streams > 1 || (streams > 0 && args.json) {
+        let text = "--out -: standard output has room for one stream, and not for --json beside it";
+        return Err(Usage(text.into()));
+    }
+    Ok(())
+}
+
+/// Each board needs a place of its own if there are `several`: `key` stands for it in the paths.
+fn check_places(sinks: &[Spec<BlockKind>], key: &str, several: bool) -> Result<(), Usage> {
+    match sinks.iter().find(|sink| several && !sink.is_per_board(key)) {
+        Some(sink) => {
+            Err(Usage(format!("{}: expected {{{key}}} in the path, for the data of each board", named(sink))))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The option that a sink was written as.
+fn named(sink: &Spec<BlockKind>) -> String {
+    match sink.text.split_once(' ') {
+        Some(("--out", _)) => "--out".into(),
+        _ => format!("--sink {sink}"),
+    }
+}
+
+/// The sink of an --out.
+fn out(args: &Args, index: usize) -> Option<Spec<BlockKind>> {
+    let path = args.out.get(index)?.to_string_lossy();
+    Some(Spec::file(format!("--out {path}"), &path))
+}
+
+/// For boards that --feb names: one for each.
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn open(path: &Path, peer: SocketAddr) -> anyhow::Result<Box<dyn Write + Send>> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(io::stdout()));
+/// Arguments that do not fit together.
+pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
+    let count = args.feb.len();
+    if !args.out.is_empty() && args.out.len() != count {
+        return Err(Usage(format!("--out: expected one for each of {count} --feb, not {}", args.out.len())));
     }
-    let name = path.to_string_lossy().replace("{stream}", &format!("{}-{}", peer.ip(), peer.port()));
-    Ok(Box::new(std::fs::File::create(&name).with_context(|| format!("writing {name}"))?))
+    if args.verify.len() > 1 && args.verify.len() != count {
+        return Err(Usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len())));
+    }
+    let plan = |index| {
+        let sinks = out(args, index).into_iter().chain(args.sink.iter().cloned()).collect();
+        Plan { sinks, verify: args.verify.get(index).or(args.verify.first()).copied() }
+    };
+    let plans: Vec<Plan> = (0..count).map(plan).collect();
+    let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
+    check_stdout(args, stdouts)?;
+    check_places(&args.sink, "feb", count > 1)?;
+    Ok(plans)
+}
+
+/// For streams that come as they come, over TCP or UDP: one for all.
+///
+/// # Errors
+/// Arguments that do not fit together.
+pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
+    if args.network.tcp.is_some() && !args.network.board.is_empty() {
+        return Err(Usage("--board: not with --tcp, where the boards open the connections".into()));
+    }
+    if args.verify.len() > 1 {
+        let count = args.verify.len();
+        return Err(Usage(format!("--verify: expected one for all streams with --tcp and --udp, not {count}")));
+    }
+    if args.out.len() > 1 {
+        let count = args.out.len();
+        return Err(Usage(format!("--out: expected one with {{stream}} in it with --tcp and --udp, not {count}")));
+    }
+    if !args.ring.is_power_of_two() {
+        return Err(Usage(format!("--ring {}: expected a power of two", args.ring)));
+    }
+    let sinks = out(args, 0).into_iter().chain(args.sink.iter().cloned()).collect();
+    let plan = Plan { sinks, verify: args.verify.first().copied() };
+    let several = args.network.streams != Some(1);
+    let stdouts = plan.sinks.iter().filter(|sink| sink.kind == BlockKind::Stdout).count();
+    check_stdout(args, stdouts * if several { 2 } else { 1 })?;
+    check_places(&plan.sinks, "stream", several)?;
+    Ok(plan)
+}
+
+/// The limits of a run of one board.
+pub fn limits(args: &Args) -> Limits {
+    let bytes = args.packets.map(|packets| packets * PACKET_BYTES as u64);
+    Limits { duration: args.duration, idle: args.idle_timeout, bytes }
 }

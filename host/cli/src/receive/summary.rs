@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use fadelink_sinks::Report;
 use serde_json::{json, Value};
 
 use super::args::Args;
@@ -14,6 +15,7 @@ pub struct Summary<'a, Name> {
     pub seconds: f64,
     pub complete: bool,
     pub verifier: Option<&'a Verifier>,
+    pub sinks: &'a [Report],
 }
 
 impl<Name: Display> Summary<'_, Name> {
@@ -34,6 +36,7 @@ impl<Name: Display> Summary<'_, Name> {
             "wrong_words": self.verifier.map(|v| v.wrong),
             "first_wrong": first_wrong.map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
             "seconds": self.seconds,
+            "sinks": self.sinks,
         });
         if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
             all.extend(more);
@@ -47,6 +50,9 @@ impl<Name: Display> Summary<'_, Name> {
         let name = &self.name;
         if let Some((index, word, expected)) = self.verifier.and_then(|v| v.first_wrong) {
             eprintln!("fadelink: {name}: word {index} is {word:#018x}, expected {expected:#018x}");
+        }
+        for Report { sink, dropped, .. } in self.sinks.iter().filter(|sink| sink.dropped > 0) {
+            eprintln!("fadelink: {name}: {sink}: {dropped} bytes DROPPED, it was too slow or had failed");
         }
         if args.quiet || args.json {
             return;

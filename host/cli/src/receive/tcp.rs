@@ -3,40 +3,43 @@
 //! The boards open the connections. Closing the receiver's direction asks a board for the end: it sends what it
 //! has, then closes, too (docs/protocol/tcp_sender.md).
 
-use std::net::SocketAddr;
+use std::io::{self, Read};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_receiver::tcp::{Server, Settings};
+use fadelink_receiver::Pool;
+use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
+use fadelink_wire::WordOrder;
 use serde_json::{json, Value};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::watch;
 
-use super::args::{Args, Network};
+use super::args::Args;
 use super::plan::{self, Plan};
 use super::progress::Progress;
 use super::summary::{self, Summary};
+use crate::deadline::{Deadline, Limits};
 use crate::exit;
+use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
 
-/// Bytes that are read at once.
-const BLOCK: usize = 1 << 20;
-/// Connections that wait to be accepted.
-const BACKLOG: u32 = 1024;
+/// Longest wait for data or for room, before other things are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// Room that is waited for: fewer calls.
+const ROOM: usize = 64 << 10;
 /// How often progress and metrics are looked at.
-const TICK: Duration = Duration::from_millis(200);
+const TICK: Duration = Duration::from_millis(50);
 /// Longest silence after the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What has come over one connection.
 struct Stream {
     peer: SocketAddr,
-    begin: Instant,
     bytes: u64,
     verifier: Option<Verifier>,
+    sinks: Vec<Report>,
     /// How it ended; none: it has not.
     end: Option<Result<(), String>>,
     seconds: f64,
@@ -44,9 +47,9 @@ struct Stream {
 
 impl Stream {
     fn summary(&self) -> Summary<'_, SocketAddr> {
-        let Stream { peer, bytes, seconds, verifier, .. } = self;
+        let Stream { peer, bytes, seconds, verifier, sinks, .. } = self;
         let complete = matches!(self.end, Some(Ok(())));
-        Summary { name: *peer, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref() }
+        Summary { name: *peer, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref(), sinks }
     }
 
     fn json(&self) -> Value {
@@ -54,159 +57,161 @@ impl Stream {
     }
 }
 
-type Shared = Arc<Mutex<Vec<Stream>>>;
-
-fn lock(streams: &Shared) -> std::sync::MutexGuard<'_, Vec<Stream>> {
-    streams.lock().unwrap_or_else(PoisonError::into_inner)
+/// What the connections' threads share.
+struct Session {
+    plan: Plan,
+    limits: Limits,
+    ring: u64,
+    interrupts: Interrupts,
+    streams: Mutex<Vec<Stream>>,
 }
 
-fn listen(args: &Network, port: u16) -> anyhow::Result<TcpListener> {
-    let address = SocketAddr::new(args.listen, port);
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_reuseaddr(true)?;
-    if let Some(bytes) = args.receive_buffer {
-        socket.set_recv_buffer_size(bytes).context("--receive-buffer")?;
+impl Session {
+    fn lock(&self) -> MutexGuard<'_, Vec<Stream>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    socket.bind(address).with_context(|| format!("--tcp {port}: listening on {address}"))?;
-    Ok(socket.listen(BACKLOG)?)
-}
 
-/// Receives until the board closes the connection.
-async fn connection(
-    mut socket: TcpStream,
-    index: usize,
-    plan: &Plan,
-    streams: &Shared,
-    mut stop: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let peer = socket.peer_addr()?;
-    let mut out = plan.out.as_deref().map(|path| plan::open(path, peer)).transpose()?;
-    let mut buffer = vec![0; BLOCK];
-    let (mut kept, mut bytes, mut asked) = (0, 0u64, false);
-    loop {
-        let enough =
-            *stop.borrow_and_update() || plan.packets.is_some_and(|packets| bytes >= packets * PACKET_BYTES as u64);
-        if enough && !asked {
-            socket.shutdown().await.context("asking for the end")?;
-            asked = true;
-        }
-        let silence = if asked { Some(plan.idle_timeout.unwrap_or(PATIENCE)) } else { plan.idle_timeout };
-        let wait = silence.unwrap_or(Duration::from_secs(u64::from(u32::MAX)));
-        let got = tokio::select! {
-            got = tokio::time::timeout(wait, socket.read(&mut buffer[kept..])) => {
-                got.map_err(|_| anyhow::anyhow!("no data for {} s", wait.as_secs_f64()))?.context("receiving")?
-            }
-            Ok(()) = stop.changed(), if !asked => continue,
+    /// Serves a connection to its end.
+    fn serve(&self, socket: TcpStream, peer: SocketAddr) {
+        let index = {
+            let mut streams = self.lock();
+            streams.push(Stream { peer, bytes: 0, verifier: None, sinks: Vec::new(), end: None, seconds: 0.0 });
+            streams.len() - 1
         };
-        if got == 0 {
-            break;
+        let mut verifier = self.plan.verifier();
+        let mut deadline = Deadline::new(self.limits);
+        let result = self.plan.open(Board::Tcp(peer), self.interrupts.stopping()).map_err(anyhow::Error::from);
+        let result = result.and_then(|mut outlets| {
+            let received = self.receive(socket, index, &mut outlets, &mut verifier, &mut deadline);
+            let finished = outlets.finish(received.is_ok());
+            self.lock()[index].sinks = outlets.reports();
+            // What a sink says tells more than what it led to.
+            finished?;
+            received
+        });
+        let mut streams = self.lock();
+        let stream = &mut streams[index];
+        stream.seconds = deadline.seconds();
+        if let Some(verifier) = &mut verifier {
+            verifier.finish(None);
         }
-        let whole = (kept + got) / 8 * 8;
-        tokio::task::block_in_place(|| -> anyhow::Result<()> {
-            if let Some(out) = &mut out {
-                out.write_all(&buffer[..whole]).context("writing the data")?;
+        stream.verifier = verifier;
+        stream.end = Some(result.map_err(|error| format!("{error:#}")));
+    }
+
+    /// Receives until the board closes the connection.
+    fn receive(
+        &self,
+        mut socket: TcpStream,
+        index: usize,
+        outlets: &mut Outlets<Block>,
+        verifier: &mut Option<Verifier>,
+        deadline: &mut Deadline,
+    ) -> anyhow::Result<()> {
+        let mut pool = Pool::new(self.ring).context("the ring")?;
+        let board = Board::Tcp(socket.peer_addr()?);
+        let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) };
+        socket.set_read_timeout(Some(LOOK))?;
+        let (mut bytes, mut asked) = (0, false);
+        loop {
+            if !asked && (self.interrupts.asked() || deadline.is_reached(bytes)) {
+                socket.shutdown(Shutdown::Write).context("asking for the end")?;
+                deadline.stop(PATIENCE);
+                asked = true;
             }
-            let mut streams = lock(streams);
-            let stream = &mut streams[index];
-            if let Some(verifier) = &mut stream.verifier {
-                verifier.check(&buffer[..whole]);
+            anyhow::ensure!(!self.interrupts.insisted(), "interrupted before the end");
+            anyhow::ensure!(outlets.are_well(), "a sink has failed");
+            if let Some(limit) = deadline.too_silent() {
+                anyhow::bail!("no data for {} s", limit.as_secs_f64());
+            }
+            if !pool.wait(ROOM, LOOK) {
+                // Nothing can come while a sink has the whole ring.
+                deadline.heard();
+                continue;
+            }
+            let (room, kept) = pool.room();
+            let limit = room.len().min(BLOCK_BYTES);
+            let got = match socket.read(&mut room[kept..limit]) {
+                Ok(0) if kept > 0 => {
+                    anyhow::bail!("the stream ended inside a word: {kept} bytes were left, expected 0")
+                }
+                Ok(0) => return Ok(()),
+                Ok(got) => got,
+                Err(error) if is_silence(&error) => continue,
+                Err(error) => return Err(error).context("receiving"),
+            };
+            deadline.heard();
+            let whole = (kept + got) / 8 * 8;
+            let block = Block { data: pool.lend(whole, kept + got - whole), origin };
+            if whole == 0 {
+                continue;
+            }
+            outlets.offer(&block);
+            if let Some(verifier) = verifier {
+                verifier.check(&block.data);
             }
             bytes += whole as u64;
-            stream.bytes = bytes;
-            Ok(())
-        })?;
-        buffer.copy_within(whole..kept + got, 0);
-        kept = kept + got - whole;
+            let stream = &mut self.lock()[index];
+            (stream.bytes, stream.sinks) = (bytes, outlets.reports());
+        }
     }
-    if let Some(out) = &mut out {
-        out.flush().context("writing the data")?;
-    }
-    anyhow::ensure!(kept == 0, "the stream ended inside a word: {kept} bytes were left, expected 0");
-    Ok(())
 }
 
-async fn serve(args: &Args, port: u16, plan: Plan) -> anyhow::Result<Vec<Stream>> {
-    let listener = listen(&args.network, port)?;
-    let plan = Arc::new(plan);
-    let streams = Shared::default();
-    let (stop, stopped) = watch::channel(false);
-    let mut tasks = tokio::task::JoinSet::new();
-    let begin = Instant::now();
-    let mut interrupt = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    let mut progress = Progress::new(args.quiet);
-    let mut tick = tokio::time::interval(TICK);
-    let end = args.duration.map(|duration| begin + duration);
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// Waits for the end of the run; times that a connection could not be accepted.
+fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u64> {
+    let interrupts = &session.interrupts;
+    let run = Deadline::new(session.limits);
     let wanted = args.network.streams.map_or(usize::MAX, |n| n as usize);
-    let mut ended = 0;
-    if !args.quiet {
-        eprintln!("fadelink: waiting for TCP senders on port {port}");
-    }
+    let mut progress = Progress::new(args.quiet);
     loop {
-        let asked = *stopped.borrow();
-        if ended >= wanted || (asked && tasks.is_empty()) {
+        std::thread::sleep(TICK);
+        let streams = session.lock();
+        if progress.is_due() {
+            progress.show(streams.iter().map(|s| (s.peer, s.bytes, format!("{} bytes", s.bytes))));
+        }
+        if args.metrics.is_some() {
+            for stream in streams.iter() {
+                crate::metrics::stream(stream.peer, stream.bytes);
+                crate::metrics::sinks(Board::Tcp(stream.peer), &stream.sinks);
+            }
+        }
+        let ended = streams.iter().filter(|stream| stream.end.is_some()).count();
+        let (has_none, has_all) = (streams.is_empty(), ended == streams.len());
+        drop(streams);
+        if ended >= wanted {
             break;
         }
-        let accepted = lock(&streams).len();
-        tokio::select! {
-            socket = listener.accept(), if !asked && accepted < wanted => {
-                let (socket, peer) = socket.context("accepting a connection")?;
-                let verifier = plan.verify.map(Verifier::new);
-                lock(&streams).push(Stream { peer, begin: Instant::now(), bytes: 0, verifier, end: None, seconds: 0.0 });
-                let (plan, streams, stop) = (plan.clone(), streams.clone(), stopped.clone());
-                tasks.spawn(async move { (accepted, connection(socket, accepted, &plan, &streams, stop).await) });
-            }
-            Some(done) = tasks.join_next() => {
-                let (index, result) = done.context("a connection's task")?;
-                let mut streams = lock(&streams);
-                let stream = &mut streams[index];
-                stream.seconds = stream.begin.elapsed().as_secs_f64();
-                if let Some(verifier) = &mut stream.verifier {
-                    verifier.finish(None);
-                }
-                stream.end = Some(result.map_err(|error| format!("{error:#}")));
-                ended += 1;
-            }
-            _ = interrupt.recv() => {
-                anyhow::ensure!(!asked, "interrupted before the end");
-                stop.send_replace(true);
-            }
-            _ = terminate.recv() => {
-                anyhow::ensure!(!asked, "interrupted before the end");
-                stop.send_replace(true);
-            }
-            () = tokio::time::sleep_until(end.unwrap_or(begin).into()), if end.is_some() && !asked => {
-                stop.send_replace(true);
-            }
-            _ = tick.tick() => {
-                let streams = lock(&streams);
-                if progress.is_due() {
-                    progress.show(streams.iter().map(|s| (s.peer, s.bytes, format!("{} bytes", s.bytes))));
-                }
-                if args.metrics.is_some() {
-                    for stream in streams.iter() {
-                        crate::metrics::stream(stream.peer, stream.bytes);
-                    }
-                }
-                let idle = args.idle_timeout.filter(|limit| streams.is_empty() && begin.elapsed() >= *limit);
-                if let Some(limit) = idle {
-                    anyhow::bail!("no connection for {} s", limit.as_secs_f64());
-                }
+        if let Some(limit) = run.too_silent().filter(|_| has_none) {
+            anyhow::bail!("no connection for {} s", limit.as_secs_f64());
+        }
+        if run.is_reached(0) {
+            interrupts.stop();
+        }
+        if interrupts.asked() {
+            server.stop();
+            if has_all && server.is_idle() {
+                break;
             }
         }
+        anyhow::ensure!(!interrupts.insisted(), "interrupted before the end");
     }
     progress.finish();
-    drop(tasks);
-    let streams = std::mem::take(&mut *lock(&streams));
-    Ok(streams)
+    let refused = server.refused();
+    server.join();
+    Ok(refused)
 }
 
-fn report(args: &Args, streams: &[Stream]) -> ExitCode {
+fn report(args: &Args, streams: &[Stream], refused: u64) -> ExitCode {
     let missing = summary::missing(args, streams.len());
     let good = missing == 0 && !streams.is_empty() && streams.iter().all(|stream| stream.summary().is_good());
     if args.json {
         let all: Vec<_> = streams.iter().map(Stream::json).collect();
-        println!("{}", json!({ "complete": good, "streams": all, "missing_streams": missing }));
+        let report = json!({ "complete": good, "streams": all, "missing_streams": missing, "refused": refused });
+        println!("{report}");
     }
     for stream in streams {
         if let Some(Err(error)) = &stream.end {
@@ -222,9 +227,22 @@ fn report(args: &Args, streams: &[Stream]) -> ExitCode {
 /// # Errors
 /// Wrong arguments, a port that is not to be had, a second interrupt.
 pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
-    let plan = Plan::of(args)?;
+    let (plan, limits) = (plan::of_streams(args)?, plan::limits(args));
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let streams = runtime.block_on(serve(args, port, plan))?;
-    Ok(report(args, &streams))
+    let interrupts = Interrupts::watch()?;
+    let session = Arc::new(Session { plan, limits, ring: args.ring, interrupts, streams: Mutex::default() });
+    let address = SocketAddr::new(args.network.listen, port);
+    let settings = Settings { receive_buffer: args.network.receive_buffer, limit: args.network.streams.map(u64::from) };
+    let own = session.clone();
+    let server = Server::listen(address, settings, move |peer| {
+        let session = own.clone();
+        Box::new(move |socket| session.serve(socket, peer))
+    });
+    let server = server.with_context(|| format!("--tcp {port}: listening on {address}"))?;
+    if !args.quiet {
+        eprintln!("fadelink: waiting for TCP senders on port {port}");
+    }
+    let refused = watch(args, &session, server)?;
+    let streams = std::mem::take(&mut *session.lock());
+    Ok(report(args, &streams, refused))
 }

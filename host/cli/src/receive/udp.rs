@@ -1,25 +1,28 @@
 //! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). What is lost on the way stays lost; it is counted
 //! and told (docs/protocol/udp.md).
 
-use std::io::Write;
 use std::net::{IpAddr, SocketAddrV4};
 use std::process::ExitCode;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::udp::{Batches, Order, Step};
-use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_receiver::Pool;
+use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
 use fadelink_wire::udp::{self, Datagram};
+use fadelink_wire::WordOrder;
 use serde_json::{json, Value};
 
 use super::args::Args;
-use super::interrupts::Interrupts;
+use super::board::{Answer, Boards};
 use super::plan::{self, Plan};
 use super::progress::Progress;
 use super::summary::{self, Summary};
+use crate::deadline::Deadline;
 use crate::exit::{self, Usage};
+use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
-use crate::slow_control::SlowControl;
 
 /// Receive buffer that the kernel is asked for.
 const RECEIVE_BUFFER: u32 = 32 << 20;
@@ -33,9 +36,8 @@ const LINGER: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_secs(1);
 /// Longest wait for the ends of runs that were stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of the slow control: wait of one attempt, attempts.
-const CONTROL_TIMEOUT: Duration = Duration::from_millis(200);
-const CONTROL_RETRIES: u32 = 25;
+/// Longest wait for room in a ring, before other things are looked at.
+const ROOM: Duration = Duration::from_millis(100);
 
 /// One run of one board.
 struct Stream {
@@ -43,45 +45,180 @@ struct Stream {
     run: u8,
     begin: Instant,
     order: Order,
-    bytes: u64,
-    /// Words of a full datagram: of the largest that came.
-    full: u64,
-    verifier: Option<Verifier>,
-    out: Option<Box<dyn Write + Send>>,
+    data: Data,
+    outlets: Closing,
     /// Datagrams of the run, when its end has come, and when.
     end: Option<(u32, Instant)>,
-    closed: bool,
     seconds: f64,
 }
 
-impl Stream {
-    /// Takes a datagram; words go on in order.
-    fn take(&mut self, datagram: &Datagram<'_>) -> anyhow::Result<()> {
-        if datagram.end {
-            self.end.get_or_insert((datagram.counter, Instant::now()));
-            return Ok(());
+/// The words of a stream, put in order.
+struct Data {
+    pool: Pool,
+    /// Bytes that are in the pool and not given to the sinks yet.
+    waiting: usize,
+    origin: Origin,
+    bytes: u64,
+    /// Bytes of a full datagram: of the largest that came.
+    full: u64,
+    verifier: Option<Verifier>,
+    /// Words that no sink had room for when the end was asked for twice.
+    given_up: u64,
+}
+
+/// The sinks of a stream: finished in a thread of their own, so that other streams go on being drained.
+enum Closing {
+    Open(Outlets<Block>),
+    Finishing(JoinHandle<(Vec<Report>, Option<String>)>),
+    Closed(Vec<Report>, Option<String>),
+}
+
+impl Data {
+    /// Takes words that are next. They wait for room while a sink has the whole ring: the kernel's receive buffer fills then.
+    fn push(&mut self, words: &[u8], outlets: &mut Outlets<Block>, interrupts: &Interrupts) {
+        self.bytes += words.len() as u64;
+        if let Some(verifier) = &mut self.verifier {
+            verifier.check(words);
         }
-        self.full = self.full.max(datagram.words.len() as u64 / 8);
-        let mut result = Ok(());
-        let Stream { order, verifier, out, bytes, full, .. } = self;
-        order.push(datagram.counter, datagram.words, |step| on_step(&step, verifier, out, bytes, *full, &mut result));
-        result
+        if self.waiting + words.len() > BLOCK_BYTES {
+            self.give(outlets);
+        }
+        while !self.pool.wait(words.len(), ROOM) {
+            if interrupts.insisted() || !outlets.are_well() {
+                self.given_up += words.len() as u64;
+                return;
+            }
+        }
+        let (room, kept) = self.pool.room();
+        room[kept..kept + words.len()].copy_from_slice(words);
+        self.waiting = kept + words.len();
+        self.pool.keep(self.waiting);
     }
 
-    /// Gives up for what has not come.
-    fn close(&mut self) -> anyhow::Result<()> {
-        self.closed = true;
+    /// Gives the sinks what waits.
+    fn give(&mut self, outlets: &mut Outlets<Block>) {
+        if self.waiting > 0 {
+            let data = self.pool.lend(std::mem::take(&mut self.waiting), 0);
+            outlets.offer(&Block { data, origin: self.origin });
+        }
+    }
+
+    fn step(&mut self, step: &Step<'_>, outlets: &mut Outlets<Block>, interrupts: &Interrupts) {
+        match step {
+            Step::Words(words) => self.push(words, outlets, interrupts),
+            // The pattern goes on behind the gap, if the datagrams there were full ones.
+            Step::Missing(count) => {
+                if let Some(verifier) = &mut self.verifier {
+                    verifier.skip(count * self.full);
+                }
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn open(peer: SocketAddrV4, run: u8, order: Order, session: &Setup) -> anyhow::Result<Stream> {
+        let board = Board::Udp(peer.into());
+        let outlets = session.plan.open(board, session.interrupts.stopping())?;
+        let data = Data {
+            pool: Pool::new(session.ring).context("the ring")?,
+            waiting: 0,
+            origin: Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) },
+            bytes: 0,
+            full: 0,
+            verifier: session.plan.verifier(),
+            given_up: 0,
+        };
+        let outlets = Closing::Open(outlets);
+        Ok(Stream { peer, run, begin: Instant::now(), order, data, outlets, end: None, seconds: 0.0 })
+    }
+
+    /// Takes a datagram; words go on in order.
+    fn take(&mut self, datagram: &Datagram<'_>, interrupts: &Interrupts) {
+        let Stream { order, data, outlets: Closing::Open(outlets), end, .. } = self else { return };
+        if datagram.end {
+            end.get_or_insert((datagram.counter, Instant::now()));
+            return;
+        }
+        data.full = data.full.max(datagram.words.len() as u64 / 8);
+        order.push(datagram.counter, datagram.words, |step| data.step(&step, outlets, interrupts));
+    }
+
+    /// Gives the sinks what came, and looks whether they are done where no more comes.
+    fn look(&mut self) {
+        if let Closing::Open(outlets) = &mut self.outlets {
+            self.data.give(outlets);
+        }
+        if let Closing::Finishing(thread) = &self.outlets {
+            if thread.is_finished() {
+                self.join();
+            }
+        }
+    }
+
+    /// Gives up for what has not come, and lets the sinks finish.
+    fn close(&mut self, interrupts: &Interrupts) {
         self.seconds = self.begin.elapsed().as_secs_f64();
-        let mut result = Ok(());
-        let Stream { order, verifier, out, bytes, full, end, .. } = self;
-        order.finish(end.map(|(total, _)| total), |step| on_step(&step, verifier, out, bytes, *full, &mut result));
-        if let Some(verifier) = verifier {
+        let Stream { order, data, outlets: Closing::Open(outlets), end, .. } = self else { return };
+        order.finish(end.map(|(total, _)| total), |step| data.step(&step, outlets, interrupts));
+        data.give(outlets);
+        if let Some(verifier) = &mut data.verifier {
             verifier.finish(None);
         }
-        if let Some(out) = out {
-            out.flush().context("writing the data")?;
+        let complete = self.has_all_words();
+        let Closing::Open(mut outlets) = std::mem::replace(&mut self.outlets, Closing::Closed(Vec::new(), None)) else {
+            return;
+        };
+        let finish = move || {
+            let error = outlets.finish(complete).err().map(|error| error.to_string());
+            (outlets.reports(), error)
+        };
+        self.outlets = match std::thread::Builder::new().name("finish".into()).spawn(finish) {
+            Ok(thread) => Closing::Finishing(thread),
+            // What was to finish them has finished them as it was dropped.
+            Err(error) => Closing::Closed(Vec::new(), Some(format!("finishing the sinks: {error}"))),
+        };
+    }
+
+    /// Waits until the sinks are done.
+    fn join(&mut self) {
+        if let Closing::Finishing(thread) = std::mem::replace(&mut self.outlets, Closing::Closed(Vec::new(), None)) {
+            let (reports, error) = thread.join().unwrap_or((Vec::new(), Some("finishing the sinks panicked".into())));
+            self.outlets = Closing::Closed(reports, error);
         }
-        result
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.outlets, Closing::Open(_))
+    }
+
+    /// False: a sink has failed.
+    fn is_well(&self) -> bool {
+        match &self.outlets {
+            Closing::Open(outlets) => outlets.are_well(),
+            Closing::Finishing(_) => true,
+            Closing::Closed(_, error) => error.is_none(),
+        }
+    }
+
+    fn reports(&self) -> Vec<Report> {
+        match &self.outlets {
+            Closing::Open(outlets) => outlets.reports(),
+            Closing::Finishing(_) => Vec::new(),
+            Closing::Closed(reports, _) => reports.clone(),
+        }
+    }
+
+    fn has_all_words(&self) -> bool {
+        let counts = self.order.counts();
+        counts.lost == 0 && counts.late == 0 && self.data.given_up == 0
+    }
+
+    fn error(&self) -> Option<&str> {
+        match &self.outlets {
+            Closing::Closed(_, error) => error.as_deref(),
+            _ => None,
+        }
     }
 
     /// All that was to come has come, or has had time enough.
@@ -90,14 +227,16 @@ impl Stream {
     }
 
     fn is_complete(&self) -> bool {
-        let counts = self.order.counts();
-        self.closed && counts.lost == 0 && counts.late == 0
+        !self.is_open() && self.is_well() && self.has_all_words()
     }
 
-    fn summary(&self) -> Summary<'_, SocketAddrV4> {
-        let Stream { peer, bytes, seconds, verifier, .. } = self;
-        let complete = self.is_complete();
-        Summary { name: *peer, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref() }
+    fn summary<'a>(&'a self, sinks: &'a [Report]) -> Summary<'a, SocketAddrV4> {
+        let (complete, verifier) = (self.is_complete(), self.data.verifier.as_ref());
+        Summary { name: self.peer, bytes: self.data.bytes, seconds: self.seconds, complete, verifier, sinks }
+    }
+
+    fn is_good(&self) -> bool {
+        self.summary(&[]).is_good()
     }
 
     fn json(&self) -> Value {
@@ -108,8 +247,9 @@ impl Stream {
             "first": self.order.first(),
             "counts": self.order.counts(),
             "gaps": self.order.gaps(),
+            "error": self.error(),
         });
-        self.summary().json("peer", more)
+        self.summary(&self.reports()).json("peer", more)
     }
 
     /// Tells what was lost, and the rest.
@@ -123,37 +263,13 @@ impl Stream {
                 counts.lost, counts.late
             );
         }
+        if let Some(error) = self.error() {
+            eprintln!("fadelink: {peer}: {error}");
+        }
         let first = self.order.first();
         let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
         let end = if self.end.is_some() { "" } else { ", its end did not come" };
-        self.summary().tell(args, &from, end);
-    }
-}
-
-fn on_step(
-    step: &Step<'_>,
-    verifier: &mut Option<Verifier>,
-    out: &mut Option<Box<dyn Write + Send>>,
-    bytes: &mut u64,
-    full: u64,
-    result: &mut anyhow::Result<()>,
-) {
-    match step {
-        Step::Words(words) => {
-            *bytes += words.len() as u64;
-            if let Some(verifier) = verifier {
-                verifier.check(words);
-            }
-            if let (Some(out), Ok(())) = (out, &result) {
-                *result = out.write_all(words).context("writing the data");
-            }
-        }
-        // The pattern goes on behind the gap, if the datagrams there were full ones.
-        Step::Missing(count) => {
-            if let Some(verifier) = verifier {
-                verifier.skip(count * full);
-            }
-        }
+        self.summary(&self.reports()).tell(args, &from, end);
     }
 }
 
@@ -164,57 +280,97 @@ struct Dropped {
     words: u64,
     flags: u64,
     oversize: u64,
+    /// Their sender is none of the boards.
+    #[serde(skip_serializing_if = "is_none")]
+    other_sender: u64,
+    /// Of a run that a board was not started for, or whose end is all that came of it.
+    #[serde(skip_serializing_if = "is_none")]
+    other_run: u64,
+    /// Words of a run that was over.
+    #[serde(skip_serializing_if = "is_none")]
+    after_end: u64,
     /// The kernel had no room: the receive buffer was full.
     kernel: u64,
 }
 
+/// Reasons that there are seldom are told where they are met alone.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What streams are opened with.
+struct Setup {
+    plan: Plan,
+    ring: u64,
+    interrupts: Interrupts,
+}
+
 struct Session<'a> {
     args: &'a Args,
-    plan: Plan,
+    setup: Setup,
     socket: Batches,
-    boards: Vec<SlowControl>,
+    boards: Boards,
     streams: Vec<Stream>,
     dropped: Dropped,
+    /// Boards that did not do what they were asked to.
+    failed: Vec<String>,
+}
+
+/// Where a datagram belongs; a stream is opened for the first one of a run.
+fn stream_of<'a>(
+    streams: &'a mut Vec<Stream>,
+    (peer, datagram): (SocketAddrV4, &Datagram<'_>),
+    (boards, setup): (&Boards, &Setup),
+    dropped: &mut Dropped,
+) -> anyhow::Result<Option<&'a mut Stream>> {
+    let run = datagram.run;
+    if let Some(index) = streams.iter().rposition(|stream| stream.peer == peer && stream.run == run) {
+        return Ok(Some(&mut streams[index]));
+    }
+    // Ends are repeated: without a board that was started for it, this one is of a run from before.
+    let is_ours = if boards.is_empty() { !datagram.end } else { boards.is_current(*peer.ip(), run) };
+    if !boards.is_empty() && !boards.contains(*peer.ip()) {
+        dropped.other_sender += 1;
+        return Ok(None);
+    }
+    if !is_ours {
+        dropped.other_run += 1;
+        return Ok(None);
+    }
+    let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
+    streams.push(Stream::open(peer, run, order, setup)?);
+    Ok(streams.last_mut())
 }
 
 impl Session<'_> {
-    /// Directs the boards' streams here and starts them.
-    fn start(&mut self, port: u16) -> anyhow::Result<()> {
-        for board in &mut self.boards {
-            let own = board.own_address()?;
-            board.write(udp::REGISTER_ENABLE, 0)?;
-            // The run that was stopped so may take a while to its end.
-            let begin = Instant::now();
-            while let Err(error) = board.write(udp::REGISTER_PEER_IP, own.into()) {
-                if begin.elapsed() > PATIENCE {
-                    return Err(error);
-                }
-                std::thread::sleep(TICK);
-            }
-            board.write(udp::REGISTER_PEER_PORT, port.into())?;
-            board.write(udp::REGISTER_ENABLE, 1)?;
+    /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
+    fn ask_for_ends(&self) {
+        for stream in self.streams.iter().filter(|stream| stream.is_open() && stream.end.is_none()) {
+            self.boards.ask_for_end(*stream.peer.ip(), stream.run);
         }
-        Ok(())
     }
 
-    /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
-    fn ask_for_ends(&mut self) {
-        for stream in self.streams.iter_mut().filter(|stream| !stream.closed && stream.end.is_none()) {
-            let board = self.boards.iter_mut().find(|board| board.board() == *stream.peer.ip());
-            // A board that does not answer now is asked again.
-            let Some(board) = board else { continue };
-            match board.read(udp::REGISTER_RUN) {
-                Ok(run) if run == u32::from(stream.run.wrapping_add(1)) => {
-                    stream.end = board.read(udp::REGISTER_LAST).ok().map(|total| (total, Instant::now()));
+    /// Takes what the boards have answered; false: one of them has failed.
+    fn hear(&mut self) -> bool {
+        let before = self.failed.len();
+        for answer in self.boards.answers() {
+            match answer {
+                Answer::Ended(address, run, total) => {
+                    let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
+                    if let Some(stream) = self.streams.iter_mut().find(is_it) {
+                        stream.end.get_or_insert((total, Instant::now()));
+                    }
                 }
-                _ => {}
+                Answer::Failed(error) => self.failed.push(format!("{error:#}")),
             }
         }
+        self.failed.len() == before
     }
 
     /// Takes what has come, for one tick at most.
     fn receive(&mut self) -> anyhow::Result<()> {
-        let Session { plan, socket, streams, dropped, boards, .. } = self;
+        let Session { setup, socket, streams, dropped, boards, .. } = self;
         let mut result = Ok(());
         socket
             .receive(|peer, payload| {
@@ -233,44 +389,19 @@ impl Session<'_> {
                         return;
                     }
                 };
-                let found = streams.iter_mut().rev().find(|s| s.peer == peer && s.run == datagram.run);
-                let stream = match found {
-                    Some(stream) => stream,
-                    // Ends are repeated: this is of a run from before.
-                    None if datagram.end && boards.is_empty() => return,
-                    None => {
-                        let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
-                        let out = match plan.out.as_deref().map(|path| plan::open(path, peer.into())).transpose() {
-                            Ok(out) => out,
-                            Err(error) => {
-                                result = Err(error);
-                                None
-                            }
-                        };
-                        streams.push(Stream {
-                            peer,
-                            run: datagram.run,
-                            begin: Instant::now(),
-                            order,
-                            bytes: 0,
-                            full: 0,
-                            verifier: plan.verify.map(Verifier::new),
-                            out,
-                            end: None,
-                            closed: false,
-                            seconds: 0.0,
-                        });
-                        let last = streams.len() - 1;
-                        &mut streams[last]
-                    }
-                };
-                if !stream.closed && result.is_ok() {
-                    result = stream.take(&datagram);
+                match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
+                    Ok(Some(stream)) if stream.is_open() => stream.take(&datagram, &setup.interrupts),
+                    Ok(Some(_)) => dropped.after_end += u64::from(!datagram.end),
+                    Ok(None) => {}
+                    Err(error) => result = Err(error),
                 }
             })
             .context("receiving")?;
-        for stream in streams.iter_mut().filter(|stream| !stream.closed && stream.is_due()) {
-            stream.close()?;
+        for stream in streams {
+            if stream.is_open() && (stream.is_due() || !stream.is_well()) {
+                stream.close(&setup.interrupts);
+            }
+            stream.look();
         }
         result
     }
@@ -278,51 +409,71 @@ impl Session<'_> {
     /// What need not be told with every batch: progress, metrics.
     fn show(&self, progress: &mut Progress) {
         if progress.is_due() {
-            progress.show(self.streams.iter().map(|s| (s.peer, s.bytes, format!("{} bytes", s.bytes))));
+            progress.show(self.streams.iter().map(|s| (s.peer, s.data.bytes, format!("{} bytes", s.data.bytes))));
         }
         if self.args.metrics.is_some() {
             for stream in &self.streams {
-                crate::metrics::datagrams(stream.peer.into(), stream.bytes, &stream.order.counts());
+                crate::metrics::datagrams(stream.peer.into(), stream.data.bytes, &stream.order.counts());
+                crate::metrics::sinks(Board::Udp(stream.peer.into()), &stream.reports());
             }
         }
     }
 
-    fn run(&mut self, interrupts: &Interrupts) -> anyhow::Result<()> {
-        let mut progress = Progress::new(self.args.quiet);
+    /// Receives until the end, then stops the boards, whatever becomes of each.
+    fn run(&mut self) -> anyhow::Result<()> {
+        let result = self.run_to_the_end();
+        self.boards.stop();
+        // What a board says to this is the last that is heard of it.
         let begin = Instant::now();
-        let (mut shown, mut heard, mut asked) = (begin, begin, begin);
+        while !self.boards.are_done() && begin.elapsed() < PATIENCE && !self.setup.interrupts.insisted() {
+            self.hear();
+            self.receive()?;
+        }
+        self.hear();
+        self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
+        for stream in &mut self.streams {
+            stream.close(&self.setup.interrupts);
+        }
+        self.streams.iter_mut().for_each(Stream::join);
+        result
+    }
+
+    fn run_to_the_end(&mut self) -> anyhow::Result<()> {
+        let mut progress = Progress::new(self.args.quiet);
+        let mut deadline = Deadline::new(plan::limits(self.args));
+        let (mut shown, mut asked) = (Instant::now(), Instant::now());
         let wanted = self.args.network.streams.map_or(usize::MAX, |n| n as usize);
         let mut bytes_before = 0;
         let mut stopped: Option<Instant> = None;
         loop {
             self.receive()?;
+            let boards_do = self.hear();
             if shown.elapsed() >= SHOW {
                 self.show(&mut progress);
                 shown = Instant::now();
             }
-            let bytes: u64 = self.streams.iter().map(|stream| stream.bytes).sum();
+            let bytes: u64 = self.streams.iter().map(|stream| stream.data.bytes).sum();
             if std::mem::replace(&mut bytes_before, bytes) != bytes {
-                heard = Instant::now();
+                deadline.heard();
             }
-            if heard.elapsed() > SILENCE && asked.elapsed() > SILENCE {
+            if deadline.silence() > SILENCE && asked.elapsed() > SILENCE {
                 self.ask_for_ends();
                 asked = Instant::now();
             }
-            let closed = self.streams.iter().filter(|stream| stream.closed).count();
+            let closed = self.streams.iter().filter(|stream| !stream.is_open()).count();
             if closed >= wanted {
                 break;
             }
-            anyhow::ensure!(!interrupts.insisted(), "interrupted before the end");
-            let enough = interrupts.asked()
-                || self.args.duration.is_some_and(|duration| begin.elapsed() >= duration)
-                || self.plan.idle_timeout.is_some_and(|limit| heard.elapsed() >= limit)
-                || self.plan.packets.is_some_and(|packets| bytes >= packets * PACKET_BYTES as u64);
+            anyhow::ensure!(!self.setup.interrupts.insisted(), "interrupted before the end");
+            let enough = self.setup.interrupts.asked()
+                || deadline.is_reached(bytes)
+                || deadline.too_silent().is_some()
+                || !self.streams.iter().all(Stream::is_well)
+                || !boards_do;
             match stopped {
                 None if enough && self.boards.is_empty() => break,
                 None if enough => {
-                    for board in &mut self.boards {
-                        board.write(udp::REGISTER_ENABLE, 0)?;
-                    }
+                    self.boards.stop();
                     stopped = Some(Instant::now());
                 }
                 Some(since) if closed == self.streams.len() || since.elapsed() > PATIENCE => break,
@@ -330,10 +481,6 @@ impl Session<'_> {
             }
         }
         progress.finish();
-        self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
-        for stream in self.streams.iter_mut().filter(|stream| !stream.closed) {
-            stream.close()?;
-        }
         Ok(())
     }
 
@@ -343,14 +490,22 @@ impl Session<'_> {
         let ended = self.boards.is_empty() || self.streams.iter().all(|stream| stream.end.is_some());
         let good = missing == 0
             && ended
+            && self.failed.is_empty()
             && !self.streams.is_empty()
-            && self.streams.iter().all(|stream| stream.summary().is_good());
+            && self.streams.iter().all(Stream::is_good);
         if self.args.json {
             let all: Vec<_> = self.streams.iter().map(Stream::json).collect();
-            println!(
-                "{}",
-                json!({ "complete": good, "streams": all, "missing_streams": missing, "dropped": self.dropped })
-            );
+            let report = json!({
+                "complete": good,
+                "streams": all,
+                "missing_streams": missing,
+                "dropped": self.dropped,
+                "failed_boards": self.failed,
+            });
+            println!("{report}");
+        }
+        for error in &self.failed {
+            eprintln!("fadelink: {error}");
         }
         for stream in &self.streams {
             stream.tell(self.args);
@@ -361,6 +516,9 @@ impl Session<'_> {
             (dropped.words, "shorter than their words"),
             (dropped.flags, "with unknown flags"),
             (dropped.oversize, "longer than any of the format"),
+            (dropped.other_sender, "of senders that are none of the boards"),
+            (dropped.other_run, "of runs from before"),
+            (dropped.after_end, "of runs that were over"),
             (dropped.kernel, "dropped by the kernel for want of room (--receive-buffer)"),
         ] {
             if count > 0 {
@@ -374,25 +532,24 @@ impl Session<'_> {
 /// Receives UDP streams until all have ended.
 ///
 /// # Errors
-/// Wrong arguments, a port that is not to be had, a board that does not answer, a second interrupt.
+/// Wrong arguments, a port or a sink that is not to be had, a second interrupt.
 pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
-    let plan = Plan::of(args)?;
+    let plan = plan::of_streams(args)?;
     let IpAddr::V4(listen) = args.network.listen else {
         return Err(Usage(format!("--listen {}: expected an IPv4 address with --udp", args.network.listen)).into());
     };
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let interrupts = Interrupts::watch()?;
+    let setup = Setup { plan, ring: args.ring, interrupts: Interrupts::watch()? };
     let address = SocketAddrV4::new(listen, port);
     let buffer = args.network.receive_buffer.unwrap_or(RECEIVE_BUFFER);
     let socket =
         Batches::open(address, buffer, TICK).with_context(|| format!("--udp {port}: listening on {address}"))?;
-    let boards = args.network.board.iter().map(|board| SlowControl::new(*board, CONTROL_TIMEOUT, CONTROL_RETRIES));
-    let boards = boards.collect::<anyhow::Result<Vec<_>>>()?;
-    let mut session = Session { args, plan, socket, boards, streams: Vec::new(), dropped: Dropped::default() };
     if !args.quiet {
         eprintln!("fadelink: waiting for datagrams on port {port}");
     }
-    session.start(port)?;
-    session.run(&interrupts)?;
+    let boards = Boards::start(&args.network.board, port)?;
+    let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
+    let mut session = Session { args, setup, socket, boards, streams, dropped, failed };
+    session.run()?;
     Ok(session.report())
 }

@@ -1,0 +1,72 @@
+//! SIGINT and SIGTERM: the first asks for the end, the second does not wait for it.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_sinks::Stopping;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::register;
+
+/// From the second signal to the moment in which the program ends whatever it waits for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What was asked for.
+#[derive(Clone, Default)]
+pub struct Interrupts {
+    asked: Stopping,
+    insisted: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The operating system's, of the handlers.
+    pub fn watch() -> io::Result<Interrupts> {
+        let interrupts = Interrupts::default();
+        for signal in [SIGINT, SIGTERM] {
+            let seen = interrupts.clone();
+            let note = move || {
+                if seen.asked.swap(true, Ordering::Relaxed) {
+                    seen.insisted.store(true, Ordering::Relaxed);
+                }
+            };
+            // SAFETY: setting atomics is all that is done in the handler.
+            unsafe { register(signal, note)? };
+        }
+        // Is called behind the handlers from above.
+        let (seen, mut signals) = (interrupts.clone(), Signals::new([SIGINT, SIGTERM])?);
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            if signals.forever().any(|_| seen.insisted()) {
+                // Enough for what still answers, as a sink that writes its last.
+                std::thread::sleep(GRACE);
+                eprintln!("fadelink: interrupted before the end");
+                std::process::exit(1);
+            }
+        })?;
+        Ok(interrupts)
+    }
+
+    /// Asks for the end, as a signal does.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// The end was asked for.
+    pub fn asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// It was asked for again.
+    pub fn insisted(&self) -> bool {
+        self.insisted.load(Ordering::Relaxed)
+    }
+
+    /// The flag behind [`Self::asked`].
+    pub fn stopping(&self) -> &Stopping {
+        &self.asked
+    }
+}

@@ -1,0 +1,171 @@
+//! Boards whose streams are directed here by their slow control: each is asked in a thread of its own, so that one that
+//! does not answer keeps nobody from draining the others.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use fadelink_wire::udp;
+
+use crate::slow_control::SlowControl;
+
+/// Of the slow control: wait of one attempt, attempts.
+const TIMEOUT: Duration = Duration::from_millis(200);
+const RETRIES: u32 = 25;
+/// Longest wait for the end of a run of before.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is asked for that.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What a board is asked to do.
+enum Request {
+    Start,
+    Stop,
+    /// Whether this run is over.
+    HasEnded(u8),
+}
+
+/// What it has answered.
+pub enum Answer {
+    /// The run is over, after so many datagrams.
+    Ended(Ipv4Addr, u8, u32),
+    /// It does not do what it is asked to, and why.
+    Failed(anyhow::Error),
+}
+
+/// One board.
+pub struct Board {
+    address: Ipv4Addr,
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The first run of each board that is for this receiver.
+type Runs = Arc<Mutex<BTreeMap<Ipv4Addr, u8>>>;
+
+/// All boards, and what they answer.
+pub struct Boards {
+    boards: Vec<Board>,
+    answers: Receiver<Answer>,
+    runs: Runs,
+    is_stopped: bool,
+}
+
+fn lock(runs: &Runs) -> MutexGuard<'_, BTreeMap<Ipv4Addr, u8>> {
+    runs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn start(control: &mut SlowControl, port: u16, runs: &Runs) -> anyhow::Result<()> {
+    let own = control.own_address()?;
+    control.write(udp::REGISTER_ENABLE, 0)?;
+    // The run that was stopped so may take a while to its end.
+    let begin = Instant::now();
+    while let Err(error) = control.write(udp::REGISTER_PEER_IP, own.into()) {
+        if begin.elapsed() > PATIENCE {
+            return Err(error);
+        }
+        std::thread::sleep(TICK);
+    }
+    control.write(udp::REGISTER_PEER_PORT, port.into())?;
+    let run = control.read(udp::REGISTER_RUN)?;
+    // Known before its first datagram comes.
+    lock(runs).insert(control.board(), run as u8);
+    control.write(udp::REGISTER_ENABLE, 1)?;
+    Ok(())
+}
+
+/// Datagrams of the run, if it is over; a board that does not answer now is asked again.
+fn ended(control: &mut SlowControl, run: u8) -> Option<u32> {
+    let next = control.read(udp::REGISTER_RUN).ok()?;
+    (next == u32::from(run.wrapping_add(1))).then(|| control.read(udp::REGISTER_LAST).ok())?
+}
+
+fn serve(mut control: SlowControl, port: u16, runs: &Runs, requests: &Receiver<Request>, answers: &Sender<Answer>) {
+    for request in requests {
+        let answer = match request {
+            Request::Start => start(&mut control, port, runs).err().map(Answer::Failed),
+            Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(Answer::Failed),
+            Request::HasEnded(run) => ended(&mut control, run).map(|last| Answer::Ended(control.board(), run, last)),
+        };
+        if let Some(answer) = answer {
+            // Nobody may listen any more.
+            let _ = answers.send(answer);
+        }
+    }
+}
+
+impl Boards {
+    /// Directs the streams of all of them to this port of the computer and starts them, each as soon as it answers.
+    ///
+    /// # Errors
+    /// There is no way to a board, or no thread for it.
+    pub fn start(addresses: &[Ipv4Addr], port: u16) -> anyhow::Result<Boards> {
+        let (answer, answers) = channel();
+        let (mut boards, runs) = (Vec::new(), Runs::default());
+        for address in addresses {
+            let control = SlowControl::new(*address, TIMEOUT, RETRIES)?;
+            let (request, requests) = channel();
+            let (answer, runs) = (answer.clone(), runs.clone());
+            let thread = std::thread::Builder::new()
+                .name("slow control".into())
+                .spawn(move || serve(control, port, &runs, &requests, &answer))?;
+            boards.push(Board { address: *address, requests: Some(request), thread: Some(thread) });
+        }
+        let boards = Boards { boards, answers, runs, is_stopped: false };
+        boards.boards.iter().for_each(|board| board.ask(Request::Start));
+        Ok(boards)
+    }
+
+    /// True if there are none: streams come from whoever sends them.
+    pub fn is_empty(&self) -> bool {
+        self.boards.is_empty()
+    }
+
+    /// True if this is one of them.
+    pub fn contains(&self, address: Ipv4Addr) -> bool {
+        self.boards.iter().any(|board| board.address == address)
+    }
+
+    /// True if this run of a board is for this receiver: the one that it was started for, or one behind it.
+    pub fn is_current(&self, address: Ipv4Addr, run: u8) -> bool {
+        lock(&self.runs).get(&address).is_some_and(|first| run.wrapping_sub(*first) < 128)
+    }
+
+    /// Asks a board whether its run is over; the answer is [`Answer::Ended`], if it is.
+    pub fn ask_for_end(&self, address: Ipv4Addr, run: u8) {
+        if let Some(board) = self.boards.iter().find(|board| board.address == address) {
+            board.ask(Request::HasEnded(run));
+        }
+    }
+
+    /// Stops all of them, whatever becomes of the others.
+    pub fn stop(&mut self) {
+        if std::mem::replace(&mut self.is_stopped, true) {
+            return;
+        }
+        self.boards.iter().for_each(|board| board.ask(Request::Stop));
+    }
+
+    /// What they have answered meanwhile.
+    pub fn answers(&self) -> impl Iterator<Item = Answer> + '_ {
+        self.answers.try_iter()
+    }
+
+    /// No more is asked: true if all have done or refused what they were asked to.
+    pub fn are_done(&mut self) -> bool {
+        self.boards.iter_mut().for_each(|board| board.requests = None);
+        self.boards.iter().all(|board| board.thread.as_ref().is_none_or(JoinHandle::is_finished))
+    }
+}
+
+impl Board {
+    fn ask(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // Its thread ends with this sender alone.
+            let _ = requests.send(request);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Connections that boards open: each is served in a thread of its own.
+//!
+//! Closing this side's direction asks a board for the end (docs/protocol/tcp_sender.md): it sends what it has, then closes, too.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use crate::sockopt;
+use crate::wake::poll;
+
+/// How often the listener looks whether it is to end.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Serves one connection, in its thread.
+pub type Service = Box<dyn FnOnce(TcpStream) + Send>;
+
+struct Shared {
+    /// Of connections that are open.
+    sockets: Mutex<BTreeMap<u64, TcpStream>>,
+    stopping: AtomicBool,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    open: Box<dyn Fn(SocketAddr) -> Service + Send + Sync>,
+}
+
+impl Shared {
+    fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that is none: its board tries again.
+    fn refuse(&self, error: &io::Error) {
+        if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
+            eprintln!("fadelink: a connection could not be accepted: {error}; this goes on being tried");
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Accepts connections until it is stopped.
+pub struct Server {
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<Vec<JoinHandle<()>>>>,
+    serving: Vec<JoinHandle<()>>,
+}
+
+/// What a server listens with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Settings {
+    /// Receive buffer of each socket in bytes; without it the kernel chooses.
+    pub receive_buffer: Option<u32>,
+    /// Connections that are accepted, at most.
+    pub limit: Option<u64>,
+}
+
+/// Gives a connection a thread.
+fn serve(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) -> io::Result<JoinHandle<()>> {
+    socket.set_nonblocking(false)?;
+    let number = shared.accepted.load(Ordering::Relaxed);
+    shared.sockets().insert(number, socket.try_clone()?);
+    let own = shared.clone();
+    let service = (shared.open)(peer);
+    let thread = Builder::new().name("connection".into()).spawn(move || {
+        service(socket);
+        own.sockets().remove(&number);
+    });
+    match thread {
+        Ok(thread) => {
+            shared.accepted.fetch_add(1, Ordering::Relaxed);
+            Ok(thread)
+        }
+        Err(error) => {
+            shared.sockets().remove(&number);
+            Err(error)
+        }
+    }
+}
+
+fn accept(shared: &Arc<Shared>, listener: &TcpListener, limit: u64) -> Vec<JoinHandle<()>> {
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    while !shared.stopping.load(Ordering::Relaxed) && shared.accepted.load(Ordering::Relaxed) < limit {
+        match listener.accept().and_then(|(socket, peer)| serve(shared, socket, peer)) {
+            Ok(thread) => threads.push(thread),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                threads.retain(|thread| !thread.is_finished());
+                poll(&mut [(listener.as_fd(), false)], Some(TICK));
+            }
+            Err(error) => shared.refuse(&error),
+        }
+    }
+    threads
+}
+
+impl Server {
+    /// Listens on `address`. For each connection `open` is called in order, with the address of its other end; what it
+    /// returns serves it.
+    ///
+    /// # Errors
+    /// The address is not to be had.
+    pub fn listen(
+        address: SocketAddr,
+        settings: Settings,
+        open: impl Fn(SocketAddr) -> Service + Send + Sync + 'static,
+    ) -> io::Result<Server> {
+        let listener = TcpListener::bind(address)?;
+        if let Some(bytes) = settings.receive_buffer {
+            // Connections have it of the listener.
+            let bytes = bytes as libc::c_int;
+            sockopt::set(&listener, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes, "receive buffer")?;
+        }
+        listener.set_nonblocking(true)?;
+        let shared = Arc::new(Shared {
+            sockets: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            accepted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            open: Box::new(open),
+        });
+        let (own, limit) = (shared.clone(), settings.limit.unwrap_or(u64::MAX));
+        let accepting = Builder::new().name("accept".into()).spawn(move || accept(&own, &listener, limit))?;
+        Ok(Server { shared, accepting: Some(accepting), serving: Vec::new() })
+    }
+
+    /// Times that a connection could not be accepted, as for want of descriptors.
+    pub fn refused(&self) -> u64 {
+        self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// Accepts no more connections, and asks the boards for the end. When this returns no more is opened.
+    pub fn stop(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        let Some(accepting) = self.accepting.take() else { return };
+        self.serving = accepting.join().unwrap_or_default();
+        for socket in self.shared.sockets().values() {
+            let _ = socket.shutdown(Shutdown::Write);
+        }
+    }
+
+    /// True if no connection is served any more.
+    pub fn is_idle(&self) -> bool {
+        self.shared.sockets().is_empty()
+    }
+
+    /// Stops, and waits for the ends of all connections.
+    pub fn join(mut self) {
+        self.stop();
+        for thread in self.serving.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What is on the disk for certain: a name and a content that survive a power cut.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Waits until the content of `file` is on the disk. Pipes and devices have nothing to wait for.
+///
+/// # Errors
+/// The operating system's.
+pub fn sync(file: &File) -> io::Result<()> {
+    ignore_no_disk(file.sync_data())
+}
+
+fn ignore_no_disk(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EROFS)) => Ok(()),
+        other => other,
+    }
+}
+
+/// Waits until the name of `path` is on the disk, as its folder has it.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    ignore_no_disk(File::open(parent)?.sync_all())
+}
+
+/// The name that a file has until it is whole.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+/// Gives a file that is whole its name: its content is on the disk before, its name after this.
+///
+/// # Errors
+/// The operating system's.
+pub fn finish(path: &Path) -> io::Result<()> {
+    let unfinished = unfinished(path);
+    File::open(&unfinished)?.sync_all()?;
+    std::fs::rename(&unfinished, path)?;
+    sync_parent(path)
+}
+
+/// Replaces a file: whoever reads it sees the content before or this one, whatever happens meanwhile.
+///
+/// # Errors
+/// The operating system's.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    File::create(unfinished(path))?.write_all(content)?;
+    finish(path)
+}

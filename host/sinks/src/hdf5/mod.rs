@@ -1,0 +1,119 @@
+//! HDF5 files. They roll over, as any file that a crash may leave unreadable: each is written under its name and `.part`,
+//! and gets its name when it is closed and on the disk. Attributes of all: `complete` (1: all that belongs into this file is
+//! there), `part` (its number, from 0 on), `last` (1: no file follows).
+
+use std::io;
+use std::path::PathBuf;
+
+use hdf5_metno::types::VarLenUnicode;
+use hdf5_metno::{Dataset, File, Group, H5Type, Result};
+
+use crate::durable;
+use crate::parts::{Parts, Roll};
+
+mod words;
+
+pub use words::WordsSink;
+
+/// The file that is written, and those that follow.
+pub struct Files {
+    parts: Parts,
+    file: Option<File>,
+}
+
+/// Sets an attribute of text.
+///
+/// # Errors
+/// The library's.
+pub fn set_text(file: &File, name: &str, value: &str) -> Result<()> {
+    let value: VarLenUnicode = value.parse().unwrap_or_default();
+    file.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
+}
+
+/// Sets an attribute of a number.
+///
+/// # Errors
+/// The library's.
+pub fn set<T: H5Type>(file: &File, name: &str, value: &T) -> Result<()> {
+    file.new_attr::<T>().create(name)?.write_scalar(value)
+}
+
+/// A dataset of one dimension that grows, in chunks of so many rows.
+///
+/// # Errors
+/// The library's.
+pub fn column<T: H5Type>(group: &Group, name: &str, chunk: usize) -> Result<Dataset> {
+    group.new_dataset::<T>().chunk(chunk).shape(0..).create(name)
+}
+
+/// Writes rows at the end of a dataset.
+///
+/// # Errors
+/// The library's.
+pub fn append<T: H5Type>(dataset: &Dataset, rows: &[T]) -> Result<()> {
+    let begin = dataset.size();
+    dataset.resize(begin + rows.len())?;
+    dataset.write_slice(rows, begin..begin + rows.len())
+}
+
+fn failed(error: hdf5_metno::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+impl Files {
+    /// Those of the sink whose first file is `path`; what is there of this name is replaced when the first is finished.
+    ///
+    /// # Errors
+    /// The library's; a second file is there of an earlier run.
+    pub fn create(path: &str, roll: Roll) -> io::Result<Files> {
+        let mut files = Files { parts: Parts::new(path, roll)?, file: None };
+        files.open()?;
+        Ok(files)
+    }
+
+    /// Number of the file.
+    pub fn number(&self) -> u32 {
+        self.parts.number()
+    }
+
+    fn unfinished(&self) -> PathBuf {
+        durable::unfinished(&self.parts.path())
+    }
+
+    /// The file; the next is opened if there is none.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn open(&mut self) -> io::Result<&File> {
+        if self.file.is_none() {
+            let file = File::create(self.unfinished()).map_err(failed)?;
+            set(&file, "complete", &0u8).map_err(failed)?;
+            set(&file, "part", &self.parts.number()).map_err(failed)?;
+            set(&file, "last", &0u8).map_err(failed)?;
+            self.file = Some(file);
+        }
+        self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// True if the file is large or old enough, and has so many bytes of data.
+    pub fn is_due(&self, bytes: u64) -> bool {
+        self.parts.is_due(bytes)
+    }
+
+    /// Closes the file, with all its data on the disk before it says so, and gives it its name. The caller has let go of
+    /// its datasets. `last`: whether no file follows.
+    ///
+    /// # Errors
+    /// The library's, or the operating system's; the file keeps its name of one that is not finished.
+    pub fn close(&mut self, complete: bool, last: bool) -> io::Result<()> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let set = |name: &str, value: bool| file.attr(name)?.write_scalar(&u8::from(value));
+        file.flush().map_err(failed)?;
+        std::fs::File::open(self.unfinished())?.sync_all()?;
+        set("last", last).and_then(|()| set("complete", complete)).map_err(failed)?;
+        file.close().map_err(failed)?;
+        durable::finish(&self.parts.path())?;
+        self.parts.advance();
+        Ok(())
+    }
+}

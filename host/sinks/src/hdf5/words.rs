@@ -1,0 +1,140 @@
+//! Words of a board: the dataset `words` (unsigned, of 64 bits or 32, one dimension, in chunks of 1 MiB). Attributes: `feb` or
+//! `stream`, `start_time` (of the file, seconds since 1970), `first_word` (how many the files before have), and of the words
+//! `word_bits`, `word_order`, `wire_word_order`, `firmware`, `protocol`; at the end `dropped_bytes`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use hdf5_metno::{Dataset, H5Type};
+
+use super::Files;
+use crate::block::Block;
+use crate::origin::{Board, Origin};
+use crate::parts::Roll;
+use crate::sink::{End, Result, Sink};
+
+/// Bytes of a chunk.
+const CHUNK: usize = 1 << 20;
+
+/// The files.
+pub struct WordsSink {
+    files: Files,
+    words: Option<Dataset>,
+    origin: Origin,
+    /// Bytes in the file.
+    written: u64,
+    /// Bytes in the files before it, which are finished.
+    finished: u64,
+}
+
+impl WordsSink {
+    /// Creates the first file.
+    ///
+    /// # Errors
+    /// The library's; files of an earlier run.
+    pub fn create(path: &str, roll: Roll, board: Board) -> Result<WordsSink> {
+        let files = Files::create(path, roll)?;
+        Ok(WordsSink { files, words: None, origin: Origin::of(board), written: 0, finished: 0 })
+    }
+
+    /// The dataset, made for the words that come.
+    fn words(&mut self) -> Result<&Dataset> {
+        if self.words.is_none() {
+            let origin = self.origin;
+            let (bits, first) = (origin.word_bits(), self.finished * 8 / u64::from(origin.word_bits()));
+            let file = self.files.open()?;
+            super::set_text(file, origin.board.key(), &origin.board.to_string())?;
+            for (name, value) in origin.entries() {
+                super::set_text(file, name, &value)?;
+            }
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+            super::set(file, "start_time", &now)?;
+            super::set(file, "first_word", &first)?;
+            super::set(file, "word_bits", &bits)?;
+            self.words = Some(if bits == 32 {
+                super::column::<u32>(file, "words", CHUNK / 4)?
+            } else {
+                super::column::<u64>(file, "words", CHUNK / 8)?
+            });
+        }
+        self.words.as_ref().ok_or_else(|| "no dataset".into())
+    }
+
+    fn append<T: H5Type + bytemuck::AnyBitPattern>(&mut self, data: &[u8]) -> Result {
+        let rows: &[T] = bytemuck::try_cast_slice(data).map_err(|error| error.to_string())?;
+        super::append(self.words()?, rows)?;
+        self.written += data.len() as u64;
+        Ok(())
+    }
+
+    fn close(&mut self, complete: bool, last: bool) -> Result {
+        self.words = None;
+        self.files.close(complete, last)?;
+        self.finished += std::mem::take(&mut self.written);
+        Ok(())
+    }
+}
+
+impl Sink<Block> for WordsSink {
+    fn write(&mut self, block: &Block) -> Result {
+        self.tick()?;
+        self.origin = block.origin;
+        if block.origin.word_bits() == 32 {
+            self.append::<u32>(&block.data)
+        } else {
+            self.append::<u64>(&block.data)
+        }
+    }
+
+    fn tick(&mut self) -> Result {
+        if self.files.is_due(self.written) {
+            self.close(true, false)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, end: End) -> Result {
+        // Of a transmission without a word too.
+        self.words()?;
+        super::set(self.files.open()?, "dropped_bytes", &end.dropped)?;
+        self.close(end.complete, true)
+    }
+
+    fn intact(&self) -> u64 {
+        self.finished
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fadelink_receiver::Pool;
+    use fadelink_wire::MacAddr;
+
+    #[test]
+    fn each_file_is_whole_when_it_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.h5");
+        let board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+        let roll = Roll { size: Some(8192), every: None };
+        let mut sink = WordsSink::create(path.to_str().unwrap(), roll, board).unwrap();
+        let mut pool = Pool::new(1).unwrap();
+        for i in 0..3u8 {
+            assert_eq!(sink.intact(), 8192 * u64::from(i.saturating_sub(1)));
+            pool.room().0.fill(i);
+            sink.write(&Block { data: pool.lend(8192, 0), origin: Origin::of(board) }).unwrap();
+        }
+        assert!(folder.path().join("data.000002.h5.part").exists());
+        sink.finish(End { complete: false, dropped: 5 }).unwrap();
+        assert_eq!(sink.intact(), 3 * 8192);
+        for (number, name) in ["data.h5", "data.000001.h5", "data.000002.h5"].iter().enumerate() {
+            let file = hdf5_metno::File::open(folder.path().join(name)).unwrap();
+            let words = file.dataset("words").unwrap().read_1d::<u64>().unwrap();
+            assert!(words.len() == 1024 && words.iter().all(|word| *word == 0x0101_0101_0101_0101 * number as u64));
+            let number_of = |name: &str| file.attr(name).unwrap().read_scalar::<u64>().unwrap();
+            let last = number == 2;
+            assert_eq!((number_of("part"), number_of("first_word")), (number as u64, number as u64 * 1024));
+            assert_eq!((number_of("last"), number_of("complete")), (u64::from(last), u64::from(!last)));
+        }
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3, "no other file is left");
+    }
+}

@@ -1,0 +1,158 @@
+//! The sinks of blocks by their names: a kind of sink is a line of each `match` here, and a module.
+
+use std::time::Duration;
+
+use fadelink_receiver::Pool;
+use fadelink_wire::fade10g::PACKET_BYTES;
+
+use crate::block::{Block, BLOCK_BYTES};
+use crate::file::{FileSink, How};
+use crate::hdf5::WordsSink;
+use crate::options::Options;
+use crate::origin::Board;
+use crate::outlet::{Copy, Error, Outlet, Policy};
+use crate::parts::Roll;
+use crate::share::ShareSink;
+use crate::sink::{Item, Result, Sink, Stopping};
+use crate::spec::{Kind, Spec};
+
+/// How old a file of a format becomes that cannot be read before it is finished: what a crash costs.
+pub const EVERY: Duration = Duration::from_secs(60);
+/// What may wait for a sink of `policy=drop`.
+const QUEUE: u64 = 16 << 20;
+
+/// A sink of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    /// Plain files.
+    File(How),
+    /// Standard output.
+    Stdout,
+    /// HDF5 files.
+    Hdf5(Roll),
+    /// Other programs on this computer.
+    Share {
+        /// The first block waits for a first reader.
+        wait: bool,
+    },
+}
+
+impl Kind for BlockKind {
+    const EXPECTED: &'static str =
+        "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS]) or \
+                                    share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
+    const WAITS_AT_THE_SOURCE: bool = true;
+
+    fn parse(name: &str, _place: &str, options: &mut Options<'_>) -> std::result::Result<Option<BlockKind>, String> {
+        Ok(Some(match name {
+            "file" => BlockKind::File(How {
+                direct: options.flag("direct")?,
+                preallocate: options.size("preallocate")?.unwrap_or(0),
+                roll: Roll::of(options, None)?,
+            }),
+            "hdf5" => BlockKind::Hdf5(Roll::of(options, Some(EVERY))?),
+            "share" => BlockKind::Share { wait: options.flag("wait")? },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Copies blocks to a ring of their own, so that the source's is free.
+fn copier(queue: u64) -> std::io::Result<Copy<Block>> {
+    let packets = queue.max(2 * BLOCK_BYTES as u64).div_ceil(PACKET_BYTES as u64).next_power_of_two();
+    let mut pool = Pool::new(packets)?;
+    Ok(Box::new(move |block| {
+        let bytes = block.data.len();
+        if !pool.wait(bytes, Duration::ZERO) {
+            return None;
+        }
+        pool.room().0[..bytes].copy_from_slice(&block.data);
+        Some(Block { data: pool.lend(bytes, 0), origin: block.origin })
+    }))
+}
+
+impl Spec<BlockKind> {
+    /// A plain file (`-`: standard output) that its user did not write as a sink.
+    pub fn file(text: String, path: &str) -> Spec<BlockKind> {
+        let kind = if path == "-" { BlockKind::Stdout } else { BlockKind::File(How::default()) };
+        Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, queue: None }
+    }
+
+    /// True if each board has a path of its own; `key` stands in it, in braces ([`Board::key`]).
+    pub fn is_per_board(&self, key: &str) -> bool {
+        self.place.contains(&format!("{{{key}}}"))
+    }
+
+    /// Opens the sink for the data of `board`.
+    ///
+    /// # Errors
+    /// The file, or what it is, cannot be opened; the message says why.
+    pub fn open(&self, board: Board, stopping: &Stopping) -> std::result::Result<Outlet<Block>, Error> {
+        let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
+        let open = || -> Result<Outlet<Block>> {
+            let sink: Box<dyn Sink<Block>> = match self.kind {
+                BlockKind::File(how) => Box::new(FileSink::create(&path, how, board)?),
+                BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
+                BlockKind::Hdf5(roll) => Box::new(WordsSink::create(&path, roll, board)?),
+                BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, stopping.clone())?),
+            };
+            let (capacity, copy) = match self.policy {
+                // It is the ring that bounds what waits.
+                Policy::Wait => (u64::MAX, None),
+                Policy::Drop => (self.queue.unwrap_or(QUEUE), Some(copier(self.queue.unwrap_or(QUEUE))?)),
+            };
+            Ok(Outlet::start(&self.text, self.policy, capacity, copy, sink)?)
+        };
+        open().map_err(|failure| Error {
+            sink: self.text.clone(),
+            what: failure.to_string(),
+            intact: 0,
+            unit: Block::UNIT,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> std::result::Result<Spec<BlockKind>, String> {
+        text.parse()
+    }
+
+    #[test]
+    fn specifications() {
+        let spec = parse("file:/data/{feb}.dat,direct,preallocate=2G,roll=1T,every=0.5").unwrap();
+        let roll = Roll { size: Some(1 << 40), every: Some(Duration::from_millis(500)) };
+        assert_eq!(spec.kind, BlockKind::File(How { direct: true, preallocate: 2 << 30, roll }));
+        assert!(spec.is_per_board("feb") && !spec.is_per_board("stream"));
+        assert_eq!(parse("share:x,wait").unwrap().kind, BlockKind::Share { wait: true });
+        let hdf5 = parse("hdf5:a.h5,policy=drop,queue=4M").unwrap();
+        assert_eq!(hdf5.kind, BlockKind::Hdf5(Roll { size: None, every: Some(EVERY) }));
+        assert_eq!((hdf5.policy, hdf5.queue), (Policy::Drop, Some(4 << 20)));
+        assert_eq!(parse("hdf5:a.h5,every=0").unwrap().kind, BlockKind::Hdf5(Roll::never()));
+        for (text, named) in [
+            ("", "file:PATH"),
+            ("file", "file:PATH"),
+            ("file:", "file:PATH"),
+            ("tape:x", "tape"),
+            ("hdf5:x,direct", "`direct`"),
+            ("file:x,preallocate=", "preallocate ``"),
+            ("file:x,preallocate", "preallocate=VALUE"),
+            ("file:x,preallocate=9Z", "9Z"),
+            ("file:x,preallocate=0", "size"),
+            ("file:x,preallocate=99999999T", "size"),
+            ("file:x,direct=yes", "direct=yes"),
+            ("file:x,roll=5x", "roll `5x`"),
+            ("hdf5:x,every=-1", "every `-1`"),
+            ("share:x,direct", "`direct`"),
+            ("share:x,roll=1G", "`roll=1G`"),
+            ("file:x,policy=maybe", "policy `maybe`: expected wait or drop"),
+            ("file:x,queue=1M", "policy=drop"),
+            ("file:x,", "option ``"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+    }
+}

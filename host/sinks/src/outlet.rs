@@ -1,0 +1,398 @@
+//! A sink in a thread of its own, behind a bounded queue: the slowest of several sets the pace of itself alone. One of
+//! [`Policy::Wait`] holds the source up when its queue is full, one of [`Policy::Drop`] loses what comes then, and counts it.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::sink::{End, Failure, Item, Result, Sink, WrongMessages};
+
+/// What a sink does when it is slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// It holds the source up.
+    Wait,
+    /// What comes when its queue is full is lost to it, and counted.
+    Drop,
+}
+
+/// From one [`Sink::tick`] to the next.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Why a sink could not do its work.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{sink}: {what} (the {intact} {unit} before are intact)")]
+pub struct Error {
+    /// The sink, as its user wrote it.
+    pub sink: String,
+    /// What happened, and what to do.
+    pub what: String,
+    /// What was written before and can be read, in units.
+    pub intact: u64,
+    /// [`Item::UNIT`]
+    pub unit: &'static str,
+}
+
+/// What became of what a sink was given, in units of [`Item::UNIT`].
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// The sink, as its user wrote it.
+    pub sink: String,
+    /// What it has taken.
+    pub written: u64,
+    /// What it lost: its queue was full, or it had failed.
+    pub dropped: u64,
+    /// What of `written` can be read, whatever happens from now on.
+    pub intact: u64,
+    /// Messages of which it wrote only what is in front of a word that is none of their format.
+    #[serde(flatten)]
+    pub wrong: WrongMessages,
+    /// Memory of what waits for it, in bytes.
+    pub queued_bytes: u64,
+    /// Why it failed, if it has.
+    pub error: Option<String>,
+}
+
+struct State<T> {
+    queue: VecDeque<T>,
+    /// What was taken out of the queue is in it until it is written.
+    report: Report,
+    /// The source has ended: completely, or not.
+    end: Option<bool>,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    came: Condvar,
+    left: Condvar,
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes of an item one that keeps nothing of its source; `None`: there is no room.
+pub type Copy<T> = Box<dyn FnMut(&T) -> Option<T> + Send>;
+
+/// One sink.
+pub struct Outlet<T> {
+    shared: Arc<Shared<T>>,
+    policy: Policy,
+    /// Bytes that may wait.
+    capacity: u64,
+    copy: Option<Copy<T>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a panic said.
+fn in_words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or(panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
+}
+
+/// A panic of a sink is a failure as any.
+fn guarded(work: impl FnOnce() -> Result) -> Result {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(format!("panicked: {}", in_words(&*panic)).into()))
+}
+
+fn describe(failure: &Failure) -> String {
+    let text = failure.to_string();
+    let kind = failure.downcast_ref::<io::Error>().map(io::Error::kind);
+    let is_full = matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded));
+    if is_full || text.contains("No space left on device") {
+        return format!("{text}; make space or choose another place");
+    }
+    text
+}
+
+/// The thread of a sink.
+fn work<T: Item>(shared: &Shared<T>, mut sink: Box<dyn Sink<T>>) {
+    let mut looked = Instant::now();
+    let mut failed = false;
+    let fail = |result: Result| {
+        if let Err(failure) = &result {
+            shared.lock().report.error.get_or_insert_with(|| describe(failure));
+            shared.left.notify_all();
+        }
+        result.is_err()
+    };
+    let complete = loop {
+        let mut state = shared.lock();
+        let now = Instant::now();
+        let wait = (looked + TICK).saturating_duration_since(now);
+        if state.queue.is_empty() && state.end.is_none() && !wait.is_zero() {
+            state = shared.came.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let mut items = std::mem::take(&mut state.queue);
+        if let (true, Some(complete)) = (items.is_empty(), state.end) {
+            break complete;
+        }
+        drop(state);
+        for item in items.drain(..) {
+            failed = failed || fail(guarded(|| sink.write(&item)));
+            let (amount, bytes) = (item.amount(), item.bytes());
+            drop(item);
+            let mut state = shared.lock();
+            state.report.queued_bytes -= bytes;
+            *if failed { &mut state.report.dropped } else { &mut state.report.written } += amount;
+            drop(state);
+            shared.left.notify_all();
+        }
+        if looked.elapsed() >= TICK {
+            looked = Instant::now();
+            failed = failed || fail(guarded(|| sink.tick()));
+            let mut state = shared.lock();
+            (state.report.intact, state.report.wrong) = (sink.intact(), sink.wrong_messages());
+        }
+    };
+    let dropped = shared.lock().report.dropped;
+    fail(guarded(|| sink.finish(End { complete: complete && !failed && dropped == 0, dropped })));
+    let mut state = shared.lock();
+    (state.report.intact, state.report.wrong) = (sink.intact(), sink.wrong_messages());
+}
+
+impl<T: Item> Outlet<T> {
+    /// Starts the thread of `sink`, which is `name` to its user. `capacity`: bytes that may wait for it. `copy`: what waits
+    /// for it is a copy, because it must keep nothing of its source.
+    ///
+    /// # Errors
+    /// The thread cannot be had.
+    pub fn start(
+        name: &str,
+        policy: Policy,
+        capacity: u64,
+        copy: Option<Copy<T>>,
+        sink: Box<dyn Sink<T>>,
+    ) -> io::Result<Outlet<T>> {
+        let report = Report { sink: name.to_owned(), ..Report::default() };
+        let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
+        let shared = Arc::new(Shared { state, came: Condvar::new(), left: Condvar::new() });
+        let own = shared.clone();
+        let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink))?;
+        Ok(Outlet { shared, policy, capacity, copy, thread: Some(thread) })
+    }
+
+    /// Gives it an item; false: the sink has failed.
+    fn offer(&mut self, item: &T) -> bool {
+        let mut state = self.shared.lock();
+        let is_full = |state: &State<T>| {
+            state.report.queued_bytes > 0 && state.report.queued_bytes + item.bytes() > self.capacity
+        };
+        while self.policy == Policy::Wait && state.report.error.is_none() && is_full(&state) {
+            state = self.shared.left.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let kept = match &mut self.copy {
+            _ if state.report.error.is_some() || is_full(&state) => None,
+            None => Some(item.clone()),
+            Some(copy) => {
+                // Copying takes a while, and nobody else adds to the queue.
+                drop(state);
+                let copied = copy(item);
+                state = self.shared.lock();
+                copied
+            }
+        };
+        match kept {
+            Some(item) => {
+                state.report.queued_bytes += item.bytes();
+                state.queue.push_back(item);
+                self.shared.came.notify_one();
+            }
+            None => state.report.dropped += item.amount(),
+        }
+        state.report.error.is_none()
+    }
+
+    fn end(&self, complete: bool) {
+        self.shared.lock().end.get_or_insert(complete);
+        self.shared.came.notify_one();
+    }
+
+    fn report(&self) -> Report {
+        self.shared.lock().report.clone()
+    }
+
+    fn error(&self) -> Option<Error> {
+        let Report { sink, intact, error, .. } = self.report();
+        Some(Error { sink, what: error?, intact, unit: T::UNIT })
+    }
+}
+
+/// All sinks of one source. When it is dropped they are finished, as of a source that was broken off.
+pub struct Outlets<T: Item>(Vec<Outlet<T>>);
+
+impl<T: Item> Outlets<T> {
+    /// Of these sinks.
+    pub fn new(outlets: Vec<Outlet<T>>) -> Outlets<T> {
+        Outlets(outlets)
+    }
+
+    /// Gives all of them an item, waiting where that is a sink's policy. False: a sink has failed, see [`Self::finish`].
+    pub fn offer(&mut self, item: &T) -> bool {
+        let taken = self.0.iter_mut().map(|outlet| outlet.offer(item)).collect::<Vec<_>>();
+        taken.into_iter().all(|taken| taken)
+    }
+
+    /// True if none has failed.
+    pub fn are_well(&self) -> bool {
+        self.0.iter().all(|outlet| outlet.shared.lock().report.error.is_none())
+    }
+
+    /// What became of what they were given.
+    pub fn reports(&self) -> Vec<Report> {
+        self.0.iter().map(Outlet::report).collect()
+    }
+
+    /// No more comes: each writes what waits and is finished, all at the same time, whatever becomes of the others.
+    /// `complete`: the source has ended as it should.
+    ///
+    /// # Errors
+    /// That of the first sink that failed.
+    pub fn finish(&mut self, complete: bool) -> std::result::Result<(), Error> {
+        self.0.iter().for_each(|outlet| outlet.end(complete));
+        for outlet in &mut self.0 {
+            if let Some(thread) = outlet.thread.take() {
+                // A panic outside the sink itself would be a defect of this file.
+                let _ = thread.join();
+            }
+        }
+        self.0.iter().find_map(Outlet::error).map_or(Ok(()), Err)
+    }
+}
+
+impl<T: Item> Drop for Outlets<T> {
+    fn drop(&mut self) {
+        // Its errors are for who calls it.
+        let _ = self.finish(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+
+    #[derive(Clone)]
+    struct Number(u64);
+
+    impl Item for Number {
+        const UNIT: &'static str = "numbers";
+
+        fn amount(&self) -> u64 {
+            1
+        }
+
+        fn bytes(&self) -> u64 {
+            8
+        }
+    }
+
+    /// Writes what it is let to, and fails or panics where it is told.
+    struct Slow {
+        go: mpsc::Receiver<()>,
+        fail_at: Option<u64>,
+        panics: bool,
+        got: Arc<Mutex<Vec<u64>>>,
+        ends: Arc<Mutex<Vec<End>>>,
+    }
+
+    impl Sink<Number> for Slow {
+        fn write(&mut self, item: &Number) -> Result {
+            let _ = self.go.recv();
+            assert!(!(self.panics && self.fail_at == Some(item.0)), "at {}", item.0);
+            if self.fail_at == Some(item.0) {
+                return Err(io::Error::from_raw_os_error(libc::ENOSPC).into());
+            }
+            self.got.lock().unwrap().push(item.0);
+            Ok(())
+        }
+
+        fn finish(&mut self, end: End) -> Result {
+            self.ends.lock().unwrap().push(end);
+            Ok(())
+        }
+
+        fn intact(&self) -> u64 {
+            self.got.lock().unwrap().len() as u64
+        }
+    }
+
+    struct Seen {
+        go: mpsc::Sender<()>,
+        got: Arc<Mutex<Vec<u64>>>,
+        ends: Arc<Mutex<Vec<End>>>,
+    }
+
+    fn outlet(policy: Policy, fail_at: Option<u64>, panics: bool) -> (Outlet<Number>, Seen) {
+        let (sender, go) = mpsc::channel();
+        let seen = Seen { go: sender, got: Arc::default(), ends: Arc::default() };
+        let sink = Slow { go, fail_at, panics, got: seen.got.clone(), ends: seen.ends.clone() };
+        (Outlet::start("slow", policy, 4 * 8, None, Box::new(sink)).unwrap(), seen)
+    }
+
+    #[test]
+    fn a_slow_one_that_drops_holds_nobody_up() {
+        let ((slow, seen), (fast, all)) = (outlet(Policy::Drop, None, false), outlet(Policy::Wait, None, false));
+        let mut outlets = Outlets::new(vec![slow, fast]);
+        drop(all.go); // as fast as it can
+        (0..100).for_each(|i| assert!(outlets.offer(&Number(i))));
+        drop(seen.go);
+        outlets.finish(true).unwrap();
+        assert_eq!(*all.got.lock().unwrap(), (0..100).collect::<Vec<_>>());
+        assert_eq!(*all.ends.lock().unwrap(), [End { complete: true, dropped: 0 }]);
+        let written = seen.got.lock().unwrap().len() as u64;
+        assert!((4..10).contains(&written), "{written}");
+        assert_eq!(*seen.ends.lock().unwrap(), [End { complete: false, dropped: 100 - written }]);
+        let reports = outlets.reports();
+        assert_eq!((reports[0].written, reports[0].dropped, reports[0].queued_bytes), (written, 100 - written, 0));
+    }
+
+    #[test]
+    fn a_slow_one_that_waits_holds_the_source_up() {
+        let (slow, seen) = outlet(Policy::Wait, None, false);
+        let mut outlets = Outlets::new(vec![slow]);
+        let offered = Arc::new(AtomicBool::new(false));
+        let done = offered.clone();
+        let thread = std::thread::spawn(move || {
+            (0..20).for_each(|i| assert!(outlets.offer(&Number(i))));
+            done.store(true, Ordering::Relaxed);
+            outlets.finish(true).unwrap();
+        });
+        (0..10).for_each(|_| seen.go.send(()).unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!offered.load(Ordering::Relaxed), "10 are written and 4 wait: the others do not fit");
+        drop(seen.go);
+        thread.join().unwrap();
+        assert_eq!(*seen.got.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn all_are_finished_once_whatever_becomes_of_one() {
+        for panics in [false, true] {
+            let ((bad, seen), (good, all)) = (outlet(Policy::Wait, Some(3), panics), outlet(Policy::Wait, None, false));
+            drop((seen.go, all.go));
+            let mut outlets = Outlets::new(vec![bad, good]);
+            assert!((0..1000).any(|i| {
+                std::thread::sleep(Duration::from_micros(100));
+                !outlets.offer(&Number(i))
+            }));
+            assert!(!outlets.are_well());
+            let error = outlets.finish(false).unwrap_err().to_string();
+            let what = if panics { "panicked: at 3" } else { "No space left on device (os error 28); make space or" };
+            assert!(error.starts_with("slow: ") && error.contains(what), "{error}");
+            assert!(error.ends_with("(the 3 numbers before are intact)"), "{error}");
+            drop(outlets);
+            assert_eq!((seen.ends.lock().unwrap().len(), all.ends.lock().unwrap().len()), (1, 1));
+            assert!(all.got.lock().unwrap().len() >= 3);
+        }
+    }
+}

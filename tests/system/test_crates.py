@@ -417,7 +417,7 @@ def test_words_that_cannot_be(build, tmp_path):
     """A payload that breaks the rules is counted and told with window, source and word; all others are in the files."""
     files = [f"{tmp_path}/x.{kind}" for kind in ("hdf5", "parquet")]
     sinks = [word for file in files for word in ("--sink", f"{file.split('.')[-1]}:{file}")]
-    builder = build("--sources", "1", "--streams", 1, "--json", *sinks)
+    builder = build("--sources", "1", "--streams", 1, *sinks)
     crate = Crate(builder.port, 1)
     for record in range(6, 10):
         words = [0x8000_8003, 5]  # the header of slot 3, a hit

@@ -1,7 +1,9 @@
 """Sinks of `fadelink receive`: files, HDF5, other programs, and what a slow one does to the board."""
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +22,11 @@ READER = ring_reader.__file__
 def assert_counter(path, words):
     data = np.fromfile(path, dtype="<u8")
     assert len(data) == words and (data == np.arange(words, dtype="u8")).all(), path
+
+
+def in_order(paths):
+    """Files that rolled over: the first has no number in its name."""
+    return sorted(paths, key=lambda path: (path.name.count("."), path.name))
 
 
 def reader(socket, *options):
@@ -111,6 +118,126 @@ def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):
     assert 0 < left < total <= result["febs"][0]["words"]
 
 
+def test_a_slow_sink_that_may_drop_holds_nobody_up(bench, folder):
+    """It loses what its queue has no room for, says how much, and what it has is right; the others have all."""
+    bench.sim()
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    got = bytearray()
+
+    def slow():
+        with open(pipe, "rb", buffering=0) as file:
+            while piece := file.read(65536):
+                got.extend(piece)
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    status, result = report(bench.receive("--packets", 1500, "--ring", 64, "--verify", "counter", "--quiet", "--out", folder / "all",
+                                          "--sink", f"file:{pipe},policy=drop,queue=2M").finish())  # fmt: skip
+    thread.join()
+    feb = result["febs"][0]
+    assert status == 0 and feb["complete"] and feb["verified"], result
+    assert_counter(folder / "all", feb["words"])
+    whole, slow = feb["sinks"]
+    assert (whole["written"], whole["dropped"], slow["sink"]) == (feb["bytes"], 0, f"file:{pipe},policy=drop,queue=2M")
+    assert slow["dropped"] > 0 and slow["written"] + slow["dropped"] == feb["bytes"] and slow["written"] == len(got)
+    words = np.frombuffer(got, dtype="<u8").astype("i8")
+    steps = np.diff(words)
+    assert words[0] == 0 and (steps > 0).all() and int((steps - 1).sum()) + feb["words"] - 1 - int(words[-1]) == slow["dropped"] // 8
+
+
+def test_files_roll_over_and_a_kill_costs_the_last(bench, folder):
+    """HDF5: every file that has its name can be read, from the first word on without a gap. Plain files say where they begin."""
+    bench.sim()
+    process = bench.receive("--ring", 64, "--quiet", "--sink", f"hdf5:{folder}/data.h5,every=0.4", "--sink", f"file:{folder}/data.bin,roll=1M")
+    wait_for(lambda: (folder / "data.000002.h5").exists() and (folder / "data.000002.bin").exists())
+    process.signal(signal.SIGKILL)
+    process.finish()
+    expected = 0
+    for number, path in enumerate(in_order(folder.glob("data*.h5"))):
+        with h5py.File(path) as file:
+            words = file["words"][:]
+            assert [int(file.attrs[name]) for name in ("part", "first_word", "complete", "last")] == [number, expected, 1, 0], path
+        assert (words == np.arange(expected, expected + len(words), dtype="u8")).all()
+        expected += len(words)
+    assert number >= 2 and expected > 0
+    manifests = in_order(folder.glob("data*.bin.json"))
+    finished = [json.loads(path.read_text()) for path in manifests][:-1]
+    for number, manifest in enumerate(finished):
+        assert manifest["complete"] and manifest["bytes"] >= 1 << 20
+        assert manifest["part"] == {"number": number, "first_byte": sum(m["bytes"] for m in finished[:number]), "last": False}
+    # The next run would mix its files with these.
+    status, _, err = bench.receive("--sink", f"hdf5:{folder}/data.h5").finish()
+    assert status == 1 and "data.000001.h5 is there, of an earlier run" in err, err
+
+
+@pytest.mark.parametrize("readers", ["none", "stuck"])
+def test_the_end_does_not_wait_for_a_reader(bench, folder, readers):
+    """One interrupt ends a run whose only sink waits for a first reader, or for one that is not done with its block."""
+    bench.sim()
+    share = folder / "share"
+    process = bench.receive("--ring", 64, "--quiet", "--sink", f"share:{share},wait")
+    wait_for(share.exists)
+    stuck = reader(share, 1e6) if readers == "stuck" else None
+    time.sleep(1.5)
+    process.signal(signal.SIGINT)
+    status, out, err = process.finish(timeout=20)
+    told = {"none": "no reader came before the end was asked for", "stuck": "a reader was not done with a block 5 s after the end"}
+    assert status == 3 and f"share:{share},wait: {told[readers]}" in err, err
+    assert json.loads(out)["febs"][0]["sinks"][0]["error"]
+    if stuck:
+        stuck.kill()
+        stuck.communicate()
+
+
+@pytest.mark.parametrize("side", ["tcp", "udp"])
+def test_every_sink_takes_streams_too(net, tmp_path, side):
+    """HDF5, plain files with manifests and a shared ring, of two boards at once."""
+    net.sim("--protocol", side, "--boards", 2, "--words", 30000, *(["--stopped"] if side == "udp" else []))
+    boards = [word for n in (2, 3) for word in ("--board", f"10.9.0.{n}")] if side == "udp" else []
+    process = net.fadelink("receive", f"--{side}", 10000, "--json", "--verify", "counter", "--streams", 2, *boards,
+                           "--sink", f"hdf5:{tmp_path}/{{stream}}.h5", "--sink", f"file:{tmp_path}/{{stream}}.dat",
+                           "--sink", f"share:{tmp_path}/{{stream}}.share,wait")  # fmt: skip
+    wait_for(lambda: len(list(tmp_path.glob("*.share"))) == 2)
+    readers = [reader(path) for path in tmp_path.glob("*.share")]
+    status, out, err = process.finish()
+    assert status == 0, err
+    assert [reader.communicate(timeout=20)[0].strip() for reader in readers] == ["30000"] * 2
+    for stream in json.loads(out)["streams"]:
+        assert stream["verified"] and [sink["written"] for sink in stream["sinks"]] == [240000] * 3
+        name = tmp_path / stream["peer"].replace(":", "-")
+        with h5py.File(f"{name}.h5") as file:
+            assert (file["words"][:] == np.arange(30000, dtype="u8")).all()
+            assert [file.attrs[key] for key in ("stream", "protocol", "complete")] == [stream["peer"], side, 1]
+        assert_counter(f"{name}.dat", 30000)
+        manifest = json.loads(Path(f"{name}.dat.json").read_text())
+        assert (manifest["stream"], manifest["protocol"], manifest["complete"]) == (stream["peer"], side, True)
+
+
+@pytest.mark.parametrize("kind", ["file", "hdf5"])
+def test_a_full_disk_spoils_no_other_sink(bench, folder, kind):
+    """The other sink is finished; of the one that failed, what the error says is intact can be read."""
+    bench.sim()
+    disk = folder / "disk"
+    disk.mkdir()
+    sh("mount", "-t", "tmpfs", "-o", "size=4m", "none", disk)
+    try:
+        status, out, err = bench.receive("--packets", 2000, "--quiet", "--sink", f"{kind}:{disk}/x,roll=1M", "--sink", f"hdf5:{folder}/good.h5").finish()
+        found = re.search(rf"{kind}:{disk}/x,roll=1M: .*No space left.*make space.*\(the (\d+) bytes before are intact\)", err)
+        assert status == 3 and found, err
+        intact = int(found[1]) // 8
+        paths = in_order(path for path in disk.iterdir() if path.suffix not in (".json", ".part"))
+        parts = [h5py.File(path)["words"][:] for path in paths] if kind == "hdf5" else [np.fromfile(path, dtype="<u8") for path in paths]
+        words = np.concatenate(parts)
+        assert intact > 200_000 and (words[:intact] == np.arange(intact, dtype="u8")).all()
+        with h5py.File(folder / "good.h5") as file:
+            words = file["words"][:]
+            assert len(words) >= intact and (words == np.arange(len(words), dtype="u8")).all() and file.attrs["complete"] == 0
+    finally:
+        sh("umount", disk)
+
+
 def test_a_full_disk_is_told(bench, folder):
     """The sink and the reason are named; what was written before is intact."""
     bench.sim()
@@ -134,6 +261,9 @@ def test_a_full_disk_is_told(bench, folder):
         (["file:x,fast"], "fast"),
         (["file:x,preallocate=lots"], "lots"),
         (["share:"], "share:PATH"),
+        (["file:x,policy=hope"], "policy `hope`: expected wait or drop"),
+        (["file:x,queue=4M"], "policy=drop"),
+        (["hdf5:x,every=soon"], "every `soon`"),
         (["file:/no/such/folder/x"], "/no/such/folder/x"),
         (["hdf5:/no/such/folder/x"], "/no/such/folder/x"),
         (["share:/no/such/folder/x"], "/no/such/folder/x"),

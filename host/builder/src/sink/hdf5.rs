@@ -1,10 +1,10 @@
 //! HDF5 files: group `hits` and group `windows`, each column a dataset of one dimension (see `table`). Attributes beside those
 //! of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
-use fadelink_sinks::hdf5::{append, column, set, Files};
+use fadelink_sinks::hdf5::{append, column, failed, set, Files};
 use fadelink_sinks::{End, Result, Roll, Sink, WrongMessages};
 use fadelink_wire::fadc::TICK_NS;
-use hdf5_metno::{Dataset, Group, H5Type};
+use hdf5_metno::{Group, H5Type};
 
 use super::table::Table;
 use super::{Run, SharedEvent};
@@ -33,15 +33,15 @@ struct Columns {
 }
 
 fn write<T: H5Type>(group: &Group, name: &str, rows: &mut Vec<T>) -> Result {
-    let dataset: Dataset = group.dataset(name)?;
-    append(&dataset, rows)?;
+    append(&group.dataset(name).map_err(failed)?, rows)?;
     rows.clear();
     Ok(())
 }
 
 impl Columns {
     fn create(file: &hdf5_metno::File) -> Result<Columns> {
-        let (hits, windows) = (file.create_group("hits")?, file.create_group("windows")?);
+        let group = |name| file.create_group(name).map_err(failed);
+        let (hits, windows) = (group("hits")?, group("windows")?);
         column::<u64>(&hits, "window", CHUNK)?;
         column::<i64>(&hits, "time_ns", CHUNK)?;
         column::<u32>(&hits, "source", CHUNK)?;

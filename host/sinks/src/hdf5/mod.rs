@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, File, Group, H5Type, Result};
+use hdf5_metno::{Dataset, File, Group, H5Type};
 
 use crate::durable;
 use crate::parts::{Parts, Roll};
@@ -19,45 +19,53 @@ pub use words::WordsSink;
 pub struct Files {
     parts: Parts,
     file: Option<File>,
+    /// One could not be finished: no other is opened.
+    is_broken: bool,
 }
 
 /// Sets an attribute of text.
 ///
 /// # Errors
 /// The library's.
-pub fn set_text(file: &File, name: &str, value: &str) -> Result<()> {
-    let value: VarLenUnicode = value.parse().unwrap_or_default();
-    file.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
+pub fn set_text(file: &File, name: &str, value: &str) -> io::Result<()> {
+    set(file, name, &value.parse::<VarLenUnicode>().unwrap_or_default())
 }
 
 /// Sets an attribute of a number.
 ///
 /// # Errors
 /// The library's.
-pub fn set<T: H5Type>(file: &File, name: &str, value: &T) -> Result<()> {
-    file.new_attr::<T>().create(name)?.write_scalar(value)
+pub fn set<T: H5Type>(file: &File, name: &str, value: &T) -> io::Result<()> {
+    let attribute = file.new_attr::<T>().create(name);
+    attribute.and_then(|attribute| attribute.write_scalar(value)).map_err(failed)
 }
 
 /// A dataset of one dimension that grows, in chunks of so many rows.
 ///
 /// # Errors
 /// The library's.
-pub fn column<T: H5Type>(group: &Group, name: &str, chunk: usize) -> Result<Dataset> {
-    group.new_dataset::<T>().chunk(chunk).shape(0..).create(name)
+pub fn column<T: H5Type>(group: &Group, name: &str, chunk: usize) -> io::Result<Dataset> {
+    group.new_dataset::<T>().chunk(chunk).shape(0..).create(name).map_err(failed)
 }
 
 /// Writes rows at the end of a dataset.
 ///
 /// # Errors
 /// The library's.
-pub fn append<T: H5Type>(dataset: &Dataset, rows: &[T]) -> Result<()> {
+pub fn append<T: H5Type>(dataset: &Dataset, rows: &[T]) -> io::Result<()> {
     let begin = dataset.size();
-    dataset.resize(begin + rows.len())?;
-    dataset.write_slice(rows, begin..begin + rows.len())
+    let end = begin + rows.len();
+    dataset.resize(end).and_then(|()| dataset.write_slice(rows, begin..end)).map_err(failed)
 }
 
-fn failed(error: hdf5_metno::Error) -> io::Error {
-    io::Error::other(error.to_string())
+/// An error of the library; one of the operating system is that, and not the page of text around it.
+pub fn failed(error: hdf5_metno::Error) -> io::Error {
+    let text = error.to_string();
+    let number = text.split_once("errno = ").and_then(|(_, rest)| rest.split(',').next()?.trim().parse().ok());
+    match number {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::other(text.split_whitespace().collect::<Vec<_>>().join(" ")),
+    }
 }
 
 impl Files {
@@ -66,7 +74,7 @@ impl Files {
     /// # Errors
     /// The library's; a second file is there of an earlier run.
     pub fn create(path: &str, roll: Roll) -> io::Result<Files> {
-        let mut files = Files { parts: Parts::new(path, roll)?, file: None };
+        let mut files = Files { parts: Parts::new(path, roll)?, file: None, is_broken: false };
         files.open()?;
         Ok(files)
     }
@@ -85,11 +93,14 @@ impl Files {
     /// # Errors
     /// The library's.
     pub fn open(&mut self) -> io::Result<&File> {
+        if self.is_broken {
+            return Err(io::Error::other("the file before could not be finished"));
+        }
         if self.file.is_none() {
             let file = File::create(self.unfinished()).map_err(failed)?;
-            set(&file, "complete", &0u8).map_err(failed)?;
-            set(&file, "part", &self.parts.number()).map_err(failed)?;
-            set(&file, "last", &0u8).map_err(failed)?;
+            set(&file, "complete", &0u8)?;
+            set(&file, "part", &self.parts.number())?;
+            set(&file, "last", &0u8)?;
             self.file = Some(file);
         }
         self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -107,13 +118,15 @@ impl Files {
     /// The library's, or the operating system's; the file keeps its name of one that is not finished.
     pub fn close(&mut self, complete: bool, last: bool) -> io::Result<()> {
         let Some(file) = self.file.take() else { return Ok(()) };
-        let set = |name: &str, value: bool| file.attr(name)?.write_scalar(&u8::from(value));
+        self.is_broken = true;
+        let mark = |name: &str, value: bool| file.attr(name)?.write_scalar(&u8::from(value));
         file.flush().map_err(failed)?;
         std::fs::File::open(self.unfinished())?.sync_all()?;
-        set("last", last).and_then(|()| set("complete", complete)).map_err(failed)?;
+        mark("last", last).and_then(|()| mark("complete", complete)).map_err(failed)?;
         file.close().map_err(failed)?;
         durable::finish(&self.parts.path())?;
         self.parts.advance();
+        self.is_broken = false;
         Ok(())
     }
 }

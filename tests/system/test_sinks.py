@@ -223,7 +223,9 @@ def test_a_full_disk_spoils_no_other_sink(bench, folder, kind):
     disk.mkdir()
     sh("mount", "-t", "tmpfs", "-o", "size=4m", "none", disk)
     try:
-        status, out, err = bench.receive("--packets", 2000, "--quiet", "--sink", f"{kind}:{disk}/x,roll=1M", "--sink", f"hdf5:{folder}/good.h5").finish()
+        status, out, err = bench.receive(
+            "--packets", 2000, "--quiet", "--sink", f"{kind}:{disk}/x,roll=1M", "--sink", f"hdf5:{folder}/good.h5"
+        ).finish()
         found = re.search(rf"{kind}:{disk}/x,roll=1M: .*No space left.*make space.*\(the (\d+) bytes before are intact\)", err)
         assert status == 3 and found, err
         intact = int(found[1]) // 8

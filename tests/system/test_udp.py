@@ -31,8 +31,8 @@ def received(net, *options, status=0):
     return found["streams"][0], found
 
 
-def register(net, *words):
-    status, out, err = net.run("register", "--board", BOARD, *words, "--json")
+def register(net, *words, board=BOARD):
+    status, out, err = net.run("register", "--board", board, *words, "--json")
     assert status == 0, err
     return json.loads(out)["value"]
 
@@ -119,6 +119,33 @@ def test_the_board_is_stopped_at_the_end(net, how):
     stream = found["streams"][0]
     assert code == 0 and stream["ended"] and stream["verified"] and stream["words"] >= 20 * 1024 * (how == "packets")
     assert register(net, ENABLE) == 0
+
+
+def test_boards_are_drained_while_others_are_started(net):
+    """One that is not there takes 5 s to be given up for; what the others send meanwhile fits into no buffer."""
+    boards(net, "--payload", 1472, "--boards", 2, words=0)
+    process = receive(net, "--board", BOARD, "--board", "10.9.0.3", "--receive-buffer", 100_000, board="10.9.0.99")
+    code, found = report(process.finish())
+    assert code == 3 and found["failed_boards"] == ["board 10.9.0.99: no answer from its slow control in 26 attempts"]
+    assert {stream["peer"]: stream["complete"] and stream["verified"] for stream in found["streams"]} == dict.fromkeys(
+        [f"{BOARD}:49152", "10.9.0.3:49152"], True
+    )
+    assert all(stream["bytes"] > 1_000_000 for stream in found["streams"]) and found["dropped"]["kernel"] == 0
+    assert [register(net, ENABLE, board=address) for address in (BOARD, "10.9.0.3")] == [0, 0]
+
+
+def test_a_board_that_dies_keeps_no_other_running(net):
+    boards(net, "--payload", 1472, "--boards", 2, words=0)
+    process = receive(net, "--board", "10.9.0.3")
+    net.wait_for_frames()
+    sh("ip", "-n", net.pc_ns, "route", "add", "blackhole", f"{BOARD}/32")
+    process.signal(signal.SIGINT)
+    status, out, err = process.finish()
+    found = json.loads(out)
+    assert status == 3 and f"board {BOARD}: no answer from its slow control" in err, err
+    ended = {stream["peer"]: stream["ended"] and stream["complete"] for stream in found["streams"]}
+    assert ended["10.9.0.3:49152"] and not ended[f"{BOARD}:49152"], found
+    assert register(net, ENABLE, board="10.9.0.3") == 0
 
 
 def test_a_second_run_begins_anew(net):

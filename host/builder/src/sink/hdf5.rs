@@ -6,8 +6,8 @@ use fadelink_sinks::{End, Result, Roll, Sink, WrongMessages};
 use fadelink_wire::fadc::TICK_NS;
 use hdf5_metno::{Group, H5Type};
 
+use super::item::{Run, SharedEvent};
 use super::table::Table;
-use super::{Run, SharedEvent};
 
 /// Rows of a chunk; so many are written at once.
 const CHUNK: usize = 64 * 1024;

@@ -1,49 +1,21 @@
 //! Where events go: files of hits, ZeroMQ. What all sinks have, their threads, queues and options, is of `fadelink_sinks`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Roll, Sink, Stopping};
-
-use crate::Event;
+use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Roll, Sink};
 
 mod hdf5;
+mod item;
 mod parquet;
 mod table;
 mod zmq;
+
+pub use item::{Run, SharedEvent};
 
 /// How old a file becomes: what a crash costs.
 const EVERY: Duration = Duration::from_secs(60);
 /// What may wait for a sink, in bytes.
 const QUEUE: u64 = 64 << 20;
-
-/// An event, for several sinks.
-#[derive(Debug, Clone)]
-pub struct SharedEvent(pub Arc<Event>);
-
-impl Item for SharedEvent {
-    const UNIT: &'static str = "events";
-
-    fn amount(&self) -> u64 {
-        1
-    }
-
-    fn bytes(&self) -> u64 {
-        let parts: usize = self.0.parts.iter().map(|part| part.len() + size_of_val(part)).sum();
-        (size_of::<Event>() + parts + self.0.missing.len() * 4) as u64
-    }
-}
-
-/// What sinks are told of the run.
-#[derive(Debug, Clone)]
-pub struct Run {
-    /// Source of the events.
-    pub builder_id: u32,
-    /// Length of a window in ticks.
-    pub window_ticks: u32,
-    /// Set when the builder is to end.
-    pub stopping: Stopping,
-}
 
 /// A sink of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::item::{Run, SharedEvent};
 use super::table::Table;
-use super::{Run, SharedEvent};
 
 /// Rows of a row group.
 const GROUP: usize = 1 << 18;

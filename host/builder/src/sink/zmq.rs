@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fadelink_sinks::{End, Result, Sink, Stopping};
 
-use super::{Run, SharedEvent};
+use super::item::{Run, SharedEvent};
 
 /// Longest wait at the end for clients that still read, in milliseconds.
 const LINGER_MS: i32 = 5000;

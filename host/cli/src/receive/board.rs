@@ -91,8 +91,13 @@ fn serve(mut control: SlowControl, port: u16, runs: &Runs, requests: &Receiver<R
             Request::HasEnded(run) => ended(&mut control, run).map(|last| Answer::Ended(control.board(), run, last)),
         };
         if let Some(answer) = answer {
+            let has_failed = matches!(answer, Answer::Failed(_));
             // Nobody may listen any more.
             let _ = answers.send(answer);
+            if has_failed {
+                // It is said once.
+                break;
+            }
         }
     }
 }

@@ -477,6 +477,8 @@ impl Session<'_> {
                     stopped = Some(Instant::now());
                 }
                 Some(since) if closed == self.streams.len() || since.elapsed() > PATIENCE => break,
+                // Of a board that does not answer no end comes.
+                Some(_) if !self.failed.is_empty() && deadline.silence() > SILENCE => break,
                 _ => {}
             }
         }

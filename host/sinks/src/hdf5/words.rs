@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdf5_metno::{Dataset, H5Type};
 
-use super::Files;
+use super::files::{append, column, set, set_text, Files};
 use crate::block::Block;
 use crate::origin::{Board, Origin};
 use crate::parts::Roll;
@@ -42,18 +42,18 @@ impl WordsSink {
             let origin = self.origin;
             let (bits, first) = (origin.word_bits(), self.finished * 8 / u64::from(origin.word_bits()));
             let file = self.files.open()?;
-            super::set_text(file, origin.board.key(), &origin.board.to_string())?;
+            set_text(file, origin.board.key(), &origin.board.to_string())?;
             for (name, value) in origin.entries() {
-                super::set_text(file, name, &value)?;
+                set_text(file, name, &value)?;
             }
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-            super::set(file, "start_time", &now)?;
-            super::set(file, "first_word", &first)?;
-            super::set(file, "word_bits", &bits)?;
+            set(file, "start_time", &now)?;
+            set(file, "first_word", &first)?;
+            set(file, "word_bits", &bits)?;
             self.words = Some(if bits == 32 {
-                super::column::<u32>(file, "words", CHUNK / 4)?
+                column::<u32>(file, "words", CHUNK / 4)?
             } else {
-                super::column::<u64>(file, "words", CHUNK / 8)?
+                column::<u64>(file, "words", CHUNK / 8)?
             });
         }
         self.words.as_ref().ok_or_else(|| "no dataset".into())
@@ -61,7 +61,7 @@ impl WordsSink {
 
     fn append<T: H5Type + bytemuck::AnyBitPattern>(&mut self, data: &[u8]) -> Result {
         let rows: &[T] = bytemuck::try_cast_slice(data).map_err(|error| error.to_string())?;
-        super::append(self.words()?, rows)?;
+        append(self.words()?, rows)?;
         self.written += data.len() as u64;
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Sink<Block> for WordsSink {
     fn finish(&mut self, end: End) -> Result {
         // Of a transmission without a word too.
         self.words()?;
-        super::set(self.files.open()?, "dropped_bytes", &end.dropped)?;
+        set(self.files.open()?, "dropped_bytes", &end.dropped)?;
         self.close(end.complete, true)
     }
 

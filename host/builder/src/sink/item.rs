@@ -1,0 +1,35 @@
+//! What sinks of events are given.
+
+use std::sync::Arc;
+
+use fadelink_sinks::{Item, Stopping};
+
+use crate::Event;
+
+/// An event, for several sinks.
+#[derive(Debug, Clone)]
+pub struct SharedEvent(pub Arc<Event>);
+
+impl Item for SharedEvent {
+    const UNIT: &'static str = "events";
+
+    fn amount(&self) -> u64 {
+        1
+    }
+
+    fn bytes(&self) -> u64 {
+        let parts: usize = self.0.parts.iter().map(|part| part.len() + size_of_val(part)).sum();
+        (size_of::<Event>() + parts + self.0.missing.len() * 4) as u64
+    }
+}
+
+/// What sinks are told of the run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Source of the events.
+    pub builder_id: u32,
+    /// Length of a window in ticks.
+    pub window_ticks: u32,
+    /// Set when the builder is to end.
+    pub stopping: Stopping,
+}

@@ -334,13 +334,13 @@ def test_connections_without_a_descriptor_for_them():
         def connect():
             try:
                 boards.append(socket.create_connection(("127.0.0.1", port)))
+                return True
             except OSError:
                 return False
-            boards[-1].sendall(struct.pack("<Q", 0))
-            return True
 
         wait_for(connect)
-        # More than it can have at once.
+        boards[0].sendall(struct.pack("<Q", 0))
+        # More than it can have at once: the others wait in the kernel.
         assert all(connect() for _ in range(limit))
         wait_for(lambda: "could not be accepted" in os.read(process.stderr.fileno(), 4096).decode())
         boards[0].sendall(struct.pack("<Q", 1))

@@ -58,6 +58,13 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Enters a connection in the list; its index there.
+    fn enter(&self, peer: SocketAddr) -> usize {
+        let mut connections = self.lock();
+        connections.push(Connection { peer, source: None, counts: Counts::default(), ended: false, error: None });
+        connections.len() - 1
+    }
 }
 
 /// Accepts connections of crates until it is stopped.
@@ -70,7 +77,7 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn receive(shared: &Shared, index: usize, socket: TcpStream, take: &mut dyn Messages) -> io::Result<()> {
+fn receive(shared: &Shared, index: usize, socket: &TcpStream, take: &mut dyn Messages) -> io::Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut reader = MessageReader::new(socket);
     let mut messages = Vec::new();
@@ -103,7 +110,7 @@ fn receive(shared: &Shared, index: usize, socket: TcpStream, take: &mut dyn Mess
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &Shared, index: usize, socket: TcpStream, mut take: Box<dyn Messages>) {
+fn serve(shared: &Shared, index: usize, socket: &TcpStream, mut take: Box<dyn Messages>) {
     let result = receive(shared, index, socket, &mut *take);
     let connection = &mut shared.lock()[index];
     connection.ended = true;
@@ -121,18 +128,15 @@ impl Server {
     pub fn listen(address: SocketAddr, take: Arc<dyn Take>) -> io::Result<Server> {
         let shared = Arc::new(Shared { connections: Mutex::default(), stopping: AtomicBool::new(false) });
         let own = shared.clone();
-        let server = tcp::Server::listen(address, tcp::Settings::default(), move |peer| {
-            let (shared, messages) = (own.clone(), take.clone().open());
-            Box::new(move |socket| {
-                let connection =
-                    Connection { peer, source: None, counts: Counts::default(), ended: false, error: None };
-                let index = {
-                    let mut connections = shared.lock();
-                    connections.push(connection);
-                    connections.len() - 1
-                };
-                serve(&shared, index, socket, messages);
-            })
+        let server = tcp::Server::listen(address, tcp::Settings::default(), move || {
+            let (shared, take) = (own.clone(), take.clone());
+            Ok(Box::new(move |peer| {
+                let messages = take.open();
+                Box::new(move |socket| {
+                    let index = shared.enter(peer);
+                    serve(&shared, index, socket, messages);
+                })
+            }))
         })?;
         Ok(Server { shared, server })
     }

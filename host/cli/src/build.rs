@@ -143,7 +143,7 @@ impl Viewers {
         let live = Arc::new(Mutex::new(Live::new(window_ticks)));
         if let Some(address) = args.web {
             let address = web::serve(address, live.clone()).with_context(|| format!("--web {address}"))?;
-            eprintln!("fadelink: page at http://{address}/");
+            tracing::info!("page at http://{address}/");
         }
         Ok(Viewers { sinks: Outlets::new(sinks), live, has_page: args.web.is_some(), events: 0 })
     }
@@ -294,7 +294,7 @@ fn from_kafka(args: &Args, brokers: &str, viewers: &mut Viewers, interrupts: &In
     }
     let mut builder = kafka::Builder::connect(plan, args.kafka.partitions)?;
     if !args.crates.quiet {
-        eprintln!("fadelink: joining {} of {brokers}", args.kafka.messages);
+        tracing::info!("joining {} of {brokers}", args.kafka.messages);
     }
     builder.run(interrupts.stopping(), args.events, |event| {
         viewers.show(event);
@@ -334,11 +334,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     for fadelink_sinks::Report { sink, wrong, .. } in &report.sinks {
         if let Some(first) = &wrong.first {
-            eprintln!("fadelink: {sink}: {} messages with a word that cannot be, the first: {first}", wrong.count);
+            tracing::warn!("{sink}: {} messages with a word that cannot be, the first: {first}", wrong.count);
         }
     }
     if let Err(error) = finished {
-        eprintln!("fadelink: {error}");
+        tracing::error!("{error}");
     }
     Ok(exit::of_data(report.is_good()))
 }

@@ -188,8 +188,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     if found.is_empty() && !args.json {
-        eprintln!(
-            "fadelink: no FEB answered on {}; an idle one with a published core must be named with --feb",
+        tracing::error!(
+            "no FEB answered on {}; an idle one with a published core must be named with --feb",
             args.link.iface
         );
     }

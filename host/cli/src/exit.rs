@@ -18,7 +18,7 @@ pub fn of_data(good: bool) -> ExitCode {
 
 /// Tells why an action failed.
 pub fn of_error(error: &anyhow::Error) -> ExitCode {
-    eprintln!("fadelink: {error:#}");
+    tracing::error!("{error:#}");
     ExitCode::from(if error.is::<Usage>() { USAGE } else { 1 })
 }
 

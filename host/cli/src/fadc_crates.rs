@@ -89,7 +89,7 @@ impl Run {
         let address = SocketAddr::new(args.listen, port);
         let server = Server::listen(address, take).with_context(|| format!("--tcp {port}: listening on {address}"))?;
         if !args.quiet {
-            eprintln!("fadelink: waiting for crates on port {port}");
+            tracing::info!("waiting for crates on port {port}");
         }
         let (deadline, interrupts) = (Deadline::new(args.limits()), interrupts.clone());
         Ok(Run { server, deadline, streams: args.streams, interrupts })
@@ -141,7 +141,7 @@ impl Connections {
     pub fn tell(&self) {
         for connection in &self.connections {
             if let Some(error) = &connection.error {
-                eprintln!("fadelink: {}: {error}", connection.peer);
+                tracing::error!("{}: {error}", connection.peer);
             }
         }
     }

@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut random = fastrand::Rng::with_seed(args.seed);
     let mut febs: Vec<_> = args.feb.iter().map(new).collect();
     let mut backend = Packet::open(&args.iface)?;
-    eprintln!("fadelink: {} FEB(s) in software on {}", febs.len(), args.iface);
+    tracing::info!("{} FEB(s) in software on {}", febs.len(), args.iface);
 
     let begin = Instant::now();
     while !stop.load(Ordering::Relaxed) && args.duration.is_none_or(|limit| begin.elapsed() < limit) {

@@ -43,7 +43,7 @@ impl Interrupts {
             if signals.forever().any(|_| seen.insisted()) {
                 // Enough for what still answers, as a sink that writes its last.
                 std::thread::sleep(GRACE);
-                eprintln!("fadelink: interrupted before the end");
+                tracing::error!("interrupted before the end");
                 std::process::exit(1);
             }
         })?;

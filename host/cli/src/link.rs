@@ -49,11 +49,11 @@ impl Link {
             BackendName::Xdp => match Xdp::open(&self.iface, self.how.busy_poll) {
                 Ok(xdp) => {
                     let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
-                    eprintln!("fadelink: AF_XDP on {}, {copies}", self.iface);
+                    tracing::info!("AF_XDP on {}, {copies}", self.iface);
                     Receiver::spawn(xdp)?
                 }
                 Err(error) => {
-                    eprintln!("fadelink: AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
+                    tracing::warn!("AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
                     Receiver::spawn(Packet::open(&self.iface)?)?
                 }
             },

@@ -12,6 +12,7 @@ mod feb;
 mod feed;
 mod interrupts;
 mod link;
+mod log;
 mod metrics;
 mod number;
 mod pattern;
@@ -28,6 +29,8 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(version, about = "Detector data from an FPGA to Linux, nothing lost")]
 struct Cli {
+    #[command(flatten)]
+    log: log::Args,
     #[command(subcommand)]
     action: Action,
 }
@@ -72,6 +75,10 @@ fn main() -> ExitCode {
             return ExitCode::from(exit::USAGE);
         }
     };
+    if let Err(error) = cli.log.begin() {
+        eprintln!("fadelink: {error:#}");
+        return ExitCode::FAILURE;
+    }
     let result = match cli.action {
         Action::Discover(args) => discover::run(&args),
         Action::Receive(args) => receive::run(&args),

@@ -1,6 +1,5 @@
 //! A network interface, checked before it is used.
 
-use std::ffi::CString;
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::AsRawFd;
@@ -44,25 +43,30 @@ impl Interface {
     /// It does not exist, is down or is no Ethernet; the message says what to do.
     pub fn open(name: &str) -> io::Result<Interface> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
-        let c_name = CString::new(name).map_err(|_| invalid(format!("interface `{name}`: expected no NUL")))?;
+        if name.contains('\0') {
+            return Err(invalid(format!("interface `{name}`: expected no NUL")));
+        }
         if name.is_empty() || name.len() >= libc::IFNAMSIZ {
             return Err(invalid(format!("interface `{name}`: expected a name of 1 to 15 characters")));
         }
-        // SAFETY: a NUL-terminated name.
-        let index = unsafe { libc::if_nametoindex(c_name.as_ptr()) };
-        if index == 0 {
-            let message = format!("interface {name} does not exist; `ip link` lists those that do");
-            return Err(io::Error::new(io::ErrorKind::NotFound, message));
-        }
         // Any socket will do to ask.
-        let (mac, mtu) = check(&UnixDatagram::unbound()?, name)?;
+        let socket = UnixDatagram::unbound()?;
+        let index = rustix::net::netdevice::name_to_index(&socket, name).map_err(|_| {
+            let message = format!("interface {name} does not exist; `ip link` lists those that do");
+            io::Error::new(io::ErrorKind::NotFound, message)
+        })?;
+        let (mac, mtu) = check(&socket, name)?;
         Ok(Interface { name: name.to_owned(), index, mac, mtu })
     }
 }
 
 /// The last error, with what was tried and what to do.
 pub(crate) fn explain(what: &str) -> io::Error {
-    let error = io::Error::last_os_error();
+    explained(io::Error::last_os_error(), what)
+}
+
+/// An error, with what was tried and what to do.
+pub(crate) fn explained(error: io::Error, what: &str) -> io::Error {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => "; run it as root or give it CAP_NET_RAW",
         Some(libc::ENOMEM) => "; not enough memory for the ring",

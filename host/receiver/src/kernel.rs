@@ -4,7 +4,6 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,9 +14,10 @@ use crate::abi;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
-use crate::interface::{check_mtu, explain, Interface};
+use crate::interface::{check_mtu, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
+use crate::mapping::Mapping;
 use crate::shared::Phase;
 use crate::source::{Command, Commander, Error, Feb, Source, DEFAULT_RETRIES};
 
@@ -159,7 +159,9 @@ impl Source for Kernel {
             .map_err(|error| fail(&format!("ring of {ring_packets} packets"), error))?;
         let bytes = call(&device, abi::GETBUFLEN, 0).map_err(|error| fail("GETBUFLEN", error))?;
         assert_eq!(bytes, ring_packets * PACKET_BYTES as u64);
-        let ring = Mapping::new(&device, bytes as usize).map_err(|error| fail("mapping the ring", error))?;
+        // The driver has it twice in a row.
+        let ring = Mapping::shared(device.as_fd(), 0, 2 * bytes as usize, false)
+            .map_err(|error| fail("mapping the ring", error))?;
         call_with(&device, abi::GETMAC, &mut slave_id(&self.interface, mac)).map_err(|error| match error.kind() {
             io::ErrorKind::ResourceBusy => Error::AlreadyOpen(mac),
             _ => fail(&format!("interface {}", self.interface.name), error),
@@ -214,36 +216,6 @@ impl Command for KernelCommands {
     }
 }
 
-/// The driver's ring, twice in a row, read only.
-struct Mapping {
-    base: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the mapping belongs to this value and is not tied to a thread; it is read only.
-unsafe impl Send for Mapping {}
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    fn new(device: &File, bytes: usize) -> io::Result<Mapping> {
-        // SAFETY: a plain system call; the result is checked.
-        let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), 2 * bytes, libc::PROT_READ, libc::MAP_SHARED, device.as_raw_fd(), 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(explain("mmap"));
-        }
-        Ok(Mapping { base: NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?, bytes })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and no slice outlives this.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), 2 * self.bytes) };
-    }
-}
-
 /// The driver's ring. Fields are dropped in order: the device is closed, by RESET if need be, before the claim goes.
 struct KernelRing {
     ring: Mapping,
@@ -291,11 +263,11 @@ impl ReadSide for KernelRing {
     }
 
     fn bytes(&self) -> u64 {
-        self.ring.bytes as u64
+        self.ring.bytes() as u64 / 2
     }
 
     fn base(&self) -> *const u8 {
-        self.ring.base.as_ptr()
+        self.ring.base().as_ptr()
     }
 
     fn begin(&self) -> u64 {

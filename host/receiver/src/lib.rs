@@ -31,6 +31,7 @@ pub mod interface;
 mod kernel;
 pub mod kind;
 mod loan;
+mod mapping;
 mod receiver;
 pub mod ring;
 pub mod sets;

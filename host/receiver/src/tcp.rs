@@ -11,33 +11,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use crate::sockopt;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+
 use crate::wake::poll;
 
 /// How often the listener looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Serves one connection, in its thread.
-pub type Service = Box<dyn FnOnce(TcpStream) + Send>;
+pub type Service = Box<dyn FnOnce(&TcpStream) + Send>;
+
+/// What the next connection needs, made before it is accepted: without it, the connection waits in the kernel. Called in
+/// the order of the connections, with the address of the other end.
+pub type Prepared = Box<dyn FnOnce(SocketAddr) -> Service>;
 
 struct Shared {
     /// Of connections that are open.
-    sockets: Mutex<BTreeMap<u64, TcpStream>>,
+    sockets: Mutex<BTreeMap<u64, Arc<TcpStream>>>,
     stopping: AtomicBool,
     accepted: AtomicU64,
     refused: AtomicU64,
-    open: Box<dyn Fn(SocketAddr) -> Service + Send + Sync>,
+    prepare: Box<dyn Fn() -> io::Result<Prepared> + Send + Sync>,
 }
 
 impl Shared {
-    fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {
+    fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<TcpStream>>> {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that is none: its board tries again.
     fn refuse(&self, error: &io::Error) {
         if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
-            eprintln!("fadelink: a connection could not be accepted: {error}; this goes on being tried");
+            tracing::warn!("a connection could not be accepted: {error}; this goes on being tried");
         }
         std::thread::sleep(TICK);
     }
@@ -60,14 +65,15 @@ pub struct Settings {
 }
 
 /// Gives a connection a thread.
-fn serve(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) -> io::Result<JoinHandle<()>> {
+fn serve(shared: &Arc<Shared>, prepared: Prepared, socket: TcpStream, peer: SocketAddr) -> io::Result<JoinHandle<()>> {
     socket.set_nonblocking(false)?;
     let number = shared.accepted.load(Ordering::Relaxed);
-    shared.sockets().insert(number, socket.try_clone()?);
+    let socket = Arc::new(socket);
+    shared.sockets().insert(number, socket.clone());
     let own = shared.clone();
-    let service = (shared.open)(peer);
+    let service = prepared(peer);
     let thread = Builder::new().name("connection".into()).spawn(move || {
-        service(socket);
+        service(&socket);
         own.sockets().remove(&number);
     });
     match thread {
@@ -84,8 +90,22 @@ fn serve(shared: &Arc<Shared>, socket: TcpStream, peer: SocketAddr) -> io::Resul
 
 fn accept(shared: &Arc<Shared>, listener: &TcpListener, limit: u64) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    let mut prepared = None;
     while !shared.stopping.load(Ordering::Relaxed) && shared.accepted.load(Ordering::Relaxed) < limit {
-        match listener.accept().and_then(|(socket, peer)| serve(shared, socket, peer)) {
+        let mut accept = || {
+            let next = match prepared.take() {
+                Some(next) => next,
+                None => (shared.prepare)()?,
+            };
+            match listener.accept() {
+                Ok((socket, peer)) => serve(shared, next, socket, peer),
+                Err(error) => {
+                    prepared = Some(next);
+                    Err(error)
+                }
+            }
+        };
+        match accept() {
             Ok(thread) => threads.push(thread),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 threads.retain(|thread| !thread.is_finished());
@@ -98,21 +118,19 @@ fn accept(shared: &Arc<Shared>, listener: &TcpListener, limit: u64) -> Vec<JoinH
 }
 
 impl Server {
-    /// Listens on `address`. For each connection `open` is called in order, with the address of its other end; what it
-    /// returns serves it.
+    /// Listens on `address`; `prepare` makes what each connection needs.
     ///
     /// # Errors
     /// The address is not to be had.
     pub fn listen(
         address: SocketAddr,
         settings: Settings,
-        open: impl Fn(SocketAddr) -> Service + Send + Sync + 'static,
+        prepare: impl Fn() -> io::Result<Prepared> + Send + Sync + 'static,
     ) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         if let Some(bytes) = settings.receive_buffer {
             // Connections have it of the listener.
-            let bytes = bytes as libc::c_int;
-            sockopt::set(&listener, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes, "receive buffer")?;
+            set_socket_recv_buffer_size(&listener, bytes as usize)?;
         }
         listener.set_nonblocking(true)?;
         let shared = Arc::new(Shared {
@@ -120,7 +138,7 @@ impl Server {
             stopping: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            open: Box::new(open),
+            prepare: Box::new(prepare),
         });
         let (own, limit) = (shared.clone(), settings.limit.unwrap_or(u64::MAX));
         let accepting = Builder::new().name("accept".into()).spawn(move || accept(&own, &listener, limit))?;

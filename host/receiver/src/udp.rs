@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use fadelink_wire::udp::PAYLOAD_MAX;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use serde::Serialize;
 
 use crate::sockopt;
@@ -41,9 +42,9 @@ impl Batches {
         socket.set_read_timeout(Some(timeout))?;
         let socket = OwnedFd::from(socket);
         // Beyond the limit of the system where that is allowed.
-        let bytes = receive_buffer as libc::c_int;
-        if sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes, "receive buffer").is_err() {
-            sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes, "receive buffer")?;
+        let bytes = receive_buffer as usize;
+        if set_socket_recv_buffer_size_force(&socket, bytes).is_err() {
+            set_socket_recv_buffer_size(&socket, bytes)?;
         }
         let mut buffers = vec![[0; PAYLOAD_MAX + 1]; BATCH].into_boxed_slice();
         let mut parts: Box<[libc::iovec]> = buffers
@@ -113,16 +114,6 @@ impl Batches {
         let mut values = [0u32; MEMINFO_VALUES];
         sockopt::get(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut values, "drops of the socket")?;
         Ok(values[MEMINFO_DROPS])
-    }
-
-    /// Bytes of the receive buffer, as the kernel counts them.
-    ///
-    /// # Errors
-    /// The kernel does not tell.
-    pub fn receive_buffer(&self) -> io::Result<u32> {
-        let mut bytes = 0u32;
-        sockopt::get(&self.socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &mut bytes, "receive buffer")?;
-        Ok(bytes)
     }
 }
 

@@ -1,8 +1,10 @@
 //! An event file descriptor: wakes a thread, or an async runtime, that waits for it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags, Timespec};
 
 /// A Linux eventfd. Readable after [`Wake::notify`] until [`Wake::clear`].
 #[derive(Debug)]
@@ -14,29 +16,19 @@ impl Wake {
     /// # Errors
     /// The operating system's, of eventfd.
     pub fn new() -> io::Result<Wake> {
-        // SAFETY: a plain system call; the descriptor is checked and owned from here on.
-        unsafe {
-            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Wake(OwnedFd::from_raw_fd(fd)))
-        }
+        Ok(Wake(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     /// Makes the descriptor readable.
     pub fn notify(&self) {
-        let one = 1u64.to_ne_bytes();
-        // SAFETY: writes 8 bytes from a live buffer. The only failure is a full counter, and then the
-        // descriptor is readable already.
-        unsafe { libc::write(self.0.as_raw_fd(), one.as_ptr().cast(), one.len()) };
+        // It fails when its counter is full alone, and then it is readable already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     /// Makes the descriptor unreadable.
     pub fn clear(&self) {
-        let mut count = [0u8; 8];
-        // SAFETY: reads at most 8 bytes into a live buffer. It fails only where nothing was notified.
-        unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
+        // It fails where nothing was notified alone.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
 
@@ -49,15 +41,11 @@ impl AsFd for Wake {
 /// Sleeps until one of the descriptors is readable or in error, the time is over, or a signal came;
 /// tells which are ready.
 pub fn poll<const N: usize>(fds: &mut [(BorrowedFd<'_>, bool); N], timeout: Option<Duration>) {
-    let mut polls = fds.map(|(fd, _)| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-    let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array is live and its length is given; the time is live or null, the signal mask null.
-    let ready = unsafe { libc::ppoll(polls.as_mut_ptr(), polls.len() as libc::nfds_t, timeout, std::ptr::null()) };
+    let mut polls = fds.map(|(fd, _)| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    // One that is too long for the kernel has no end.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let ready = rustix::event::poll(&mut polls, timeout.as_ref()).unwrap_or(0);
     for (fd, poll) in fds.iter_mut().zip(&polls) {
-        fd.1 = ready > 0 && poll.revents != 0;
+        fd.1 = ready > 0 && !poll.revents().is_empty();
     }
 }

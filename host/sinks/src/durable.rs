@@ -14,7 +14,7 @@ pub fn sync(file: &File) -> io::Result<()> {
 
 fn ignore_no_disk(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EROFS)) => Ok(()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::ReadOnlyFilesystem) => Ok(()),
         other => other,
     }
 }

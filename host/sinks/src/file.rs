@@ -8,7 +8,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{fallocate, FallocateFlags};
+use rustix::fs::{fallocate, FallocateFlags, OFlags};
+use rustix::io::Errno;
 use serde_json::json;
 
 use crate::block::Block;
@@ -67,11 +68,11 @@ struct Page([u8; ALIGNMENT]);
 
 impl Output {
     fn create(path: &Path, how: How) -> io::Result<Output> {
-        let flags = if how.direct { libc::O_DIRECT } else { 0 };
+        let flags = if how.direct { OFlags::DIRECT } else { OFlags::empty() };
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).custom_flags(flags);
-        let file = options.open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) if how.direct => {
+        options.write(true).create(true).truncate(true).custom_flags(flags.bits() as i32);
+        let file = options.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput if how.direct => {
                 io::Error::other("this file system has no direct I/O; do without `direct`")
             }
             _ => error,
@@ -93,11 +94,10 @@ impl Output {
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
         while self.preallocate > 0 && self.reserved < end {
-            let (from, step) = (self.reserved as i64, self.preallocate as i64);
-            match fallocate(&self.file, FallocateFlags::FALLOC_FL_KEEP_SIZE, from, step) {
+            match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.reserved, self.preallocate) {
                 Ok(()) => self.reserved += self.preallocate,
                 // The file system has no such thing: the file grows as it is written.
-                Err(nix::errno::Errno::EOPNOTSUPP) => self.preallocate = 0,
+                Err(Errno::OPNOTSUPP) => self.preallocate = 0,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -160,9 +160,9 @@ impl Output {
             self.file.set_len(self.written)?;
             if self.preallocate > 0 {
                 // A length that does not change gives nothing back by itself.
-                let (from, excess) = (self.written as i64, self.reserved.saturating_sub(self.written).max(1) as i64);
-                let flags = FallocateFlags::FALLOC_FL_KEEP_SIZE | FallocateFlags::FALLOC_FL_PUNCH_HOLE;
-                let _ = fallocate(&self.file, flags, from, excess);
+                let excess = self.reserved.saturating_sub(self.written).max(1);
+                let flags = FallocateFlags::KEEP_SIZE | FallocateFlags::PUNCH_HOLE;
+                let _ = fallocate(&self.file, flags, self.written, excess);
             }
         }
         durable::sync(&self.file)

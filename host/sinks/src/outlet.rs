@@ -310,7 +310,7 @@ mod tests {
             let _ = self.go.recv();
             assert!(!(self.panics && self.fail_at == Some(item.0)), "at {}", item.0);
             if self.fail_at == Some(item.0) {
-                return Err(io::Error::from_raw_os_error(libc::ENOSPC).into());
+                return Err(io::Error::from(rustix::io::Errno::NOSPC).into());
             }
             self.got.lock().unwrap().push(item.0);
             Ok(())

@@ -7,16 +7,17 @@
 //! transmission; its offset is 1 if it was complete. Numbers are little-endian. docs/sinks.md has an example.
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{poll, PollFd, PollFlags};
-use nix::sys::socket::{
-    accept4, bind, listen, recv, send, sendmsg, socket, AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag,
-    SockType, UnixAddr,
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{
+    accept_with, bind, connect, listen, recv, send, sendmsg, socket_with, AddressFamily, RecvFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 
 use crate::block::Block;
@@ -33,7 +34,7 @@ pub type Hello = [u8; 32];
 pub type Part = [u8; 16];
 
 /// How often a wait looks whether the end was asked for.
-const LOOK_MS: u8 = 100;
+const LOOK: Duration = Duration::from_millis(100);
 /// Longest wait for a reader that takes nothing, when the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -52,8 +53,8 @@ pub struct ShareSink {
 fn is_readable(fd: &OwnedFd, stopping: &Stopping, patience: Duration) -> bool {
     let mut asked: Option<Instant> = None;
     loop {
-        let mut fds = [PollFd::new(fd.as_fd(), PollFlags::POLLIN)];
-        if poll(&mut fds, LOOK_MS).is_ok_and(|ready| ready > 0) {
+        let look = Timespec::try_from(LOOK).ok();
+        if poll(&mut [PollFd::new(fd, PollFlags::IN)], look.as_ref()).is_ok_and(|ready| ready > 0) {
             return true;
         }
         let is_over = |since: &mut Instant| since.elapsed() >= patience;
@@ -76,18 +77,17 @@ impl ShareSink {
     /// # Errors
     /// The operating system's; of a path that is in use.
     pub fn bind(path: &str, wait: bool, stopping: Stopping) -> io::Result<ShareSink> {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let listener = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None)?;
-        let address = UnixAddr::new(path)?;
-        match bind(listener.as_raw_fd(), &address) {
+        let listener = seqpacket(SocketFlags::NONBLOCK)?;
+        let address = SocketAddrUnix::new(path)?;
+        match bind(&listener, &address) {
             // Left behind by a program that was killed: nobody answers there.
-            Err(Errno::EADDRINUSE) if !is_served(&address)? => {
+            Err(Errno::ADDRINUSE) if !is_served(&address)? => {
                 std::fs::remove_file(path)?;
-                bind(listener.as_raw_fd(), &address)?;
+                bind(&listener, &address)?;
             }
             other => other?,
         }
-        listen(&listener, Backlog::new(16)?)?;
+        listen(&listener, 16)?;
         Ok(ShareSink { listener, path: path.into(), readers: Vec::new(), wait, stopping, written: 0 })
     }
 
@@ -100,7 +100,7 @@ impl ShareSink {
             self.accept_all(block)?;
             if self.readers.is_empty() {
                 // It left at once, or there is no descriptor for it now.
-                std::thread::sleep(Duration::from_millis(LOOK_MS.into()));
+                std::thread::sleep(LOOK);
             }
         }
         self.wait = false;
@@ -110,22 +110,21 @@ impl ShareSink {
     fn accept_all(&mut self, block: &Block) -> Result {
         let (memory, bytes) = block.data.memory();
         loop {
-            let reader = match accept4(self.listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC) {
-                // SAFETY: a descriptor that was just made, owned from here on.
-                Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd) },
+            let reader = match accept_with(&self.listener, SocketFlags::CLOEXEC) {
+                Ok(reader) => reader,
                 // Who cannot be taken now waits for the next block.
-                Err(Errno::EAGAIN | Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM) => return Ok(()),
-                Err(Errno::ECONNABORTED | Errno::EINTR) => continue,
+                Err(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => return Ok(()),
+                Err(Errno::CONNABORTED | Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
             let mut hello: Hello = [0; 32];
             hello[..8].copy_from_slice(&MAGIC);
             hello[8..24].copy_from_slice(&pair(VERSION, bytes));
             hello[24..].copy_from_slice(&u64::from(block.origin.word_bits()).to_le_bytes());
-            let fds = [memory.as_raw_fd()];
-            let control = [ControlMessage::ScmRights(&fds)];
-            let parts = [IoSlice::new(&hello)];
-            if sendmsg::<()>(reader.as_raw_fd(), &parts, &control, MsgFlags::MSG_NOSIGNAL, None).is_ok() {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let (mut control, fds) = (SendAncillaryBuffer::new(&mut space), [memory]);
+            control.push(SendAncillaryMessage::ScmRights(&fds));
+            if sendmsg(&reader, &[IoSlice::new(&hello)], &mut control, SendFlags::NOSIGNAL).is_ok() {
                 self.readers.push(reader);
             }
         }
@@ -133,7 +132,7 @@ impl ShareSink {
 
     /// Tells all readers of a part, and waits until each is done with it. Readers that have gone are forgotten.
     fn tell(&mut self, part: &Part) -> Result {
-        let tell = |fd: &OwnedFd| send(fd.as_raw_fd(), part, MsgFlags::MSG_NOSIGNAL).is_ok();
+        let tell = |fd: &OwnedFd| send(fd, part, SendFlags::NOSIGNAL).is_ok();
         self.readers.retain(tell);
         let mut is_stuck = false;
         self.readers.retain(|fd| loop {
@@ -142,9 +141,9 @@ impl ShareSink {
                 is_stuck = true;
                 break false;
             }
-            match recv(fd.as_raw_fd(), &mut done, MsgFlags::empty()) {
-                Err(Errno::EINTR) => {}
-                result => break result == Ok(8) && done == part[8..],
+            match recv(fd, &mut done, RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                result => break result.is_ok_and(|(_, bytes)| bytes == 8) && done == part[8..],
             }
         });
         if is_stuck {
@@ -155,9 +154,12 @@ impl ShareSink {
     }
 }
 
-fn is_served(address: &UnixAddr) -> io::Result<bool> {
-    let probe = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None)?;
-    Ok(nix::sys::socket::connect(probe.as_raw_fd(), address) != Err(Errno::ECONNREFUSED))
+fn seqpacket(flags: SocketFlags) -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags | SocketFlags::CLOEXEC, None)?)
+}
+
+fn is_served(address: &SocketAddrUnix) -> io::Result<bool> {
+    Ok(connect(seqpacket(SocketFlags::empty())?, address) != Err(Errno::CONNREFUSED))
 }
 
 impl Sink<Block> for ShareSink {

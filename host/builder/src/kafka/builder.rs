@@ -16,7 +16,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::statistics::Statistics;
-use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 use serde::Serialize;
 
 use super::client::{config, during, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
@@ -403,18 +403,46 @@ impl Builder {
         for change in changes {
             self.forget();
             let Change::Assigned(list) = change else { continue };
-            let committed = loop {
-                match self.consumer.committed_offsets(list.clone(), STEP) {
-                    Err(KafkaError::OffsetFetch(code)) if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
-                    result => break during("asking for its place", result)?,
-                }
-            };
-            for element in committed.elements() {
+            for element in self.committed_places(&list, stop)?.elements() {
                 let (number, place) = (element.partition(), element.metadata().parse().ok());
                 self.partitions.insert(number, Partition::new(&self.plan.policy, self.rule, number, place));
             }
         }
         Ok(())
+    }
+
+    /// The places that were committed last.
+    fn committed_places(&self, list: &TopicPartitionList, stop: &AtomicBool) -> Result<TopicPartitionList> {
+        loop {
+            match self.consumer.committed_offsets(list.clone(), STEP) {
+                Err(KafkaError::OffsetFetch(code)) if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
+                result => return during("asking for its place", result),
+            }
+        }
+    }
+
+    /// The places that the next transaction commits, in the metadata of the offsets.
+    fn places(&mut self) -> std::result::Result<TopicPartitionList, KafkaError> {
+        let mut list = TopicPartitionList::new();
+        for (number, partition) in &mut self.partitions {
+            if partition.read > 0 {
+                let (offset, place) = partition.place();
+                let mut element = list.add_partition(&self.plan.messages, *number);
+                element.set_offset(Offset::Offset(offset))?;
+                element.set_metadata(place.to_string());
+            }
+        }
+        Ok(list)
+    }
+
+    /// True if these places were committed, by a transaction whose answer did not come.
+    fn are_committed(&self, places: &TopicPartitionList, stop: &AtomicBool) -> Result<bool> {
+        let committed = self.committed_places(places, stop)?;
+        let is_there = |place: &TopicPartitionListElem<'_>| {
+            let found = committed.find_partition(place.topic(), place.partition());
+            found.is_some_and(|found| found.metadata() == place.metadata())
+        };
+        Ok(places.count() > 0 && places.elements().iter().all(is_there))
     }
 
     /// What was joined, but not committed, is done again, by this builder or another.
@@ -448,21 +476,14 @@ impl Builder {
             return Ok(0);
         }
         let begin = Instant::now();
-        let result = self.try_commit(begin + TRANSACTION - 2 * STEP);
+        let places = during("committing", self.places())?;
+        let result = self.try_commit(&places, begin + TRANSACTION - 2 * STEP);
         self.committed = Instant::now();
-        let Err(error) = result else {
-            self.report.commits += 1;
-            self.changed = false;
-            self.partitions.values_mut().for_each(Partition::commit);
-            let events = std::mem::take(&mut self.waiting);
-            events.iter().for_each(|(_, event)| seen(event));
-            return Ok(events.len() as u64);
-        };
-        eprintln!("fadelink: Kafka: a transaction was given up and is done again: {error}");
-        self.report.aborts += 1;
+        let Err(error) = result else { return Ok(self.note_commit(seen)) };
+        tracing::warn!("Kafka: a transaction was given up and is done again: {error}");
         // As after a restart: the place is where the last commit left it.
         self.consumer.unsubscribe();
-        self.forget();
+        let mut events = 0;
         let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
         let deadline = begin + TRANSACTION;
         if is_fatal || until(|| Instant::now() < deadline, || self.producer.abort_transaction(STEP)).is_err() {
@@ -472,16 +493,32 @@ impl Builder {
             }
             self.producer = loop {
                 match transactional(&self.plan) {
-                    Err(error) if !stop.load(Ordering::Relaxed) => eprintln!("fadelink: {error}; tried again"),
+                    Err(error) if !stop.load(Ordering::Relaxed) => tracing::warn!("{error}; tried again"),
                     result => break result?,
                 }
             };
+            // By now the transaction is over; it may be that only the answer was missing.
+            if self.are_committed(&places, stop)? {
+                events = self.note_commit(seen);
+            }
         }
+        self.report.aborts += u64::from(self.changed);
+        self.forget();
         during("subscribing", self.consumer.subscribe(&[&self.plan.messages]))?;
-        Ok(0)
+        Ok(events)
     }
 
-    fn try_commit(&mut self, deadline: Instant) -> std::result::Result<(), KafkaError> {
+    /// The transaction was committed: what it holds counts; the number of its events.
+    fn note_commit(&mut self, seen: &mut impl FnMut(&Event)) -> u64 {
+        self.report.commits += 1;
+        self.changed = false;
+        self.partitions.values_mut().for_each(Partition::commit);
+        let events = std::mem::take(&mut self.waiting);
+        events.iter().for_each(|(_, event)| seen(event));
+        events.len() as u64
+    }
+
+    fn try_commit(&self, places: &TopicPartitionList, deadline: Instant) -> std::result::Result<(), KafkaError> {
         self.producer.begin_transaction()?;
         for (partition, event) in &self.waiting {
             let key = event.record.to_be_bytes();
@@ -496,17 +533,8 @@ impl Builder {
                 self.producer.poll(Duration::from_millis(10));
             }
         }
-        let mut list = TopicPartitionList::new();
-        for (number, partition) in &mut self.partitions {
-            if partition.read > 0 {
-                let (offset, place) = partition.place();
-                let mut element = list.add_partition(&self.plan.messages, *number);
-                element.set_offset(Offset::Offset(offset))?;
-                element.set_metadata(place.to_string());
-            }
-        }
         let group = self.consumer.group_metadata().ok_or(KafkaError::Canceled)?;
-        until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(&list, &group, STEP))?;
+        until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
         until(|| Instant::now() < deadline, || self.producer.commit_transaction(STEP))
     }
 }

@@ -7,6 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fadelink_sinks::{End, Result, Sink, Stopping};
+use rzmq::socket::{LINGER, SNDHWM, SNDTIMEO};
+use rzmq::{Context, Msg, Socket, SocketType, ZmqError};
+use tokio::runtime::{Builder, Runtime};
 
 use super::item::{Run, SharedEvent};
 
@@ -17,9 +20,11 @@ const HIGH_WATER: i32 = 10_000;
 /// How often a wait looks whether the builder is to end.
 const PATIENCE_MS: i32 = 100;
 
-/// The socket.
+/// The socket, and what runs it.
 pub struct ZmqSink {
-    socket: zmq::Socket,
+    runtime: Runtime,
+    context: Context,
+    socket: Socket,
     builder_id: u32,
     stopping: Stopping,
     sent: u64,
@@ -28,26 +33,33 @@ pub struct ZmqSink {
 impl ZmqSink {
     /// Binds a PUSH or a PUB socket to an endpoint.
     pub fn bind(endpoint: &str, run: &Run, push: bool) -> Result<ZmqSink> {
-        let socket = zmq::Context::new().socket(if push { zmq::PUSH } else { zmq::PUB })?;
-        socket.set_linger(LINGER_MS)?;
-        socket.set_sndhwm(HIGH_WATER)?;
-        socket.set_sndtimeo(PATIENCE_MS)?;
-        socket.bind(endpoint)?;
-        Ok(ZmqSink { socket, builder_id: run.builder_id, stopping: run.stopping.clone(), sent: 0 })
+        let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("zmq").enable_all().build()?;
+        let (context, socket) = runtime.block_on(async {
+            let context = Context::new()?;
+            let socket = context.socket(if push { SocketType::Push } else { SocketType::Pub })?;
+            socket.set_option(LINGER, LINGER_MS).await?;
+            socket.set_option(SNDHWM, HIGH_WATER).await?;
+            socket.set_option(SNDTIMEO, PATIENCE_MS).await?;
+            // Any address of this computer, as ZeroMQ writes it.
+            socket.bind(&endpoint.replacen("tcp://*:", "tcp://0.0.0.0:", 1)).await?;
+            Ok::<_, ZmqError>((context, socket))
+        })?;
+        let (builder_id, stopping) = (run.builder_id, run.stopping.clone());
+        Ok(ZmqSink { runtime, context, socket, builder_id, stopping, sent: 0 })
     }
 }
 
 impl Sink<SharedEvent> for ZmqSink {
     fn write(&mut self, event: &SharedEvent) -> Result {
-        let message = event.0.emit(self.builder_id);
+        let message = bytes::Bytes::from(event.0.emit(self.builder_id));
         let mut asked = None;
         loop {
-            match self.socket.send(&message[..], 0) {
+            match self.runtime.block_on(self.socket.send(Msg::from_bytes(message.clone()))) {
                 Ok(()) => {
                     self.sent += 1;
                     return Ok(());
                 }
-                Err(zmq::Error::EAGAIN | zmq::Error::EINTR) => {}
+                Err(ZmqError::Timeout | ZmqError::ResourceLimitReached) => {}
                 Err(error) => return Err(error.into()),
             }
             if self.stopping.load(Ordering::Relaxed) {
@@ -60,7 +72,8 @@ impl Sink<SharedEvent> for ZmqSink {
     }
 
     fn finish(&mut self, _end: End) -> Result {
-        Ok(())
+        // Waits for clients that still read.
+        Ok(self.runtime.block_on(self.context.term())?)
     }
 
     fn intact(&self) -> u64 {

@@ -67,10 +67,10 @@ pub fn serve(address: SocketAddr, live: Shared) -> std::io::Result<SocketAddr> {
             match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => {
                     if let Err(error) = axum::serve(listener, routes).await {
-                        eprintln!("fadelink: web page: {error}");
+                        tracing::error!("web page: {error}");
                     }
                 }
-                Err(error) => eprintln!("fadelink: web page: {error}"),
+                Err(error) => tracing::error!("web page: {error}"),
             }
         });
     })?;

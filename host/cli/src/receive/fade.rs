@@ -177,12 +177,12 @@ fn receive(
         std::thread::sleep(QUIET);
     }
     if let Some(why) = feb.slower() {
-        eprintln!("fadelink: {}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
+        tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
     feb.start().context("START (is the FEB there, and not receiving for another computer? --take-over)")?;
     if feb.counters().interrupted > 0 && !args.take_over {
-        eprintln!(
-            "fadelink: {}: an earlier transmission was still running (its reader was killed?); it was broken off, \
+        tracing::warn!(
+            "{}: an earlier transmission was still running (its reader was killed?); it was broken off, \
              what its reader wrote is intact, and a new one begins with word 0",
             feb.mac()
         );
@@ -336,7 +336,7 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> ExitCode {
     let silent = args.quiet || args.json;
     for (mac, outcome) in febs() {
         if let Some(error) = &outcome.error {
-            eprintln!("fadelink: {mac}: {error:#}");
+            tracing::error!("{mac}: {error:#}");
         }
         outcome.summary(mac).tell(args, "", "");
         if let Some(kind) = outcome.kind.filter(|_| !silent) {

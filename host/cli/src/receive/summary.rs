@@ -49,10 +49,10 @@ impl<Name: Display> Summary<'_, Name> {
     pub fn tell(&self, args: &Args, from: &str, end: &str) {
         let name = &self.name;
         if let Some((index, word, expected)) = self.verifier.and_then(|v| v.first_wrong) {
-            eprintln!("fadelink: {name}: word {index} is {word:#018x}, expected {expected:#018x}");
+            tracing::error!("{name}: word {index} is {word:#018x}, expected {expected:#018x}");
         }
         for Report { sink, dropped, .. } in self.sinks.iter().filter(|sink| sink.dropped > 0) {
-            eprintln!("fadelink: {name}: {sink}: {dropped} bytes DROPPED, it was too slow or had failed");
+            tracing::warn!("{name}: {sink}: {dropped} bytes DROPPED, it was too slow or had failed");
         }
         if args.quiet || args.json {
             return;
@@ -73,7 +73,7 @@ impl<Name: Display> Summary<'_, Name> {
 pub fn missing(args: &Args, came: usize) -> usize {
     let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(came));
     if missing > 0 || came == 0 {
-        eprintln!("fadelink: {came} streams came, expected {}", args.network.streams.unwrap_or(1));
+        tracing::warn!("{came} streams came, expected {}", args.network.streams.unwrap_or(1));
     }
     missing
 }

@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// Serves a connection to its end.
-    fn serve(&self, socket: TcpStream, peer: SocketAddr) {
+    fn serve(&self, socket: &TcpStream, peer: SocketAddr, pool: Pool) {
         let index = {
             let mut streams = self.lock();
             streams.push(Stream { peer, bytes: 0, verifier: None, sinks: Vec::new(), end: None, seconds: 0.0 });
@@ -82,7 +82,7 @@ impl Session {
         let mut deadline = Deadline::new(self.limits);
         let result = self.plan.open(Board::Tcp(peer), self.interrupts.stopping()).map_err(anyhow::Error::from);
         let result = result.and_then(|mut outlets| {
-            let received = self.receive(socket, index, &mut outlets, &mut verifier, &mut deadline);
+            let received = self.receive(socket, pool, index, &mut outlets, &mut verifier, &mut deadline);
             let finished = outlets.finish(received.is_ok());
             self.lock()[index].sinks = outlets.reports();
             // What a sink says tells more than what it led to.
@@ -102,13 +102,13 @@ impl Session {
     /// Receives until the board closes the connection.
     fn receive(
         &self,
-        mut socket: TcpStream,
+        mut socket: &TcpStream,
+        mut pool: Pool,
         index: usize,
         outlets: &mut Outlets<Block>,
         verifier: &mut Option<Verifier>,
         deadline: &mut Deadline,
     ) -> anyhow::Result<()> {
-        let mut pool = Pool::new(self.ring).context("the ring")?;
         let board = Board::Tcp(socket.peer_addr()?);
         let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) };
         socket.set_read_timeout(Some(LOOK))?;
@@ -215,7 +215,7 @@ fn report(args: &Args, streams: &[Stream], refused: u64) -> ExitCode {
     }
     for stream in streams {
         if let Some(Err(error)) = &stream.end {
-            eprintln!("fadelink: {}: {error}", stream.peer);
+            tracing::error!("{}: {error}", stream.peer);
         }
         stream.summary().tell(args, "", "");
     }
@@ -234,13 +234,13 @@ pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
     let address = SocketAddr::new(args.network.listen, port);
     let settings = Settings { receive_buffer: args.network.receive_buffer, limit: args.network.streams.map(u64::from) };
     let own = session.clone();
-    let server = Server::listen(address, settings, move |peer| {
-        let session = own.clone();
-        Box::new(move |socket| session.serve(socket, peer))
+    let server = Server::listen(address, settings, move || {
+        let (session, pool) = (own.clone(), Pool::new(own.ring)?);
+        Ok(Box::new(move |peer| Box::new(move |socket| session.serve(socket, peer, pool))))
     });
     let server = server.with_context(|| format!("--tcp {port}: listening on {address}"))?;
     if !args.quiet {
-        eprintln!("fadelink: waiting for TCP senders on port {port}");
+        tracing::info!("waiting for TCP senders on port {port}");
     }
     let refused = watch(args, &session, server)?;
     let streams = std::mem::take(&mut *session.lock());

@@ -258,13 +258,14 @@ impl Stream {
         if counts.lost + counts.late > 0 {
             let all = counts.received + counts.lost + counts.late;
             let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
-            eprintln!(
-                "fadelink: {peer}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
-                counts.lost, counts.late
+            tracing::warn!(
+                "{peer}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
+                counts.lost,
+                counts.late
             );
         }
         if let Some(error) = self.error() {
-            eprintln!("fadelink: {peer}: {error}");
+            tracing::error!("{peer}: {error}");
         }
         let first = self.order.first();
         let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
@@ -507,7 +508,7 @@ impl Session<'_> {
             println!("{report}");
         }
         for error in &self.failed {
-            eprintln!("fadelink: {error}");
+            tracing::error!("{error}");
         }
         for stream in &self.streams {
             stream.tell(self.args);
@@ -524,7 +525,7 @@ impl Session<'_> {
             (dropped.kernel, "dropped by the kernel for want of room (--receive-buffer)"),
         ] {
             if count > 0 {
-                eprintln!("fadelink: {count} datagrams {reason}");
+                tracing::warn!("{count} datagrams {reason}");
             }
         }
         exit::of_data(good)
@@ -547,7 +548,7 @@ pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
     let socket =
         Batches::open(address, buffer, TICK).with_context(|| format!("--udp {port}: listening on {address}"))?;
     if !args.quiet {
-        eprintln!("fadelink: waiting for datagrams on port {port}");
+        tracing::info!("waiting for datagrams on port {port}");
     }
     let boards = Boards::start(&args.network.board, port)?;
     let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());

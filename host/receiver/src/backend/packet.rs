@@ -3,17 +3,20 @@
 //! Version 2 hands each frame over at once. Version 3 gathers frames in blocks, and an ACK would wait
 //! for the next frame or a timer.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::NonNull;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fadelink_wire::fade10g::{ETHERTYPE, REQUEST_LEN};
 use fadelink_wire::MacAddr;
+use rustix::net::{
+    sendmmsg, socket_with, AddressFamily, MMsgHdr, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType,
+};
 
 use super::{Backend, Losses, Send, BATCH};
-use crate::interface::{explain, Interface};
+use crate::interface::{explain, explained, Interface};
+use crate::mapping::Mapping;
 use crate::sockopt;
 
 /// The ring is made of blocks that hold whole frames.
@@ -29,7 +32,7 @@ const FRAMES: usize = BLOCKS * FRAMES_IN_BLOCK;
 pub struct Packet {
     interface: Interface,
     transmitter: Transmitter,
-    ring: NonNull<u8>,
+    ring: Mapping,
     next_frame: usize,
 }
 
@@ -44,9 +47,6 @@ struct Transmitter {
     waiting: usize,
 }
 
-// SAFETY: the mapping belongs to this value and is not tied to a thread.
-unsafe impl std::marker::Send for Packet {}
-
 impl Packet {
     /// Opens interface `name`.
     ///
@@ -56,14 +56,9 @@ impl Packet {
     pub fn open(name: &str) -> io::Result<Packet> {
         let interface = Interface::open(name)?;
         // Protocol 0 until the ring stands: nothing is received before.
-        // SAFETY: a plain system call; the descriptor is checked and owned.
-        let socket = unsafe {
-            let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0);
-            if fd < 0 {
-                return Err(explain(&format!("packet socket on {name}")));
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
+            .map_err(|error| explained(error.into(), &format!("packet socket on {name}")))?;
 
         sockopt::set(
             &socket,
@@ -79,22 +74,8 @@ impl Packet {
             tp_frame_nr: FRAMES as u32,
         };
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
-        // SAFETY: a plain system call on a live socket; the result is checked.
-        let ring = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let at = libc::mmap(
-                std::ptr::null_mut(),
-                BLOCK_BYTES * BLOCKS,
-                protection,
-                libc::MAP_SHARED,
-                socket.as_raw_fd(),
-                0,
-            );
-            if at == libc::MAP_FAILED {
-                return Err(explain(&format!("mapping the packet ring on {name}")));
-            }
-            NonNull::new(at.cast()).ok_or(io::ErrorKind::OutOfMemory)?
-        };
+        let ring = Mapping::shared(socket.as_fd(), 0, BLOCK_BYTES * BLOCKS, true)
+            .map_err(|error| explained(error, &format!("mapping the packet ring on {name}")))?;
         let transmitter = Transmitter { socket, errors: 0, answers: [[0; REQUEST_LEN]; ANSWERS], waiting: 0 };
         let mut packet = Packet { interface, transmitter, ring, next_frame: 0 };
         packet.bind()?;
@@ -126,7 +107,7 @@ impl Packet {
             // SAFETY: frames lie inside the mapping. The status word is shared with the kernel, so it
             // is accessed atomically; while it says "user" the frame is ours.
             let (frame, status) = unsafe {
-                let frame = self.ring.as_ptr().add(place).cast::<libc::tpacket2_hdr>();
+                let frame = self.ring.base().as_ptr().add(place).cast::<libc::tpacket2_hdr>();
                 (frame, AtomicU32::from_ptr(&raw mut (*frame).tp_status))
             };
             if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
@@ -150,20 +131,17 @@ impl Packet {
 
     /// The error that the kernel keeps for the socket, as when the interface goes down.
     fn socket_error(&self) -> io::Result<()> {
-        let mut error: libc::c_int = 0;
-        // It fails for a bad descriptor alone.
-        let _ = sockopt::get(&self.transmitter.socket, libc::SOL_SOCKET, libc::SO_ERROR, &mut error, "SO_ERROR");
-        match error {
-            0 => Ok(()),
-            libc::ENETDOWN => Err(io::Error::new(
-                io::ErrorKind::NetworkDown,
-                format!("interface {} went down or was removed; set it up and start again", self.interface.name),
-            )),
-            other => {
-                let error = io::Error::from_raw_os_error(other);
-                Err(io::Error::new(error.kind(), format!("interface {}: {error}", self.interface.name)))
+        // Asking fails for a bad descriptor alone.
+        let Ok(Err(error)) = rustix::net::sockopt::socket_error(&self.transmitter.socket) else { return Ok(()) };
+        let error = io::Error::from(error);
+        let name = &self.interface.name;
+        let text = match error.kind() {
+            io::ErrorKind::NetworkDown => {
+                format!("interface {name} went down or was removed; set it up and start again")
             }
-        }
+            _ => format!("interface {name}: {error}"),
+        };
+        Err(io::Error::new(error.kind(), text))
     }
 }
 
@@ -186,27 +164,19 @@ impl Transmitter {
         if self.waiting == 0 {
             return;
         }
-        // SAFETY: all-zero headers are valid; those that are sent have a live buffer each.
-        let sent = unsafe {
-            let mut parts: [libc::iovec; ANSWERS] = zeroed();
-            let mut messages: [libc::mmsghdr; ANSWERS] = zeroed();
-            for i in 0..self.waiting {
-                parts[i] = libc::iovec { iov_base: self.answers[i].as_mut_ptr().cast(), iov_len: REQUEST_LEN };
-                messages[i].msg_hdr.msg_iov = &raw mut parts[i];
-                messages[i].msg_hdr.msg_iovlen = 1;
-            }
-            libc::sendmmsg(self.socket.as_raw_fd(), messages.as_mut_ptr(), self.waiting as u32, 0)
-        };
-        self.errors += self.waiting as u64 - sent.max(0) as u64;
+        let parts: [_; ANSWERS] = std::array::from_fn(|i| [IoSlice::new(&self.answers[i])]);
+        let mut nothing: [SendAncillaryBuffer<'_, '_, '_>; ANSWERS] = Default::default();
+        let mut controls = nothing.iter_mut();
+        let mut messages = parts.each_ref().map(|part| MMsgHdr::new(part, controls.next().expect("one a part")));
+        let sent = sendmmsg(&self.socket, &mut messages[..self.waiting], SendFlags::empty()).unwrap_or(0);
+        self.errors += self.waiting as u64 - sent as u64;
         self.waiting = 0;
     }
 
     fn send(&mut self, frame: &[u8]) -> io::Result<()> {
-        // SAFETY: a live buffer and its length.
-        let sent = unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
-        if sent < 0 {
+        if let Err(error) = rustix::net::send(&self.socket, frame, SendFlags::empty()) {
             self.errors += 1;
-            return Err(io::Error::last_os_error());
+            return Err(error.into());
         }
         Ok(())
     }
@@ -248,12 +218,5 @@ impl Backend for Packet {
         let _ = sockopt::get(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics, what);
         let received = u64::from(statistics.tp_drops);
         Losses { received, sent: std::mem::take(&mut self.transmitter.errors) }
-    }
-}
-
-impl Drop for Packet {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `open`, and no frame outlives `receive`.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), BLOCK_BYTES * BLOCKS) };
     }
 }

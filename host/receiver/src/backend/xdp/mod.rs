@@ -10,10 +10,10 @@ use std::path::Path;
 
 use fadelink_wire::MacAddr;
 use libbpf_rs::{libbpf_sys, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use rustix::event::epoll;
 
 use super::packet::Packet;
 use super::{Backend, Losses, Send};
-use crate::interface::explain;
 
 mod queue;
 mod ring;
@@ -103,14 +103,7 @@ impl Xdp {
             .collect::<io::Result<Vec<_>>>()?;
         let program = object.progs().next().ok_or(io::ErrorKind::NotFound)?;
         let link = attach(program.as_fd(), others.index())?;
-        // SAFETY: plain system calls; results are checked.
-        let epoll = unsafe {
-            let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
-            if fd < 0 {
-                return Err(explain("epoll"));
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let free = (0..SOCKETS).rev().collect();
         let xdp = Xdp { queues, febs, sockets, free, link, object, others, epoll };
         watch(&xdp.epoll, xdp.others.fd())?;
@@ -147,12 +140,7 @@ fn key(feb: MacAddr, queue: usize) -> [u8; 8] {
 }
 
 fn watch(epoll: &OwnedFd, fd: BorrowedFd<'_>) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
-    // SAFETY: live descriptors and a live event.
-    if unsafe { libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event) } < 0 {
-        return Err(explain("epoll"));
-    }
-    Ok(())
+    Ok(epoll::add(epoll, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?)
 }
 
 impl Backend for Xdp {

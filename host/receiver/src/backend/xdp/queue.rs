@@ -3,14 +3,16 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use fadelink_wire::MacAddr;
+use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
 
 use super::ring::Ring;
 use crate::backend::{Losses, Send, BATCH};
-use crate::interface::explain;
+use crate::interface::explained;
+use crate::mapping::Mapping;
 use crate::sockopt;
 
 /// A frame of 8 KiB lies in three chunks: a chunk is at most a page.
@@ -27,42 +29,6 @@ const LONGEST: usize = 9216;
 /// How long a call looks for frames itself, with busy polling.
 const BUSY_POLL_US: libc::c_int = 50;
 const BUSY_POLL_BUDGET: libc::c_int = 64;
-
-/// Memory that frames lie in.
-struct Umem {
-    base: NonNull<u8>,
-    bytes: usize,
-}
-
-impl Umem {
-    fn new(bytes: usize) -> io::Result<Umem> {
-        // SAFETY: a plain system call; the result is checked.
-        let at = unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-            libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0)
-        };
-        if at == libc::MAP_FAILED {
-            return Err(explain("memory for AF_XDP"));
-        }
-        Ok(Umem { base: NonNull::new(at.cast()).ok_or(io::ErrorKind::OutOfMemory)?, bytes })
-    }
-
-    /// # Safety
-    /// The kernel must not own the bytes.
-    unsafe fn slice(&self, at: u64, len: usize) -> &[u8] {
-        assert!(at as usize + len <= self.bytes, "the kernel's descriptor lies inside the memory");
-        // SAFETY: inside the mapping; the caller vouches for the rest.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(at as usize), len) }
-    }
-}
-
-impl Drop for Umem {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new`; the socket is closed before, see the order of fields.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
-    }
-}
 
 /// What goes out: answers wait in the ring until one call sends them.
 struct Outgoing {
@@ -98,7 +64,7 @@ pub(super) struct Queue {
     outgoing: Outgoing,
     /// Owns the memory; sends.
     socket: OwnedFd,
-    umem: Umem,
+    umem: Mapping,
     zero_copy: bool,
     interface: u32,
     number: u32,
@@ -113,14 +79,9 @@ fn ask<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<()
 }
 
 fn open_socket(busy_poll: bool) -> io::Result<OwnedFd> {
-    // SAFETY: a plain system call; the descriptor is checked and owned.
-    let socket = unsafe {
-        let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        if fd < 0 {
-            return Err(explain("AF_XDP socket"));
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
+    let family = AddressFamily::from_raw(libc::AF_XDP as u16);
+    let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)
+        .map_err(|error| explained(error.into(), "AF_XDP socket"))?;
     if busy_poll {
         let what = "busy polling (Linux 5.11 or newer, CAP_NET_ADMIN)";
         sockopt::set(&socket, libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, &1, what)?;
@@ -144,11 +105,12 @@ fn ring_offsets(socket: &OwnedFd) -> io::Result<libc::xdp_mmap_offsets> {
 impl Queue {
     pub(super) fn open(interface: u32, number: u32, busy_poll: bool) -> io::Result<Queue> {
         let socket = open_socket(busy_poll)?;
-        let umem = Umem::new((RX_CHUNKS + TX_CHUNKS) * CHUNK)?;
+        let umem = Mapping::anonymous((RX_CHUNKS + TX_CHUNKS) * CHUNK)
+            .map_err(|error| explained(error, "memory for AF_XDP"))?;
         // SAFETY: an all-zero registration is valid but for the fields that are set.
         let mut register: libc::xdp_umem_reg = unsafe { zeroed() };
-        register.addr = umem.base.as_ptr() as u64;
-        register.len = umem.bytes as u64;
+        register.addr = umem.base().as_ptr() as u64;
+        register.len = umem.bytes() as u64;
         register.chunk_size = CHUNK as u32;
         sockopt::set(&socket, libc::SOL_XDP, libc::XDP_UMEM_REG, &register, "memory for AF_XDP")?;
         set_ring(&socket, libc::XDP_UMEM_FILL_RING, RX_CHUNKS)?;
@@ -165,7 +127,7 @@ impl Queue {
         let mut options: libc::xdp_options = libc::xdp_options { flags: 0 };
         ask(&socket, libc::XDP_OPTIONS, &mut options)?;
         let zero_copy = options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0;
-        let (memory, fd) = (umem.base, socket.as_raw_fd());
+        let (memory, fd) = (umem.base(), socket.as_raw_fd());
         let outgoing = Outgoing { tx, completion, socket: fd, memory, free, waiting: 0, errors: 0 };
         let scratch = Box::new([0; LONGEST]);
         let (febs, retired, cooled) = (Vec::new(), Vec::new(), Vec::new());
@@ -255,7 +217,7 @@ impl Queue {
             // Of a frame in several chunks the rest may not be there yet; it is looked at again then.
             let Some(desc) = rx.peek(chunks) else { return false };
             // SAFETY: the chunk is ours until it is in the fill ring again.
-            let part = unsafe { umem.slice(desc.addr, desc.len as usize) };
+            let part = unsafe { umem.slice(desc.addr as usize, desc.len as usize) };
             chunks += 1;
             let is_end = desc.options & libc::XDP_PKT_CONTD == 0;
             if is_end && chunks == 1 {

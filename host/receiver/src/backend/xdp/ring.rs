@@ -2,11 +2,12 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::interface::explain;
+use crate::interface::explained;
+use crate::mapping::Mapping;
 
 /// A ring shared with the kernel: descriptors and two indices that run freely.
 pub(super) struct Ring<T> {
@@ -15,8 +16,8 @@ pub(super) struct Ring<T> {
     flags: NonNull<AtomicU32>,
     descriptors: NonNull<T>,
     mask: u32,
-    mapping: NonNull<u8>,
-    bytes: usize,
+    #[allow(dead_code)]
+    mapping: Mapping,
 }
 
 impl<T: Copy> Ring<T> {
@@ -27,23 +28,18 @@ impl<T: Copy> Ring<T> {
         page: libc::off_t,
     ) -> io::Result<Ring<T>> {
         let bytes = offset.desc as usize + size * size_of::<T>();
-        // SAFETY: a plain system call whose result is checked; the offsets are the kernel's own, inside it.
+        let mapping = Mapping::shared(socket.as_fd(), page as u64, bytes, true)
+            .map_err(|error| explained(error, "mapping an AF_XDP ring"))?;
+        let base = mapping.base();
+        // SAFETY: the offsets are the kernel's own, inside the mapping.
         unsafe {
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-            let at = libc::mmap(std::ptr::null_mut(), bytes, protection, flags, socket.as_raw_fd(), page);
-            if at == libc::MAP_FAILED {
-                return Err(explain("mapping an AF_XDP ring"));
-            }
-            let mapping = NonNull::new(at.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
             Ok(Ring {
-                producer: mapping.add(offset.producer as usize).cast(),
-                consumer: mapping.add(offset.consumer as usize).cast(),
-                flags: mapping.add(offset.flags as usize).cast(),
-                descriptors: mapping.add(offset.desc as usize).cast(),
+                producer: base.add(offset.producer as usize).cast(),
+                consumer: base.add(offset.consumer as usize).cast(),
+                flags: base.add(offset.flags as usize).cast(),
+                descriptors: base.add(offset.desc as usize).cast(),
                 mask: size as u32 - 1,
                 mapping,
-                bytes,
             })
         }
     }
@@ -85,12 +81,5 @@ impl<T: Copy> Ring<T> {
         // SAFETY: the index is masked, and the kernel does not read this entry before the store below.
         unsafe { self.descriptors.add((at & self.mask) as usize).write(entry) };
         self.producer().store(at.wrapping_add(1), Ordering::Release);
-    }
-}
-
-impl<T> Drop for Ring<T> {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `map`, and nothing refers to it any more.
-        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,0 +1,88 @@
+//! What the command has to say besides its results: on standard error, or to the journal.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{fmt as lines, Layer};
+
+/// How messages are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The message alone
+    Plain,
+    /// Time, level and message
+    Text,
+    /// A JSON object a message, with time and level
+    Json,
+    /// To the journal of systemd
+    Journald,
+}
+
+/// Which messages are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Level {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// How messages are written to standard error, or where else they go
+    #[arg(long, global = true, value_enum, default_value_t = Format::Plain, value_name = "FORMAT")]
+    log_format: Format,
+    /// The least important messages that are written
+    #[arg(long, global = true, value_enum, default_value_t = Level::Info, value_name = "LEVEL")]
+    log_level: Level,
+}
+
+/// A line that begins with the command's name.
+struct Plain;
+
+impl<S, N> FormatEvent<S, N> for Plain
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut line: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        write!(line, "fadelink: ")?;
+        context.field_format().format_fields(line.by_ref(), event)?;
+        writeln!(line)
+    }
+}
+
+impl Args {
+    /// Messages are written so from now on.
+    ///
+    /// # Errors
+    /// There is no journal.
+    pub fn begin(&self) -> anyhow::Result<()> {
+        let level = match self.log_level {
+            Level::Error => LevelFilter::ERROR,
+            Level::Warn => LevelFilter::WARN,
+            Level::Info => LevelFilter::INFO,
+            Level::Debug => LevelFilter::DEBUG,
+            Level::Trace => LevelFilter::TRACE,
+        };
+        let lines = lines::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false);
+        let layer = match self.log_format {
+            Format::Plain => lines.event_format(Plain).boxed(),
+            Format::Text => lines.boxed(),
+            Format::Json => lines.json().flatten_event(true).boxed(),
+            Format::Journald => tracing_journald::layer()
+                .map_err(|error| anyhow::anyhow!("--log-format journald: {error}; is systemd-journald there?"))?
+                .boxed(),
+        };
+        tracing_subscriber::registry().with(layer.with_filter(level)).init();
+        Ok(())
+    }
+}

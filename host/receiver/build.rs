@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
+    if env::var_os("CARGO_FEATURE_XDP").is_none() {
+        return;
+    }
     println!("cargo::rerun-if-changed=xdp");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("steer.bpf.o");
     // clang's BPF target has no idea of the machine's own include folder.

@@ -1,6 +1,7 @@
 """How the Rust crates may lean on each other: crates as docs/architecture.md says, and no circles between files."""
 
 import re
+import subprocess
 
 import pytest
 import tomllib
@@ -99,6 +100,23 @@ def test_no_circles_between_files(crate):
 def test_a_circle_is_found():
     graph = {("a",): {("b",)}, ("b",): {("c",)}, ("c",): {("a",)}, (): {("a",)}}
     assert circles(graph) == [["a", "b", "c"]]
+
+
+def test_the_small_command_needs_no_library_in_c():
+    """`--no-default-features`: nothing that is built links to a library, or compiles one."""
+    tree = ["cargo", "tree", "--offline", "--locked", "-p", "fadelink", "-e", "normal,build", "--prefix", "none", "-f", "{p}"]
+
+    def in_c(*options):
+        names = {
+            line.split()[0]
+            for line in subprocess.run([*tree, *options], cwd=HOST, capture_output=True, text=True, check=True).stdout.split("\n")
+            if line
+        }
+        # linux-raw-sys has constants alone.
+        return {name for name in names if name.endswith("-sys") or name in ("cc", "cmake", "bindgen", "pkg-config")} - {"linux-raw-sys"}
+
+    assert in_c("--no-default-features") == set()
+    assert {"libbpf-sys", "rdkafka-sys", "hdf5-metno-sys"} <= in_c()
 
 
 def test_crates_lean_on_what_the_architecture_says():

@@ -1,6 +1,7 @@
 """The other commands, their errors, and the capture tools."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -94,6 +95,30 @@ def test_no_permission(bench, tmp_path_factory):
 def test_output_that_cannot_be_written(bench):
     status, _, err = bench.run("receive", "--iface", "eth0", *FEB, "--out", "/no/such/folder/data")
     assert status == 1 and "/no/such/folder/data" in err and "No such file" in err
+
+
+@pytest.mark.parametrize("how", ["plain", "text", "json", "journald"])
+def test_messages_as_they_are_wanted(how):
+    """Time and level on request, or JSON; a journal that is not there is an error."""
+    status, out, err = run(FADELINK, "receive", "--tcp", "10000", "--listen", "192.0.2.1", "--log-format", how)
+    told = "--tcp 10000: listening on 192.0.2.1:10000: "
+    assert status == 1 and not out and len(err.splitlines()) == 1, err
+    if how == "plain":
+        assert err.startswith(f"fadelink: {told}"), err
+    elif how == "text":
+        assert re.match(rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:[\d.]+Z +ERROR {told}", err), err
+    elif how == "json":
+        message = json.loads(err)
+        assert message["message"].startswith(told) and message["level"] == "ERROR" and "T" in message["timestamp"], err
+    else:
+        assert err.startswith("fadelink: --log-format journald: ") or err == "", err
+
+
+def test_messages_by_their_level(bench):
+    _, _, err = bench.run("receive", "--tcp", 10000, "--duration", 0.1)
+    assert "waiting for TCP senders" in err and "0 streams came" in err
+    _, _, err = bench.run("receive", "--tcp", 10000, "--duration", 0.1, "--log-level", "warn")
+    assert "waiting for TCP senders" not in err and "0 streams came" in err
 
 
 def test_feb_that_is_not_there(bench):

@@ -4,6 +4,7 @@
 pub mod event;
 pub mod intake;
 pub mod join;
+#[cfg(feature = "kafka")]
 pub mod kafka;
 pub mod live;
 pub mod reader;

@@ -9,9 +9,11 @@ use anyhow::Context;
 use clap::ValueEnum;
 use fadelink_builder::intake::Intake;
 use fadelink_builder::join::{Counts, Joined};
+#[cfg(feature = "kafka")]
+use fadelink_builder::kafka;
 use fadelink_builder::live::Live;
 use fadelink_builder::sink::{self, SharedEvent};
-use fadelink_builder::{kafka, web, Event, Joiner, Policy};
+use fadelink_builder::{web, Event, Joiner, Policy};
 use fadelink_sinks::Outlets;
 use fadelink_wire::fadc::TICK_NS;
 use serde::Serialize;
@@ -192,13 +194,16 @@ enum From {
         #[serde(flatten)]
         came: Connections,
     },
+    #[cfg(feature = "kafka")]
     Kafka(kafka::Report),
 }
 
 impl Report {
     fn joined(&self) -> &Joined {
         match &self.from {
-            From::Tcp { joined, .. } | From::Kafka(kafka::Report { joined, .. }) => joined,
+            From::Tcp { joined, .. } => joined,
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) => &report.joined,
         }
     }
 
@@ -206,6 +211,7 @@ impl Report {
     fn is_good(&self) -> bool {
         let came_well = match &self.from {
             From::Tcp { came, .. } => came.are_whole() && came.skipped_bytes() == 0,
+            #[cfg(feature = "kafka")]
             From::Kafka(report) => report.malformed == 0,
         };
         let written_well = self.sinks.iter().all(|sink| sink.error.is_none() && sink.wrong.count == 0);
@@ -233,6 +239,7 @@ impl Report {
             From::Tcp { came, .. } if came.skipped_bytes() > 0 => {
                 println!("{} bytes belonged to no whole message", came.skipped_bytes());
             }
+            #[cfg(feature = "kafka")]
             From::Kafka(report) if report.malformed > 0 => println!("{} malformed messages", report.malformed),
             _ => {}
         }
@@ -275,6 +282,7 @@ fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrup
     Ok(From::Tcp { joined: intake.look(Joiner::joined), came })
 }
 
+#[cfg(feature = "kafka")]
 fn from_kafka(args: &Args, brokers: &str, viewers: &mut Viewers, interrupts: &Interrupts) -> anyhow::Result<From> {
     let plan = kafka::Plan {
         brokers: brokers.to_owned(),
@@ -320,7 +328,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut viewers = Viewers::open(args, &interrupts)?;
     let from = match (args.crates.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &mut viewers, &interrupts)?,
+        #[cfg(feature = "kafka")]
         (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &mut viewers, &interrupts)?,
+        #[cfg(not(feature = "kafka"))]
+        (None, _) => return usage("--kafka: this program was built without it (cargo feature kafka)"),
     };
     let finished = viewers.sinks.finish(true);
     let report = Report { events: viewers.events, from, sinks: viewers.sinks.reports() };
@@ -329,8 +340,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         report.print();
     }
-    if let From::Tcp { came, .. } = &report.from {
-        came.tell();
+    match &report.from {
+        From::Tcp { came, .. } => came.tell(),
+        #[cfg(feature = "kafka")]
+        From::Kafka(_) => {}
     }
     for fadelink_sinks::Report { sink, wrong, .. } in &report.sinks {
         if let Some(first) = &wrong.first {

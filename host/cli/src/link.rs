@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use fadelink_receiver::backend::packet::Packet;
+#[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::Receiver;
 
@@ -46,19 +47,30 @@ impl Link {
     pub fn receiver(&self) -> anyhow::Result<Receiver> {
         Ok(match self.how.backend {
             BackendName::Packet => Receiver::spawn(Packet::open(&self.iface)?)?,
-            BackendName::Xdp => match Xdp::open(&self.iface, self.how.busy_poll) {
-                Ok(xdp) => {
-                    let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
-                    tracing::info!("AF_XDP on {}, {copies}", self.iface);
-                    Receiver::spawn(xdp)?
-                }
-                Err(error) => {
-                    tracing::warn!("AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
-                    Receiver::spawn(Packet::open(&self.iface)?)?
-                }
-            },
+            BackendName::Xdp => self.xdp()?,
             BackendName::Kernel => Receiver::kernel(&self.iface)?,
         })
+    }
+
+    /// AF_XDP, or what is there instead.
+    #[cfg(feature = "xdp")]
+    fn xdp(&self) -> anyhow::Result<Receiver> {
+        Ok(match Xdp::open(&self.iface, self.how.busy_poll) {
+            Ok(xdp) => {
+                let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
+                tracing::info!("AF_XDP on {}, {copies}", self.iface);
+                Receiver::spawn(xdp)?
+            }
+            Err(error) => {
+                tracing::warn!("AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
+                Receiver::spawn(Packet::open(&self.iface)?)?
+            }
+        })
+    }
+
+    #[cfg(not(feature = "xdp"))]
+    fn xdp(&self) -> anyhow::Result<Receiver> {
+        anyhow::bail!("--backend xdp: this program was built without it (cargo feature xdp)")
     }
 
     /// A receiver that only sends commands and looks on.

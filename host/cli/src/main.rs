@@ -9,6 +9,7 @@ mod dissect;
 mod exit;
 mod fadc_crates;
 mod feb;
+#[cfg(feature = "kafka")]
 mod feed;
 mod interrupts;
 mod link;
@@ -44,6 +45,7 @@ enum Action {
     /// Join the messages of FADC crates by time window
     Build(Box<build::Args>),
     /// Give the messages of FADC crates to Apache Kafka, for builders on many machines
+    #[cfg(feature = "kafka")]
     Feed(feed::Args),
     /// Send a user command to a FEB and print the value of its response
     Cmd(command::Args),
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Action::Discover(args) => discover::run(&args),
         Action::Receive(args) => receive::run(&args),
         Action::Build(args) => build::run(&args),
+        #[cfg(feature = "kafka")]
         Action::Feed(args) => feed::run(&args),
         Action::Cmd(args) => command::run(&args),
         Action::Register(args) => register::run(&args),

@@ -47,6 +47,7 @@ impl Mapping {
     }
 
     /// `bytes` of memory that is there.
+    #[cfg(feature = "xdp")]
     pub(crate) fn anonymous(bytes: usize) -> io::Result<Mapping> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: a new mapping, wherever the kernel has room.

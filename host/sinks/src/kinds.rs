@@ -7,6 +7,7 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 
 use crate::block::{Block, BLOCK_BYTES};
 use crate::file::{FileSink, How};
+#[cfg(feature = "hdf5")]
 use crate::hdf5::WordsSink;
 use crate::options::Options;
 use crate::origin::Board;
@@ -17,6 +18,7 @@ use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
 
 /// How old a file of a format becomes that cannot be read before it is finished: what a crash costs.
+#[cfg(feature = "hdf5")]
 pub const EVERY: Duration = Duration::from_secs(60);
 /// What may wait for a sink of `policy=drop`.
 const QUEUE: u64 = 16 << 20;
@@ -29,6 +31,7 @@ pub enum BlockKind {
     /// Standard output.
     Stdout,
     /// HDF5 files.
+    #[cfg(feature = "hdf5")]
     Hdf5(Roll),
     /// Other programs on this computer.
     Share {
@@ -41,6 +44,10 @@ impl Kind for BlockKind {
     const EXPECTED: &'static str =
         "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS]) or \
                                     share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
+    const LEFT_OUT: &'static [&'static str] = &[
+        #[cfg(not(feature = "hdf5"))]
+        "hdf5",
+    ];
     const WAITS_AT_THE_SOURCE: bool = true;
 
     fn parse(name: &str, _place: &str, options: &mut Options<'_>) -> std::result::Result<Option<BlockKind>, String> {
@@ -50,6 +57,7 @@ impl Kind for BlockKind {
                 preallocate: options.size("preallocate")?.unwrap_or(0),
                 roll: Roll::of(options, None)?,
             }),
+            #[cfg(feature = "hdf5")]
             "hdf5" => BlockKind::Hdf5(Roll::of(options, Some(EVERY))?),
             "share" => BlockKind::Share { wait: options.flag("wait")? },
             _ => return Ok(None),
@@ -93,6 +101,7 @@ impl Spec<BlockKind> {
             let sink: Box<dyn Sink<Block>> = match self.kind {
                 BlockKind::File(how) => Box::new(FileSink::create(&path, how, board)?),
                 BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
+                #[cfg(feature = "hdf5")]
                 BlockKind::Hdf5(roll) => Box::new(WordsSink::create(&path, roll, board)?),
                 BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, stopping.clone())?),
             };

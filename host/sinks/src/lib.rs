@@ -5,6 +5,7 @@
 mod block;
 pub mod durable;
 pub mod file;
+#[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod kinds;
 mod options;

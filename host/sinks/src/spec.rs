@@ -10,6 +10,8 @@ use crate::outlet::Policy;
 pub trait Kind: Sized {
     /// What may be written, for errors.
     const EXPECTED: &'static str;
+    /// Those that this program was built without, by the feature of the same name.
+    const LEFT_OUT: &'static [&'static str];
     /// What waits for a sink of `policy=wait` stays in the source's memory: there is no queue to be sized.
     const WAITS_AT_THE_SOURCE: bool;
 
@@ -54,7 +56,11 @@ impl<K: Kind> FromStr for Spec<K> {
         if queue.is_some() && policy == Policy::Wait && K::WAITS_AT_THE_SOURCE {
             return Err("queue: expected policy=drop with it; else what waits stays in the ring (--ring)".into());
         }
-        let kind = K::parse(name, place, &mut options)?.ok_or_else(|| format!("sink `{name}`: expected {expected}"))?;
+        let unknown = || match K::LEFT_OUT.iter().find(|feature| name.starts_with(**feature)) {
+            Some(feature) => format!("sink `{name}`: this program was built without it (cargo feature {feature})"),
+            None => format!("sink `{name}`: expected {expected}"),
+        };
+        let kind = K::parse(name, place, &mut options)?.ok_or_else(unknown)?;
         options.end().map_err(|error| format!("{error}: expected {expected}"))?;
         Ok(Spec { text: text.to_owned(), kind, place: place.to_owned(), policy, queue })
     }

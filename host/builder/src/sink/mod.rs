@@ -1,19 +1,30 @@
 //! Where events go: files of hits, ZeroMQ. What all sinks have, their threads, queues and options, is of `fadelink_sinks`.
 
-use std::time::Duration;
+// Built without any of them there is no kind that could be opened.
+#![cfg_attr(
+    not(any(feature = "hdf5", feature = "parquet", feature = "zmq")),
+    allow(unreachable_code, unused_variables, dead_code, clippy::diverging_sub_expression)
+)]
 
-use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Roll, Sink};
+#[cfg(any(feature = "hdf5", feature = "parquet"))]
+use fadelink_sinks::Roll;
+use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Sink};
 
+#[cfg(feature = "hdf5")]
 mod hdf5;
 mod item;
+#[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(any(feature = "hdf5", feature = "parquet"))]
 mod table;
+#[cfg(feature = "zmq")]
 mod zmq;
 
 pub use item::{Run, SharedEvent};
 
 /// How old a file becomes: what a crash costs.
-const EVERY: Duration = Duration::from_secs(60);
+#[cfg(any(feature = "hdf5", feature = "parquet"))]
+const EVERY: std::time::Duration = std::time::Duration::from_secs(60);
 /// What may wait for a sink, in bytes.
 const QUEUE: u64 = 64 << 20;
 
@@ -21,12 +32,16 @@ const QUEUE: u64 = 64 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
     /// HDF5 files.
+    #[cfg(feature = "hdf5")]
     Hdf5(Roll),
     /// Parquet files.
+    #[cfg(feature = "parquet")]
     Parquet(Roll),
     /// A ZeroMQ PUB socket.
+    #[cfg(feature = "zmq")]
     Publish,
     /// A ZeroMQ PUSH socket.
+    #[cfg(feature = "zmq")]
     Push,
 }
 
@@ -36,20 +51,35 @@ pub type Spec = fadelink_sinks::Spec<EventKind>;
 impl Kind for EventKind {
     const EXPECTED: &'static str = "hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS]), zmq-pub:ENDPOINT or \
                                     zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]";
+    const LEFT_OUT: &'static [&'static str] = &[
+        #[cfg(not(feature = "hdf5"))]
+        "hdf5",
+        #[cfg(not(feature = "parquet"))]
+        "parquet",
+        #[cfg(not(feature = "zmq"))]
+        "zmq",
+    ];
     const WAITS_AT_THE_SOURCE: bool = false;
 
     fn parse(name: &str, place: &str, options: &mut Options<'_>) -> Result<Option<EventKind>, String> {
-        let kind = match name {
+        Ok(Some(match name {
+            #[cfg(feature = "hdf5")]
             "hdf5" => EventKind::Hdf5(Roll::of(options, Some(EVERY))?),
+            #[cfg(feature = "parquet")]
             "parquet" => EventKind::Parquet(Roll::of(options, Some(EVERY))?),
-            "zmq-pub" => EventKind::Publish,
-            "zmq-push" => EventKind::Push,
+            #[cfg(feature = "zmq")]
+            "zmq-pub" | "zmq-push" => {
+                if !place.contains("://") {
+                    return Err(format!("endpoint `{place}`: expected one as tcp://127.0.0.1:5555 or ipc:///path"));
+                }
+                if name == "zmq-pub" {
+                    EventKind::Publish
+                } else {
+                    EventKind::Push
+                }
+            }
             _ => return Ok(None),
-        };
-        if matches!(kind, EventKind::Publish | EventKind::Push) && !place.contains("://") {
-            return Err(format!("endpoint `{place}`: expected one as tcp://127.0.0.1:5555 or ipc:///path"));
-        }
-        Ok(Some(kind))
+        }))
     }
 }
 
@@ -60,9 +90,13 @@ impl Kind for EventKind {
 pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
     let open = || -> fadelink_sinks::Result<Outlet<SharedEvent>> {
         let sink: Box<dyn Sink<SharedEvent>> = match spec.kind {
+            #[cfg(feature = "hdf5")]
             EventKind::Hdf5(roll) => Box::new(hdf5::Hdf5Sink::create(&spec.place, roll, run)?),
+            #[cfg(feature = "parquet")]
             EventKind::Parquet(roll) => Box::new(parquet::ParquetSink::create(&spec.place, roll, run)?),
+            #[cfg(feature = "zmq")]
             EventKind::Publish => Box::new(zmq::ZmqSink::bind(&spec.place, run, false)?),
+            #[cfg(feature = "zmq")]
             EventKind::Push => Box::new(zmq::ZmqSink::bind(&spec.place, run, true)?),
         };
         Ok(Outlet::start(&spec.text, spec.policy, spec.queue.unwrap_or(QUEUE), None, sink)?)

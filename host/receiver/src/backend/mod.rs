@@ -7,6 +7,7 @@ use fadelink_wire::MacAddr;
 
 pub mod in_process;
 pub mod packet;
+#[cfg(feature = "xdp")]
 pub mod xdp;
 
 /// Frames handed out in one call, so that commands are not kept waiting.

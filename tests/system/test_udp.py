@@ -57,9 +57,10 @@ def test_over_a_tap(net):
     assert code == 0 and found["streams"][0]["words"] == WORDS
 
 
-def test_the_data_is_what_was_sent(net, tmp_path):
-    boards(net, "--payload", 1024)
-    stream, _ = received(net, "--out", tmp_path / "{stream}.dat")
+@pytest.mark.parametrize("payload,ring", [(1024, 2048), (8972, 16)])
+def test_the_data_is_what_was_sent(net, tmp_path, payload, ring):
+    boards(net, "--payload", payload)
+    stream, _ = received(net, "--ring", ring, "--out", tmp_path / "{stream}.dat")
     data = (tmp_path / f"{BOARD}-{49152}.dat").read_bytes()
     assert data == b"".join(struct.pack("<Q", n) for n in range(WORDS))
 
@@ -253,6 +254,8 @@ def test_registers_over_a_bad_link(net):
         (["receive", "--udp", "10000", "--listen", "::1"], 2, "--listen ::1: expected an IPv4 address with --udp"),
         (["receive", "--udp", "10000", "--listen", "10.9.0.77"], 1, "--udp 10000: listening on 10.9.0.77:10000"),
         (["receive", "--udp", "10000", "--out", "x", "--streams", "2"], 2, "--out: expected {stream} in the path"),
+        (["receive", "--udp", "10000", "--ring", "8"], 2, "--ring 8: expected a power of two, 16 or more"),
+        (["receive", "--tcp", "10000", "--ring", "100"], 2, "--ring 100: expected a power of two, 16 or more"),
         (["receive", "--udp", "10000", "--idle-timeout", "0.3", "--json"], 3, "0 streams came, expected 1"),
     ],
 )  # fmt: skip

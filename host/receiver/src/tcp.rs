@@ -64,28 +64,29 @@ pub struct Settings {
     pub limit: Option<u64>,
 }
 
+/// A connection in the list of those that are open, until this is dropped.
+struct Entry(Arc<Shared>, u64);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.0.sockets().remove(&self.1);
+    }
+}
+
 /// Gives a connection a thread.
 fn serve(shared: &Arc<Shared>, prepared: Prepared, socket: TcpStream, peer: SocketAddr) -> io::Result<JoinHandle<()>> {
     socket.set_nonblocking(false)?;
     let number = shared.accepted.load(Ordering::Relaxed);
     let socket = Arc::new(socket);
     shared.sockets().insert(number, socket.clone());
-    let own = shared.clone();
-    let service = prepared(peer);
+    let (entry, service) = (Entry(shared.clone(), number), prepared(peer));
     let thread = Builder::new().name("connection".into()).spawn(move || {
+        // It leaves the list however it ends.
+        let _entry = entry;
         service(&socket);
-        own.sockets().remove(&number);
-    });
-    match thread {
-        Ok(thread) => {
-            shared.accepted.fetch_add(1, Ordering::Relaxed);
-            Ok(thread)
-        }
-        Err(error) => {
-            shared.sockets().remove(&number);
-            Err(error)
-        }
-    }
+    })?;
+    shared.accepted.fetch_add(1, Ordering::Relaxed);
+    Ok(thread)
 }
 
 fn accept(shared: &Arc<Shared>, listener: &TcpListener, limit: u64) -> Vec<JoinHandle<()>> {

@@ -415,7 +415,9 @@ impl Builder {
     fn committed_places(&self, list: &TopicPartitionList, stop: &AtomicBool) -> Result<TopicPartitionList> {
         loop {
             match self.consumer.committed_offsets(list.clone(), STEP) {
-                Err(KafkaError::OffsetFetch(code)) if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
+                // Also while a builder that was killed has a transaction open, which the broker ends in time.
+                Err(KafkaError::OffsetFetch(code) | KafkaError::MetadataFetch(code))
+                    if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
                 result => return during("asking for its place", result),
             }
         }

@@ -8,6 +8,9 @@ use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::pattern::{Pattern, Verifier};
 
+/// Packets of the smallest ring of a stream: some datagrams of any length.
+const RING_MIN: u64 = 16;
+
 /// What becomes of the data of one board.
 #[derive(Clone)]
 pub struct Plan {
@@ -103,8 +106,8 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         let count = args.out.len();
         return Err(Usage(format!("--out: expected one with {{stream}} in it with --tcp and --udp, not {count}")));
     }
-    if !args.ring.is_power_of_two() {
-        return Err(Usage(format!("--ring {}: expected a power of two", args.ring)));
+    if !args.ring.is_power_of_two() || args.ring < RING_MIN {
+        return Err(Usage(format!("--ring {}: expected a power of two, {RING_MIN} or more", args.ring)));
     }
     let sinks = out(args, 0).into_iter().chain(args.sink.iter().cloned()).collect();
     let plan = Plan { sinks, verify: args.verify.first().copied() };

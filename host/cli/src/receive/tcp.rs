@@ -180,12 +180,12 @@ fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u
             }
         }
         let ended = streams.iter().filter(|stream| stream.end.is_some()).count();
-        let (has_none, has_all) = (streams.is_empty(), ended == streams.len());
+        let came = streams.len();
         drop(streams);
-        if ended >= wanted {
+        if ended >= wanted || (came >= wanted && server.is_idle()) {
             break;
         }
-        if let Some(limit) = run.too_silent().filter(|_| has_none) {
+        if let Some(limit) = run.too_silent().filter(|_| came == 0) {
             anyhow::bail!("no connection for {} s", limit.as_secs_f64());
         }
         if run.is_reached(0) {
@@ -193,7 +193,7 @@ fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u
         }
         if interrupts.asked() {
             server.stop();
-            if has_all && server.is_idle() {
+            if server.is_idle() {
                 break;
             }
         }

@@ -55,8 +55,9 @@ struct Stream {
 /// The words of a stream, put in order.
 struct Data {
     pool: Pool,
-    /// Bytes that are in the pool and not given to the sinks yet.
+    /// Bytes that are in the pool and not given to the sinks yet, and how many of them make a block.
     waiting: usize,
+    block: usize,
     origin: Origin,
     bytes: u64,
     /// Bytes of a full datagram: of the largest that came.
@@ -80,7 +81,7 @@ impl Data {
         if let Some(verifier) = &mut self.verifier {
             verifier.check(words);
         }
-        if self.waiting + words.len() > BLOCK_BYTES {
+        if self.waiting + words.len() > self.block {
             self.give(outlets);
         }
         while !self.pool.wait(words.len(), ROOM) {
@@ -120,8 +121,10 @@ impl Stream {
     fn open(peer: SocketAddrV4, run: u8, order: Order, session: &Setup) -> anyhow::Result<Stream> {
         let board = Board::Udp(peer.into());
         let outlets = session.plan.open(board, session.interrupts.stopping())?;
+        let pool = Pool::new(session.ring).context("the ring")?;
         let data = Data {
-            pool: Pool::new(session.ring).context("the ring")?,
+            block: BLOCK_BYTES.min(pool.fill().1 as usize / 2),
+            pool,
             waiting: 0,
             origin: Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) },
             bytes: 0,

@@ -6,7 +6,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 # What takes longest begins first. The tests of one virtual machine, of one broker, and those that look at what others do to
 # the sandbox, are one unit of work.
-UNITS = ["driver/", "system/test_kafka.py", "system/test_cleanup.py"]
+UNITS = ["driver/", "kafka", "system/test_cleanup.py"]
 FIRST = [
     *UNITS,
     "rtl/test_synthesis.py",

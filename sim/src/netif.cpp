@@ -118,7 +118,7 @@ bool NetInterface::receive(Frame& frame) {
   frame.resize(kLongestFrame);
   const ssize_t n = read(fd_, frame.data(), frame.size());
   if (n < 0) {
-    if (errno == EAGAIN || errno == EINTR) return false;
+    if (errno == EAGAIN || errno == EINTR || errno == ENETDOWN) return false;
     fail("interface " + name_, "is it still there and up?");
   }
   frame.resize(static_cast<size_t>(n));
@@ -128,7 +128,8 @@ bool NetInterface::receive(Frame& frame) {
 bool NetInterface::send(const Frame& frame) {
   const ssize_t n = write(fd_, frame.data(), frame.size());
   if (n >= 0) return true;
-  if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return false;
+  // An interface that is down is a cable that is out.
+  if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR || errno == ENETDOWN) return false;
   fail("interface " + name_, "is it still there and up?");
 }
 

@@ -25,10 +25,13 @@ def free_ports(count):
 
 
 class Broker:
-    def __init__(self, folder):
+    """The broker: at `host`, an address of loopback; `start` and `kill` may be called in turns."""
+
+    def __init__(self, folder, host="127.0.0.1", environment=None):
         assert any(JARS.glob("kafka_2*.jar")), f"{JARS} is empty: `make kafka` fetches the broker"
         port, control = free_ports(2)
-        self.address = f"127.0.0.1:{port}"
+        self.host, self.port, self.folder, self.environment = host, port, folder, environment
+        self.address = f"{host}:{port}"
         settings = {
             "process.roles": "broker,controller",
             "node.id": 1,
@@ -45,22 +48,31 @@ class Broker:
             "group.initial.rebalance.delay.ms": 0,
             "message.max.bytes": 1 << 26,
         }
-        config = folder / "server.properties"
-        config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        java = ["java", "-Xmx512m", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}", "-cp", f"{JARS}/*"]
-        subprocess.run([*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", config], check=True, capture_output=True)
+        self.config = folder / "server.properties"
+        self.config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        self.java = ["java", "-Xmx512m", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}", "-cp", f"{JARS}/*"]
+        format = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", self.config]
+        subprocess.run([*self.java, *format], check=True, capture_output=True)
         self.log = open(folder / "kafka.log", "w")
-        self.process = subprocess.Popen([*java, "kafka.Kafka", config], stdout=self.log, stderr=subprocess.STDOUT)
+        self.start()
+
+    def start(self):
+        """Starts the broker, the first time or after `kill`, and waits until it answers."""
+        self.process = subprocess.Popen([*self.java, "kafka.Kafka", self.config], stdout=self.log, stderr=subprocess.STDOUT,
+                                        env=self.environment)  # fmt: skip
         end = time.monotonic() + 60
         while True:
             try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
+                socket.create_connection((self.host, self.port), 1).close()
                 return
             except OSError:
-                assert time.monotonic() < end and self.process.poll() is None, (folder / "kafka.log").read_text()[-2000:]
+                assert time.monotonic() < end and self.process.poll() is None, (self.folder / "kafka.log").read_text()[-2000:]
                 time.sleep(0.1)
 
-    def close(self):
+    def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def close(self):
+        self.kill()
         self.log.close()

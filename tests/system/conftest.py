@@ -1,6 +1,8 @@
 """Each test has namespaces of its own."""
 
 import pytest
+from support import faults
+from support.broker import Broker
 from support.netns import Bench, add_address
 
 
@@ -16,3 +18,12 @@ def net(bench):
     """The bench with an address on the computer's side."""
     add_address(bench)
     return bench
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    """A Kafka broker whose network can be cut and whose clock can be stepped."""
+    folder = tmp_path_factory.mktemp("kafka")
+    broker = Broker(folder, host=faults.BROKER, environment=faults.environment(clock=faults.clock_file(folder)))
+    yield broker
+    broker.close()

@@ -21,22 +21,11 @@ import zmq
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, report
+from support.files import read_hits
 from support.netns import BOARD, sh, wait_for
 from support.paths import FADELINK, SEED
 
 PORT = 10000
-
-
-def read_hits(path):
-    """{window: sorted (source, slot, channel, tick, charge)} of an HDF5 file, and its columns of windows."""
-    with h5py.File(path) as file:
-        assert file.attrs["complete"] == 1
-        windows = {name: column[:] for name, column in file["windows"].items()}
-        hits = {int(window): [] for window in windows["window"]}
-        columns = [file["hits"][name][:].tolist() for name in ("window", "source", "slot", "channel", "tick", "charge")]
-    for window, *hit in zip(*columns, strict=True):
-        hits[window].append(tuple(hit))
-    return {window: sorted(found) for window, found in hits.items()}, windows
 
 
 def expected(boards, windows, rate, links=1, seed=1, ticks=WINDOW_NS // 4):

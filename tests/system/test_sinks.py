@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 from support import ring_reader
+from support.files import in_order
 from support.netns import FEBS, report, sh, wait_for
 
 READER = ring_reader.__file__
@@ -22,11 +23,6 @@ READER = ring_reader.__file__
 def assert_counter(path, words):
     data = np.fromfile(path, dtype="<u8")
     assert len(data) == words and (data == np.arange(words, dtype="u8")).all(), path
-
-
-def in_order(paths):
-    """Files that rolled over: the first has no number in its name."""
-    return sorted(paths, key=lambda path: (path.name.count("."), path.name))
 
 
 def reader(socket, *options):

@@ -1,0 +1,104 @@
+"""A feed and builders over a broker, the crates that send to them, and what must come out."""
+
+import random
+import signal
+import subprocess
+import time
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from support import fadc_model as model
+from support.broker import free_ports
+from support.crate import WINDOW_NS, Crate, hits_of, report
+from support.paths import FADELINK, SEED
+
+PARTITIONS = 4
+
+
+class Setup:
+    """Topics of their own, a feeder and builders."""
+
+    def __init__(self, broker, name, environment=None):
+        self.broker, self.environment, self.processes = broker, environment, []
+        self.messages, self.events, self.group = f"{name}-messages", f"{name}-events", f"{name}-group"
+
+    def start(self, *words):
+        words = [FADELINK, *words, "--kafka", self.broker.address, "--messages", self.messages, "--partitions", PARTITIONS, "--json"]
+        process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=self.environment)  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def feed(self, *words):
+        (self.port,) = free_ports(1)
+        return self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", *words)
+
+    def build(self, name="builder", *words, silence=60):
+        """A builder that waits for its crates, however slow the machine is."""
+        return self.start("build", "--events-topic", self.events, "--group", self.group, "--name", name, "--window-ns", WINDOW_NS,
+                          "--sources", "1,2,3", "--silence", silence, *words)  # fmt: skip
+
+    def finish(self, process, stop=True, timeout=60):
+        if stop:
+            process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=timeout)
+        return report((process.returncode, out, err))
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def read(self, topic, wanted, timeout=60, quiet=2):
+        """What a consumer of committed data reads: at least `wanted` of it, and what comes in `quiet` seconds more."""
+        return [(message.partition(), message.value()) for message in self.read_all(topic, wanted, timeout, quiet)]
+
+    def read_all(self, topic, wanted, timeout=60, quiet=2):
+        """The same as whole messages, with their headers."""
+        consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test", "isolation.level": "read_committed",
+                             "auto.offset.reset": "earliest", "enable.auto.commit": False})  # fmt: skip
+        consumer.assign([TopicPartition(topic, n, 0) for n in range(PARTITIONS)])
+        found, end = [], time.monotonic() + timeout
+        last = time.monotonic()
+        while len(found) < wanted or time.monotonic() - last < quiet:
+            assert time.monotonic() < end, f"{len(found)} of {wanted} came"
+            message = consumer.poll(0.2)
+            if message is None:
+                continue
+            if message.error():
+                assert message.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART, message.error()
+                time.sleep(0.2)
+                continue
+            found.append(message)
+            last = time.monotonic()
+        consumer.close()
+        return found
+
+
+def send(setup, windows, sources=(1, 2, 3), step=20, pause=0.0):
+    """All crates send all windows, at paces of their own."""
+    r = random.Random(f"{SEED}")
+    crates = {source: Crate(setup.port, source) for source in sources}
+    place = dict.fromkeys(sources, 0)
+    while left := [source for source in sources if place[source] < windows]:
+        source = r.choice(left)
+        end = min(place[source] + r.randrange(1, step), windows)
+        crates[source].send(*range(place[source], end))
+        place[source] = end
+        time.sleep(pause)
+    for crate in crates.values():
+        crate.close()
+
+
+def check(events, windows, sources=(1, 2, 3)):
+    """Each window exactly once, in its partition, in order, with all hits of all crates."""
+    rows = {n: [] for n in range(PARTITIONS)}
+    for partition, data in events:
+        event, messages = model.read_event(data)
+        assert event.record % PARTITIONS == partition
+        rows[partition].append(event.record)
+        assert [message.source for message in messages] == list(sources), event.record
+        for message in messages:
+            assert sorted(model.read_hits(message, WINDOW_NS // 4)[0]) == hits_of(message.source, message.record)
+    assert rows == {n: list(range(n, windows, PARTITIONS)) for n in range(PARTITIONS)}

@@ -1,0 +1,11 @@
+"""Each fault of docs/reliability.md once, at a moment that the seed chooses; `make soak` goes on."""
+
+import pytest
+from support.faults import FAULTS, Site
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault(name, net, request):
+    fault = FAULTS[name]
+    outcome = fault.run(Site(name, net, request.getfixturevalue("broker") if fault.kafka else None))
+    assert outcome.lost == 0, f"{outcome}; promised: {fault.promise}"

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0
 complain() { echo "lint: $1"; status=1; }
-for file in driver/*.[ch] driver/examples/*.c host/c/*/*.[ch] host/receiver/xdp/*.c bench/tools/*.c tests/driver/*.c; do
+for file in driver/*.[ch] tests/support/*.c driver/examples/*.c host/c/*/*.[ch] host/receiver/xdp/*.c bench/tools/*.c tests/driver/*.c; do
     head -1 "$file" | grep -q 'SPDX-License-Identifier' || complain "$file: no SPDX licence in line 1"
     grep -nP '[ \t]+$' "$file" && complain "$file: white space at the end of a line"
     grep -nP '^ {8}' "$file" && complain "$file: spaces where a tab belongs"

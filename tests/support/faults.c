@@ -8,6 +8,7 @@
  * FADELINK_CLOCK=FILE		the first 8 bytes of FILE: nanoseconds to add to the time of day, at any moment
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ static long long limit;
 static int only_sync;
 static atomic_llong written;
 static const volatile int64_t *step;
+static int (*timedwait)(cnd_t *, mtx_t *, const struct timespec *);
 
 __attribute__((constructor)) static void start(void)
 {
@@ -34,6 +37,7 @@ __attribute__((constructor)) static void start(void)
 	const char *clock = getenv("FADELINK_CLOCK");
 	int fd;
 
+	timedwait = dlsym(RTLD_NEXT, "cnd_timedwait");
 	prefix = getenv("FADELINK_EIO_PATH");
 	limit = after ? atoll(after) : 0;
 	only_sync = !!getenv("FADELINK_EIO_SYNC");
@@ -137,4 +141,32 @@ time_t time(time_t *at)
 	if (at)
 		*at = now.tv_sec;
 	return now.tv_sec;
+}
+
+int timespec_get(struct timespec *at, int base)
+{
+	return base == TIME_UTC && !clock_gettime(CLOCK_REALTIME, at) ? base : 0;
+}
+
+/* C11's waits end by the time of day. The kernel's is not stepped, so it is looked at again and again. */
+int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, const struct timespec *restrict until)
+{
+	struct timespec now, slice;
+	int result;
+
+	if (!step)
+		return timedwait(condition, mutex, until);
+	do {
+		clock_gettime(CLOCK_REALTIME, &now);
+		if (now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec))
+			return thrd_timedout;
+		syscall(SYS_clock_gettime, CLOCK_REALTIME, &slice);
+		slice.tv_nsec += 10000000;
+		if (slice.tv_nsec >= 1000000000) {
+			slice.tv_nsec -= 1000000000;
+			slice.tv_sec++;
+		}
+		result = timedwait(condition, mutex, &slice);
+	} while (result == thrd_timedout);
+	return result;
 }

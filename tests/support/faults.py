@@ -84,7 +84,7 @@ class Site:
 
     def kafka(self):
         """Topics of this try, and a process list that ends with it."""
-        return contextlib.closing(Setup(self.broker, self.name, environment(clock=self.broker.folder / "clock")))
+        return contextlib.closing(Setup(self.broker, self.name, environment(clock=clock_file(self.folder))))
 
 
 # --- The shim: a disk that fails, a clock that is stepped ---
@@ -638,15 +638,21 @@ def kafka_network_cut(site):
 
 
 @fault(
-    "kafka-clock-stepped", "the time of day of broker, `feed` and builder is stepped by up to an hour, `--silence 2`", "windows",
-    EXACTLY_ONCE, kafka=True,
+    "kafka-clock-stepped", "the time of day is stepped: of the broker by up to an hour, of `feed` and builder by up to an hour "
+    "forward and 2 s back; `--silence 2`", "windows", EXACTLY_ONCE, kafka=True,
 )  # fmt: skip
 def kafka_clock_stepped(site):
     def disturb(setup, builders):
+        # A step back holds librdkafka up for as long: it waits by the time of day.
+        clocks = {setup.broker.folder / "clock": (-3600, 3600), site.folder / "clock": (-2, 3600)}
+        now = dict.fromkeys(clocks, 0)
         try:
-            for _ in range(3):
-                site.pause(0.5, 2)
-                step(setup.broker.folder / "clock", site.random.uniform(-1, 1) * site.random.choice([10, 600, 3600]))
+            for _ in range(4):
+                site.pause(0.5, 1.5)
+                clock = site.random.choice(list(clocks))
+                least, most = clocks[clock]
+                now[clock] += site.random.choice([least, most]) * site.random.random()
+                step(clock, now[clock])
         finally:
             step(setup.broker.folder / "clock", 0)
 

@@ -8,7 +8,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-fadc test test-host test-boards test-driver-debug test-long bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp lint lint-host lint-rtl lint-c lint-python format clean
+.PHONY: help setup sim host python kafka demo demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp lint lint-host lint-rtl lint-c lint-python format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -59,6 +59,9 @@ test-long: sim host python kafka test-driver-debug ## sweeps: many seeds, long f
 	  FADELINK_SEED=$$seed $(PYTEST) tests/system/test_receive.py || exit 1; \
 	done
 	tools/side_by_side.sh
+
+soak: sim host kafka ## kill, cut and fill everything at random moments for MINUTES (10): what was lost (docs/reliability.md)
+	@$(PYTHON) tools/soak.py --minutes $(or $(MINUTES),10)
 
 bench: sim ## print the figures of docs/performance.md again
 	@$(PYTHON) bench/fade10g.py

@@ -117,24 +117,6 @@ def test_interrupt_stops_and_drains(bench):
     assert counter_words(out) == result["febs"][0]["words"]
 
 
-def test_killed_receiver_starts_again(bench):
-    sim = bench.sim("--link", "loss=0.02")
-    out = bench.tmp / "data"
-    for i in range(3):
-        receiver = bench.receive("--out", out, "--verify", "counter")
-        wait_for(lambda: out.exists() and out.stat().st_size > 500_000)
-        receiver.signal(signal.SIGKILL)
-        receiver.finish()
-        assert counter_words(out) > 0, "what was written is intact"
-        out.unlink()
-    finished = bench.receive("--out", out, "--verify", "counter", "--packets", 100).finish()
-    assert "earlier transmission was still running" in finished[2]
-    status, result = report(finished)
-    assert status == 0 and result["febs"][0]["verified"]
-    assert counter_words(out) == result["febs"][0]["words"]
-    bench.end_sim(sim)
-
-
 def test_disk_full_keeps_what_was_written(bench):
     bench.sim()
     disk = bench.tmp / "disk"

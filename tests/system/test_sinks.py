@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -209,47 +208,6 @@ def test_every_sink_takes_streams_too(net, tmp_path, side):
         assert_counter(f"{name}.dat", 30000)
         manifest = json.loads(Path(f"{name}.dat.json").read_text())
         assert (manifest["stream"], manifest["protocol"], manifest["complete"]) == (stream["peer"], side, True)
-
-
-@pytest.mark.parametrize("kind", ["file", "hdf5"])
-def test_a_full_disk_spoils_no_other_sink(bench, folder, kind):
-    """The other sink is finished; of the one that failed, what the error says is intact can be read."""
-    bench.sim()
-    disk = folder / "disk"
-    disk.mkdir()
-    sh("mount", "-t", "tmpfs", "-o", "size=4m", "none", disk)
-    try:
-        status, out, err = bench.receive(
-            "--packets", 2000, "--quiet", "--sink", f"{kind}:{disk}/x,roll=1M", "--sink", f"hdf5:{folder}/good.h5"
-        ).finish()
-        found = re.search(rf"{kind}:{disk}/x,roll=1M: .*No space left.*make space.*\(the (\d+) bytes before are intact\)", err)
-        assert status == 3 and found, err
-        intact = int(found[1]) // 8
-        paths = in_order(path for path in disk.iterdir() if path.suffix not in (".json", ".part"))
-        parts = [h5py.File(path)["words"][:] for path in paths] if kind == "hdf5" else [np.fromfile(path, dtype="<u8") for path in paths]
-        words = np.concatenate(parts)
-        assert intact > 100_000 and (words[:intact] == np.arange(intact, dtype="u8")).all()
-        with h5py.File(folder / "good.h5") as file:
-            words = file["words"][:]
-            assert len(words) >= intact and (words == np.arange(len(words), dtype="u8")).all() and file.attrs["complete"] == 0
-    finally:
-        sh("umount", disk)
-
-
-def test_a_full_disk_is_told(bench, folder):
-    """The sink and the reason are named; what was written before is intact."""
-    bench.sim()
-    disk = folder / "disk"
-    disk.mkdir()
-    sh("mount", "-t", "tmpfs", "-o", "size=2m", "none", disk)
-    try:
-        status, out, err = bench.receive("--packets", 2000, "--quiet", "--sink", f"file:{disk}/data", "--sink", f"file:{folder}/data").finish()
-        assert status == 3 and re.search(rf"file:{disk}/data: No space left.*make space.*bytes before are intact", err), err
-        words = os.path.getsize(disk / "data") // 8
-        assert words > 100_000
-        assert (np.fromfile(disk / "data", dtype="<u8", count=words) == np.arange(words, dtype="u8")).all()
-    finally:
-        sh("umount", disk)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,14 @@
 """The TCP sender against the kernel's TCP: every word arrives, whatever the link and the receiver do."""
 
 import json
-import os
-import resource
 import signal
 import socket
 import struct
-import subprocess
 import time
 
 import numpy
 import pytest
-from support.broker import free_ports
 from support.netns import BOARD, FEBS, PC, add_tap, sh, wait_for
-from support.paths import FADELINK
 
 PORT = 10000
 WORDS = 30000
@@ -320,47 +315,6 @@ def test_strange_frames_are_dropped_and_counted(net):
     board = net.end_sim(sim)["boards"][0]
     assert board["drop_checksum"] >= 6 and board["drop_protocol"] >= 6 and board["drop_fragment"] == 6
     assert board["drop_short"] == 3 and board["drop_destination"] >= 3
-
-
-def test_connections_without_a_descriptor_for_them():
-    """Those that run go on, and others are accepted again as soon as descriptors are free."""
-    limit, (port,) = 40, free_ports(1)
-    words = [FADELINK, "receive", "--tcp", port, "--listen", "127.0.0.1", "--json", "--verify", "counter", "--quiet"]
-    process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))  # fmt: skip
-    try:
-        boards = []
-
-        def connect():
-            try:
-                boards.append(socket.create_connection(("127.0.0.1", port)))
-                return True
-            except OSError:
-                return False
-
-        wait_for(connect)
-        boards[0].sendall(struct.pack("<Q", 0))
-        # More than it can have at once: the others wait in the kernel.
-        assert all(connect() for _ in range(limit))
-        wait_for(lambda: "could not be accepted" in os.read(process.stderr.fileno(), 4096).decode())
-        boards[0].sendall(struct.pack("<Q", 1))
-        for board in boards:
-            board.close()
-        # A newcomer is served to its end.
-        newcomer = socket.create_connection(("127.0.0.1", port))
-        newcomer.sendall(struct.pack("<1000Q", *range(1000)))
-        newcomer.shutdown(socket.SHUT_WR)
-        newcomer.settimeout(30)
-        assert newcomer.recv(1) == b"", "it closes when it has all"
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    found = json.loads(out)
-    assert found["refused"] > 0
-    # In the order in which their threads began.
-    words = sorted(stream["words"] for stream in found["streams"] if stream["complete"])
-    assert words[-2:] == [2, 1000] and not any(stream["wrong_words"] for stream in found["streams"])
 
 
 def test_two_receivers_want_one_port(net):

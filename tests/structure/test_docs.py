@@ -4,6 +4,7 @@ import re
 import subprocess
 
 import pytest
+from support.faults import FAULTS
 from support.paths import TOP
 
 DOCUMENTS = sorted([*TOP.glob("*.md"), *(TOP / "docs").rglob("*.md")])
@@ -44,3 +45,9 @@ def test_make_targets_exist(document):
     targets = {word for line in targets for word in line.split()}
     named = set(re.findall(r"`make ([a-z0-9-]+)[ `]", document.read_text()))
     assert named <= targets
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_has_its_figures(name):
+    fault = FAULTS[name]
+    assert f"\n| {name} | {fault.what} | {fault.promise} | " in (TOP / "docs/reliability.md").read_text(), "tools/soak.py prints the table"

@@ -275,17 +275,23 @@ def reader_killed(site):
     share, out = net.tmp / "share", net.tmp / "out"
     process = net.receive("--packets", 1000, "--ring", 64, "--quiet", "--out", out, "--sink", f"share:{share},wait")
     wait_for(share.exists)
-    readers = [subprocess.Popen([sys.executable, ring_reader.__file__, share, *pace], stdout=subprocess.PIPE, text=True)
-               for pace in ([], ["1"])]  # fmt: skip
+
+    def read(*pace):
+        return subprocess.Popen([sys.executable, ring_reader.__file__, share, *pace], stdout=subprocess.PIPE, text=True)
+
+    # Data flows when the first reader is there; another sees what comes from then on.
+    first = read()
+    wait_for(lambda: out.exists() and out.stat().st_size)
+    slow = read("1")
     site.pause(0.3, 1.5)
-    readers[1].kill()
-    readers[1].communicate()
+    slow.kill()
+    slow.communicate()
     status, result = report_of(process.finish())
     data = np.fromfile(out, dtype="<u8")
-    read = int(readers[0].communicate(timeout=20)[0])
+    seen = int(first.communicate(timeout=20)[0])
     words = result["febs"][0]["words"]
-    assert status == 0 and readers[0].returncode == 0 and words >= 1000 * 1024, result
-    return Outcome(2 * words, wrong_words(data) + words - len(data) + words - read)
+    assert status == 0 and first.returncode == 0 and words >= 1000 * 1024, result
+    return Outcome(2 * words, wrong_words(data) + words - len(data) + words - seen)
 
 
 @fault(

@@ -631,18 +631,18 @@ def kafka_broker_stalled(site):
     return through_kafka(site, disturb, silence=2)
 
 
-@fault("kafka-network-cut", "no way to the broker for up to 4 s, twice, `--silence 2`", "windows", EXACTLY_ONCE, kafka=True)
+@fault("kafka-network-cut", "no way to the broker for up to 5 s, twice", "windows", EXACTLY_ONCE, kafka=True)
 def kafka_network_cut(site):
     def disturb(setup, builders):
         for _ in range(2):
             site.pause(0.3, 2)
             sh("ip", "route", "add", "blackhole", f"{BROKER}/32", "table", "local")
             try:
-                site.pause(0.5, 4)
+                site.pause(0.5, 5)
             finally:
                 sh("ip", "route", "delete", "blackhole", f"{BROKER}/32", "table", "local")
 
-    return through_kafka(site, disturb, silence=2)
+    return through_kafka(site, disturb)
 
 
 @fault(

@@ -259,6 +259,8 @@ pub struct Builder {
     sessions: BTreeMap<u32, (Session, u64)>,
     waiting: Vec<(i32, Event)>,
     changed: bool,
+    /// It reads at another place than that of the last commit.
+    astray: bool,
     committed: Instant,
     /// Of partitions that are another's now.
     done: Totals,
@@ -335,6 +337,7 @@ impl Builder {
             sessions: BTreeMap::new(),
             waiting: Vec::new(),
             changed: false,
+            astray: false,
             committed: Instant::now(),
             done: Totals::default(),
             report: Report::default(),
@@ -362,6 +365,11 @@ impl Builder {
         while !stop.load(Ordering::Relaxed) && events.is_none_or(|events| given < events) {
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
             self.rebalance(stop)?;
+            if self.astray {
+                self.rewind(stop)?;
+                ticked = Instant::now();
+                continue;
+            }
             match polled {
                 Some(Ok(message)) => self.take(&message)?,
                 Some(Err(KafkaError::PartitionEOF(number))) => {
@@ -402,11 +410,43 @@ impl Builder {
             std::mem::take(&mut *self.consumer.context().assigned.lock().unwrap_or_else(PoisonError::into_inner));
         for change in changes {
             self.forget();
+            self.astray = false;
             let Change::Assigned(list) = change else { continue };
-            for element in self.committed_places(&list, stop)?.elements() {
-                let (number, place) = (element.partition(), element.metadata().parse().ok());
-                self.partitions.insert(number, Partition::new(&self.plan.policy, self.rule, number, place));
-            }
+            let places = self.committed_places(&list, stop)?;
+            self.begin(&places);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, places: &TopicPartitionList) {
+        for element in places.elements() {
+            let (number, place) = (element.partition(), element.metadata().parse().ok());
+            self.partitions.insert(number, Partition::new(&self.plan.policy, self.rule, number, place));
+        }
+    }
+
+    /// Reads its partitions again from where the last commit left them. Until it can, their messages are left alone.
+    fn rewind(&mut self, stop: &AtomicBool) -> Result<()> {
+        let assigned = during("asking for its partitions", self.consumer.assignment())?;
+        if assigned.count() == 0 {
+            // What it is given next begins at its place.
+            self.astray = false;
+            return Ok(());
+        }
+        let places = self.committed_places(&assigned, stop)?;
+        let mut offsets = TopicPartitionList::new();
+        for place in places.elements() {
+            let offset = match place.offset() {
+                Offset::Invalid => Offset::Beginning,
+                offset => offset,
+            };
+            during("going back", offsets.add_partition_offset(place.topic(), place.partition(), offset))?;
+        }
+        let sought = self.consumer.seek_partitions(offsets, STEP);
+        // A partition that is about to be taken away, or whose brokers are away, cannot be sought in.
+        if sought.is_ok_and(|found| found.elements().iter().all(|element| element.error().is_ok())) {
+            self.begin(&places);
+            self.astray = false;
         }
         Ok(())
     }
@@ -483,8 +523,6 @@ impl Builder {
         self.committed = Instant::now();
         let Err(error) = result else { return Ok(self.note_commit(seen)) };
         tracing::warn!("Kafka: a transaction was given up and is done again: {error}");
-        // As after a restart: the place is where the last commit left it.
-        self.consumer.unsubscribe();
         let mut events = 0;
         let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
         let deadline = begin + TRANSACTION;
@@ -506,7 +544,7 @@ impl Builder {
         }
         self.report.aborts += u64::from(self.changed);
         self.forget();
-        during("subscribing", self.consumer.subscribe(&[&self.plan.messages]))?;
+        self.astray = true;
         Ok(events)
     }
 

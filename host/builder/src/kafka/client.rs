@@ -70,6 +70,7 @@ pub(super) fn config(brokers: &str) -> ClientConfig {
         .set("message.max.bytes", MESSAGE_BYTES)
         // A broker that is back is to be found again at once.
         .set("reconnect.backoff.max.ms", "500")
+        .set("socket.connection.setup.timeout.ms", "2000")
         .set("log_level", "4");
     config
 }

@@ -64,6 +64,8 @@ impl Feeder {
         check_topic(brokers, name, rule)?;
         let mut config = config(brokers);
         config.set("enable.idempotence", "true").set("linger.ms", "5").set("compression.type", "none");
+        // After a cut of the network TCP may wait as long as the cut was before it tries again.
+        config.set("request.timeout.ms", "5000");
         let producer = during("connecting", config.create_with_context(Deliveries::default()))?;
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         Ok(Feeder { producer, topic: name.to_owned(), rule, epoch, sessions: AtomicU64::new(0) })
@@ -100,10 +102,20 @@ impl Feeder {
     /// Waits until all has been delivered.
     ///
     /// # Errors
-    /// Something could not be.
+    /// Something could not be within librdkafka's `message.timeout.ms`, 5 minutes.
     pub fn finish(&self) -> Result<()> {
-        during("waiting for deliveries", self.producer.flush(PATIENCE))?;
-        self.failed()
+        loop {
+            match self.producer.flush(PATIENCE) {
+                Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)) => {
+                    self.failed()?;
+                    tracing::warn!("Kafka: {} messages are still to be delivered", self.producer.in_flight_count());
+                }
+                result => during("waiting for deliveries", result)?,
+            }
+            if self.producer.in_flight_count() == 0 {
+                return self.failed();
+            }
+        }
     }
 }
 

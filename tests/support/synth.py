@@ -27,8 +27,13 @@ def run_yosys(top, parameters, *commands):
 
 
 def elaborate(top, **parameters):
-    """Takes the core as far as registers and logic; fails on a latch, a loop or an undriven net."""
-    run_yosys(top, parameters, f"prep -flatten -top {top}", "check -assert", "select -assert-none t:$dlatch* t:$adlatch* t:$sr")
+    """The flattened core as registers and logic, a module of Yosys' JSON; fails on a latch, a loop or an undriven net."""
+    (TOP / "build").mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=TOP / "build", suffix=".json") as out:
+        checks = ["check -assert", "select -assert-none t:$dlatch* t:$adlatch* t:$sr", "select *"]
+        run_yosys(top, parameters, f"prep -flatten -top {top}", *checks, f"write_json {Path(out.name).relative_to(TOP)}")
+        (module,) = (module for module in json.load(out)["modules"].values() if "top" in module["attributes"])
+    return module
 
 
 def synthesize(top, luts=True, **parameters):

@@ -4,7 +4,7 @@
 //                 +------------+
 //   enable ------>|            |====> send_* (the segment to send next)
 //   segment_* ===>| tcp_engine |<---- send_take
-//   head ========>|            |----> accept, tail_gray (socket buffer)
+//   head ========>|            |----> accept, running, tail_gray (socket buffer)
 //   path -------->|            |----> forget_path, event_*
 //                 +------------+
 //
@@ -17,8 +17,9 @@
 // A peer that answers the SYN with the number of another connection still holds one that this board has
 // forgotten, as after its reset: it is told so by a RST, and asked again (RFC 9293 3.5.1 and 3.10.7.3).
 //
-// A peer that closes its direction asks for the end: no more data is taken, what was taken is sent and
-// confirmed, and the connection is closed. While `enable` stays, the next one is opened then.
+// A peer that closes its direction asks for the end: no more data is taken (`accept` is low), what was taken is sent
+// and confirmed, and the connection is closed: `running` is low. While `enable` stays, the next one is opened then. A
+// receiver that was killed closes its direction, too, but answers what comes with RST: then the stream goes on.
 //
 // Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582);
 // a time-out goes back to the first unconfirmed word and doubles the time-out. There is no congestion
@@ -41,6 +42,7 @@ module tcp_engine #(
     output logic [3:0] attempt,
     // socket buffer
     output logic accept,
+    output logic running,
     input logic accepting,
     input logic [BITS:0] head,
     input logic push,  // data waits for the end of its block, or for a full segment
@@ -246,7 +248,11 @@ module tcp_engine #(
 
   assign connected = state == OPEN;
   assign active = state != IDLE;
-  assign accept = enable && !peer_closed && started && (state == OPEN || state == BROKEN || state == SYN_SENT);
+  always_ff @(posedge clk) begin
+    running <= !rst && enable && started && (state == OPEN || state == BROKEN || state == SYN_SENT);
+    accept <= !rst && enable && !peer_closed && started
+        && (state == OPEN || state == BROKEN || state == SYN_SENT);
+  end
   always_ff @(posedge clk) tail_gray <= una[BITS+3:3] ^ (una[BITS+3:3] >> 1);
 
   always_ff @(posedge clk) begin

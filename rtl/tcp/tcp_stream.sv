@@ -62,7 +62,8 @@ module tcp_stream #(
   localparam bit WITH_BLOCKS = BLOCKS != 0;
 
   logic [BITS:0] head, head_gray, head_gray_tx, head_gray_later, tail_gray, mark_in, mark;
-  logic mark_in_valid, mark_in_ready, mark_valid, mark_take, accept, accepting;
+  logic mark_in_valid, mark_in_ready, mark_valid, mark_take, accept, accepting, running;
+  logic user_accepting, running_here;
   logic [3:0] attempt;
 
   tcp_writer #(
@@ -77,14 +78,21 @@ module tcp_stream #(
       .mark_valid   (mark_in_valid),
       .mark_ready   (mark_in_ready),
       .mark         (mark_in),
-      .accepting    (user_running),
+      .accepting    (user_accepting),
       .*
   );
+  sync_bits sync_running (
+      .clk(user_clk),
+      .d  (running),
+      .q  (running_here)
+  );
+  // No word of another run is taken into this one.
+  assign user_running = running_here || user_accepting;
   sync_bits #(
       .WIDTH(BITS + 2)
   ) sync_writer (
       .clk(tx_clk),
-      .d  ({user_running, head_gray}),
+      .d  ({user_accepting, head_gray}),
       .q  ({accepting, head_gray_tx})
   );
   gray_to_binary #(

@@ -64,6 +64,15 @@ class Peer(TcpBoard):
         assert ack.flags == "A" and (ack.seq, ack.ack) == (self.first, self.sequence)
         return self
 
+    def open_again(self):
+        """The handshake of the next attempt, which goes on with the first word that was not confirmed."""
+        while (syn := self.segment(timeout=3 * RETRY)).flags != "S":
+            pass
+        assert (syn.seq + 1) % 2**32 == self.acked and syn.sport == self.port + 16
+        self.port = syn.sport
+        self.reply("SA", options=self.options)
+        self.sequence += 1
+
     def reply(self, flags="A", ack=None, sequence=None, window=None, data=b"", **fields):
         ack = self.acked if ack is None else ack
         window = self.window if window is None else window
@@ -449,6 +458,20 @@ def test_the_peer_asks_for_the_end():
     peer.reply(ack=end.seq + 1)
     again = peer.segment(timeout=3 * INIT)
     assert again.flags == "S", "the source is still there: the next connection"
+
+
+def test_a_killed_receiver_is_no_end():
+    """Its kernel closes its direction, and answers what comes with RST: the same run goes on in the next connection."""
+    peer = started(window=60000)
+    for _ in range(3):
+        peer.take_all((peer.acked - peer.first) // WORD + 3000)
+        peer.reply("FA")
+        peer.sequence += 1
+        peer.segment()
+        peer.reply("R")
+        peer.open_again()
+    # More than was in the buffer: the source did not begin anew.
+    peer.take_all((peer.acked - peer.first) // WORD + 2**17 + 10_000)
 
 
 def test_sequence_numbers_wrap():

@@ -654,17 +654,20 @@ def kafka_clock_stepped(site):
         # A step back holds librdkafka up for as long: it waits by the time of day.
         clocks = {setup.broker.folder / "clock": (-3600, 3600), site.folder / "clock": (-2, 3600)}
         now = dict.fromkeys(clocks, 0)
-        try:
-            for _ in range(4):
-                site.pause(0.5, 1.5)
-                clock = site.random.choice(list(clocks))
-                least, most = clocks[clock]
-                now[clock] += site.random.choice([least, most]) * site.random.random()
-                step(clock, now[clock])
-        finally:
-            step(setup.broker.folder / "clock", 0)
+        for _ in range(4):
+            site.pause(0.5, 1.5)
+            clock = site.random.choice(list(clocks))
+            least, most = clocks[clock]
+            now[clock] += site.random.choice([least, most]) * site.random.random()
+            step(clock, now[clock])
 
-    return through_kafka(site, disturb, silence=2)
+    try:
+        return through_kafka(site, disturb, silence=2)
+    finally:
+        # A broker whose clock went back may create no topics any more.
+        site.broker.kill()
+        step(site.broker.folder / "clock", 0)
+        site.broker.start()
 
 
 @fault(

@@ -8,7 +8,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp lint lint-host lint-rtl lint-c lint-python format clean
+.PHONY: help setup sim host python kafka demo demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp timing lint lint-host lint-rtl lint-c lint-python format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -83,6 +83,9 @@ bench-sharing: sim ## boards that share one port of a switch, by both rules of c
 
 bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, and 16 boards merged, in virtual time
 	@$(PYTHON) bench/tcp.py
+
+timing: setup ## place and route the cores, write docs/timing.md; CORE="NAME ..." prints these alone, SEEDS=n (3)
+	@$(PYTHON) bench/timing.py $(if $(CORE),--core $(CORE)) --seeds $(or $(SEEDS),3)
 
 bench-udp: sim ## the UDP/IP stack by payload, PTP between two boards, resources by module
 	@$(PYTHON) bench/udp.py

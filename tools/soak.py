@@ -52,8 +52,7 @@ class Soak:
         if self.broker is None:
             folder = self.folder / "broker"
             folder.mkdir()
-            clock = faults.clock_file(folder)
-            self.broker = Broker(folder, host=faults.BROKER, environment=faults.environment(clock=clock))
+            self.broker = Broker(folder, host=faults.BROKER)
         elif self.broker.process.poll() is not None:
             self.broker.start()
         return self.broker

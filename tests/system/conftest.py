@@ -22,8 +22,7 @@ def net(bench):
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory):
-    """A Kafka broker whose network can be cut and whose clock can be stepped."""
-    folder = tmp_path_factory.mktemp("kafka")
-    broker = Broker(folder, host=faults.BROKER, environment=faults.environment(clock=faults.clock_file(folder)))
+    """A Kafka broker whose network can be cut."""
+    broker = Broker(tmp_path_factory.mktemp("kafka"), host=faults.BROKER)
     yield broker
     broker.close()

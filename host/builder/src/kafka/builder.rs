@@ -19,7 +19,7 @@ use rdkafka::statistics::Statistics;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 use serde::Serialize;
 
-use super::client::{config, during, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
+use super::client::{config, during, is_passing, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
 use super::clock::Clock;
 use super::note::{self, Note, Session};
 use super::rule::Rule;
@@ -277,28 +277,6 @@ fn transactional(plan: &Plan) -> Result<BaseProducer> {
     let deadline = Instant::now() + PATIENCE;
     during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
     Ok(producer)
-}
-
-/// Errors of the consumer that it gets over by itself.
-fn is_passing(code: RDKafkaErrorCode) -> bool {
-    use RDKafkaErrorCode as Code;
-    matches!(
-        code,
-        Code::UnknownMemberId
-            | Code::IllegalGeneration
-            | Code::RebalanceInProgress
-            | Code::AllBrokersDown
-            | Code::BrokerTransportFailure
-            | Code::Resolve
-            | Code::OperationTimedOut
-            | Code::RequestTimedOut
-            | Code::NotCoordinator
-            | Code::CoordinatorNotAvailable
-            | Code::CoordinatorLoadInProgress
-            | Code::LeaderNotAvailable
-            | Code::NotLeaderForPartition
-            | Code::NetworkException
-    )
 }
 
 impl Builder {

@@ -11,6 +11,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest wait for the first of them.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
+/// Between two tries.
+const RETRY: Duration = Duration::from_millis(50);
 /// Largest message.
 pub(super) const MESSAGE_BYTES: &str = "67108864";
 
@@ -63,6 +65,41 @@ pub(super) fn during<T>(what: &'static str, result: std::result::Result<T, Kafka
     result.map_err(|source| Error::Kafka { what, source })
 }
 
+/// Errors that brokers and their clients get over by themselves.
+pub(super) fn is_passing(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(
+        code,
+        Code::UnknownMemberId
+            | Code::IllegalGeneration
+            | Code::RebalanceInProgress
+            | Code::AllBrokersDown
+            | Code::BrokerTransportFailure
+            | Code::Resolve
+            | Code::OperationTimedOut
+            | Code::RequestTimedOut
+            | Code::NotCoordinator
+            | Code::CoordinatorNotAvailable
+            | Code::CoordinatorLoadInProgress
+            | Code::LeaderNotAvailable
+            | Code::NotLeaderForPartition
+            | Code::NetworkException
+    )
+}
+
+/// Tries again what fails by an error that passes.
+pub(super) fn patiently<T>(what: &'static str, action: impl Fn() -> std::result::Result<T, KafkaError>) -> Result<T> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match action() {
+            Err(error) if error.rdkafka_error_code().is_some_and(is_passing) && Instant::now() < deadline => {
+                std::thread::sleep(RETRY);
+            }
+            result => return during(what, result),
+        }
+    }
+}
+
 pub(super) fn config(brokers: &str) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
@@ -95,12 +132,12 @@ pub(super) fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usiz
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let metadata = during("asking for a topic", admin.inner().fetch_metadata(Some(name), PATIENCE))?;
+        let metadata = patiently("asking for a topic", || admin.inner().fetch_metadata(Some(name), PATIENCE))?;
         let found = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
         // A new topic takes a moment to be known to all brokers.
         if found > 0 || Instant::now() >= deadline {
             return Ok(found);
         }
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(RETRY);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fadelink_wire::fadc::{Header, Message as Fadc};
 use rdkafka::client::ClientContext;
@@ -14,7 +14,7 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use super::client::{config, during, topic, Error, Result, PATIENCE};
+use super::client::{config, during, is_passing, patiently, topic, Error, Result, PATIENCE};
 use super::note::{Note, Session};
 use super::rule::Rule;
 use crate::event::Bytes;
@@ -126,13 +126,14 @@ fn check_topic(brokers: &str, name: &str, rule: Rule) -> Result<()> {
     let consumer: BaseConsumer<DefaultConsumerContext> = during("connecting", config.create())?;
     let mut newest = TopicPartitionList::new();
     for partition in 0..rule.partitions as i32 {
-        let (low, high) = during("looking for messages", consumer.fetch_watermarks(name, partition, PATIENCE))?;
+        // A new topic has no leader for a moment.
+        let (low, high) = patiently("looking for messages", || consumer.fetch_watermarks(name, partition, PATIENCE))?;
         if high > low {
             let added = newest.add_partition_offset(name, partition, Offset::Offset(high - 1));
             during("looking for messages", added)?;
         }
     }
-    let mut left = newest.count();
+    let (mut left, deadline) = (newest.count(), Instant::now() + PATIENCE);
     during("looking for messages", consumer.assign(&newest))?;
     while left > 0 {
         match consumer.poll(PATIENCE) {
@@ -141,6 +142,7 @@ fn check_topic(brokers: &str, name: &str, rule: Rule) -> Result<()> {
                 rule.check(&message, &header, Note::of(&message).ok().flatten().as_ref())?;
             }
             Some(Err(KafkaError::PartitionEOF(_))) => left -= 1,
+            Some(Err(KafkaError::MessageConsumption(code))) if is_passing(code) && Instant::now() < deadline => {}
             Some(Err(error)) => during("looking for messages", Err(error))?,
             None => during(
                 "looking for messages",

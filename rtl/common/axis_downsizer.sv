@@ -4,8 +4,7 @@
 //   s_* 64 bit ==>| axis_downsizer |==> m_* 8 bit (tdata, tlast, tuser)
 //                 +----------------+
 //
-// The word is not stored: s_axis_tready rises with its last byte. tkeep must be contiguous from
-// lane 0.
+// Bytes follow one another without a gap as long as words do. tkeep must be contiguous from lane 0.
 module axis_downsizer (
     input  logic        clk,
     input  logic        rst,
@@ -21,21 +20,28 @@ module axis_downsizer (
     output logic        m_axis_tlast,
     output logic        m_axis_tuser
 );
+  logic [63:0] data;
+  logic [7:0] keep;  // of the lanes that are left, this one in the lowest place
   logic [2:0] lane;
-  logic last_lane;
+  logic is_last_word;
 
-  assign last_lane = lane == 3'd7 || !s_axis_tkeep[lane+3'd1];
-  assign m_axis_tdata = s_axis_tdata[lane*8+:8];
-  assign m_axis_tvalid = s_axis_tvalid;
-  assign m_axis_tlast = s_axis_tlast && last_lane;
-  assign m_axis_tuser = s_axis_tuser;
-  assign s_axis_tready = m_axis_tready && last_lane;
+  assign m_axis_tdata  = data[lane*8+:8];
+  assign m_axis_tvalid = keep[0];
+  assign m_axis_tlast  = is_last_word && !keep[1];
+  assign s_axis_tready = !keep[0] || (m_axis_tready && !keep[1]);
 
   always_ff @(posedge clk) begin
-    if (rst) lane <= 3'd0;
-    else if (m_axis_tvalid && m_axis_tready) lane <= last_lane ? 3'd0 : lane + 3'd1;
+    if (m_axis_tready) begin
+      keep <= keep >> 1;
+      lane <= lane + 3'd1;
+    end
+    if (s_axis_tready) begin
+      data <= s_axis_tdata;
+      keep <= s_axis_tkeep & {8{s_axis_tvalid}};
+      lane <= 3'd0;
+      is_last_word <= s_axis_tlast;
+      m_axis_tuser <= s_axis_tuser;
+    end
+    if (rst) keep <= '0;
   end
-
-  logic unused;
-  assign unused = s_axis_tkeep[0];
 endmodule

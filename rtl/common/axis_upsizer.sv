@@ -23,8 +23,8 @@ module axis_upsizer (
   always_ff @(posedge clk) begin
     m_axis_tvalid <= 1'b0;
     if (s_axis_tvalid) begin
-      m_axis_tdata[lane*8+:8] <= s_axis_tdata;
-      m_axis_tkeep <= 8'((9'd2 << lane) - 9'd1);
+      for (int i = 0; i < 8; i++) if (lane == 3'(i)) m_axis_tdata[i*8+:8] <= s_axis_tdata;
+      m_axis_tkeep <= lane == 3'd0 ? 8'd1 : {m_axis_tkeep[6:0], 1'b1};
       m_axis_tlast <= s_axis_tlast;
       m_axis_tuser <= s_axis_tuser;
       m_axis_tvalid <= s_axis_tlast || lane == 3'd7;

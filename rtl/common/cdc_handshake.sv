@@ -1,4 +1,4 @@
-// Carries one word at a time from one clock domain to another (toggle request and acknowledge).
+// Carries one word at a time from one clock domain to another.
 //
 //                 +---------------+
 //   s_data ======>|               |======> m_data
@@ -8,7 +8,7 @@
 //       s_clk, s_rst             m_clk, m_rst
 //
 // Both sides must be reset together. m_data is the source's register, held still until the
-// destination has taken it, so only the two toggles are synchronized.
+// destination has taken it, so only the two toggles of cdc_token are synchronized.
 module cdc_handshake #(
     parameter int WIDTH = 32
 ) (
@@ -23,33 +23,14 @@ module cdc_handshake #(
     output logic             m_valid,
     input  logic             m_ready
 );
-  logic s_toggle, s_toggle_at_m;
-  logic m_toggle, m_toggle_at_s;
-  logic [WIDTH-1:0] held;
+  cdc_token token (.*);
 
-  sync_bits to_m (
-      .clk(m_clk),
-      .d  (s_toggle),
-      .q  (s_toggle_at_m)
+  cdc_register #(
+      .WIDTH(WIDTH)
+  ) held (
+      .clk (s_clk),
+      .load(s_valid && s_ready),
+      .d   (s_data),
+      .q   (m_data)
   );
-  sync_bits to_s (
-      .clk(s_clk),
-      .d  (m_toggle),
-      .q  (m_toggle_at_s)
-  );
-
-  assign s_ready = s_toggle == m_toggle_at_s;
-  assign m_valid = m_toggle != s_toggle_at_m;
-  assign m_data  = held;
-
-  always_ff @(posedge s_clk) begin
-    if (s_rst) s_toggle <= 1'b0;
-    else if (s_valid && s_ready) s_toggle <= ~s_toggle;
-    if (s_valid && s_ready) held <= s_data;
-  end
-
-  always_ff @(posedge m_clk) begin
-    if (m_rst) m_toggle <= 1'b0;
-    else if (m_valid && m_ready) m_toggle <= ~m_toggle;
-  end
 endmodule

@@ -2,10 +2,14 @@
 //
 //                 +------------+
 //   sent, again ->|            |====> delay (clocks), as the frames tell it
-//   session ----->| congestion |====> pause (clocks), to keep after a frame
+//   idle -------->|            |----> pausing: no data frame may start
+//   session ----->| congestion |
 //   queued ------>|            |
 //   paper_rule -->|            |
 //                 +------------+
+//
+// `sent` tells that a frame's header is out, the rest of which takes ten clocks or more; `idle` that no frame goes out: the
+// pause that follows a data frame runs then.
 //
 // Over each period of data frames, r = retransmitted / sent. The delay stays within [FLOOR, CEILING].
 // Two rules:
@@ -37,20 +41,23 @@ module congestion #(
     input  logic        queued,
     input  logic        sent,
     input  logic        again,
+    input  logic        idle,
     output logic [31:0] delay,
-    output logic [31:0] pause
+    output logic        pausing
 );
-  localparam int BITS = $clog2(CEILING) + 2;
+  localparam int BITS = $clog2(CEILING) + 1;
   localparam int LONGEST = PERIOD > PAPER_PERIOD ? PERIOD : PAPER_PERIOD;
-  localparam int COUNT_BITS = $clog2(LONGEST + 1);
+  localparam int COUNT_BITS = $clog2(LONGEST + 1) + 1;  // with a sign
   // Powers of two: a frame's time for all frames of a period, not below a clock for each; 1/32 of it.
   localparam int GROWTH_SHIFT = FRAME_CLOCKS < PERIOD ? 0 : $clog2(FRAME_CLOCKS / PERIOD + 1) - 1;
   localparam int JITTER_BITS = $clog2(FRAME_CLOCKS / 32 + 1) - 1;
   localparam int FRAME_BITS = $clog2(FRAME_CLOCKS + 1) - 1;
-  localparam logic [31:0] PROBE = FRAME_CLOCKS / 4;
+  localparam logic [BITS-1:0] PROBE = BITS'(FRAME_CLOCKS / 4);
   localparam logic [BITS-1:0] LEAST = BITS'(FLOOR);
   localparam logic [BITS-1:0] MOST = BITS'(CEILING);
   localparam logic [BITS-1:0] PAPER_STEP = BITS'(16);
+  // With the paper's rule the delay shrinks below a 32nd; from that to the eighth it stays.
+  localparam logic [COUNT_BITS-1:0] PAPER_BAND = COUNT_BITS'(PAPER_PERIOD / 8 - (PAPER_PERIOD + 31) / 32);
 
   if (PERIOD < 32 || PAPER_PERIOD < 32 || FLOOR < 0 || FLOOR > CEILING) begin : g_check
     $error("congestion: expected periods >= 32 and 0 <= FLOOR <= CEILING");
@@ -59,70 +66,111 @@ module congestion #(
     $error("congestion: expected a frame of 64 to CEILING clocks");
   end
 
-  logic [COUNT_BITS-1:0] frames, retransmitted, final_frame, high, low, excess;
-  logic period_over, probing;
+  // What is done in the clocks after a frame's header, one addition a clock.
+  typedef enum logic [2:0] {
+    REST,
+    JUDGE,   // at the end of a period: up or down
+    ADJUST,
+    STEP,    // of the paper's growth
+    CLAMP,
+    LOAD,    // the pause, and what is added to it at random: a frame's time less a quarter of it
+    ADD,
+    REDUCE
+  } state_t;
+
+  state_t state;
+  logic [COUNT_BITS-1:0] frames_left, frames_first;
+  logic [COUNT_BITS-1:0]
+      excess, excess_first, excess_in_band;  // of retransmissions over an eighth; signed
+  logic goes_up, goes_down, probing, spreads;
   logic [6:0] periods;  // the seventh bit stays
   logic [5:0] periods_less;
-  logic [BITS-1:0] value, part, shrunk, grown;
+  logic [BITS-1:0] value, part, change, pause;
+  logic is_least_step;
   logic [15:0] random;
 
-  assign excess = retransmitted - high;
-  always_comb begin
-    if (paper_rule) begin
-      final_frame = COUNT_BITS'(PAPER_PERIOD - 1);
-      high = COUNT_BITS'(PAPER_PERIOD / 8);
-      low = COUNT_BITS'((PAPER_PERIOD + 31) / 32);
-      part = value >> 2;
-      grown = value + part + PAPER_STEP;
-    end else begin
-      final_frame = COUNT_BITS'(PERIOD - 1);
-      high = COUNT_BITS'(PERIOD / 8);
-      low = COUNT_BITS'(PERIOD / 8 + 1);
-      part = value >> 5;
-      grown = value + (BITS'(excess) << GROWTH_SHIFT);
-    end
-    // At least by one, so that it comes back to zero.
-    shrunk = value - part - BITS'(value != '0 && part == '0);
-  end
-  assign delay = 32'(value);
-  always_comb begin
-    pause = delay;
-    if (!paper_rule) begin
-      if (value[BITS-1:FRAME_BITS-4] != '0)
-        pause = delay + 32'(random[FRAME_BITS-1:0]) - 32'(random[FRAME_BITS-1:2]);
-      else if (queued) pause = 32'(random[JITTER_BITS-1:0]);
-      else if (probing) pause = PROBE;
-    end
-  end
+  assign frames_first = paper_rule ? COUNT_BITS'(PAPER_PERIOD - 1) : COUNT_BITS'(PERIOD - 1);
+  assign excess_first = -(paper_rule ? COUNT_BITS'(PAPER_PERIOD / 8) : COUNT_BITS'(PERIOD / 8));
+  assign excess_in_band = excess + PAPER_BAND;
+  assign part = paper_rule ? value >> 2 : value >> 5;
   assign periods_less = periods[5:0] - 1'b1;
+  assign delay = 32'(value);
+
+  always_comb begin
+    change = part;
+    if (state == STEP) change = PAPER_STEP;
+    else if (goes_up && !paper_rule) change = BITS'(excess) << GROWTH_SHIFT;
+    else if (goes_down && is_least_step) change = BITS'(1);
+  end
 
   always_ff @(posedge clk) begin
-    period_over <= 1'b0;
-    if (sent) begin
-      probing <= 1'b0;
-      frames  <= frames + 1'b1;
-      if (again) retransmitted <= retransmitted + 1'b1;
-      period_over <= frames == final_frame;
-    end
-    if (period_over) begin
-      frames <= '0;
-      retransmitted <= '0;
-      periods <= {periods[6] | (&periods[5:0]), periods[5:0] + 1'b1};
-      // A power of two, or a 64th.
-      probing <= (periods[5:0] & periods_less) == '0 && (!periods[6] || periods[5:0] == '0);
-      if (retransmitted > high) value <= grown > MOST ? MOST : grown;
-      else if (retransmitted < low) value <= shrunk <= LEAST ? LEAST : shrunk;
-    end
+    pausing <= pause != '0;
+    spreads <= value[BITS-1:FRAME_BITS-4] != '0 && !paper_rule;
+    // So that it comes back to zero.
+    is_least_step <= value != '0 && part == '0;
+    if (idle && pause != '0) pause <= pause - 1'b1;
+
+    case (state)
+      REST:
+      if (sent) begin
+        probing <= 1'b0;
+        excess <= excess + COUNT_BITS'(again);
+        frames_left <= frames_left - 1'b1;
+        state <= frames_left == '0 ? JUDGE : LOAD;
+      end
+      JUDGE: begin
+        goes_up <= !excess[COUNT_BITS-1] && excess != '0;
+        goes_down <= paper_rule ? excess_in_band[COUNT_BITS-1] : excess[COUNT_BITS-1] || excess == '0;
+        periods <= {periods[6] | (&periods[5:0]), periods[5:0] + 1'b1};
+        // A power of two, or a 64th.
+        probing <= (periods[5:0] & periods_less) == '0 && (!periods[6] || periods[5:0] == '0);
+        state <= ADJUST;
+      end
+      ADJUST: begin
+        if (goes_up) value <= value + change;
+        else if (goes_down) value <= value - change;
+        frames_left <= frames_first;
+        excess <= excess_first;
+        state <= goes_up && paper_rule ? STEP : CLAMP;
+      end
+      STEP: begin
+        value <= value + change;
+        state <= CLAMP;
+      end
+      CLAMP: begin
+        if (value > MOST) value <= MOST;
+        else if (value <= LEAST) value <= LEAST;
+        state <= LOAD;
+      end
+      LOAD: begin
+        pause <= value;
+        if (!paper_rule && !spreads) begin
+          if (queued) pause <= BITS'(random[JITTER_BITS-1:0]);
+          else if (probing) pause <= PROBE;
+        end
+        state <= spreads ? ADD : REST;
+      end
+      ADD: begin
+        pause <= pause + BITS'(random[FRAME_BITS-1:0]);
+        state <= REDUCE;
+      end
+      default: begin
+        pause <= pause - BITS'(random[FRAME_BITS-1:2]);
+        state <= REST;
+      end
+    endcase
+
     if (rst || !session) begin
-      frames <= '0;
-      retransmitted <= '0;
-      period_over <= 1'b0;
+      state <= REST;
+      frames_left <= frames_first;
+      excess <= excess_first;
       probing <= 1'b0;
       periods <= 7'd1;
       value <= LEAST;
+      pause <= '0;
     end
-    // x^16 + x^15 + x^13 + x^4 + 1 (Xilinx XAPP 052); never all ones.
-    random <= {random[14:0], ~(random[15] ^ random[14] ^ random[12] ^ random[3])};
+    // x^16 + x^15 + x^13 + x^4 + 1 (Xilinx XAPP 052); never all ones. The two steps of a pause take the same number.
+    if (state != ADD) random <= {random[14:0], ~(random[15] ^ random[14] ^ random[12] ^ random[3])};
     if (rst) random <= {seed, 1'b0};
   end
 endmodule

@@ -1,15 +1,17 @@
 // Packet buffer memory: written by the source, read by the sender.
 //
 //                 +---------------+
-//   write_* =====>| packet_memory |====> read_data (one clock after read_enable)
+//   write_* =====>| packet_memory |====> read_data (READ_CLOCKS after read_enable)
 //                 |               |<==== read_enable, read_address
 //                 +---------------+
 //        write_clk            read_clk
 //
-// Address: a packet's place in the upper bits, its word in the lower ones. Block RAM is inferred.
+// Address: a packet's place in the upper bits, its word in the lower ones. Block RAM is inferred. READ_CLOCKS = 2 puts a
+// register behind it, for devices whose block RAM is slow; it follows without an enable.
 module packet_memory #(
     parameter int ADDRESS_BITS = 15,
-    parameter int WIDTH = 64
+    parameter int WIDTH = 64,
+    parameter int READ_CLOCKS = 1
 ) (
     input  logic                    write_clk,
     input  logic                    write_enable,
@@ -20,9 +22,18 @@ module packet_memory #(
     input  logic [ADDRESS_BITS-1:0] read_address,
     output logic [       WIDTH-1:0] read_data
 );
-  logic [WIDTH-1:0] memory[2**ADDRESS_BITS];
+  (* ram_style = "block" *) logic [WIDTH-1:0] memory[2**ADDRESS_BITS];
 
   always_ff @(posedge write_clk) if (write_enable) memory[write_address] <= write_data;
 
-  always_ff @(posedge read_clk) if (read_enable) read_data <= memory[read_address];
+  logic [WIDTH-1:0] word;
+  always_ff @(posedge read_clk) if (read_enable) word <= memory[read_address];
+
+  if (READ_CLOCKS == 2) begin : g_register
+    always_ff @(posedge read_clk) read_data <= word;
+  end else if (READ_CLOCKS == 1) begin : g_no_register
+    assign read_data = word;
+  end else begin : g_check
+    $error("packet_memory: READ_CLOCKS must be 1 or 2");
+  end
 endmodule

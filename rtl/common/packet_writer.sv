@@ -3,7 +3,7 @@
 //                    +---------------+
 //   s_axis_* =======>|               |====> write_* (packet memory)
 //   session, stop -->| packet_writer |----> head_gray, active
-//   tail_gray ======>|               |----> last, last_packet, last_words
+//   tail_gray ======>|               |----> last, last_words
 //   last_seen ------>|               |
 //                    +---------------+
 //
@@ -13,7 +13,7 @@
 //
 // tready falls when the buffer is full: data waits in the source. On `stop` the packet being filled
 // becomes the last. The head moves over it only after the transmit side has answered `last` with
-// `last_seen`, so that it can never take the last packet for a full one.
+// `last_seen`, so that it can never take the last packet for a full one. last_words stands still while `last` is high.
 module packet_writer #(
     parameter int SLOT_BITS = 5,
     parameter int WORD_BITS = 10  // a packet is 2^WORD_BITS words
@@ -37,16 +37,19 @@ module packet_writer #(
     input  logic [            SLOT_BITS:0] tail_gray,
     output logic [            SLOT_BITS:0] head_gray,
     output logic                           last,
-    output logic [            SLOT_BITS:0] last_packet,
     output logic [          WORD_BITS-1:0] last_words
 );
   localparam int PTR_BITS = SLOT_BITS + 1;
   localparam logic [SLOT_BITS:0] SLOTS = PTR_BITS'(2 ** SLOT_BITS);
+  localparam logic [WORD_BITS-1:0] BEFORE_LAST = '1 - 1'b1;
 
   logic session_here, stop_here, last_seen_here;
   logic [SLOT_BITS:0] head, head_next, tail, tail_gray_here;
   logic [WORD_BITS-1:0] word;
-  logic full, accept, packet_done, closed;
+  logic in_last_word, accept, packet_done, close, closed;
+  // Registered, so that tready is: the buffer is full, and would be with one packet more. Both follow the pointers by a
+  // clock or two, in which the tail can only make room.
+  logic full, nearly_full;
 
   sync_bits #(
       .WIDTH(3)
@@ -69,39 +72,51 @@ module packet_writer #(
       .binary(tail)
   );
 
-  assign full = head - tail == SLOTS;
-  assign s_axis_tready = active && !full && !stop_here && !last;
   assign accept = s_axis_tvalid && s_axis_tready;
-  assign packet_done = accept && word == '1;
+  assign packet_done = accept && in_last_word;
   assign head_next = head + 1'b1;
 
   assign write_enable = accept;
   assign write_address = {head[SLOT_BITS-1:0], word};
   assign write_data = s_axis_tdata;
-  assign last_packet = head;
-  assign last_words = word;
+
+  // Nothing comes in any more when tready is low.
+  assign close = active && stop_here && !s_axis_tready && !full && !last;
+  cdc_register #(
+      .WIDTH(WORD_BITS)
+  ) words_of_last (
+      .clk (clk),
+      .load(close),
+      .d   (word),
+      .q   (last_words)
+  );
 
   always_ff @(posedge clk) begin
+    full <= packet_done ? nearly_full : (head ^ SLOTS) == tail;
+    nearly_full <= (head_next ^ SLOTS) == tail;
+    s_axis_tready <= active && !stop_here && !last && !(packet_done ? nearly_full : full);
+    if (accept) begin
+      word <= word + 1'b1;
+      in_last_word <= word == BEFORE_LAST;
+    end
+    if (packet_done || (last && last_seen_here && !closed)) begin
+      head <= head_next;
+      head_gray <= head_next ^ (head_next >> 1);
+    end
+    active <= 1'b1;
+    if (close) last <= 1'b1;
+    if (last && last_seen_here) closed <= 1'b1;
     if (rst || !session_here) begin
       active <= 1'b0;
+      s_axis_tready <= 1'b0;
+      full <= 1'b0;
+      nearly_full <= 1'b0;
       last <= 1'b0;
       closed <= 1'b0;
       word <= '0;
+      in_last_word <= 1'b0;
       head <= first_packet;
       head_gray <= first_packet ^ (first_packet >> 1);
-    end else begin
-      active <= 1'b1;
-      if (accept) word <= word + 1'b1;
-      if (packet_done) begin
-        head <= head_next;
-        head_gray <= head_next ^ (head_next >> 1);
-      end
-      if (active && stop_here && !full && !last) last <= 1'b1;
-      // The counter itself stays: it still names the last packet to the transmit side.
-      if (last && last_seen_here && !closed) begin
-        closed <= 1'b1;
-        head_gray <= head_next ^ (head_next >> 1);
-      end
     end
   end
 endmodule

@@ -3,15 +3,18 @@
 //              +----------------------------------------------+
 //   s_axis ===>| packet_writer -> packet_memory               |====> read_data
 //              |       ^                  ^                   |<==== read_enable, read_address
-//              |       +------ tail ------+------ head ------>|====> head, last, last_*
+//              |       +------ tail ------+------ head ------>|====> head, closed, last_words
 //              +----------------------------------------------+
 //        user_clk                                    tx_clk
 //
-// M = 2^SLOT_BITS packets of 2^WORD_BITS words. last_packet and last_words come from the user clock and stand still
-// while `last` is high.
+// M = 2^SLOT_BITS packets of 2^WORD_BITS words. `closed` tells that the packet before the head is the last one; last_words
+// comes from the user clock and stands still from when the head moves over that packet. Unless SEND_EMPTY is set the head
+// stays in front of a last packet without a word.
 module fade_buffer #(
     parameter int SLOT_BITS = 5,
-    parameter int WORD_BITS = 10
+    parameter int WORD_BITS = 10,
+    parameter bit SEND_EMPTY = 1'b1,
+    parameter int READ_CLOCKS = 1  // see packet_memory
 ) (
     // user side
     input  logic                                       user_clk,
@@ -26,16 +29,16 @@ module fade_buffer #(
     input  logic                                       stop,
     input  logic             [            SLOT_BITS:0] tail_gray,
     output logic             [            SLOT_BITS:0] head,
-    output logic                                       last,
-    output logic             [            SLOT_BITS:0] last_packet,
+    output logic                                       closed,
     output logic             [          WORD_BITS-1:0] last_words,
     output logic                                       writer_active,
     input  logic                                       read_enable,
     input  logic             [SLOT_BITS+WORD_BITS-1:0] read_address,
     output logic             [                   63:0] read_data
 );
-  logic [SLOT_BITS:0] head_gray, head_gray_tx;
-  logic user_last, write_enable;
+  logic [SLOT_BITS:0] head_gray, head_gray_tx, head_tx;
+  logic user_last, last, last_settled, head_is_odd, was_odd, write_enable;
+  logic [1:0] last_before;
   logic [SLOT_BITS+WORD_BITS-1:0] write_address;
   logic [63:0] write_data;
 
@@ -55,16 +58,16 @@ module fade_buffer #(
       .first_packet (first_slot),
       .session      (session),
       .stop         (stop),
-      .last_seen    (last),
+      .last_seen    (last_settled),
       .tail_gray    (tail_gray),
       .head_gray    (head_gray),
       .last         (user_last),
-      .last_packet  (last_packet),
       .last_words   (last_words)
   );
 
   packet_memory #(
-      .ADDRESS_BITS(SLOT_BITS + WORD_BITS)
+      .ADDRESS_BITS(SLOT_BITS + WORD_BITS),
+      .READ_CLOCKS (READ_CLOCKS)
   ) packet_memory (
       .write_clk(user_clk),
       .read_clk (tx_clk),
@@ -82,7 +85,7 @@ module fade_buffer #(
       .WIDTH(SLOT_BITS + 1)
   ) head_binary (
       .gray  (head_gray_tx),
-      .binary(head)
+      .binary(head_tx)
   );
   sync_bits #(
       .WIDTH(2)
@@ -91,6 +94,16 @@ module fade_buffer #(
       .d  ({user_last, user_running}),
       .q  ({last, writer_active})
   );
+
+  // Two clocks after `last` each step of the head that was made before it has come. The writer is told then, and makes one
+  // step more: over the last packet.
+  always_ff @(posedge tx_clk) begin
+    {last_settled, last_before} <= {last_before, last};
+    if (SEND_EMPTY || !last_settled || last_words != '0) head <= head_tx;
+    head_is_odd <= head_tx[0];
+    if (!last_settled) was_odd <= head_is_odd;
+    closed <= last_settled && head_is_odd != was_odd;
+  end
 
   // A plain stream: block ends do not reach the wire.
   logic unused;

@@ -72,6 +72,8 @@ module fade_core #(
 );
   localparam int SLOT_BITS = $clog2(PACKETS);
   localparam int WORD_BITS = PROTOCOL == 1 ? fade1_pkg::WORD_BITS : fade10g_pkg::WORD_BITS;
+  // A MAC of 8 bits takes a word in eight clocks: time for a register behind each block RAM, which slow devices need.
+  localparam int READ_CLOCKS = WIDTH == 8 ? 2 : 1;
   localparam int WIRE_BYTES = PROTOCOL == 1 ? fade1_pkg::DATA_WIRE_BYTES : fade10g_pkg::DATA_WIRE_BYTES;
 
   if (PACKETS < 4 || PACKETS != 2 ** SLOT_BITS) begin : g_check_packets
@@ -107,37 +109,41 @@ module fade_core #(
   );
 
   // ---- buffer --------------------------------------------------------------------------------
-  logic session, stop, last, writer_active, read_enable;
-  logic [SLOT_BITS:0] first_slot, head, last_packet, tail_gray;
+  logic session, stop, closed, writer_active, read_enable;
+  logic [SLOT_BITS:0] first_slot, head, tail_gray;
   logic [WORD_BITS-1:0] last_words;
   logic [SLOT_BITS+WORD_BITS-1:0] read_address;
   logic [63:0] read_data;
 
   fade_buffer #(
-      .SLOT_BITS(SLOT_BITS),
-      .WORD_BITS(WORD_BITS)
+      .SLOT_BITS  (SLOT_BITS),
+      .WORD_BITS  (WORD_BITS),
+      .SEND_EMPTY (PROTOCOL != 1),
+      .READ_CLOCKS(READ_CLOCKS)
   ) buffer (
       .*
   );
 
   // ---- protocol ------------------------------------------------------------------------------
-  logic queued, clear;
-  logic [31:0] delay, pause;
+  logic queued, idle, pausing, clear;
+  logic [31:0] delay;
 
   if (PROTOCOL == 10) begin : g_fade10g
     fade10g_engine #(
         .SLOT_BITS(SLOT_BITS),
-        .TICK_MIN (TICK_MIN),
+        .READ_CLOCKS(READ_CLOCKS),
+        .TICK_MIN(TICK_MIN),
         .TICK_INIT(TICK_INIT),
-        .TICK_MAX (TICK_MAX)
+        .TICK_MAX(TICK_MAX)
     ) engine (
         .*
     );
   end else if (PROTOCOL == 1) begin : g_fade1
     fade1_engine #(
-        .TICK_MIN (TICK_MIN),
+        .READ_CLOCKS(READ_CLOCKS),
+        .TICK_MIN(TICK_MIN),
         .TICK_INIT(TICK_INIT),
-        .TICK_MAX (TICK_MAX)
+        .TICK_MAX(TICK_MAX)
     ) engine (
         .*
     );

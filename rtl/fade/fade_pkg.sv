@@ -24,7 +24,7 @@ package fade_pkg;
   localparam int EVENT_ACKNOWLEDGED = 2;
   localparam int EVENT_EARLY = 3;
   localparam int EVENT_PROTOCOL_ERROR = 4;
-  localparam int LONG_EVENTS = 5;
+  localparam int LONG_EVENTS = 4;
   localparam int EVENT_STALE_ACK = 5;
   localparam int EVENT_WRONG_SOURCE = 6;
   localparam int EVENT_BUSY = 7;

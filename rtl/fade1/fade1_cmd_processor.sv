@@ -1,39 +1,55 @@
 // Command processor: obeys START, STOP and RESET (transmit clock). FADE v1 confirms none of them.
 //
 //                  +---------------------+
-//   record_* =====>|                     |====> ack_* (descriptor manager)
+//   record_* <====>|                     |====> ack_* (descriptor manager)
 //   finished ----->| fade1_cmd_processor |----> session, stop, hold
 //   writer_active >|                     |----> event_*
 //   sender_idle -->|                     |
 //                  +---------------------+
 //
+// A record (record_fifo) is taken in steps: its source and type are compared, then it is judged. Its word 1 stands still
+// while ack_valid is high.
+//
 // From START to the end of the transmission only the computer that sent the START is obeyed, but
 // RESET is taken from every one. RESET, and the end of a transmission, wait for the frame under
 // way, so that no frame is torn, and until the writer has seen them.
-module fade1_cmd_processor (
-    input  logic                              clk,
-    input  logic                              rst,
-    input  logic [fade1_pkg::RECORD_BITS-1:0] record,
-    input  logic                              record_valid,
-    output logic                              record_ready,
+module fade1_cmd_processor #(
+    parameter int READ_CLOCKS = 1  // of the records
+) (
+    input  logic        clk,
+    input  logic        rst,
+    // records: word 0 source and type, word 1 set and packet
+    output logic        record_word,
+    input  logic [63:0] record,
+    input  logic        record_valid,
+    output logic        record_ready,
     // descriptor manager
-    output logic                              ack_valid,
-    input  logic                              ack_ready,
+    output logic        ack_valid,
+    input  logic        ack_ready,
     // session
-    output logic                              session,
-    output logic                              stop,
-    output logic                              hold,
-    output logic                              reset_done,
-    output logic [                      47:0] peer_address,
-    input  logic                              finished,
-    input  logic                              writer_active,
-    input  logic                              sender_idle,
+    output logic        session,
+    output logic        stop,
+    output logic        hold,
+    output logic        reset_done,
+    output logic [47:0] peer_address,
+    input  logic        finished,
+    input  logic        writer_active,
+    input  logic        sender_idle,
     // one pulse each
-    output logic                              event_wrong_source,
-    output logic                              event_ack_ignored
+    output logic        event_wrong_source,
+    output logic        event_ack_ignored
 );
-  typedef enum logic [1:0] {
-    READY,
+  typedef enum logic [3:0] {
+    SOURCE,  // a record's source is read
+    SOURCE_WAIT,
+    COMPARE,
+    COMPARE_WAIT,
+    JUDGE,
+    ACK,  // until the descriptor manager is done with it
+    AGAIN,  // the source is read again, to be kept
+    AGAIN_WAIT,
+    KEEP,
+    NEXT,  // the record is done
     STARTING,  // until the writer is active, so that the end of the session will be seen there
     HOLD,  // until the sender is idle
     CLEAR  // until the writer is idle
@@ -41,46 +57,61 @@ module fade1_cmd_processor (
 
   state_t state;
   logic is_reset;
-  logic [47:0] source;
-  logic [15:0] kind, set;
-  logic [5:0] packet;
-  assign {source, kind, set, packet} = record;
 
-  logic from_peer, is_ack, take;
-  assign from_peer = source == peer_address;
-  assign is_ack = kind == fade1_pkg::TYPE_ACK;
-  assign ack_valid = state == READY && record_valid && is_ack && session && from_peer;
-  assign record_ready = state == READY && (ack_valid ? ack_ready : !finished);
-  assign take = record_valid && record_ready;
+  logic [47:0] source;
+  logic [15:0] kind;
+  assign {source, kind} = record;
+  logic [2:0] same_address;  // by 16 bits
+  logic from_peer, is_ack, is_start, is_stop;
+  assign from_peer = &same_address;
+
+  assign record_word = state == COMPARE || state == COMPARE_WAIT || state == JUDGE || state == ACK;
+  assign record_ready = (state == ACK && ack_ready) || state == NEXT || state == KEEP;
+  assign ack_valid = state == ACK;
   assign hold = state == HOLD || state == CLEAR;
 
   always_ff @(posedge clk) begin
-    event_ack_ignored <= take && is_ack && !ack_valid;
-    event_wrong_source <= take && session && !from_peer && !is_ack && kind != fade1_pkg::TYPE_RESET;
+    event_wrong_source <= 1'b0;
+    event_ack_ignored <= 1'b0;
     reset_done <= 1'b0;
 
     case (state)
-      READY:
-      if (finished) begin
+      SOURCE: begin
         is_reset <= 1'b0;
-        state <= HOLD;
-      end else if (take) begin
-        case (kind)
-          fade1_pkg::TYPE_START:
-          if (!session) begin
-            session <= 1'b1;
-            peer_address <= source;
-            state <= STARTING;
-          end
-          fade1_pkg::TYPE_STOP: if (session && from_peer) stop <= 1'b1;
-          fade1_pkg::TYPE_RESET: begin
-            is_reset <= 1'b1;
-            state <= HOLD;
-          end
-          default: ;
-        endcase
+        if (finished) state <= HOLD;
+        else if (record_valid) state <= READ_CLOCKS > 1 ? SOURCE_WAIT : COMPARE;
       end
-      STARTING: if (writer_active) state <= READY;
+      SOURCE_WAIT: state <= COMPARE;
+      COMPARE: begin
+        for (int i = 0; i < 3; i++) same_address[i] <= source[i*16+:16] == peer_address[i*16+:16];
+        is_ack <= kind == fade1_pkg::TYPE_ACK;
+        is_start <= kind == fade1_pkg::TYPE_START;
+        is_stop <= kind == fade1_pkg::TYPE_STOP;
+        is_reset <= kind == fade1_pkg::TYPE_RESET;
+        state <= READ_CLOCKS > 1 ? COMPARE_WAIT : JUDGE;
+      end
+      COMPARE_WAIT: state <= JUDGE;
+      JUDGE: begin
+        state <= NEXT;
+        // At the end of a session what came meanwhile waits until all is cleared.
+        if (finished) state <= SOURCE;
+        else if (is_ack) begin
+          if (session && from_peer) state <= ACK;
+          else event_ack_ignored <= 1'b1;
+        end else if (session && !from_peer) event_wrong_source <= !is_reset;
+        else if (is_start && !session) state <= AGAIN;
+        else if (is_stop) stop <= session;
+      end
+      ACK: if (ack_ready) state <= SOURCE;
+      AGAIN: state <= READ_CLOCKS > 1 ? AGAIN_WAIT : KEEP;
+      AGAIN_WAIT: state <= KEEP;
+      KEEP: begin
+        peer_address <= source;
+        session <= 1'b1;
+        state <= STARTING;
+      end
+      NEXT: state <= is_reset ? HOLD : SOURCE;
+      STARTING: if (writer_active) state <= SOURCE;
       HOLD:
       if (sender_idle) begin
         session <= 1'b0;
@@ -90,17 +121,14 @@ module fade1_cmd_processor (
       default:
       if (!writer_active) begin
         reset_done <= is_reset;
-        state <= READY;
+        state <= SOURCE;
       end
     endcase
 
     if (rst) begin
-      state <= READY;
+      state <= SOURCE;
       session <= 1'b0;
       stop <= 1'b0;
     end
   end
-
-  logic unused;
-  assign unused = &{1'b0, set, packet};
 endmodule

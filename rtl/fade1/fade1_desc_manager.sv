@@ -4,23 +4,24 @@
 //               +--------------------+
 //   ack_* =====>|                    |====> next_* (the packet to send)
 //   head ======>| fade1_desc_manager |<---- next_lock, next_take
-//   last_* ====>|                    |====> tail_gray
+//   closed ---->|                    |====> tail_gray
 //   session --->|                    |----> all_confirmed, queued, event_*
 //               +--------------------+
 //
-// The buffer holds one set's worth of packets: a packet's place is its number in its set, and its
-// descriptor holds the number of the set. When the first packets of a set are confirmed, those of
-// the next set take their places; so packets of at most two consecutive sets are in flight.
+// The buffer holds one set's worth of packets: a packet's place is its number in its set. When the first packets of a set
+// are confirmed, those of the next set take their places; so packets of at most two consecutive sets are in flight. Set and
+// place together are the packet's number, which is not stored: it is the tail's plus the distance to it.
 //
-// The window is [tail, head); [tail, fresh) has been sent at least once. One descriptor is read and
-// written a clock: of the packet that an ACK names, of the tail, or of the next place of the cyclic
-// scan. The scan finds packets whose confirmation is overdue, by a little more than the measured
-// round trip, and offers them before fresh ones: the window must not stand still for a lost packet.
+// The window is [tail, head); [tail, fresh) has been sent at least once. A descriptor is read in one clock and judged and
+// written in another: that of a packet that an ACK names, of the tail, or of the next place of the cyclic
+// walk. The walk finds packets whose confirmation is overdue, by a little more than the measured
+// round trip, and offers them before fresh ones: the window must not stand still for a lost packet. While a packet is locked
+// nothing moves: what was read and not judged yet is read again afterwards, for next_take may have changed it.
 module fade1_desc_manager #(
     parameter int WAIT_MIN = 256,  // clocks
     parameter int WAIT_INIT = 65536,  // clocks, until the round trip is known
     parameter int WAIT_MAX = 1048576,  // clocks
-    parameter int UNIT_BITS = 6  // times of sending are kept in units of 2^UNIT_BITS clocks
+    parameter int UNIT_BITS = 6  // times are kept in units of 2^UNIT_BITS clocks
 ) (
     input  logic                            clk,
     input  logic                            rst,
@@ -28,17 +29,17 @@ module fade1_desc_manager #(
     input  logic [                    15:0] first_set,
     // packets finished by the writer
     input  logic [  fade1_pkg::SLOT_BITS:0] head,
-    input  logic                            last,
-    input  logic [  fade1_pkg::SLOT_BITS:0] last_packet,
+    input  logic                            closed,
     output logic [  fade1_pkg::SLOT_BITS:0] tail_gray,
     output logic                            all_confirmed,
     output logic                            queued,
-    // from the receiver
+    // from the receiver: stands still until ack_ready
     input  logic                            ack_valid,
     output logic                            ack_ready,
     input  logic [                    15:0] ack_set,
     input  logic [                     5:0] ack_packet,
-    // to the sender: stable while next_lock is high; next_take tells that its header is out
+    // to the sender: stable while next_lock is high, its number from the third clock on; next_take tells that its header is
+    // out
     output logic                            next_valid,
     output logic [                    15:0] next_set,
     output logic [fade1_pkg::SLOT_BITS-1:0] next_packet,
@@ -54,170 +55,207 @@ module fade1_desc_manager #(
   localparam int SLOT_BITS = fade1_pkg::SLOT_BITS;
   localparam int PTR_BITS = SLOT_BITS + 1;
   localparam int NUMBER_BITS = 16 + SLOT_BITS;
+  localparam int TIME_BITS = $clog2(WAIT_MAX / 2 ** UNIT_BITS + 1);
   // Times of sending run over four times the longest wait.
-  localparam int TIMER_BITS = $clog2(WAIT_MAX) + 2;
-  localparam int STAMP_BITS = TIMER_BITS - UNIT_BITS;
-
-  if (WAIT_MIN < 2 ** UNIT_BITS || WAIT_INIT < WAIT_MIN || WAIT_INIT > WAIT_MAX) begin : g_check
-    $error("fade1_desc_manager: expected 2^UNIT_BITS <= WAIT_MIN <= WAIT_INIT <= WAIT_MAX");
-  end
+  localparam int STAMP_BITS = TIME_BITS + 1;
 
   typedef logic [PTR_BITS-1:0] ptr_t;
   typedef logic [STAMP_BITS-1:0] stamp_t;
 
-  // Descriptors
-  localparam int DESCRIPTOR_BITS = 16 + 1 + 1 + STAMP_BITS;
-  logic [DESCRIPTOR_BITS-1:0] descriptors [2**SLOT_BITS];
-  logic [DESCRIPTOR_BITS-1:0] write_value;
-  logic [SLOT_BITS-1:0] slot, write_slot;
-  logic write_enable;
-  logic [15:0] d_set;
-  logic d_confirmed, d_overdue;
-  stamp_t d_sent;
+  typedef enum logic [3:0] {
+    IDLE,
+    TAIL_READ,  // the tail moves over what is confirmed
+    TAIL_JUDGE,
+    ACK_READ,
+    ACK_COMPARE,
+    ACK_JUDGE,
+    WALK_READ,
+    WALK_COMPARE,
+    WALK_JUDGE
+  } state_t;
 
-  assign {d_set, d_confirmed, d_overdue, d_sent} = descriptors[slot];
-  always_ff @(posedge clk) if (write_enable) descriptors[write_slot] <= write_value;
+  typedef struct packed {
+    logic confirmed;
+    logic overdue;
+  } mark_t;
 
-  // The number of the next fresh packet: set and place. The tail needs its place alone.
-  logic [NUMBER_BITS-1:0] fresh;
-  ptr_t tail, fresh_ptr, in_flight, walk, next_ptr;
-  logic next_fresh, tail_may_move;
-  assign fresh_ptr = fresh[SLOT_BITS:0];
-  assign in_flight = fresh_ptr - tail;
+  state_t state;
 
-  logic stall, do_tail, do_ack, do_walk;
-  assign stall = next_lock || next_take;
-  assign do_tail = !stall && tail_may_move;
-  assign do_ack = !stall && !tail_may_move && ack_valid;
-  assign do_walk = !stall && !tail_may_move && !ack_valid && in_flight != '0;
-  assign ack_ready = do_ack;
+  // ---- window --------------------------------------------------------------------------------
+  logic [NUMBER_BITS-1:0] tail;
+  ptr_t tail_ptr, fresh, in_flight, walk, next_ptr;
+  logic has_fresh, tail_may_move, walk_inside, stall, took;
+  assign tail_ptr = tail[SLOT_BITS:0];
+  assign stall = next_lock || next_take || took;
 
-  // What an ACK names: a packet under way, one not sent yet, or one of the past.
-  logic [  SLOT_BITS-1:0] ack_ahead;
-  logic [NUMBER_BITS-1:0] ack_beyond;
-  logic ack_numbered, ack_hits, ack_not_sent;
+  always_ff @(posedge clk) begin
+    took <= next_take;
+    in_flight <= fresh - tail_ptr;
+    has_fresh <= fresh != head;
+    walk_inside <= ptr_t'(walk - tail_ptr) < in_flight;
+    tail_gray <= tail_ptr ^ (tail_ptr >> 1);
+    all_confirmed <= tail_ptr == head && !next_valid;
+  end
+
+  // ---- descriptors ---------------------------------------------------------------------------
+  // Marks and times of sending are apart: a time is written when its packet is sent.
+  mark_t  marks [2**SLOT_BITS];
+  stamp_t stamps[2**SLOT_BITS];
+  stamp_t now, age;
+  ptr_t at;
+  mark_t mark, mark_written;
+  logic write_mark, is_late;
+  logic [TIME_BITS-1:0] round_trip;
+
+  always_ff @(posedge clk) begin
+    mark <= marks[at[SLOT_BITS-1:0]];
+    age <= now - stamps[at[SLOT_BITS-1:0]];
+    // The round trip and a quarter of it. Kept in the mark, because the time since a packet was sent may wrap.
+    is_late <= mark.overdue || age > {1'b0, round_trip} + {3'b000, round_trip[TIME_BITS-1:2]};
+    if (write_mark) marks[next_take?next_ptr[SLOT_BITS-1:0] : at[SLOT_BITS-1:0]] <= mark_written;
+    if (next_take) stamps[next_ptr[SLOT_BITS-1:0]] <= now;
+  end
+
+  // ---- where an acknowledged packet lies -----------------------------------------------------
+  // One adder: the distance of the packet that an ACK names, or the number of the locked packet, whose lower bits its
+  // pointer has.
+  logic [NUMBER_BITS-1:0] number;
+  logic next_wraps, ack_numbered, ack_in_window, ack_old;
+  always_ff @(posedge clk) begin
+    next_wraps <= next_ptr < tail_ptr;
+    if (stall)
+      number <= {tail[NUMBER_BITS-1:PTR_BITS] + (NUMBER_BITS - PTR_BITS)'(next_wraps), next_ptr};
+    else number <= {ack_set, ack_packet[SLOT_BITS-1:0]} - tail;
+    ack_in_window <= number[NUMBER_BITS-1:PTR_BITS] == '0 && number[PTR_BITS-1:0] < in_flight && ack_numbered;
+  end
   assign ack_numbered = ack_packet[5:SLOT_BITS] == '0;
-  assign ack_ahead = ack_packet[SLOT_BITS-1:0] - tail[SLOT_BITS-1:0];
-  assign ack_hits = ack_numbered && PTR_BITS'(ack_ahead) < in_flight && d_set == ack_set;
-  assign ack_beyond = {ack_set, ack_packet[SLOT_BITS-1:0]} - fresh;
-  assign ack_not_sent = !ack_numbered || !ack_beyond[NUMBER_BITS-1];
+  assign ack_old = number[NUMBER_BITS-1] && ack_numbered;
 
-  // Time: a packet is overdue when it has waited for the round trip and a quarter of it.
-  logic [TIMER_BITS-1:0] now, round_trip, least, sample;
-  logic is_overdue;
-  stamp_t age, patience;
-  assign age = now[TIMER_BITS-1:UNIT_BITS] - d_sent;
-  assign patience = stamp_t'((round_trip + (round_trip >> 2)) >> UNIT_BITS);
-  assign is_overdue = !d_confirmed && (d_overdue || age > patience);
+  // ---- what is judged ------------------------------------------------------------------------
+  logic judge_ack, ack_counts, is_overdue;
+  assign judge_ack  = state == ACK_JUDGE && !stall;
+  assign ack_counts = judge_ack && ack_in_window;
+  assign is_overdue = state == WALK_JUDGE && !stall && !mark.confirmed && is_late;
+  assign ack_ready  = judge_ack;
 
+  assign write_mark = next_take || ack_counts || is_overdue;
   always_comb begin
-    slot = walk[SLOT_BITS-1:0];
-    if (tail_may_move) slot = tail[SLOT_BITS-1:0];
-    else if (ack_valid) slot = ack_packet[SLOT_BITS-1:0];
-    write_slot   = slot;
-    write_value  = {d_set, d_confirmed, d_overdue, d_sent};
-    write_enable = 1'b0;
-    if (next_take) begin
-      write_slot   = next_ptr[SLOT_BITS-1:0];
-      write_value  = {next_set, 1'b0, 1'b0, now[TIMER_BITS-1:UNIT_BITS]};
-      write_enable = 1'b1;
-    end else if (do_ack && ack_hits) begin
-      write_value  = {d_set, 1'b1, d_overdue, d_sent};
-      write_enable = 1'b1;
-    end else if (do_walk && is_overdue) begin
-      // Kept, because the time since it was sent may wrap before it is its turn.
-      write_value  = {d_set, d_confirmed, 1'b1, d_sent};
-      write_enable = 1'b1;
-    end
+    mark_written = '0;
+    if (!next_take) mark_written = {ack_counts, mark.overdue || is_overdue};
   end
 
   always_ff @(posedge clk) begin
-    event_confirmed <= do_ack && ack_hits && !d_confirmed;
-    event_protocol_error <= do_ack && !ack_hits && ack_not_sent;
-    event_stale <= do_ack && (ack_hits ? d_confirmed : !ack_not_sent);
+    event_confirmed <= ack_counts && !mark.confirmed;
+    event_protocol_error <= judge_ack && !ack_in_window && !ack_old;
+    event_stale <= judge_ack && (ack_in_window ? mark.confirmed : ack_old);
 
-    if (do_ack && ack_hits) begin
-      tail_may_move <= 1'b1;
-      if (next_again && next_packet == ack_packet[SLOT_BITS-1:0]) next_valid <= 1'b0;
-    end
-    if (do_tail) begin
-      if (in_flight != '0 && d_confirmed) tail <= tail + 1'b1;
-      else tail_may_move <= 1'b0;
-    end
-
-    // The scan goes on while a fresh packet is on offer, and takes its place.
-    if (do_walk) begin
-      walk <= walk + 1'b1 == fresh_ptr || walk - tail >= in_flight ? tail : walk + 1'b1;
-      if (is_overdue && walk - tail < in_flight && !(next_valid && next_again)) begin
-        next_valid <= 1'b1;
-        next_again <= 1'b1;
-        next_fresh <= 1'b0;
-        next_ptr   <= walk;
-        next_set   <= d_set;
-      end
-    end
-    if (!stall && !next_valid && fresh_ptr != head && !(do_walk && is_overdue)) begin
-      next_valid <= 1'b1;
-      next_again <= 1'b0;
-      next_fresh <= 1'b1;
-      next_ptr   <= fresh_ptr;
-      next_set   <= fresh[NUMBER_BITS-1:SLOT_BITS];
-    end
     if (next_take) begin
       next_valid <= 1'b0;
-      if (next_fresh) fresh <= fresh + 1'b1;
+      if (!next_again) fresh <= fresh + 1'b1;
+    end
+
+    if (stall) state <= IDLE;
+    else begin
+      case (state)
+        IDLE: begin
+          at <= tail_ptr;
+          if (tail_may_move) state <= TAIL_READ;
+          else if (ack_valid) begin
+            at <= {ack_set[0], ack_packet[SLOT_BITS-1:0]};
+            state <= ACK_READ;
+          end else if (!next_valid && has_fresh) begin
+            next_valid <= 1'b1;
+            next_again <= 1'b0;
+            next_ptr   <= fresh;
+          end else if (in_flight != '0 && !(next_valid && next_again)) begin
+            if (walk_inside) at <= walk;
+            state <= WALK_READ;
+          end
+        end
+        TAIL_READ: state <= TAIL_JUDGE;
+        TAIL_JUDGE: begin
+          if (tail_ptr != fresh && mark.confirmed) tail <= tail + 1'b1;
+          else tail_may_move <= 1'b0;
+          state <= IDLE;
+        end
+        ACK_READ: state <= ACK_COMPARE;
+        ACK_COMPARE: state <= ACK_JUDGE;
+        ACK_JUDGE: begin
+          if (ack_in_window) begin
+            tail_may_move <= 1'b1;
+            if (next_again && next_ptr == at) next_valid <= 1'b0;
+          end
+          state <= IDLE;
+        end
+        WALK_READ: state <= WALK_COMPARE;
+        WALK_COMPARE: state <= WALK_JUDGE;
+        default: begin
+          walk <= ptr_t'(at + 1'b1) == fresh ? tail_ptr : at + 1'b1;
+          // It goes on while a fresh packet is on offer, and takes its place.
+          if (is_overdue) begin
+            next_valid <= 1'b1;
+            next_again <= 1'b1;
+            next_ptr   <= at;
+          end
+          state <= IDLE;
+        end
+      endcase
     end
 
     if (rst || !session) begin
-      tail <= {first_set[0], SLOT_BITS'(0)};
+      state <= IDLE;
+      at <= '0;  // a register with a reset stays in front of the memory that it addresses
+      tail <= {first_set, SLOT_BITS'(0)};
+      fresh <= {first_set[0], SLOT_BITS'(0)};
       walk <= {first_set[0], SLOT_BITS'(0)};
-      fresh <= {first_set, SLOT_BITS'(0)};
       next_valid <= 1'b0;
       next_again <= 1'b0;
       tail_may_move <= 1'b0;
     end
   end
 
-  assign next_packet   = next_ptr[SLOT_BITS-1:0];
-  assign next_last     = last && next_ptr == last_packet;
-  assign all_confirmed = tail == head && !next_valid;
-  always_ff @(posedge clk) tail_gray <= tail ^ (tail >> 1);
+  assign {next_set, next_packet} = number;
+  assign next_last = closed && ptr_t'(next_ptr + 1'b1) == head;
 
-  // The round trip: the time from a fresh packet to its ACK. The estimate follows growth at once and
-  // shrinks by a quarter. A packet that was sent twice measures nothing (Karn): its ACK may answer the
-  // first. One of them was lost, but when two in a row measure nothing the estimate may be too short
-  // and doubles. `queued`: the last round trip took a quarter longer than the best, so frames wait
-  // somewhere on their way.
-  logic sampling, suspect;
+  // ---- time ----------------------------------------------------------------------------------
+  // A packet that was sent twice measures nothing (Karn): its ACK may answer the first. One of them was lost, but when two in
+  // a row measure nothing the estimate may be too short.
+  logic unit, measuring, suspect, sent_again, answered;
   logic [SLOT_BITS-1:0] sample_slot;
-  localparam logic [TIMER_BITS-1:0] LONGEST = TIMER_BITS'(WAIT_MAX);
-  localparam logic [TIMER_BITS-1:0] SHORTEST = TIMER_BITS'(WAIT_MIN);
+  assign answered   = ack_counts && at[SLOT_BITS-1:0] == sample_slot;
+  assign sent_again = measuring && next_take && next_ptr[SLOT_BITS-1:0] == sample_slot;
+
+  logic overdue;
+  fade_round_trip #(
+      .UNIT_BITS(UNIT_BITS),
+      .SHORTEST (WAIT_MIN),
+      .INITIAL  (WAIT_INIT),
+      .LONGEST  (WAIT_MAX)
+  ) time_of_frames (
+      .clk       (clk),
+      .rst       (rst || !session),
+      .start     (next_take && !next_again),
+      .answered  (answered),
+      .abandoned (sent_again),
+      .lost      (sent_again && suspect),
+      .unit      (unit),
+      .measuring (measuring),
+      .overdue   (overdue),
+      .round_trip(round_trip),
+      .queued    (queued)
+  );
 
   always_ff @(posedge clk) begin
-    now <= now + 1'b1;
-    if (sampling && sample < LONGEST) sample <= sample + 1'b1;
-    if (next_take && next_fresh && !sampling) begin
-      sampling <= 1'b1;
-      sample <= SHORTEST;
-      sample_slot <= next_packet;
-    end else if (sampling && next_take && next_packet == sample_slot) begin
-      sampling <= 1'b0;
-      suspect  <= !suspect;
-      if (suspect) round_trip <= round_trip < LONGEST >> 1 ? round_trip << 1 : LONGEST;
-    end else if (sampling && do_ack && ack_hits && ack_packet[SLOT_BITS-1:0] == sample_slot) begin
-      sampling   <= 1'b0;
-      suspect    <= 1'b0;
-      round_trip <= sample > round_trip ? sample : round_trip - (round_trip >> 2) + (sample >> 2);
-      if (sample < least) least <= sample;
-      queued <= sample > least + (least >> 2);
-    end
+    if (unit) now <= now + 1'b1;
+    if (next_take && !next_again && !measuring) sample_slot <= next_ptr[SLOT_BITS-1:0];
+    if (sent_again) suspect <= !suspect;
+    else if (measuring && answered) suspect <= 1'b0;
     if (rst || !session) begin
-      round_trip <= TIMER_BITS'(WAIT_INIT);
-      least      <= LONGEST;
-      queued     <= 1'b0;
-      sampling   <= 1'b0;
-      suspect    <= 1'b0;
+      now <= '0;
+      suspect <= 1'b0;
     end
-    if (rst) now <= '0;
   end
+
+  logic unused;
+  assign unused = overdue;
 endmodule

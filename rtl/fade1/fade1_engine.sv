@@ -10,9 +10,10 @@
 //
 // The ports are those of fade10g_engine.
 module fade1_engine #(
-    parameter int TICK_MIN  = 256,
+    parameter int READ_CLOCKS = 1,  // see record_fifo
+    parameter int TICK_MIN = 256,
     parameter int TICK_INIT = 32768,
-    parameter int TICK_MAX  = 1048576,
+    parameter int TICK_MAX = 1048576,
     parameter int SLOT_BITS = fade1_pkg::SLOT_BITS
 ) (
     input  logic                [                       47:0] mac_address,
@@ -39,8 +40,7 @@ module fade1_engine #(
     output logic                [                SLOT_BITS:0] first_slot,
     output logic                [                SLOT_BITS:0] tail_gray,
     input  logic                [                SLOT_BITS:0] head,
-    input  logic                                              last,
-    input  logic                [                SLOT_BITS:0] last_packet,
+    input  logic                                              closed,
     input  logic                [   fade1_pkg::WORD_BITS-1:0] last_words,
     input  logic                                              writer_active,
     output logic                                              read_enable,
@@ -49,7 +49,8 @@ module fade1_engine #(
     // congestion control
     output logic                                              queued,
     input  logic                [                       31:0] delay,
-    input  logic                [                       31:0] pause,
+    output logic                                              idle,
+    input  logic                                              pausing,
     // receive side
     input  logic                                              rx_clk,
     input  logic                                              rx_rst,
@@ -60,8 +61,8 @@ module fade1_engine #(
   assign first_slot = {first_packet[0], SLOT_BITS'(0)};
 
   // ---- receive side --------------------------------------------------------------------------
-  logic [fade1_pkg::RECORD_BITS-1:0] rx_record, record;
-  logic rx_record_valid, rx_record_ready, record_valid, record_ready;
+  logic rx_write, rx_word, rx_commit, rx_ready, record_word, record_valid, record_ready;
+  logic [63:0] rx_record, record;
 
   fade1_eth_rx eth_rx (
       .clk             (rx_clk),
@@ -72,9 +73,11 @@ module fade1_engine #(
       .s_axis_tvalid   (rx.tvalid),
       .s_axis_tlast    (rx.tlast),
       .s_axis_tuser    (rx.tuser),
+      .record_write    (rx_write),
+      .record_word     (rx_word),
       .record          (rx_record),
-      .record_valid    (rx_record_valid),
-      .record_ready    (rx_record_ready),
+      .record_commit   (rx_commit),
+      .record_ready    (rx_ready),
       .drop_destination(drop[fade_pkg::DROP_DESTINATION]),
       .drop_ethertype  (drop[fade_pkg::DROP_ETHERTYPE]),
       .drop_version    (drop[fade_pkg::DROP_VERSION]),
@@ -83,20 +86,23 @@ module fade1_engine #(
       .drop_full       (drop[fade_pkg::DROP_FULL])
   );
 
-  async_fifo #(
-      .WIDTH(fade1_pkg::RECORD_BITS),
-      .DEPTH(fade1_pkg::SET_PACKETS)
+  record_fifo #(
+      .DEPTH      (2 * fade1_pkg::SET_PACKETS),
+      .READ_CLOCKS(READ_CLOCKS)
   ) ack_command_fifo (
-      .s_clk  (rx_clk),
-      .s_rst  (rx_rst),
-      .s_data (rx_record),
-      .s_valid(rx_record_valid),
-      .s_ready(rx_record_ready),
-      .m_clk  (tx_clk),
-      .m_rst  (tx_rst),
-      .m_data (record),
-      .m_valid(record_valid),
-      .m_ready(record_ready)
+      .s_clk   (rx_clk),
+      .s_rst   (rx_rst),
+      .s_write (rx_write),
+      .s_word  (rx_word),
+      .s_data  (rx_record),
+      .s_commit(rx_commit),
+      .s_ready (rx_ready),
+      .m_clk   (tx_clk),
+      .m_rst   (tx_rst),
+      .m_word  (record_word),
+      .m_data  (record),
+      .m_valid (record_valid),
+      .m_ready (record_ready)
   );
 
   // ---- commands ------------------------------------------------------------------------------
@@ -104,15 +110,18 @@ module fade1_engine #(
   assign m_cmd = '0;
   assign {s_rsp_ready, user_clear} = 2'b10;
 
-  logic hold, ack_valid, ack_ready, finished, all_confirmed, sender_idle;
+  logic hold, ack_valid, ack_ready, finished, all_confirmed;
   logic [47:0] peer_address;
   logic event_wrong_source, event_ack_ignored;
-  assign finished = session && last && head != last_packet && all_confirmed;
+  assign finished = session && closed && all_confirmed;
 
-  fade1_cmd_processor cmd_processor (
-      .clk       (tx_clk),
-      .rst       (tx_rst),
-      .reset_done(clear),
+  fade1_cmd_processor #(
+      .READ_CLOCKS(READ_CLOCKS)
+  ) cmd_processor (
+      .clk        (tx_clk),
+      .rst        (tx_rst),
+      .reset_done (clear),
+      .sender_idle(idle),
       .*
   );
 
@@ -121,9 +130,6 @@ module fade1_engine #(
   logic [15:0] next_set;
   logic [SLOT_BITS-1:0] next_packet;
   logic event_confirmed, event_protocol_error, event_stale;
-  logic [SLOT_BITS:0] head_used;
-  // A last packet without a word is not sent.
-  assign head_used = last && last_words == '0 ? last_packet : head;
 
   fade1_desc_manager #(
       .WAIT_MIN (TICK_MIN),
@@ -133,16 +139,15 @@ module fade1_engine #(
       .clk       (tx_clk),
       .rst       (tx_rst),
       .first_set (first_packet[15:0]),
-      .head      (head_used),
-      .ack_set   (record[21:6]),
-      .ack_packet(record[5:0]),
+      .closed    (closed && last_words != '0),  // a last packet without a word is not sent
+      .ack_set   (record[63:48]),
+      .ack_packet(record[47:42]),
       .*
   );
 
   fade1_eth_tx eth_tx (
       .clk                (tx_clk),
       .rst                (tx_rst),
-      .idle               (sender_idle),
       .memory_read_enable (read_enable),
       .memory_read_address(read_address),
       .memory_read_data   (read_data),

@@ -2,45 +2,46 @@
 // (receive clock, 64-bit words).
 //
 //                 +--------------+
-//   s_axis_* ====>| fade1_eth_rx |====> record_* (source 48, type 16, set 16, packet 6)
+//   s_axis_* ====>| fade1_eth_rx |====> record_* (word 0: source 48, type 16; word 1: set 16, packet 6)
 //                 |              |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +--------------+
 //
-// A record is given only when the frame has ended well. Frames marked bad by the MAC were counted
-// there. drop_version: a frame of FADE-10G.
+// The words of a record are written while the frame comes, and committed when it has ended well. Frames marked bad by the
+// MAC were counted there. drop_version: a frame of FADE-10G.
 module fade1_eth_rx (
-    input  logic                              clk,
-    input  logic                              rst,
-    input  logic [                      47:0] mac_address,
-    input  logic [                      63:0] s_axis_tdata,
-    input  logic [                       7:0] s_axis_tkeep,
-    input  logic                              s_axis_tvalid,
-    input  logic                              s_axis_tlast,
-    input  logic                              s_axis_tuser,
-    output logic [fade1_pkg::RECORD_BITS-1:0] record,
-    output logic                              record_valid,
-    input  logic                              record_ready,
-    output logic                              drop_destination,
-    output logic                              drop_ethertype,
-    output logic                              drop_version,
-    output logic                              drop_code,
-    output logic                              drop_short,
-    output logic                              drop_full
+    input  logic        clk,
+    input  logic        rst,
+    input  logic [47:0] mac_address,
+    input  logic [63:0] s_axis_tdata,
+    input  logic [ 7:0] s_axis_tkeep,
+    input  logic        s_axis_tvalid,
+    input  logic        s_axis_tlast,
+    input  logic        s_axis_tuser,
+    output logic        record_write,
+    output logic        record_word,
+    output logic [63:0] record,
+    output logic        record_commit,
+    input  logic        record_ready,
+    output logic        drop_destination,
+    output logic        drop_ethertype,
+    output logic        drop_version,
+    output logic        drop_code,
+    output logic        drop_short,
+    output logic        drop_full
 );
   // Input words with the first byte on the wire in the upper bits.
   logic [63:0] word;
   assign word = link_pkg::swap64(s_axis_tdata);
 
   logic [1:0] index;  // of the word in the frame, stops at 3
-  logic for_me, ethertype_good, type_here, fields_here, ended;
-  logic [47:0] source;
-  logic [15:0] kind, set;
-  logic [5:0] packet;
+  logic ethertype_good, type_here, fields_here, is_ack, is_fade10g, known, ended;
+  logic [2:0] for_me;  // by 16 bits
+  logic [15:0] source_begin, kind;
+  assign kind = word[15:0];
 
-  logic is_ack, known;
-  assign is_ack = kind == fade1_pkg::TYPE_ACK;
-  assign known = is_ack || kind == fade1_pkg::TYPE_START || kind == fade1_pkg::TYPE_STOP
-      || kind == fade1_pkg::TYPE_RESET;
+  assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
+  assign record_word = index[1];
+  assign record = index[1] ? word : {source_begin, word[63:32], kind};
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
@@ -48,23 +49,21 @@ module fade1_eth_rx (
       index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
       case (index)
         2'd0: begin
-          for_me <= word[63:16] == mac_address;
-          source[47:32] <= word[15:0];
+          for (int i = 0; i < 3; i++) for_me[i] <= word[16+i*16+:16] == mac_address[i*16+:16];
+          source_begin <= word[15:0];
           ethertype_good <= 1'b0;
           type_here <= 1'b0;
           fields_here <= 1'b0;
         end
         2'd1: begin
-          source[31:0] <= word[63:32];
           ethertype_good <= word[31:16] == fade1_pkg::ETHERTYPE && s_axis_tkeep[5];
-          kind <= word[15:0];
+          is_ack <= kind == fade1_pkg::TYPE_ACK;
+          is_fade10g <= kind == fade1_pkg::TYPE_FADE10G;
+          known <= kind == fade1_pkg::TYPE_ACK || kind == fade1_pkg::TYPE_START || kind == fade1_pkg::TYPE_STOP
+              || kind == fade1_pkg::TYPE_RESET;
           type_here <= s_axis_tkeep[7];
         end
-        2'd2: begin
-          set <= word[63:48];
-          packet <= word[47:42];
-          fields_here <= s_axis_tkeep[3];
-        end
+        2'd2: fields_here <= s_axis_tkeep[3];
         default: ;
       endcase
       ended <= s_axis_tlast && !s_axis_tuser;
@@ -79,16 +78,15 @@ module fade1_eth_rx (
   logic [5:0] fault;
   always_comb begin
     fault = 6'b000000;
-    if (!for_me) fault = 6'b000001;
+    if (for_me != '1) fault = 6'b000001;
     else if (!ethertype_good) fault = 6'b000010;
     else if (!type_here) fault = 6'b010000;
-    else if (kind == fade1_pkg::TYPE_FADE10G) fault = 6'b000100;
+    else if (is_fade10g) fault = 6'b000100;
     else if (!known) fault = 6'b001000;
     else if (is_ack && !fields_here) fault = 6'b010000;
     else if (!record_ready) fault = 6'b100000;
   end
-  assign record = {source, kind, set, packet};
-  assign record_valid = ended && fault == 6'b000000;
+  assign record_commit = ended && fault == 6'b000000;
 
   always_ff @(posedge clk) begin
     {drop_full, drop_short, drop_code, drop_version, drop_ethertype, drop_destination} <=
@@ -96,5 +94,5 @@ module fade1_eth_rx (
   end
 
   logic unused;
-  assign unused = &{1'b0, s_axis_tkeep, word};
+  assign unused = &{1'b0, s_axis_tkeep};
 endmodule

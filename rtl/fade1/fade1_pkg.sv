@@ -21,8 +21,5 @@ package fade1_pkg;
 
   // Of a data frame: preamble, header, data, frame check sequence, gap.
   localparam int DATA_WIRE_BYTES = 8 + 24 + 8 * PACKET_WORDS + 4 + 12;
-
-  // A record from the wire: source address, type, set number, packet number.
-  localparam int RECORD_BITS = 48 + 16 + 16 + 6;
 endpackage
 /* verilator lint_on UNUSEDPARAM */

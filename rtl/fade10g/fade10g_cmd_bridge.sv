@@ -7,16 +7,21 @@
 //                    +--------------------+
 //         clk (transmit)              user_clk
 //
-// One command is under way at a time. While user_clear is high (a RESET from the computer) the user
-// block must forget the command that it works on; its response would be thrown away here.
+// The command register keeps the last command, for the user (command_send) or not; it may be loaded while command_ready is
+// high. One command is under way at a time. A response stands still from response_valid until response_done. While
+// user_clear is high (a RESET from the computer) the user block must forget the command that it works on; its response would
+// be thrown away here.
 module fade10g_cmd_bridge (
     input  logic        clk,
     input  logic        rst,
-    input  logic [63:0] command,
-    input  logic        command_valid,
+    input  logic        command_load,
+    input  logic [63:0] command_new,
+    output logic [63:0] command,
+    input  logic        command_send,
     output logic        command_ready,
     output logic [63:0] response,
     output logic        response_valid,
+    input  logic        response_done,
     input  logic        clear,
     output logic        cleared,
     input  logic        user_clk,
@@ -44,17 +49,23 @@ module fade10g_cmd_bridge (
       .q  (cleared)
   );
 
-  cdc_handshake #(
+  cdc_register #(
       .WIDTH(64)
-  ) to_user (
+  ) command_register (
+      .clk (clk),
+      .load(command_load),
+      .d   (command_new),
+      .q   (command)
+  );
+  assign {m_cmd_code, m_cmd_sequence, m_cmd_argument} = command;
+
+  cdc_token to_user (
       .s_clk  (clk),
       .s_rst  (rst),
-      .s_data (command),
-      .s_valid(command_valid),
+      .s_valid(command_send),
       .s_ready(command_ready),
       .m_clk  (user_clk),
       .m_rst  (user_rst),
-      .m_data ({m_cmd_code, m_cmd_sequence, m_cmd_argument}),
       .m_valid(arrived),
       .m_ready(user_clear || (m_cmd_valid && m_cmd_ready))
   );
@@ -70,7 +81,7 @@ module fade10g_cmd_bridge (
       .m_rst  (rst),
       .m_data (response),
       .m_valid(response_valid),
-      .m_ready(1'b1)
+      .m_ready(response_done)
   );
 
   assign m_cmd_valid = arrived && !under_way && !user_clear;

@@ -2,12 +2,17 @@
 // response (transmit clock).
 //
 //                  +-----------------------+
-//   record_* =====>|                       |====> ack_* (descriptor manager)
-//   finished ----->|                       |====> user_command_*, <==== user_response_*
+//   record_* <====>|                       |====> ack_* (descriptor manager)
+//   finished ----->|                       |<===> command_*, <==== user_response_* (command bridge)
 //   writer_active >| fade10g_cmd_processor |----> session, stop, hold, clear
 //   sender_idle -->|                       |====> response_*, identify_* (sender)
 //   cleared ------>|                       |----> event_*
 //                  +-----------------------+
+//
+// A record (record_fifo) is taken in steps: its source is compared, its fields are decoded, then it is judged. Its fields
+// stand still while ack_valid is high, and its words while identify_valid is, identify_word saying which. The answer to
+// IDENTIFY waits for the frame under way, and all records behind it wait for that; so that many of them cannot stop the
+// ACKs, another one is answered only after all records were done.
 //
 // Exactly once: a command with the CSN of the last one from the same computer is answered with the
 // stored response and not executed again. A command that comes while the user side still works
@@ -17,48 +22,66 @@
 // RESET and IDENTIFY are taken from every one. RESET, and the end of a transmission, wait for the
 // frame under way, so that no frame is torn, and until the user side has cleared its part.
 module fade10g_cmd_processor #(
-    parameter int SLOT_BITS = 5
+    parameter int SLOT_BITS   = 5,
+    parameter int READ_CLOCKS = 1   // of the records
 ) (
-    input  logic                                clk,
-    input  logic                                rst,
-    input  logic [fade10g_pkg::RECORD_BITS-1:0] record,
-    input  logic                                record_valid,
-    output logic                                record_ready,
+    input  logic        clk,
+    input  logic        rst,
+    // records: word 0 source, word 1 code, sequence, argument
+    output logic        record_word,
+    input  logic [63:0] record,
+    input  logic        record_valid,
+    output logic        record_ready,
     // descriptor manager
-    output logic                                ack_valid,
-    input  logic                                ack_ready,
+    output logic        ack_valid,
+    input  logic        ack_ready,
+    output logic        ack_negative,
     // session
-    output logic                                session,
-    output logic                                stop,
-    output logic                                hold,
-    output logic                                clear,
-    output logic [                        47:0] peer_address,
-    input  logic                                finished,
-    input  logic                                writer_active,
-    input  logic                                sender_idle,
-    input  logic                                cleared,
-    // user side
-    output logic [                        63:0] user_command,
-    output logic                                user_command_valid,
-    input  logic                                user_command_ready,
-    input  logic [                        63:0] user_response,
-    input  logic                                user_response_valid,
-    // sender
-    output logic [                        95:0] response,
-    output logic                                response_valid,
-    input  logic                                response_lock,
-    input  logic                                response_taken,
-    output logic [                        47:0] identify_address,
-    output logic [                        95:0] identify,
-    output logic                                identify_valid,
-    input  logic                                identify_taken,
+    output logic        session,
+    output logic        stop,
+    output logic        hold,
+    output logic        clear,
+    output logic [47:0] peer_address,
+    input  logic        finished,
+    input  logic        writer_active,
+    input  logic        sender_idle,
+    input  logic        cleared,
+    // user side; command_head: code and CSN of the last command
+    output logic        command_load,
+    input  logic [31:0] command_head,
+    output logic        command_send,
+    input  logic        command_ready,
+    input  logic [63:0] user_response,
+    input  logic        user_response_valid,
+    output logic        user_response_done,
+    // sender: code, CSN and value
+    output logic [95:0] response,
+    output logic        response_valid,
+    input  logic        response_lock,
+    input  logic        response_taken,
+    output logic        identify_valid,
+    input  logic        identify_word,
+    output logic [47:0] identify_address,
+    output logic [95:0] identify,
+    input  logic        identify_taken,
     // one pulse each
-    output logic                                event_wrong_source,
-    output logic                                event_busy,
-    output logic                                event_ack_ignored
+    output logic        event_wrong_source,
+    output logic        event_busy,
+    output logic        event_ack_ignored
 );
-  typedef enum logic [2:0] {
-    READY,
+  typedef enum logic [4:0] {
+    SOURCE,  // a record's source is read
+    SOURCE_WAIT,
+    COMPARE,  // and its fields
+    COMPARE_WAIT,
+    DECODE,
+    JUDGE,
+    ACK,  // until the descriptor manager is done with it
+    IDENTIFY,  // until the sender is done with it
+    AGAIN,  // the source is read again, to be kept
+    AGAIN_WAIT,
+    KEEP,
+    NEXT,  // the record is done
     STARTING,  // until the writer is active, so that the end of the session will be seen there
     HOLD,  // until the sender is idle
     CLEAR,  // until the user side has cleared its part
@@ -70,96 +93,127 @@ module fade10g_cmd_processor #(
   logic everything;  // CLEAR for a RESET, not for the end of a transmission
   logic [2:0] settle;
   logic known, waiting;  // a response is stored; the user side works on a command
-  logic [15:0] identify_csn;
+  logic from_user;  // the response is the user's; else it is the status
+  logic [1:0] status;
+  logic may_identify;
 
-  logic [47:0] source;
+  // ---- decoding ------------------------------------------------------------------------------
   logic [15:0] code, csn;
-  logic [31:0] argument;
-  assign {source, code, csn, argument} = record;
-
-  logic from_peer, is_ack, is_reset, is_identify, is_command, repeated, take_command;
-  assign from_peer = source == peer_address;
-  assign is_ack = code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
-  assign is_reset = code == fade10g_pkg::CMD_RESET;
-  assign is_identify = code == fade10g_pkg::CMD_IDENTIFY;
-  assign is_command = !is_ack && !is_reset && !is_identify;
-  assign repeated = known && from_peer && csn == response[79:64];
-
-  assign ack_valid = state == READY && record_valid && is_ack && session && from_peer;
-  assign take_command = state == READY && record_valid && is_command && !response_lock && !finished;
-  always_comb begin
-    record_ready = 1'b0;
-    if (state == READY) begin
-      if (ack_valid) record_ready = ack_ready;
-      else if (is_command) record_ready = take_command;
-      else record_ready = !finished;
+  assign code = record[63:48];
+  assign csn  = record[47:32];
+  logic [2:0] same_address;  // by 16 bits
+  logic from_peer, repeats, is_ack, is_reset, is_identify, is_start, is_stop;
+  always_ff @(posedge clk) begin
+    if (state == COMPARE)
+      for (int i = 0; i < 3; i++) same_address[i] <= record[i*16+:16] == peer_address[i*16+:16];
+    if (state == DECODE) begin
+      from_peer <= &same_address;
+      repeats <= known && &same_address && csn == command_head[15:0];
+      is_ack <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
+      ack_negative <= code == fade10g_pkg::NACK;
+      is_reset <= code == fade10g_pkg::CMD_RESET;
+      is_identify <= code == fade10g_pkg::CMD_IDENTIFY;
+      is_start <= code == fade10g_pkg::CMD_START;
+      is_stop <= code == fade10g_pkg::CMD_STOP;
     end
   end
 
+  // ---- ports ---------------------------------------------------------------------------------
+  logic is_command, executes;
+  assign is_command = !is_ack && !is_reset && !is_identify;
+  assign executes = state == JUDGE && !finished && is_command && !response_lock && (from_peer || !session) && !repeats
+      && !waiting && command_ready;
+
+  assign record_word = state == COMPARE || state == COMPARE_WAIT || state == DECODE || state == JUDGE || state == ACK
+      || (state == IDENTIFY && identify_word);
+  assign record_ready = (state == ACK && ack_ready) || state == NEXT || state == KEEP;
+  assign identify_valid = state == IDENTIFY;
+  assign identify_address = record[47:0];
+  assign ack_valid = state == ACK;
+  assign command_load = executes;
+  assign command_send = state == KEEP && !is_start && !is_stop;
+  // The response that was stored goes when another command comes.
+  assign user_response_done = executes || (state == SETTLE && everything);
+
   assign hold = state == HOLD || state == CLEAR;
-  assign clear = everything && (state == CLEAR || state == SETTLE);
-  assign user_command = {response[95:64], response[31:0]};
+  always_comb begin
+    response = {command_head, user_response};
+    if (!from_user) response[63:0] = {62'd0, status};
+  end
   // What the FEB is: format of this word, log2 of its window, state.
   assign identify = {
-    fade10g_pkg::CMD_IDENTIFY, identify_csn, 8'd1, 8'(SLOT_BITS), 6'd0, stop, session, 40'd0
+    fade10g_pkg::CMD_IDENTIFY, csn, 8'd1, 8'(SLOT_BITS), 6'd0, stop, session, 40'd0
   };
 
   always_ff @(posedge clk) begin
     event_wrong_source <= 1'b0;
     event_busy <= 1'b0;
-    event_ack_ignored <= record_valid && record_ready && is_ack && !ack_valid;
+    event_ack_ignored <= 1'b0;
+    clear <= everything && (state == CLEAR || state == SETTLE);
 
     if (response_taken) response_valid <= 1'b0;
-    if (identify_taken) identify_valid <= 1'b0;
-    if (user_command_ready) user_command_valid <= 1'b0;
     if (waiting && user_response_valid) begin
       waiting <= 1'b0;
-      response[63:0] <= user_response;
       response_valid <= 1'b1;
     end
 
     case (state)
-      READY:
-      if (finished) begin
-        everything <= 1'b0;
-        state <= HOLD;
-      end else if (record_valid && is_reset) begin
+      SOURCE:
+      if (finished) state <= HOLD;
+      else if (record_valid) state <= READ_CLOCKS > 1 ? SOURCE_WAIT : COMPARE;
+      else may_identify <= 1'b1;
+      SOURCE_WAIT: state <= COMPARE;
+      COMPARE: state <= READ_CLOCKS > 1 ? COMPARE_WAIT : DECODE;
+      COMPARE_WAIT: state <= DECODE;
+      DECODE: state <= JUDGE;
+      JUDGE:
+      // At the end of a session what came meanwhile waits until all is cleared.
+      if (finished)
+        state <= SOURCE;
+      else if (is_ack) begin
+        state <= session && from_peer ? ACK : NEXT;
+        event_ack_ignored <= !(session && from_peer);
+      end else if (is_reset) begin
         everything <= 1'b1;
-        state <= HOLD;
-      end else if (record_valid && is_identify) begin
-        if (identify_valid) event_busy <= 1'b1;
-        else begin
-          identify_valid <= 1'b1;
-          identify_address <= source;
-          identify_csn <= csn;
-        end
-      end else if (take_command) begin
+        state <= NEXT;
+      end else if (is_identify) begin
+        event_busy <= !may_identify;
+        state <= may_identify ? IDENTIFY : NEXT;
+      end else if (executes) begin
+        response_valid <= 1'b0;
+        state <= AGAIN;
+      end else if (!response_lock) begin
         if (session && !from_peer) event_wrong_source <= 1'b1;
-        else if (repeated) response_valid <= !waiting;
+        else if (repeats) response_valid <= !waiting;
         else if (waiting) event_busy <= 1'b1;
-        else begin
-          known <= 1'b1;
-          peer_address <= source;
-          response <= {code, csn, fade10g_pkg::STATUS_DONE};
-          response_valid <= 1'b1;
-          case (code)
-            fade10g_pkg::CMD_START: begin
-              session <= 1'b1;
-              if (!session) state <= STARTING;
-              if (stop) response[63:0] <= fade10g_pkg::STATUS_STOPPING;
-              else if (session) response[63:0] <= fade10g_pkg::STATUS_RUNNING;
-            end
-            fade10g_pkg::CMD_STOP: stop <= session;
-            default: begin
-              response[31:0] <= argument;
-              response_valid <= 1'b0;
-              user_command_valid <= 1'b1;
-              waiting <= 1'b1;
-            end
-          endcase
-        end
+        if ((session && !from_peer) || repeats || waiting) state <= NEXT;
       end
-      STARTING: if (writer_active) state <= READY;
+      ACK: if (ack_ready) state <= SOURCE;
+      IDENTIFY:
+      if (identify_taken) begin
+        may_identify <= 1'b0;
+        state <= NEXT;
+      end
+      AGAIN: state <= READ_CLOCKS > 1 ? AGAIN_WAIT : KEEP;
+      AGAIN_WAIT: state <= KEEP;
+      KEEP: begin
+        state <= SOURCE;
+        known <= 1'b1;
+        peer_address <= record[47:0];
+        from_user <= !is_start && !is_stop;
+        waiting <= !is_start && !is_stop;
+        response_valid <= is_start || is_stop;
+        status <= 2'(fade10g_pkg::STATUS_DONE);
+        if (is_start) begin
+          session <= 1'b1;
+          if (!session) state <= STARTING;
+          if (stop) status <= 2'(fade10g_pkg::STATUS_STOPPING);
+          else if (session) status <= 2'(fade10g_pkg::STATUS_RUNNING);
+        end
+        if (is_stop) stop <= session;
+      end
+      NEXT: state <= everything ? HOLD : SOURCE;
+      STARTING: if (writer_active) state <= SOURCE;
       HOLD:
       if (sender_idle) begin
         session <= 1'b0;
@@ -183,19 +237,18 @@ module fade10g_cmd_processor #(
           state <= RELEASE;
         end
       end
-      default: if (!cleared) state <= READY;
+      default: if (!cleared) state <= SOURCE;
     endcase
 
     if (rst) begin
-      state <= READY;
+      state <= SOURCE;
       everything <= 1'b0;
       session <= 1'b0;
       stop <= 1'b0;
       known <= 1'b0;
       waiting <= 1'b0;
       response_valid <= 1'b0;
-      identify_valid <= 1'b0;
-      user_command_valid <= 1'b0;
+      may_identify <= 1'b0;
     end
   end
 endmodule

@@ -4,24 +4,29 @@
 //                 +----------------------+
 //   ack_* =======>|                      |====> next_* (the packet to send)
 //   head ========>| fade10g_desc_manager |<---- next_lock, next_take
-//   last_* ======>|                      |====> tail_gray
+//   closed ------>|                      |====> tail_gray
 //   session ----->|                      |----> all_confirmed, queued, event_*
 //                 +----------------------+
 //
 // The window is [tail, head); [tail, fresh) has been sent at least once. The paper's flags follow
-// from that: V is membership of [tail, head), S of [tail, fresh), F is last_packet. A descriptor
+// from that: V is membership of [tail, head), S of [tail, fresh), F is the packet before a closed head. A descriptor
 // stores the rest: C (confirmed), the last frame sequence, and two marks of the scheduler. The
 // packet number is not stored: it is the tail's plus the distance to it.
 //
-// One descriptor is read and written a clock. In falling urgency:
+// In falling urgency goes:
 //   - early: an ACK of a later frame proved the packet lost (or a NACK said so): sent at once;
 //   - fresh: never sent;
 //   - aged: the cyclic scan. A packet goes again only when its confirmation is overdue: it has
 //     stayed unconfirmed for two ticks, and a tick is a little longer than the round trip, which is
 //     measured from frames and their ACKs. A smaller tick would send packets again that are
 //     merely under way.
+//
+// A descriptor is read in one clock and judged and written in the next. A walk reads one a clock, so it judges the one
+// before (`seen`). While a packet is locked nothing moves: what was read and not judged yet is read again afterwards, for
+// next_take may have changed it.
 module fade10g_desc_manager #(
     parameter int SLOT_BITS = 5,
+    parameter int UNIT_BITS = 4,  // times are kept in units of 2^UNIT_BITS clocks
     parameter int TICK_MIN = 256,  // clocks
     parameter int TICK_INIT = 65536,  // clocks, until the round trip is known
     parameter int TICK_MAX = 1048576  // clocks
@@ -33,20 +38,21 @@ module fade10g_desc_manager #(
     input  logic [         15:0] first_sequence,
     // packets finished by the writer
     input  logic [SLOT_BITS : 0] head,
-    input  logic                 last,
-    input  logic [SLOT_BITS : 0] last_packet,
+    input  logic                 closed,
     output logic [SLOT_BITS : 0] tail_gray,
     output logic                 all_confirmed,
     output logic                 queued,
-    // from the receiver
+    // from the receiver: stands still until ack_ready
     input  logic                 ack_valid,
     output logic                 ack_ready,
     input  logic                 ack_negative,
     input  logic [         15:0] ack_sequence,
     input  logic [         31:0] ack_packet,
-    // to the sender: stable while next_lock is high; next_take tells that its header is out
+    // to the sender: stable while next_lock is high, next_packet from its third clock on; next_take tells that its header
+    // is out
     output logic                 next_valid,
     output logic [         31:0] next_packet,
+    output logic [SLOT_BITS-1:0] next_slot,
     output logic [         15:0] next_sequence,
     output logic                 next_last,
     output logic                 next_again,
@@ -59,202 +65,218 @@ module fade10g_desc_manager #(
     output logic                 event_stale
 );
   localparam int PTR_BITS = SLOT_BITS + 1;
-  localparam int TIMER_BITS = $clog2(TICK_MAX) + 2;
-
-  if (TICK_MIN < 1 || TICK_INIT < TICK_MIN || TICK_INIT > TICK_MAX) begin : g_check
-    $error("fade10g_desc_manager: expected 1 <= TICK_MIN <= TICK_INIT <= TICK_MAX");
-  end
+  localparam int TIME_BITS = $clog2(TICK_MAX / 2 ** UNIT_BITS + 1);
 
   typedef logic [PTR_BITS-1:0] ptr_t;
 
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     IDLE,
-    SCAN_ACK,    // early retransmission: look at the packets before the confirmed one
-    SCAN_TICK,   // mark what stays unconfirmed
-    FIND_EARLY,
-    FIND_AGED
+    TAIL_READ,  // the tail moves over what is confirmed
+    TAIL_JUDGE,
+    ACK_READ,
+    ACK_COMPARE,
+    ACK_JUDGE,
+    WALK_ACK,  // early retransmission: look at the packets before the confirmed one
+    WALK_TICK,  // mark what stays unconfirmed
+    WALK_EARLY,  // find an early one
+    WALK_AGED
   } state_t;
 
-  // Descriptors
-  localparam int DESCRIPTOR_BITS = 16 + 1 + 1 + 2;
-  logic [DESCRIPTOR_BITS-1:0] descriptors[2**SLOT_BITS];
-  logic [SLOT_BITS-1:0] read_slot, write_slot;
-  logic [DESCRIPTOR_BITS-1:0] write_value;
-  logic write_enable;
-  logic [15:0] d_sequence;
-  logic d_confirmed, d_early;
-  logic [1:0] d_age;
+  typedef struct packed {
+    logic confirmed;
+    logic early;
+    logic [1:0] age;  // ticks without a confirmation, stops at two
+  } mark_t;
 
-  assign {d_sequence, d_confirmed, d_early, d_age} = descriptors[read_slot];
-  always_ff @(posedge clk) if (write_enable) descriptors[write_slot] <= write_value;
-
-  // State
   state_t state;
+  logic stall;
+
+  // ---- window --------------------------------------------------------------------------------
   logic [31:0] tail;
-  ptr_t tail_ptr, fresh, walk, walk_end, cyclic, next_ptr;
-  logic next_fresh;
-  logic any_early, any_aged, tail_may_move, tick_due;
+  ptr_t tail_ptr, fresh, in_flight, next_ptr;
+  logic has_fresh, any_early, any_aged, tail_may_move, tick_due, took;
   logic [15:0] sequence_number;
-  logic [15:0] scan_sequence;
-
   assign tail_ptr = tail[SLOT_BITS:0];
+  assign stall = next_lock || next_take || took;
 
-  // Where an acknowledged packet lies.
-  logic [31:0] ack_distance;
-  logic ack_in_window, ack_old, sequence_before_ack;
-  logic [15:0] sequence_distance;
-  ptr_t in_flight;
-  assign in_flight = fresh - tail_ptr;
-  assign ack_distance = ack_packet - tail;
-  assign ack_in_window = ack_distance < 32'(in_flight);
-  assign ack_old = ack_distance[31] && ack_distance[30:0] != '0;
-  assign sequence_distance = (state == SCAN_ACK ? scan_sequence : ack_sequence) - d_sequence;
-  assign sequence_before_ack = sequence_distance != '0 && !sequence_distance[15];
+  always_ff @(posedge clk) begin
+    took <= next_take;
+    in_flight <= fresh - tail_ptr;
+    has_fresh <= fresh != head;
+    tail_gray <= tail_ptr ^ (tail_ptr >> 1);
+    all_confirmed <= tail_ptr == head && !next_valid;
+  end
 
-  // What happens in this clock.
-  logic stall, do_tail, do_ack, do_tick, do_preempt, do_find;
-  // The packet number on offer is relative to the tail, so nothing moves while it goes out.
-  assign stall = next_lock || next_take;
-  assign do_tail = state == IDLE && !stall && tail_may_move;
-  assign do_ack = state == IDLE && !stall && !tail_may_move && ack_valid;
-  assign do_tick = state == IDLE && !stall && !tail_may_move && !ack_valid && tick_due;
-  assign do_find = state == IDLE && !stall && !tail_may_move && !ack_valid && !tick_due
-      && (!next_valid || do_preempt);
-  assign do_preempt = next_valid && !next_again && any_early;
-  assign ack_ready = do_ack;
+  // ---- descriptors ---------------------------------------------------------------------------
+  // Marks and sequences are apart: a sequence is written when its packet is sent.
+  mark_t marks[2**SLOT_BITS];
+  logic [15:0] sequences[2**SLOT_BITS];
+  ptr_t at, seen;
+  mark_t mark, mark_written;
+  logic write_mark, is_before, is_equal;
+  logic [15:0] ahead_of_it;
 
-  logic confirms_next, tail_confirmed;
-  assign confirms_next  = next_again && next_ptr == ptr_t'(ack_packet[SLOT_BITS:0]);
-  assign tail_confirmed = tail_ptr != fresh && d_confirmed;
+  assign ahead_of_it = ack_sequence - sequences[at[SLOT_BITS-1:0]];
+  always_ff @(posedge clk) begin
+    mark <= marks[at[SLOT_BITS-1:0]];
+    seen <= at;
+    is_before <= !ahead_of_it[15];
+    is_equal <= ack_sequence == sequences[at[SLOT_BITS-1:0]];
+    if (write_mark) marks[next_take?next_ptr[SLOT_BITS-1:0] : seen[SLOT_BITS-1:0]] <= mark_written;
+    if (next_take) sequences[next_ptr[SLOT_BITS-1:0]] <= sequence_number;
+  end
 
-  logic scanning, again_early, ack_counts, nack_counts;
-  assign scanning = !stall && walk != walk_end;
-  assign again_early = !d_confirmed && !d_early && sequence_before_ack;
-  assign ack_counts = do_ack && ack_in_window && !ack_negative;
+  // ---- where an acknowledged packet lies -----------------------------------------------------
+  // One adder: the distance of the packet that an ACK names, or the number of the locked packet, whose lower bits its
+  // pointer has.
+  logic [31:0] number;
+  logic ack_in_window, next_wraps, answers_sample;
+  logic [15:0] sample_sequence;
+  always_ff @(posedge clk) begin
+    next_wraps <= next_ptr < tail_ptr;
+    if (stall) number <= {tail[31:PTR_BITS] + (32 - PTR_BITS)'(next_wraps), next_ptr};
+    else number <= ack_packet - tail;
+    ack_in_window  <= number[31:PTR_BITS] == '0 && number[PTR_BITS-1:0] < in_flight;
+    answers_sample <= ack_sequence == sample_sequence;
+  end
+
+  // ---- walks ---------------------------------------------------------------------------------
+  logic walking, seen_valid, is_walk, judge, drained, found, cyclic_inside;
+  ptr_t walk_last, cyclic;
+
+  assign is_walk = state == WALK_ACK || state == WALK_TICK || state == WALK_EARLY || state == WALK_AGED;
+  assign judge = is_walk && seen_valid && !stall;
+  assign drained = is_walk && !walking && !seen_valid && !stall;
+  assign found = judge && !mark.confirmed
+      && ((state == WALK_EARLY && mark.early) || (state == WALK_AGED && mark.age == 2'd2));
+  always_ff @(posedge clk)
+    cyclic_inside <= cyclic != tail_ptr && ptr_t'(cyclic - tail_ptr) < in_flight;
+
+  // ---- what is judged ------------------------------------------------------------------------
+  logic ack_behind_tail, ack_old, judge_ack, ack_counts, nack_counts, becomes_early, grows_older;
+  assign ack_behind_tail = number[PTR_BITS-1:0] != '0;
+  assign ack_old = number[31];
+  assign judge_ack = state == ACK_JUDGE && !stall;
+  assign ack_counts = judge_ack && ack_in_window && !ack_negative;
   // A NACK names the frame that it answers, so an equal sequence counts too.
-  assign nack_counts = do_ack && ack_in_window && ack_negative && !d_confirmed && !d_early
-      && (sequence_before_ack || sequence_distance == '0);
+  assign nack_counts = judge_ack && ack_in_window && ack_negative && !mark.confirmed && !mark.early && is_before;
+  assign becomes_early = judge && state == WALK_ACK && !mark.confirmed && !mark.early && is_before && !is_equal;
+  assign grows_older = judge && state == WALK_TICK && !mark.confirmed;
+  assign ack_ready = (judge_ack && !(ack_counts && ack_behind_tail)) || (state == WALK_ACK && drained);
 
+  assign write_mark = next_take || ack_counts || nack_counts || becomes_early || grows_older;
   always_comb begin
-    read_slot = walk[SLOT_BITS-1:0];
-    if (state == IDLE)
-      read_slot = tail_may_move ? tail_ptr[SLOT_BITS-1:0] : ack_packet[SLOT_BITS-1:0];
-    write_slot   = read_slot;
-    write_value  = {d_sequence, d_confirmed, d_early, d_age};
-    write_enable = 1'b0;
-    if (next_take) begin
-      write_slot   = next_ptr[SLOT_BITS-1:0];
-      write_value  = {sequence_number, 1'b0, 1'b0, 2'd0};
-      write_enable = 1'b1;
-    end else if (ack_counts) begin
-      write_value  = {d_sequence, 1'b1, 1'b0, 2'd0};
-      write_enable = 1'b1;
-    end else if (nack_counts || (scanning && state == SCAN_ACK && again_early)) begin
-      write_value  = {d_sequence, 1'b0, 1'b1, d_age};
-      write_enable = 1'b1;
-    end else if (scanning && state == SCAN_TICK && !d_confirmed) begin
-      write_value  = {d_sequence, 1'b0, d_early, d_age == 2'd0 ? 2'd1 : 2'd2};
-      write_enable = 1'b1;
-    end
+    mark_written = mark;
+    if (next_take) mark_written = '0;
+    else if (ack_counts) mark_written = {1'b1, 1'b0, 2'd0};
+    else if (grows_older) mark_written = {1'b0, mark.early, mark.age == 2'd0 ? 2'd1 : 2'd2};
+    else mark_written = {mark.confirmed, 1'b1, mark.age};
   end
 
   always_ff @(posedge clk) begin
-    event_confirmed <= ack_counts && !d_confirmed;
-    event_early <= nack_counts || (scanning && state == SCAN_ACK && again_early);
-    event_protocol_error <= do_ack && !ack_in_window && !ack_old;
-    event_stale <= do_ack && !ack_in_window && ack_old;
+    event_confirmed <= ack_counts && !mark.confirmed;
+    event_early <= nack_counts || becomes_early;
+    event_protocol_error <= judge_ack && !ack_in_window && !ack_old;
+    event_stale <= judge_ack && !ack_in_window && ack_old;
 
     if (next_take) begin
       next_valid <= 1'b0;
       sequence_number <= sequence_number + 16'd1;
-      if (next_fresh) fresh <= fresh + 1'b1;
+      if (!next_again) fresh <= fresh + 1'b1;
     end
 
-    if (do_tail) begin
-      if (tail_confirmed) tail <= tail + 32'd1;
-      else tail_may_move <= 1'b0;
-    end
-
-    if (ack_counts) begin
-      tail_may_move <= 1'b1;
-      scan_sequence <= ack_sequence;
-      walk <= tail_ptr;
-      walk_end <= ptr_t'(ack_packet[SLOT_BITS:0]);
-      if (ack_distance != '0) state <= SCAN_ACK;
-      if (confirms_next) next_valid <= 1'b0;
-    end
-    if (nack_counts) any_early <= 1'b1;
-
-    if (do_tick) begin
-      walk <= tail_ptr;
-      walk_end <= fresh;
-      state <= SCAN_TICK;
-    end
-
-    if (do_find) begin
-      walk <= tail_ptr;
-      walk_end <= fresh;
-      if (any_early) begin
-        next_valid <= 1'b0;
-        state <= FIND_EARLY;
-      end else if (fresh != head) begin
-        next_valid <= 1'b1;
-        next_ptr   <= fresh;
-        next_fresh <= 1'b1;
-        next_again <= 1'b0;
-      end else if (any_aged && in_flight != '0) begin
-        state <= FIND_AGED;
-        walk <= cyclic - tail_ptr < in_flight ? cyclic : tail_ptr;
-        // The walk ends where it began, one turn later: `any_aged` covers the first visit.
-        walk_end <= cyclic - tail_ptr < in_flight ? cyclic : tail_ptr;
-        any_aged <= 1'b0;
+    if (stall) begin
+      // Begin again with what was not judged.
+      seen_valid <= 1'b0;
+      if (seen_valid) begin
+        at <= seen;
+        walking <= 1'b1;
       end
-    end
+      if (!is_walk) state <= IDLE;
+    end else begin
+      seen_valid <= walking;
+      if (walking) begin
+        at <= at + 1'b1;
+        walking <= at != walk_last;
+      end
 
-    if (!stall) begin
       case (state)
-        SCAN_ACK: begin
-          if (walk == walk_end) state <= IDLE;
-          else begin
-            walk <= walk + 1'b1;
-            if (again_early) any_early <= 1'b1;
+        IDLE: begin
+          at <= tail_ptr;
+          walk_last <= fresh - 1'b1;
+          if (tail_may_move) state <= TAIL_READ;
+          else if (ack_valid) begin
+            at <= ack_packet[SLOT_BITS:0];
+            state <= ACK_READ;
+          end else if (tick_due) begin
+            walking <= in_flight != '0;
+            state   <= WALK_TICK;
+          end else if (!next_valid || (!next_again && any_early)) begin
+            if (any_early) begin
+              next_valid <= 1'b0;
+              walking <= in_flight != '0;
+              state <= WALK_EARLY;
+            end else if (has_fresh) begin
+              next_valid <= 1'b1;
+              next_ptr   <= fresh;
+              next_again <= 1'b0;
+            end else if (any_aged && in_flight != '0) begin
+              // Around in the packets that were sent: from where the last walk ended, or from the tail.
+              if (cyclic_inside) at <= cyclic;
+              walking <= 1'b1;
+              state   <= WALK_AGED;
+            end
           end
         end
-        SCAN_TICK: begin
-          if (walk == walk_end) state <= IDLE;
-          else begin
-            walk <= walk + 1'b1;
-            if (!d_confirmed && d_age != 2'd0) any_aged <= 1'b1;
+        TAIL_READ: state <= TAIL_JUDGE;
+        TAIL_JUDGE: begin
+          if (tail_ptr != fresh && mark.confirmed) tail <= tail + 32'd1;
+          else tail_may_move <= 1'b0;
+          state <= IDLE;
+        end
+        ACK_READ: state <= ACK_COMPARE;
+        ACK_COMPARE: state <= ACK_JUDGE;
+        ACK_JUDGE: begin
+          state <= IDLE;
+          if (nack_counts) any_early <= 1'b1;
+          if (ack_counts) begin
+            tail_may_move <= 1'b1;
+            if (next_again && next_ptr == at) next_valid <= 1'b0;
+            if (ack_behind_tail) begin
+              at <= tail_ptr;
+              walk_last <= at - 1'b1;
+              walking <= 1'b1;
+              state <= WALK_ACK;
+            end
           end
         end
-        FIND_EARLY, FIND_AGED: begin
-          if (state == FIND_EARLY && walk == walk_end) begin
-            any_early <= 1'b0;
-            state <= IDLE;
-          end else if (!d_confirmed && (state == FIND_EARLY ? d_early : d_age == 2'd2)) begin
+        default: begin
+          if (becomes_early) any_early <= 1'b1;
+          if (grows_older && mark.age != 2'd0) any_aged <= 1'b1;
+          if (found) begin
             next_valid <= 1'b1;
-            next_ptr <= walk;
-            next_fresh <= 1'b0;
+            next_ptr <= seen;
             next_again <= 1'b1;
-            state <= IDLE;
-            if (state == FIND_AGED) begin
-              cyclic   <= walk + 1'b1;
-              any_aged <= 1'b1;
-            end
-          end else begin
-            walk <= walk + 1'b1;
-            if (state == FIND_AGED) begin
-              if (walk + 1'b1 == fresh) walk <= tail_ptr;
-              if ((walk + 1'b1 == fresh ? tail_ptr : walk + 1'b1) == walk_end) state <= IDLE;
-            end
+            walking <= 1'b0;
+            seen_valid <= 1'b0;
+            if (state == WALK_AGED) cyclic <= seen + 1'b1;
           end
+          if (drained && state == WALK_EARLY) any_early <= 1'b0;
+          if (drained && state == WALK_AGED) begin
+            // None from there to the end; those before it are left, unless the walk began at the tail.
+            cyclic   <= tail_ptr;
+            any_aged <= cyclic_inside;
+          end
+          if (found || drained) state <= IDLE;
         end
-        default: ;
       endcase
     end
 
     if (rst || !session) begin
       state <= IDLE;
+      at <= '0;  // a register with a reset stays in front of the memory that it addresses
+      walking <= 1'b0;
+      seen_valid <= 1'b0;
       tail <= first_packet;
       fresh <= first_packet[SLOT_BITS:0];
       cyclic <= first_packet[SLOT_BITS:0];
@@ -267,51 +289,49 @@ module fade10g_desc_manager #(
     end
   end
 
-  assign next_packet   = tail + 32'(ptr_t'(next_ptr - tail_ptr));
+  assign next_packet   = number;
+  assign next_slot     = next_ptr[SLOT_BITS-1:0];
   assign next_sequence = sequence_number;
-  assign next_last     = last && next_ptr == last_packet;
-  assign all_confirmed = tail_ptr == head && next_valid == 1'b0;
+  assign next_last     = closed && ptr_t'(next_ptr + 1'b1) == head;
 
-  always_ff @(posedge clk) tail_gray <= tail_ptr ^ (tail_ptr >> 1);
+  // ---- time ----------------------------------------------------------------------------------
+  logic unit, measuring, overdue;
+  logic [TIME_BITS-1:0] round_trip;
+  logic [  TIME_BITS:0] timer;
 
-  // The round trip: the time from a frame to the ACK that quotes its sequence. The estimate follows
-  // growth at once and shrinks by a quarter; it doubles when the frame or its ACK was lost.
-  // `queued`: the last one took a quarter longer than the best: frames wait somewhere on their way.
-  logic [TIMER_BITS-1:0] round_trip, least, timer, sample;
-  logic [15:0] sample_sequence;
-  logic sampling;
-  localparam logic [TIMER_BITS-1:0] LONGEST = TIMER_BITS'(TICK_MAX);
-  localparam logic [TIMER_BITS-1:0] SHORTEST = TIMER_BITS'(TICK_MIN);
+  fade_round_trip #(
+      .UNIT_BITS(UNIT_BITS),
+      .SHORTEST (TICK_MIN),
+      .INITIAL  (TICK_INIT),
+      .LONGEST  (TICK_MAX)
+  ) time_of_frames (
+      .clk       (clk),
+      .rst       (rst || !session),
+      .start     (next_take),
+      .answered  (judge_ack && answers_sample),
+      .abandoned (1'b0),
+      .lost      (measuring && overdue),
+      .unit      (unit),
+      .measuring (measuring),
+      .overdue   (overdue),
+      .round_trip(round_trip),
+      .queued    (queued)
+  );
 
   always_ff @(posedge clk) begin
-    if (timer == '0) begin
+    if (next_take && !measuring) sample_sequence <= sequence_number;
+    if (unit) timer <= timer - 1'b1;
+    if (state == IDLE && !stall && !tail_may_move && !ack_valid) tick_due <= 1'b0;
+    if (unit && timer == '0) begin
       tick_due <= 1'b1;
-      timer <= round_trip + (round_trip >> 2);
-    end else timer <= timer - 1'b1;
-    if (do_tick) tick_due <= 1'b0;
-
-    if (sampling && sample < LONGEST) sample <= sample + 1'b1;
-    if (next_take && !sampling) begin
-      sampling <= 1'b1;
-      sample <= SHORTEST;
-      sample_sequence <= sequence_number;
-    end else if (do_ack && sampling && ack_sequence == sample_sequence) begin
-      sampling   <= 1'b0;
-      round_trip <= sample > round_trip ? sample : round_trip - (round_trip >> 2) + (sample >> 2);
-      if (sample < least) least <= sample;
-      queued <= sample > least + (least >> 2);
-    end else if (sampling && (sample == LONGEST || sample > {round_trip[TIMER_BITS-2:0], 1'b0})) begin
-      sampling   <= 1'b0;
-      round_trip <= sample;
+      timer <= {1'b0, round_trip} + {3'b000, round_trip[TIME_BITS-1:2]};
     end
-
     if (rst || !session) begin
       tick_due <= 1'b0;
-      timer <= TIMER_BITS'(TICK_INIT);
-      round_trip <= TIMER_BITS'(TICK_INIT);
-      least <= LONGEST;
-      queued <= 1'b0;
-      sampling <= 1'b0;
+      timer <= (TIME_BITS + 1)'(TICK_INIT / 2 ** UNIT_BITS);
     end
   end
+
+  logic unused;
+  assign unused = &{1'b0, ahead_of_it};
 endmodule

@@ -8,12 +8,13 @@
 //   read_* <========>|     +---- FIFO <----------|------ fade10g_eth_rx     |<==== rx (rx_clk)
 //                    +------------------------------------------------------+
 //
-// events, drop: see fade_pkg. queued, delay, pause: of congestion control. clear: RESET was done.
+// events, drop: see fade_pkg. queued, idle, delay, pausing: of congestion control. clear: RESET was done.
 module fade10g_engine #(
+    parameter int READ_CLOCKS = 1,  // see record_fifo
     parameter int SLOT_BITS = 5,
-    parameter int TICK_MIN  = 256,
+    parameter int TICK_MIN = 256,
     parameter int TICK_INIT = 65536,
-    parameter int TICK_MAX  = 1048576
+    parameter int TICK_MAX = 1048576
 ) (
     input  logic                [                                47:0] mac_address,
     input  logic                [                                31:0] first_packet,
@@ -39,8 +40,7 @@ module fade10g_engine #(
     output logic                [                         SLOT_BITS:0] first_slot,
     output logic                [                         SLOT_BITS:0] tail_gray,
     input  logic                [                         SLOT_BITS:0] head,
-    input  logic                                                       last,
-    input  logic                [                         SLOT_BITS:0] last_packet,
+    input  logic                                                       closed,
     input  logic                [          fade10g_pkg::WORD_BITS-1:0] last_words,
     input  logic                                                       writer_active,
     output logic                                                       read_enable,
@@ -49,7 +49,8 @@ module fade10g_engine #(
     // congestion control
     output logic                                                       queued,
     input  logic                [                                31:0] delay,
-    input  logic                [                                31:0] pause,
+    output logic                                                       idle,
+    input  logic                                                       pausing,
     // receive side
     input  logic                                                       rx_clk,
     input  logic                                                       rx_rst,
@@ -59,8 +60,8 @@ module fade10g_engine #(
   assign first_slot = first_packet[SLOT_BITS:0];
 
   // ---- receive side --------------------------------------------------------------------------
-  logic [fade10g_pkg::RECORD_BITS-1:0] rx_record, record;
-  logic rx_record_valid, rx_record_ready, record_valid, record_ready;
+  logic rx_write, rx_word, rx_commit, rx_ready, record_word, record_valid, record_ready;
+  logic [63:0] rx_record, record;
 
   fade10g_eth_rx eth_rx (
       .clk             (rx_clk),
@@ -71,9 +72,11 @@ module fade10g_engine #(
       .s_axis_tvalid   (rx.tvalid),
       .s_axis_tlast    (rx.tlast),
       .s_axis_tuser    (rx.tuser),
+      .record_write    (rx_write),
+      .record_word     (rx_word),
       .record          (rx_record),
-      .record_valid    (rx_record_valid),
-      .record_ready    (rx_record_ready),
+      .record_commit   (rx_commit),
+      .record_ready    (rx_ready),
       .drop_destination(drop[fade_pkg::DROP_DESTINATION]),
       .drop_ethertype  (drop[fade_pkg::DROP_ETHERTYPE]),
       .drop_version    (drop[fade_pkg::DROP_VERSION]),
@@ -82,34 +85,42 @@ module fade10g_engine #(
       .drop_full       (drop[fade_pkg::DROP_FULL])
   );
 
-  async_fifo #(
-      .WIDTH(fade10g_pkg::RECORD_BITS),
-      .DEPTH(2 ** SLOT_BITS)
+  // The sender's frame under way can hold it up for as long as 98 of the shortest frames take.
+  record_fifo #(
+      .DEPTH      (128),
+      .READ_CLOCKS(READ_CLOCKS)
   ) ack_command_fifo (
-      .s_clk  (rx_clk),
-      .s_rst  (rx_rst),
-      .s_data (rx_record),
-      .s_valid(rx_record_valid),
-      .s_ready(rx_record_ready),
-      .m_clk  (tx_clk),
-      .m_rst  (tx_rst),
-      .m_data (record),
-      .m_valid(record_valid),
-      .m_ready(record_ready)
+      .s_clk   (rx_clk),
+      .s_rst   (rx_rst),
+      .s_write (rx_write),
+      .s_word  (rx_word),
+      .s_data  (rx_record),
+      .s_commit(rx_commit),
+      .s_ready (rx_ready),
+      .m_clk   (tx_clk),
+      .m_rst   (tx_rst),
+      .m_word  (record_word),
+      .m_data  (record),
+      .m_valid (record_valid),
+      .m_ready (record_ready)
   );
 
   // ---- commands ------------------------------------------------------------------------------
-  logic [63:0] command, response_value;
-  logic command_valid, command_ready, response_value_valid, cleared;
+  logic [31:0] command_head, command_argument;
+  logic [63:0] user_response;
+  logic command_load, command_send, command_ready, user_response_valid, user_response_done, cleared;
 
   fade10g_cmd_bridge cmd_bridge (
       .clk           (tx_clk),
       .rst           (tx_rst),
-      .command       (command),
-      .command_valid (command_valid),
+      .command_load  (command_load),
+      .command_new   (record),
+      .command       ({command_head, command_argument}),
+      .command_send  (command_send),
       .command_ready (command_ready),
-      .response      (response_value),
-      .response_valid(response_value_valid),
+      .response      (user_response),
+      .response_valid(user_response_valid),
+      .response_done (user_response_done),
       .clear         (clear),
       .cleared       (cleared),
       .user_clk      (user_clk),
@@ -125,29 +136,28 @@ module fade10g_engine #(
       .s_rsp_ready   (s_rsp_ready)
   );
 
-  logic hold, ack_valid, ack_ready, finished, all_confirmed, sender_idle;
+  logic hold, ack_valid, ack_ready, ack_negative, finished, all_confirmed;
   logic [47:0] peer_address, identify_address;
   logic [95:0] response, identify;
-  logic response_valid, response_lock, response_taken, identify_valid, identify_taken;
+  logic
+      response_valid, response_lock, response_taken, identify_valid, identify_word, identify_taken;
   logic event_wrong_source, event_busy, event_ack_ignored;
-  assign finished = session && last && head != last_packet && all_confirmed;
+  assign finished = session && closed && all_confirmed;
 
   fade10g_cmd_processor #(
-      .SLOT_BITS(SLOT_BITS)
+      .SLOT_BITS  (SLOT_BITS),
+      .READ_CLOCKS(READ_CLOCKS)
   ) cmd_processor (
-      .clk                (tx_clk),
-      .rst                (tx_rst),
-      .user_command       (command),
-      .user_command_valid (command_valid),
-      .user_command_ready (command_ready),
-      .user_response      (response_value),
-      .user_response_valid(response_value_valid),
+      .clk        (tx_clk),
+      .rst        (tx_rst),
+      .sender_idle(idle),
       .*
   );
 
   // ---- packets -------------------------------------------------------------------------------
   logic next_valid, next_last, next_again, next_lock, next_take;
   logic [31:0] next_packet;
+  logic [SLOT_BITS-1:0] next_slot;
   logic [15:0] next_sequence;
   logic event_confirmed, event_early, event_protocol_error, event_stale;
 
@@ -159,7 +169,6 @@ module fade10g_engine #(
   ) desc_manager (
       .clk         (tx_clk),
       .rst         (tx_rst),
-      .ack_negative(record[63:48] == fade10g_pkg::NACK),
       .ack_sequence(record[47:32]),
       .ack_packet  (record[31:0]),
       .*
@@ -170,7 +179,6 @@ module fade10g_engine #(
   ) eth_tx (
       .clk                (tx_clk),
       .rst                (tx_rst),
-      .idle               (sender_idle),
       .memory_read_enable (read_enable),
       .memory_read_address(read_address),
       .memory_read_data   (read_data),
@@ -193,4 +201,7 @@ module fade10g_engine #(
     next_take && next_again,
     next_take
   };
+
+  logic unused;
+  assign unused = &{1'b0, command_argument};
 endmodule

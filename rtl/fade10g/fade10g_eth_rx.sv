@@ -2,50 +2,49 @@
 // (receive clock, 64-bit words).
 //
 //                 +----------------+
-//   s_axis_* ====>| fade10g_eth_rx |====> record_* (source 48, code 16, sequence 16, argument 32)
+//   s_axis_* ====>| fade10g_eth_rx |====> record_* (word 0: source 48; word 1: code 16, sequence 16, argument 32)
 //                 |                |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +----------------+
 //
-// A record is given only when the frame has ended well. Frames marked bad by the MAC were counted
-// there. Broadcast is accepted for IDENTIFY alone.
+// The words of a record are written while the frame comes, and committed when it has ended well. Frames marked bad by the
+// MAC were counted there. Broadcast is accepted for IDENTIFY alone.
 module fade10g_eth_rx (
-    input  logic                                clk,
-    input  logic                                rst,
-    input  logic [                        47:0] mac_address,
-    input  logic [                        63:0] s_axis_tdata,
-    input  logic [                         7:0] s_axis_tkeep,
-    input  logic                                s_axis_tvalid,
-    input  logic                                s_axis_tlast,
-    input  logic                                s_axis_tuser,
-    output logic [fade10g_pkg::RECORD_BITS-1:0] record,
-    output logic                                record_valid,
-    input  logic                                record_ready,
-    output logic                                drop_destination,
-    output logic                                drop_ethertype,
-    output logic                                drop_version,
-    output logic                                drop_code,
-    output logic                                drop_short,
-    output logic                                drop_full
+    input  logic        clk,
+    input  logic        rst,
+    input  logic [47:0] mac_address,
+    input  logic [63:0] s_axis_tdata,
+    input  logic [ 7:0] s_axis_tkeep,
+    input  logic        s_axis_tvalid,
+    input  logic        s_axis_tlast,
+    input  logic        s_axis_tuser,
+    output logic        record_write,
+    output logic        record_word,
+    output logic [63:0] record,
+    output logic        record_commit,
+    input  logic        record_ready,
+    output logic        drop_destination,
+    output logic        drop_ethertype,
+    output logic        drop_version,
+    output logic        drop_code,
+    output logic        drop_short,
+    output logic        drop_full
 );
   // Input words with the first byte on the wire in the upper bits.
   logic [63:0] word;
-  assign word = link_pkg::swap64(s_axis_tdata);
-
-  logic [1:0] index;  // of the word in the frame, stops at 3
-  logic for_me, broadcast, ethertype_good, version_good;
-  logic [47:0] source;
-  logic [63:0] fields;
-  logic long_enough, ended;
-
-  // The fields end with byte 24 of a command; the delay of an ACK ends with byte 28.
   logic [15:0] code;
-  logic is_ack, fields_here, delay_here, known_code;
-  assign code = fields[63:48];
-  assign is_ack = code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
-  assign known_code = is_ack || code == fade10g_pkg::CMD_START || code == fade10g_pkg::CMD_STOP
-      || code == fade10g_pkg::CMD_RESET || code == fade10g_pkg::CMD_IDENTIFY
-      || code >= fade10g_pkg::CMD_USER_FIRST;
-  assign long_enough = fields_here && (delay_here || !is_ack);
+  assign word = link_pkg::swap64(s_axis_tdata);
+  assign code = word[63:48];
+
+  logic [ 1:0] index;  // of the word in the frame, stops at 3
+  logic [15:0] source_begin;
+  logic [2:0] for_me, broadcast;  // by 16 bits
+  logic ethertype_good, version_good, is_ack, is_identify, known_code;
+  // The fields end with byte 24 of a command; the delay of an ACK ends with byte 28.
+  logic fields_here, delay_here, ended;
+
+  assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
+  assign record_word = index[1];
+  assign record = index[1] ? word : {16'd0, source_begin, word[63:32]};
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
@@ -53,21 +52,25 @@ module fade10g_eth_rx (
       index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
       case (index)
         2'd0: begin
-          for_me <= word[63:16] == mac_address;
-          broadcast <= &word[63:16];
-          source[47:32] <= word[15:0];
+          for (int i = 0; i < 3; i++) begin
+            for_me[i] <= word[16+i*16+:16] == mac_address[i*16+:16];
+            broadcast[i] <= &word[16+i*16+:16];
+          end
+          source_begin <= word[15:0];
           ethertype_good <= 1'b0;
           version_good <= 1'b0;
           fields_here <= 1'b0;
           delay_here <= 1'b0;
         end
         2'd1: begin
-          source[31:0]   <= word[63:32];
           ethertype_good <= word[31:16] == fade10g_pkg::ETHERTYPE && s_axis_tkeep[5];
           version_good   <= word[15:0] == fade10g_pkg::VERSION && s_axis_tkeep[7];
         end
         2'd2: begin
-          fields <= word;
+          is_ack <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
+          is_identify <= code == fade10g_pkg::CMD_IDENTIFY;
+          known_code <= (code >= fade10g_pkg::CMD_START && code <= fade10g_pkg::CMD_IDENTIFY)
+              || code >= fade10g_pkg::CMD_USER_FIRST;
           fields_here <= s_axis_tkeep[7];
         end
         default: if (s_axis_tkeep[3]) delay_here <= 1'b1;
@@ -84,17 +87,15 @@ module fade10g_eth_rx (
   logic [5:0] fault;
   always_comb begin
     fault = 6'b000000;
-    if (!for_me && !(broadcast && (!fields_here || code == fade10g_pkg::CMD_IDENTIFY)))
-      fault = 6'b000001;
+    if (for_me != '1 && !(broadcast == '1 && (!fields_here || is_identify))) fault = 6'b000001;
     else if (!ethertype_good) fault = 6'b000010;
     else if (!version_good) fault = 6'b000100;
     else if (!fields_here) fault = 6'b010000;
     else if (!known_code) fault = 6'b001000;
-    else if (!long_enough) fault = 6'b010000;
+    else if (is_ack && !delay_here) fault = 6'b010000;
     else if (!record_ready) fault = 6'b100000;
   end
-  assign record = {source, fields};
-  assign record_valid = ended && fault == 6'b000000;
+  assign record_commit = ended && fault == 6'b000000;
 
   always_ff @(posedge clk) begin
     {drop_full, drop_short, drop_code, drop_version, drop_ethertype, drop_destination} <=

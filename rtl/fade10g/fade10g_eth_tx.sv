@@ -7,10 +7,11 @@
 //                   +----------------+
 //
 // A data frame is 5 words of header and 1024 of data; a response frame 60 bytes. The header is taken
-// from the inputs while it goes out: next_lock holds them still, next_take and response_taken tell
-// that they were used, response_lock that they must not change. A response rides in the data frame
+// from the inputs while it goes out: next_lock holds them still from the clock before the first word, next_take and
+// response_taken tell that they were used, response_lock that they must not change. A response rides in the data frame
 // that starts next, or goes alone when no data frame may start now. While `hold` is high no frame
-// starts. The frames tell `delay`; `pause` is kept after each data frame.
+// starts, while `pausing` no data frame. The frames tell `delay`. identify_word: the address of IDENTIFY is used up, `identify`
+// is needed in two clocks.
 module fade10g_eth_tx #(
     parameter int SLOT_BITS = 5
 ) (
@@ -19,12 +20,13 @@ module fade10g_eth_tx #(
     input  logic [                                47:0] mac_address,
     input  logic [                                47:0] peer_address,
     input  logic [                                31:0] delay,
-    input  logic [                                31:0] pause,
+    input  logic                                        pausing,
     input  logic                                        hold,
     output logic                                        idle,
     // packet to send
     input  logic                                        next_valid,
     input  logic [                                31:0] next_packet,
+    input  logic [                       SLOT_BITS-1:0] next_slot,
     input  logic [                                15:0] next_sequence,
     input  logic                                        next_last,
     output logic                                        next_lock,
@@ -36,6 +38,7 @@ module fade10g_eth_tx #(
     output logic                                        response_lock,
     output logic                                        response_taken,
     input  logic                                        identify_valid,
+    output logic                                        identify_word,
     input  logic [                                47:0] identify_address,
     input  logic [                                95:0] identify,
     output logic                                        identify_taken,
@@ -50,96 +53,128 @@ module fade10g_eth_tx #(
     input  logic                                        m_axis_tready,
     output logic                                        m_axis_tlast
 );
-  localparam logic [10:0] HEADER_WORDS = 11'd5;
-  localparam logic [10:0] DATA_LAST_WORD = 11'(5 + fade10g_pkg::PACKET_WORDS - 1);
-  localparam logic [10:0] SHORT_LAST_WORD = 11'd7;
   localparam logic [63:0] FILLER_WORD = {8{fade10g_pkg::FILLER}};
+  localparam logic [2:0] HEADER_LAST = 3'd4;
+  localparam logic [2:0] SHORT_LAST = 3'd7;
 
   typedef enum logic [1:0] {
     IDLE,
-    DATA,
+    LOCK,
+    HEADER,
+    BODY  // data, or the rest of a short frame
+  } state_t;
+  typedef enum logic [1:0] {
+    PACKET,
     RESPONSE,
     IDENTIFY
   } kind_t;
 
+  state_t state;
   kind_t kind;
-  logic [10:0] word;  // on offer to the MAC
+  logic [2:0] word;  // of the header or a short frame, on offer to the MAC
+  logic [fade10g_pkg::WORD_BITS-1:0] index;  // of the data word after the one on offer
   logic [SLOT_BITS-1:0] slot;
-  logic last, with_response, advance, start_data, in_header;
-  logic [31:0] wait_count;
+  logic last, with_response, advance, header_done;
+  // Registered, for the word on offer: the header's last one, data, the frame's last one, filler of the last packet.
+  logic in_last_header, in_data, in_last, in_filler;
+  logic index_is_last;
 
-  assign start_data = kind == IDLE && !hold && next_valid && wait_count == '0 && !identify_valid;
-  assign in_header = kind != IDLE && word < HEADER_WORDS;
   assign advance = m_axis_tvalid && m_axis_tready;
-  assign next_lock = start_data || (kind == DATA && in_header);
-  assign response_lock = in_header;
-  assign next_take = kind == DATA && advance && word == HEADER_WORDS - 11'd1;
-  assign response_taken = advance && word == HEADER_WORDS - 11'd1
-      && (kind == RESPONSE || (kind == DATA && with_response));
-  assign identify_taken = kind == IDENTIFY && advance && word == HEADER_WORDS - 11'd1;
-  assign idle = kind == IDLE;
+  assign header_done = in_last_header && advance;
+  assign next_lock = state == LOCK || state == HEADER;
+  assign response_lock = next_lock;
+  assign idle = state == IDLE;
+  assign identify_word = state == HEADER && word != 3'd0;
 
   // Memory answers one clock later, so the address is that of the word after the one on offer.
-  logic [fade10g_pkg::WORD_BITS-1:0] data_index;
-  assign data_index = fade10g_pkg::WORD_BITS'(word - HEADER_WORDS);
   assign memory_read_enable = advance;
-  assign memory_read_address = {
-    word < HEADER_WORDS ? next_packet[SLOT_BITS-1:0] : slot, data_index + 1'b1
-  };
+  assign memory_read_address = {slot, index};
 
   // Header, first byte on the wire in the upper bits of each word.
   logic [95:0] answer;
-  logic [47:0] destination;
-  logic [63:0] header_word;
-  assign answer = kind == IDENTIFY ? identify : kind == RESPONSE || with_response ? response : '0;
-  assign destination = kind == IDENTIFY ? identify_address : peer_address;
-
+  logic [63:0] header;
   always_comb begin
-    case (word[2:0])
-      3'd0: header_word = {destination, mac_address[47:32]};
-      3'd1: header_word = {mac_address[31:0], fade10g_pkg::ETHERTYPE, fade10g_pkg::VERSION};
+    answer = kind == IDENTIFY ? identify : response;
+    if (kind == PACKET && !with_response) answer = '0;
+    header = FILLER_WORD;
+    case (word)
+      3'd0: header = {kind == IDENTIFY ? identify_address : peer_address, mac_address[47:32]};
+      3'd1: header = {mac_address[31:0], fade10g_pkg::ETHERTYPE, fade10g_pkg::VERSION};
       3'd2:
-      if (kind == DATA)
-        header_word = {
+      if (kind == PACKET)
+        header = {
           last ? fade10g_pkg::TYPE_LAST : fade10g_pkg::TYPE_DATA, next_sequence, next_packet
         };
-      else header_word = {fade10g_pkg::TYPE_RESPONSE, {2{fade10g_pkg::FILLER}}, answer[95:64]};
-      3'd3: header_word = kind == DATA ? {delay, answer[95:64]} : answer[63:0];
-      3'd4: header_word = kind == DATA ? answer[63:0] : FILLER_WORD;
-      default: header_word = FILLER_WORD;
+      else header = {fade10g_pkg::TYPE_RESPONSE, {2{fade10g_pkg::FILLER}}, answer[95:64]};
+      3'd3: header = kind == PACKET ? {delay, answer[95:64]} : answer[63:0];
+      3'd4: if (kind == PACKET) header = answer[63:0];
+      default: ;
     endcase
   end
 
   always_comb begin
     m_axis_tdata = memory_read_data;
-    if (kind != DATA || in_header) m_axis_tdata = link_pkg::swap64(header_word);
-    else if (last && word == DATA_LAST_WORD) m_axis_tdata = 64'(last_words);
-    else if (last && data_index >= last_words) m_axis_tdata = FILLER_WORD;
+    if (!in_data) m_axis_tdata = link_pkg::swap64(header);
+    else if (last && in_last) m_axis_tdata = 64'(last_words);
+    else if (in_filler) m_axis_tdata = FILLER_WORD;
   end
 
-  assign m_axis_tvalid = kind != IDLE;
-  assign m_axis_tlast  = word == (kind == DATA ? DATA_LAST_WORD : SHORT_LAST_WORD);
-  assign m_axis_tkeep  = kind != DATA && m_axis_tlast ? 8'h0F : 8'hFF;
+  assign m_axis_tlast = in_last;
+  assign m_axis_tkeep = in_last && !in_data ? 8'h0F : 8'hFF;
 
   always_ff @(posedge clk) begin
-    if (wait_count != '0 && kind == IDLE) wait_count <= wait_count - 32'd1;
-    if (kind == IDLE) begin
+    next_take <= header_done && kind == PACKET;
+    response_taken <= header_done && (kind == RESPONSE || (kind == PACKET && with_response));
+    identify_taken <= header_done && kind == IDENTIFY;
+
+    case (state)
+      IDLE:
+      if (!hold && (identify_valid || response_valid || (next_valid && !pausing))) state <= LOCK;
+      LOCK: begin
+        slot <= next_slot;
+        last <= next_last;
+        with_response <= response_valid;
+        state <= HEADER;
+        m_axis_tvalid <= 1'b1;
+        if (identify_valid) kind <= IDENTIFY;
+        else if (next_valid && !pausing) kind <= PACKET;
+        else if (response_valid) kind <= RESPONSE;
+        else begin
+          state <= IDLE;
+          m_axis_tvalid <= 1'b0;
+        end
+      end
+      HEADER: if (header_done) state <= BODY;
+      default:
+      if (in_last && advance) begin
+        state <= IDLE;
+        m_axis_tvalid <= 1'b0;
+      end
+    endcase
+
+    if (advance) begin
+      word <= word + 1'b1;
+      in_last_header <= word == HEADER_LAST - 1'b1 && !in_data;
+      in_last <= kind == PACKET ? index_is_last : word == SHORT_LAST - 1'b1;
+      if (in_last_header || in_data) begin
+        in_data <= kind == PACKET;
+        in_filler <= in_filler || (last && index == last_words);
+        index <= index + 1'b1;
+        index_is_last <= index == '1 - 1'b1;
+      end
+    end
+    if (state == LOCK) begin
       word <= '0;
-      last <= next_last;
-      with_response <= response_valid;
-      if (hold) kind <= IDLE;
-      else if (identify_valid) kind <= IDENTIFY;
-      else if (start_data) kind <= DATA;
-      else if (response_valid) kind <= RESPONSE;
-    end else if (advance) begin
-      word <= word + 11'd1;
-      if (next_take) slot <= next_packet[SLOT_BITS-1:0];
-      if (m_axis_tlast) kind <= IDLE;
-      if (m_axis_tlast && kind == DATA) wait_count <= pause;
+      index <= '0;
+      index_is_last <= 1'b0;
+      in_last_header <= 1'b0;
+      in_data <= 1'b0;
+      in_last <= 1'b0;
+      in_filler <= 1'b0;
     end
     if (rst) begin
-      kind <= IDLE;
-      wait_count <= '0;
+      state <= IDLE;
+      m_axis_tvalid <= 1'b0;
     end
   end
 endmodule

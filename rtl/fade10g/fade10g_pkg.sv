@@ -24,9 +24,6 @@ package fade10g_pkg;
   // Of a data frame: preamble, header, data, frame check sequence, gap.
   localparam int DATA_WIRE_BYTES = 8 + 40 + 8 * PACKET_WORDS + 4 + 12;
 
-  // A record from the wire: source address, code, sequence, argument (or packet number).
-  localparam int RECORD_BITS = 48 + 16 + 16 + 32;
-
   // Answer to START or STOP: done, or nothing done because a transmission still runs or ends.
   localparam logic [63:0] STATUS_DONE = 64'd0;
   localparam logic [63:0] STATUS_STOPPING = 64'd1;

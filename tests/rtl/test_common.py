@@ -15,7 +15,10 @@ CLOCKS = {"s_clk": 6400, "m_clk": 10102}
         ("event_counter", {"WIDTH": 4}),
         ("event_counters", {"EVENTS": 3, "WIDTH": 4}),
         ("cdc_handshake", {"WIDTH": 16}),
+        ("cdc_token", {}),
         ("async_fifo", {"WIDTH": 16, "DEPTH": 8}),
+        ("record_fifo", {"WIDTH": 16, "DEPTH": 8}),
+        ("record_fifo", {"WIDTH": 16, "DEPTH": 8, "READ_CLOCKS": 2}),
         ("axis_upsizer", {}),
         ("axis_downsizer", {}),
         ("status_reader", {"WORDS": 12}),
@@ -169,6 +172,85 @@ async def async_fifo_fills_to_its_depth(dut):
 
 
 @cocotb.test()
+async def cdc_token_carries_each_event_once(dut):
+    random = rng("token")
+    dut.s_valid.value = dut.m_ready.value = 0
+    await start(dut, CLOCKS, ["s_rst", "m_rst"])
+    count = {"s": 0, "m": 0}
+
+    async def side(name, mine, other):
+        clk = getattr(dut, f"{name}_clk")
+        while True:
+            getattr(dut, f"{name}_{mine}").value = int(random.random() < 0.5)
+            await ReadOnly()
+            moved = int(getattr(dut, f"{name}_{mine}").value) and int(getattr(dut, f"{name}_{other}").value)
+            await RisingEdge(clk)
+            count[name] += moved
+            assert count["s"] - count["m"] in (0, 1)
+
+    cocotb.start_soon(side("s", "valid", "ready"))
+    cocotb.start_soon(side("m", "ready", "valid"))
+    await ClockCycles(dut.m_clk, 3000)
+    assert count["m"] > 300
+
+
+@cocotb.test()
+async def record_fifo_hands_over_what_was_committed(dut):
+    """Records that are given up are written over; it fills to one place less than its depth."""
+    random = rng("records")
+    for name in ["s_write", "s_commit", "m_word", "m_ready"]:
+        getattr(dut, name).value = 0
+    await start(dut, CLOCKS, ["s_rst", "m_rst"])
+    committed = []
+
+    async def write(commit):
+        words = [random.randrange(1 << 16) for _ in range(2)]
+        for i in random.sample([0, 1], 2):
+            dut.s_write.value, dut.s_word.value, dut.s_data.value = 1, i, words[i]
+            await RisingEdge(dut.s_clk)
+        dut.s_write.value = 0
+        await ReadOnly()
+        ready = int(dut.s_ready.value)
+        await RisingEdge(dut.s_clk)
+        if commit and ready:
+            dut.s_commit.value = 1
+            await RisingEdge(dut.s_clk)
+            dut.s_commit.value = 0
+            committed.append(words)
+        await ClockCycles(dut.s_clk, random.randrange(3))
+        return ready
+
+    while await write(True):
+        pass
+    assert len(committed) == 7
+    got = []
+
+    async def read():
+        while True:
+            await ReadOnly()
+            valid = int(dut.m_valid.value)
+            await RisingEdge(dut.m_clk)
+            if not valid:
+                continue
+            words = [None, None]
+            for i in random.choice([(0, 1), (1, 0), (0, 1, 0)]):
+                dut.m_word.value = i
+                await ClockCycles(dut.m_clk, int(dut.READ_CLOCKS.value) + 1)
+                words[i] = int(dut.m_data.value)
+            got.append(words)
+            dut.m_ready.value = 1
+            await RisingEdge(dut.m_clk)
+            dut.m_ready.value = 0
+            await ClockCycles(dut.m_clk, random.randrange(8))
+
+    cocotb.start_soon(read())
+    for _ in range(300):
+        await write(random.random() < 0.7)
+    await ClockCycles(dut.m_clk, 200)
+    assert got == committed and len(got) > 50
+
+
+@cocotb.test()
 async def axis_upsizer_keeps_every_byte(dut):
     random = rng("up")
     dut.s_axis_tvalid.value = 0
@@ -300,17 +382,16 @@ async def packet_writer_closes_partly_filled_packets(dut):
         await writer_at_start(dut, 3)
         assert await feed(dut, list(range(words))) == words or words == 0
         dut.stop.value = 1
-        await ClockCycles(dut.clk, 6)
+        await ClockCycles(dut.clk, 8)
         assert int(dut.s_axis_tready.value) == 0, "nothing is taken behind a STOP"
         assert int(dut.last.value) == 1
         assert int(dut.last_words.value) == words % 1024
-        assert int(dut.last_packet.value) == (3 + words // 1024) % 8
         assert int(dut.head_gray.value) == gray((3 + words // 1024) % 8), "not before it was seen"
         dut.last_seen.value = 1
-        await ClockCycles(dut.clk, 6)
+        await ClockCycles(dut.clk, 8)
         assert int(dut.head_gray.value) == gray((4 + words // 1024) % 8)
         dut.session.value = 0
-        await ClockCycles(dut.clk, 6)
+        await ClockCycles(dut.clk, 8)
         assert int(dut.active.value) == 0 and int(dut.last.value) == 0
 
 
@@ -322,20 +403,30 @@ async def packet_writer_waits_for_a_free_place_to_stop(dut):
     await ClockCycles(dut.clk, 20)
     assert int(dut.last.value) == 0
     dut.tail_gray.value = gray(1)
-    await ClockCycles(dut.clk, 6)
+    await ClockCycles(dut.clk, 8)
     assert int(dut.last.value) == 1 and int(dut.last_words.value) == 0
+
+
+async def congestion_frame(dut, again=False):
+    """The pause behind a frame."""
+    dut.sent.value, dut.again.value = 1, int(again)
+    await RisingEdge(dut.clk)
+    dut.sent.value = 0
+    await ClockCycles(dut.clk, 9)
+    return int(dut.pause.value)
 
 
 @cocotb.test()
 async def congestion_follows_the_share_of_retransmissions(dut):
     """Both rules in numbers: fair over 64 frames of 300 clocks, the paper's over 96; 1/8 and 1/32."""
     random = rng("congestion")
-    for name in ["sent", "again", "session", "paper_rule", "queued"]:
+    for name in ["sent", "again", "session", "paper_rule", "queued", "idle"]:
         getattr(dut, name).value = 0
     dut.seed.value = 1
     await start(dut, {"clk": 6400}, ["rst"])
     for paper, frames, shift in [(0, 64, 5), (1, 96, 2)]:
         dut.paper_rule.value = paper
+        await ClockCycles(dut.clk, 2)
         dut.session.value = 1
         delay, seen = 0, set()
         for period in range(160):
@@ -347,8 +438,7 @@ async def congestion_follows_the_share_of_retransmissions(dut):
                 dut.again.value = int(mark)
                 await RisingEdge(dut.clk)
                 dut.sent.value = 0
-                await ClockCycles(dut.clk, random.randint(1, 3))
-            await ClockCycles(dut.clk, 3)
+                await ClockCycles(dut.clk, random.randint(8, 10))
             if again > frames // 8:
                 delay = min(1000, delay + ((delay >> shift) + 16 if paper else 4 * (again - 8)))
                 seen.add("up")
@@ -372,70 +462,75 @@ async def congestion_dithers_while_frames_are_queued(dut):
     With a delay up to 3/4 of a frame."""
     sequences = []
     for seed in (1, 2):
-        for name in ["sent", "again", "session", "paper_rule", "queued"]:
+        for name in ["sent", "again", "session", "paper_rule", "queued", "idle"]:
             getattr(dut, name).value = 0
         dut.seed.value = seed
         await start(dut, {"clk": 6400}, ["rst"])
         dut.session.value = 1
-        await ClockCycles(dut.clk, 5)
-        assert int(dut.pause.value) == 0
+        assert await congestion_frame(dut) == 0
         dut.queued.value = 1
         values = []
         for _ in range(400):
-            await RisingEdge(dut.clk)
-            values.append(int(dut.pause.value))
+            values.append(await congestion_frame(dut))
         counts = [values.count(n) for n in range(8)]
         assert sum(counts) == 400 and min(counts) > 20, counts
         sequences.append(values)
-        for n in range(64):  # a period with more retransmissions than an eighth
-            dut.sent.value, dut.again.value = 1, int(n < 20)
-            await RisingEdge(dut.clk)
-            dut.sent.value = 0
-            await ClockCycles(dut.clk, 2)
+        for n in range(64 + 63):  # a period with more retransmissions than an eighth
+            await congestion_frame(dut, again=n < 90)
         for queued in (0, 1):
             dut.queued.value = queued
-            await ClockCycles(dut.clk, 2)
-            delay, extra = int(dut.delay.value), []
-            for _ in range(400):
-                await RisingEdge(dut.clk)
-                extra.append(int(dut.pause.value) - delay)
-            assert delay > 0 and min(extra) < 20 and 172 < max(extra) <= 192 and 80 < sum(extra) / 400 < 112
+            extra = []
+            for n in range(400):
+                pause = await congestion_frame(dut, again=n % 4 == 0)
+                extra.append(pause - int(dut.delay.value))
+            assert min(extra) < 20 and 172 < max(extra) <= 192 and 80 < sum(extra) / 400 < 112
         dut.session.value = 0
         await ClockCycles(dut.clk, 2)
         dut.session.value = 1
         dut.paper_rule.value = 1
-        await ClockCycles(dut.clk, 2)
-        assert int(dut.pause.value) == 0
+        assert await congestion_frame(dut) == 0
+        dut.paper_rule.value = 0
     assert sequences[0] != sequences[1]
 
 
 @cocotb.test()
 async def congestion_probes_unless_frames_are_queued(dut):
     """After periods 1, 2, 4 .. 32 and each 64th a pause is a quarter of a frame longer, with the fair rule alone."""
-    for name in ["sent", "again", "session", "paper_rule", "queued"]:
+    for name in ["sent", "again", "session", "paper_rule", "queued", "idle"]:
         getattr(dut, name).value = 0
     dut.seed.value = 1
     await start(dut, {"clk": 6400}, ["rst"])
-    for again in range(2):
+    for paper_rule, queued in [(0, 0), (0, 0), (0, 1), (1, 0)]:
+        dut.paper_rule.value, dut.queued.value = paper_rule, queued
+        await ClockCycles(dut.clk, 2)
         dut.session.value = 1
-        probes = []
-        for period in range(1, 200):
-            for _ in range(64):
-                dut.sent.value = 1
-                await RisingEdge(dut.clk)
-                dut.sent.value = 0
-                await ClockCycles(dut.clk, 4)
-                if int(dut.pause.value):
-                    assert int(dut.pause.value) == 75 and int(dut.delay.value) == 0
-                    dut.paper_rule.value = 1
-                    await ClockCycles(dut.clk, 2)
-                    assert int(dut.pause.value) == 0
-                    dut.paper_rule.value = 0
-                    dut.queued.value = 1
-                    await ClockCycles(dut.clk, 2)
-                    assert int(dut.pause.value) < 8
-                    dut.queued.value = 0
-                    probes.append(period)
-        assert probes == [1, 2, 4, 8, 16, 32, 64, 128, 192], (again, probes)
+        periods = [[await congestion_frame(dut) for _ in range(64)] for _ in range(199)]
+        if queued:
+            assert max(map(max, periods)) < 8
+        else:
+            probed = [i + 1 for i, pauses in enumerate(periods) if pauses == [0] * 63 + [75]]
+            assert probed == ([] if paper_rule else [1, 2, 4, 8, 16, 32, 64, 128, 192])
+            assert all(pauses == [0] * 64 for i, pauses in enumerate(periods) if i + 1 not in probed)
         dut.session.value = 0
         await ClockCycles(dut.clk, 2)
+
+
+@cocotb.test()
+async def congestion_pauses_while_the_sender_is_idle(dut):
+    for name in ["sent", "again", "session", "paper_rule", "queued", "idle"]:
+        getattr(dut, name).value = 0
+    dut.seed.value = 1
+    await start(dut, {"clk": 6400}, ["rst"])
+    dut.session.value = 1
+    for n in range(128):
+        await congestion_frame(dut, again=n < 80)
+    pause = await congestion_frame(dut)
+    assert pause > 0
+    await ClockCycles(dut.clk, 50)
+    assert int(dut.pause.value) == pause and int(dut.pausing.value) == 1, "the frame is still under way"
+    dut.idle.value = 1
+    waited = 0
+    while int(dut.pausing.value):
+        await RisingEdge(dut.clk)
+        waited += 1
+    assert pause <= waited <= pause + 3

@@ -8,8 +8,10 @@ from support.block import (
     ClockCycles,
     Pulses,
     ReadOnly,
+    Records,
     RisingEdge,
     cocotb,
+    collect_records,
     package_constants,
     rng,
     run,
@@ -62,8 +64,8 @@ class Sender:
     def __init__(self, dut):
         self.dut = dut
         self.taken = []
-        for name in ["next_valid", "response_valid", "identify_valid", "hold", "delay", "pause", "last_words", "next_last",
-                     "next_packet", "next_sequence", "response", "identify", "identify_address"]:  # fmt: skip
+        for name in ["next_valid", "response_valid", "identify_valid", "hold", "delay", "pausing", "last_words", "next_last",
+                     "next_packet", "next_slot", "next_sequence", "response", "identify", "identify_address"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.mac_address.value = MAC
         dut.peer_address.value = PC
@@ -118,7 +120,7 @@ async def fade10g_eth_tx_sends_data_with_and_without_response(dut):
         packet, sequence, delay = random.getrandbits(32), random.getrandbits(16), random.getrandbits(4)
         response = random.getrandbits(96) if random.random() < 0.7 else 0
         dut.next_packet.value, dut.next_sequence.value, dut.delay.value = packet, sequence, delay
-        dut.pause.value = delay
+        dut.next_slot.value = packet % 4
         dut.next_last.value, dut.last_words.value = int(last is not None), last or 0
         dut.response.value, dut.response_valid.value = response or random.getrandbits(96), int(response != 0)
         dut.next_valid.value = 1
@@ -126,7 +128,7 @@ async def fade10g_eth_tx_sends_data_with_and_without_response(dut):
         await monitor.wait(len(expected))
         assert sender.taken == ["next_take"] + ["response_taken"] * (response != 0)
         sender.taken.clear()
-        await ClockCycles(dut.clk, 20)  # the delay: a response would not wait for it
+        await ClockCycles(dut.clk, 20)
     assert monitor.frames == expected
 
 
@@ -156,26 +158,40 @@ async def fade10g_eth_tx_sends_responses_alone(dut):
 
 
 @cocotb.test()
-async def fade10g_eth_tx_keeps_the_delay_and_holds(dut):
+async def fade10g_eth_tx_pauses_and_holds(dut):
+    sender = Sender(dut)
+    await sender.run()
+    monitor = AxisMonitor(dut, dut.clk, 8)
+    dut.pausing.value = 1
+    dut.next_valid.value = 1
+    dut.response_valid.value = 1
+    await monitor.wait(1)
+    assert len(monitor.frames[0][0]) == 60, "a response does not wait for the pause"
+    await ClockCycles(dut.clk, 100)
+    assert int(dut.idle.value) == 1 and len(monitor.frames) == 1
+    dut.pausing.value = 0
+    await ClockCycles(dut.clk, 5)
+    assert int(dut.idle.value) == 0, "after the pause the next data frame goes"
+    await monitor.wait(2)
+    dut.hold.value = 1
+    dut.next_valid.value = dut.response_valid.value = dut.identify_valid.value = 1
+    await ClockCycles(dut.clk, 500)
+    assert int(dut.idle.value) == 1 and len(monitor.frames) == 2
+
+
+@cocotb.test()
+async def fade10g_eth_tx_looks_again_before_it_starts(dut):
+    """An offer that is withdrawn in the clock in which it would be locked is not sent."""
     sender = Sender(dut)
     await sender.run()
     monitor = AxisMonitor(dut, dut.clk, 8)
     dut.next_valid.value = 1
-    dut.delay.value, dut.pause.value = 280, 300
-    await monitor.wait(1)
-    dut.next_valid.value = 1
-    dut.response_valid.value = 1
-    await monitor.wait(2)
-    assert len(monitor.frames[1][0]) == 60, "a response does not wait for the delay"
-    await ClockCycles(dut.clk, 200)
-    assert int(dut.idle.value) == 1
-    await ClockCycles(dut.clk, 120)
-    assert int(dut.idle.value) == 0, "after the delay the next data frame goes"
-    await monitor.wait(3)
-    dut.hold.value = 1
-    dut.next_valid.value = dut.response_valid.value = dut.identify_valid.value = 1
-    await ClockCycles(dut.clk, 500)
-    assert int(dut.idle.value) == 1 and len(monitor.frames) == 3
+    await RisingEdge(dut.clk)
+    dut.next_valid.value = 0
+    await ReadOnly()
+    assert int(dut.next_lock.value) == 1
+    await ClockCycles(dut.clk, 50)
+    assert int(dut.idle.value) == 1 and sender.taken == [] and monitor.frames == []
 
 
 DROPS = ["drop_destination", "drop_ethertype", "drop_version", "drop_code", "drop_short", "drop_full"]
@@ -188,20 +204,12 @@ async def receiver_at_start(dut):
     dut.record_ready.value = 1
     await start(dut, TX, ["rst"])
     records = []
-
-    async def watch():
-        while True:
-            await ReadOnly()
-            if int(dut.record_valid.value) and int(dut.record_ready.value):
-                records.append(int(dut.record.value))
-            await RisingEdge(dut.clk)
-
-    cocotb.start_soon(watch())
+    cocotb.start_soon(collect_records(dut, records))
     return records, Pulses(dut, dut.clk, DROPS)
 
 
 def record_of(frame):
-    return int.from_bytes(frame[6:12] + frame[16:24], "big")
+    return int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[16:24], "big")
 
 
 @cocotb.test()
@@ -271,39 +279,40 @@ class Commands:
     """Drives the command processor and answers for its neighbours."""
 
     def __init__(self, dut):
-        self.dut = dut
-        for name in ["record_valid", "ack_ready", "finished", "writer_active", "sender_idle", "cleared",
-                     "user_command_ready", "user_response_valid", "user_response", "response_lock", "response_taken",
-                     "identify_taken", "record"]:  # fmt: skip
+        self.dut, self.records, self.given = dut, Records(dut), None
+        for name in ["ack_ready", "finished", "writer_active", "cleared", "user_response_valid", "user_response",
+                     "response_lock", "response_taken", "identify_taken", "identify_word", "command_head"]:  # fmt: skip
             getattr(dut, name).value = 0
-        dut.sender_idle.value = 1
+        dut.sender_idle.value = dut.command_ready.value = 1
 
     async def run(self):
         await start(self.dut, TX, ["rst"])
         self.pulses = Pulses(self.dut, self.dut.clk, ["event_wrong_source", "event_busy", "event_ack_ignored"])
+        cocotb.start_soon(self.records.run())
         cocotb.start_soon(self.neighbours())
 
     async def neighbours(self):
-        """The writer follows the session and the user side the clear, some clocks later."""
-        history = [(0, 0)] * 5
+        """The writer follows the session and the user side the clear, some clocks later; the bridge keeps the command."""
+        dut, history, command = self.dut, [(0, 0)] * 5, 0
         while True:
             await ReadOnly()
-            history = [(int(self.dut.session.value), int(self.dut.clear.value)), *history[:4]]
-            await RisingEdge(self.dut.clk)
-            self.dut.writer_active.value, self.dut.cleared.value = history[4]
+            history = [(int(dut.session.value), int(dut.clear.value)), *history[:4]]
+            if int(dut.command_load.value):
+                command = int(dut.record.value)
+            if int(dut.command_send.value):
+                self.given = command
+            if int(dut.clear.value):
+                self.given = None
+            done = int(dut.user_response_done.value)
+            await RisingEdge(dut.clk)
+            dut.writer_active.value, dut.cleared.value = history[4]
+            dut.command_head.value = command >> 32
+            if done:
+                dut.user_response_valid.value = 0
 
     async def send(self, code, csn=0, argument=0, source=PC, settle=60):
-        self.dut.record.value = source << 64 | code << 48 | csn << 32 | argument
-        self.dut.record_valid.value = 1
-        for _ in range(200):
-            await ReadOnly()
-            ready = int(self.dut.record_ready.value)
-            await RisingEdge(self.dut.clk)
-            if ready:
-                break
-        else:
-            raise AssertionError("the record was not taken")
-        self.dut.record_valid.value = 0
+        self.records.queue.append((source, code << 48 | csn << 32 | argument))
+        await self.records.drain()
         await ClockCycles(self.dut.clk, settle)
 
     async def response(self):
@@ -319,23 +328,14 @@ class Commands:
         return (value >> 80, value >> 64 & 0xFFFF, value & (1 << 64) - 1) if offered else None
 
     async def execute(self, value):
-        """Answers the user command that is offered, with its code and argument; None if there is none."""
-        dut = self.dut
-        await ReadOnly()
-        if not int(dut.user_command_valid.value):
-            await RisingEdge(dut.clk)
+        """Answers the user command that was given, with its code and argument; None if there is none."""
+        command, self.given = self.given, None
+        if command is None:
             return None
-        command = int(dut.user_command.value)
-        await RisingEdge(dut.clk)
-        dut.user_command_ready.value = 1
-        await RisingEdge(dut.clk)
-        dut.user_command_ready.value = 0
-        await ClockCycles(dut.clk, 5)
-        dut.user_response.value = value
-        dut.user_response_valid.value = 1
-        await RisingEdge(dut.clk)
-        dut.user_response_valid.value = 0
-        await ClockCycles(dut.clk, 2)
+        await ClockCycles(self.dut.clk, 5)
+        self.dut.user_response.value = value
+        self.dut.user_response_valid.value = 1
+        await ClockCycles(self.dut.clk, 3)
         return command >> 48, command >> 32 & 0xFFFF, command & 0xFFFFFFFF
 
 
@@ -420,9 +420,6 @@ async def fade10g_cmd_processor_reset_clears_all(dut):
     await ClockCycles(dut.clk, 60)
     assert int(dut.session.value) == 0 and clear.count["clear"] > 0 and int(dut.hold.value) == 0
     assert await c.response() is None
-    dut.user_command_ready.value = 1  # the bridge drains
-    await ClockCycles(dut.clk, 2)
-    dut.user_command_ready.value = 0
     await c.send(0x0123, 2)
     assert (await c.execute(3))[0] == 0x0123, "the CSN of before is forgotten"
     await c.send(C["ACK"])
@@ -435,11 +432,22 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     await c.run()
     await c.send(0x0123, 1)
     await c.execute(77)
-    await c.send(C["CMD_IDENTIFY"], 9, source=PC + 5)
+    identify = lambda csn, source: (source, C["CMD_IDENTIFY"] << 48 | csn << 32)
+    c.records.queue += [identify(9, PC + 5), identify(10, PC + 6)]
+    await ClockCycles(dut.clk, 60)
     assert int(dut.identify_valid.value) == 1 and int(dut.identify_address.value) == PC + 5
+    dut.identify_word.value = 1
+    await ClockCycles(dut.clk, 3)
     assert int(dut.identify.value) >> 56 == 0x0006_0009_01
-    await c.send(C["CMD_IDENTIFY"], 10, source=PC + 6)
-    assert c.pulses.count["event_busy"] == 1 and int(dut.identify_address.value) == PC + 5
+    dut.identify_taken.value = 1
+    await RisingEdge(dut.clk)
+    dut.identify_taken.value = dut.identify_word.value = 0
+    await c.records.drain()
+    await ClockCycles(dut.clk, 5)
+    assert c.pulses.count["event_busy"] == 1 and int(dut.identify_valid.value) == 0, "one between two pauses"
+    c.records.queue.append(identify(11, PC + 6))
+    await ClockCycles(dut.clk, 60)
+    assert int(dut.identify_valid.value) == 1 and int(dut.identify_address.value) == PC + 6
     assert await c.response() == (0x0123, 1, 77)
 
 
@@ -460,7 +468,7 @@ async def fade10g_cmd_processor_passes_acks_only_in_a_transmission(dut):
 @cocotb.test()
 async def fade10g_cmd_bridge_carries_commands_and_forgets_on_clear(dut):
     random = rng("bridge")
-    for name in ["command_valid", "clear", "m_cmd_ready", "s_rsp_valid"]:
+    for name in ["command_load", "command_send", "response_done", "clear", "m_cmd_ready", "s_rsp_valid"]:
         getattr(dut, name).value = 0
     await start(dut, {"clk": 6400, "user_clk": 9174}, ["rst", "user_rst"])
     responses = []
@@ -468,21 +476,28 @@ async def fade10g_cmd_bridge_carries_commands_and_forgets_on_clear(dut):
     async def watch():
         while True:
             await ReadOnly()
-            if int(dut.response_valid.value):
-                responses.append(int(dut.response.value))
+            valid, value = int(dut.response_valid.value), int(dut.response.value)
             await RisingEdge(dut.clk)
+            dut.response_done.value = valid and not int(dut.response_done.value)
+            if valid and not int(dut.response_done.value):
+                responses.append(value)
 
     cocotb.start_soon(watch())
 
     async def give(command):
-        dut.command.value = command
-        dut.command_valid.value = 1
         await ReadOnly()
         while not int(dut.command_ready.value):
             await RisingEdge(dut.clk)
             await ReadOnly()
         await RisingEdge(dut.clk)
-        dut.command_valid.value = 0
+        dut.command_new.value = command
+        dut.command_load.value = 1
+        await RisingEdge(dut.clk)
+        dut.command_load.value = 0
+        dut.command_send.value = 1
+        await RisingEdge(dut.clk)
+        dut.command_send.value = 0
+        assert int(dut.command.value) == command
 
     async def take():
         for _ in range(30):

@@ -11,7 +11,7 @@ EVENTS = ["event_confirmed", "event_early", "event_protocol_error", "event_stale
 
 @pytest.mark.parametrize("slot_bits", [SLOT_BITS])
 def test_desc_manager(slot_bits):
-    run("fade10g_desc_manager", {"SLOT_BITS": slot_bits, "TICK_MIN": 20, "TICK_INIT": 400, "TICK_MAX": 1000})
+    run("fade10g_desc_manager", {"SLOT_BITS": slot_bits, "UNIT_BITS": 2, "TICK_MIN": 20, "TICK_INIT": 400, "TICK_MAX": 1000})
 
 
 class Manager:
@@ -19,7 +19,7 @@ class Manager:
 
     def __init__(self, dut, first=0, sequence=0):
         self.dut, self.head, self.first = dut, first, first
-        for name in ["session", "last", "last_packet", "ack_valid", "ack_negative", "ack_sequence", "ack_packet",
+        for name in ["session", "closed", "ack_valid", "ack_negative", "ack_sequence", "ack_packet",
                      "next_lock", "next_take"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.first_packet.value, dut.first_sequence.value = first, sequence
@@ -38,7 +38,7 @@ class Manager:
     async def send(self, wait=0, lock=4):
         """Sends the next packet: (packet, sequence, again, last); None if none comes in `wait` clocks."""
         dut = self.dut
-        for _ in range(wait + 3 * SLOTS):
+        for _ in range(wait + 5 * SLOTS):
             await ReadOnly()
             if int(dut.next_valid.value):
                 break
@@ -53,6 +53,8 @@ class Manager:
             dut.next_lock.value = 0
             return await self.send(wait)
         read = lambda: tuple(int(getattr(dut, f"next_{n}").value) for n in ("packet", "sequence", "again", "last"))
+        await ClockCycles(dut.clk, 2)  # the number is there in the third clock
+        await ReadOnly()
         offer = read()
         for _ in range(lock):
             await RisingEdge(dut.clk)
@@ -64,7 +66,7 @@ class Manager:
         dut.next_take.value = dut.next_lock.value = 0
         return offer
 
-    async def ack(self, packet, sequence, negative=False, settle=3 * SLOTS):
+    async def ack(self, packet, sequence, negative=False, settle=6 * SLOTS):
         dut = self.dut
         dut.ack_packet.value, dut.ack_sequence.value = packet % 2**32, sequence % 2**16
         dut.ack_negative.value, dut.ack_valid.value = int(negative), 1
@@ -263,10 +265,9 @@ async def last_packet_is_marked(dut):
     await m.run()
     m.fill(2)
     await m.send()
-    dut.last_packet.value = 2
-    dut.last.value = 1
     assert (await m.send())[3] == 0
     m.fill(1)
+    dut.closed.value = 1
     assert await m.send() == (2, 2, 0, 1)
     await m.ack(1, 1)
     await m.ack(2, 2)

@@ -171,6 +171,45 @@ class AxisMonitor:
         raise AssertionError(f"{len(self.frames)} of {count} frames came")
 
 
+async def collect_records(dut, records):
+    """Appends what a receiver writes and commits: (word 0, word 1) of each record."""
+    words = [None, None]
+    while True:
+        await ReadOnly()
+        if int(dut.record_commit.value):
+            records.append(tuple(words))
+        if int(dut.record_write.value):
+            words[int(dut.record_word.value)] = int(dut.record.value)
+        await RisingEdge(dut.clk)
+
+
+class Records:
+    """The reading side of a record_fifo, for a command processor."""
+
+    def __init__(self, dut):
+        self.dut, self.queue = dut, []
+        dut.record_valid.value = dut.record.value = 0
+
+    async def run(self):
+        while True:
+            await ReadOnly()
+            word, ready = int(self.dut.record_word.value), int(self.dut.record_ready.value)
+            await RisingEdge(self.dut.clk)
+            if self.queue:
+                self.dut.record.value = self.queue[0][word]
+            if ready:
+                self.queue.pop(0)
+            self.dut.record_valid.value = int(self.queue != [])
+
+    async def drain(self, clocks=200):
+        """Waits until all records were taken."""
+        for _ in range(clocks):
+            if not self.queue:
+                return
+            await RisingEdge(self.dut.clk)
+        raise AssertionError("the record was not taken")
+
+
 class Pulses:
     """Counts clocks in which one-bit outputs are high."""
 
@@ -187,6 +226,6 @@ class Pulses:
 
 
 __all__ = [
-    "AxisMonitor", "C", "ClockCycles", "Pulses", "ReadOnly", "RTL", "RisingEdge", "Timer", "TOP", "VECTORS",
+    "AxisMonitor", "C", "ClockCycles", "Pulses", "Records", "collect_records", "ReadOnly", "RTL", "RisingEdge", "Timer", "TOP", "VECTORS",
     "cocotb", "rng", "run", "send_axis", "start",
 ]  # fmt: skip

@@ -1,0 +1,21 @@
+// A register that another clock reads while it stands still.
+//
+//             +--------------+
+//   d =======>|              |=====> q     (read in this clock or in another)
+//   load ---->| cdc_register |
+//             +--------------+
+//                   clk
+//
+// Its bits do not change together as another clock sees them, so a synchronized signal must tell the reader that q stands
+// still. Constraints of the crossings (crossings.sdc, crossings.xdc) and the check of tests/support/crossings.py find it
+// by its name.
+module cdc_register #(
+    parameter int WIDTH = 32
+) (
+    input  logic             clk,
+    input  logic             load,
+    input  logic [WIDTH-1:0] d,
+    output logic [WIDTH-1:0] q
+);
+  always_ff @(posedge clk) if (load) q <= d;
+endmodule

@@ -47,7 +47,7 @@ module congestion #(
 );
   localparam int BITS = $clog2(CEILING) + 1;
   localparam int LONGEST = PERIOD > PAPER_PERIOD ? PERIOD : PAPER_PERIOD;
-  localparam int COUNT_BITS = $clog2(LONGEST + 1) + 1;  // with a sign
+  localparam int COUNT_BITS = $clog2(LONGEST) + 1;  // with a sign
   // Powers of two: a frame's time for all frames of a period, not below a clock for each; 1/32 of it.
   localparam int GROWTH_SHIFT = FRAME_CLOCKS < PERIOD ? 0 : $clog2(FRAME_CLOCKS / PERIOD + 1) - 1;
   localparam int JITTER_BITS = $clog2(FRAME_CLOCKS / 32 + 1) - 1;
@@ -78,8 +78,8 @@ module congestion #(
     REDUCE
   } state_t;
 
-  state_t state;
-  logic [COUNT_BITS-1:0] frames_left, frames_first;
+  (* fsm_encoding = "none" *) state_t state;
+  logic [COUNT_BITS-2:0] frames_left, frames_first;
   logic [COUNT_BITS-1:0]
       excess, excess_first, excess_in_band;  // of retransmissions over an eighth; signed
   logic goes_up, goes_down, probing, spreads;
@@ -89,26 +89,37 @@ module congestion #(
   logic is_least_step;
   logic [15:0] random;
 
-  assign frames_first = paper_rule ? COUNT_BITS'(PAPER_PERIOD - 1) : COUNT_BITS'(PERIOD - 1);
+  assign frames_first = paper_rule ? (COUNT_BITS - 1)'(PAPER_PERIOD - 1) : (COUNT_BITS - 1)'(PERIOD - 1);
   assign excess_first = -(paper_rule ? COUNT_BITS'(PAPER_PERIOD / 8) : COUNT_BITS'(PERIOD / 8));
   assign excess_in_band = excess + PAPER_BAND;
   assign part = paper_rule ? value >> 2 : value >> 5;
   assign periods_less = periods[5:0] - 1'b1;
   assign delay = 32'(value);
 
+  // One adder for the delay, which takes a change away when it goes down; one for the pause, which counts down else.
+  logic subtracts, reduces;
+  logic [BITS-1:0] value_next, pause_change, pause_next;
+  assign subtracts = state == ADJUST && goes_down;
+  assign reduces   = state == REDUCE;
   always_comb begin
     change = part;
     if (state == STEP) change = PAPER_STEP;
     else if (goes_up && !paper_rule) change = BITS'(excess) << GROWTH_SHIFT;
     else if (goes_down && is_least_step) change = BITS'(1);
+    pause_change = '1;
+    if (state == ADD) pause_change = BITS'(random[FRAME_BITS-1:0]);
+    else if (state == REDUCE)
+      pause_change = {{(BITS - FRAME_BITS + 2) {1'b1}}, ~random[FRAME_BITS-1:2]};
   end
+  assign value_next = value + (change ^ {BITS{subtracts}}) + BITS'(subtracts);
+  assign pause_next = pause + pause_change + BITS'(reduces);
 
   always_ff @(posedge clk) begin
     pausing <= pause != '0;
     spreads <= value[BITS-1:FRAME_BITS-4] != '0 && !paper_rule;
     // So that it comes back to zero.
     is_least_step <= value != '0 && part == '0;
-    if (idle && pause != '0) pause <= pause - 1'b1;
+    if (state == ADD || state == REDUCE || (idle && pause != '0)) pause <= pause_next;
 
     case (state)
       REST:
@@ -127,14 +138,13 @@ module congestion #(
         state <= ADJUST;
       end
       ADJUST: begin
-        if (goes_up) value <= value + change;
-        else if (goes_down) value <= value - change;
+        if (goes_up || goes_down) value <= value_next;
         frames_left <= frames_first;
         excess <= excess_first;
         state <= goes_up && paper_rule ? STEP : CLAMP;
       end
       STEP: begin
-        value <= value + change;
+        value <= value_next;
         state <= CLAMP;
       end
       CLAMP: begin
@@ -150,14 +160,8 @@ module congestion #(
         end
         state <= spreads ? ADD : REST;
       end
-      ADD: begin
-        pause <= pause + BITS'(random[FRAME_BITS-1:0]);
-        state <= REDUCE;
-      end
-      default: begin
-        pause <= pause - BITS'(random[FRAME_BITS-1:2]);
-        state <= REST;
-      end
+      ADD: state <= REDUCE;
+      default: state <= REST;
     endcase
 
     if (rst || !session) begin

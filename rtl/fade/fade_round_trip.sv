@@ -18,7 +18,7 @@ module fade_round_trip #(
     parameter int SHORTEST = 256,
     parameter int INITIAL = 65536,  // until one is known
     parameter int LONGEST = 1048576,
-    parameter int BITS = $clog2(LONGEST / 2 ** UNIT_BITS + 1)
+    parameter int BITS = $clog2(LONGEST / 2 ** UNIT_BITS)
 ) (
     input  logic            clk,
     input  logic            rst,
@@ -33,7 +33,7 @@ module fade_round_trip #(
     output logic            queued
 );
   localparam logic [BITS-1:0] LEAST = BITS'(SHORTEST / 2 ** UNIT_BITS);
-  localparam logic [BITS-1:0] MOST = BITS'(LONGEST / 2 ** UNIT_BITS);
+  localparam logic [BITS-1:0] MOST = BITS'((LONGEST - 1) / 2 ** UNIT_BITS);
 
   if (SHORTEST < 2 ** UNIT_BITS || INITIAL < SHORTEST || INITIAL > LONGEST) begin : g_check
     $error("fade_round_trip: expected 2^UNIT_BITS <= SHORTEST <= INITIAL <= LONGEST");
@@ -102,7 +102,7 @@ module fade_round_trip #(
       step <= IDLE;
       clocks <= '0;
       queued <= 1'b0;
-      round_trip <= BITS'(INITIAL / 2 ** UNIT_BITS);
+      round_trip <= BITS'((INITIAL - 1) / 2 ** UNIT_BITS);
       best <= MOST;
     end
   end

@@ -60,7 +60,8 @@ module fade1_cmd_processor #(
 
   logic [47:0] source;
   logic [15:0] kind;
-  assign {source, kind} = record;
+  assign source = {record[31:16], record[63:32]};
+  assign kind   = record[15:0];
   logic [2:0] same_address;  // by 16 bits
   logic from_peer, is_ack, is_start, is_stop;
   assign from_peer = &same_address;

@@ -55,9 +55,9 @@ module fade1_desc_manager #(
   localparam int SLOT_BITS = fade1_pkg::SLOT_BITS;
   localparam int PTR_BITS = SLOT_BITS + 1;
   localparam int NUMBER_BITS = 16 + SLOT_BITS;
-  localparam int TIME_BITS = $clog2(WAIT_MAX / 2 ** UNIT_BITS + 1);
+  localparam int TIME_BITS = $clog2(WAIT_MAX / 2 ** UNIT_BITS);
   // Times of sending run over four times the longest wait.
-  localparam int STAMP_BITS = TIME_BITS + 1;
+  localparam int STAMP_BITS = TIME_BITS + 2;
 
   typedef logic [PTR_BITS-1:0] ptr_t;
   typedef logic [STAMP_BITS-1:0] stamp_t;
@@ -73,11 +73,6 @@ module fade1_desc_manager #(
     WALK_COMPARE,
     WALK_JUDGE
   } state_t;
-
-  typedef struct packed {
-    logic confirmed;
-    logic overdue;
-  } mark_t;
 
   state_t state;
 
@@ -99,19 +94,20 @@ module fade1_desc_manager #(
 
   // ---- descriptors ---------------------------------------------------------------------------
   // Marks and times of sending are apart: a time is written when its packet is sent.
-  mark_t  marks [2**SLOT_BITS];
+  logic [1:0] marks[2**SLOT_BITS];
   stamp_t stamps[2**SLOT_BITS];
   stamp_t now, age;
   ptr_t at;
-  mark_t mark, mark_written;
+  logic confirmed, overdue;
+  logic [1:0] mark_written;
   logic write_mark, is_late;
   logic [TIME_BITS-1:0] round_trip;
 
   always_ff @(posedge clk) begin
-    mark <= marks[at[SLOT_BITS-1:0]];
+    {confirmed, overdue} <= marks[at[SLOT_BITS-1:0]];
     age <= now - stamps[at[SLOT_BITS-1:0]];
     // The round trip and a quarter of it. Kept in the mark, because the time since a packet was sent may wrap.
-    is_late <= mark.overdue || age > {1'b0, round_trip} + {3'b000, round_trip[TIME_BITS-1:2]};
+    is_late <= overdue || age > stamp_t'(round_trip) + (stamp_t'(round_trip) >> 2);
     if (write_mark) marks[next_take?next_ptr[SLOT_BITS-1:0] : at[SLOT_BITS-1:0]] <= mark_written;
     if (next_take) stamps[next_ptr[SLOT_BITS-1:0]] <= now;
   end
@@ -135,19 +131,19 @@ module fade1_desc_manager #(
   logic judge_ack, ack_counts, is_overdue;
   assign judge_ack  = state == ACK_JUDGE && !stall;
   assign ack_counts = judge_ack && ack_in_window;
-  assign is_overdue = state == WALK_JUDGE && !stall && !mark.confirmed && is_late;
+  assign is_overdue = state == WALK_JUDGE && !stall && !confirmed && is_late;
   assign ack_ready  = judge_ack;
 
   assign write_mark = next_take || ack_counts || is_overdue;
   always_comb begin
     mark_written = '0;
-    if (!next_take) mark_written = {ack_counts, mark.overdue || is_overdue};
+    if (!next_take) mark_written = {ack_counts, overdue || is_overdue};
   end
 
   always_ff @(posedge clk) begin
-    event_confirmed <= ack_counts && !mark.confirmed;
+    event_confirmed <= ack_counts && !confirmed;
     event_protocol_error <= judge_ack && !ack_in_window && !ack_old;
-    event_stale <= judge_ack && (ack_in_window ? mark.confirmed : ack_old);
+    event_stale <= judge_ack && (ack_in_window ? confirmed : ack_old);
 
     if (next_take) begin
       next_valid <= 1'b0;
@@ -174,7 +170,7 @@ module fade1_desc_manager #(
         end
         TAIL_READ: state <= TAIL_JUDGE;
         TAIL_JUDGE: begin
-          if (tail_ptr != fresh && mark.confirmed) tail <= tail + 1'b1;
+          if (tail_ptr != fresh && confirmed) tail <= tail + 1'b1;
           else tail_may_move <= 1'b0;
           state <= IDLE;
         end
@@ -225,7 +221,7 @@ module fade1_desc_manager #(
   assign answered   = ack_counts && at[SLOT_BITS-1:0] == sample_slot;
   assign sent_again = measuring && next_take && next_ptr[SLOT_BITS-1:0] == sample_slot;
 
-  logic overdue;
+  logic sample_overdue;
   fade_round_trip #(
       .UNIT_BITS(UNIT_BITS),
       .SHORTEST (WAIT_MIN),
@@ -240,7 +236,7 @@ module fade1_desc_manager #(
       .lost      (sent_again && suspect),
       .unit      (unit),
       .measuring (measuring),
-      .overdue   (overdue),
+      .overdue   (sample_overdue),
       .round_trip(round_trip),
       .queued    (queued)
   );
@@ -257,5 +253,5 @@ module fade1_desc_manager #(
   end
 
   logic unused;
-  assign unused = overdue;
+  assign unused = sample_overdue;
 endmodule

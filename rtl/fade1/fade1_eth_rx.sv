@@ -2,12 +2,13 @@
 // (receive clock, 64-bit words).
 //
 //                 +--------------+
-//   s_axis_* ====>| fade1_eth_rx |====> record_* (word 0: source 48, type 16; word 1: set 16, packet 6)
+//   s_axis_* ====>| fade1_eth_rx |====> record_* (word 0: source, type 16; word 1: set 16, packet 6)
 //                 |              |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +--------------+
 //
 // The words of a record are written while the frame comes, and committed when it has ended well. Frames marked bad by the
-// MAC were counted there. drop_version: a frame of FADE-10G.
+// MAC were counted there. A source stands in its word with its lower 32 bits first, then its upper 16, where the words of
+// the frame have them. drop_version: a frame of FADE-10G.
 module fade1_eth_rx (
     input  logic        clk,
     input  logic        rst,
@@ -35,13 +36,13 @@ module fade1_eth_rx (
 
   logic [1:0] index;  // of the word in the frame, stops at 3
   logic ethertype_good, type_here, fields_here, is_ack, is_fade10g, known, ended;
-  logic [2:0] for_me;  // by 16 bits
+  logic for_me;
   logic [15:0] source_begin, kind;
   assign kind = word[15:0];
 
   assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
   assign record_word = index[1];
-  assign record = index[1] ? word : {source_begin, word[63:32], kind};
+  assign record = {word[63:32], index[1] ? word[31:16] : source_begin, kind};
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
@@ -49,7 +50,7 @@ module fade1_eth_rx (
       index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
       case (index)
         2'd0: begin
-          for (int i = 0; i < 3; i++) for_me[i] <= word[16+i*16+:16] == mac_address[i*16+:16];
+          for_me <= word[63:16] == mac_address;
           source_begin <= word[15:0];
           ethertype_good <= 1'b0;
           type_here <= 1'b0;
@@ -78,7 +79,7 @@ module fade1_eth_rx (
   logic [5:0] fault;
   always_comb begin
     fault = 6'b000000;
-    if (for_me != '1) fault = 6'b000001;
+    if (!for_me) fault = 6'b000001;
     else if (!ethertype_good) fault = 6'b000010;
     else if (!type_here) fault = 6'b010000;
     else if (is_fade10g) fault = 6'b000100;

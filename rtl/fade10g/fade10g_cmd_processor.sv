@@ -98,14 +98,16 @@ module fade10g_cmd_processor #(
   logic may_identify;
 
   // ---- decoding ------------------------------------------------------------------------------
+  logic [47:0] source;
   logic [15:0] code, csn;
+  assign source = {record[31:16], record[63:32]};
   assign code = record[63:48];
-  assign csn  = record[47:32];
+  assign csn = record[47:32];
   logic [2:0] same_address;  // by 16 bits
   logic from_peer, repeats, is_ack, is_reset, is_identify, is_start, is_stop;
   always_ff @(posedge clk) begin
     if (state == COMPARE)
-      for (int i = 0; i < 3; i++) same_address[i] <= record[i*16+:16] == peer_address[i*16+:16];
+      for (int i = 0; i < 3; i++) same_address[i] <= source[i*16+:16] == peer_address[i*16+:16];
     if (state == DECODE) begin
       from_peer <= &same_address;
       repeats <= known && &same_address && csn == command_head[15:0];
@@ -128,7 +130,7 @@ module fade10g_cmd_processor #(
       || (state == IDENTIFY && identify_word);
   assign record_ready = (state == ACK && ack_ready) || state == NEXT || state == KEEP;
   assign identify_valid = state == IDENTIFY;
-  assign identify_address = record[47:0];
+  assign identify_address = source;
   assign ack_valid = state == ACK;
   assign command_load = executes;
   assign command_send = state == KEEP && !is_start && !is_stop;
@@ -199,7 +201,7 @@ module fade10g_cmd_processor #(
       KEEP: begin
         state <= SOURCE;
         known <= 1'b1;
-        peer_address <= record[47:0];
+        peer_address <= source;
         from_user <= !is_start && !is_stop;
         waiting <= !is_start && !is_stop;
         response_valid <= is_start || is_stop;
@@ -251,4 +253,7 @@ module fade10g_cmd_processor #(
       may_identify <= 1'b0;
     end
   end
+
+  logic unused;
+  assign unused = &{1'b0, record};
 endmodule

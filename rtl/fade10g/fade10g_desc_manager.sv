@@ -26,7 +26,7 @@
 // next_take may have changed it.
 module fade10g_desc_manager #(
     parameter int SLOT_BITS = 5,
-    parameter int UNIT_BITS = 4,  // times are kept in units of 2^UNIT_BITS clocks
+    parameter int UNIT_BITS = 6,  // times are kept in units of 2^UNIT_BITS clocks
     parameter int TICK_MIN = 256,  // clocks
     parameter int TICK_INIT = 65536,  // clocks, until the round trip is known
     parameter int TICK_MAX = 1048576  // clocks
@@ -65,7 +65,7 @@ module fade10g_desc_manager #(
     output logic                 event_stale
 );
   localparam int PTR_BITS = SLOT_BITS + 1;
-  localparam int TIME_BITS = $clog2(TICK_MAX / 2 ** UNIT_BITS + 1);
+  localparam int TIME_BITS = $clog2(TICK_MAX / 2 ** UNIT_BITS);
 
   typedef logic [PTR_BITS-1:0] ptr_t;
 
@@ -82,13 +82,7 @@ module fade10g_desc_manager #(
     WALK_AGED
   } state_t;
 
-  typedef struct packed {
-    logic confirmed;
-    logic early;
-    logic [1:0] age;  // ticks without a confirmation, stops at two
-  } mark_t;
-
-  state_t state;
+  (* fsm_encoding = "none" *) state_t state;
   logic stall;
 
   // ---- window --------------------------------------------------------------------------------
@@ -108,17 +102,20 @@ module fade10g_desc_manager #(
   end
 
   // ---- descriptors ---------------------------------------------------------------------------
-  // Marks and sequences are apart: a sequence is written when its packet is sent.
-  mark_t marks[2**SLOT_BITS];
+  // Marks and sequences are apart: a sequence is written when its packet is sent. The marks: confirmed, early, and the ticks
+  // without a confirmation, which stop at two.
+  logic [3:0] marks[2**SLOT_BITS];
   logic [15:0] sequences[2**SLOT_BITS];
   ptr_t at, seen;
-  mark_t mark, mark_written;
+  logic confirmed, early;
+  logic [1:0] age;
+  logic [3:0] mark_written;
   logic write_mark, is_before, is_equal;
   logic [15:0] ahead_of_it;
 
   assign ahead_of_it = ack_sequence - sequences[at[SLOT_BITS-1:0]];
   always_ff @(posedge clk) begin
-    mark <= marks[at[SLOT_BITS-1:0]];
+    {confirmed, early, age} <= marks[at[SLOT_BITS-1:0]];
     seen <= at;
     is_before <= !ahead_of_it[15];
     is_equal <= ack_sequence == sequences[at[SLOT_BITS-1:0]];
@@ -127,7 +124,7 @@ module fade10g_desc_manager #(
   end
 
   // ---- where an acknowledged packet lies -----------------------------------------------------
-  // One adder: the distance of the packet that an ACK names, or the number of the locked packet, whose lower bits its
+  // One register: the distance of the packet that an ACK names, or the number of the locked packet, whose lower bits its
   // pointer has.
   logic [31:0] number;
   logic ack_in_window, next_wraps, answers_sample;
@@ -147,8 +144,8 @@ module fade10g_desc_manager #(
   assign is_walk = state == WALK_ACK || state == WALK_TICK || state == WALK_EARLY || state == WALK_AGED;
   assign judge = is_walk && seen_valid && !stall;
   assign drained = is_walk && !walking && !seen_valid && !stall;
-  assign found = judge && !mark.confirmed
-      && ((state == WALK_EARLY && mark.early) || (state == WALK_AGED && mark.age == 2'd2));
+  assign found = judge && !confirmed
+      && ((state == WALK_EARLY && early) || (state == WALK_AGED && age == 2'd2));
   always_ff @(posedge clk)
     cyclic_inside <= cyclic != tail_ptr && ptr_t'(cyclic - tail_ptr) < in_flight;
 
@@ -159,22 +156,21 @@ module fade10g_desc_manager #(
   assign judge_ack = state == ACK_JUDGE && !stall;
   assign ack_counts = judge_ack && ack_in_window && !ack_negative;
   // A NACK names the frame that it answers, so an equal sequence counts too.
-  assign nack_counts = judge_ack && ack_in_window && ack_negative && !mark.confirmed && !mark.early && is_before;
-  assign becomes_early = judge && state == WALK_ACK && !mark.confirmed && !mark.early && is_before && !is_equal;
-  assign grows_older = judge && state == WALK_TICK && !mark.confirmed;
+  assign nack_counts = judge_ack && ack_in_window && ack_negative && !confirmed && !early && is_before;
+  assign becomes_early = judge && state == WALK_ACK && !confirmed && !early && is_before && !is_equal;
+  assign grows_older = judge && state == WALK_TICK && !confirmed;
   assign ack_ready = (judge_ack && !(ack_counts && ack_behind_tail)) || (state == WALK_ACK && drained);
 
   assign write_mark = next_take || ack_counts || nack_counts || becomes_early || grows_older;
   always_comb begin
-    mark_written = mark;
     if (next_take) mark_written = '0;
     else if (ack_counts) mark_written = {1'b1, 1'b0, 2'd0};
-    else if (grows_older) mark_written = {1'b0, mark.early, mark.age == 2'd0 ? 2'd1 : 2'd2};
-    else mark_written = {mark.confirmed, 1'b1, mark.age};
+    else if (grows_older) mark_written = {1'b0, early, age == 2'd0 ? 2'd1 : 2'd2};
+    else mark_written = {1'b0, 1'b1, age};
   end
 
   always_ff @(posedge clk) begin
-    event_confirmed <= ack_counts && !mark.confirmed;
+    event_confirmed <= ack_counts && !confirmed;
     event_early <= nack_counts || becomes_early;
     event_protocol_error <= judge_ack && !ack_in_window && !ack_old;
     event_stale <= judge_ack && !ack_in_window && ack_old;
@@ -230,7 +226,7 @@ module fade10g_desc_manager #(
         end
         TAIL_READ: state <= TAIL_JUDGE;
         TAIL_JUDGE: begin
-          if (tail_ptr != fresh && mark.confirmed) tail <= tail + 32'd1;
+          if (tail_ptr != fresh && confirmed) tail <= tail + 32'd1;
           else tail_may_move <= 1'b0;
           state <= IDLE;
         end
@@ -252,7 +248,7 @@ module fade10g_desc_manager #(
         end
         default: begin
           if (becomes_early) any_early <= 1'b1;
-          if (grows_older && mark.age != 2'd0) any_aged <= 1'b1;
+          if (grows_older && age != 2'd0) any_aged <= 1'b1;
           if (found) begin
             next_valid <= 1'b1;
             next_ptr <= seen;
@@ -324,7 +320,7 @@ module fade10g_desc_manager #(
     if (state == IDLE && !stall && !tail_may_move && !ack_valid) tick_due <= 1'b0;
     if (unit && timer == '0) begin
       tick_due <= 1'b1;
-      timer <= {1'b0, round_trip} + {3'b000, round_trip[TIME_BITS-1:2]};
+      timer <= (TIME_BITS + 1)'(round_trip) + ((TIME_BITS + 1)'(round_trip) >> 2);
     end
     if (rst || !session) begin
       tick_due <= 1'b0;

@@ -2,12 +2,13 @@
 // (receive clock, 64-bit words).
 //
 //                 +----------------+
-//   s_axis_* ====>| fade10g_eth_rx |====> record_* (word 0: source 48; word 1: code 16, sequence 16, argument 32)
+//   s_axis_* ====>| fade10g_eth_rx |====> record_* (word 0: source; word 1: code 16, sequence 16, argument 32)
 //                 |                |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +----------------+
 //
 // The words of a record are written while the frame comes, and committed when it has ended well. Frames marked bad by the
-// MAC were counted there. Broadcast is accepted for IDENTIFY alone.
+// MAC were counted there. A source stands in its word with its lower 32 bits first, then its upper 16, where the words of
+// the frame have them. Broadcast is accepted for IDENTIFY alone.
 module fade10g_eth_rx (
     input  logic        clk,
     input  logic        rst,
@@ -37,14 +38,13 @@ module fade10g_eth_rx (
 
   logic [ 1:0] index;  // of the word in the frame, stops at 3
   logic [15:0] source_begin;
-  logic [2:0] for_me, broadcast;  // by 16 bits
-  logic ethertype_good, version_good, is_ack, is_identify, known_code;
+  logic for_me, broadcast, ethertype_good, version_good, is_ack, is_identify, known_code;
   // The fields end with byte 24 of a command; the delay of an ACK ends with byte 28.
   logic fields_here, delay_here, ended;
 
   assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
   assign record_word = index[1];
-  assign record = index[1] ? word : {16'd0, source_begin, word[63:32]};
+  assign record = {word[63:32], index[1] ? word[31:16] : source_begin, word[15:0]};
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
@@ -52,10 +52,8 @@ module fade10g_eth_rx (
       index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
       case (index)
         2'd0: begin
-          for (int i = 0; i < 3; i++) begin
-            for_me[i] <= word[16+i*16+:16] == mac_address[i*16+:16];
-            broadcast[i] <= &word[16+i*16+:16];
-          end
+          for_me <= word[63:16] == mac_address;
+          broadcast <= &word[63:16];
           source_begin <= word[15:0];
           ethertype_good <= 1'b0;
           version_good <= 1'b0;
@@ -87,7 +85,7 @@ module fade10g_eth_rx (
   logic [5:0] fault;
   always_comb begin
     fault = 6'b000000;
-    if (for_me != '1 && !(broadcast == '1 && (!fields_here || is_identify))) fault = 6'b000001;
+    if (!for_me && !(broadcast && (!fields_here || is_identify))) fault = 6'b000001;
     else if (!ethertype_good) fault = 6'b000010;
     else if (!version_good) fault = 6'b000100;
     else if (!fields_here) fault = 6'b010000;

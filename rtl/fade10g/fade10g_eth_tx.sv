@@ -69,7 +69,7 @@ module fade10g_eth_tx #(
     IDENTIFY
   } kind_t;
 
-  state_t state;
+  (* fsm_encoding = "none" *) state_t state;
   kind_t kind;
   logic [2:0] word;  // of the header or a short frame, on offer to the MAC
   logic [fade10g_pkg::WORD_BITS-1:0] index;  // of the data word after the one on offer

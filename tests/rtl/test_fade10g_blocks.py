@@ -16,6 +16,7 @@ from support.block import (
     rng,
     run,
     send_axis,
+    source_word,
     start,
 )  # fmt: skip
 
@@ -209,7 +210,7 @@ async def receiver_at_start(dut):
 
 
 def record_of(frame):
-    return int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[16:24], "big")
+    return source_word(int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[14:16], "big")), int.from_bytes(frame[16:24], "big")
 
 
 @cocotb.test()
@@ -311,7 +312,7 @@ class Commands:
                 dut.user_response_valid.value = 0
 
     async def send(self, code, csn=0, argument=0, source=PC, settle=60):
-        self.records.queue.append((source, code << 48 | csn << 32 | argument))
+        self.records.queue.append((source_word(source), code << 48 | csn << 32 | argument))
         await self.records.drain()
         await ClockCycles(self.dut.clk, settle)
 
@@ -432,7 +433,7 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     await c.run()
     await c.send(0x0123, 1)
     await c.execute(77)
-    identify = lambda csn, source: (source, C["CMD_IDENTIFY"] << 48 | csn << 32)
+    identify = lambda csn, source: (source_word(source), C["CMD_IDENTIFY"] << 48 | csn << 32)
     c.records.queue += [identify(9, PC + 5), identify(10, PC + 6)]
     await ClockCycles(dut.clk, 60)
     assert int(dut.identify_valid.value) == 1 and int(dut.identify_address.value) == PC + 5

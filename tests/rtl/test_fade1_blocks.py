@@ -17,6 +17,7 @@ from support.block import (
     rng,
     run,
     send_axis,
+    source_word,
     start,
 )  # fmt: skip
 
@@ -109,7 +110,9 @@ REQUESTS = [v for v in VECTORS1["frames"] if v["direction"] == "request"]
 
 def record_of(frame):
     """Source and type; set and packet. The latter have a meaning in an ACK alone."""
-    return int.from_bytes(frame[6:12] + frame[14:16], "big"), int.from_bytes(frame[16:18], "big") << 6 | frame[18] >> 2
+    return source_word(int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[14:16], "big")), int.from_bytes(frame[16:18], "big") << 6 | frame[
+        18
+    ] >> 2
 
 
 @cocotb.test()
@@ -178,7 +181,7 @@ class Commands:
     async def send(self, kind, source=PC, settle=40):
         """Gives a record; True if it reached the descriptor manager."""
         before = self.acks.count["ack_valid"]
-        self.records.queue.append((source << 16 | kind, 5 << 42))
+        self.records.queue.append((source_word(source, kind), 5 << 42))
         await self.records.drain()
         await ClockCycles(self.dut.clk, settle)
         return self.acks.count["ack_valid"] == before + 1

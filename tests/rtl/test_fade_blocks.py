@@ -4,7 +4,7 @@ import pytest
 from support.block import ClockCycles, RisingEdge, cocotb, rng, run, start
 
 UNIT = 4
-SHORTEST, INITIAL, LONGEST = 32 // UNIT, 400 // UNIT, 4000 // UNIT
+SHORTEST, INITIAL, LONGEST = 32 // UNIT, 399 // UNIT, 3999 // UNIT
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,11 @@ async def collect_records(dut, records):
         await RisingEdge(dut.clk)
 
 
+def source_word(address, kind=0):
+    """Word 0 of a record: the source's lower 32 bits, its upper 16, what follows the EtherType."""
+    return (address & 0xFFFFFFFF) << 32 | address >> 32 << 16 | kind
+
+
 class Records:
     """The reading side of a record_fifo, for a command processor."""
 

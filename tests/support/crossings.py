@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-# Modules of rtl/common in which a signal may cross. What a synchronizer takes comes straight from a register; the others
-# take what they sent themselves.
+# Modules of rtl/common in which a signal may cross. What a synchronizer takes comes straight from a register; a carrier
+# takes what it sent itself; a held register is read while a synchronized signal tells that it stands still.
 SYNCHRONIZERS = {"sync_bits", "sync_reset"}
-CARRIERS = {"async_fifo", "cdc_handshake", "packet_memory"}
+CARRIERS = {"async_fifo", "packet_memory"}
+HELD = {"cdc_register"}
 # Cells whose output bits depend on the input bits of the same place, and on all of S.
 BITWISE = {"$mux", "$pmux", "$and", "$or", "$xor", "$xnor", "$not", "$bwmux"}
 
@@ -19,12 +20,13 @@ class Crossing:
     source: str  # instance
     target: str  # instance
     module: str  # of the target
+    source_module: str
     gates: bool  # logic lies between
 
     def is_safe(self):
         if self.module in SYNCHRONIZERS:
             return not self.gates
-        return self.module in CARRIERS and self.source == self.target
+        return self.source_module in HELD or (self.module in CARRIERS and self.source == self.target)
 
     def __str__(self):
         return f"{self.source_clock} -> {self.clock}: {self.source} -> {self.target} ({self.module}{', through logic' * self.gates})"
@@ -101,8 +103,8 @@ def crossings(top, module):
                 known[bit] = sources(bit)
             for source, source_clock, gates in known[bit]:
                 if source_clock != clock:
-                    target = instance_of(name)
-                    result.add(Crossing(source_clock, clock, instance_of(source), target, modules[target], gates))
+                    source, target = instance_of(source), instance_of(name)
+                    result.add(Crossing(source_clock, clock, source, target, modules[target], modules[source], gates))
 
     for name, cell in cells.items():
         ports = cell.get("connections", {})
@@ -115,5 +117,5 @@ def crossings(top, module):
                 look(name, clock, ports["RD_ADDR"] + ports["RD_EN"])
                 if clock != write_clock:
                     target = instance_of(name)
-                    result.add(Crossing(write_clock, clock, target, target, modules[target], False))
+                    result.add(Crossing(write_clock, clock, target, target, modules[target], modules[target], False))
     return sorted(result)

@@ -1,19 +1,20 @@
-// Bounded proof of the descriptor manager: whatever the writer, the receiver and the sender do, no
-// packet leaves the buffer without its ACK and none outside the window is offered.
+// Bounded proof of the descriptor manager of FADE-10G: whatever the writer, the receiver and the sender do, no
+// packet leaves the buffer without its ACK, none outside the window is sent, and what waits is offered in time.
 //
-//   free inputs ==> assumptions ==> fade10g_desc_manager ==> assertions
+//   free inputs ==> neighbours ==> fade10g_desc_manager ==> assertions
 //
-// Run by tests/rtl/test_formal.py with Yosys's own solver. `watched` is any packet: the solver picks it.
+// Run by tests/rtl/test_formal.py. `watched` is any of the first packets: the solver picks it.
 module desc_manager_proof #(
-    parameter int SLOT_BITS = 1
+    parameter int SLOT_BITS = 1,
+    parameter int PATIENCE  = 30
 ) (
     input logic       clk,
     input logic [1:0] watched,
     input logic       fill,
-    input logic       ack_valid,
-    input logic       ack_negative,
-    input logic [1:0] ack_sequence,
-    input logic [1:0] ack_packet,
+    input logic       ack,
+    input logic       ack_is_negative,
+    input logic [1:0] ack_of_sequence,
+    input logic [1:0] ack_of_packet,
     input logic       start,
     input logic       take
 );
@@ -32,22 +33,49 @@ module desc_manager_proof #(
   assign tail = tail_gray ^ (tail_gray >> 1);  // Gray code of two bits
   always_ff @(posedge clk) if (fill && !rst && head - tail != PTR_BITS'(SLOTS)) head <= head + 1'b1;
 
-  // The sender: locks what is on offer, takes it later.
-  logic locked = 1'b0;
-  logic next_valid, next_last, next_again, next_lock, next_take, ack_ready, all_confirmed, queued;
+  // The sender: locks what is on offer, looks again, takes it later.
+  logic locked = 1'b0, next_take = 1'b0;
+  logic [1:0] lock_clocks = '0;  // stops at 3
+  logic next_valid, next_last, next_again, ack_ready, all_confirmed, queued;
   logic [31:0] next_packet;
+  logic [SLOT_BITS-1:0] next_slot;
   logic [15:0] next_sequence;
-  assign next_lock = locked || (start && next_valid && !rst);
-  assign next_take = locked && take;
-  always_ff @(posedge clk) locked <= next_lock && !next_take;
+  logic frame_done;
+  assign frame_done = locked && lock_clocks == 2'd3 && take;
+  always_ff @(posedge clk) begin
+    next_take <= frame_done;
+    if (!locked) locked <= start && next_valid && !rst && !next_take;
+    else if (frame_done || (lock_clocks == 2'd0 && !next_valid)) locked <= 1'b0;
+    lock_clocks <= !locked ? 2'd0 : lock_clocks == 2'd3 ? 2'd3 : lock_clocks + 2'd1;
+  end
+
+  // The command processor: an ACK stands still until it is done, and the next one takes four clocks.
+  logic ack_valid = 1'b0;
+  logic ack_negative;
+  logic [1:0] ack_sequence, ack_packet, ack_pause;
+  always_ff @(posedge clk) begin
+    if (ack_pause != 2'd0) ack_pause <= ack_pause - 2'd1;
+    if (!ack_valid && ack_pause == 2'd0) begin
+      ack_valid <= ack && !rst;
+      ack_negative <= ack_is_negative;
+      ack_sequence <= ack_of_sequence;
+      ack_packet <= ack_of_packet;
+    end
+    if (ack_ready) begin
+      ack_valid <= 1'b0;
+      ack_pause <= 2'd3;
+    end
+    if (rst) ack_pause <= 2'd0;
+  end
 
   logic event_confirmed, event_early, event_protocol_error, event_stale;
 
   fade10g_desc_manager #(
       .SLOT_BITS(SLOT_BITS),
-      .TICK_MIN (2),
-      .TICK_INIT(2),
-      .TICK_MAX (4)
+      .UNIT_BITS(3),
+      .TICK_MIN (8),
+      .TICK_INIT(8),
+      .TICK_MAX (16)
   ) dut (
       .clk                 (clk),
       .rst                 (rst),
@@ -55,22 +83,22 @@ module desc_manager_proof #(
       .first_packet        (32'd0),
       .first_sequence      (16'd0),
       .head                (head),
-      .last                (1'b0),
-      .last_packet         ('0),
+      .closed              (1'b0),
       .tail_gray           (tail_gray),
       .all_confirmed       (all_confirmed),
       .queued              (queued),
-      .ack_valid           (ack_valid && !rst),
+      .ack_valid           (ack_valid),
       .ack_ready           (ack_ready),
       .ack_negative        (ack_negative),
       .ack_sequence        (16'(ack_sequence)),
       .ack_packet          (32'(ack_packet)),
       .next_valid          (next_valid),
       .next_packet         (next_packet),
+      .next_slot           (next_slot),
       .next_sequence       (next_sequence),
       .next_last           (next_last),
       .next_again          (next_again),
-      .next_lock           (next_lock),
+      .next_lock           (locked),
       .next_take           (next_take),
       .event_confirmed     (event_confirmed),
       .event_early         (event_early),
@@ -82,22 +110,28 @@ module desc_manager_proof #(
   logic [3:0] was_sent = '0, was_acked = '0;
   logic [PTR_BITS-1:0] tail_before = '0;
   logic [2:0] left = '0;  // packets that left, stops at 7
-  logic locked_before = 1'b0;
+  logic [15:0] sent_frames = '0;
   logic [31:0] packet_before = '0;
-  logic [15:0] sequence_before = '0;
-  logic [31:0] sent_frames = '0;
+  logic [PTR_BITS-1:0] fresh = '0;
+  logic [7:0] idle_clocks = '0;
+  logic [3:0] acked_clocks = '0;
+  logic in_header, header_before = 1'b0;
+  assign in_header = locked && lock_clocks >= 2'd2;
   always_ff @(posedge clk) begin
     tail_before <= tail;
     if (!rst && tail != tail_before && left != 3'd7) left <= left + 3'd1;
-    locked_before   <= next_lock && !next_take;
-    packet_before   <= next_packet;
-    sequence_before <= next_sequence;
-    if (next_take) begin
-      sent_frames <= sent_frames + 32'd1;
+    header_before <= in_header && !frame_done;
+    packet_before <= next_packet;
+    if (frame_done) begin
+      sent_frames <= sent_frames + 16'd1;
+      if (!next_again) fresh <= fresh + 1'b1;
       if (next_packet < 32'd4) was_sent[next_packet[1:0]] <= 1'b1;
     end
     if (ack_ready && ack_valid && !ack_negative && was_sent[ack_packet])
       was_acked[ack_packet] <= 1'b1;
+    // Something was never sent, and the sender has nothing.
+    idle_clocks <= rst || fresh == head || next_valid || locked || next_take ? '0 : idle_clocks + 8'd1;
+    acked_clocks <= rst || left >= 3'd4 || !was_acked[left[1:0]] || locked || next_take ? '0 : acked_clocks == '1 ? '1 : acked_clocks + 4'd1;
   end
 
   always_comb begin
@@ -105,22 +139,24 @@ module desc_manager_proof #(
       // A packet leaves only when its ACK has come, and the tail moves one by one.
       a_confirmed : assert (left <= 3'(watched) || was_acked[watched]);
       a_tail_steps : assert (tail == tail_before || tail == tail_before + 1'b1);
-      // What is on offer lies in the window; a fresh one was never sent, another was.
-      if (next_valid) begin
+      // What goes out lies in the window; a fresh one was never sent, another was; none that is confirmed goes again.
+      if (in_header) begin
+        a_valid : assert (next_valid);
         a_in_window : assert (PTR_BITS'(next_packet) - tail < head - tail);
+        a_slot : assert (next_slot == next_packet[SLOT_BITS-1:0]);
         a_again : assert (next_packet >= 32'd4 || was_sent[next_packet[1:0]] == next_again);
+        a_unconfirmed : assert (next_packet >= 32'd4 || !was_acked[next_packet[1:0]]);
+        a_sequence : assert (next_sequence == sent_frames);
       end
-      // Sequence numbers count the frames.
-      a_sequence : assert (next_sequence == sent_frames[15:0]);
       // The header does not change while it goes out.
-      if (locked_before) begin
-        a_locked :
-        assert (next_valid && next_packet == packet_before && next_sequence == sequence_before);
-      end
+      if (header_before) a_locked : assert (next_packet == packet_before);
+      // Nothing waits for ever: what was not sent is offered, and the tail moves over what is confirmed.
+      a_offered : assert (idle_clocks < 8'(PATIENCE));
+      a_tail_moves : assert (acked_clocks < 4'd15);
     end
   end
 
   logic unused;
-  assign unused = &{1'b0, next_last, all_confirmed, queued, event_confirmed, event_early,
-                    event_protocol_error, event_stale};
+  assign unused = &{1'b0, next_last, all_confirmed, queued, event_confirmed, event_early, event_protocol_error,
+                    event_stale};
 endmodule

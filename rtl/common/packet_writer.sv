@@ -47,9 +47,9 @@ module packet_writer #(
   logic [SLOT_BITS:0] head, head_next, tail, tail_gray_here;
   logic [WORD_BITS-1:0] word;
   logic in_last_word, accept, packet_done, close, closed;
-  // Registered, so that tready is: the buffer is full, and would be with one packet more. Both follow the pointers by a
-  // clock or two, in which the tail can only make room.
-  logic full, nearly_full;
+  // The buffer is full, and would be with one packet more: registered, for tready is. nearly_full follows the pointers by a
+  // clock, in which the tail can only make room.
+  logic full, full_next, nearly_full;
 
   sync_bits #(
       .WIDTH(3)
@@ -75,6 +75,7 @@ module packet_writer #(
   assign accept = s_axis_tvalid && s_axis_tready;
   assign packet_done = accept && in_last_word;
   assign head_next = head + 1'b1;
+  assign full_next = packet_done ? nearly_full : (head ^ SLOTS) == tail;
 
   assign write_enable = accept;
   assign write_address = {head[SLOT_BITS-1:0], word};
@@ -92,9 +93,9 @@ module packet_writer #(
   );
 
   always_ff @(posedge clk) begin
-    full <= packet_done ? nearly_full : (head ^ SLOTS) == tail;
+    full <= full_next;
     nearly_full <= (head_next ^ SLOTS) == tail;
-    s_axis_tready <= active && !stop_here && !last && !(packet_done ? nearly_full : full);
+    s_axis_tready <= active && !stop_here && !last && !full_next;
     if (accept) begin
       word <= word + 1'b1;
       in_last_word <= word == BEFORE_LAST;

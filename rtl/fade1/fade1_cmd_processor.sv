@@ -40,12 +40,11 @@ module fade1_cmd_processor #(
     output logic        event_ack_ignored
 );
   typedef enum logic [3:0] {
-    SOURCE,  // a record's source is read
+    SOURCE,  // the next record's source is read
     SOURCE_WAIT,
-    COMPARE,
+    COMPARE,  // when there is a record: and its set and packet
     COMPARE_WAIT,
-    JUDGE,
-    ACK,  // until the descriptor manager is done with it
+    JUDGE,  // an ACK: until the descriptor manager is done with it
     AGAIN,  // the source is read again, to be kept
     AGAIN_WAIT,
     KEEP,
@@ -66,9 +65,9 @@ module fade1_cmd_processor #(
   logic from_peer, is_ack, is_start, is_stop;
   assign from_peer = &same_address;
 
-  assign record_word = state == COMPARE || state == COMPARE_WAIT || state == JUDGE || state == ACK;
-  assign record_ready = (state == ACK && ack_ready) || state == NEXT || state == KEEP;
-  assign ack_valid = state == ACK;
+  assign record_word = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == JUDGE;
+  assign record_ready = (ack_valid && ack_ready) || state == NEXT || state == KEEP;
+  assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign hold = state == HOLD || state == CLEAR;
 
   always_ff @(posedge clk) begin
@@ -79,17 +78,19 @@ module fade1_cmd_processor #(
     case (state)
       SOURCE: begin
         is_reset <= 1'b0;
-        if (finished) state <= HOLD;
-        else if (record_valid) state <= READ_CLOCKS > 1 ? SOURCE_WAIT : COMPARE;
+        state <= READ_CLOCKS > 1 ? SOURCE_WAIT : COMPARE;
       end
       SOURCE_WAIT: state <= COMPARE;
       COMPARE: begin
         for (int i = 0; i < 3; i++) same_address[i] <= source[i*16+:16] == peer_address[i*16+:16];
-        is_ack <= kind == fade1_pkg::TYPE_ACK;
+        is_ack   <= kind == fade1_pkg::TYPE_ACK;
         is_start <= kind == fade1_pkg::TYPE_START;
-        is_stop <= kind == fade1_pkg::TYPE_STOP;
-        is_reset <= kind == fade1_pkg::TYPE_RESET;
-        state <= READ_CLOCKS > 1 ? COMPARE_WAIT : JUDGE;
+        is_stop  <= kind == fade1_pkg::TYPE_STOP;
+        if (finished) state <= HOLD;
+        else if (record_valid) begin
+          is_reset <= kind == fade1_pkg::TYPE_RESET;
+          state <= READ_CLOCKS > 1 ? COMPARE_WAIT : JUDGE;
+        end
       end
       COMPARE_WAIT: state <= JUDGE;
       JUDGE: begin
@@ -97,13 +98,12 @@ module fade1_cmd_processor #(
         // At the end of a session what came meanwhile waits until all is cleared.
         if (finished) state <= SOURCE;
         else if (is_ack) begin
-          if (session && from_peer) state <= ACK;
-          else event_ack_ignored <= 1'b1;
+          if (!(session && from_peer)) event_ack_ignored <= 1'b1;
+          else state <= ack_ready ? SOURCE : JUDGE;
         end else if (session && !from_peer) event_wrong_source <= !is_reset;
         else if (is_start && !session) state <= AGAIN;
         else if (is_stop) stop <= session;
       end
-      ACK: if (ack_ready) state <= SOURCE;
       AGAIN: state <= READ_CLOCKS > 1 ? AGAIN_WAIT : KEEP;
       AGAIN_WAIT: state <= KEEP;
       KEEP: begin

@@ -67,7 +67,6 @@ module fade1_desc_manager #(
     TAIL_READ,  // the tail moves over what is confirmed
     TAIL_JUDGE,
     ACK_READ,
-    ACK_COMPARE,
     ACK_JUDGE,
     WALK_READ,
     WALK_COMPARE,
@@ -174,12 +173,12 @@ module fade1_desc_manager #(
           else tail_may_move <= 1'b0;
           state <= IDLE;
         end
-        ACK_READ: state <= ACK_COMPARE;
-        ACK_COMPARE: state <= ACK_JUDGE;
+        ACK_READ: state <= ACK_JUDGE;
         ACK_JUDGE: begin
           if (ack_in_window) begin
             tail_may_move <= 1'b1;
             if (next_again && next_ptr == at) next_valid <= 1'b0;
+            if (number[SLOT_BITS:0] == '0) tail <= tail + 1'b1;
           end
           state <= IDLE;
         end

@@ -70,13 +70,12 @@ module fade10g_cmd_processor #(
     output logic        event_ack_ignored
 );
   typedef enum logic [4:0] {
-    SOURCE,  // a record's source is read
+    SOURCE,  // the next record's source is read
     SOURCE_WAIT,
-    COMPARE,  // and its fields
+    COMPARE,  // when there is a record: and its fields
     COMPARE_WAIT,
     DECODE,
-    JUDGE,
-    ACK,  // until the descriptor manager is done with it
+    JUDGE,  // an ACK: until the descriptor manager is done with it
     IDENTIFY,  // until the sender is done with it
     AGAIN,  // the source is read again, to be kept
     AGAIN_WAIT,
@@ -126,12 +125,12 @@ module fade10g_cmd_processor #(
   assign executes = state == JUDGE && !finished && is_command && !response_lock && (from_peer || !session) && !repeats
       && !waiting && command_ready;
 
-  assign record_word = state == COMPARE || state == COMPARE_WAIT || state == DECODE || state == JUDGE || state == ACK
+  assign record_word = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == DECODE || state == JUDGE
       || (state == IDENTIFY && identify_word);
-  assign record_ready = (state == ACK && ack_ready) || state == NEXT || state == KEEP;
+  assign record_ready = (ack_valid && ack_ready) || state == NEXT || state == KEEP;
   assign identify_valid = state == IDENTIFY;
   assign identify_address = source;
-  assign ack_valid = state == ACK;
+  assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign command_load = executes;
   assign command_send = state == KEEP && !is_start && !is_stop;
   // The response that was stored goes when another command comes.
@@ -160,12 +159,12 @@ module fade10g_cmd_processor #(
     end
 
     case (state)
-      SOURCE:
-      if (finished) state <= HOLD;
-      else if (record_valid) state <= READ_CLOCKS > 1 ? SOURCE_WAIT : COMPARE;
-      else may_identify <= 1'b1;
+      SOURCE: state <= READ_CLOCKS > 1 ? SOURCE_WAIT : COMPARE;
       SOURCE_WAIT: state <= COMPARE;
-      COMPARE: state <= READ_CLOCKS > 1 ? COMPARE_WAIT : DECODE;
+      COMPARE:
+      if (finished) state <= HOLD;
+      else if (record_valid) state <= READ_CLOCKS > 1 ? COMPARE_WAIT : DECODE;
+      else may_identify <= 1'b1;
       COMPARE_WAIT: state <= DECODE;
       DECODE: state <= JUDGE;
       JUDGE:
@@ -173,8 +172,11 @@ module fade10g_cmd_processor #(
       if (finished)
         state <= SOURCE;
       else if (is_ack) begin
-        state <= session && from_peer ? ACK : NEXT;
-        event_ack_ignored <= !(session && from_peer);
+        if (ack_valid && ack_ready) state <= SOURCE;
+        if (!(session && from_peer)) begin
+          event_ack_ignored <= 1'b1;
+          state <= NEXT;
+        end
       end else if (is_reset) begin
         everything <= 1'b1;
         state <= NEXT;
@@ -190,7 +192,6 @@ module fade10g_cmd_processor #(
         else if (waiting) event_busy <= 1'b1;
         if ((session && !from_peer) || repeats || waiting) state <= NEXT;
       end
-      ACK: if (ack_ready) state <= SOURCE;
       IDENTIFY:
       if (identify_taken) begin
         may_identify <= 1'b0;

@@ -71,13 +71,12 @@ module fade10g_desc_manager #(
 
   typedef enum logic [3:0] {
     IDLE,
-    TAIL_READ,  // the tail moves over what is confirmed
+    TAIL_READ,   // the tail moves over what is confirmed
     TAIL_JUDGE,
     ACK_READ,
-    ACK_COMPARE,
     ACK_JUDGE,
-    WALK_ACK,  // early retransmission: look at the packets before the confirmed one
-    WALK_TICK,  // mark what stays unconfirmed
+    WALK_ACK,    // early retransmission: look at the packets before the confirmed one
+    WALK_TICK,   // mark what stays unconfirmed
     WALK_EARLY,  // find an early one
     WALK_AGED
   } state_t;
@@ -208,8 +207,8 @@ module fade10g_desc_manager #(
             walking <= in_flight != '0;
             state   <= WALK_TICK;
           end else if (!next_valid || (!next_again && any_early)) begin
+            // A fresh packet stays on offer until an early one is found.
             if (any_early) begin
-              next_valid <= 1'b0;
               walking <= in_flight != '0;
               state <= WALK_EARLY;
             end else if (has_fresh) begin
@@ -230,15 +229,15 @@ module fade10g_desc_manager #(
           else tail_may_move <= 1'b0;
           state <= IDLE;
         end
-        ACK_READ: state <= ACK_COMPARE;
-        ACK_COMPARE: state <= ACK_JUDGE;
+        ACK_READ:  state <= ACK_JUDGE;
         ACK_JUDGE: begin
           state <= IDLE;
           if (nack_counts) any_early <= 1'b1;
           if (ack_counts) begin
             tail_may_move <= 1'b1;
             if (next_again && next_ptr == at) next_valid <= 1'b0;
-            if (ack_behind_tail) begin
+            if (!ack_behind_tail) tail <= tail + 32'd1;
+            else begin
               at <= tail_ptr;
               walk_last <= at - 1'b1;
               walking <= 1'b1;

@@ -331,9 +331,11 @@ async def fade1_desc_manager_puts_the_next_set_in_freed_places(dut):
         assert m.events.count["event_protocol_error"] == 2, "not sent yet"
         dut.ack_packet.value = 33
         dut.ack_valid.value = 1
-        while not int(dut.ack_ready.value):
+        ready = 0
+        while not ready:
+            await ReadOnly()
+            ready = int(dut.ack_ready.value)
             await RisingEdge(dut.clk)
-        await RisingEdge(dut.clk)
         dut.ack_valid.value = 0
         await ClockCycles(dut.clk, 3)
         assert m.events.count["event_protocol_error"] == 3, "a set has 32 packets"

@@ -49,7 +49,7 @@ module desc_manager_proof #(
     lock_clocks <= !locked ? 2'd0 : lock_clocks == 2'd3 ? 2'd3 : lock_clocks + 2'd1;
   end
 
-  // The command processor: an ACK stands still until it is done, and the next one takes four clocks.
+  // The command processor: an ACK stands still until it is done. The next one comes four clocks later or more, as on a full line.
   logic ack_valid = 1'b0;
   logic ack_negative;
   logic [1:0] ack_sequence, ack_packet, ack_pause;

@@ -5,7 +5,7 @@
 //
 // Run by tests/rtl/test_formal.py. `watched` is any of the first packets: the solver picks it.
 module fade1_desc_manager_proof #(
-    parameter int PATIENCE  = 30
+    parameter int PATIENCE = 30
 ) (
     input logic       clk,
     input logic [1:0] watched,
@@ -48,7 +48,7 @@ module fade1_desc_manager_proof #(
     lock_clocks <= !locked ? 2'd0 : lock_clocks == 2'd3 ? 2'd3 : lock_clocks + 2'd1;
   end
 
-  // The command processor: an ACK stands still until it is done, and the next one takes four clocks.
+  // The command processor: an ACK stands still until it is done. The next one comes four clocks later or more, as on a full line.
   logic ack_valid = 1'b0;
   logic [1:0] ack_packet, ack_pause;
   always_ff @(posedge clk) begin

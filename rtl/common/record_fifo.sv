@@ -74,7 +74,13 @@ module record_fifo #(
   assign head_next = head + 1'b1;
   assign next_gray = head_next ^ (head_next >> 1);
   assign tail_next = tail + 1'b1;
-  assign m_valid   = tail_gray != head_gray_at_m;
+
+  // Registered too where the memory is; after m_ready it is low for a clock then.
+  if (READ_CLOCKS == 2) begin : g_register
+    always_ff @(posedge m_clk) m_valid <= tail_gray != head_gray_at_m && !m_ready;
+  end else begin : g_no_register
+    assign m_valid = tail_gray != head_gray_at_m;
+  end
 
   always_ff @(posedge s_clk) begin
     // With one more it would be full: the pointers differ in the wrap bit only, in Gray code the top two bits.

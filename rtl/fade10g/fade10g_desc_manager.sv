@@ -210,7 +210,7 @@ module fade10g_desc_manager #(
             // A fresh packet stays on offer until an early one is found.
             if (any_early) begin
               walking <= in_flight != '0;
-              state <= WALK_EARLY;
+              state   <= WALK_EARLY;
             end else if (has_fresh) begin
               next_valid <= 1'b1;
               next_ptr   <= fresh;

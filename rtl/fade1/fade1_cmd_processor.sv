@@ -66,7 +66,7 @@ module fade1_cmd_processor #(
   assign from_peer = &same_address;
 
   assign record_word = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == JUDGE;
-  assign record_ready = (ack_valid && ack_ready) || state == NEXT || state == KEEP;
+  assign record_ready = state == NEXT || state == KEEP;
   assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign hold = state == HOLD || state == CLEAR;
 
@@ -99,7 +99,7 @@ module fade1_cmd_processor #(
         if (finished) state <= SOURCE;
         else if (is_ack) begin
           if (!(session && from_peer)) event_ack_ignored <= 1'b1;
-          else state <= ack_ready ? SOURCE : JUDGE;
+          else if (!ack_ready) state <= JUDGE;
         end else if (session && !from_peer) event_wrong_source <= !is_reset;
         else if (is_start && !session) state <= AGAIN;
         else if (is_stop) stop <= session;

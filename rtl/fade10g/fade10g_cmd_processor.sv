@@ -103,12 +103,13 @@ module fade10g_cmd_processor #(
   assign code = record[63:48];
   assign csn = record[47:32];
   logic [2:0] same_address;  // by 16 bits
-  logic from_peer, repeats, is_ack, is_reset, is_identify, is_start, is_stop;
+  logic from_peer, takes_ack, repeats, is_ack, is_reset, is_identify, is_start, is_stop;
   always_ff @(posedge clk) begin
     if (state == COMPARE)
       for (int i = 0; i < 3; i++) same_address[i] <= source[i*16+:16] == peer_address[i*16+:16];
     if (state == DECODE) begin
       from_peer <= &same_address;
+      takes_ack <= session && &same_address && !finished;
       repeats <= known && &same_address && csn == command_head[15:0];
       is_ack <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
       ack_negative <= code == fade10g_pkg::NACK;
@@ -127,10 +128,10 @@ module fade10g_cmd_processor #(
 
   assign record_word = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == DECODE || state == JUDGE
       || (state == IDENTIFY && identify_word);
-  assign record_ready = (ack_valid && ack_ready) || state == NEXT || state == KEEP;
+  assign ack_valid = state == JUDGE && is_ack && takes_ack;
+  assign record_ready = state == NEXT || state == KEEP;
   assign identify_valid = state == IDENTIFY;
   assign identify_address = source;
-  assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign command_load = executes;
   assign command_send = state == KEEP && !is_start && !is_stop;
   // The response that was stored goes when another command comes.
@@ -168,15 +169,14 @@ module fade10g_cmd_processor #(
       COMPARE_WAIT: state <= DECODE;
       DECODE: state <= JUDGE;
       JUDGE:
-      // At the end of a session what came meanwhile waits until all is cleared.
-      if (finished)
+      if (ack_valid) begin
+        if (ack_ready) state <= NEXT;
+      end else if (finished) begin
+        // What came meanwhile waits until all is cleared.
         state <= SOURCE;
-      else if (is_ack) begin
-        if (ack_valid && ack_ready) state <= SOURCE;
-        if (!(session && from_peer)) begin
-          event_ack_ignored <= 1'b1;
-          state <= NEXT;
-        end
+      end else if (is_ack) begin
+        event_ack_ignored <= 1'b1;
+        state <= NEXT;
       end else if (is_reset) begin
         everything <= 1'b1;
         state <= NEXT;

@@ -7,8 +7,8 @@ from support.paths import TOP
 
 # Clocks from reset; `make test-long` goes deeper.
 STEPS = 30
-BREAK_STEPS = 46
 LONG_STEPS = 44
+BREAK_STEPS = LONG_STEPS  # no deeper than what holds
 MANAGER = "rtl/fade10g/fade10g_desc_manager.sv"
 MANAGER1 = "rtl/fade1/fade1_desc_manager.sv"
 

@@ -42,7 +42,6 @@ module gmii_mac_rx (
   ) crc_engine (
       .crc_in (crc),
       .data   (gmii_rxd),
-      .count  (1'b1),
       .crc_out(crc_next)
   );
 

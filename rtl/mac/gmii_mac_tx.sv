@@ -44,7 +44,6 @@ module gmii_mac_tx (
   ) crc_engine (
       .crc_in (crc),
       .data   (crc_byte),
-      .count  (1'b1),
       .crc_out(crc_next)
   );
 

@@ -6,7 +6,22 @@ package mac_pkg;
   localparam int FCS_BYTES = 4;
   localparam int GAP_BYTES = 12;
   localparam int MAX_FRAME = 9018;  // bytes, with frame check sequence: a payload of 9000
+  localparam logic [47:0] CONTROL_ADDRESS = 48'h0180C2000001;
+  localparam logic [15:0] ETHERTYPE_CONTROL = 16'h8808;
+  localparam logic [15:0] OPCODE_PAUSE = 16'h0001;
+
+  localparam logic [31:0] CRC_POLYNOMIAL = 32'hEDB88320;  // reflected
   localparam logic [31:0] CRC_RESIDUE = 32'hDEBB20E3;
+
+  // The state of a CRC after `count` more bytes of zero.
+  function automatic [31:0] crc_zeros(input [31:0] state, input integer count);
+    integer i;
+    begin
+      crc_zeros = state;
+      for (i = 0; i < 8 * count; i = i + 1)
+      crc_zeros = crc_zeros[0] ? (crc_zeros >> 1) ^ CRC_POLYNOMIAL : crc_zeros >> 1;
+    end
+  endfunction
 
   localparam logic [7:0] PREAMBLE = 8'h55;
   localparam logic [7:0] SFD = 8'hD5;

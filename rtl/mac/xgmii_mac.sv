@@ -5,14 +5,18 @@
 //   m_axis <====|           |<==== xgmii_rx   (rx_clk)
 //               +-----------+
 //
-// s_axis_start: see xgmii_mac_tx. mac_stat: pulses in rx_clk.
-module xgmii_mac (
+// s_axis_start: see xgmii_mac_tx. mac_stat: pulses in rx_clk. With PAUSE the other side can stop the frames (see mac_pause);
+// paused: they are stopped.
+module xgmii_mac #(
+    parameter bit PAUSE = 1
+) (
     // transmit
     input  logic                tx_clk,
     input  logic                tx_rst,
     input  link_pkg::frame_t    s_axis,
     output logic                s_axis_tready,
     output logic                s_axis_start,
+    output logic                paused,
     output link_pkg::xgmii_t    xgmii_tx,
     // receive
     input  logic                rx_clk,
@@ -31,6 +35,7 @@ module xgmii_mac (
       .s_axis_tlast (s_axis.tlast),
       .s_axis_tuser (s_axis.tuser),
       .s_axis_start (s_axis_start),
+      .pause        (paused),
       .xgmii_txd    (xgmii_tx.data),
       .xgmii_txc    (xgmii_tx.control)
   );
@@ -50,4 +55,20 @@ module xgmii_mac (
       .stat_oversize(mac_stat.oversize),
       .stat_bad_fcs (mac_stat.bad_fcs)
   );
+
+  if (PAUSE) begin : g_pause
+    mac_pause obey (
+        .rx_clk       (rx_clk),
+        .rx_rst       (rx_rst),
+        .s_axis_tdata (m_axis.tdata),
+        .s_axis_tvalid(m_axis.tvalid),
+        .s_axis_tlast (m_axis.tlast),
+        .s_axis_tuser (m_axis.tuser),
+        .tx_clk       (tx_clk),
+        .tx_rst       (tx_rst),
+        .pause        (paused)
+    );
+  end else begin : g_no_pause
+    assign paused = 1'b0;
+  end
 endmodule

@@ -1,5 +1,5 @@
-// Receive half of the 64-bit XGMII MAC: finds the frame in either start lane, strips and checks
-// the frame check sequence.
+// Receive half of the 64-bit XGMII MAC: finds the frame in either start lane, strips and checks the frame check sequence
+// (IEEE 802.3 clause 46).
 //
 //                           +--------------+
 //   xgmii_rxd, xgmii_rxc ==>| xgmii_mac_rx |====> m_axis_* (tuser at tlast: bad frame)
@@ -7,6 +7,10 @@
 //                           +--------------+
 //
 // A frame with a broken preamble, or too short to carry a byte, gives no word and is counted.
+//
+// A word goes through stages of one clock each: 0 the pins; 1 in its lanes, without what stands behind the frame's end; 2 the
+// CRC network's output; 3 the CRC; 4 the verdict. The output is a register behind stage 4, where the word behind is known too: it
+// tells whether the frame ends before its own sequence.
 module xgmii_mac_rx (
     input  logic        clk,
     input  logic        rst,
@@ -22,125 +26,167 @@ module xgmii_mac_rx (
     output logic        stat_oversize,
     output logic        stat_bad_fcs
 );
-  localparam logic [55:0] PREAMBLE = {mac_pkg::SFD, {6{mac_pkg::PREAMBLE}}};
-  localparam logic [13:0] MIN_BYTES = 14'(mac_pkg::MIN_FRAME + mac_pkg::FCS_BYTES);
-  localparam logic [13:0] MAX_BYTES = 14'(mac_pkg::MAX_FRAME);
+  // The first and the second half of a word with start character and preamble, by lanes.
+  localparam logic [35:0] START_LOW = {4'b0001, {3{mac_pkg::PREAMBLE}}, mac_pkg::XGMII_START};
+  localparam logic [35:0] START_HIGH = {4'b0000, mac_pkg::SFD, {3{mac_pkg::PREAMBLE}}};
+  // A frame has at least MIN_WORDS whole words, and is too long with more than MAX_REST bytes behind MAX_WORDS.
+  localparam logic [10:0] MIN_WORDS = 11'((mac_pkg::MIN_FRAME + mac_pkg::FCS_BYTES) / 8);
+  localparam logic [10:0] MAX_WORDS = 11'(mac_pkg::MAX_FRAME / 8);
+  localparam logic [2:0] MAX_REST = 3'(mac_pkg::MAX_FRAME % 8);
+  localparam logic [31:0] CRC_START = mac_pkg::crc_zeros('1, 8);
 
-  logic in_frame;
-
-  // The input moved so that frames begin in lane 0.
-  logic [63:0] previous_d, aligned_d;
-  logic [7:0] previous_c, aligned_c;
-  logic lane4, start0, start4, preamble_good;
-
-  assign start0 = previous_c[0] && previous_d[7:0] == mac_pkg::XGMII_START;
-  assign start4 = previous_c[4] && previous_d[39:32] == mac_pkg::XGMII_START;
-
-  logic use_lane4;
-  assign use_lane4 = in_frame ? lane4 : start4 && !start0;
-  assign aligned_d = use_lane4 ? {xgmii_rxd[31:0], previous_d[63:32]} : previous_d;
-  assign aligned_c = use_lane4 ? {xgmii_rxc[3:0], previous_c[7:4]} : previous_c;
-  assign preamble_good = aligned_c == 8'h01 && aligned_d[63:8] == PREAMBLE;
-
-  // Data bytes before the first control character, and whether that is the terminate.
-  logic [3:0] bytes;
-  logic ended, terminated;
-  always_comb begin
-    bytes = 4'd8;
-    terminated = 1'b0;
-    for (int i = 7; i >= 0; i--) begin
-      if (aligned_c[i]) begin
-        bytes = 4'(i);
-        terminated = aligned_d[i*8+:8] == mac_pkg::XGMII_TERMINATE;
-      end
-    end
+  // ---- stage 0: the pins -----------------------------------------------------------------------
+  // A half word is its control bits and its bytes.
+  logic [35:0] low, high, high_before;
+  always_ff @(posedge clk) begin
+    low <= {xgmii_rxc[3:0], xgmii_rxd[31:0]};
+    high <= {xgmii_rxc[7:4], xgmii_rxd[63:32]};
+    high_before <= high;
+    if (rst) {low, high, high_before} <= '0;
   end
-  assign ended = aligned_c != 8'h00;
 
-  logic [31:0] crc, crc_next;
-  crc32 #(
-      .BYTES(8)
-  ) crc_engine (
-      .crc_in (crc),
-      .data   (aligned_d),
-      .count  (bytes),
-      .crc_out(crc_next)
-  );
+  // ---- stage 1: frames -------------------------------------------------------------------------
+  typedef enum logic [1:0] {
+    HUNT,
+    PREAMBLE,  // its second half, of a frame that starts in lane 4
+    FRAME
+  } state_t;
+  state_t state;
+  logic lane4, start0, start4, good4, low_is_rest, ended, look;
+  logic [63:0] aligned_d;
+  logic [7:0] aligned_c, data_lanes;
+  logic terminated;
 
-  // A word waits until the next one shows whether its end is the frame check sequence.
-  logic [63:0] held;
-  logic held_valid, bad_frame;
-  logic flush, flush_bad;  // the end of a frame goes out one cycle later
-  logic [3:0] flush_bytes;
-  logic [13:0] count, total;  // bytes of the frame, `count` without this word
-  logic short_frame, long_frame, fcs_wrong;
+  assign start0 = low[32] && low[7:0] == mac_pkg::XGMII_START;
+  assign start4 = high[32] && high[7:0] == mac_pkg::XGMII_START;
+  assign low_is_rest = low == START_HIGH;
+  assign {aligned_c, aligned_d} = lane4 ? {low[35:32], high_before[35:32], low[31:0], high_before[31:0]}
+      : {high[35:32], low[35:32], high[31:0], low[31:0]};
 
-  assign total = count + 14'(bytes);
-  assign short_frame = total < MIN_BYTES;
-  assign long_frame = total > MAX_BYTES;
-  assign fcs_wrong = crc_next != mac_pkg::CRC_RESIDUE;
-  assign bad_frame = !terminated || short_frame || long_frame || fcs_wrong;
+  // Lanes before the first control character, and whether that is the terminate.
+  always_comb begin
+    terminated = 1'b0;
+    for (int i = 0; i < 8; i++) data_lanes[i] = (aligned_c & 8'((9'd2 << i) - 9'd1)) == '0;
+    for (int i = 7; i >= 0; i--)
+    if (aligned_c[i]) terminated = aligned_d[i*8+:8] == mac_pkg::XGMII_TERMINATE;
+  end
+  assign ended = aligned_c != '0;
+  assign look  = state == HUNT || (state == FRAME && ended) || (state == PREAMBLE && !(good4 && low_is_rest));
 
-  function automatic [7:0] keep_of(input [3:0] n);
-    keep_of = 8'((9'd1 << n) - 9'd1);
-  endfunction
+  typedef struct packed {
+    logic valid;
+    logic last;  // the frame's end; the word may hold no byte
+    logic [7:0] lanes;  // bytes of the frame, contiguous
+    logic beyond;  // behind the longest frame
+    logic broken;  // no word: a start without its preamble
+    // at the frame's end
+    logic terminated;
+    logic short_frame;
+    logic long_frame;
+  } word_t;
+
+  word_t word1, word2, word3, word4;
+  logic [63:0] data1, data2, data3, data4;
+  logic [10:0] count;  // whole words before this one, stops at MAX_WORDS + 1
+  logic fresh, first;  // word1 is the frame's first
+  logic enough, at_most, beyond;  // count has reached MIN_WORDS, MAX_WORDS, MAX_WORDS + 1
 
   always_ff @(posedge clk) begin
-    previous_d <= xgmii_rxd;
-    previous_c <= xgmii_rxc;
-    m_axis_tdata <= held;
-    m_axis_tkeep <= '1;
-    m_axis_tvalid <= 1'b0;
-    m_axis_tlast <= 1'b0;
-    m_axis_tuser <= 1'b0;
-    stat_error <= 1'b0;
-    stat_runt <= 1'b0;
-    stat_oversize <= 1'b0;
-    stat_bad_fcs <= 1'b0;
-    flush <= 1'b0;
-    if (!in_frame) begin
-      crc <= '1;
+    fresh <= state != FRAME || ended;
+    first <= fresh;
+    good4 <= high == START_LOW;
+    word1 <= '0;
+    if (look) begin
+      state <= HUNT;
+      lane4 <= 1'b0;
+      word1.broken <= state == PREAMBLE;
+      if (start0) begin
+        if (low == START_LOW && high == START_HIGH) state <= FRAME;
+        else word1.broken <= 1'b1;
+      end else if (start4) begin
+        state <= PREAMBLE;
+        lane4 <= 1'b1;
+      end
+    end else if (state == PREAMBLE) state <= FRAME;
+
+    data1 <= aligned_d;
+    for (int i = 0; i < 8; i++) if (!data_lanes[i]) data1[i*8+:8] <= '0;
+    if (state == FRAME) begin
+      word1.valid <= 1'b1;
+      word1.last <= ended;
+      word1.beyond <= beyond;
+      word1.terminated <= terminated;
+      word1.lanes <= data_lanes;
+      word1.short_frame <= !enough;
+      word1.long_frame <= beyond || (at_most && data_lanes[MAX_REST]);
+      if (!beyond) count <= count + 11'd1;
+      if (count == MIN_WORDS - 11'd1) enough <= 1'b1;
+      if (count == MAX_WORDS - 11'd1) at_most <= 1'b1;
+      if (at_most) beyond <= 1'b1;
+    end
+    if (state != FRAME || ended) begin
       count <= '0;
-      held_valid <= 1'b0;
-      lane4 <= use_lane4;
-      in_frame <= (start0 || start4) && preamble_good;
-      stat_error <= (start0 || start4) && !preamble_good;
-      if (flush) begin
-        m_axis_tvalid <= 1'b1;
-        m_axis_tlast  <= 1'b1;
-        m_axis_tkeep  <= keep_of(flush_bytes);
-        m_axis_tuser  <= flush_bad;
-      end
-    end else begin
-      held <= aligned_d;
-      crc  <= crc_next;
-      if (!ended) begin
-        held_valid <= 1'b1;
-        m_axis_tvalid <= held_valid && !long_frame;
-        if (count <= MAX_BYTES) count <= count + 14'd8;
-      end else begin
-        in_frame <= 1'b0;
-        m_axis_tvalid <= held_valid;
-        flush <= held_valid && bytes > 4'd4;
-        flush_bytes <= bytes - 4'd4;
-        flush_bad <= bad_frame;
-        if (bytes <= 4'd4) begin
-          m_axis_tlast <= 1'b1;
-          m_axis_tkeep <= keep_of(bytes + 4'd4);
-          m_axis_tuser <= bad_frame;
-        end
-        if (!terminated) stat_error <= 1'b1;
-        else if (short_frame) stat_runt <= 1'b1;
-        else if (long_frame) stat_oversize <= 1'b1;
-        else if (fcs_wrong) stat_bad_fcs <= 1'b1;
-      end
+      {enough, at_most, beyond} <= '0;
     end
     if (rst) begin
-      in_frame <= 1'b0;
-      flush <= 1'b0;
-      m_axis_tvalid <= 1'b0;
-      previous_c <= '1;
-      previous_d <= '0;
+      state <= HUNT;
+      word1 <= '0;
     end
+  end
+
+  // ---- stages 2 and 3: the CRC -----------------------------------------------------------------
+  // Zero at the end of a good frame: the sum takes the value off that a good frame of this length leaves, with the word's
+  // lanes behind the frame as bytes of zero.
+  logic [31:0] addend, network, sum, crc, crc_moved;
+  always_comb begin
+    addend = first ? CRC_START : '0;
+    if (word1.last)
+      for (int i = 0; i < 8; i++)
+      if (word1.lanes == 8'((9'd1 << i) - 9'd1))
+        addend ^= mac_pkg::crc_zeros(mac_pkg::CRC_RESIDUE, 8 - i);
+  end
+  crc32 data_network (
+      .crc_in ('0),
+      .data   (data1),
+      .crc_out(network)
+  );
+  crc32 state_network (
+      .crc_in (crc),
+      .data   ('0),
+      .crc_out(crc_moved)
+  );
+  always_ff @(posedge clk) begin
+    {word2, word3, word4} <= {word1, word2, word3};
+    {data2, data3, data4} <= {data1, data2, data3};
+    if (!word2.valid) data3 <= '0;
+    sum <= network ^ addend;
+    crc <= word2.valid ? crc_moved ^ sum : '0;
+    if (rst) {word2, word3, word4} <= '0;
+  end
+
+  // ---- stage 4: the verdict --------------------------------------------------------------------
+  logic bad_fcs, bad, bad_fcs4, bad4;
+  assign bad_fcs = crc != '0;
+  assign bad = bad_fcs || !word3.terminated || word3.short_frame || word3.long_frame;
+  always_ff @(posedge clk) {bad_fcs4, bad4} <= {bad_fcs, bad};
+
+  // ---- output ----------------------------------------------------------------------------------
+  logic closing;  // the word in stage 4 is the last of the frame; what follows is frame check sequence
+  assign closing = word3.last && !word3.lanes[4];
+  always_ff @(posedge clk) begin
+    m_axis_tdata <= data4;
+    m_axis_tvalid <= word4.valid && (word4.last ? word4.lanes[4] : !word4.beyond || closing);
+    m_axis_tlast <= word4.last || closing;
+    m_axis_tuser <= word4.last ? bad4 : closing && bad;
+    m_axis_tkeep <= word4.last ? word4.lanes >> 4 : closing ? {word3.lanes[3:0], 4'hF} : '1;
+    {stat_error, stat_runt, stat_oversize, stat_bad_fcs} <= '0;
+    stat_error <= word4.broken;
+    if (word4.last) begin
+      if (!word4.terminated) stat_error <= 1'b1;
+      else if (word4.short_frame) stat_runt <= 1'b1;
+      else if (word4.long_frame) stat_oversize <= 1'b1;
+      else stat_bad_fcs <= bad_fcs4;
+    end
+    if (rst) m_axis_tvalid <= 1'b0;
   end
 endmodule

@@ -48,8 +48,8 @@ module udp_time #(
   // the crossing's phase), and from the start of PTP's data back to that byte. Both in clocks, times ten; they
   // are fixed, because no layer waits.
   localparam int PERIOD_PS = int'(PERIOD >> 22);  // nearly
-  localparam int RX_LAG = (WIDTH == 8 ? 95 : 65) * PERIOD_PS / 10_240;
-  localparam int TX_LEAD = (WIDTH == 8 ? 370 : -20) * PERIOD_PS / 10_240;
+  localparam int RX_LAG = 95 * PERIOD_PS / 10_240;
+  localparam int TX_LEAD = (WIDTH == 8 ? 370 : -70) * PERIOD_PS / 10_240;
   logic in_frame, step_valid, servo_step;
   logic [47:0] step_seconds, servo_seconds;
   logic signed [31:0] step_ns, servo_ns;

@@ -140,7 +140,7 @@ class XgmiiReceiver {
  public:
   // A frame with its frame check sequence, in the clock of its terminate character.
   std::optional<Frame> clock(uint64_t data, uint8_t control) {
-    if (control == 0 && in_frame_) {
+    if (control == 0 && in_frame_ && skip_ == 0) {
       const size_t size = frame_.size();
       frame_.resize(size + 8);
       for (unsigned i = 0; i < 8; i++) frame_[size + i] = static_cast<uint8_t>(data >> (8 * i));

@@ -22,6 +22,7 @@ def long(*values):
         ("fade_core", {"PROTOCOL": 1, "WIDTH": 8}, True),
         ("tcp_core", {"WIDTH": 8, "STREAMS": 2, "MTU": 1500}, False),
         ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1472, "ECHO_BYTES": 2048}, False),
+        ("xgmii_mac", {}, True),
         ("fadc_core", {"MODULES": 4, "CHANNELS": 2, "LINKS": 4, "BITS": 10}, True),
         ("example_board", {"DESIGN": 0, "WIDTH": 8}, False),
         ("example_board", {"DESIGN": 1, "WIDTH": 64, "STREAMS": 1}, False),
@@ -44,6 +45,13 @@ def test_fade_core_synthesizes(protocol, width, packets, packet_bytes):
     luts, ffs, brams = totals(cells)
     assert brams == packets * packet_bytes * 8 / 32768 + 1, "36 Kbit blocks hold 32 Kbit of data words; one for the records"
     assert luts < (1500 if protocol == 10 else 1000) and ffs < (1100 if width == 64 else 1400)
+
+
+def test_xgmii_mac_synthesizes():
+    cells = synthesize("xgmii_mac")
+    assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
+    luts, ffs, brams = totals(cells)
+    assert luts <= 1573 and ffs < 1500 and brams == 0
 
 
 @pytest.mark.parametrize("width,streams,mtu,mapped", [(64, 1, 9000, False), long(64, 1, 9000, True), long(8, 2, 1500, True)])

@@ -164,15 +164,17 @@ module example_board #(
     assign xgmii_rx = {xgmii_rxd, xgmii_rxc};
     assign {xgmii_txd, xgmii_txc} = xgmii_tx;
     assign {gmii_txd, gmii_tx_en, gmii_tx_er} = '0;
+    logic paused;
     xgmii_mac mac (
         .s_axis       (m_axis),
         .s_axis_tready(m_axis_tready),
         .s_axis_start (m_axis_start),
+        .paused       (paused),
         .m_axis       (s_mac),
         .*
     );
     logic unused;
-    assign unused = &{1'b0, gmii_rxd, gmii_rx_dv, gmii_rx_er};
+    assign unused = &{1'b0, paused, gmii_rxd, gmii_rx_dv, gmii_rx_er};
   end
 
   // ---- design --------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Lints the RTL: Verilator with all warnings on every top module and parameter set, Verible's format.
+# Lints the RTL: Verible's format; Verilator with all warnings, and slang, on every top module and parameter set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 verilator=.venv/lib/python3*/site-packages/verilator
@@ -8,9 +8,9 @@ VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
 find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
 # Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
-core() { echo "rtl/$1/$2.sv --top-module $2 -GWIDTH=$3 ${*:4}"; }
-board() { echo "rtl/boards/example/example_board.sv --top-module example_board $*"; }
-{
+core() { echo "rtl/$1/$2.sv --top $2 -GWIDTH=$3 ${*:4}"; }
+board() { echo "rtl/boards/example/example_board.sv --top example_board $*"; }
+runs() {
     for width in 8 64; do
         core fade fade_core $width -GPROTOCOL=10
         core fade fade_core $width -GPROTOCOL=1
@@ -25,11 +25,15 @@ board() { echo "rtl/boards/example/example_board.sv --top-module example_board $
         done
         board -GWIDTH=$width -GDESIGN=2
     done
+    echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"
     # 256 channels each: once is enough of what the MAC's width does not change.
     board -GWIDTH=64 -GCRATE=1
     board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1
     board -GWIDTH=8 -GDESIGN=3 -GLINKS=1
     board -GWIDTH=64 -GDESIGN=3 -GLINKS=2
     board -GWIDTH=64 -GDESIGN=3 -GLINKS=4
-} | xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
+}
+runs | sed "s/--top /--top-module /" |
+    xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
+runs | .venv/bin/python tools/lint_slang.py >/dev/null
 echo "lint: RTL is clean"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Asynchronous first-word-fall-through FIFO with Gray-coded pointers (Cummings, SNUG 2002).
 //
 //                 +------------+
@@ -9,6 +11,7 @@
 //
 // DEPTH is a power of two, at least 4. Both sides must be reset together. The memory is small and
 // read without a clock, so that it fits distributed RAM.
+`default_nettype none
 module async_fifo #(
     parameter int WIDTH = 32,
     parameter int DEPTH = 16
@@ -78,3 +81,4 @@ module async_fifo #(
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Spreads 64-bit AXI4-Stream words over an 8-bit stream, lowest lane first.
 //
 //                 +----------------+
@@ -5,6 +7,7 @@
 //                 +----------------+
 //
 // Bytes follow one another without a gap as long as words do. tkeep must be contiguous from lane 0.
+`default_nettype none
 module axis_downsizer (
     input  logic        clk,
     input  logic        rst,
@@ -45,3 +48,4 @@ module axis_downsizer (
     if (rst) keep <= '0;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Gathers an 8-bit AXI4-Stream into 64-bit words, first byte in the lowest lane.
 //
 //                +--------------+
@@ -5,6 +7,7 @@
 //                +--------------+
 //
 // No back-pressure: made for the receive side of a MAC, which cannot wait.
+`default_nettype none
 module axis_upsizer (
     input  logic        clk,
     input  logic        rst,
@@ -36,3 +39,4 @@ module axis_upsizer (
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Carries one word at a time from one clock domain to another.
 //
 //                 +---------------+
@@ -9,6 +11,7 @@
 //
 // Both sides must be reset together. m_data is the source's register, held still until the
 // destination has taken it, so only the two toggles of cdc_token are synchronized.
+`default_nettype none
 module cdc_handshake #(
     parameter int WIDTH = 32
 ) (
@@ -34,3 +37,4 @@ module cdc_handshake #(
       .q   (m_data)
   );
 endmodule
+`default_nettype wire

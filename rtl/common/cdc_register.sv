@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // A register that another clock reads while it stands still.
 //
 //             +--------------+
@@ -9,6 +11,7 @@
 // Its bits do not change together as another clock sees them, so a synchronized signal must tell the reader that q stands
 // still. Constraints of the crossings (crossings.sdc, crossings.xdc) and the check of tests/support/crossings.py find it
 // by its name.
+`default_nettype none
 module cdc_register #(
     parameter int WIDTH = 32
 ) (
@@ -19,3 +22,4 @@ module cdc_register #(
 );
   always_ff @(posedge clk) if (load) q <= d;
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Carries events one at a time from one clock domain to another (toggle request and acknowledge).
 //
 //                 +-----------+
@@ -8,6 +10,7 @@
 //
 // Both sides must be reset together. What belongs to an event stands in a cdc_register, loaded when s_valid and s_ready are
 // high, and is stable while m_valid is.
+`default_nettype none
 module cdc_token (
     input  logic s_clk,
     input  logic s_rst,
@@ -45,3 +48,4 @@ module cdc_token (
     else if (m_valid && m_ready) m_toggle <= ~m_toggle;
   end
 endmodule
+`default_nettype wire

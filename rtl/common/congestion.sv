@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Congestion control: adapts the delay between data frames to the share of retransmissions.
 //
 //                 +------------+
@@ -26,6 +28,7 @@
 //     another.
 //   the paper's: over PAPER_PERIOD frames; r > 1/8: the delay grows by a quarter, and by 16 clocks so
 //     that it can leave zero; r < 1/32: it shrinks by a quarter. The ratio of two delays never changes.
+`default_nettype none
 module congestion #(
     parameter int FRAME_CLOCKS = 1032,  // of a data frame on the wire
     parameter int PERIOD = 256,
@@ -178,3 +181,4 @@ module congestion #(
     if (rst) random <= {seed, 1'b0};
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Ethernet CRC-32 (IEEE 802.3, reflected, polynomial 0xEDB88320), BYTES bytes at a time.
 //
 //                 +-------+
@@ -10,6 +12,7 @@
 //
 // The network is linear: crc_out is that of the data with a crc_in of zero, exclusive or that of crc_in with data of zero,
 // so the two can stand in different clocks. Leading zero bytes leave a state of zero alone.
+`default_nettype none
 module crc32 #(
     parameter int BYTES = 8
 ) (
@@ -54,3 +57,4 @@ module crc32 #(
     assign crc_out = network;
   end
 endmodule
+`default_nettype wire

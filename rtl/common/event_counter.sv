@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Counts one-clock pulses; wraps.
 //
 //              +---------------+
 //   pulse ---->| event_counter |====> count
 //   clear ---->|               |
 //              +---------------+
+`default_nettype none
 module event_counter #(
     parameter int WIDTH = 32
 ) (
@@ -17,3 +20,4 @@ module event_counter #(
     else if (pulse) count <= count + 1'b1;
   end
 endmodule
+`default_nettype wire

@@ -1,9 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Counts the pulses of several events, each for itself; see event_counter.
 //
 //             +----------------+
 //   pulse[] ->| event_counters |====> count[] (they wrap)
 //   clear --->|                |
 //             +----------------+
+`default_nettype none
 module event_counters #(
     parameter int EVENTS = 4,
     parameter int WIDTH  = 32
@@ -24,3 +27,4 @@ module event_counters #(
     );
   end
 endmodule
+`default_nettype wire

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Gray code to binary.
 //
 //             +----------------+
 //   gray ====>| gray_to_binary |====> binary
 //             +----------------+
+`default_nettype none
 module gray_to_binary #(
     parameter int WIDTH = 6
 ) (
@@ -13,3 +16,4 @@ module gray_to_binary #(
     assign binary[i] = ^gray[WIDTH-1:i];
   end
 endmodule
+`default_nettype wire

@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // What the two sides of every core are made of: AXI4-Stream of words and of frames, command port, pins of the MACs.
 // Signals that go the other way (tready, ready) stand beside these. A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package link_pkg;
   // The user's stream, 64-bit words. Arrays of streams are vectors of WORDS_BITS: Yosys takes an index into an array
@@ -79,3 +82,4 @@ package link_pkg;
   endfunction
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // What every link core has around its protocol: resets, MAC adapter, tick, counters, status reader.
 //
 //                 +------------+
@@ -17,6 +19,7 @@
 //
 // With STATUS the reader (see status_reader) reads tx_words, bit 5 of the index clear, or the counters of mac_stat and
 // then those of rx_events, bit 5 set. Without it the MAC's pulses are not counted.
+`default_nettype none
 module link_shell #(
     parameter int WIDTH = 64,
     parameter int ADAPT = 1,
@@ -180,3 +183,4 @@ module link_shell #(
     assign unused = &{1'b0, mac_stat, tx_words, status_index, status_request};
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Joins an engine of 64-bit words to a MAC of 8 or 64 bits.
 //
 //               +-------------+
@@ -5,6 +7,7 @@
 //   m_axis <====| mac_adapter |<==== tx (tx_clk)
 //               +-------------+
 //         rx_clk, tx_clk
+`default_nettype none
 module mac_adapter #(
     parameter int WIDTH = 64
 ) (
@@ -63,3 +66,4 @@ module mac_adapter #(
     $error("mac_adapter: WIDTH must be 8 or 64");
   end
 endmodule
+`default_nettype wire

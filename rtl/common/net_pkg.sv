@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants of Ethernet, ARP and IPv4 that the cores of IP protocols share (RFC 826, 791, 768, 792, 1071).
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package net_pkg;
   localparam logic [15:0] ETHERTYPE_IPV4 = 16'h0800;
@@ -57,3 +60,4 @@ package net_pkg;
   endfunction
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

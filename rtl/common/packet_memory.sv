@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Packet buffer memory: written by the source, read by the sender.
 //
 //                 +---------------+
@@ -8,6 +10,7 @@
 //
 // Address: a packet's place in the upper bits, its word in the lower ones. Block RAM is inferred. READ_CLOCKS = 2 puts a
 // register behind it, for devices whose block RAM is slow; it follows without an enable.
+`default_nettype none
 module packet_memory #(
     parameter int ADDRESS_BITS = 15,
     parameter int WIDTH = 64,
@@ -37,3 +40,4 @@ module packet_memory #(
     $error("packet_memory: READ_CLOCKS must be 1 or 2");
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Cuts the user's stream into packets and writes them to the packet memory (user clock).
 //
 //                    +---------------+
@@ -14,6 +16,7 @@
 // tready falls when the buffer is full: data waits in the source. On `stop` the packet being filled
 // becomes the last. The head moves over it only after the transmit side has answered `last` with
 // `last_seen`, so that it can never take the last packet for a full one. last_words stands still while `last` is high.
+`default_nettype none
 module packet_writer #(
     parameter int SLOT_BITS = 5,
     parameter int WORD_BITS = 10  // a packet is 2^WORD_BITS words
@@ -121,3 +124,4 @@ module packet_writer #(
     end
   end
 endmodule
+`default_nettype wire

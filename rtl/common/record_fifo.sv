@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Asynchronous FIFO of records in block RAM: the writer may give a record up, the reader looks at its words in any order.
 //
 //               +-------------+
@@ -13,6 +15,7 @@
 // be written again. m_valid: a record can be read; m_ready: it is done. DEPTH is a power of two, at least 4; one place less
 // can be filled, for the record that is being written has one. s_ready needs a clock after a commit to be right.
 // Both sides must be reset together.
+`default_nettype none
 module record_fifo #(
     parameter int WIDTH = 64,
     parameter int DEPTH = 32,
@@ -106,3 +109,4 @@ module record_fifo #(
     end
   end
 endmodule
+`default_nettype wire

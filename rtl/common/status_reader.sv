@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Reads one of many status words of another clock domain.
 //
 //                  +---------------+
@@ -8,6 +10,7 @@
 //          clk                  there_clk
 //
 // The word is taken whole in its own domain, so its bits belong together.
+`default_nettype none
 module status_reader #(
     parameter int WORDS = 8
 ) (
@@ -54,3 +57,4 @@ module status_reader #(
       .m_ready(1'b1)
   );
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // First-word-fall-through FIFO of one clock, its memory in block RAM.
 //
 //                 +-------------+
@@ -8,6 +10,7 @@
 //                 +-------------+
 //
 // DEPTH is a power of two. A word comes out two clocks after it went in, then one each clock.
+`default_nettype none
 module stream_fifo #(
     parameter int WIDTH = 32,
     parameter int DEPTH = 512
@@ -51,3 +54,4 @@ module stream_fifo #(
     end
   end
 endmodule
+`default_nettype wire

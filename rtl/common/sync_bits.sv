@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Two-stage synchronizer for independent level signals or a Gray-coded bus.
 //
 //            +-----------+
@@ -6,6 +8,7 @@
 //
 // Two stages bound the chance of metastability; the bits of d may arrive in different cycles, so a
 // bus crosses here only if it changes in one bit at a time.
+`default_nettype none
 module sync_bits #(
     parameter int WIDTH = 1
 ) (
@@ -23,3 +26,4 @@ module sync_bits #(
 
   assign q = second;
 endmodule
+`default_nettype wire

@@ -1,8 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Reset for one clock domain: asserted at once, released with the clock.
 //
 //              +------------+
 //   rst_in --->| sync_reset |---> rst_out     (clk: the destination's clock)
 //              +------------+
+`default_nettype none
 module sync_reset (
     input  logic clk,
     input  logic rst_in,
@@ -17,3 +20,4 @@ module sync_reset (
 
   assign rst_out = stages[3];
 endmodule
+`default_nettype wire

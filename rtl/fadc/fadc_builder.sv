@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The window builder: joins the words of the modules, frame by frame, into the payload of a message.
 //
 //                   +--------------+
@@ -11,6 +13,7 @@
 // A frame is closed when each enabled module has sent its mark, or past its deadline; what comes
 // later of it is thrown away and counted. Losses are told in the payload, see docs/fadc.md. Words of
 // a window above MAX_WORDS are lost, too. An empty window is withheld, up to `keepalive` in a row.
+`default_nettype none
 module fadc_builder #(
     parameter int MODULES = 16,
     parameter int FIRST_MODULE = 0,
@@ -273,3 +276,4 @@ module fadc_builder #(
   logic unused;
   assign unused = &{1'b0, since};
 endmodule
+`default_nettype wire

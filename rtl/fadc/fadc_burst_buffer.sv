@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The burst buffer: keeps the payloads of windows in a large memory until the link takes them.
 //
 //                +-------------------+
@@ -11,6 +13,7 @@
 // its own. The memory port takes a write or a read with valid and ready; data comes in order of the
 // reads, at any time, and holds what writes that were taken before had written. Up to READS reads
 // are under way. 2**BITS words; WINDOWS windows, empty ones included.
+`default_nettype none
 module fadc_burst_buffer #(
     parameter int BITS = 16,
     parameter int WINDOWS = 512,
@@ -142,3 +145,4 @@ module fadc_burst_buffer #(
   logic unused;
   assign unused = &{1'b0, out_ready, list_used};
 endmodule
+`default_nettype wire

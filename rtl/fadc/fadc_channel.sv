@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // One channel: finds pulses in samples, with the time of their leading edge and their charge.
 //
 //                      +--------------+
@@ -10,6 +12,7 @@
 // sum of PULSE_TICKS samples, from that one on, less the pedestal. Pulses that begin in this time
 // add to it (pile-up); the next one can begin in the tick after. A hit belongs to the frame of its
 // leading edge. Nothing comes of a pulse that begins while `keep` is low.
+`default_nettype none
 module fadc_channel (
     input  logic                                   clk,
     input  logic                                   rst,
@@ -62,3 +65,4 @@ module fadc_channel (
     end
   end
 endmodule
+`default_nettype wire

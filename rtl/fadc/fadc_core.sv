@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Streaming readout of a crate of FADC modules over 1 to 4 links.
 //
 //                   +-----------+
@@ -10,6 +12,7 @@
 // Module m of the crate goes to link m modulo LINKS, so each link carries whole modules, as
 // source_id + link. config_module: 0..MODULES-1, or all with config_all. `bad_window` is set while
 // window_ticks is not in 8..131072 (32 ns..524288 ns); then nothing starts. See docs/fadc.md.
+`default_nettype none
 module fadc_core #(
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
@@ -126,3 +129,4 @@ module fadc_core #(
     );
   end
 endmodule
+`default_nettype wire

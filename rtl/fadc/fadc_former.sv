@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The message former: puts a header before the payload of each window.
 //
 //               +-------------+
@@ -8,6 +10,7 @@
 //
 // The message is little-endian: the first 32-bit word is the lower half. An odd payload is filled
 // up with a zero word, which counts in total_length only.
+`default_nettype none
 module fadc_former (
     input  logic        clk,
     input  logic        rst,
@@ -72,3 +75,4 @@ module fadc_former (
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Samples of one channel as a detector would give: pulses at random times, noise, pile-up.
 //
 //                  +----------------+
@@ -11,6 +13,7 @@
 // a third one waits for its luck. Noise: the sum of four uniform numbers, times noise / 8. The
 // random numbers are Marsaglia's xorshift32 (2003; shifts 13, 17, 5), which begin at `seed` after
 // `restart`; the first sample behind that is the pedestal.
+`default_nettype none
 module fadc_generator #(
     parameter logic [11:0] PEDESTAL = 12'd100
 ) (
@@ -93,3 +96,4 @@ module fadc_generator #(
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Hits of one channel that wait for their turn; where there is no room, their number does.
 //
 //              +----------------+
@@ -8,6 +10,7 @@
 //
 // Nothing holds the channel up. The last place is never a hit's: the first hit that finds no other
 // takes it as `m_lost` = 1, and each further one adds 1 until the place is read.
+`default_nettype none
 module fadc_hit_queue #(
     parameter int DEPTH = 4
 ) (
@@ -61,3 +64,4 @@ module fadc_hit_queue #(
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The words of one module that the window builder has not taken yet.
 //
 //                        +------------+
@@ -9,6 +11,7 @@
 // Nothing holds the module up. There is always a place for the mark of each frame under way: a hit
 // that would take it is lost, counted and told by m_lost of its frame's mark. ripe: a mark or BATCH
 // words wait, so taking them at once costs few header words.
+`default_nettype none
 module fadc_inbox #(
     parameter int DEPTH = 512,
     parameter int BATCH = 16
@@ -76,3 +79,4 @@ module fadc_inbox #(
   logic unused;
   assign unused = &{1'b0, ready};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // What feeds one link: modules, window builder, burst buffer and message former.
 //
 //                   +-----------+
@@ -11,6 +13,7 @@
 // the samples, which is also that of the link core's user side. idle: nothing is under way.
 // counters: hits, pile-up, hits lost (in the modules), late, over (the window was full), modules
 // timed out, windows lost, messages, most words in the buffer.
+`default_nettype none
 module fadc_link #(
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
@@ -295,3 +298,4 @@ module fadc_link #(
   end
   assign idle = quiet == '1;
 endmodule
+`default_nettype wire

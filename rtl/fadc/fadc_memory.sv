@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // A memory of block RAM behind the port of the burst buffer; a board with external memory has its
 // controller there.
 //
@@ -5,6 +7,7 @@
 //   write_* =>| fadc_memory |====> data_valid, data (one clock after the read)
 //   read_* ==>|             |
 //             +-------------+
+`default_nettype none
 module fadc_memory #(
     parameter int BITS = 16
 ) (
@@ -38,3 +41,4 @@ module fadc_memory #(
 
   always_ff @(posedge clk) data_valid <= !rst && read_valid;
 endmodule
+`default_nettype wire

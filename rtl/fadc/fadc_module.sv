@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // One FADC module: its channels, and the words that it sends to the window builder.
 //
 //                      +-------------+
@@ -10,6 +12,7 @@
 // without bit 31 (see fadc_pkg), its charge multiplied by the channel's gain (2.14 bits, 16384 is
 // 1), rounded and limited to 0..8191. m_lost of a mark: hits that found their queue full.
 // Configuration: item 0 pedestal, 1 threshold, 2 gain of a channel, taken with config_valid.
+`default_nettype none
 module fadc_module #(
     parameter int CHANNELS = 16,
     parameter logic [11:0] PEDESTAL = 12'd100,
@@ -192,3 +195,4 @@ module fadc_module #(
   logic unused;
   assign unused = &{1'b0, sum1[15], product2[12:0]};
 endmodule
+`default_nettype wire

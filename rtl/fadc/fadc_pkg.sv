@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Formats and numbers of FADC250 streaming; docs/fadc.md explains them.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fadc_pkg;
   // Message header, as the stream_buffer of the JLab slides.
@@ -51,3 +54,4 @@ package fadc_pkg;
   endfunction
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

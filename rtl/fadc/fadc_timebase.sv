@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Cuts time into windows, and those into frames of at most SLICE_TICKS.
 //
 //                  +---------------+
@@ -10,6 +12,7 @@
 // begins while the builder is far behind is lost as a whole, and so is the one in which `enable`
 // falls or after `limit` windows (0: none): `keep` is low. m_lost counts windows lost before this
 // one. m_deadline: value of `now` at the end of the frame and `timeout` ticks.
+`default_nettype none
 module fadc_timebase (
     input  logic                            clk,
     input  logic                            rst,
@@ -140,3 +143,4 @@ module fadc_timebase (
   logic unused;
   assign unused = &{1'b0, ready};
 endmodule
+`default_nettype wire

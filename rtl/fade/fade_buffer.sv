@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Packet buffer of a FADE core: from the user's stream to the sender, across the clocks.
 //
 //              +----------------------------------------------+
@@ -10,6 +12,7 @@
 // M = 2^SLOT_BITS packets of 2^WORD_BITS words. `closed` tells that the packet before the head is the last one; last_words
 // comes from the user clock and stands still from when the head moves over that packet. Unless SEND_EMPTY is set the head
 // stays in front of a last packet without a word.
+`default_nettype none
 module fade_buffer #(
     parameter int SLOT_BITS = 5,
     parameter int WORD_BITS = 10,
@@ -109,3 +112,4 @@ module fade_buffer #(
   logic unused;
   assign unused = s_axis.tlast;
 endmodule
+`default_nettype wire

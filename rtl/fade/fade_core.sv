@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // FADE link core (design sections 2 and 3; paper figure 3): FADE-10G, or FADE v1 with PROTOCOL = 1.
 //
 //                    +-------------------------------------------------+
@@ -22,6 +24,7 @@
 // status: in tx_clk; RESET clears the error and, as every START, the delay. status_drops: in rx_clk, frames that were
 // dropped by first reason (fade_pkg). STATUS adds what reads them from the user side (see link_shell), and counters of
 // the MAC.
+`default_nettype none
 module fade_core #(
     parameter int PROTOCOL = 10,
     parameter int WIDTH = 64,
@@ -193,3 +196,4 @@ module fade_core #(
   logic unused;
   assign unused = &{1'b0, tick, mac_count};
 endmodule
+`default_nettype wire

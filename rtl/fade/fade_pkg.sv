@@ -1,4 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // What the two FADE protocols share: counters of a core, in the order in which they are read.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade_pkg;
   // Status of the transmit side (tx_clk); as words, `sent` is word 0.
@@ -40,3 +43,4 @@ package fade_pkg;
   localparam int DROPS = 6;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

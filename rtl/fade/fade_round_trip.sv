@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The round trip of the frames of a FADE core: how long the window waits for its confirmations (transmit clock).
 //
 //   start --------->+-----------------+
@@ -13,6 +15,7 @@
 // best, so frames wait somewhere on their way.
 //
 // Times are in units of 2^UNIT_BITS clocks; SHORTEST, INITIAL and LONGEST are in clocks. The arithmetic takes a step a clock.
+`default_nettype none
 module fade_round_trip #(
     parameter int UNIT_BITS = 4,
     parameter int SHORTEST = 256,
@@ -107,3 +110,4 @@ module fade_round_trip #(
     end
   end
 endmodule
+`default_nettype wire

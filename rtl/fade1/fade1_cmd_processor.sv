@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Command processor: obeys START, STOP and RESET (transmit clock). FADE v1 confirms none of them.
 //
 //                  +---------------------+
@@ -13,6 +15,7 @@
 // From START to the end of the transmission only the computer that sent the START is obeyed, but
 // RESET is taken from every one. RESET, and the end of a transmission, wait for the frame under
 // way, so that no frame is torn, and until the writer has seen them.
+`default_nettype none
 module fade1_cmd_processor #(
     parameter int READ_CLOCKS = 1  // of the records
 ) (
@@ -133,3 +136,4 @@ module fade1_cmd_processor #(
     end
   end
 endmodule
+`default_nettype wire

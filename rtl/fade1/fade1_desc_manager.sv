@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Descriptor manager: knows the state of each packet in the buffer and says which goes next
 // (transmit clock; design section 3).
 //
@@ -17,6 +19,7 @@
 // walk. The walk finds packets whose confirmation is overdue, by a little more than the measured
 // round trip, and offers them before fresh ones: the window must not stand still for a lost packet. While a packet is locked
 // nothing moves: what was read and not judged yet is read again afterwards, for next_take may have changed it.
+`default_nettype none
 module fade1_desc_manager #(
     parameter int WAIT_MIN = 256,  // clocks
     parameter int WAIT_INIT = 65536,  // clocks, until the round trip is known
@@ -254,3 +257,4 @@ module fade1_desc_manager #(
   logic unused;
   assign unused = sample_overdue;
 endmodule
+`default_nettype wire

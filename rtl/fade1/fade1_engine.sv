@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The FADE v1 protocol (design section 3), between the shell and the buffer of fade_core: sets of 32 packets.
 //
 //                    +------------------------------------------------------+
@@ -9,6 +11,7 @@
 //                    +------------------------------------------------------+
 //
 // The ports are those of fade10g_engine.
+`default_nettype none
 module fade1_engine #(
     parameter int READ_CLOCKS = 1,  // see record_fifo
     parameter int TICK_MIN = 256,
@@ -174,3 +177,4 @@ module fade1_engine #(
   logic unused;
   assign unused = &{1'b0, m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
 endmodule
+`default_nettype wire

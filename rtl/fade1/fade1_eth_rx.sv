@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Ethernet receiver: checks a frame from the PC and hands its command or acknowledgment on
 // (receive clock, 64-bit words).
 //
@@ -9,6 +11,7 @@
 // The words of a record are written while the frame comes, and committed when it has ended well. Frames marked bad by the
 // MAC were counted there. A source stands in its word with its lower 32 bits first, then its upper 16, where the words of
 // the frame have them. drop_version: a frame of FADE-10G.
+`default_nettype none
 module fade1_eth_rx (
     input  logic        clk,
     input  logic        rst,
@@ -97,3 +100,4 @@ module fade1_eth_rx (
   logic unused;
   assign unused = &{1'b0, s_axis_tkeep};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Ethernet sender: forms data frames (transmit clock, 64-bit words).
 //
 //                   +--------------+
@@ -9,6 +11,7 @@
 // out: next_lock holds them still from two clocks before the first word, next_take tells that they were used. Of the last
 // packet, words from last_words on are filler: FADE v1 cannot tell how many are valid. While `hold` or `pausing` is high no
 // frame starts. The frames tell `delay`.
+`default_nettype none
 module fade1_eth_tx (
     input  logic                               clk,
     input  logic                               rst,
@@ -130,3 +133,4 @@ module fade1_eth_tx (
     end
   end
 endmodule
+`default_nettype wire

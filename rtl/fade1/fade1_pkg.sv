@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants of FADE v1 (design section 3). tests/vectors/fade1.json checks them against the host's.
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade1_pkg;
   localparam logic [15:0] ETHERTYPE = 16'hFADE;
@@ -23,3 +26,4 @@ package fade1_pkg;
   localparam int DATA_WIRE_BYTES = 8 + 24 + 8 * PACKET_WORDS + 4 + 12;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Takes user commands to the user clock and their responses back.
 //
 //                    +--------------------+
@@ -11,6 +13,7 @@
 // high. One command is under way at a time. A response stands still from response_valid until response_done. While
 // user_clear is high (a RESET from the computer) the user block must forget the command that it works on; its response would
 // be thrown away here.
+`default_nettype none
 module fade10g_cmd_bridge (
     input  logic        clk,
     input  logic        rst,
@@ -94,3 +97,4 @@ module fade10g_cmd_bridge (
     else if (back_valid && back_ready) under_way <= 1'b0;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Command processor: obeys START, STOP, RESET and IDENTIFY, passes user commands on, keeps the
 // response (transmit clock).
 //
@@ -21,6 +23,7 @@
 // From START to the end of the transmission only the computer that sent the START is obeyed, but
 // RESET and IDENTIFY are taken from every one. RESET, and the end of a transmission, wait for the
 // frame under way, so that no frame is torn, and until the user side has cleared its part.
+`default_nettype none
 module fade10g_cmd_processor #(
     parameter int SLOT_BITS   = 5,
     parameter int READ_CLOCKS = 1   // of the records
@@ -258,3 +261,4 @@ module fade10g_cmd_processor #(
   logic unused;
   assign unused = &{1'b0, record};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Descriptor manager: knows the state of each packet in the buffer and says which goes next
 // (transmit clock; paper section 3, figures 3 and 4).
 //
@@ -24,6 +26,7 @@
 // A descriptor is read in one clock and judged and written in the next. A walk reads one a clock, so it judges the one
 // before (`seen`). While a packet is locked nothing moves: what was read and not judged yet is read again afterwards, for
 // next_take may have changed it.
+`default_nettype none
 module fade10g_desc_manager #(
     parameter int SLOT_BITS = 5,
     parameter int UNIT_BITS = 6,  // times are kept in units of 2^UNIT_BITS clocks
@@ -330,3 +333,4 @@ module fade10g_desc_manager #(
   logic unused;
   assign unused = &{1'b0, ahead_of_it};
 endmodule
+`default_nettype wire

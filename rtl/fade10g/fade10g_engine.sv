@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The FADE-10G protocol (design section 2), between the shell and the buffer of fade_core.
 //
 //                    +------------------------------------------------------+
@@ -9,6 +11,7 @@
 //                    +------------------------------------------------------+
 //
 // events, drop: see fade_pkg. queued, idle, delay, pausing: of congestion control. clear: RESET was done.
+`default_nettype none
 module fade10g_engine #(
     parameter int READ_CLOCKS = 1,  // see record_fifo
     parameter int SLOT_BITS = 5,
@@ -205,3 +208,4 @@ module fade10g_engine #(
   logic unused;
   assign unused = &{1'b0, command_argument};
 endmodule
+`default_nettype wire

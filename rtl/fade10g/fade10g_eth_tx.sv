@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Ethernet sender: forms data and command response frames (transmit clock, 64-bit words).
 //
 //                   +----------------+
@@ -12,6 +14,7 @@
 // that starts next, or goes alone when no data frame may start now. While `hold` is high no frame
 // starts, while `pausing` no data frame. The frames tell `delay`. identify_word: the address of IDENTIFY is used up, `identify`
 // is needed in two clocks.
+`default_nettype none
 module fade10g_eth_tx #(
     parameter int SLOT_BITS = 5
 ) (
@@ -178,3 +181,4 @@ module fade10g_eth_tx #(
     end
   end
 endmodule
+`default_nettype wire

@@ -1,6 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants of FADE-10G (design section 2). tests/vectors/fade10g.json checks them against the
 // host's.
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade10g_pkg;
   localparam logic [15:0] ETHERTYPE = 16'hFADE;
@@ -30,3 +33,4 @@ package fade10g_pkg;
   localparam logic [63:0] STATUS_RUNNING = 64'd2;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

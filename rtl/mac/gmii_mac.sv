@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // GMII MAC, both directions, between the frames of a core and the pins (IEEE 802.3 clause 35).
 //
 //               +----------+
@@ -6,6 +8,7 @@
 //               +----------+
 //
 // s_axis_start: see gmii_mac_tx. mac_stat: pulses in rx_clk.
+`default_nettype none
 module gmii_mac (
     // transmit
     input  logic                tx_clk,
@@ -57,3 +60,4 @@ module gmii_mac (
   logic unused;
   assign unused = &{1'b0, s_axis.tdata, s_axis.tkeep};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Receive half of the GMII MAC: finds the frame, strips and checks the frame check sequence.
 //
 //                       +-------------+
@@ -6,6 +8,7 @@
 //                       +-------------+
 //
 // A frame without a start delimiter carries no byte and is counted as an error frame.
+`default_nettype none
 module gmii_mac_rx (
     input  logic       clk,
     input  logic       rst,
@@ -104,3 +107,4 @@ module gmii_mac_rx (
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Transmit half of the GMII MAC: preamble, padding, frame check sequence, exact 12-byte gap.
 //
 //                 +-------------+
@@ -7,6 +9,7 @@
 // s_axis_start comes a clock before the first word is taken, for who makes frames while they are sent.
 // tuser at tlast spoils the frame check sequence. A stream that runs dry inside a frame is ended
 // with gmii_tx_er and the rest of it is thrown away.
+`default_nettype none
 module gmii_mac_tx (
     input  logic       clk,
     input  logic       rst,
@@ -118,3 +121,4 @@ module gmii_mac_tx (
     end
   end
 endmodule
+`default_nettype wire

@@ -1,22 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Obeys PAUSE frames (IEEE 802.3 annex 31B): holds the transmit side for the time that the other side asks for.
 //
-//                +-----------+
-//   s_axis_* ===>| mac_pause |----> pause (tx_clk)
-//    (rx_clk)    +-----------+
+//                  +-----------+
+//   pause    <-----|           |
+//   (tx_clk)       | mac_pause |<==== s_axis_* (rx_clk)
+//                  +-----------+
 //
 // s_axis_* are the frames of the receive half, 64-bit words; they go on to the core, which drops what is not its own. The
 // frame must be a good one to 01-80-C2-00-00-01. Each asks for its time from now on, zero for none; a quantum is 512 bits,
 // eight clocks. A frame that is being sent goes on, so `pause` may rise at any time.
+`default_nettype none
 module mac_pause (
+    input  logic        tx_clk,
+    input  logic        tx_rst,
+    output logic        pause,
     input  logic        rx_clk,
     input  logic        rx_rst,
     input  logic [63:0] s_axis_tdata,
     input  logic        s_axis_tvalid,
     input  logic        s_axis_tlast,
-    input  logic        s_axis_tuser,
-    input  logic        tx_clk,
-    input  logic        tx_rst,
-    output logic        pause
+    input  logic        s_axis_tuser
 );
   localparam logic [63:0] CONTROL = link_pkg::swap64({mac_pkg::CONTROL_ADDRESS, 16'd0});
   localparam logic [63:0] OPCODE = link_pkg::swap64(
@@ -79,3 +83,4 @@ module mac_pause (
     end
   end
 endmodule
+`default_nettype wire

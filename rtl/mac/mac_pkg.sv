@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants shared by the Ethernet MACs (IEEE 802.3).
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package mac_pkg;
   localparam int MIN_FRAME = 60;  // bytes, without frame check sequence
@@ -32,3 +35,4 @@ package mac_pkg;
   localparam logic [7:0] XGMII_ERROR = 8'hFE;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // XGMII MAC, both directions, between the frames of a core and the pins (IEEE 802.3 clause 46).
 //
 //               +-----------+
@@ -7,6 +9,7 @@
 //
 // s_axis_start: see xgmii_mac_tx. mac_stat: pulses in rx_clk. With PAUSE the other side can stop the frames (see mac_pause);
 // paused: they are stopped.
+`default_nettype none
 module xgmii_mac #(
     parameter bit PAUSE = 1
 ) (
@@ -58,17 +61,18 @@ module xgmii_mac #(
 
   if (PAUSE) begin : g_pause
     mac_pause obey (
+        .tx_clk       (tx_clk),
+        .tx_rst       (tx_rst),
+        .pause        (paused),
         .rx_clk       (rx_clk),
         .rx_rst       (rx_rst),
         .s_axis_tdata (m_axis.tdata),
         .s_axis_tvalid(m_axis.tvalid),
         .s_axis_tlast (m_axis.tlast),
-        .s_axis_tuser (m_axis.tuser),
-        .tx_clk       (tx_clk),
-        .tx_rst       (tx_rst),
-        .pause        (paused)
+        .s_axis_tuser (m_axis.tuser)
     );
   end else begin : g_no_pause
     assign paused = 1'b0;
   end
 endmodule
+`default_nettype wire

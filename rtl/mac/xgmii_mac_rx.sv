@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Receive half of the 64-bit XGMII MAC: finds the frame in either start lane, strips and checks the frame check sequence
 // (IEEE 802.3 clause 46).
 //
@@ -11,6 +13,7 @@
 // A word goes through stages of one clock each: 0 the pins; 1 in its lanes, without what stands behind the frame's end; 2 the
 // CRC network's output; 3 the CRC; 4 the verdict. The output is a register behind stage 4, where the word behind is known too: it
 // tells whether the frame ends before its own sequence.
+`default_nettype none
 module xgmii_mac_rx (
     input  logic        clk,
     input  logic        rst,
@@ -190,3 +193,4 @@ module xgmii_mac_rx (
     if (rst) m_axis_tvalid <= 1'b0;
   end
 endmodule
+`default_nettype wire

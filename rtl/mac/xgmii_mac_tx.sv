@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Transmit half of the 64-bit XGMII MAC: preamble, padding, frame check sequence, gap (IEEE 802.3 clause 46).
 //
 //                 +--------------+
@@ -15,6 +17,7 @@
 // CRC. The last word waits for the CRC of those before it, which comes when it is in stage 2; then it is moved to the end of
 // the network's window (leading zero bytes do not count), so that one network serves every length. Its result, the frame
 // check sequence, is there in stage 4, in stage 5 it is rotated to its lanes, and stage 6 are the pins.
+`default_nettype none
 module xgmii_mac_tx (
     input  logic        clk,
     input  logic        rst,
@@ -258,3 +261,4 @@ module xgmii_mac_tx (
     if (lead[1]) xgmii_txc[4] <= 1'b1;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // ARP for one peer or gateway: asks until it is answered, remembers, forgets when told to (RFC 826).
 //
 //                +---------+
@@ -7,6 +9,7 @@
 //                +---------+
 //
 // Every ARP frame from the next hop is learned from, so a changed address is seen at once.
+`default_nettype none
 module tcp_arp #(
     parameter int RETRY = 1_000_000  // microseconds between requests
 ) (
@@ -49,3 +52,4 @@ module tcp_arp #(
     end
   end
 endmodule
+`default_nettype wire

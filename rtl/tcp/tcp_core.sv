@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // TCP sender core (design section 4): up to four streams, one direction, which an unmodified TCP/IP
 // stack receives.
 //
@@ -30,6 +32,7 @@
 // status_*: in tx_clk, but status_drops in rx_clk: frames that were dropped by first reason (tcp_pkg). Counters run
 // since reset; status_counts are those of a stream, by tcp_pkg's events. STATUS adds what reads them from the user side
 // (see link_shell): word 0 tells path, active and connected streams, word 1 is status_port, then status_counts.
+`default_nettype none
 module tcp_core #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 1,
@@ -441,3 +444,4 @@ module tcp_core #(
   logic unused;
   assign unused = &{1'b0, has_scale};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // TCP engine of one stream: a client that opens the connection, sends, and closes it (transmit
 // clock; RFC 9293, 5681, 6298, 6582, 7323).
 //
@@ -24,6 +26,7 @@
 // Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582);
 // a time-out goes back to the first unconfirmed word and doubles the time-out. There is no congestion
 // window: the rate is bounded by the receiver's window and the buffer, as in the paper.
+`default_nettype none
 module tcp_engine #(
     parameter int BITS = 12,  // the socket buffer is 2^BITS words
     parameter int TIMEOUT_MIN = 200_000,  // microseconds
@@ -493,3 +496,4 @@ module tcp_engine #(
   logic unused;
   assign unused = &{1'b0, room[2:0]};
 endmodule
+`default_nettype wire

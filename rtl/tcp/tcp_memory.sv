@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Socket buffers in block RAM: the default behind the memory port of tcp_core.
 //
 //                 +------------+
@@ -6,6 +8,7 @@
 //    each)        |            |====> fetched_* (a clock later)
 //                 +------------+
 //      user_clk                  tx_clk
+`default_nettype none
 module tcp_memory #(
     parameter int STREAMS = 1,
     parameter int BITS = 12,
@@ -51,3 +54,4 @@ module tcp_memory #(
     if (fetch_valid) fetched_stream <= stream;
   end
 endmodule
+`default_nettype wire

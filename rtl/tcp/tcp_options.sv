@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Reads the options of a SYN: maximum segment size and window scale (RFC 9293 3.1, RFC 7323 2.2).
 //
 //               +-------------+
@@ -9,6 +11,7 @@
 // A byte a clock. The first byte on the wire is in the upper bits. Unknown options are skipped; at
 // one whose length is not possible reading ends. Without the option: MSS 536 (RFC 9293 3.7.1), no
 // scale.
+`default_nettype none
 module tcp_options (
     input  logic         clk,
     input  logic         rst,
@@ -68,3 +71,4 @@ module tcp_options (
     end
   end
 endmodule
+`default_nettype wire

@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants of the TCP sender (RFC 9293).
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package tcp_pkg;
   localparam int IP_TCP_BYTES = 40;
@@ -37,3 +40,4 @@ package tcp_pkg;
   localparam int DROPS = 6;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Retransmission time-out from measured round trips (RFC 6298).
 //
 //               +---------+
@@ -7,6 +9,7 @@
 //
 // SRTT is kept in eighths, RTTVAR in quarters of a microsecond. RFC 6298 asks for at least a second;
 // MINIMUM is a parameter, because a link to a computer beside the board is a thousand times faster.
+`default_nettype none
 module tcp_rtt #(
     parameter int MINIMUM = 200_000,    // microseconds
     parameter int INITIAL = 1_000_000,
@@ -50,3 +53,4 @@ module tcp_rtt #(
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Receive check and decode: ARP, ICMP echo and TCP frames for this board (receive clock).
 //
 //                 +--------+
@@ -12,6 +14,7 @@
 //
 // An echo request is written to a memory of 2^ECHO_BITS words while it comes; the record hands it
 // over, and until echo_busy falls the next ones are dropped (drop_full).
+`default_nettype none
 module tcp_rx #(
     parameter int ECHO_BITS = 8
 ) (
@@ -274,3 +277,4 @@ module tcp_rx #(
   logic unused;
   assign unused = &{1'b0, options_shifted[63:0], total_length[15:14], fragment[15:14]};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Protocol builder: fetches the words of segments from the socket buffer into the segment memory, a
 // ring, and makes their checksums meanwhile (transmit clock).
 //
@@ -9,6 +11,7 @@
 //
 // While one segment is sent, the next ones are fetched, up to four. The memory port may answer after
 // any time, in order. A SYN carries one word of options instead of data.
+`default_nettype none
 module tcp_segmenter #(
     parameter int STREAMS = 1,
     parameter int BITS = 12,
@@ -169,3 +172,4 @@ module tcp_segmenter #(
     end
   end
 endmodule
+`default_nettype wire

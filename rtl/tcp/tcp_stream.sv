@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // One stream of the TCP sender: from the user's words to what its connection wants to send.
 //
 //              +-----------------------------------------------+
@@ -8,6 +10,7 @@
 //        user_clk                                     tx_clk
 //
 // The socket buffer is behind write_*. `port`: the local one; it changes with each attempt to connect.
+`default_nettype none
 module tcp_stream #(
     parameter int BITS = 12,
     parameter int BLOCKS = 0,
@@ -149,3 +152,4 @@ module tcp_stream #(
       .*
   );
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Packet assembler: sends segments, ARP frames and echo replies as 64-bit words (transmit clock).
 //
 //                  +--------+
@@ -8,6 +10,7 @@
 //
 // ARP goes first, then echo replies, then segments. Data follows a header of 54 bytes, so each word
 // is split: two bytes in one word of the frame, six in the next. Short frames are filled up by the MAC.
+`default_nettype none
 module tcp_tx #(
     parameter int WORD_BITS = 11,
     parameter int ECHO_BITS = 8
@@ -165,3 +168,4 @@ module tcp_tx #(
   logic unused;
   assign unused = &{1'b0, segment_header[15:0]};
 endmodule
+`default_nettype wire

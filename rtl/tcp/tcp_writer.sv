@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Takes the user's words into the socket buffer of one stream (user clock).
 //
 //                  +------------+
@@ -11,6 +13,7 @@
 // the buffer. tready falls when the buffer is full: data waits in the source. `accept` comes from
 // the transmit clock; when `accepting` has followed it down, the head stands still. With `push`, a
 // word with tlast is taken together with a mark: the head behind it.
+`default_nettype none
 module tcp_writer #(
     parameter int BITS = 12  // the buffer is 2^BITS words
 ) (
@@ -73,3 +76,4 @@ module tcp_writer #(
     if (rst) head_gray <= '0;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Brings received frames from the MAC's clock into the stack's, as words with a byte count.
 //
 //                  +----------------+
@@ -8,6 +10,7 @@
 // The FIFO is empty between frames, so the first word of a frame comes a fixed time after the MAC gave it,
 // within one clock: timestamps are taken here. A frame that finds the FIFO full (clocks too far apart)
 // ends bad. Behind an end there is one clock of rest.
+`default_nettype none
 module frame_crossing #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 32
@@ -72,3 +75,4 @@ module frame_crossing #(
     if (tx_rst) {m_valid, m_end, rest} <= '0;
   end
 endmodule
+`default_nettype wire

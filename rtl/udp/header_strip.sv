@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Takes one layer's header off a frame and aligns what is behind it.
 //
 //                  +--------------+
@@ -9,6 +11,7 @@
 // less than all. `end` with `good` closes the frame: with its last word or later, and the next one begins
 // two clocks later at the earliest. The header's first byte is in its upper bits; it stands until the next frame.
 // `complete`, at m_end: the frame had all of it; else the header is not to be looked at.
+`default_nettype none
 module header_strip #(
     parameter int WIDTH = 8,
     parameter int HEADER_BYTES = 14
@@ -115,3 +118,4 @@ module header_strip #(
     end
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Sum of the 16-bit words of a message, for its checksum (RFC 1071).
 //
 //              +----------+
@@ -6,6 +8,7 @@
 //              +----------+
 //
 // The message begins with the upper byte of a word, in the lowest lane.
+`default_nettype none
 module ones_sum #(
     parameter int WIDTH = 8
 ) (
@@ -38,3 +41,4 @@ module ones_sum #(
     else if (s_valid) sum <= sum + part;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Adjustable clock: seconds and nanoseconds, with a rate and steps, and a pulse each second.
 //
 //             +-----------+
@@ -7,6 +9,7 @@
 //
 // Each clock adds PERIOD and `rate`, both in units of 2^-32 ns. A step adds step_seconds and step_ns (less
 // than a second in size) once, with their signs. pps is high for the first PPS_NS nanoseconds of a second.
+`default_nettype none
 module ptp_clock #(
     parameter logic [37:0] PERIOD = 38'd8 << 32,
     parameter int PPS_NS = 100_000_000
@@ -50,3 +53,4 @@ module ptp_clock #(
     end
   end
 endmodule
+`default_nettype wire

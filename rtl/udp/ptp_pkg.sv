@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants of PTP over UDP and IPv4 (IEEE 1588-2008, annex D).
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package ptp_pkg;
   localparam logic [31:0] GROUP = 32'hE000_0181;  // 224.0.1.129
@@ -52,3 +55,4 @@ package ptp_pkg;
   localparam int STATUS_BITS = 80 + 1 + 1 + 3 * 32;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

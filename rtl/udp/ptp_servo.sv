@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Servo of a PTP slave: steps the clock when it is far off, else steers its rate (proportional, integral).
 //
 //              +-----------+
@@ -8,6 +10,7 @@
 // offset_far: the offset does not fit; the difference of seconds and nanoseconds is stepped. A proportional
 // gain of 1/2 and an integral one of 1/16 an interval are critically damped; `interval` is the logarithm of the
 // seconds between offsets, as Sync messages tell it, and 2^CLOCKS_LOG the clocks of a second, nearly.
+`default_nettype none
 module ptp_servo #(
     parameter int CLOCKS_LOG = 27
 ) (
@@ -67,3 +70,4 @@ module ptp_servo #(
     end
   end
 endmodule
+`default_nettype wire

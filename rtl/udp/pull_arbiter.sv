@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Arbiter and multiplexer between a layer and the layers above it (docs/protocol/udp.md).
 //
 //   client 0  request, meta, length ==>+--------------+====> m_request, m_meta, m_length
@@ -9,6 +11,7 @@
 // The lowest client that requests is on offer. The lower layer takes it (m_accept) and, then or
 // later, starts it (m_start); m_data is that client's from the next clock on. A client holds its
 // request, its meta data and its length from the request to its start.
+`default_nettype none
 module pull_arbiter #(
     parameter int WIDTH = 8,
     parameter int CLIENTS = 2,
@@ -56,3 +59,4 @@ module pull_arbiter #(
     end
   end
 endmodule
+`default_nettype wire

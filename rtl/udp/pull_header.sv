@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // One layer's header before the data of the layer above: the data-pull contract (docs/protocol/udp.md).
 //
 //                    +-------------+
@@ -10,6 +12,7 @@
 // comes so that the client's first word, a clock later, falls in right behind the header: the client's
 // bytes pass through one register. The header's first byte is in its upper bits, a word's in its
 // lower ones.
+`default_nettype none
 module pull_header #(
     parameter int WIDTH = 8,
     parameter int HEADER_BYTES = 14
@@ -56,11 +59,11 @@ module pull_header #(
   always_ff @(posedge clk) begin
     if (start) begin
       data <= lanes[WIDTH-1:0];
-      rest <= lanes >> WIDTH;
+      rest <= (HEADER_BYTES * 8)'({WIDTH'(0), lanes} >> WIDTH);
       left <= LEFT_BITS'(FULL - 1);
     end else if (left != '0) begin
       data <= rest[WIDTH-1:0];
-      rest <= rest >> WIDTH;
+      rest <= (HEADER_BYTES * 8)'({WIDTH'(0), rest} >> WIDTH);
       left <= left - 1'b1;
     end else begin
       data <= joined;
@@ -68,3 +71,4 @@ module pull_header #(
     if (rst) left <= '0;
   end
 endmodule
+`default_nettype wire

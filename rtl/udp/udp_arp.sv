@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // ARP: answers requests for this board, asks for others, remembers who is where (RFC 826).
 //
 //                +---------+
@@ -9,6 +11,7 @@
 // The cache has ENTRIES addresses, each for TIMEOUT milliseconds after it was last heard of; the one that
 // was written longest ago makes room. One address is asked for at a time, once in RETRY milliseconds; `resolve`
 // is a pulse and goes before resolve_also, a level.
+`default_nettype none
 module udp_arp #(
     parameter int WIDTH   = 8,
     parameter int ENTRIES = 4,
@@ -84,10 +87,7 @@ module udp_arp #(
       && (operation == net_pkg::ARP_REQUEST || operation == net_pkg::ARP_REPLY);
   assign is_for_me = target_ip == ip_address;
   assign drop_short = ended && good && !complete;
-  assign drop_full = learn && is_for_me && operation == net_pkg::ARP_REQUEST && reply_due;
   assign drop_protocol = ended && good && complete && !shape_right;
-  // An announcement (RFC 5227) of somebody in the cache is heard, too.
-  assign drop_destination = ended && good && complete && shape_right && !is_for_me && hits == '0;
 
   // ---- cache ---------------------------------------------------------------------------------
   logic [ENTRIES-1:0] valid, hits;
@@ -99,8 +99,10 @@ module udp_arp #(
   for (genvar i = 0; i < ENTRIES; i++) begin : g_hits
     assign hits[i] = valid[i] && ips[i] == sender_ip;
   end
-  assign learn  = ended && good && complete && shape_right;
+  assign learn = ended && good && complete && shape_right;
   assign insert = learn && hits == '0 && is_for_me && sender_ip != '0;
+  // An announcement (RFC 5227) of somebody in the cache is heard, too.
+  assign drop_destination = ended && good && complete && shape_right && !is_for_me && hits == '0;
 
   always_ff @(posedge clk) begin
     for (int i = 0; i < ENTRIES; i++) begin
@@ -137,6 +139,7 @@ module udp_arp #(
   logic [47:0] reply_mac;
   logic [31:0] reply_ip, ask_ip, wish_ip;
   logic [RETRY_BITS-1:0] pause;
+  assign drop_full = learn && is_for_me && operation == net_pkg::ARP_REQUEST && reply_due;
   assign request = reply_due || ask_due;
   assign length = 14'(net_pkg::ARP_BYTES);
   assign is_reply = reply_due;
@@ -190,3 +193,4 @@ module udp_arp #(
   logic unused;
   assign unused = &{1'b0, none, behind, behind_count, behind_valid, target_mac};
 endmodule
+`default_nettype wire

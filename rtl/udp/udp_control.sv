@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Slow control: reads and writes registers over UDP, with sequence number and reply (docs/protocol/udp.md).
 //
 //            +-------------+
@@ -10,6 +12,7 @@
 //
 // Register bus: reg_valid stands with address, write and data until reg_ready; reg_error with it: no
 // such register.
+`default_nettype none
 module udp_control #(
     parameter int WIDTH = 8
 ) (
@@ -153,3 +156,4 @@ module udp_control #(
   logic unused;
   assign unused = &{1'b0, none, behind, behind_count, behind_valid, message[87:64]};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // UDP/IP stack (design section 5): a stream of words and a slow control over UDP, ARP, ICMP echo.
 //
 //                   +--------------------------------------------------------------+
@@ -18,6 +20,7 @@
 // slow control changes them (udp_pkg). status_enabled is the register; enable low ends the stream whatever it says.
 // status_counts: since reset, in the order of udp_pkg's counter registers; STATUS adds what reads them from the user
 // side (see link_shell), and counters of the MAC.
+`default_nettype none
 module udp_core #(
     parameter int WIDTH = 8,
     parameter int PAYLOAD_MAX = 8972,
@@ -405,3 +408,4 @@ module udp_core #(
   logic unused;
   assign unused = &{1'b0, tx_tready, rx_count};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // UDP layer, receive side: checks datagrams, takes the header off, cuts them to their length (RFC 768).
 //
 //            +-----------------+
@@ -6,6 +8,7 @@
 //            +-----------------+
 //
 // The ports claim their number while m_end may come, a few clocks after the last word.
+`default_nettype none
 module udp_datagram_rx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
@@ -111,3 +114,4 @@ module udp_datagram_rx #(
   assign m_good = was_good && fault == '0;
   assign {drop_port, drop_checksum, drop_short} = m_end && was_good ? fault : '0;
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // UDP layer, transmit side: joins the ports, makes the header and, where asked for, the checksum (RFC 768).
 //
 //   control  s_*[0] ==>+-----------------+
@@ -6,6 +8,7 @@
 //
 // s_sum is the sum of the 16-bit words of the client's data: the checksum stands before the data, so
 // who wants one (s_checksum) knows it before.
+`default_nettype none
 module udp_datagram_tx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
@@ -111,3 +114,4 @@ module udp_datagram_tx #(
     if (rst) state <= IDLE;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Ethernet layer, receive side: takes the header off, looks who is meant.
 //
 //            +-----------------+
@@ -7,6 +9,7 @@
 //
 // Good are frames to this board, to all, or to an IPv4 multicast group. The layers above claim an ethertype.
 // Frames that the MAC marked bad were counted there.
+`default_nettype none
 module udp_ethernet_rx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
@@ -61,3 +64,4 @@ module udp_ethernet_rx #(
   assign drop_destination = m_end && good && complete && !for_me;
   assign drop_protocol = m_end && good && complete && for_me && claims == '0;
 endmodule
+`default_nettype wire

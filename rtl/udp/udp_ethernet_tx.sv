@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Ethernet layer, transmit side: joins the layers above, puts the header before their data.
 //
 //   ARP  s_*[0] ==>+-----------------+
@@ -7,6 +9,7 @@
 //
 // m_axis_start comes from the MAC, a clock before it takes the first word: the preamble hides the
 // way through the layers. Then the MAC takes a word each clock, so tready is not needed.
+`default_nettype none
 module udp_ethernet_tx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
@@ -83,3 +86,4 @@ module udp_ethernet_tx #(
     if (rst) left <= '0;
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // ICMP layer: answers echo requests with their payload (RFC 792).
 //
 //            +----------+
@@ -7,6 +9,7 @@
 //
 // One request at a time is kept, to 2^ECHO_BITS words of the datapath; another that comes meanwhile, or
 // a longer one, is dropped (drop_full).
+`default_nettype none
 module udp_icmp #(
     parameter int WIDTH = 8,
     parameter int ECHO_BITS = 11
@@ -141,3 +144,4 @@ module udp_icmp #(
     end
   end
 endmodule
+`default_nettype wire

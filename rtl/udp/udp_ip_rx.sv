@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // IPv4 layer, receive side: checks the header, takes it off, cuts the packet to its length (RFC 791).
 //
 //            +-----------+
@@ -7,6 +9,7 @@
 //
 // Good are whole packets without options to this board, to all, or to the group that it listens to.
 // The layers above claim a protocol.
+`default_nettype none
 module udp_ip_rx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
@@ -114,3 +117,4 @@ module udp_ip_rx #(
   logic unused;
   assign unused = &{1'b0, version[7:0], fragment[15:14]};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // IPv4 layer, transmit side: joins the layers above, finds the next hop, makes the header (RFC 791).
 //
 //   ICMP  s_*[0] ==>+-----------+
@@ -8,6 +10,7 @@
 // A packet whose next hop ARP does not know is started without a frame: its data goes nowhere, it is
 // counted, and the hop is asked for. So nobody waits for a station that is not there; who must not
 // lose packets looks at ARP before (udp_stream).
+`default_nettype none
 module udp_ip_tx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
@@ -146,3 +149,4 @@ module udp_ip_tx #(
     end
   end
 endmodule
+`default_nettype wire

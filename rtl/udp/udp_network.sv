@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The stack below UDP: Ethernet, ARP, IP, ICMP echo (one clock).
 //
 //                 +-----------------------------------------------+
@@ -11,6 +13,7 @@
 // The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
 // is resolved as long as it is active. `group`: the multicast group that is received, 0: none.
 // events: from `unresolved` to `icmp_full`, in the order of udp_core's counters 1 to 15.
+`default_nettype none
 module udp_network #(
     parameter int WIDTH = 8,
     parameter int ECHO_BITS = 11,
@@ -284,3 +287,4 @@ module udp_network #(
   logic unused;
   assign unused = &{1'b0, frame_source, ip.peer};
 endmodule
+`default_nettype wire

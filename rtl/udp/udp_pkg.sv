@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Constants of the UDP/IP stack's own datagrams: the stream and the slow control (docs/protocol/udp.md).
 // A design uses some of them only.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package udp_pkg;
   // Stream: counter 32, words 16, run 8, flags 8; then the words, then filler.
@@ -39,3 +42,4 @@ package udp_pkg;
   localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

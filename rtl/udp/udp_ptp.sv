@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // PTP over UDP: an ordinary clock, slave or master, two-step, delay request-response (IEEE 1588-2008).
 //
 //              +---------+
@@ -11,6 +13,7 @@
 //
 // s_time: when the frame passed the MAC. Since layers pull, a frame that is started leaves a fixed time
 // later: TX_LEAD is the time from the start of this module's data back to the frame's first byte on the wire.
+`default_nettype none
 module udp_ptp #(
     parameter int WIDTH = 8,
     parameter int ANNOUNCE_LOG = 1,  // 2^ANNOUNCE_LOG Sync for an Announce
@@ -124,6 +127,11 @@ module udp_ptp #(
   end
 
   logic take, from_master, has_master, mine;
+  logic is_announce, is_sync, is_follow, is_response, is_request, used;
+  logic
+      awaits_follow, awaits_response, request_due, response_due, follow_due, sync_due, announce_due;
+  logic [15:0]
+      sync_sequence, request_sequence, my_sync, my_announce, answer_sequence, follow_sequence;
   logic [79:0] master;
   assign take = ended && good && !malformed && domain == '0 && role != ptp_pkg::OFF;
   assign from_master = take && role == ptp_pkg::SLAVE && source == master && has_master;
@@ -132,7 +140,6 @@ module udp_ptp #(
   assign drop_ignored = ended && good && !malformed && !used;
 
   // What the message is to us.
-  logic is_announce, is_sync, is_follow, is_response, is_request, used;
   assign is_announce = take && role == ptp_pkg::SLAVE && kind == ptp_pkg::ANNOUNCE && (!has_master || source == master);
   assign is_sync = from_master && kind == ptp_pkg::SYNC;
   assign is_follow = from_master && kind == ptp_pkg::FOLLOW_UP && awaits_follow && message_sequence == sync_sequence;
@@ -146,10 +153,8 @@ module udp_ptp #(
   function automatic signed [32:0] ns_between(input [31:0] a, input [31:0] b);
     ns_between = $signed({1'b0, a}) - $signed({1'b0, b});
   endfunction
-  logic
-      awaits_follow, awaits_response, request_due, response_due, follow_due, sync_due, announce_due;
-  logic [15:0]
-      sync_sequence, request_sequence, my_sync, my_announce, answer_sequence, follow_sequence;
+  ptp_pkg::time_t left_at;
+  assign left_at = ptp_pkg::earlier(now, TX_LEAD);
   logic [79:0] answer_to;
   ptp_pkg::time_t sync_arrival, request_left, sync_left, request_arrival;
   logic signed [31:0] sync_correction, follow_correction;
@@ -316,9 +321,6 @@ module udp_ptp #(
       .locked      (locked)
   );
   // ---- transmit ------------------------------------------------------------------------------
-  ptp_pkg::time_t left_at;
-  assign left_at = ptp_pkg::earlier(now, TX_LEAD);
-
   // The choice stands from the request to the start.
   logic requested, was_started, due;
   assign due = follow_due || response_due || sync_due || request_due || announce_due;
@@ -411,3 +413,4 @@ module udp_ptp #(
   assign unused = &{1'b0, none, behind, behind_count, behind_valid, message[343:340], message[351:348],
       message[311:304], message[287:272], message[239:192], message[95:88]};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Registers of the UDP/IP stack, which the slow control reads and writes (udp_pkg; docs/protocol/udp.md; one clock).
 //
 //              +---------------+
@@ -7,6 +9,7 @@
 //
 // At reset they are start, peer_ip, peer_port, payload, checksum and ptp_role. `enable` low ends the stream whatever
 // its register says. set_time: the seconds are written.
+`default_nettype none
 module udp_registers #(
     parameter int PAYLOAD_MAX = 8972,
     parameter int SYNC_CLOCKS = 125_000_000,
@@ -55,6 +58,7 @@ module udp_registers #(
   assign payload_right = reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
   // Where the stream goes, and how, is changed while it stands.
   assign still = !(stream_enable && enable) && !stream_active;
+  logic [31:0] read_ns;  // of the moment in which the seconds were read
   always_comb begin
     reg_error = 1'b0;
     reg_rdata = '0;
@@ -86,7 +90,6 @@ module udp_registers #(
       end
     endcase
   end
-  logic [31:0] read_ns;  // of the moment in which the seconds were read
   assign set_time = reg_valid && reg_write && reg_address == udp_pkg::REGISTER_PTP_SECONDS;
   always_ff @(posedge clk) begin
     if (reg_valid && reg_address == udp_pkg::REGISTER_PTP_SECONDS) read_ns <= time_status.now[31:0];
@@ -117,3 +120,4 @@ module udp_registers #(
   logic unused;
   assign unused = &{1'b0, time_status};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Stream port: cuts the user's words into datagrams with a counter, and sends them as fast as the line goes.
 //
 //                  +------------+
@@ -12,6 +14,7 @@
 //
 // When `enable` falls, what was taken is sent, then END_REPEAT times a datagram without words that
 // tells how many there were (FLAG_END). A new run begins with the next `enable`, its counter at 0.
+`default_nettype none
 module udp_stream #(
     parameter int WIDTH = 8,
     parameter int PAYLOAD_MAX = 8972,
@@ -172,6 +175,7 @@ module udp_stream #(
   assign total = 32'(words_sum) + 32'(header[63:48]) + 32'(header[47:32]) + 32'(header[31:16]) + 32'(header[15:0])
       + 32'(filler) * {16'd0, {2{udp_pkg::FILLER}}};
 
+  logic [WORD_BITS-1:0] read_word;
   packet_memory #(
       .ADDRESS_BITS(SLOT_BITS + WORD_BITS)
   ) datagram_memory (
@@ -184,7 +188,6 @@ module udp_stream #(
       .read_address ({tail[SLOT_BITS-1:0], read_word}),
       .read_data    (stored)
   );
-  logic [WORD_BITS-1:0] read_word;
   assign next_at = client_start ? '0 : at + 1'b1;
   if (WIDTH == 8) begin : g_bytes
     assign read_word   = next_at[AT_BITS-1:3];
@@ -248,3 +251,4 @@ module udp_stream #(
     end
   end
 endmodule
+`default_nettype wire

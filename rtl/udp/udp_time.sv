@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The stack's time: its clock, the times of the frames, and PTP over UDP (one clock).
 //
 //                   +------------------------------------+
@@ -9,6 +11,7 @@
 //
 // PERIOD is that of the clock in 2^-32 ns. s_frame_*: words of the frame as they leave the crossing; s_packet_end: the
 // IP layer's end of the same frame. set_valid sets the seconds.
+`default_nettype none
 module udp_time #(
     parameter int WIDTH = 8,
     parameter logic [37:0] PERIOD = 38'd8 << 32
@@ -114,3 +117,4 @@ module udp_time #(
       .event_offset  (event_offset)
   );
 endmodule
+`default_nettype wire

@@ -1,6 +1,8 @@
 """The shape of the RTL, as docs/style.md has it: one module a file under a header that draws it, ports in one order."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from support.paths import TOP
@@ -34,7 +36,8 @@ def module(path):
 def test_one_file_one_thing(path):
     text = path.read_text()
     assert re.findall(r"^(?:module|package)\s+(\w+)", text, re.M) == [path.stem], "one module or package, named as its file"
-    assert text.startswith("// "), "a header that says what it is"
+    assert text.startswith("// SPDX-License-Identifier: Apache-2.0\n//\n// "), "the licence, and a header that says what it is"
+    assert "\n`default_nettype none\n" in text and text.endswith("\n`default_nettype wire\n"), "no net without a declaration"
     assert text.count("\n") <= 500, "more than one sitting"
 
 
@@ -63,6 +66,18 @@ def test_ports_are_in_order(path):
         assert here == sorted(here, key=STREAM.index) and at == list(range(at[0], at[0] + len(at))), here
     sides = [name[0] for name in names if re.match(r"[sm]_axis", name) and "clk" in names]
     assert sides == sorted(sides, reverse=True), "what comes in before what goes out"
+
+
+def test_lint_refuses_what_is_not_legal(tmp_path):
+    """A name before its declaration, as Verilator takes it."""
+    bad = tmp_path / "bad.sv"
+    bad.write_text("module bad(input logic a, output logic b);\n  assign b = c;\n  logic c;\n  assign c = a;\nendmodule\n")
+    words = [sys.executable, "tools/lint_slang.py"]
+    run = subprocess.run(words, cwd=TOP, input=f"{bad} --top bad\n", capture_output=True, text=True)
+    assert run.returncode == 1 and "used before its declaration" in run.stdout + run.stderr
+    good = tmp_path / "good.sv"
+    good.write_text("module good(input logic a, output logic b);\n  logic c;\n  assign b = c;\n  assign c = a;\nendmodule\n")
+    assert subprocess.run(words, cwd=TOP, input=f"{good} --top good\n", capture_output=True, text=True).returncode == 0
 
 
 def test_no_vendor_primitives_outside_boards():

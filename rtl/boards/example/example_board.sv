@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The simulated board: a design, its MAC, and a pin for each setting.
 //
 //               +---------------------------------------+
@@ -12,6 +14,7 @@
 // are those of the design, if it has them. The three clocks may be unrelated. Settings stand still while a design runs;
 // `enable_pin` low closes connections, or ends the stream. A design has a port of the same name and type for each signal
 // here, so that a board of one's own is this module with another MAC and other pins.
+`default_nettype none
 module example_board #(
     parameter int DESIGN = example_pkg::FADE,
     parameter int WIDTH = 64,
@@ -210,3 +213,4 @@ module example_board #(
     $error("example_board: DESIGN must be 0 (FADE), 1 (TCP), 2 (UDP) or 3 (FADC)");
   end
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Example user command block: registers, the source's settings, the core's counters (user clock).
 //
 //                 +------------------+
@@ -15,6 +17,7 @@
 //      1 random                  10-1B counters of the transmit side (read only)
 //   03 seed, lower half          20-29 counters of the receive side (read only)
 //   04 seed, upper half
+`default_nettype none
 module example_commands #(
     parameter logic [63:0] IDENTITY = 64'h46414445_31304701,  // "FADE10G", version 1
     parameter int TX_WORDS = 12,
@@ -137,3 +140,4 @@ module example_commands #(
     end
   end
 endmodule
+`default_nettype wire

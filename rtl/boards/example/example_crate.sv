@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // A crate of FADC modules with generators of pulses as its detector, and its burst buffers.
 //
 //               +---------------+
@@ -8,6 +10,7 @@
 //
 // Windows begin with `start`; after `windows` of them (0: never) there are no more. In the first
 // burst_ticks of each burst_every ticks (0: never) the rate of pulses is burst_rate.
+`default_nettype none
 module example_crate #(
     parameter int LINKS = 1,
     parameter int MODULES = 16,
@@ -116,3 +119,4 @@ module example_crate #(
   logic unused;
   assign unused = &{1'b0, bad_window, settings};
 endmodule
+`default_nettype wire

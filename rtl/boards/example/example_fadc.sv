@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Example design of FADC streaming: generators of pulses, a crate, and the TCP sender.
 //
 //                +-------------------------------------+
@@ -9,6 +11,7 @@
 // user_clk is the clock of the samples. Each link is a TCP connection; time begins when all have been opened for the
 // first time, and the connections are closed when settings.crate.windows windows (0: never) have been sent.
 // status.counters: see example_tcp_link, then those of the links together, see fadc_link.
+`default_nettype none
 module example_fadc #(
     parameter int WIDTH = 64,
     parameter int LINKS = 1,
@@ -97,3 +100,4 @@ module example_fadc #(
   logic unused;
   assign unused = &{1'b0, settings, m_axis_start};
 endmodule
+`default_nettype wire

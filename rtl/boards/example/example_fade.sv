@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Example design of FADE-10G or FADE v1: a link core, a source and user commands.
 //
 //                +----------------------------------------+
@@ -10,6 +12,7 @@
 // The source is the pattern, or with CRATE a crate of FADC modules (see example_crate): then the seed is that of its
 // pulses, the limit is in windows, the gap is the length of a window in ticks. settings.source: until a user command
 // changes it; FADE v1 has none.
+`default_nettype none
 module example_fade #(
     parameter int WIDTH = 64,
     parameter int PROTOCOL = 10,
@@ -163,3 +166,4 @@ module example_fade #(
   logic unused;
   assign unused = &{1'b0, settings, enable, m_axis_start, cmd.csn, core_status, status_drops};
 endmodule
+`default_nettype wire

@@ -1,5 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Settings and state of the example boards. A design uses some of them only. What is a structure of another package
 // stands here as a vector: Yosys does not find such types inside a package.
+`default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package example_pkg;
   // What is behind the MAC.
@@ -72,3 +75,4 @@ package example_pkg;
   } status_t;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Example design of the TCP sender: streams of pattern sources.
 //
 //                +--------------------------------------+
@@ -8,6 +10,7 @@
 //
 // A stream whose source has given its limit of words (0: endless) is closed. Random sources: stream i begins with
 // seed + i. Counters: see example_tcp_link.
+`default_nettype none
 module example_tcp #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
@@ -69,3 +72,4 @@ module example_tcp #(
   logic unused;
   assign unused = m_axis_start;
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // The TCP sender of the example boards: core, socket buffers and counters.
 //
 //                  +------------------+
@@ -8,6 +10,7 @@
 //
 // Streams 0 to streams-1 open connections to ip.peer:peer_port. A stream whose source says `done` is closed when all is
 // sent. status.counters: of all streams together (tx_clk), then the frames that were dropped (rx_clk).
+`default_nettype none
 module example_tcp_link #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
@@ -145,3 +148,4 @@ module example_tcp_link #(
     1'b0, settings, status_window, status_timeout, status_accepted, status_valid, status_value
   };
 endmodule
+`default_nettype wire

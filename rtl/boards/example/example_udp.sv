@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Example design of the UDP/IP stack: the stream of a pattern source, and registers.
 //
 //                +-----------------------------+
@@ -15,6 +17,7 @@
 // A millisecond of the core is a hundredth of one, and a PTP master sends 1024 Sync a second: simulated time is dear.
 //
 // status.counters: of the core, then the frames that the MAC dropped.
+`default_nettype none
 module example_udp #(
     parameter int WIDTH = 8
 ) (
@@ -142,3 +145,4 @@ module example_udp #(
   logic unused;
   assign unused = &{1'b0, settings, m_axis_tready, status_accepted, status_valid, status_value};
 endmodule
+`default_nettype wire

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
 // Example source: a counter or a seeded pseudo-random sequence of 64-bit words.
 //
 //                 +----------------+
@@ -11,6 +13,7 @@
 // SEED_FOR_ZERO. `gap` idle clocks follow each word; after `limit` words the source is silent
 // (0: never). A block ends, with tlast, after each `block` words (0: only with the last word). The
 // settings are taken when `running` rises.
+`default_nettype none
 module pattern_source #(
     parameter logic [63:0] SEED_FOR_ZERO = 64'h9E3779B97F4A7C15
 ) (
@@ -68,3 +71,4 @@ module pattern_source #(
     end
   end
 endmodule
+`default_nettype wire

@@ -33,24 +33,27 @@ module stream_fifo #(
 
   logic [WIDTH-1:0] memory[DEPTH];
   logic [AW:0] head, tail;
-  logic fetch;
+  logic push, pop, fetch;
 
   // What is at the output counts as used, so that its place is not written before it has gone.
-  assign used = head - tail + (AW + 1)'(m_valid);
-  assign s_ready = used < (AW + 1)'(DEPTH);
+  assign s_ready = !used[AW];
+  assign push = s_valid && s_ready;
+  assign pop = m_valid && m_ready;
   assign fetch = head != tail && (!m_valid || m_ready);
 
   always_ff @(posedge clk) begin
-    if (s_valid && s_ready) memory[head[AW-1:0]] <= s_data;
+    if (push) memory[head[AW-1:0]] <= s_data;
     if (fetch) m_data <= memory[tail[AW-1:0]];
     if (rst) begin
       head <= '0;
       tail <= '0;
+      used <= '0;
       m_valid <= 1'b0;
     end else begin
-      if (s_valid && s_ready) head <= head + 1'b1;
+      if (push) head <= head + 1'b1;
       if (fetch) tail <= tail + 1'b1;
       if (fetch || m_ready) m_valid <= fetch;
+      if (push != pop) used <= push ? used + 1'b1 : used - 1'b1;
     end
   end
 endmodule

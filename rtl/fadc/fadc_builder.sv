@@ -9,10 +9,10 @@
 //   keepalive =====>|              |====> window_* : with window_valid, a window is complete
 //                   +--------------+
 //
-// Hits are taken from any module that has enough of them, each group behind a header with the slot.
-// A frame is closed when each enabled module has sent its mark, or past its deadline; what comes
-// later of it is thrown away and counted. Losses are told in the payload, see docs/fadc.md. Words of
-// a window above MAX_WORDS are lost, too. An empty window is withheld, up to `keepalive` in a row.
+// Hits are taken from any module that has enough of them, each group behind a header with the slot. A frame is closed when
+// each enabled module has sent its mark, or past its deadline; what comes later of it is thrown away and counted. Losses are
+// told in the payload, see docs/fadc.md. Words of a window above MAX_WORDS are lost, too. An empty window is withheld, up to
+// `keepalive` in a row. Frames are numbered from 0 on. An empty frame takes three clocks.
 `default_nettype none
 module fadc_builder #(
     parameter int MODULES = 16,
@@ -26,16 +26,15 @@ module fadc_builder #(
     input logic [MODULES-1:0] module_enable,
     input logic [23:0] keepalive,
 
-    input  logic                            info_valid,
-    output logic                            info_ready,
-    input  logic [fadc_pkg::FRAME_BITS-1:0] info_frame,
-    input  logic                            info_first,
-    input  logic                            info_last,
-    input  logic [                    63:0] info_record,
-    input  logic [                    63:0] info_sec,
-    input  logic [                    31:0] info_nsec,
-    input  logic [                    31:0] info_lost,
-    input  logic [                    31:0] info_deadline,
+    input  logic                           info_valid,
+    output logic                           info_ready,
+    input  logic                           info_first,
+    input  logic                           info_last,
+    input  logic [                   63:0] info_record,
+    input  logic [                   63:0] info_sec,
+    input  logic [                   31:0] info_nsec,
+    input  logic [fadc_pkg::LOST_BITS-1:0] info_lost,
+    input  logic [                   31:0] info_deadline,
 
     input  logic [MODULES-1:0]                           inbox_valid,
     output logic [MODULES-1:0]                           inbox_ready,
@@ -62,8 +61,8 @@ module fadc_builder #(
     output logic [31:0] over,
     output logic [31:0] timeouts
 );
-  // Words that a window may need besides its hits: all flags of all slices.
-  localparam int SPARE = fadc_pkg::WINDOW_SLICES * (2 * MODULES + 2) + 2;
+  // Words that a window may need besides its hits: all flags of all slices, and what comes until `full` is seen.
+  localparam int SPARE = fadc_pkg::WINDOW_SLICES * (2 * MODULES + 2) + 4;
   localparam int WORD_BITS = $clog2(MAX_WORDS) + 1;
 
   if (MAX_WORDS < 2 * SPARE) begin : g_check
@@ -74,54 +73,75 @@ module fadc_builder #(
   end
 
   typedef enum logic [2:0] {
-    IDLE,   // waits for a frame
+    IDLE,   // waits for a frame; the lanes judge their words anew
+    TELL,   // tells that windows were lost before this one, or that a slice begins
     MERGE,  // takes hits
     FLAGS,  // tells what is missing
     CLOSE   // hands the window over
-  } state_e;
-  state_e state;
+  } state_t;
+  state_t state;
+  logic [fadc_pkg::FRAME_BITS-1:0] frame;
 
-  logic [MODULES-1:0] stale, hit, done, ripe, wanted, take, take_last, missing, flagged, flag;
-  logic past, taking, same_slot, full, is_over;
-  logic [WORD_BITS-1:0] words;
-  logic [23:0] withheld;
-  logic [3:0] flag_index;
-  logic slot_known;
-  logic [MODULES-1:0][fadc_pkg::LOST_BITS-1:0] lost_over;
-  logic [MODULES-1:0] timed_out;
-  logic windows_lost_told;
-
-  logic [31:0] since;
-  assign since = now - info_deadline;
-  assign past  = !since[31];
-  assign full  = words >= WORD_BITS'(MAX_WORDS - SPARE);
-
-  for (genvar i = 0; i < MODULES; i++) begin : g_module
-    logic signed [fadc_pkg::FRAME_BITS-1:0] ahead;
-    assign ahead = $signed(inbox_frame[i] - info_frame);
-    assign stale[i] = inbox_valid[i] && (!module_enable[i] || (info_valid && ahead < 0));
-    assign hit[i] = inbox_valid[i] && !stale[i] && !inbox_mark[i] && ahead == 0;
-    assign done[i] = !module_enable[i] || (inbox_valid[i] && !stale[i] && (inbox_mark[i] || ahead > 0));
+  // ---- lanes -----------------------------------------------------------------------------------
+  logic [MODULES-1:0] is_hit, is_mark, is_done, is_stale, is_late, take;
+  logic [MODULES-1:0][ fadc_pkg::HIT_BITS-1:0] lane_hit;
+  logic [MODULES-1:0][fadc_pkg::LOST_BITS-1:0] lane_lost;
+  for (genvar i = 0; i < MODULES; i++) begin : g_lane
+    fadc_lane lane (
+        .clk     (clk),
+        .rst     (rst),
+        .enable  (module_enable[i]),
+        .hold    (state == CLOSE),
+        .frame   (frame),
+        .s_valid (inbox_valid[i]),
+        .s_ready (inbox_ready[i]),
+        .s_mark  (inbox_mark[i]),
+        .s_frame (inbox_frame[i]),
+        .s_hit   (inbox_hit[i]),
+        .s_lost  (inbox_lost[i]),
+        .take    (take[i]),
+        .is_hit  (is_hit[i]),
+        .is_mark (is_mark[i]),
+        .is_done (is_done[i]),
+        .is_stale(is_stale[i]),
+        .is_late (is_late[i]),
+        .hit     (lane_hit[i]),
+        .lost    (lane_lost[i])
+    );
   end
 
-  // Stays with a module while it has hits, then the next one in turn.
-  assign ripe = hit & (inbox_ripe | {MODULES{past}} | (take_last & {MODULES{slot_known}}));
-  assign wanted = (ripe & take_last & {MODULES{slot_known}}) != '0 ? ripe & take_last : ripe;
-  assign take = MODULES'(link_pkg::turn(link_pkg::TURNS'(wanted), link_pkg::TURNS'(take_last)));
-  assign taking = state == MERGE && wanted != '0;
-  assign same_slot = slot_known && take == take_last;
-  assign is_over = taking && full;
+  // ---- whose hits ------------------------------------------------------------------------------
+  // Stays with a module while it has hits, then the next one in turn that has enough of them.
+  logic [MODULES-1:0] wanted, chosen, next, last, done;
+  logic past, take_hit, change, full, ready;
+  logic [31:0] since;
+  assign since = now - info_deadline;
+  assign done = is_done | ~module_enable;
 
-  logic [3:0] take_index;
-  logic [fadc_pkg::HIT_BITS-1:0] take_hit;
+  assign wanted = is_hit & (inbox_ripe | {MODULES{past}}) & ~chosen;
+  assign ready = !m_valid || m_ready;
+  assign take_hit = state == MERGE && (chosen & is_hit) != '0 && (ready || full);
+  assign change = state == MERGE && (chosen & is_hit) == '0 && next != '0 && (ready || full);
+  always_ff @(posedge clk) begin
+    past <= info_valid && !since[31];
+    next <= MODULES'(link_pkg::turn(link_pkg::TURNS'(wanted), link_pkg::TURNS'(last)));
+    if (change) begin
+      chosen <= next;
+      last   <= next;
+      next   <= '0;
+    end
+    if (rst || state == CLOSE) {chosen, next} <= '0;
+    if (rst) last <= '0;
+  end
+
+  logic [fadc_pkg::HIT_BITS-1:0] chosen_hit;
+  logic [4:0] next_slot;
   always_comb begin
-    take_index = '0;
-    take_hit   = '0;
+    chosen_hit = '0;
+    next_slot  = '0;
     for (int i = 0; i < MODULES; i++) begin
-      if (take[i]) begin
-        take_index = take_index | 4'(i);
-        take_hit   = take_hit | inbox_hit[i];
-      end
+      if (chosen[i]) chosen_hit = chosen_hit | lane_hit[i];
+      if (next[i]) next_slot = next_slot | slot(4'(i));
     end
   end
 
@@ -129,130 +149,110 @@ module fadc_builder #(
     slot = fadc_pkg::slot_of(5'(FIRST_MODULE) + 5'(MODULE_STEP) * 5'(index));
   endfunction
 
-  // What is missing of a frame that is about to be closed.
-  logic frame_done;
-  assign frame_done = state == MERGE && wanted == '0 && hit == '0 && (&done || past);
+  // ---- what is missing of a frame that is about to be closed -----------------------------------
+  logic frame_done, flag_known, flag_timeout;
+  logic [MODULES-1:0] missing, flagged, flag, timed_out, over_some, lane_lost_some;
+  logic [MODULES-1:0][fadc_pkg::LOST_BITS-1:0] lost_over;
+  logic [fadc_pkg::LOST_BITS-1:0] flag_over, flag_lane, flag_lost;
+  logic [4:0] flag_slot;
+  assign frame_done = state == MERGE && (&done || (past && is_hit == '0));
   always_comb begin
-    missing = '0;
-    for (int i = 0; i < MODULES; i++)
-    missing[i] = !done[i] || (module_enable[i] && (lost_over[i] != '0 ||
-                 (inbox_valid[i] && inbox_mark[i] && inbox_frame[i] == info_frame && inbox_lost[i] != '0)));
-  end
-  assign flag = flagged & (~flagged + 1'b1);
-  logic [fadc_pkg::LOST_BITS-1:0] flag_lost;
-  logic flag_timeout;
-  always_comb begin
-    flag_index   = '0;
-    flag_lost    = '0;
-    flag_timeout = 1'b0;
+    {flag_over, flag_lane, flag_slot} = '0;
     for (int i = 0; i < MODULES; i++) begin
+      over_some[i] = lost_over[i] != '0;
+      lane_lost_some[i] = is_mark[i] && lane_lost[i] != '0;
       if (flag[i]) begin
-        flag_index = flag_index | 4'(i);
-        flag_timeout = flag_timeout | timed_out[i];
-        flag_lost = flag_lost |
-            fadc_pkg::add_lost(lost_over[i], timed_out[i] || !inbox_mark[i] ? '0 : inbox_lost[i]);
+        flag_over = flag_over | lost_over[i];
+        if (is_mark[i]) flag_lane = flag_lane | lane_lost[i];
+        flag_slot = flag_slot | slot(4'(i));
       end
     end
   end
+  assign missing = ~done | (module_enable & (over_some | lane_lost_some));
 
-  // The word that leaves now.
-  logic tell_lost, tell_slice, tell;
-  assign tell_lost = state == IDLE && info_valid && info_first && info_lost != '0 && !windows_lost_told;
-  assign tell_slice = state == IDLE && info_valid && !info_first;
-  assign tell = tell_lost || tell_slice;
+  // ---- words -----------------------------------------------------------------------------------
+  logic tell, tell_flag, word_out, closing, is_last;  // is_last: the frame is its window's last
+  logic [31:0] word;
+  assign tell = state == TELL;
+  assign tell_flag = state == FLAGS && flag_known;
+  assign word_out = ready && (tell || tell_flag || ((take_hit || change) && !full));
   always_comb begin
-    m_valid = 1'b0;
-    m_data  = {1'b0, take_hit};
-    if (tell) begin
-      m_valid = 1'b1;
-      m_data = tell_lost ? fadc_pkg::header_word(
-        fadc_pkg::TYPE_WINDOWS_LOST,
-        info_lost > 32'(fadc_pkg::LOST_MAX) ? fadc_pkg::LOST_MAX :
-                                       info_lost[fadc_pkg::LOST_BITS-1:0],
-        5'd0
+    word = {1'b0, chosen_hit};
+    if (change) word = fadc_pkg::header_word(fadc_pkg::TYPE_HITS, '0, next_slot);
+    if (tell)
+      word = info_first ? fadc_pkg::header_word(
+        fadc_pkg::TYPE_WINDOWS_LOST, info_lost, 5'd0
       ) : fadc_pkg::header_word(
         fadc_pkg::TYPE_HITS, '0, 5'd0
       );
-    end else if (taking && !full) begin
-      m_valid = 1'b1;
-      if (!same_slot) m_data = fadc_pkg::header_word(fadc_pkg::TYPE_HITS, '0, slot(take_index));
-    end else if (state == FLAGS && flagged != '0) begin
-      m_valid = 1'b1;
-      m_data = fadc_pkg::header_word(flag_timeout ? fadc_pkg::TYPE_TIMEOUT : fadc_pkg::TYPE_LOST,
-                                     flag_lost, slot(flag_index));
-    end
+    if (tell_flag)
+      word = fadc_pkg::header_word(
+        flag_timeout ? fadc_pkg::TYPE_TIMEOUT : fadc_pkg::TYPE_LOST, flag_lost, flag_slot
+      );
   end
 
-  logic word_out, hit_out;
-  assign word_out = m_valid && m_ready;
-  assign hit_out  = taking && (is_over || (word_out && same_slot));
+  // Marks of the frame leave together when it is closed.
+  assign closing = state == CLOSE && (!is_last || (window_valid && window_ready));
+  assign take = take_hit ? chosen : closing ? is_mark : '0;
 
-  // Marks of the frame leave together when it is closed; stale words whenever they show.
-  logic closing;
-  assign closing = state == CLOSE && (!info_last || window_ready);
-  always_comb begin
-    inbox_ready = stale;
-    for (int i = 0; i < MODULES; i++) begin
-      if (hit_out && take[i]) inbox_ready[i] = 1'b1;
-      if (closing && inbox_valid[i] && inbox_mark[i] && inbox_frame[i] == info_frame)
-        inbox_ready[i] = 1'b1;
-    end
-  end
-
+  logic [WORD_BITS-1:0] words;
+  logic [23:0] withheld;
+  logic some, due;
   assign info_ready = closing;
-  assign window_valid = state == CLOSE && info_last;
-  assign window_send = words != '0 || withheld == keepalive;
+  assign window_valid = state == CLOSE && is_last && !m_valid;
+  assign window_send = some || due;
   assign window_words = 32'(words);
   assign window_record = info_record;
   assign window_sec = info_sec;
   assign window_nsec = info_nsec;
 
-  logic [4:0] late_now;
-  always_comb begin
-    late_now = '0;
-    for (int i = 0; i < MODULES; i++)
-    late_now = late_now + 5'(stale[i] && !inbox_mark[i] && module_enable[i]);
-  end
-
   always_ff @(posedge clk) begin
-    if (word_out) words <= words + 1'b1;
-    hits <= hits + 32'(hit_out && !is_over);
-    over <= over + 32'(is_over);
-    late <= late + 32'(late_now);
-    if (taking && word_out) begin
-      take_last  <= take;
-      slot_known <= 1'b1;
+    if (ready) m_valid <= word_out;
+    if (ready) m_data <= word;
+    if (word_out) begin
+      words <= words + 1'b1;
+      some  <= 1'b1;
     end
+    full <= words >= WORD_BITS'(MAX_WORDS - SPARE);
+    due  <= withheld == keepalive;
     for (int i = 0; i < MODULES; i++)
-    if (is_over && take[i])
+    if (take_hit && full && chosen[i])
       lost_over[i] <= fadc_pkg::add_lost(lost_over[i], fadc_pkg::LOST_BITS'(1));
 
+    if (state == IDLE) is_last <= info_last;
+    flag_known <= 1'b0;
     case (state)
-      IDLE:
-      if (info_valid) begin
-        if (word_out && tell_lost) windows_lost_told <= 1'b1;
-        if (!tell_lost && (!tell_slice || word_out)) state <= MERGE;
-        slot_known <= 1'b0;
-        lost_over  <= '0;
-        timed_out  <= '0;
+      IDLE: begin
+        if (info_valid) state <= !info_first || info_lost != '0 ? TELL : MERGE;
+        lost_over <= '0;
       end
+      TELL: if (ready) state <= MERGE;
       MERGE:
       if (frame_done) begin
         timed_out <= ~done;
         flagged <= missing;
-        timeouts <= timeouts + 32'(done != '1);
+        flag <= '0;
         state <= missing == '0 ? CLOSE : FLAGS;
       end
       FLAGS: begin
-        if (word_out) flagged <= flagged & ~flag;
-        if (flagged == '0) state <= CLOSE;
+        flag_timeout <= (flag & timed_out) != '0;
+        flag_lost <= fadc_pkg::add_lost(flag_over, flag_lane);
+        flag_known <= flag != '0 && !(tell_flag && ready);
+        if (flag == '0) begin
+          flag <= flagged & (~flagged + 1'b1);
+          if (flagged == '0) state <= CLOSE;
+        end else if (tell_flag && ready) begin
+          flagged <= flagged & ~flag;
+          flag <= '0;
+        end
       end
       default:
       if (closing) begin
         state <= IDLE;
-        windows_lost_told <= 1'b0;
-        if (info_last) begin
+        frame <= frame + 1'b1;
+        if (is_last) begin
           words <= '0;
+          some <= 1'b0;
           withheld <= window_send ? '0 : withheld + 1'b1;
         end
       end
@@ -260,20 +260,38 @@ module fadc_builder #(
 
     if (rst) begin
       state <= IDLE;
+      frame <= '0;
+      m_valid <= 1'b0;
       words <= '0;
+      some <= 1'b0;
       withheld <= '0;
-      take_last <= MODULES'(1);
-      slot_known <= 1'b0;
-      windows_lost_told <= 1'b0;
-      flagged <= '0;
-      hits <= '0;
-      over <= '0;
-      late <= '0;
-      timeouts <= '0;
+      flag_known <= 1'b0;
+    end
+  end
+
+  // ---- counters --------------------------------------------------------------------------------
+  logic hit_out, hit_over, frame_out;
+  logic [4:0] late_now, late_sum;
+  always_comb begin
+    late_sum = '0;
+    for (int i = 0; i < MODULES; i++) late_sum = late_sum + 5'(is_late[i]);
+  end
+  always_ff @(posedge clk) begin
+    hit_out <= take_hit && !full;
+    hit_over <= take_hit && full;
+    frame_out <= frame_done && done != '1;
+    late_now <= late_sum;
+    hits <= hits + 32'(hit_out);
+    over <= over + 32'(hit_over);
+    timeouts <= timeouts + 32'(frame_out);
+    late <= late + 32'(late_now);
+    if (rst) begin
+      {hit_out, hit_over, frame_out, late_now} <= '0;
+      {hits, over, timeouts, late} <= '0;
     end
   end
 
   logic unused;
-  assign unused = &{1'b0, since};
+  assign unused = &{1'b0, since, is_stale};
 endmodule
 `default_nettype wire

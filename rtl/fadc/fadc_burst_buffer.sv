@@ -62,10 +62,8 @@ module fadc_burst_buffer #(
   logic [31:0] low;
   logic [BITS:0] head, written, asked, tail;
   logic [READ_BITS:0] waiting, at_output;
-  logic room, accept, list_ready, list_valid;
+  logic room, may_read, accept, list_ready, list_valid;
 
-  assign used = head - tail;
-  assign room = used < (BITS + 1)'(2 ** BITS) - 1'b1;
   // A word pair stands in a register until the memory takes it.
   assign accept = !write || memory_write_ready;
   assign s_ready = accept && room;
@@ -87,11 +85,15 @@ module fadc_burst_buffer #(
     end
     if (end_valid && end_ready) half <= 1'b0;
     if (write && memory_write_ready) written <= written + 1'b1;
+    // A word that is written meanwhile is allowed for.
+    used <= head - tail;
+    room <= used < (BITS + 1)'(2 ** BITS - 4);
     if (used > most_used) most_used <= used;
     if (rst) begin
       half <= 1'b0;
       write <= 1'b0;
       head <= '0;
+      used <= '0;
       written <= '0;
       most_used <= '0;
     end
@@ -115,7 +117,7 @@ module fadc_burst_buffer #(
 
   // Each read has a place in the output FIFO.
   logic out_ready;
-  assign memory_read_valid   = asked != written && waiting + at_output < (READ_BITS + 1)'(READS);
+  assign memory_read_valid   = asked != written && may_read;
   assign memory_read_address = asked[BITS-1:0];
   stream_fifo #(
       .WIDTH(64),
@@ -134,11 +136,14 @@ module fadc_burst_buffer #(
   always_ff @(posedge clk) begin
     if (memory_read_valid && memory_read_ready) asked <= asked + 1'b1;
     if (memory_data_valid) tail <= tail + 1'b1;
+    // Two more are asked for before `may_read` falls.
+    may_read <= waiting + at_output < (READ_BITS + 1)'(READS - 2);
     waiting <= waiting + (READ_BITS + 1)'(memory_read_valid && memory_read_ready) - (READ_BITS + 1)'(memory_data_valid);
     if (rst) begin
       asked <= '0;
       tail <= '0;
       waiting <= '0;
+      may_read <= 1'b0;
     end
   end
 

@@ -10,10 +10,12 @@
 //                   +-----------+
 //
 // Module m of the crate goes to link m modulo LINKS, so each link carries whole modules, as
-// source_id + link. config_module: 0..MODULES-1, or all with config_all. `bad_window` is set while
-// window_ticks is not in 8..131072 (32 ns..524288 ns); then nothing starts. See docs/fadc.md.
+// source_id + link. config_module: 0..MODULES-1, or all with config_all. A clock has SAMPLES samples of each channel (see
+// fadc_link), so it is 250 MHz, 125 MHz or 62.5 MHz. `bad_window` is set while window_ticks is not in 8..131072
+// (32 ns..524288 ns), or, with 4 samples, in 16..131072; then nothing starts. See docs/fadc.md.
 `default_nettype none
 module fadc_core #(
+    parameter int SAMPLES = 2,
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
     parameter int LINKS = 1,
@@ -24,18 +26,18 @@ module fadc_core #(
     input logic clk,
     input logic rst,
 
-    input logic                                start,
-    input logic                                enable,
-    input logic [       31:0]                  source_id,
-    input logic [       63:0]                  start_record,
-    input logic [       63:0]                  start_sec,
-    input logic [       31:0]                  start_nsec,
-    input logic [       17:0]                  window_ticks,
-    input logic [       31:0]                  timeout,
-    input logic [       23:0]                  keepalive,
-    input logic [       31:0]                  limit,
-    input logic [MODULES-1:0]                  module_enable,
-    input logic [MODULES-1:0][CHANNELS*12-1:0] samples,
+    input logic                                        start,
+    input logic                                        enable,
+    input logic [       31:0]                          source_id,
+    input logic [       63:0]                          start_record,
+    input logic [       63:0]                          start_sec,
+    input logic [       31:0]                          start_nsec,
+    input logic [       17:0]                          window_ticks,
+    input logic [       31:0]                          timeout,
+    input logic [       23:0]                          keepalive,
+    input logic [       31:0]                          limit,
+    input logic [MODULES-1:0]                          module_enable,
+    input logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
 
     input logic        config_valid,
     input logic        config_all,
@@ -76,13 +78,14 @@ module fadc_core #(
     link_pkg::words_t words;
     assign m_axis[l] = words;
     logic [SHARE-1:0] enabled, configured;
-    logic [SHARE*CHANNELS*12-1:0] link_samples;
+    logic [SHARE*SAMPLES*CHANNELS*12-1:0] link_samples;
     for (genvar i = 0; i < SHARE; i++) begin : g_module
       assign enabled[i] = module_enable[l+i*LINKS];
-      assign link_samples[i*CHANNELS*12+:CHANNELS*12] = samples[l+i*LINKS];
+      assign link_samples[i*SAMPLES*CHANNELS*12+:SAMPLES*CHANNELS*12] = samples[l+i*LINKS];
       assign configured[i] = config_valid && (config_all || config_module == 4'(l + i * LINKS));
     end
     fadc_link #(
+        .SAMPLES     (SAMPLES),
         .MODULES     (SHARE),
         .CHANNELS    (CHANNELS),
         .FIRST_MODULE(l),

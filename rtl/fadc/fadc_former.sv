@@ -5,11 +5,11 @@
 //               +-------------+
 //   window_* ==>|             |====> m_axis_* (64 bit; tlast ends a message)
 //   s_data ====>| fadc_former |
-//   source_id =>|             |
+//   source_id =>|             |----> busy
 //               +-------------+
 //
 // The message is little-endian: the first 32-bit word is the lower half. An odd payload is filled
-// up with a zero word, which counts in total_length only.
+// up with a zero word, which counts in total_length only. busy: a message is under way.
 `default_nettype none
 module fadc_former (
     input  logic        clk,
@@ -28,49 +28,67 @@ module fadc_former (
     output logic        m_axis_tvalid,
     input  logic        m_axis_tready,
     output logic        m_axis_tlast,
+    output logic        busy,
     output logic [31:0] messages
 );
   localparam int HEADER_WORDS = fadc_pkg::HEADER_BYTES / 8;
+  localparam logic [2:0] HEADER_LAST = 3'(HEADER_WORDS - 1);
 
-  logic [2:0] place;  // in the header; HEADER_WORDS: in the payload
-  logic in_payload, ends;
-  logic [30:0] pairs, sent;
-  logic [31:0] payload_length, total_length;
+  typedef enum logic [1:0] {
+    IDLE,
+    HEADER,
+    PAYLOAD
+  } state_t;
+  state_t state;
+  logic [2:0] place;  // in the header
+  logic [31:0] left;  // payload words
+  logic [31:0] total;
+  logic empty, last_pair, advance, take, ends;
 
-  assign pairs = window_words[31:1] + 31'(window_words[0]);
-  assign payload_length = {window_words[29:0], 2'b00};
-  assign total_length = {pairs[28:0], 3'b000} + 32'(fadc_pkg::HEADER_BYTES);
-  assign in_payload = place == 3'(HEADER_WORDS);
-  assign ends = in_payload ? sent + 1'b1 == pairs : place == 3'(HEADER_WORDS - 1) && pairs == '0;
-  assign m_axis_tvalid = in_payload ? s_valid : window_valid;
-  assign m_axis_tlast = ends;
-  assign s_ready = in_payload && m_axis_tready;
-  assign window_ready = m_axis_tvalid && m_axis_tready && ends;
-
-  always_comb begin
-    case (place)
-      3'd0: m_axis_tdata = {total_length, source_id};
-      3'd1: m_axis_tdata = {32'd0, payload_length};
-      3'd2: m_axis_tdata = {fadc_pkg::FORMAT_VERSION, fadc_pkg::MAGIC};
-      3'd3: m_axis_tdata = window_record;
-      3'd4: m_axis_tdata = window_sec;
-      3'd5: m_axis_tdata = {32'd0, window_nsec};
-      default: m_axis_tdata = s_data;
-    endcase
-  end
+  assign advance = !m_axis_tvalid || m_axis_tready;
+  assign s_ready = state == PAYLOAD && advance;
+  assign ends = advance && (state == HEADER ? place == HEADER_LAST && empty : state == PAYLOAD && s_valid && last_pair);
+  assign window_ready = advance && state == HEADER && place == HEADER_LAST;
+  assign take = window_valid && (state == IDLE || (state == PAYLOAD && ends));
+  assign busy = state != IDLE || m_axis_tvalid;
 
   always_ff @(posedge clk) begin
-    if (m_axis_tvalid && m_axis_tready) begin
-      if (ends) begin
-        place <= '0;
-        sent <= '0;
-        messages <= messages + 1'b1;
-      end else if (in_payload) sent <= sent + 1'b1;
-      else place <= place + 1'b1;
+    if (advance) begin
+      m_axis_tvalid <= state == HEADER || (state == PAYLOAD && s_valid);
+      m_axis_tlast  <= ends;
+      case (place)
+        3'd0: m_axis_tdata <= {total, source_id};
+        3'd1: m_axis_tdata <= {32'd0, window_words[29:0], 2'b00};
+        3'd2: m_axis_tdata <= {fadc_pkg::FORMAT_VERSION, fadc_pkg::MAGIC};
+        3'd3: m_axis_tdata <= window_record;
+        3'd4: m_axis_tdata <= window_sec;
+        3'd5: m_axis_tdata <= {32'd0, window_nsec};
+        default: m_axis_tdata <= s_data;
+      endcase
+      if (state == HEADER) place <= place + 1'b1;
+      if (window_ready) state <= PAYLOAD;
+      if (s_ready && s_valid) begin
+        left <= left - 32'd2;
+        last_pair <= left <= 32'd4;
+      end
+    end
+    if (state == HEADER) begin
+      empty <= left == '0;
+      last_pair <= left <= 32'd2;
+    end
+    if (ends) begin
+      state <= IDLE;
+      messages <= messages + 1'b1;
+    end
+    if (take) begin
+      state <= HEADER;
+      place <= '0;
+      left  <= window_words;
+      total <= {29'((window_words + 32'd1 + 32'(2 * HEADER_WORDS)) >> 1), 3'd0};
     end
     if (rst) begin
-      place <= '0;
-      sent <= '0;
+      state <= IDLE;
+      m_axis_tvalid <= 1'b0;
       messages <= '0;
     end
   end

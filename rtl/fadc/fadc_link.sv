@@ -9,12 +9,13 @@
 //   config_* ======>|           |====> counters
 //                   +-----------+
 //
-// Module i of the link is module FIRST_MODULE + i * MODULE_STEP of the crate. All in the clock of
-// the samples, which is also that of the link core's user side. idle: nothing is under way.
-// counters: hits, pile-up, hits lost (in the modules), late, over (the window was full), modules
-// timed out, windows lost, messages, most words in the buffer.
+// Module i of the link is module FIRST_MODULE + i * MODULE_STEP of the crate. All in one clock, also that of the link core's
+// user side; SAMPLES samples of each channel come in it, 1, 2 or 4: samples[module] holds the samples of all channels at the
+// first time, then those at the next. idle: nothing is under way. counters: hits, pile-up, hits lost (in the modules), late,
+// over (the window was full), modules timed out, windows lost, messages, most words in the buffer.
 `default_nettype none
 module fadc_link #(
+    parameter int SAMPLES = 2,
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
     parameter int FIRST_MODULE = 0,
@@ -26,18 +27,18 @@ module fadc_link #(
     input logic clk,
     input logic rst,
 
-    input logic                                start,
-    input logic                                enable,
-    input logic [       31:0]                  source_id,
-    input logic [       63:0]                  start_record,
-    input logic [       63:0]                  start_sec,
-    input logic [       31:0]                  start_nsec,
-    input logic [       17:0]                  window_ticks,
-    input logic [       31:0]                  timeout,
-    input logic [       23:0]                  keepalive,
-    input logic [       31:0]                  limit,
-    input logic [MODULES-1:0]                  module_enable,
-    input logic [MODULES-1:0][CHANNELS*12-1:0] samples,
+    input logic                                        start,
+    input logic                                        enable,
+    input logic [       31:0]                          source_id,
+    input logic [       63:0]                          start_record,
+    input logic [       63:0]                          start_sec,
+    input logic [       31:0]                          start_nsec,
+    input logic [       17:0]                          window_ticks,
+    input logic [       31:0]                          timeout,
+    input logic [       23:0]                          keepalive,
+    input logic [       31:0]                          limit,
+    input logic [MODULES-1:0]                          module_enable,
+    input logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
 
     input logic [MODULES-1:0] config_valid,
     input logic [        3:0] config_channel,
@@ -66,13 +67,18 @@ module fadc_link #(
 );
   localparam int META_BITS = 64 + 64 + 32;
 
-  logic keep, info_valid, info_ready, info_first, info_last;
-  logic [13:0] tick;
-  logic [fadc_pkg::FRAME_BITS-1:0] frame, info_frame;
-  logic [31:0] now, info_nsec, info_lost, info_deadline;
+  logic info_valid, info_ready, info_first, info_last;
+  logic [SAMPLES-1:0] keep;
+  logic [SAMPLES-1:0][13:0] tick;
+  logic [SAMPLES-1:0][fadc_pkg::FRAME_BITS-1:0] frame;
+  logic [fadc_pkg::FRAME_BITS-1:0] complete;
+  logic [31:0] now, info_nsec, info_deadline;
+  logic [fadc_pkg::LOST_BITS-1:0] info_lost;
   logic [63:0] info_record, info_sec;
 
-  fadc_timebase timebase (
+  fadc_timebase #(
+      .SAMPLES(SAMPLES)
+  ) timebase (
       .clk         (clk),
       .rst         (rst),
       .start       (start),
@@ -87,10 +93,10 @@ module fadc_link #(
       .tick        (tick),
       .frame       (frame),
       .keep        (keep),
+      .complete    (complete),
       .now         (now),
       .m_valid     (info_valid),
       .m_ready     (info_ready),
-      .m_frame     (info_frame),
       .m_first     (info_first),
       .m_last      (info_last),
       .m_record    (info_record),
@@ -106,16 +112,16 @@ module fadc_link #(
   logic [MODULES-1:0][fadc_pkg::FRAME_BITS-1:0] inbox_frame;
   logic [MODULES-1:0][fadc_pkg::HIT_BITS-1:0] inbox_hit;
   logic [MODULES-1:0][fadc_pkg::LOST_BITS-1:0] inbox_lost;
-  logic [MODULES-1:0][4:0] module_pileup;
+  logic [MODULES-1:0][5:0] module_pileup;
 
   for (genvar i = 0; i < MODULES; i++) begin : g_module
     logic valid, mark;
     logic [fadc_pkg::FRAME_BITS-1:0] hit_frame;
-    logic [fadc_pkg::HIT_BITS-1:0] hit;
-    logic [fadc_pkg::LOST_BITS-1:0] lost;
-    logic [CHANNELS-1:0] pileup;
+    logic [  fadc_pkg::HIT_BITS-1:0] hit;
+    logic [ fadc_pkg::LOST_BITS-1:0] lost;
 
     fadc_module #(
+        .SAMPLES (SAMPLES),
         .CHANNELS(CHANNELS)
     ) fadc (
         .clk           (clk),
@@ -124,6 +130,7 @@ module fadc_link #(
         .tick          (tick),
         .frame         (frame),
         .keep          (keep),
+        .complete      (complete),
         .config_valid  (config_valid[i]),
         .config_channel(config_channel),
         .config_item   (config_item),
@@ -133,7 +140,7 @@ module fadc_link #(
         .m_frame       (hit_frame),
         .m_hit         (hit),
         .m_lost        (lost),
-        .pileup        (pileup)
+        .pileup        (module_pileup[i])
     );
     fadc_inbox #(
         .DEPTH(INBOX)
@@ -154,10 +161,6 @@ module fadc_link #(
         .ripe   (inbox_ripe[i]),
         .lost   (module_lost[i])
     );
-    always_comb begin
-      module_pileup[i] = '0;
-      for (int c = 0; c < CHANNELS; c++) module_pileup[i] = module_pileup[i] + 5'(pileup[c]);
-    end
   end
 
   logic payload_valid, payload_ready, end_valid, end_ready, end_send;
@@ -177,7 +180,6 @@ module fadc_link #(
       .keepalive    (keepalive),
       .info_valid   (info_valid),
       .info_ready   (info_ready),
-      .info_frame   (info_frame),
       .info_first   (info_first),
       .info_last    (info_last),
       .info_record  (info_record),
@@ -208,7 +210,7 @@ module fadc_link #(
       .timeouts     (counters[5])
   );
 
-  logic window_valid, window_ready, data_valid, data_ready;
+  logic window_valid, window_ready, data_valid, data_ready, former_busy;
   logic [31:0] window_words, window_nsec;
   logic [63:0] window_record, window_sec, data;
   logic [BITS:0] used, most_used;
@@ -266,21 +268,24 @@ module fadc_link #(
       .m_axis_tvalid(m_axis_tvalid),
       .m_axis_tready(m_axis_tready),
       .m_axis_tlast (m_axis_tlast),
+      .busy         (former_busy),
       .messages     (counters[7])
   );
 
   logic [31:0] pileups, losses;
-  logic [8:0] pileup_now;
-  logic [4:0] lost_now;
+  logic [9:0] pileup_sum, pileup_now;
+  logic [4:0] lost_sum, lost_now;
   always_comb begin
-    pileup_now = '0;
-    lost_now   = '0;
+    pileup_sum = '0;
+    lost_sum   = '0;
     for (int i = 0; i < MODULES; i++) begin
-      pileup_now = pileup_now + 9'(module_pileup[i]);
-      lost_now   = lost_now + 5'(module_lost[i]);
+      pileup_sum = pileup_sum + 10'(module_pileup[i]);
+      lost_sum   = lost_sum + 5'(module_lost[i]);
     end
   end
   always_ff @(posedge clk) begin
+    pileup_now <= pileup_sum;
+    lost_now   <= lost_sum;
     if (rst) {pileups, losses} <= '0;
     else begin
       pileups <= pileups + 32'(pileup_now);
@@ -293,7 +298,7 @@ module fadc_link #(
   // A window is in none of these places for a few clocks between two of them.
   logic [3:0] quiet;
   always_ff @(posedge clk) begin
-    if (rst || keep || info_valid || used != '0 || window_valid) quiet <= '0;
+    if (rst || keep != '0 || info_valid || used != '0 || window_valid || former_busy) quiet <= '0;
     else if (!idle) quiet <= quiet + 1'b1;
   end
   assign idle = quiet == '1;

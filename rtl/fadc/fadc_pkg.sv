@@ -34,6 +34,17 @@ package fadc_pkg;
   localparam int LOST_BITS = 10;
   localparam logic [LOST_BITS-1:0] LOST_MAX = 10'd1023;
 
+  // Of a generator: its random number, and two pulses that may be under way, by height and age in samples.
+  typedef struct packed {
+    logic [31:0] random;
+    logic [12:0] amplitude0;
+    logic [12:0] amplitude1;
+    logic [2:0]  age0;
+    logic [2:0]  age1;
+  } generator_t;
+  localparam int GENERATOR_BITS = 64;
+  localparam logic [2:0] AGE_END = 3'd7;
+
   // Places 11 and 12 of the crate hold its switches.
   function automatic [4:0] slot_of(input [4:0] index);
     slot_of = index < 5'd8 ? index + 5'd3 : index + 5'd5;

@@ -17,14 +17,15 @@ namespace fadelink {
 // Names of the pins `counters`, by protocol.
 std::span<const char* const> counter_names(const std::string& protocol);
 
-// A sample of the FADC modules each 4 ns.
+// A sample of the FADC modules each 4 ns, and SAMPLES of example_crate in a clock.
 constexpr Picoseconds kSamplePeriod = 4000;
+constexpr unsigned kSamples = 2;
 
 template <class Model, class Phy>
 class VerilatedBoard : public Board {
  public:
   explicit VerilatedBoard(const BoardSettings& s) : protocol_(s.protocol), model_(&context_) {
-    const Picoseconds user = s.protocol == "fadc" ? kSamplePeriod : Phy::kPeriod;
+    const Picoseconds user = s.protocol == "fadc" || s.source.crate ? kSamples * kSamplePeriod : Phy::kPeriod;
     periods_ = {s.user.period ? s.user.period : user, s.tx.period ? s.tx.period : Phy::kPeriod,
                 s.rx.period ? s.rx.period : Phy::kPeriod};
     next_ = {periods_[kUser] + s.user.phase, periods_[kTx] + s.tx.phase, periods_[kRx] + s.rx.phase};

@@ -123,7 +123,9 @@ CORES = [
     Core("fade10g_64", "fade_core", ten_gigabit(*THREE), {"WIDTH": 64, "PACKETS": 32}),
     Core("fade1_8", "fade_core", gigabit(*THREE), {"PROTOCOL": 1, "WIDTH": 8}),
     Core("fade1_8_25F", "fade_core", CHEAP, {"PROTOCOL": 1, "WIDTH": 8}, "LFE5U-25F-6"),
-    Core("fadc_link", "fadc_link", {"clk": (250, 250)}, {"MODULES": 2, "CHANNELS": 4}),
+    # Samples of 250 MHz.
+    Core("fadc_link_2", "fadc_link", {"clk": (125, 150)}, {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 4}),
+    Core("fadc_link_4", "fadc_link", {"clk": (62.5, 75)}, {"SAMPLES": 4, "MODULES": 2, "CHANNELS": 4}),
     Core("tcp_8", "tcp_core", gigabit(*THREE), {"WIDTH": 8, "STREAMS": 1}),
     Core("tcp_64", "tcp_core", ten_gigabit(*THREE), {"WIDTH": 64, "STREAMS": 1}),
     Core("udp_8", "udp_core", gigabit(*THREE), {"WIDTH": 8}),

@@ -9,9 +9,10 @@
 //               +---------------+
 //
 // Windows begin with `start`; after `windows` of them (0: never) there are no more. In the first
-// burst_ticks of each burst_every ticks (0: never) the rate of pulses is burst_rate.
+// burst_ticks of each burst_every ticks (0: never) the rate of pulses is burst_rate. A clock has SAMPLES ticks.
 `default_nettype none
 module example_crate #(
+    parameter int SAMPLES = 2,
     parameter int LINKS = 1,
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
@@ -30,25 +31,42 @@ module example_crate #(
   localparam logic [31:0] MODULE_TIMEOUT = 32'd1024;
   localparam logic [31:0] SEED_STEP = 32'h9E3779B9;
 
-  logic [31:0] burst_tick;
-  logic [19:0] rate;
-  always_ff @(posedge clk) begin
-    if (start || burst_tick + 1'b1 >= settings.burst_every) burst_tick <= '0;
-    else burst_tick <= burst_tick + 1'b1;
+  // The tick, within bursts, of the sample before the next clock's first one: the rate there decides about that one.
+  logic [31:0] burst_tick, burst_now;
+  logic [SAMPLES-1:0][19:0] rate;
+  assign burst_now = start ? '1 : burst_tick;
+  always_comb begin
+    for (int i = 0; i < SAMPLES; i++) begin
+      rate[i] = settings.pulse_rate;
+      if (settings.burst_every != '0 && wrapped(
+              burst_now + 32'(i), settings.burst_every
+          ) < settings.burst_ticks)
+        rate[i] = settings.burst_rate;
+    end
   end
-  assign rate = burst_tick < settings.burst_ticks && settings.burst_every != '0 ? settings.burst_rate : settings.pulse_rate;
+  always_ff @(posedge clk) burst_tick <= wrapped(burst_now + 32'(SAMPLES), settings.burst_every);
 
-  logic [MODULES-1:0][CHANNELS*12-1:0] samples;
+  function automatic [31:0] wrapped(input [31:0] tick, input [31:0] every);
+    wrapped = tick >= every ? tick - every : tick;
+  endfunction
+
+  logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples;
   for (genvar m = 0; m < MODULES; m++) begin : g_module
     for (genvar c = 0; c < CHANNELS; c++) begin : g_channel
-      fadc_generator generator (
+      logic [SAMPLES*12-1:0] mine;
+      fadc_generator #(
+          .SAMPLES(SAMPLES)
+      ) generator (
           .clk    (clk),
           .restart(start),
           .seed   (settings.pulse_seed ^ (SEED_STEP * 32'(m * 16 + c + 1))),
           .rate   (rate),
           .noise  (settings.noise),
-          .sample (samples[m][c*12+:12])
+          .samples(mine)
       );
+      for (genvar i = 0; i < SAMPLES; i++) begin : g_sample
+        assign samples[m][(i*CHANNELS+c)*12+:12] = mine[i*12+:12];
+      end
     end
   end
 
@@ -57,6 +75,7 @@ module example_crate #(
   logic [LINKS-1:0][BUFFER_BITS-1:0] write_address, read_address;
   logic [LINKS-1:0][63:0] write_data, data;
   fadc_core #(
+      .SAMPLES (SAMPLES),
       .MODULES (MODULES),
       .CHANNELS(CHANNELS),
       .LINKS   (LINKS),

@@ -1,37 +1,39 @@
 // A small crate with its memories, whose samples the test gives. The memory port answers late and
 // pauses at random, as an external memory does.
 module extra_fadc #(
+    parameter int SAMPLES = 2,
     parameter int MODULES = 2,
     parameter int CHANNELS = 2,
     parameter int LINKS = 1,
-    parameter int BITS = 10
+    parameter int BITS = 10,
+    parameter int WINDOWS = 16
 ) (
-    input  logic                                clk,
-    input  logic                                rst,
-    input  logic                                start,
-    input  logic                                enable,
-    input  logic [       63:0]                  start_record,
-    input  logic [       63:0]                  start_sec,
-    input  logic [       31:0]                  start_nsec,
-    input  logic [       17:0]                  window_ticks,
-    input  logic [       23:0]                  keepalive,
-    input  logic [       31:0]                  limit,
-    input  logic [MODULES-1:0]                  module_enable,
-    input  logic [MODULES-1:0][CHANNELS*12-1:0] samples,
-    input  logic                                config_valid,
-    input  logic                                config_all,
-    input  logic [        3:0]                  config_module,
-    input  logic [        3:0]                  config_channel,
-    input  logic [        1:0]                  config_item,
-    input  logic [       15:0]                  config_value,
-    output logic [  LINKS-1:0][           63:0] m_axis_tdata,
-    output logic [  LINKS-1:0]                  m_axis_tvalid,
-    input  logic [  LINKS-1:0]                  m_axis_tready,
-    output logic [  LINKS-1:0]                  m_axis_tlast,
-    output logic                                bad_window,
-    output logic [  LINKS-1:0]                  running,
-    output logic [  LINKS-1:0]                  idle,
-    output logic [  LINKS-1:0][       9*32-1:0] counters
+    input  logic                                        clk,
+    input  logic                                        rst,
+    input  logic                                        start,
+    input  logic                                        enable,
+    input  logic [       63:0]                          start_record,
+    input  logic [       63:0]                          start_sec,
+    input  logic [       31:0]                          start_nsec,
+    input  logic [       17:0]                          window_ticks,
+    input  logic [       23:0]                          keepalive,
+    input  logic [       31:0]                          limit,
+    input  logic [MODULES-1:0]                          module_enable,
+    input  logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
+    input  logic                                        config_valid,
+    input  logic                                        config_all,
+    input  logic [        3:0]                          config_module,
+    input  logic [        3:0]                          config_channel,
+    input  logic [        1:0]                          config_item,
+    input  logic [       15:0]                          config_value,
+    output logic [  LINKS-1:0][                   63:0] m_axis_tdata,
+    output logic [  LINKS-1:0]                          m_axis_tvalid,
+    input  logic [  LINKS-1:0]                          m_axis_tready,
+    output logic [  LINKS-1:0]                          m_axis_tlast,
+    output logic                                        bad_window,
+    output logic [  LINKS-1:0]                          running,
+    output logic [  LINKS-1:0]                          idle,
+    output logic [  LINKS-1:0][               9*32-1:0] counters
 );
   localparam int DELAY = 7;
   localparam logic [31:0] SEED = 32'h2545F491;
@@ -46,11 +48,12 @@ module extra_fadc #(
   logic [LINKS-1:0][63:0] write_data, data;
 
   fadc_core #(
+      .SAMPLES (SAMPLES),
       .MODULES (MODULES),
       .CHANNELS(CHANNELS),
       .LINKS   (LINKS),
       .BITS    (BITS),
-      .WINDOWS (16),
+      .WINDOWS (WINDOWS),
       .INBOX   (256)
   ) core (
       .timeout(32'd64),

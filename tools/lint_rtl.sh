@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Lints the RTL: Verible's format; Verilator with all warnings, and slang, on every top module and parameter set.
+# Lints the RTL: Verible's format; Verilator with all warnings, and slang, on every top module and
+# parameter set; the file lists.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 verilator=.venv/lib/python3*/site-packages/verilator
@@ -35,5 +36,10 @@ runs() {
 }
 runs | sed "s/--top /--top-module /" |
     xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
-runs | .venv/bin/python tools/lint_slang.py >/dev/null
+{
+    runs | sed "s/^/-f rtl\/fadelink.f /"
+    # Each file list is enough for its core.
+    find rtl -mindepth 2 -name "*.f" | sed -E "s/(.*\/(.*))\.f/-f \1.f --top \2/"
+} | .venv/bin/python tools/lint_slang.py >/dev/null
+.venv/bin/python tools/file_lists.py --check
 echo "lint: RTL is clean"

@@ -9,7 +9,7 @@ import sys
 from pyslang.driver import Driver
 
 # Widths and numbers are parameters, so a cast may be to the type that is there already; Verible indents.
-ALWAYS = "-Wextra -Wno-useless-cast -Wno-misleading-indentation -Werror -f rtl/fadelink.f"
+ALWAYS = "-Wextra -Wno-useless-cast -Wno-misleading-indentation -Werror"
 
 
 def is_clean(run):

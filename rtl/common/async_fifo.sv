@@ -33,7 +33,8 @@ module async_fifo #(
     $error("async_fifo: DEPTH must be a power of two and at least 4");
   end
 
-  logic [WIDTH-1:0] memory[DEPTH];
+  // crossings.sdc and crossings.xdc find it by its name.
+  logic [WIDTH-1:0] cdc_memory[DEPTH];
 
   logic [AW:0] head, head_next, head_gray, head_gray_at_m;
   logic [AW:0] tail, tail_next, tail_gray, tail_gray_at_s;
@@ -56,7 +57,7 @@ module async_fifo #(
   // Full: the pointers differ in the wrap bit only, which in Gray code are the top two bits.
   assign s_ready = head_gray != {~tail_gray_at_s[AW:AW-1], tail_gray_at_s[AW-2:0]};
   assign m_valid = tail_gray != head_gray_at_m;
-  assign m_data = memory[tail[AW-1:0]];
+  assign m_data = cdc_memory[tail[AW-1:0]];
   assign head_next = head + 1'b1;
   assign tail_next = tail + 1'b1;
 
@@ -68,7 +69,7 @@ module async_fifo #(
       head <= head_next;
       head_gray <= head_next ^ (head_next >> 1);
     end
-    if (s_valid && s_ready) memory[head[AW-1:0]] <= s_data;
+    if (s_valid && s_ready) cdc_memory[head[AW-1:0]] <= s_data;
   end
 
   always_ff @(posedge m_clk) begin

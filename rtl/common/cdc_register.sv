@@ -9,8 +9,7 @@
 //                   clk
 //
 // Its bits do not change together as another clock sees them, so a synchronized signal must tell the reader that q stands
-// still. Constraints of the crossings (crossings.sdc, crossings.xdc) and the check of tests/support/crossings.py find it
-// by its name.
+// still. Constraints of the crossings (crossings.sdc, crossings.xdc) find the register by its name.
 `default_nettype none
 module cdc_register #(
     parameter int WIDTH = 32
@@ -20,6 +19,8 @@ module cdc_register #(
     input  logic [WIDTH-1:0] d,
     output logic [WIDTH-1:0] q
 );
-  always_ff @(posedge clk) if (load) q <= d;
+  logic [WIDTH-1:0] cdc_held;
+  always_ff @(posedge clk) if (load) cdc_held <= d;
+  assign q = cdc_held;
 endmodule
 `default_nettype wire

@@ -22,6 +22,10 @@ module mac_adapter #(
     input  link_pkg::frame_t s_mac,
     output link_pkg::frame_t rx
 );
+  if (WIDTH != 8 && WIDTH != 64) begin : g_check
+    $error("mac_adapter: WIDTH must be 8 or 64");
+  end
+
   if (WIDTH == 8) begin : g_narrow
     logic [7:0] tdata;
     logic tvalid, tlast, tuser;
@@ -56,14 +60,12 @@ module mac_adapter #(
     assign m_axis = {56'd0, tdata, 8'd1, tvalid, tlast, tuser};
     logic unused;
     assign unused = &{1'b0, s_mac};
-  end else if (WIDTH == 64) begin : g_wide
+  end else begin : g_wide
     assign rx = s_mac;
     assign m_axis = tx;
     assign tx_tready = m_axis_tready;
     logic unused;
     assign unused = &{1'b0, rx_clk, rx_rst, tx_clk, tx_rst};
-  end else begin : g_check
-    $error("mac_adapter: WIDTH must be 8 or 64");
   end
 endmodule
 `default_nettype wire

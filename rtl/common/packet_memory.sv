@@ -25,6 +25,10 @@ module packet_memory #(
     input  logic [ADDRESS_BITS-1:0] read_address,
     output logic [       WIDTH-1:0] read_data
 );
+  if (READ_CLOCKS != 1 && READ_CLOCKS != 2) begin : g_check
+    $error("packet_memory: READ_CLOCKS must be 1 or 2");
+  end
+
   (* ram_style = "block" *) logic [WIDTH-1:0] memory[2**ADDRESS_BITS];
 
   always_ff @(posedge write_clk) if (write_enable) memory[write_address] <= write_data;
@@ -34,10 +38,8 @@ module packet_memory #(
 
   if (READ_CLOCKS == 2) begin : g_register
     always_ff @(posedge read_clk) read_data <= word;
-  end else if (READ_CLOCKS == 1) begin : g_no_register
+  end else begin : g_no_register
     assign read_data = word;
-  end else begin : g_check
-    $error("packet_memory: READ_CLOCKS must be 1 or 2");
   end
 endmodule
 `default_nettype wire

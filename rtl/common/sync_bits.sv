@@ -16,14 +16,15 @@ module sync_bits #(
     input  logic [WIDTH-1:0] d,
     output logic [WIDTH-1:0] q
 );
-  (* ASYNC_REG = "TRUE" *)logic [WIDTH-1:0] first;
-  (* ASYNC_REG = "TRUE" *)logic [WIDTH-1:0] second;
+  // crossings.sdc and crossings.xdc find the first one by its name.
+  (* ASYNC_REG = "TRUE" *)logic [WIDTH-1:0] sync_first;
+  (* ASYNC_REG = "TRUE" *)logic [WIDTH-1:0] sync_second;
 
   always_ff @(posedge clk) begin
-    first  <= d;
-    second <= first;
+    sync_first  <= d;
+    sync_second <= sync_first;
   end
 
-  assign q = second;
+  assign q = sync_second;
 endmodule
 `default_nettype wire

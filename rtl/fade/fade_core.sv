@@ -131,28 +131,33 @@ module fade_core #(
   logic queued, idle, pausing, clear;
   logic [31:0] delay;
 
-  if (PROTOCOL == 10) begin : g_fade10g
-    fade10g_engine #(
-        .SLOT_BITS(SLOT_BITS),
-        .READ_CLOCKS(READ_CLOCKS),
-        .TICK_MIN(TICK_MIN),
-        .TICK_INIT(TICK_INIT),
-        .TICK_MAX(TICK_MAX)
-    ) engine (
-        .*
-    );
-  end else if (PROTOCOL == 1) begin : g_fade1
-    fade1_engine #(
-        .READ_CLOCKS(READ_CLOCKS),
-        .TICK_MIN(TICK_MIN),
-        .TICK_INIT(TICK_INIT),
-        .TICK_MAX(TICK_MAX)
-    ) engine (
-        .*
-    );
-  end else begin : g_check
-    $error("fade_core: PROTOCOL must be 10 or 1");
-  end
+  case (PROTOCOL)
+    10: begin : g_fade10g
+      fade10g_engine #(
+          .SLOT_BITS(SLOT_BITS),
+          .READ_CLOCKS(READ_CLOCKS),
+          .TICK_MIN(TICK_MIN),
+          .TICK_INIT(TICK_INIT),
+          .TICK_MAX(TICK_MAX)
+      ) engine (
+          .*
+      );
+    end
+    1: begin : g_fade1
+      fade1_engine #(
+          .READ_CLOCKS(READ_CLOCKS),
+          .TICK_MIN(TICK_MIN),
+          .TICK_INIT(TICK_INIT),
+          .TICK_MAX(TICK_MAX)
+      ) engine (
+          .*
+      );
+    end
+    default:
+    begin : g_check
+      $error("fade_core: PROTOCOL must be 10 or 1");
+    end
+  endcase
 
   congestion #(
       .FRAME_CLOCKS(WIRE_BYTES * 8 / WIDTH),

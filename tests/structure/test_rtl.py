@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from support.crossings import CARRIERS, HELD, SYNCHRONIZERS
 from support.paths import TOP
 
 FILES = sorted((TOP / "rtl").rglob("*.sv"))
@@ -37,6 +38,7 @@ def test_one_file_one_thing(path):
     text = path.read_text()
     assert re.findall(r"^(?:module|package)\s+(\w+)", text, re.M) == [path.stem], "one module or package, named as its file"
     assert text.startswith("// SPDX-License-Identifier: Apache-2.0\n//\n// "), "the licence, and a header that says what it is"
+    assert not re.search(r"^  end else if .*begin", text, re.M), "an else if in a generate block has no name in every tool: use case"
     assert "\n`default_nettype none\n" in text and text.endswith("\n`default_nettype wire\n"), "no net without a declaration"
     assert text.count("\n") <= 500, "more than one sitting"
 
@@ -78,6 +80,25 @@ def test_lint_refuses_what_is_not_legal(tmp_path):
     good = tmp_path / "good.sv"
     good.write_text("module good(input logic a, output logic b);\n  logic c;\n  assign b = c;\n  assign c = a;\nendmodule\n")
     assert subprocess.run(words, cwd=TOP, input=f"{good} --top good\n", capture_output=True, text=True).returncode == 0
+
+
+# Modules in which signals cross, and the register that the constraint files know them by.
+CROSSINGS = {"sync_bits": "sync_first", "sync_reset": "sync_reset_stages", "cdc_register": "cdc_held", "async_fifo": "cdc_memory"}
+
+
+@pytest.mark.parametrize("file", ["crossings.xdc", "crossings.sdc"])
+def test_crossings_have_constraints(file):
+    text = (TOP / "rtl/common" / file).read_text()
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    for line in lines:
+        assert re.match(r"set_(max_delay|min_delay|false_path|max_skew) -", line) and all(line.count(a) == line.count(b) for a, b in ("[]", "{}"))
+    for name, register in CROSSINGS.items():
+        assert re.search(rf"\b{register}(\[\w+\])?;", (TOP / f"rtl/common/{name}.sv").read_text()), name
+        assert any(f"*{register}" in line for line in lines), register
+        others = [path.stem for path in MODULES if path.stem != name and register in path.read_text()]
+        assert not others, f"{register} is the name for {name} alone"
+    # Block RAM with two clocks has no path from one to the other.
+    assert set(CROSSINGS) | {"packet_memory"} == SYNCHRONIZERS | CARRIERS | HELD
 
 
 def test_no_vendor_primitives_outside_boards():

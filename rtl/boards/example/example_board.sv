@@ -181,36 +181,43 @@ module example_board #(
   end
 
   // ---- design --------------------------------------------------------------------------------
-  if (DESIGN == example_pkg::FADE) begin : g_fade
-    example_fade #(
-        .WIDTH   (WIDTH),
-        .PROTOCOL(PROTOCOL),
-        .PACKETS (PACKETS),
-        .CRATE   (CRATE)
-    ) example (
-        .*
-    );
-  end else if (DESIGN == example_pkg::TCP) begin : g_tcp
-    example_tcp #(
-        .WIDTH  (WIDTH),
-        .STREAMS(STREAMS),
-        .BITS   (BITS)
-    ) example (
-        .*
-    );
-  end else if (DESIGN == example_pkg::UDP) begin : g_udp
-    example_udp #(.WIDTH(WIDTH)) example (.*);
-  end else if (DESIGN == example_pkg::FADC) begin : g_fadc
-    example_fadc #(
-        .WIDTH      (WIDTH),
-        .LINKS      (LINKS),
-        .BUFFER_BITS(BUFFER_BITS),
-        .BITS       (BITS)
-    ) example (
-        .*
-    );
-  end else begin : g_check
-    $error("example_board: DESIGN must be 0 (FADE), 1 (TCP), 2 (UDP) or 3 (FADC)");
-  end
+  case (DESIGN)
+    example_pkg::FADE: begin : g_fade
+      example_fade #(
+          .WIDTH   (WIDTH),
+          .PROTOCOL(PROTOCOL),
+          .PACKETS (PACKETS),
+          .CRATE   (CRATE)
+      ) example (
+          .*
+      );
+    end
+    example_pkg::TCP: begin : g_tcp
+      example_tcp #(
+          .WIDTH  (WIDTH),
+          .STREAMS(STREAMS),
+          .BITS   (BITS)
+      ) example (
+          .*
+      );
+    end
+    example_pkg::UDP: begin : g_udp
+      example_udp #(.WIDTH(WIDTH)) example (.*);
+    end
+    example_pkg::FADC: begin : g_fadc
+      example_fadc #(
+          .WIDTH      (WIDTH),
+          .LINKS      (LINKS),
+          .BUFFER_BITS(BUFFER_BITS),
+          .BITS       (BITS)
+      ) example (
+          .*
+      );
+    end
+    default:
+    begin : g_check
+      $error("example_board: DESIGN must be 0 (FADE), 1 (TCP), 2 (UDP) or 3 (FADC)");
+    end
+  endcase
 endmodule
 `default_nettype wire

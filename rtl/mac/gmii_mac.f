@@ -1,0 +1,7 @@
+// Files of gmii_mac, written by tools/file_lists.py; paths are those of the repository.
+rtl/mac/mac_pkg.sv
+rtl/common/link_pkg.sv
+rtl/common/crc32.sv
+rtl/mac/gmii_mac_rx.sv
+rtl/mac/gmii_mac_tx.sv
+rtl/mac/gmii_mac.sv

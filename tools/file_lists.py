@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""File lists of the cores: beside the top of each, the files that it needs, packages first.
+
+Usage: tools/file_lists.py            writes rtl/*/<core>.f
+       tools/file_lists.py --check    says which are not as they should be
+"""
+
+import re
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).parent.parent
+CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "gmii_mac", "xgmii_mac", "example_board"]
+
+
+def files_of(core, files):
+    """Files that a module needs, packages first, each behind what it uses."""
+    found = []
+
+    def visit(name):
+        text = re.sub(r"//.*", "", files[name].read_text())
+        used = {word for word in re.findall(r"\b(\w+_pkg)::", text) if word in files}
+        used |= {word for word in re.findall(r"^\s*(\w+)\s+(?:#\s*\(|\w+\s*\()", text, re.M) if word in files}
+        for other in sorted(used - {name}):
+            if other not in found:
+                visit(other)
+        if name not in found:
+            found.append(name)
+
+    visit(core)
+    found.sort(key=lambda name: not name.endswith("_pkg"))
+    return [str(files[name].relative_to(TOP)) for name in found]
+
+
+def main():
+    files = {path.stem: path for path in sorted((TOP / "rtl").rglob("*.sv"))}
+    wrong = []
+    for core in CORES:
+        path = files[core].with_suffix(".f")
+        text = f"// Files of {core}, written by tools/file_lists.py; paths are those of the repository.\n"
+        text += "".join(f"{name}\n" for name in files_of(core, files))
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            wrong.append(str(path.relative_to(TOP)))
+    if wrong:
+        print(f"not as tools/file_lists.py writes them: {', '.join(wrong)}", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

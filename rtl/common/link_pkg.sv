@@ -55,6 +55,9 @@ package link_pkg;
   } mac_stat_t;
   localparam int MAC_STATS = 4;
 
+  // Index of the status word that every core has: which core it is, major, minor, patch, a byte each.
+  localparam logic [5:0] STATUS_VERSION = 6'd31;
+
   // A word with its bytes in the order of the wire.
   function automatic [63:0] swap64(input [63:0] word);
     swap64 = {

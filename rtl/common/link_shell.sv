@@ -18,7 +18,7 @@
 // rx_events (rx_clk) have 16.
 //
 // With STATUS the reader (see status_reader) reads tx_words, bit 5 of the index clear, or the counters of mac_stat and
-// then those of rx_events, bit 5 set. Without it the MAC's pulses are not counted.
+// then those of rx_events, bit 5 set; index STATUS_VERSION gives VERSION. Without it the MAC's pulses are not counted.
 `default_nettype none
 module link_shell #(
     parameter int WIDTH = 64,
@@ -28,6 +28,7 @@ module link_shell #(
     parameter int TX_LONG = TX_EVENTS,
     parameter int RX_EVENTS = 1,
     parameter int STATUS = 0,
+    parameter logic [31:0] VERSION = '0,
     parameter int TX_WORDS = 2
 ) (
     input  logic                                             rst,
@@ -142,7 +143,9 @@ module link_shell #(
       assign rx_words[i*32+:32] = 32'(rx_counts[i*16+:16]);
     end
 
-    logic tx_accepted, rx_accepted, tx_valid, rx_valid;
+    logic tx_accepted, rx_accepted, tx_valid, rx_valid, is_version, version_valid;
+    assign is_version = status_index == link_pkg::STATUS_VERSION;
+    always_ff @(posedge user_clk) version_valid <= !user_rst && status_request && is_version;
     logic [31:0] tx_value, rx_value;
     status_reader #(
         .WORDS(TX_WORDS)
@@ -150,7 +153,7 @@ module link_shell #(
         .clk      (user_clk),
         .rst      (user_rst),
         .s_index  (status_index[$clog2(TX_WORDS)-1:0]),
-        .s_valid  (status_request && !status_index[5]),
+        .s_valid  (status_request && !status_index[5] && !is_version),
         .s_ready  (tx_accepted),
         .m_value  (tx_value),
         .m_valid  (tx_valid),
@@ -172,9 +175,9 @@ module link_shell #(
         .there_rst(rx_rst),
         .values   (rx_words)
     );
-    assign status_accepted = status_index[5] ? rx_accepted : tx_accepted;
-    assign status_value = status_index[5] ? rx_value : tx_value;
-    assign status_valid = tx_valid || rx_valid;
+    assign status_accepted = is_version || (status_index[5] ? rx_accepted : tx_accepted);
+    assign status_value = is_version ? VERSION : status_index[5] ? rx_value : tx_value;
+    assign status_valid = tx_valid || rx_valid || version_valid;
     logic unused;
     assign unused = &{1'b0, status_index};
   end else begin : g_no_status

@@ -60,6 +60,7 @@ module fadc_core #(
     input  logic [LINKS-1:0]           memory_data_valid,
     input  logic [LINKS-1:0][    63:0] memory_data,
 
+    output logic [     31:0]           version,     // see link_pkg::STATUS_VERSION
     output logic                       bad_window,
     output logic [LINKS-1:0]           running,
     output logic [LINKS-1:0]           idle,
@@ -70,6 +71,8 @@ module fadc_core #(
   if (LINKS < 1 || LINKS > 4 || MODULES < LINKS || MODULES > 16 || MODULES % LINKS != 0) begin : g_check
     $error("fadc_core: LINKS must be 1 to 4 and divide MODULES, which is at most 16");
   end
+
+  assign version = fadc_pkg::CORE_VERSION;
 
   logic [LINKS-1:0] bad_windows;
   assign bad_window = bad_windows != '0;

@@ -4,6 +4,8 @@
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fadc_pkg;
+  localparam logic [31:0] CORE_VERSION = {8'h12, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
+
   // Message header, as the stream_buffer of the JLab slides.
   localparam logic [31:0] MAGIC = 32'hC0DA2019;
   localparam logic [31:0] FORMAT_VERSION = 32'h00000001;

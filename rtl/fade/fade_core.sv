@@ -101,6 +101,7 @@ module fade_core #(
       .TX_LONG  (fade_pkg::LONG_EVENTS),
       .RX_EVENTS(fade_pkg::DROPS),
       .STATUS   (STATUS),
+      .VERSION  (PROTOCOL == 1 ? fade1_pkg::CORE_VERSION : fade10g_pkg::CORE_VERSION),
       .TX_WORDS (fade_pkg::STATUS_WORDS)
   ) shell (
       .tx_events(events),

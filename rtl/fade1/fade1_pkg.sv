@@ -5,6 +5,8 @@
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade1_pkg;
+  localparam logic [31:0] CORE_VERSION = {8'h01, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
+
   localparam logic [15:0] ETHERTYPE = 16'hFADE;
   localparam logic [7:0] FILLER = 8'hA5;
   localparam logic [15:0] TYPE_START = 16'h0001;

@@ -8,6 +8,7 @@
 package fade10g_pkg;
   localparam logic [15:0] ETHERTYPE = 16'hFADE;
   localparam logic [15:0] VERSION = 16'h0100;
+  localparam logic [31:0] CORE_VERSION = {8'h0A, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
   localparam logic [7:0] FILLER = 8'hA5;
   localparam logic [15:0] TYPE_DATA = 16'hA5A5;
   localparam logic [15:0] TYPE_LAST = 16'hA5A6;

@@ -128,6 +128,7 @@ module tcp_core #(
       .TX_LONG    (EVENTS),
       .RX_EVENTS  (tcp_pkg::DROPS),
       .STATUS     (STATUS),
+      .VERSION    (tcp_pkg::CORE_VERSION),
       .TX_WORDS   (EVENTS + 2)
   ) shell (
       .tx_events({event_port, events}),

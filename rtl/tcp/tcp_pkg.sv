@@ -5,6 +5,8 @@
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package tcp_pkg;
+  localparam logic [31:0] CORE_VERSION = {8'h10, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
+
   localparam int IP_TCP_BYTES = 40;
 
   // Flags of a segment.

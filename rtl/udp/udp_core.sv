@@ -102,6 +102,7 @@ module udp_core #(
       .TICK_CLOCKS(TICK_CLOCKS),
       .TX_EVENTS  (COUNTERS),
       .STATUS     (STATUS),
+      .VERSION    (udp_pkg::CORE_VERSION),
       .TX_WORDS   (COUNTERS)
   ) shell (
       .tick(tick_ms),

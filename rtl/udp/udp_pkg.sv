@@ -5,6 +5,8 @@
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package udp_pkg;
+  localparam logic [31:0] CORE_VERSION = {8'h11, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
+
   // Stream: counter 32, words 16, run 8, flags 8; then the words, then filler.
   localparam int STREAM_HEADER_BYTES = 8;
   localparam logic [7:0] FLAG_END = 8'h01;

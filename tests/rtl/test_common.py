@@ -22,6 +22,7 @@ CLOCKS = {"s_clk": 6400, "m_clk": 10102}
         ("axis_upsizer", {}),
         ("axis_downsizer", {}),
         ("status_reader", {"WORDS": 12}),
+        ("link_shell", {"STATUS": 1, "TX_WORDS": 5, "VERSION": 0x0A000100}),
         ("packet_memory", {"ADDRESS_BITS": 12}),
         ("packet_writer", {"SLOT_BITS": 2}),
         ("congestion", {"FRAME_CLOCKS": 300, "PERIOD": 64, "PAPER_PERIOD": 96, "CEILING": 1000}),
@@ -298,6 +299,39 @@ async def status_reader_reads_each_word_whole(dut):
                 assert int(dut.m_value.value) == values[index]
             await RisingEdge(dut.clk)
         assert answers.count["m_valid"] == 1
+
+
+@cocotb.test()
+async def link_shell_reads_both_sides_and_the_version(dut):
+    """The words of the transmit side, counters of MAC and engine, and at the last index the version, in any order."""
+    random = rng("shell")
+    words = [random.getrandbits(32) for _ in range(5)]
+    dut.tx_words.value = sum(word << 32 * i for i, word in enumerate(words))
+    for name in ("status_request", "tx_events", "rx_events", "mac_stat", "s_mac", "tx", "m_axis_tready"):
+        getattr(dut, name).value = 0
+    await start(dut, {"user_clk": 8000, "tx_clk": 6400, "rx_clk": 6402}, ["rst"])
+    await ClockCycles(dut.user_clk, 20)
+    dut.mac_stat.value = 0b0101  # error and oversize
+    await RisingEdge(dut.rx_clk)
+    dut.mac_stat.value = 0
+    await ClockCycles(dut.user_clk, 10)
+    wanted = dict(enumerate(words)) | {31: 0x0A000100, 32: 1, 33: 0, 34: 1, 35: 0}
+    for index in random.choices(sorted(wanted), k=60):
+        dut.status_index.value = index
+        dut.status_request.value = 1
+        await ReadOnly()
+        while not int(dut.status_accepted.value):
+            await RisingEdge(dut.user_clk)
+            await ReadOnly()
+        await RisingEdge(dut.user_clk)
+        dut.status_request.value = 0
+        answers = []
+        for _ in range(random.randrange(20, 40)):
+            await ReadOnly()
+            if int(dut.status_valid.value):
+                answers.append(int(dut.status_value.value))
+            await RisingEdge(dut.user_clk)
+        assert answers == [wanted[index]], index
 
 
 @cocotb.test()

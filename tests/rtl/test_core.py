@@ -2,9 +2,11 @@
 
 import os
 import random
+import re
 
 import pytest
-from support.board import ACCUMULATOR, COUNTERS, GAP, LIMIT, PC, Board, C, Receiver, get, put, request, with_fcs
+from support.board import ACCUMULATOR, CORE, COUNTERS, GAP, LIMIT, PC, Board, C, Receiver, get, put, request, with_fcs
+from support.paths import RTL
 
 SEED = int(os.environ.get("FADELINK_SEED", "1"))
 OTHER = bytes.fromhex("02fade0000f1")
@@ -301,6 +303,14 @@ def test_response_rides_in_data_or_goes_alone(phy, window):
     board.send(request(get(0), 3))
     answered = [frame for frame in board.frames(3 * board.frame_time) if frame.response]
     assert len(answered) == 1 and answered[0].is_data, "the next data frame carries it"
+
+
+@both
+def test_core_tells_its_version(phy, window):
+    board = Board(phy, window)
+    text = (RTL / "fade10g/fade10g_pkg.sv").read_text()
+    core, *version = re.search(r"CORE_VERSION = \{8'h(\w+), 8'd(\d+), 8'd(\d+), 8'd(\d+)\}", text).groups()
+    assert board.command(get(CORE)) == int.from_bytes([int(core, 16), *map(int, version)], "big")
 
 
 @both

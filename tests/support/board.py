@@ -176,6 +176,7 @@ def put(register):
 
 
 PATTERN, SEED_LOW, SEED_HIGH, LIMIT, GAP, ACCUMULATOR = 2, 3, 4, 5, 6, 7
+CORE = 0x1F
 COUNTERS = {
     "sent": 0x10, "retransmitted": 0x11, "acknowledged": 0x12, "early": 0x13, "protocol_errors": 0x14, "delay": 0x15,
     "stale_acks": 0x16, "wrong_source": 0x17, "busy": 0x18, "running": 0x19, "stopping": 0x1A, "error": 0x1B,

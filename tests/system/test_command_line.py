@@ -146,6 +146,7 @@ def test_discover_and_status(bench):
     assert 0 <= result["febs"][0]["counters"]["packets"] - counters["acknowledged"] < 16
     assert counters["sent"] >= counters["acknowledged"] and counters["protocol_errors"] == 0
     assert counters["rx_wrong_destination"] == 0
+    assert re.fullmatch(r"FADE-10G \d+\.\d+\.\d+", counters["core"])
 
 
 def test_discover_while_running_disturbs_nothing(bench):

@@ -52,6 +52,24 @@ const COUNTERS: [(u16, &str); 22] = [
     (0x29, "rx_fifo_full"),
 ];
 
+/// Register of the example user commands that tells core and version.
+const CORE: u16 = 0x1F;
+
+/// What a core says that it is: a byte for the core, then major, minor and patch.
+fn core(word: u64) -> Option<String> {
+    let [0, 0, 0, 0, kind, major, minor, patch] = word.to_be_bytes() else { return None };
+    let name = match kind {
+        0x00 => return None,
+        0x01 => "FADE v1".into(),
+        0x0A => "FADE-10G".into(),
+        0x10 => "TCP sender".into(),
+        0x11 => "UDP/IP".into(),
+        0x12 => "FADC".into(),
+        other => format!("core {other:#04x}"),
+    };
+    Some(format!("{name} {major}.{minor}.{patch}"))
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
@@ -76,7 +94,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         println!("{mac}: {}", found.words());
         match counters {
-            Some(counters) => counters.iter().for_each(|(name, value)| println!("  {name:24}{value}")),
+            Some(counters) => {
+                for (name, value) in counters {
+                    println!("  {name:24}{}", value.as_str().map_or_else(|| value.to_string(), str::to_string));
+                }
+            }
             None if found.protocol == Some(Protocol::Fade1) => println!("  FADE v1 has no commands: no counters"),
             None => println!("  its user commands are not the example's: no counters"),
         }
@@ -88,6 +110,10 @@ fn counters(feb: &Commander) -> anyhow::Result<Option<Map<String, serde_json::Va
     // A core of somebody else may not answer at all.
     let Ok(example::IDENTITY) = feb.command(READ_REGISTER, 0) else { return Ok(None) };
     let mut counters = Map::new();
+    // Boards in software, and boards from before, do not tell.
+    if let Some(core) = core(feb.command(READ_REGISTER | CORE, 0)?) {
+        counters.insert("core".into(), core.into());
+    }
     for (register, name) in COUNTERS {
         counters.insert(name.into(), feb.command(READ_REGISTER | register, 0)?.into());
     }

@@ -15,8 +15,8 @@
 //   01 scratch                   06 idle clocks after each word
 //   02 pattern: 0 counter,       07 accumulator: a write adds the argument, and answers the sum
 //      1 random                  10-1B counters of the transmit side (read only)
-//   03 seed, lower half          20-29 counters of the receive side (read only)
-//   04 seed, upper half
+//   03 seed, lower half          1F version of the core (read only)
+//   04 seed, upper half          20-29 counters of the receive side (read only)
 `default_nettype none
 module example_commands #(
     parameter logic [63:0] IDENTITY = 64'h46414445_31304701,  // "FADE10G", version 1
@@ -53,6 +53,7 @@ module example_commands #(
   localparam logic [7:0] SET = 8'h02;
   localparam logic [7:0] TX_FIRST = 8'h10;
   localparam logic [7:0] RX_FIRST = 8'h20;
+  localparam logic [7:0] CORE = 8'h1F;
 
   typedef enum logic [1:0] {
     IDLE,
@@ -64,12 +65,13 @@ module example_commands #(
   state_t state;
   logic [31:0] scratch, accumulator;
   logic [7:0] operation, register;
-  logic is_tx_status, is_rx_status, forget;
+  logic is_tx_status, is_rx_status, is_core, forget;
   logic [63:0] register_value;
 
   assign {operation, register} = s_cmd_code;
   assign is_tx_status = register >= TX_FIRST && register < TX_FIRST + 8'(TX_WORDS);
   assign is_rx_status = register >= RX_FIRST && register < RX_FIRST + 8'(RX_WORDS);
+  assign is_core = register == CORE;
   assign s_cmd_ready = state == IDLE;
   assign m_rsp_valid = state == RESPOND;
   assign status_request = state == REQUEST;
@@ -94,8 +96,8 @@ module example_commands #(
       if (s_cmd_valid) begin
         state <= RESPOND;
         m_rsp_value <= operation == GET || operation == SET ? register_value : '1;
-        if (operation == GET && (is_tx_status || is_rx_status)) begin
-          status_index <= {is_rx_status, 1'b0, register[3:0]};
+        if (operation == GET && (is_tx_status || is_rx_status || is_core)) begin
+          status_index <= is_core ? link_pkg::STATUS_VERSION : {is_rx_status, 1'b0, register[3:0]};
           state <= REQUEST;
         end
         if (operation == SET) begin

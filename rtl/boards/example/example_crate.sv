@@ -71,6 +71,7 @@ module example_crate #(
   end
 
   logic bad_window;
+  logic [31:0] version;
   logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;
   logic [LINKS-1:0][BUFFER_BITS-1:0] write_address, read_address;
   logic [LINKS-1:0][63:0] write_data, data;
@@ -112,6 +113,7 @@ module example_crate #(
       .memory_read_address(read_address),
       .memory_data_valid(data_valid),
       .memory_data(data),
+      .version(version),
       .bad_window(bad_window),
       .running(running),
       .idle(idle),
@@ -136,6 +138,6 @@ module example_crate #(
   end
 
   logic unused;
-  assign unused = &{1'b0, bad_window, settings};
+  assign unused = &{1'b0, version, bad_window, settings};
 endmodule
 `default_nettype wire

@@ -31,6 +31,7 @@ module extra_fadc #(
     input  logic [  LINKS-1:0]                          m_axis_tready,
     output logic [  LINKS-1:0]                          m_axis_tlast,
     output logic                                        bad_window,
+    output logic [       31:0]                          version,
     output logic [  LINKS-1:0]                          running,
     output logic [  LINKS-1:0]                          idle,
     output logic [  LINKS-1:0][               9*32-1:0] counters

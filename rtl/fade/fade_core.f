@@ -1,7 +1,7 @@
 // Files of fade_core, written by tools/file_lists.py; paths are those of the repository.
 rtl/fade10g/fade10g_pkg.sv
-rtl/common/link_pkg.sv
 rtl/fade/fade_pkg.sv
+rtl/common/link_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/common/congestion.sv
 rtl/common/cdc_register.sv

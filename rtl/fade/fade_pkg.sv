@@ -21,6 +21,24 @@ package fade_pkg;
   } status_t;
   localparam int STATUS_WORDS = 12;
 
+  // The first two words of a frame, with the first byte on the wire in the upper bits.
+  typedef struct packed {
+    logic [47:0] destination;
+    logic [15:0] source_begin;
+  } addresses_t;
+  typedef struct packed {
+    logic [31:0] source_end;
+    logic [15:0] ethertype;
+    logic [15:0] kind;  // the version of FADE-10G, the type of FADE v1
+  } source_t;
+
+  // A receiver's record of a frame has two words: this one, and the third word of the frame.
+  typedef struct packed {
+    logic [31:0] source_end;
+    logic [15:0] source_begin;
+    logic [15:0] kind;
+  } record_t;
+
   // Events that an engine tells (tx_clk), a pulse each; the counters of those up to LONG_EVENTS have 32 bits.
   localparam int EVENT_SENT = 0;
   localparam int EVENT_RETRANSMITTED = 1;

@@ -62,8 +62,10 @@ module fade1_cmd_processor #(
 
   logic [47:0] source;
   logic [15:0] kind;
-  assign source = {record[31:16], record[63:32]};
-  assign kind   = record[15:0];
+  fade_pkg::record_t first;
+  assign first  = record;
+  assign source = {first.source_begin, first.source_end};
+  assign kind   = first.kind;
   logic [2:0] same_address;  // by 16 bits
   logic from_peer, is_ack, is_start, is_stop;
   assign from_peer = &same_address;

@@ -134,6 +134,8 @@ module fade1_engine #(
   logic [SLOT_BITS-1:0] next_packet;
   logic event_confirmed, event_protocol_error, event_stale;
 
+  fade1_pkg::fields_t ack;
+  assign ack = record;
   fade1_desc_manager #(
       .WAIT_MIN (TICK_MIN),
       .WAIT_INIT(TICK_INIT),
@@ -143,8 +145,8 @@ module fade1_engine #(
       .rst       (tx_rst),
       .first_set (first_packet[15:0]),
       .closed    (closed && last_words != '0),  // a last packet without a word is not sent
-      .ack_set   (record[63:48]),
-      .ack_packet(record[47:42]),
+      .ack_set   (ack.set),
+      .ack_packet(ack.packet),
       .*
   );
 
@@ -175,6 +177,6 @@ module fade1_engine #(
   };
 
   logic unused;
-  assign unused = &{1'b0, m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
+  assign unused = &{1'b0, ack, m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
 endmodule
 `default_nettype wire

@@ -35,17 +35,23 @@ module fade1_eth_rx (
 );
   // Input words with the first byte on the wire in the upper bits.
   logic [63:0] word;
+  fade_pkg::addresses_t addresses;
+  fade_pkg::source_t source;
+  fade_pkg::record_t first;
   assign word = link_pkg::swap64(s_axis_tdata);
+  assign addresses = word;
+  assign source = word;
 
   logic [1:0] index;  // of the word in the frame, stops at 3
   logic ethertype_good, type_here, fields_here, is_ack, is_fade10g, known, ended;
   logic for_me;
   logic [15:0] source_begin, kind;
-  assign kind = word[15:0];
+  assign kind = source.kind;
 
   assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
   assign record_word = index[1];
-  assign record = {word[63:32], index[1] ? word[31:16] : source_begin, kind};
+  assign first = {source.source_end, source_begin, kind};
+  assign record = index[1] ? word : first;
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
@@ -53,14 +59,14 @@ module fade1_eth_rx (
       index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
       case (index)
         2'd0: begin
-          for_me <= word[63:16] == mac_address;
-          source_begin <= word[15:0];
+          for_me <= addresses.destination == mac_address;
+          source_begin <= addresses.source_begin;
           ethertype_good <= 1'b0;
           type_here <= 1'b0;
           fields_here <= 1'b0;
         end
         2'd1: begin
-          ethertype_good <= word[31:16] == fade1_pkg::ETHERTYPE && s_axis_tkeep[5];
+          ethertype_good <= source.ethertype == fade1_pkg::ETHERTYPE && s_axis_tkeep[5];
           is_ack <= kind == fade1_pkg::TYPE_ACK;
           is_fade10g <= kind == fade1_pkg::TYPE_FADE10G;
           known <= kind == fade1_pkg::TYPE_ACK || kind == fade1_pkg::TYPE_START || kind == fade1_pkg::TYPE_STOP

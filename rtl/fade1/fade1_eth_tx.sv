@@ -69,13 +69,15 @@ module fade1_eth_tx (
   assign memory_read_address = {slot, index};
 
   // Header, first byte on the wire in the upper bits of each word.
-  logic [15:0] packet_field;
+  logic [15:0] packet_field, source_begin;
+  logic [31:0] source_end;
+  assign {source_begin, source_end} = mac_address;
   logic [63:0] header;
   assign packet_field = {6'(next_packet), fade1_pkg::RETRY_FADELINK};
   always_comb begin
     case (word)
-      2'd0: header = {peer_address, mac_address[47:32]};
-      2'd1: header = {mac_address[31:0], fade1_pkg::ETHERTYPE, fade1_pkg::TYPE_DATA};
+      2'd0: header = {peer_address, source_begin};
+      2'd1: header = {source_end, fade1_pkg::ETHERTYPE, fade1_pkg::TYPE_DATA};
       default: header = {next_set, packet_field, delay};
     endcase
   end

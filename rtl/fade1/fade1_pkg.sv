@@ -16,6 +16,14 @@ package fade1_pkg;
   localparam logic [15:0] TYPE_DATA = 16'hA5A5;
   localparam logic [15:0] TYPE_FADE10G = 16'h0100;  // in this place: the version of FADE-10G
 
+  // The third word of a frame from the computer.
+  typedef struct packed {
+    logic [15:0] set;
+    logic [5:0]  packet;
+    logic [9:0]  retry;
+    logic [31:0] rest;
+  } fields_t;
+
   localparam int PACKET_WORDS = 128;  // of 64 bits
   localparam int WORD_BITS = $clog2(PACKET_WORDS);
   localparam int SET_PACKETS = 32;

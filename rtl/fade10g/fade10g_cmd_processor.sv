@@ -102,9 +102,13 @@ module fade10g_cmd_processor #(
   // ---- decoding ------------------------------------------------------------------------------
   logic [47:0] source;
   logic [15:0] code, csn;
-  assign source = {record[31:16], record[63:32]};
-  assign code = record[63:48];
-  assign csn = record[47:32];
+  fade_pkg::record_t first;
+  fade10g_pkg::fields_t fields;
+  assign first = record;
+  assign fields = record;
+  assign source = {first.source_begin, first.source_end};
+  assign code = fields.code;
+  assign csn = fields.number;
   logic [2:0] same_address;  // by 16 bits
   logic from_peer, takes_ack, repeats, is_ack, is_reset, is_identify, is_start, is_stop;
   always_ff @(posedge clk) begin
@@ -142,8 +146,7 @@ module fade10g_cmd_processor #(
 
   assign hold = state == HOLD || state == CLEAR;
   always_comb begin
-    response = {command_head, user_response};
-    if (!from_user) response[63:0] = {62'd0, status};
+    response = {command_head, from_user ? user_response : {62'd0, status}};
   end
   // What the FEB is: format of this word, log2 of its window, state.
   assign identify = {
@@ -259,6 +262,6 @@ module fade10g_cmd_processor #(
   end
 
   logic unused;
-  assign unused = &{1'b0, record};
+  assign unused = &{1'b0, first, fields, record};
 endmodule
 `default_nettype wire

@@ -164,6 +164,8 @@ module fade10g_engine #(
   logic [15:0] next_sequence;
   logic event_confirmed, event_early, event_protocol_error, event_stale;
 
+  fade10g_pkg::fields_t ack;
+  assign ack = record;
   fade10g_desc_manager #(
       .SLOT_BITS(SLOT_BITS),
       .TICK_MIN (TICK_MIN),
@@ -172,8 +174,8 @@ module fade10g_engine #(
   ) desc_manager (
       .clk         (tx_clk),
       .rst         (tx_rst),
-      .ack_sequence(record[47:32]),
-      .ack_packet  (record[31:0]),
+      .ack_sequence(ack.number),
+      .ack_packet  (ack.argument),
       .*
   );
 
@@ -206,6 +208,6 @@ module fade10g_engine #(
   };
 
   logic unused;
-  assign unused = &{1'b0, command_argument};
+  assign unused = &{1'b0, ack, command_argument};
 endmodule
 `default_nettype wire

@@ -36,8 +36,15 @@ module fade10g_eth_rx (
   // Input words with the first byte on the wire in the upper bits.
   logic [63:0] word;
   logic [15:0] code;
+  fade_pkg::addresses_t addresses;
+  fade_pkg::source_t source;
+  fade_pkg::record_t first;
+  fade10g_pkg::fields_t fields;
   assign word = link_pkg::swap64(s_axis_tdata);
-  assign code = word[63:48];
+  assign addresses = word;
+  assign source = word;
+  assign fields = word;
+  assign code = fields.code;
 
   logic [ 1:0] index;  // of the word in the frame, stops at 3
   logic [15:0] source_begin;
@@ -47,7 +54,8 @@ module fade10g_eth_rx (
 
   assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
   assign record_word = index[1];
-  assign record = {word[63:32], index[1] ? word[31:16] : source_begin, word[15:0]};
+  assign first = {source.source_end, source_begin, source.kind};
+  assign record = index[1] ? word : first;
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
@@ -55,17 +63,17 @@ module fade10g_eth_rx (
       index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
       case (index)
         2'd0: begin
-          for_me <= word[63:16] == mac_address;
-          broadcast <= &word[63:16];
-          source_begin <= word[15:0];
+          for_me <= addresses.destination == mac_address;
+          broadcast <= &addresses.destination;
+          source_begin <= addresses.source_begin;
           ethertype_good <= 1'b0;
           version_good <= 1'b0;
           fields_here <= 1'b0;
           delay_here <= 1'b0;
         end
         2'd1: begin
-          ethertype_good <= word[31:16] == fade10g_pkg::ETHERTYPE && s_axis_tkeep[5];
-          version_good   <= word[15:0] == fade10g_pkg::VERSION && s_axis_tkeep[7];
+          ethertype_good <= source.ethertype == fade10g_pkg::ETHERTYPE && s_axis_tkeep[5];
+          version_good   <= source.kind == fade10g_pkg::VERSION && s_axis_tkeep[7];
         end
         2'd2: begin
           is_ack <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
@@ -104,6 +112,6 @@ module fade10g_eth_rx (
   end
 
   logic unused;
-  assign unused = &{1'b0, s_axis_tkeep};
+  assign unused = &{1'b0, fields, s_axis_tkeep};
 endmodule
 `default_nettype wire

@@ -35,7 +35,7 @@ module fade10g_eth_tx #(
     output logic                                        next_lock,
     output logic                                        next_take,
     input  logic [          fade10g_pkg::WORD_BITS-1:0] last_words,
-    // command response, and answer to IDENTIFY: code 16, CSN 16, value 64
+    // command response, and answer to IDENTIFY: fade10g_pkg::answer_t
     input  logic                                        response_valid,
     input  logic [                                95:0] response,
     output logic                                        response_lock,
@@ -94,23 +94,26 @@ module fade10g_eth_tx #(
   assign memory_read_address = {slot, index};
 
   // Header, first byte on the wire in the upper bits of each word.
-  logic [95:0] answer;
+  logic [15:0] source_begin;
+  logic [31:0] source_end;
+  fade10g_pkg::answer_t answer;
+  assign {source_begin, source_end} = mac_address;
   logic [63:0] header;
   always_comb begin
     answer = kind == IDENTIFY ? identify : response;
     if (kind == PACKET && !with_response) answer = '0;
     header = FILLER_WORD;
     case (word)
-      3'd0: header = {kind == IDENTIFY ? identify_address : peer_address, mac_address[47:32]};
-      3'd1: header = {mac_address[31:0], fade10g_pkg::ETHERTYPE, fade10g_pkg::VERSION};
+      3'd0: header = {kind == IDENTIFY ? identify_address : peer_address, source_begin};
+      3'd1: header = {source_end, fade10g_pkg::ETHERTYPE, fade10g_pkg::VERSION};
       3'd2:
       if (kind == PACKET)
         header = {
           last ? fade10g_pkg::TYPE_LAST : fade10g_pkg::TYPE_DATA, next_sequence, next_packet
         };
-      else header = {fade10g_pkg::TYPE_RESPONSE, {2{fade10g_pkg::FILLER}}, answer[95:64]};
-      3'd3: header = kind == PACKET ? {delay, answer[95:64]} : answer[63:0];
-      3'd4: if (kind == PACKET) header = answer[63:0];
+      else header = {fade10g_pkg::TYPE_RESPONSE, {2{fade10g_pkg::FILLER}}, answer.code, answer.csn};
+      3'd3: header = kind == PACKET ? {delay, answer.code, answer.csn} : answer.value;
+      3'd4: if (kind == PACKET) header = answer.value;
       default: ;
     endcase
   end

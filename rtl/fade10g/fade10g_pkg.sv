@@ -22,6 +22,20 @@ package fade10g_pkg;
   localparam logic [15:0] CMD_IDENTIFY = 16'h0006;
   localparam logic [15:0] CMD_USER_FIRST = 16'h0100;
 
+  // The third word of a frame from the computer.
+  typedef struct packed {
+    logic [15:0] code;
+    logic [15:0] number;    // CSN of a command, sequence of an ACK
+    logic [31:0] argument;  // of a command; packet of an ACK
+  } fields_t;
+
+  // The answer to a command.
+  typedef struct packed {
+    logic [15:0] code;
+    logic [15:0] csn;
+    logic [63:0] value;
+  } answer_t;
+
   localparam int PACKET_WORDS = 1024;  // of 64 bits
   localparam int WORD_BITS = $clog2(PACKET_WORDS);
 

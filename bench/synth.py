@@ -3,7 +3,7 @@
 
 Usage: bench/synth.py [WIDTH:PACKETS ...]     default 64:32 64:16 8:16
 The cores are fade_core without MAC, source and user commands, of FADE-10G, and of FADE v1, whose buffer is a set; and
-tcp_core with one and two streams, without the socket buffers.
+tcp_core with one and two streams, without the socket buffers; and the MACs.
 """
 
 import sys
@@ -31,6 +31,11 @@ def main():
     for width, streams in [(64, 1), (64, 2), (8, 1)]:
         luts, ffs, brams = totals(synthesize("tcp_core", WIDTH=width, STREAMS=streams))
         print(f"| {width} bit | {streams} | {luts:,} | {ffs:,} | {brams:g} | 3,000 |", flush=True)
+    print("\n| MAC | LUT | FF |")
+    print("|---|---|---|")
+    for name, top, settings in [("GMII", "gmii_mac", {}), ("XGMII", "xgmii_mac", {}), ("XGMII without PAUSE", "xgmii_mac", {"PAUSE": 0})]:
+        luts, ffs, _ = totals(synthesize(top, **settings))
+        print(f"| {name} | {luts:,} | {ffs:,} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ MANAGER = "rtl/fade10g/fade10g_desc_manager.sv"
 MANAGER1 = "rtl/fade1/fade1_desc_manager.sv"
 
 
-def prove(source, protocol="fade10g", steps=STEPS):
-    """True if the assertions hold for every input over `steps` clocks."""
+def prove(source, protocol="fade10g", steps=STEPS, **parameters):
+    """True if the assertions hold for every input over `steps` clocks; parameters: of the proof."""
     package = f"rtl/{protocol}/{protocol}_pkg.sv"
     proof = {"fade10g": "desc_manager_proof", "fade1": "fade1_desc_manager_proof"}[protocol]
     if protocol == "fade1":
@@ -26,6 +26,7 @@ def prove(source, protocol="fade10g", steps=STEPS):
         (TOP / package).write_text(text.replace("SET_PACKETS = 32;", "SET_PACKETS = 2;"))
     script = "; ".join([
         f"read_verilog -sv -formal {package} rtl/fade/fade_round_trip.sv {source} tests/rtl/formal/{proof}.sv",
+        *(f"chparam -set {name} {value} {proof}" for name, value in parameters.items()),
         f"prep -flatten -top {proof}",
         "memory_map",
         "opt -full",
@@ -48,6 +49,13 @@ def test_descriptor_manager_keeps_its_promises(source, protocol):
 @pytest.mark.parametrize("source,protocol", [(MANAGER, "fade10g"), (MANAGER1, "fade1")])
 def test_descriptor_manager_keeps_its_promises_for_longer(source, protocol):
     assert prove(source, protocol, LONG_STEPS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tick,patience,steps", [(32, 24, 50), (8, 36, 56)])
+def test_what_waits_is_offered_in_time(tick, patience, steps):
+    """ACKs ten clocks apart, as on a full line; a tick is 256 clocks there, and its walk comes once, not again and again."""
+    assert prove(MANAGER, steps=steps, ONLY_OFFERED=1, TICK=tick, ACK_PAUSE=6, PATIENCE=patience)
 
 
 BREAKS = {

@@ -17,16 +17,20 @@ PULSE = [24, 64, 46, 24, 11, 4, 1]  # in 64ths
 # --- Blocks ---
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
     "toplevel,parameters",
     [
         ("extra_fadc", {"SAMPLES": 1, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 64}),
-        ("extra_fadc", {"SAMPLES": 1, "MODULES": 4, "CHANNELS": 3, "LINKS": 2}),
+        long("extra_fadc", {"SAMPLES": 1, "MODULES": 4, "CHANNELS": 3, "LINKS": 2}),
         # A window of 8 ticks has less clocks than its message: the buffer takes what comes.
         ("extra_fadc", {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),
         ("extra_fadc", {"SAMPLES": 2, "MODULES": 4, "CHANNELS": 3, "LINKS": 2, "WINDOWS": 512, "BITS": 13}),
         ("extra_fadc", {"SAMPLES": 4, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),
-        ("extra_fadc", {"SAMPLES": 4, "MODULES": 4, "CHANNELS": 3, "LINKS": 2, "WINDOWS": 512, "BITS": 13}),
+        long("extra_fadc", {"SAMPLES": 4, "MODULES": 4, "CHANNELS": 3, "LINKS": 2, "WINDOWS": 512, "BITS": 13}),
         ("fadc_hit_queue", {"DEPTH": 4}),
         ("fadc_builder", {"MODULES": 3, "MAX_WORDS": 512}),
     ],

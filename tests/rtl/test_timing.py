@@ -7,12 +7,8 @@ from support.place import CORES, median, place_all
 BELOW = {"fade10g_8_25F", "tcp_8", "tcp_64", "udp_8", "udp_64"}
 
 
-# Placed in a quarter of a minute, with one seed: the rest is for `make test-long`.
-SMALL = {"gmii_mac", "xgmii_mac"}
-
-
 def parameter(core):
-    marks = [pytest.mark.long] if core.name not in SMALL else []
+    marks = [pytest.mark.long] if core.name != "gmii_mac" else []
     if core.name in BELOW:
         marks.append(pytest.mark.xfail(strict=True, raises=AssertionError, reason="below the clock of its line rate"))
     return pytest.param(core, id=core.name, marks=marks)
@@ -20,6 +16,6 @@ def parameter(core):
 
 @pytest.mark.parametrize("core", map(parameter, CORES))
 def test_clocks(core):
-    placements = place_all(core, [1] if core.name in SMALL else [1, 2, 3])
+    placements = place_all(core, [1] if core.name == "gmii_mac" else [1, 2, 3])
     below = {name: median(placements, name) for name, (needed, _) in core.clocks.items() if median(placements, name) < needed}
     assert not below, f"MHz: {below}"

@@ -24,7 +24,7 @@ def long(*values):
         ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1472, "ECHO_BYTES": 2048}, False),
         ("xgmii_mac", {}, True),
         ("fadc_core", {"MODULES": 4, "CHANNELS": 2, "LINKS": 4, "BITS": 10}, True),
-        ("example_board", {"DESIGN": 0, "WIDTH": 8}, False),
+        ("example_board", {"DESIGN": 0, "WIDTH": 8}, True),
         ("example_board", {"DESIGN": 1, "WIDTH": 64, "STREAMS": 1}, False),
         ("example_board", {"DESIGN": 2, "WIDTH": 8}, False),
         long("example_board", {"DESIGN": 3, "WIDTH": 64}, False),

@@ -10,6 +10,7 @@ rtl/fade/fade_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/udp/udp_pkg.sv
 rtl/mac/mac_pkg.sv
+rtl/common/cdc_register.sv
 rtl/fadc/fadc_lane.sv
 rtl/fadc/fadc_builder.sv
 rtl/common/stream_fifo.sv
@@ -34,7 +35,6 @@ rtl/common/event_counters.sv
 rtl/common/axis_downsizer.sv
 rtl/common/axis_upsizer.sv
 rtl/common/mac_adapter.sv
-rtl/common/cdc_register.sv
 rtl/common/cdc_token.sv
 rtl/common/cdc_handshake.sv
 rtl/common/status_reader.sv

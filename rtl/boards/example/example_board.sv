@@ -136,7 +136,15 @@ module example_board #(
     ptp_role
   };
   // As from switches: nothing behind hangs on a pin. (A simulator would run all such logic at every edge of any clock.)
-  always_ff @(posedge user_clk) {settings, enable} <= {settings_pins, enable_pin};
+  cdc_register #(
+      .WIDTH($bits(settings))
+  ) switches (
+      .clk (user_clk),
+      .load(1'b1),
+      .d   (settings_pins),
+      .q   (settings)
+  );
+  always_ff @(posedge user_clk) enable <= enable_pin;
   assign {running, path} = {status.running, status.path};
   assign {status_sent, status_retransmitted} = {status.sent, status.retransmitted};
   assign {status_early, status_delay} = {status.early, status.delay};

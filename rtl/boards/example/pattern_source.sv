@@ -35,6 +35,7 @@ module pattern_source #(
   logic [15:0] block_left;
   logic [15:0] pause;
   logic [63:0] from, next;
+  logic more, ends, block_ends;
 
   function automatic [63:0] xorshift64(input [63:0] x);
     reg [63:0] a;
@@ -48,12 +49,15 @@ module pattern_source #(
 
   assign from = started ? m_axis_tdata : seed == '0 ? SEED_FOR_ZERO : seed;
   assign next = random ? xorshift64(from) : started ? m_axis_tdata + 64'd1 : 64'd0;
-  assign m_axis_tvalid = started && pause == '0 && (endless || left != '0);
-  assign m_axis_tlast = (!endless && left == 32'd1) || block_left == 16'd1;
+  // Whether a word follows the one that stands at the output, and whether a block ends with that word.
+  assign more = endless || left != 32'd1;
+  assign ends = !endless && left == 32'd2;
+  assign block_ends = block != '0 && (block_left == 16'd1 ? block : block_left - 16'd1) == 16'd1;
 
   always_ff @(posedge clk) begin
     if (rst || !running) begin
       started <= 1'b0;
+      m_axis_tvalid <= 1'b0;
     end else if (!started) begin
       started <= 1'b1;
       endless <= limit == '0;
@@ -61,13 +65,18 @@ module pattern_source #(
       block_left <= block;
       pause <= '0;
       m_axis_tdata <= next;
+      m_axis_tvalid <= 1'b1;
+      m_axis_tlast <= limit == 32'd1 || block == 16'd1;
     end else if (pause != '0) begin
       pause <= pause - 16'd1;
+      m_axis_tvalid <= pause == 16'd1;
     end else if (m_axis_tvalid && m_axis_tready) begin
       m_axis_tdata <= next;
+      m_axis_tvalid <= more && gap == '0;
+      m_axis_tlast <= ends || block_ends;
       left <= left - 32'd1;
       if (block != '0) block_left <= block_left == 16'd1 ? block : block_left - 16'd1;
-      pause <= gap;
+      if (more) pause <= gap;
     end
   end
 endmodule

@@ -9,8 +9,8 @@
 //                 +------------+
 //       s_clk, s_rst          m_clk, m_rst
 //
-// DEPTH is a power of two, at least 4. Both sides must be reset together. The memory is small and
-// read without a clock, so that it fits distributed RAM.
+// DEPTH is a power of two, at least 4; the register at the output holds one more. Both sides must be reset together. The
+// memory is small and read without a clock, so that it fits distributed RAM.
 `default_nettype none
 module async_fifo #(
     parameter int WIDTH = 32,
@@ -38,6 +38,7 @@ module async_fifo #(
 
   logic [AW:0] head, head_next, head_gray, head_gray_at_m;
   logic [AW:0] tail, tail_next, tail_gray, tail_gray_at_s;
+  logic take;  // into the register at the output
 
   sync_bits #(
       .WIDTH(AW + 1)
@@ -56,8 +57,7 @@ module async_fifo #(
 
   // Full: the pointers differ in the wrap bit only, which in Gray code are the top two bits.
   assign s_ready = head_gray != {~tail_gray_at_s[AW:AW-1], tail_gray_at_s[AW-2:0]};
-  assign m_valid = tail_gray != head_gray_at_m;
-  assign m_data = cdc_memory[tail[AW-1:0]];
+  assign take = tail_gray != head_gray_at_m && (!m_valid || m_ready);
   assign head_next = head + 1'b1;
   assign tail_next = tail + 1'b1;
 
@@ -76,10 +76,16 @@ module async_fifo #(
     if (m_rst) begin
       tail <= '0;
       tail_gray <= '0;
-    end else if (m_valid && m_ready) begin
-      tail <= tail_next;
-      tail_gray <= tail_next ^ (tail_next >> 1);
+      m_valid <= 1'b0;
+    end else begin
+      if (m_ready) m_valid <= 1'b0;
+      if (take) begin
+        tail <= tail_next;
+        tail_gray <= tail_next ^ (tail_next >> 1);
+        m_valid <= 1'b1;
+      end
     end
+    if (take) m_data <= cdc_memory[tail[AW-1:0]];
   end
 endmodule
 `default_nettype wire

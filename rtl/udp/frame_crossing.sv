@@ -30,9 +30,8 @@ module frame_crossing #(
     input  logic               s_axis_tlast,
     input  logic               s_axis_tuser
 );
-  logic [3:0] count, fifo_count;
-  logic ready, valid, take, is_last, is_bad, lost, owed, rest;
-  logic [WIDTH-1:0] data;
+  logic [3:0] count;
+  logic ready, valid, is_last, is_bad, lost, owed, rest;
 
   always_comb begin
     count = '0;
@@ -59,20 +58,14 @@ module frame_crossing #(
       .s_ready(ready),
       .m_clk  (tx_clk),
       .m_rst  (tx_rst),
-      .m_data ({data, fifo_count, is_last, is_bad}),
+      .m_data ({m_data, m_count, is_last, is_bad}),
       .m_valid(valid),
-      .m_ready(take)
+      .m_ready(!rest)
   );
-  assign take = !rest;
+  assign m_valid = valid && !rest;
+  assign m_end   = m_valid && is_last;
+  assign m_good  = !is_bad;
 
-  always_ff @(posedge tx_clk) begin
-    m_data  <= data;
-    m_count <= fifo_count;
-    m_valid <= valid && take;
-    m_end   <= valid && take && is_last;
-    m_good  <= !is_bad;
-    rest    <= valid && take && is_last;
-    if (tx_rst) {m_valid, m_end, rest} <= '0;
-  end
+  always_ff @(posedge tx_clk) rest <= m_end && !tx_rst;
 endmodule
 `default_nettype wire

@@ -160,7 +160,7 @@ async def async_fifo_fills_to_its_depth(dut):
         await ReadOnly()
         accepted += int(dut.s_ready.value)
         await RisingEdge(dut.s_clk)
-    assert accepted == 8
+    assert accepted == 9, "and the register at the output"
     dut.s_valid.value = 0
     dut.m_ready.value = 1
     got = []
@@ -169,7 +169,7 @@ async def async_fifo_fills_to_its_depth(dut):
         if int(dut.m_valid.value):
             got.append(int(dut.m_data.value))
         await RisingEdge(dut.m_clk)
-    assert got == list(range(8))
+    assert got == list(range(9))
 
 
 @cocotb.test()

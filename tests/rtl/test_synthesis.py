@@ -20,7 +20,7 @@ def long(*values):
         ("fade_core", {"WIDTH": 8, "PACKETS": 16}, True),
         long("fade_core", {"WIDTH": 64, "PACKETS": 32}, True),
         ("fade_core", {"PROTOCOL": 1, "WIDTH": 8}, True),
-        ("tcp_core", {"WIDTH": 8, "STREAMS": 2, "MTU": 1500}, False),
+        ("tcp_core", {"WIDTH": 8, "STREAMS": 2, "MTU": 1500}, True),
         ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1472, "ECHO_BYTES": 2048}, False),
         ("xgmii_mac", {}, True),
         ("fadc_core", {"MODULES": 4, "CHANNELS": 2, "LINKS": 4, "BITS": 10}, True),

@@ -151,17 +151,23 @@ static void request(u8 *out, const u8 *feb, const u8 *local, u16 code,
 }
 
 /**
- * fade_ack - makes the ACK of a data frame
+ * fade_ack - makes an ACK
  * @out: the ACK, without check sequence
  * @feb: address of the FEB
  * @local: address of this computer
- * @frame: the data frame
+ * @what: what it tells
  */
 void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
-	      const struct fade_frame *frame)
+	      const struct fade_confirmation *what)
 {
-	request(out, feb, local, FADE_ACK, frame->sequence, frame->packet);
-	put_be32(out + 24, frame->delay);
+	request(out, feb, local, FADE_ACK, what->sequence, what->packet);
+	put_be32(out + 24, what->delay);
+	if (!what->block)
+		return;
+	memset(out + 28, 0, 20);
+	put_be16(out + 28, FADE_BLOCK_MARK);
+	put_be32(out + 32, (u32)(what->stored >> 32));
+	put_be32(out + 36, (u32)what->stored);
 }
 
 /**
@@ -225,7 +231,8 @@ static bool against_the_end(const struct fade_window *w, u64 index, u32 ahead,
  * @w: the window
  * @frame: the data frame
  * @released: packets that have left the ring since the start
- * @index: of FADE_STORE: packets before this one since the start
+ * @index: of FADE_STORE and FADE_CONFIRM_AGAIN: packets before this one since
+ *	the start
  *
  * Nothing changes until fade_window_stored().
  */
@@ -242,7 +249,8 @@ enum fade_verdict fade_window_judge(const struct fade_window *w,
 		/* From before the start: nothing that was received here. */
 		if (behind > w->in_order)
 			return FADE_PROTOCOL_ERROR;
-		return judge_known(w, w->in_order - behind, frame);
+		*index = w->in_order - behind;
+		return judge_known(w, *index, frame);
 	}
 	if (ahead >= w->size)
 		return FADE_PROTOCOL_ERROR;
@@ -275,6 +283,27 @@ void fade_window_stored(struct fade_window *w, u64 index,
 		w->last_index = index;
 		w->last_words = frame->last_words;
 	}
+}
+
+/**
+ * fade_window_stored_before - which packets before one of this window are in
+ * @w: the window
+ * @index: packets before it since the start
+ *
+ * Returns bit i set if packet @index - 1 - i is in.
+ */
+u64 fade_window_stored_before(const struct fade_window *w, u64 index)
+{
+	u64 stored = 0;
+	u32 i;
+
+	for (i = 0; i < 64 && i < index; i++) {
+		u64 at = index - 1 - i;
+
+		if (at < w->in_order || w->ahead >> (at - w->in_order) & 1)
+			stored |= 1ull << i;
+	}
+	return stored;
 }
 
 /**
@@ -483,6 +512,7 @@ static void begin10g(struct fade_feb *feb, const struct fade_settings *settings)
 	fade_window_init(&feb->window, settings->first_packet, settings->window,
 			 settings->ring_packets);
 	feb->sequence_known = false;
+	feb->unconfirmed = false;
 	begin(feb, settings, FADE_PROTOCOL_FADE10G,
 	      feb->firmware == FADE_FIRMWARE_FADELINK);
 }
@@ -505,6 +535,8 @@ static void identified(struct fade_feb *feb,
 	bool ours = value >> 56 == 1 && (value >> 48 & 0xff) < 32;
 
 	feb->protocol = FADE_PROTOCOL_FADE10G;
+	feb->identified = ours;
+	feb->block_acks = ours && value >> 40 & FADE_IDENTITY_BLOCK_ACKS;
 	if (!settings->firmware)
 		feb->firmware = ours ? FADE_FIRMWARE_FADELINK :
 				       FADE_FIRMWARE_PUBLISHED_10G;
@@ -639,7 +671,7 @@ void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 	feb->restarts = 0;
 	feb->first = FADE_FIRST_COME;
 	if (feb->firmware == FADE_FIRMWARE_FADELINK &&
-	    feb->protocol == FADE_PROTOCOL_FADE10G)
+	    feb->protocol == FADE_PROTOCOL_FADE10G && feb->identified)
 		start->stage = FADE_STAGE_START;
 	else if (feb->firmware == FADE_FIRMWARE_PUBLISHED_10G ||
 		 feb->protocol == FADE_PROTOCOL_FADE1)
@@ -904,11 +936,16 @@ static void take_stray(struct fade_feb *feb, u64 now_ms,
 	out->reset = true;
 }
 
+static bool takes_blocks(const struct fade_feb *feb)
+{
+	return feb->block_acks && feb->firmware == FADE_FIRMWARE_FADELINK;
+}
+
 static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 		      u64 released, u64 now_ms, struct fade_actions *out)
 {
 	u32 ahead = frame->packet - feb->window.first;
-	u64 index;
+	u64 index = 0;
 
 	if (feb->first != FADE_FIRST_COME &&
 	    !admits(feb, !ahead, ahead >= feb->window.size, now_ms, out))
@@ -934,8 +971,14 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 		feb->stats.protocol_errors++;
 		return;
 	}
-	feb->stats.acks++;
-	out->confirm = true;
+	if (!feb->unconfirmed || index >= feb->newest.index) {
+		feb->newest.index = index;
+		feb->newest.packet = frame->packet;
+		feb->newest.delay = frame->delay;
+		feb->newest.sequence = frame->sequence;
+	}
+	feb->unconfirmed = true;
+	out->confirm = !takes_blocks(feb);
 }
 
 static void take_data1(struct fade_feb *feb, const struct fade_settings *settings,
@@ -1097,4 +1140,25 @@ void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 		feb->stats.wrong_valid_words++;
 		break;
 	}
+}
+
+/**
+ * fade_feb_confirm - the ACK of what was stored since the last one
+ * @feb: the FEB
+ * @out: what it tells
+ *
+ * Returns false if there is none to send.
+ */
+bool fade_feb_confirm(struct fade_feb *feb, struct fade_confirmation *out)
+{
+	if (!feb->unconfirmed || !runs(feb, FADE_PROTOCOL_FADE10G))
+		return false;
+	feb->unconfirmed = false;
+	feb->stats.acks++;
+	*out = feb->newest;
+	out->block = takes_blocks(feb);
+	if (out->block)
+		out->stored = fade_window_stored_before(&feb->window,
+							out->index);
+	return true;
 }

@@ -40,6 +40,9 @@ typedef uint64_t u64;
 #define FADE_CMD_IDENTIFY	0x0006
 #define FADE_CMD_USER_FIRST	0x0100
 
+#define FADE_BLOCK_MARK		0xB10C
+#define FADE_IDENTITY_BLOCK_ACKS	4
+
 #define FADE_PACKET_BYTES	8192
 #define FADE_DATA_HEADER_LEN	40
 #define FADE_DATA_FRAME_LEN	(FADE_DATA_HEADER_LEN + FADE_PACKET_BYTES)
@@ -123,6 +126,24 @@ struct fade_window {
 	bool last_seen;
 };
 
+/**
+ * struct fade_confirmation - what an ACK tells
+ * @index: packets before @packet since the start
+ * @stored: of a block ACK: bit i: packet @packet - 1 - i is stored
+ * @packet: newest packet that it confirms
+ * @delay: transmission delay of its last frame
+ * @sequence: sequence number of that frame
+ * @block: it is a block ACK
+ */
+struct fade_confirmation {
+	u64 index;
+	u64 stored;
+	u32 packet;
+	u32 delay;
+	u16 sequence;
+	bool block;
+};
+
 /* What START is doing. */
 enum fade_stage {
 	FADE_STAGE_NONE,	/* none is under way */
@@ -189,6 +210,10 @@ enum fade_first {
  * @sets: of a transmission of FADE v1
  * @protocol: FADE_PROTOCOL_* that it was told or found to speak
  * @firmware: FADE_FIRMWARE_* that it was told or found to run
+ * @identified: it told what it is, as Fadelink's cores do
+ * @block_acks: it takes block ACKs
+ * @unconfirmed: packets were stored since the last ACK
+ * @newest: of them
  * @swap: bytes of the words that must be turned round; 0: none
  * @started: START was answered: data is taken
  * @start: START under way
@@ -219,6 +244,10 @@ struct fade_feb {
 	struct fade1_sets sets;
 	u32 protocol;
 	u32 firmware;
+	bool identified;
+	bool block_acks;
+	bool unconfirmed;
+	struct fade_confirmation newest;
 	u32 swap;
 	bool started;
 	struct fade_start start;
@@ -265,7 +294,8 @@ struct fade_settings {
 /**
  * struct fade_actions - what to do about a frame
  * @store: copy the packet to place @slot of the ring
- * @confirm: send an ACK, after the packet is stored
+ * @confirm: send an ACK, after the packet is stored; else fade_feb_confirm()
+ *	tells it when all frames that came together were taken
  * @reset: send RESET
  * @begun: a transmission has begun: the ring is empty
  * @answered: the pending command has its response, or START its outcome
@@ -337,7 +367,7 @@ struct fade_tick {
 enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,
 			  struct fade_frame *out);
 void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
-	      const struct fade_frame *frame);
+	      const struct fade_confirmation *what);
 void fade_command(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
 		  u16 code, u16 csn, u32 argument);
 
@@ -348,6 +378,7 @@ enum fade_verdict fade_window_judge(const struct fade_window *w,
 				    u64 released, u64 *index);
 void fade_window_stored(struct fade_window *w, u64 index,
 			const struct fade_frame *frame);
+u64 fade_window_stored_before(const struct fade_window *w, u64 index);
 u64 fade_window_slot(const struct fade_window *w, u64 index);
 u64 fade_window_bytes(const struct fade_window *w);
 bool fade_window_complete(const struct fade_window *w);
@@ -367,5 +398,6 @@ u16 fade_feb_command(struct fade_feb *feb, u16 code);
 void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 		   enum fade_kind kind, const struct fade_frame *frame,
 		   u64 given_back, u64 now_ms, struct fade_actions *out);
+bool fade_feb_confirm(struct fade_feb *feb, struct fade_confirmation *out);
 
 #endif /* FADE_RULES_H */

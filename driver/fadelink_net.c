@@ -176,9 +176,11 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 		       const u8 *head, enum fade_kind kind,
 		       const struct fade_frame *frame)
 {
+	struct fade_confirmation confirmation;
 	u8 ack[FADE_REQUEST_LEN];
 	struct fade_actions actions;
 	struct fade_slave *slave;
+	bool confirm;
 
 	slave = find_slave(netdev, head + ETH_ALEN);
 	if (!slave) {
@@ -188,22 +190,49 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 	fade_feb_take(&slave->feb, &slave->settings, kind, frame, slave->tail,
 		      now_ms(), &actions);
 	act(slave, skb, &actions);
+	confirm = actions.confirm && kind == FADE_KIND_DATA &&
+		  fade_feb_confirm(&slave->feb, &confirmation);
 	spin_unlock(&slave->lock);
 
 	if (actions.reset)
 		send_reset(netdev, head + ETH_ALEN, kind);
-	if (actions.confirm) {
-		if (kind == FADE_KIND_DATA1)
-			fade1_ack(ack, head + ETH_ALEN, netdev->dev_addr,
-				  frame->sequence, frame->packet);
-		else
-			fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, frame);
-		send_frame(netdev, ack);
+	if (confirm)
+		fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, &confirmation);
+	else if (actions.confirm)
+		fade1_ack(ack, head + ETH_ALEN, netdev->dev_addr,
+			  frame->sequence, frame->packet);
+	else
+		return;
+	send_frame(netdev, ack);
+}
+
+/* Confirms what came together, where that is not done at once. */
+static void confirm(struct net_device *netdev)
+{
+	int i;
+
+	for (i = 0; i < fade_max_slaves; i++) {
+		struct fade_slave *slave = &fade_slaves[i];
+		struct fade_confirmation confirmation;
+		u8 ack[FADE_REQUEST_LEN];
+		bool due;
+
+		if (READ_ONCE(slave->netdev) != netdev ||
+		    !READ_ONCE(slave->feb.unconfirmed))
+			continue;
+		spin_lock(&slave->lock);
+		due = slave->netdev == netdev &&
+		      fade_feb_confirm(&slave->feb, &confirmation);
+		if (due)
+			fade_ack(ack, slave->mac, netdev->dev_addr,
+				 &confirmation);
+		spin_unlock(&slave->lock);
+		if (due)
+			send_frame(netdev, ack);
 	}
 }
 
-static int receive(struct sk_buff *skb, struct net_device *netdev,
-		   struct packet_type *type, struct net_device *original)
+static int receive_one(struct sk_buff *skb, struct net_device *netdev)
 {
 	u8 head[FADE_DATA_HEADER_LEN] = {};
 	u8 final_word[8] = {};
@@ -245,9 +274,38 @@ static int receive(struct sk_buff *skb, struct net_device *netdev,
 	return NET_RX_SUCCESS;
 }
 
+static int receive(struct sk_buff *skb, struct net_device *netdev,
+		   struct packet_type *type, struct net_device *original)
+{
+	int result = receive_one(skb, netdev);
+
+	confirm(netdev);
+	return result;
+}
+
+/* Frames that the card's driver handed over together: one ACK a FEB. */
+static void receive_list(struct list_head *list, struct packet_type *type,
+			 struct net_device *netdev)
+{
+	struct net_device *last = NULL;
+	struct sk_buff *skb, *next;
+
+	list_for_each_entry_safe(skb, next, list, list) {
+		/* Ports of a bridge and the like differ from one to the next. */
+		if (last && last != skb->dev)
+			confirm(last);
+		last = skb->dev;
+		skb_list_del_init(skb);
+		receive_one(skb, last);
+	}
+	if (last)
+		confirm(last);
+}
+
 static struct packet_type fade_packet_type = {
 	.type = cpu_to_be16(FADE_ETHERTYPE),
 	.func = receive,
+	.list_func = receive_list,
 };
 
 /* Lets go of the interface. Called with no lock. */

@@ -5,7 +5,7 @@ local fade = Proto("fade", "FADE")
 
 local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
-local ACK, NACK = 0x0003, 0x0004
+local ACK, NACK, BLOCK_MARK = 0x0003, 0x0004, 0xB10C
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
 local LAST_WORDS_MAX = UInt64(1023)
 
@@ -24,6 +24,7 @@ local f = {
   sequence = ProtoField.uint16("fade.sequence", "Frame sequence"),
   packet = ProtoField.uint32("fade.packet", "Packet number"),
   delay = ProtoField.uint32("fade.delay", "Transmission delay"),
+  stored = ProtoField.uint64("fade.stored", "Stored before it", base.HEX),
   csn = ProtoField.uint16("fade.csn", "Command sequence number"),
   argument = ProtoField.uint32("fade.argument", "Argument", base.HEX),
   response = ProtoField.bytes("fade.response", "Command response"),
@@ -139,6 +140,10 @@ function fade.dissector(buffer, pinfo, tree)
     root:add(f.packet, buffer(6, 4))
     root:add(f.delay, buffer(10, 4))
     info = string.format("%s packet %d, sequence %d", name, buffer(6, 4):uint(), buffer(4, 2):uint())
+    if kind == ACK and buffer:len() >= 26 and buffer(14, 2):uint() == BLOCK_MARK then
+      root:add(f.stored, buffer(18, 8))
+      info = info .. ", stored before it 0x" .. tostring(buffer(18, 8):uint64():tohex())
+    end
   else
     if not need(10, "argument") then return end
     root:add(f.csn, buffer(4, 2))

@@ -81,7 +81,7 @@ impl Found {
 
     /// The part of a report that says what it is.
     pub fn json(&self, feb: MacAddr) -> Value {
-        let identity = |i: Identity| json!({ "window": i.window, "running": i.running, "stopping": i.stopping });
+        let identity = |i: Identity| json!({ "window": i.window, "running": i.running, "stopping": i.stopping, "block_acks": i.block_acks });
         json!({
             "feb": feb.to_string(),
             "protocol": self.protocol.map(|protocol| protocol.to_string()),

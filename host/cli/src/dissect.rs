@@ -92,11 +92,16 @@ fn request(request: &Request) -> (&'static str, Value, String) {
             let text = format!("code {code:#06x}, csn {csn}, argument {argument:#x}");
             (kind, json!({ "code": code, "csn": csn, "argument": argument }), text)
         }
-        Request::Ack { negative, sequence, packet, delay } => (
-            if negative { "nack" } else { "ack" },
-            json!({ "sequence": sequence, "packet": packet, "delay": delay }),
-            format!("packet {packet}, sequence {sequence}, delay {delay}"),
-        ),
+        Request::Ack { negative, sequence, packet, delay, stored } => {
+            let kind = if negative { "nack" } else { "ack" };
+            let mut fields = json!({ "sequence": sequence, "packet": packet, "delay": delay });
+            let mut text = format!("packet {packet}, sequence {sequence}, delay {delay}");
+            if let Some(stored) = stored {
+                fields["stored"] = stored.into();
+                text += &format!(", stored before it {stored:#018x}");
+            }
+            (kind, fields, text)
+        }
     }
 }
 

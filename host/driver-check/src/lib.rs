@@ -80,6 +80,19 @@ pub struct Sets {
     pub ahead: u64,
 }
 
+/// `struct fade_confirmation`
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
+pub struct Confirmation {
+    pub index: u64,
+    pub stored: u64,
+    pub packet: u32,
+    pub delay: u32,
+    pub sequence: u16,
+    pub block: bool,
+}
+
 /// `struct fade_start`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -112,6 +125,10 @@ pub struct Feb {
     pub sets: Sets,
     pub protocol: u32,
     pub firmware: u32,
+    pub identified: bool,
+    pub block_acks: bool,
+    pub unconfirmed: bool,
+    pub newest: Confirmation,
     pub swap: u32,
     pub started: bool,
     pub start: Start,
@@ -190,11 +207,12 @@ pub struct Tick {
 #[allow(missing_docs)]
 unsafe extern "C" {
     pub fn fade_parse(head: *const u8, len: usize, final_word: *const u8, out: *mut Frame) -> Kind;
-    pub fn fade_ack(out: *mut u8, feb: *const u8, local: *const u8, frame: *const Frame);
+    pub fn fade_ack(out: *mut u8, feb: *const u8, local: *const u8, what: *const Confirmation);
     pub fn fade_command(out: *mut u8, feb: *const u8, local: *const u8, code: u16, csn: u16, argument: u32);
     pub fn fade_window_init(w: *mut Window, first: u32, size: u32, ring_packets: u64);
     pub fn fade_window_judge(w: *const Window, frame: *const Frame, released: u64, index: *mut u64) -> Verdict;
     pub fn fade_window_stored(w: *mut Window, index: u64, frame: *const Frame);
+    pub fn fade_window_stored_before(w: *const Window, index: u64) -> u64;
     pub fn fade_window_slot(w: *const Window, index: u64) -> u64;
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
@@ -220,4 +238,5 @@ unsafe extern "C" {
         now_ms: u64,
         out: *mut Actions,
     );
+    pub fn fade_feb_confirm(feb: *mut Feb, out: *mut Confirmation) -> bool;
 }

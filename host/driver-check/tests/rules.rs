@@ -149,13 +149,20 @@ fn random_frames_parse_alike() {
 fn requests_are_the_same_bytes() {
     let mut random = random();
     for _ in 0..1000 {
-        let frame =
-            c::Frame { packet: random.u32(..), sequence: random.u16(..), delay: random.u32(..), ..Default::default() };
+        let what = c::Confirmation {
+            index: 0,
+            stored: random.u64(..),
+            packet: random.u32(..),
+            delay: random.u32(..),
+            sequence: random.u16(..),
+            block: random.bool(),
+        };
         let mut out = [0; REQUEST_LEN];
         // SAFETY: all pointers are to live memory of the sizes that the functions name.
-        unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const frame) };
-        let (sequence, packet, delay) = (frame.sequence, frame.packet, frame.delay);
-        assert_eq!(out, Request::Ack { negative: false, sequence, packet, delay }.to_frame(FEB, PC));
+        unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const what) };
+        let c::Confirmation { sequence, packet, delay, .. } = what;
+        let stored = what.block.then_some(what.stored);
+        assert_eq!(out, Request::Ack { negative: false, sequence, packet, delay, stored }.to_frame(FEB, PC));
         let (code, csn, argument) = (random.u16(..), random.u16(..), random.u32(..));
         // SAFETY: as above.
         unsafe { c::fade_command(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), code, csn, argument) };
@@ -202,7 +209,7 @@ fn random_traces_of_sets_are_judged_alike() {
                     unsafe { c::fade1_sets_stored(&raw mut theirs, at) };
                     c::Verdict::Store
                 }
-                window::Verdict::ConfirmAgain => c::Verdict::ConfirmAgain,
+                window::Verdict::ConfirmAgain { .. } => c::Verdict::ConfirmAgain,
                 window::Verdict::NoSpace => c::Verdict::NoSpace,
                 window::Verdict::ProtocolError => c::Verdict::ProtocolError,
             };
@@ -258,7 +265,13 @@ fn random_traces_are_judged_alike() {
                     }
                     c::Verdict::Store
                 }
-                window::Verdict::ConfirmAgain => c::Verdict::ConfirmAgain,
+                window::Verdict::ConfirmAgain { index } => {
+                    assert_eq!(at, index);
+                    // SAFETY: as above.
+                    let stored = unsafe { c::fade_window_stored_before(&raw const theirs, at) };
+                    assert_eq!(stored, ours.stored_before(at), "before {at} of {theirs:?}");
+                    c::Verdict::ConfirmAgain
+                }
                 window::Verdict::NoSpace => c::Verdict::NoSpace,
                 window::Verdict::ProtocolError => c::Verdict::ProtocolError,
             };

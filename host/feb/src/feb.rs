@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fadelink_wire::fade10g::{self, Data, Request, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
+use fadelink_wire::fade10g::{self, Data, Identity, Request, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
 use fadelink_wire::serial::after16;
 use fadelink_wire::MacAddr;
 
@@ -238,9 +238,13 @@ impl<U: User> Feb<U> {
         }
         match request {
             Request::Command { csn, .. } if identify => {
-                let flags = u8::from(self.status.running) | u8::from(self.status.stopping) << 1;
-                let window = self.settings.window.ilog2() as u8;
-                let value = u64::from_be_bytes([1, window, flags, 0, 0, 0, 0, 0]);
+                let value = Identity {
+                    window: self.settings.window,
+                    running: self.status.running,
+                    stopping: self.status.stopping,
+                    block_acks: !self.has(Quirk::NoBlockAcks),
+                }
+                .to_value();
                 self.identities.push((header.src, Response { code: fade10g::CMD_IDENTIFY, csn, value }));
             }
             Request::Command { code: fade10g::CMD_RESET, .. } => {
@@ -260,7 +264,10 @@ impl<U: User> Feb<U> {
         match request {
             Request::Command { code, csn, argument } => self.command(src, code, csn, argument),
             Request::Ack { negative: true, .. } if self.has(Quirk::IgnoresNack) => {}
-            Request::Ack { negative, sequence, packet, .. } => self.ack(negative, sequence, packet, now),
+            Request::Ack { negative, sequence, packet, stored, .. } => {
+                let stored = stored.filter(|_| !self.has(Quirk::NoBlockAcks)).unwrap_or(0);
+                self.ack(negative, sequence, packet, stored, now);
+            }
         }
     }
 
@@ -309,7 +316,8 @@ impl<U: User> Feb<U> {
         self.pending = Some(response);
     }
 
-    fn ack(&mut self, negative: bool, sequence: u16, packet: u32, now: Duration) {
+    /// `stored`: bit i is set if packet `packet - 1 - i` is confirmed, too.
+    fn ack(&mut self, negative: bool, sequence: u16, packet: u32, stored: u64, now: Duration) {
         let first = self.settings.first_packet.wrapping_add(self.tail as u32);
         let ahead = packet.wrapping_sub(first);
         let index = self.tail + u64::from(ahead);
@@ -342,8 +350,15 @@ impl<U: User> Feb<U> {
             self.round_trip = follow(self.round_trip, sample);
         }
         for earlier in self.tail..index {
+            let is_stored = stored >> (index - 1 - earlier) & 1 != 0;
             let slot = self.slot(earlier);
-            if !slot.confirmed && !slot.early && after16(sequence, slot.sent.0) {
+            if slot.confirmed {
+                continue;
+            }
+            if is_stored {
+                (slot.confirmed, slot.early) = (true, false);
+                self.status.acknowledged += 1;
+            } else if !slot.early && after16(sequence, slot.sent.0) {
                 slot.early = true;
                 self.any_early = true;
                 self.status.early += 1;

@@ -19,6 +19,8 @@ pub enum Quirk {
     SequenceFromOne,
     /// No IDENTIFY: from broadcast ignored, else a command like any other, answered by 0.
     NoIdentify,
+    /// Block ACKs are not offered, and taken for ordinary ones.
+    NoBlockAcks,
     /// NACKs do nothing.
     IgnoresNack,
     /// The last response stays in every data frame until the next command.
@@ -39,12 +41,13 @@ use Quirk::*;
 
 impl Quirk {
     /// All of them, with their names.
-    pub const ALL: [(Quirk, &str); 12] = [
+    pub const ALL: [(Quirk, &str); 13] = [
         (BigWords, "big-words"),
         (BigCount, "big-count"),
         (StartContinues, "start-continues"),
         (SequenceFromOne, "sequence-from-1"),
         (NoIdentify, "no-identify"),
+        (NoBlockAcks, "no-block-acks"),
         (IgnoresNack, "ignores-nack"),
         (ResponseStays, "response-stays"),
         (ZeroFiller, "zero-filler"),
@@ -87,6 +90,7 @@ impl Quirks {
                 StartContinues,
                 SequenceFromOne,
                 NoIdentify,
+                NoBlockAcks,
                 IgnoresNack,
                 ResponseStays,
                 ZeroFiller,

@@ -60,7 +60,7 @@ impl Model {
                 let mac = feb.mac();
                 let Ok((_, FebFrame::Data(data))) = fade10g::parse_feb(feb.give(now)?) else { return None };
                 let (sequence, packet, delay) = (data.sequence, data.packet, data.delay);
-                let ack = fade10g::Request::Ack { negative: false, sequence, packet, delay };
+                let ack = fade10g::Request::Ack { negative: false, sequence, packet, delay, stored: None };
                 Some((packet as usize, ack.to_frame(mac, PC).to_vec()))
             }
             Model::Fade1(feb) => {

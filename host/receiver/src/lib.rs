@@ -27,6 +27,7 @@ pub mod backend;
 pub mod claim;
 pub mod counters;
 pub mod engine;
+mod flow;
 pub mod interface;
 mod kernel;
 pub mod kind;

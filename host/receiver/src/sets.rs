@@ -33,11 +33,11 @@ impl Sets {
         let index = match set.wrapping_sub(current as u16) {
             0 => index(current),
             1 => index(current + 1),
-            u16::MAX if current > 0 => return Verdict::ConfirmAgain,
+            u16::MAX if current > 0 => return Verdict::ConfirmAgain { index: index(current - 1) },
             _ => return Verdict::ProtocolError,
         };
         if index < self.in_order || self.ahead >> (index - self.in_order) & 1 != 0 {
-            Verdict::ConfirmAgain
+            Verdict::ConfirmAgain { index }
         } else if index - released >= self.ring_packets {
             Verdict::NoSpace
         } else {
@@ -82,7 +82,8 @@ mod tests {
         assert_eq!(sets.judge(2, 0, 0), Verdict::ProtocolError);
         (0..33).for_each(|i| sets.stored(i));
         assert_eq!(sets.bytes(), 33 * 1024);
-        assert_eq!((sets.judge(0, 31, 0), sets.judge(1, 0, 0)), (Verdict::ConfirmAgain, Verdict::ConfirmAgain));
+        let again = |index| Verdict::ConfirmAgain { index };
+        assert_eq!((sets.judge(0, 31, 0), sets.judge(1, 0, 0)), (again(31), again(32)));
         assert_eq!(sets.judge(2, 31, 0), Verdict::Store { index: 95 });
         assert_eq!(sets.judge(3, 0, 0), Verdict::ProtocolError);
         assert_eq!(sets.judge(0xFFFF, 0, 0), Verdict::ProtocolError);
@@ -115,10 +116,10 @@ mod tests {
                 let index = index as u64;
                 let distance = (index / 32) as i64 - (in_order / 32) as i64;
                 let expected = match distance {
-                    0 | 1 if index < in_order || received.contains(&index) => Verdict::ConfirmAgain,
+                    0 | 1 if index < in_order || received.contains(&index) => Verdict::ConfirmAgain { index },
                     0 | 1 if index - released >= ring => Verdict::NoSpace,
                     0 | 1 => Verdict::Store { index },
-                    -1 => Verdict::ConfirmAgain,
+                    -1 => Verdict::ConfirmAgain { index },
                     _ => Verdict::ProtocolError,
                 };
                 let verdict = sets.judge((index / 32) as u16, (index % 32) as u8, released);

@@ -17,6 +17,7 @@ use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
+use crate::flow::Flow;
 use crate::interface::check_mtu;
 use crate::kind::Kind;
 use crate::loan::ReadSide;
@@ -349,11 +350,13 @@ impl<B: Backend> Loop<B> {
 
     fn receive_until_the_end(&mut self) -> io::Result<()> {
         let mut next_losses = Duration::ZERO;
+        let mut flow = Flow::new();
         while !self.inner.ending.load(Ordering::Acquire) {
             let (engine, inner, epoch) = (&mut self.engine, &self.inner, self.epoch);
             let frames = self.backend.receive(&mut |frame, send| {
                 engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: inner.index });
             })?;
+            self.engine.confirm(&mut OnBackend(&mut self.backend));
             self.serve_requests();
             let now = self.epoch.elapsed();
             self.engine.poll(now, &mut OnBackend(&mut self.backend));
@@ -363,7 +366,9 @@ impl<B: Backend> Loop<B> {
                 add(&self.inner.link.kernel_drops, losses.received);
                 add(&self.inner.link.send_errors, losses.sent);
             }
-            if frames == 0 {
+            if let Some(nap) = flow.nap(frames, self.engine.window(), now) {
+                std::thread::sleep(nap);
+            } else if frames == 0 {
                 let timeout = self.engine.next_deadline().unwrap_or(Duration::MAX).saturating_sub(now);
                 let timeout = timeout.min(LOSSES_INTERVAL);
                 let mut fds = [(self.backend.fd(), false), (self.inner.wake.as_fd(), false)];

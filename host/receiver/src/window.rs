@@ -12,8 +12,11 @@ pub enum Verdict {
         /// Packets before this one since the start of the transmission.
         index: u64,
     },
-    /// Already confirmed: confirm it again.
-    ConfirmAgain,
+    /// Packet `index` since the start was already confirmed: confirm it again.
+    ConfirmAgain {
+        /// Packets before this one since the start of the transmission.
+        index: u64,
+    },
     /// New, but the ring has no free place: drop it without ACK.
     NoSpace,
     /// Newer than the window, from before the start, behind the last packet, or another last packet: protocol error.
@@ -81,7 +84,7 @@ impl Window {
             (Some((end, words)), Some(now)) if (index, now) != (end, words) => Verdict::ProtocolError,
             (None, Some(_)) => Verdict::ProtocolError,
             (Some((end, _)), None) if index == end => Verdict::ProtocolError,
-            _ => Verdict::ConfirmAgain,
+            _ => Verdict::ConfirmAgain { index },
         }
     }
 
@@ -94,6 +97,16 @@ impl Window {
         if let Some(words) = last {
             self.last = Some((index, words));
         }
+    }
+
+    /// Which packets before packet `index`, of this window, are in: bit i is set if packet `index - 1 - i` is.
+    pub fn stored_before(&self, index: u64) -> u64 {
+        let ones = |count: u64| u64::MAX.checked_shr(64 - count.min(64) as u32).unwrap_or(0);
+        // Those that came ahead of a gap: bit 0 of `ahead` is the farthest of them.
+        let gap = index.saturating_sub(self.in_order);
+        let ahead = self.ahead & ones(gap);
+        let ahead = ahead.reverse_bits().checked_shr(64 - gap.min(64) as u32).unwrap_or(0);
+        (ahead | !ones(gap)) & ones(index)
     }
 
     /// Place in the ring of packet `index`: its number modulo the ring.
@@ -142,7 +155,16 @@ mod tests {
         assert_eq!(w.bytes(), 2 * 8192);
         take(&mut w, 2, None);
         assert_eq!(w.bytes(), 4 * 8192);
-        assert_eq!(w.judge(1, None, 0), Verdict::ConfirmAgain);
+        assert_eq!(w.judge(1, None, 0), Verdict::ConfirmAgain { index: 1 });
+    }
+
+    #[test]
+    fn what_is_stored_before_a_packet() {
+        let mut w = Window::new(7, 64, 128);
+        [7, 9, 10, 12].iter().for_each(|packet| take(&mut w, *packet, None));
+        assert_eq!([0, 1, 3, 4, 6].map(|index| w.stored_before(index)), [0, 1, 0b101, 0b1011, 0b10_1101]);
+        (7..7 + 64).filter(|p| ![7, 9, 10, 12].contains(p)).for_each(|packet| take(&mut w, packet, None));
+        assert_eq!([63, 64, 65].map(|index| w.stored_before(index)), [u64::MAX >> 1, u64::MAX, u64::MAX << 1]);
     }
 
     #[test]
@@ -161,7 +183,7 @@ mod tests {
         assert_eq!(w.judge(16, None, 0), Verdict::ProtocolError);
         assert_eq!(w.judge(u32::MAX, None, 0), Verdict::ProtocolError, "from before the start");
         take(&mut w, 0, None);
-        assert_eq!(w.judge(0, None, 0), Verdict::ConfirmAgain);
+        assert_eq!(w.judge(0, None, 0), Verdict::ConfirmAgain { index: 0 });
         assert_eq!(w.judge(16, None, 0), Verdict::Store { index: 16 });
     }
 
@@ -183,12 +205,12 @@ mod tests {
         assert_eq!(w.judge(0, Some(3), 0), Verdict::ProtocolError);
         assert_eq!(w.judge(1, Some(4), 0), Verdict::ProtocolError);
         assert_eq!(w.judge(1, None, 0), Verdict::ProtocolError);
-        assert_eq!(w.judge(1, Some(3), 0), Verdict::ConfirmAgain);
+        assert_eq!(w.judge(1, Some(3), 0), Verdict::ConfirmAgain { index: 1 });
         take(&mut w, 0, None);
         assert!(w.complete());
         assert_eq!(w.bytes(), 8192 + 24);
         assert_eq!(w.judge(2, None, 0), Verdict::ProtocolError);
-        assert_eq!(w.judge(1, Some(3), 0), Verdict::ConfirmAgain);
+        assert_eq!(w.judge(1, Some(3), 0), Verdict::ConfirmAgain { index: 1 });
     }
 
     #[test]
@@ -215,7 +237,7 @@ mod tests {
                 let index = in_order as i64 + offset;
                 let packet = first.wrapping_add(index as u32);
                 let expected = if index >= 0 && received.contains(&(index as u64)) {
-                    Verdict::ConfirmAgain
+                    Verdict::ConfirmAgain { index: index as u64 }
                 } else if index < 0 || offset >= i64::from(window) {
                     Verdict::ProtocolError
                 } else if index as u64 - released >= ring {
@@ -232,6 +254,10 @@ mod tests {
                 }
                 let in_order = (0u64..).find(|i| !received.contains(i)).unwrap();
                 prop_assert_eq!(w.bytes(), in_order * 8192);
+                for at in in_order.saturating_sub(70)..in_order + u64::from(window) {
+                    let bits = (0..64).filter(|i| *i < at && received.contains(&(at - 1 - i)));
+                    prop_assert_eq!(w.stored_before(at), bits.map(|i| 1 << i).sum::<u64>(), "before {}", at);
+                }
             }
         }
     }

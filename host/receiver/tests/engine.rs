@@ -6,11 +6,12 @@ use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fadelink_feb::{Quirk, Quirks};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Actions, Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_vectors::{bytes, vectors};
-use fadelink_wire::fade10g::{self, Request, Response};
+use fadelink_wire::fade10g::{self, Identity, Request, Response};
 use fadelink_wire::MacAddr;
 use model::{word, Cable, SoftFeb, FADELINK};
 
@@ -83,10 +84,27 @@ impl Bench {
         self.sent.drain(..).map(|frame| fade10g::parse_request(&frame).unwrap().1).collect()
     }
 
-    /// START, answered.
+    /// Confirms what was taken, as behind a batch of frames.
+    fn confirm(&mut self) {
+        self.engine.confirm(&mut Collect(&mut self.sent, &self.elsewhere));
+    }
+
+    /// Answers IDENTIFY, which was sent.
+    fn identify(&mut self, mac: MacAddr, block_acks: bool) {
+        let Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } = self.requests()[0] else { panic!() };
+        let value = Identity { window: 16, running: false, stopping: false, block_acks }.to_value();
+        self.frame(&Response { code: fade10g::CMD_IDENTIFY, csn, value }.to_frame(PC, mac));
+    }
+
+    /// START, answered by a FEB that takes no block ACKs.
     fn started(&mut self, mac: MacAddr, config: FebConfig) -> Reader {
+        self.started_with(mac, config, false)
+    }
+
+    fn started_with(&mut self, mac: MacAddr, config: FebConfig, block_acks: bool) -> Reader {
         let shared = self.open(mac, config);
         let outcome = self.command(mac, fade10g::CMD_START, 0, 0);
+        self.identify(mac, block_acks);
         let Request::Command { code: fade10g::CMD_START, csn, .. } = self.requests()[0] else { panic!() };
         self.frame(&Response { code: fade10g::CMD_START, csn, value: 0 }.to_frame(PC, mac));
         assert_eq!(outcome.try_recv().unwrap(), Ok(0));
@@ -118,7 +136,7 @@ fn each_rule_has_its_action_and_its_counter() {
 
     let mut bench = Bench::new();
     let shared = bench.started(feb_mac(1), FADELINK);
-    let ack = |packet, sequence| Request::Ack { negative: false, sequence, packet, delay: 7 };
+    let ack = |packet, sequence| Request::Ack { negative: false, sequence, packet, delay: 7, stored: None };
     bench.frame(&data(0, 0, None));
     assert_eq!(bench.requests(), [ack(0, 0)], "new: stored and confirmed");
     bench.frame(&data(0, 1, None));
@@ -136,6 +154,57 @@ fn each_rule_has_its_action_and_its_counter() {
     assert_eq!((counters.packets, counters.duplicates, counters.no_space), (16, 2, 1));
     assert_eq!((counters.protocol_errors, counters.missing_frames, counters.acks), (1, 2, 18));
     assert_eq!(shared.tail(), 16 * 8192);
+}
+
+#[test]
+fn a_block_ack_tells_all_that_is_stored() {
+    let mut bench = Bench::new();
+    let shared = bench.started_with(feb_mac(1), FebConfig { ring_packets: 32, ..FADELINK }, true);
+    let ack = |packet, sequence, stored| {
+        let stored = Some(stored);
+        [Request::Ack { negative: false, sequence, packet, delay: 7, stored }]
+    };
+    for packet in [0, 1, 3] {
+        bench.frame(&data(packet, packet as u16, None));
+    }
+    assert_eq!(bench.requests(), [], "more may come");
+    bench.confirm();
+    assert_eq!(bench.requests(), ack(3, 3, 0b110), "the newest, and what is stored before it");
+    bench.confirm();
+    assert_eq!(bench.requests(), [], "nothing came");
+
+    bench.frame(&data(5, 5, None));
+    bench.frame(&data(2, 6, None));
+    bench.frame(&data(5, 7, None));
+    bench.confirm();
+    assert_eq!(bench.requests(), ack(5, 7, 0b1_1110), "not only of this batch; the sequence is that of the last frame");
+    bench.frame(&data(1, 8, None));
+    bench.confirm();
+    assert_eq!(bench.requests(), ack(1, 8, 0b1), "one whose ACK was lost");
+    bench.frame(&data(4 + 17, 9, None));
+    bench.confirm();
+    assert_eq!(bench.requests(), [], "newer than the window: not confirmed");
+    assert_eq!(shared.counters.read().acks, 3);
+
+    bench.frame(&data(4, 10, None));
+    bench.frame(&data(6, 11, Some(0)));
+    assert_eq!(shared.phase(), Phase::Complete);
+    bench.confirm();
+    assert_eq!(bench.requests(), ack(6, 11, 0b11_1111));
+}
+
+#[test]
+fn the_smallest_window_is_that_of_who_sends() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.engine.window(), 0);
+    let _first = bench.started_with(feb_mac(1), FADELINK, true);
+    assert_eq!(bench.engine.window(), 16);
+    let _second = bench.started_with(feb_mac(2), FADELINK, false);
+    assert_eq!(bench.engine.window(), 0, "one wants each frame confirmed at once");
+    bench.engine.reset(feb_mac(2), &mut Collect(&mut bench.sent, &[]));
+    assert_eq!(bench.engine.window(), 16);
+    bench.frame(&data(0, 0, Some(1)));
+    assert_eq!(bench.engine.window(), 0, "its end has come");
 }
 
 #[test]
@@ -197,6 +266,7 @@ fn start_resets_what_still_runs() {
     let mac = feb_mac(1);
     let shared = bench.open(mac, FADELINK);
     let outcome = bench.command(mac, fade10g::CMD_START, 0, 3);
+    bench.identify(mac, false);
     let Request::Command { csn, .. } = bench.requests()[0] else { panic!() };
     bench.frame(&Response { code: fade10g::CMD_START, csn, value: 2 }.to_frame(PC, mac));
     let reset = Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
@@ -285,7 +355,8 @@ fn every_word_of_many_febs_arrives() {
             let config = FebConfig { ring_packets: 64, first_packet: first, ..FADELINK };
             let shared = bench.open(feb_mac(i), config);
             let words = random.u64(0..100_000);
-            let feb = SoftFeb::new(feb_mac(i), 16, first, words);
+            let quirks = if i == 1 { Quirks::default().with(Quirk::NoBlockAcks) } else { Quirks::default() };
+            let feb = SoftFeb::new(feb_mac(i), 16, first, words, quirks);
             let up = Cable::new(random.u64(..), loss, duplicate, reorder);
             let down = Cable::new(random.u64(..), loss, duplicate, reorder);
             let start = bench.command(feb_mac(i), fade10g::CMD_START, 0, 1000);
@@ -296,6 +367,9 @@ fn every_word_of_many_febs_arrives() {
             rounds += 1;
             assert!(rounds < 200_000, "case {case}: seed {}", seed());
             bench.wait(Duration::from_micros(100));
+            if rounds % 4 == 0 {
+                bench.confirm();
+            }
             for frame in std::mem::take(&mut bench.sent) {
                 let mac = fadelink_wire::ethernet::Header::split(&frame).unwrap().0.dst;
                 let (_, _, _, down, ..) = febs.iter_mut().find(|(feb, ..)| feb.feb.mac() == mac).unwrap();

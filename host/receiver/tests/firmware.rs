@@ -54,7 +54,13 @@ impl Program {
         self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
     }
 
+    /// Confirms what was taken, as behind a batch of frames.
+    fn confirm(&mut self) {
+        self.engine.confirm(&mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+    }
+
     fn wait(&mut self, time: Duration) {
+        self.confirm();
         self.now += time;
         self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
     }
@@ -294,14 +300,15 @@ impl Board {
     }
 }
 
-/// The packet that an ACK confirms, whatever the protocol.
-fn confirmed(frame: &[u8]) -> Option<u64> {
-    if let Ok((_, Request::Ack { packet, .. })) = fade10g::parse_request(frame) {
-        return Some(packet.into());
+/// The packets that an ACK confirms, whatever the protocol.
+fn confirmed(frame: &[u8]) -> Vec<u64> {
+    if let Ok((_, Request::Ack { packet, stored, .. })) = fade10g::parse_request(frame) {
+        let before = (0..64).filter(|i| stored.unwrap_or(0) >> i & 1 != 0).map(|i| u64::from(packet) - 1 - i);
+        return before.chain([packet.into()]).collect();
     }
     match fade1::parse_request(frame) {
-        Ok((_, fade1::Request::Ack { set, packet })) => Some(u64::from(set) * 32 + u64::from(packet)),
-        _ => None,
+        Ok((_, fade1::Request::Ack { set, packet })) => vec![u64::from(set) * 32 + u64::from(packet)],
+        _ => vec![],
     }
 }
 
@@ -396,6 +403,7 @@ fn whatever_was_confirmed_is_delivered() {
             if life == 0 {
                 assert_eq!(counters.interrupted, 0, "case {case}: nothing ran before");
             }
+            program.confirm();
             for frame in std::mem::take(&mut program.sent) {
                 acks.extend(confirmed(&frame));
                 down.push(&frame);

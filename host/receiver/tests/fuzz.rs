@@ -8,7 +8,7 @@ use std::time::Duration;
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, Engine, FebConfig};
 use fadelink_receiver::shared::Shared;
-use fadelink_wire::fade10g::{self, Data, Request, Response, DATA_FRAME_LEN, PACKET_BYTES};
+use fadelink_wire::fade10g::{self, Data, Identity, Request, Response, DATA_FRAME_LEN, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
@@ -42,13 +42,17 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
     let reply = Box::new(|_| ());
     let start = Command { code: fade10g::CMD_START, argument: 0, timeout: Duration::from_secs(1), retries: 0, reply };
     engine.command(FEB, start, Duration::ZERO, &mut send);
-    let Request::Command { csn, .. } = fade10g::parse_request(&sent[0]).unwrap().1 else { panic!() };
+    let identity = Identity { window: 32, running: false, stopping: false, block_acks: true };
+    for (code, value) in [(fade10g::CMD_IDENTIFY, identity.to_value()), (fade10g::CMD_START, 0)] {
+        let Request::Command { csn, .. } = fade10g::parse_request(&sent.pop().unwrap()).unwrap().1 else { panic!() };
+        let response = Response { code, csn, value }.to_frame(PC, FEB);
+        engine.frame(&response, Duration::ZERO, &mut |frame: &[u8]| sent.push(frame.to_vec()));
+    }
     let mut send = |_: &[u8]| ();
-    engine.frame(&Response { code: 1, csn, value: 0 }.to_frame(PC, FEB), Duration::ZERO, &mut send);
 
     let mut now = Duration::ZERO;
     let mut next = 0u32;
-    let mut counted = 1;
+    let mut counted = 2;
     for i in 0..setting("FADELINK_FUZZ", 100_000) {
         now += Duration::from_micros(random.u64(0..1000));
         let sequence = i as u16;
@@ -84,6 +88,7 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
             }
         };
         engine.frame(&frame, now, &mut send);
+        engine.confirm(&mut send);
         engine.poll(now, &mut send);
         counted += 1;
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fadelink_feb::Quirks;
 use fadelink_receiver::backend::in_process::InProcess;
 use fadelink_receiver::backend::{Backend, Losses, Send};
 use fadelink_receiver::shared::Phase;
@@ -49,7 +50,7 @@ impl Running {
 
 fn bench(words: u64) -> (Receiver, Running) {
     let (here, there) = InProcess::pair(PC, FEB).unwrap();
-    let feb = SoftFeb::new(FEB, 16, 0, words);
+    let feb = SoftFeb::new(FEB, 16, 0, words, Quirks::default());
     (Receiver::spawn(here).unwrap(), Running::spawn(there, feb))
 }
 
@@ -205,7 +206,7 @@ impl Backend for Failing {
 #[test]
 fn a_failed_interface_is_told_to_all() {
     let (here, there) = InProcess::pair(PC, FEB).unwrap();
-    let feb = Running::spawn(there, SoftFeb::new(FEB, 16, 0, u64::MAX));
+    let feb = Running::spawn(there, SoftFeb::new(FEB, 16, 0, u64::MAX, Quirks::default()));
     let receiver = Receiver::spawn(Failing(here, Instant::now() + Duration::from_millis(300))).unwrap();
     let mut handle = receiver.open(FEB, CONFIG).unwrap();
     handle.start().unwrap();
@@ -272,7 +273,7 @@ impl Backend for Faulty {
 #[test]
 fn a_panic_in_the_receiving_thread_ends_who_waits() {
     let (cable, there) = InProcess::pair(PC, FEB).unwrap();
-    let feb = Running::spawn(there, SoftFeb::new(FEB, 16, 0, u64::MAX));
+    let feb = Running::spawn(there, SoftFeb::new(FEB, 16, 0, u64::MAX, Quirks::default()));
     let receiver = Receiver::spawn(Faulty { cable, frames: 100, cannot_steer: false }).unwrap();
     let mut handle = receiver.open(FEB, CONFIG).unwrap();
     handle.start().unwrap();

@@ -32,6 +32,7 @@ fn request(fields: &Value) -> Request {
             sequence: number(&fields["sequence"]),
             packet: number(&fields["packet"]),
             delay: number(&fields["delay"]),
+            stored: fields["stored"].as_u64(),
         },
     }
 }
@@ -53,6 +54,8 @@ fn constants_agree() {
         ("CMD_RESET", fade10g::CMD_RESET.into()),
         ("CMD_IDENTIFY", fade10g::CMD_IDENTIFY.into()),
         ("CMD_USER_FIRST", fade10g::CMD_USER_FIRST.into()),
+        ("BLOCK_MARK", fade10g::BLOCK_MARK.into()),
+        ("IDENTITY_BLOCK_ACKS", fade10g::IDENTITY_BLOCK_ACKS.into()),
         ("PACKET_BYTES", fade10g::PACKET_BYTES as u64),
         ("DATA_HEADER_LEN", fade10g::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade10g::DATA_FRAME_LEN as u64),

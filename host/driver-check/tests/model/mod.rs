@@ -139,21 +139,31 @@ impl Driver {
             };
             self.send(c::Request { fade1, code, csn: 0 }, 0);
         }
-        if actions.confirm {
+        if actions.confirm && kind == c::Kind::Data1 {
             let mut out = [0; REQUEST_LEN];
             let (feb, pc) = (FEB.0.as_ptr(), PC.0.as_ptr());
-            // SAFETY: memory of the sizes that the functions name.
-            unsafe {
-                if kind == c::Kind::Data1 {
-                    c::fade1_ack(out.as_mut_ptr(), feb, pc, fields.sequence, fields.packet);
-                } else {
-                    c::fade_ack(out.as_mut_ptr(), feb, pc, &raw const fields);
-                }
-            }
+            // SAFETY: memory of the sizes that the function names.
+            unsafe { c::fade1_ack(out.as_mut_ptr(), feb, pc, fields.sequence, fields.packet) };
             self.sent.push(out.to_vec());
+        } else if actions.confirm {
+            self.confirm();
         }
         if actions.tick {
             self.tick(now_ms);
+        }
+    }
+}
+
+impl Driver {
+    /// As behind frames that came together.
+    fn confirm(&mut self) {
+        let mut what = c::Confirmation::default();
+        // SAFETY: live structures.
+        if unsafe { c::fade_feb_confirm(&raw mut self.feb, &raw mut what) } {
+            let mut out = [0; REQUEST_LEN];
+            // SAFETY: memory of the sizes that the function names.
+            unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const what) };
+            self.sent.push(out.to_vec());
         }
     }
 }
@@ -215,7 +225,15 @@ impl Both {
         self.compare();
     }
 
+    /// Behind frames that came together.
+    pub fn confirm(&mut self) {
+        self.engine.confirm(&mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+        self.driver.confirm();
+        self.compare();
+    }
+
     pub fn wait(&mut self, ms: u64) {
+        self.confirm();
         for step in 0..=ms {
             self.now += Duration::from_millis(step.min(1));
             self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));

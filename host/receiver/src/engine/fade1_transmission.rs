@@ -90,7 +90,7 @@ impl Fade1 {
                 count(&counters.packets);
                 shared.set_tail(self.sets.bytes());
             }
-            Verdict::ConfirmAgain => count(&counters.duplicates),
+            Verdict::ConfirmAgain { .. } => count(&counters.duplicates),
             Verdict::NoSpace => return count(&counters.no_space),
             Verdict::ProtocolError => {
                 // A packet of another set: the FEB is told to stop.

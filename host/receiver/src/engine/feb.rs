@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_wire::fade10g::{self, Data, FebFrame, Request, Response};
+use fadelink_wire::fade10g::{self, Data, FebFrame, Identity, Request, Response};
 use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
 
 use super::command::{
@@ -50,6 +50,8 @@ pub(super) struct Feb {
     protocol: Option<Protocol>,
     /// Whose core it was found to run.
     firmware: Option<Firmware>,
+    /// What it told of itself.
+    identity: Option<Identity>,
     /// What makes its words native.
     swap: Swap,
     transmission: Transmission,
@@ -79,6 +81,7 @@ impl Feb {
             shared,
             protocol: config.protocol(),
             firmware: config.firmware,
+            identity: None,
             swap: Swap::None,
             transmission: Transmission::None,
             next_csn: fastrand::u16(..),
@@ -145,6 +148,24 @@ impl Feb {
             if let Transmission::Fade10g(fade10g) = &mut self.transmission {
                 fade10g.data(data, self.swap, &self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
             }
+        }
+    }
+
+    /// Confirms what was stored since the last call, where that is not done at once.
+    pub(super) fn confirm(&mut self, local: MacAddr, actions: &mut impl Actions) {
+        let mac = self.mac;
+        if let Transmission::Fade10g(fade10g) = &mut self.transmission {
+            fade10g.confirm(&self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
+        }
+    }
+
+    /// Packets of its window while data comes: 0 if each is to be confirmed at once; `None`: none comes.
+    pub(super) fn window(&self) -> Option<u32> {
+        let comes = self.shared.phase() == Phase::Running;
+        match &self.transmission {
+            Transmission::Fade10g(fade10g) if comes => Some(fade10g.blocks().unwrap_or(0)),
+            Transmission::Fade1(_) if comes => Some(0),
+            _ => None,
         }
     }
 
@@ -295,8 +316,9 @@ impl Feb {
     /// The FEB has answered IDENTIFY, so it speaks FADE-10G.
     fn identified(&mut self, value: u64) {
         self.protocol = Some(Protocol::Fade10g);
+        self.identity = Identity::from_value(value);
         if self.config.firmware.is_none() {
-            let ours = fade10g::Identity::from_value(value).is_some();
+            let ours = self.identity.is_some();
             self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::Published10g });
         }
     }
@@ -356,7 +378,8 @@ impl Feb {
         self.tell_kind(Protocol::Fade10g);
         let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
         self.shared.begin(window.slot(0) * fade10g::PACKET_BYTES as u64);
-        self.transmission = Transmission::Fade10g(Fade10g::new(window, proven));
+        let blocks = self.identity.filter(|identity| proven && identity.block_acks).map(|identity| identity.window);
+        self.transmission = Transmission::Fade10g(Fade10g::new(window, proven, blocks));
         self.begun(start);
     }
 
@@ -424,7 +447,7 @@ impl Feb {
         (self.stop_sent, self.restarts) = (false, 0);
         self.patience = (command.timeout, command.retries);
         let stage = match (self.firmware, self.protocol) {
-            (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) => Stage::Start,
+            (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) if self.identity.is_some() => Stage::Start,
             (Some(Firmware::Published10g), _) | (_, Some(Protocol::Fade1)) => Stage::Reset,
             _ => Stage::Identify,
         };

@@ -158,6 +158,20 @@ impl Engine {
         }
     }
 
+    /// All frames that waited were taken: confirms what is not confirmed yet. FEBs that take block ACKs are told what was
+    /// stored of them by one frame, others at once.
+    pub fn confirm(&mut self, actions: &mut impl Actions) {
+        for feb in self.febs.values_mut() {
+            feb.confirm(self.local, actions);
+        }
+    }
+
+    /// Packets of the smallest window of the FEBs whose data comes; 0 if one of them wants each frame confirmed at once,
+    /// or if no data comes.
+    pub fn window(&self) -> u32 {
+        self.febs.values().filter_map(Feb::window).min().unwrap_or(0)
+    }
+
     /// A frame of FADE v1.
     fn fade1_frame(&mut self, frame: &[u8], now: Duration, actions: &mut impl Actions) {
         let Some((header, _)) = fadelink_wire::ethernet::Header::split(frame) else { return };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fadelink_feb::{Feb, Settings, Status, User};
+use fadelink_feb::{Feb, Quirks, Settings, Status, User};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::{Firmware, MacAddr, Protocol};
 
@@ -60,10 +60,10 @@ pub struct SoftFeb {
 }
 
 impl SoftFeb {
-    pub fn new(mac: MacAddr, window: u32, first_packet: u32, words: u64) -> SoftFeb {
+    pub fn new(mac: MacAddr, window: u32, first_packet: u32, words: u64, quirks: Quirks) -> SoftFeb {
         let user = Counter { left: words, ..Counter::default() };
         SoftFeb {
-            feb: Feb::new(mac, Settings { window, first_packet, ..Settings::default() }, user),
+            feb: Feb::new(mac, Settings { window, first_packet, quirks, ..Settings::default() }, user),
             now: Duration::ZERO,
         }
     }

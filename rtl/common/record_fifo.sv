@@ -11,7 +11,7 @@
 //               +-------------+
 //      s_clk, s_rst        m_clk, m_rst
 //
-// A record is two words. s_write stores one of them; s_commit hands the record over, which needs s_ready; until then it may
+// A record is 2^WORD_BITS words. s_write stores one of them; s_commit hands the record over, which needs s_ready; until then it may
 // be written again. m_valid: a record can be read; m_ready: it is done. DEPTH is a power of two, at least 4; one place less
 // can be filled, for the record that is being written has one. s_ready needs a clock after a commit to be right.
 // Both sides must be reset together.
@@ -19,21 +19,22 @@
 module record_fifo #(
     parameter int WIDTH = 64,
     parameter int DEPTH = 32,
+    parameter int WORD_BITS = 1,
     parameter int READ_CLOCKS = 1
 ) (
-    input  logic             s_clk,
-    input  logic             s_rst,
-    input  logic             s_write,
-    input  logic             s_word,
-    input  logic [WIDTH-1:0] s_data,
-    input  logic             s_commit,
-    output logic             s_ready,
-    input  logic             m_clk,
-    input  logic             m_rst,
-    input  logic             m_word,
-    output logic [WIDTH-1:0] m_data,
-    output logic             m_valid,
-    input  logic             m_ready
+    input  logic                 s_clk,
+    input  logic                 s_rst,
+    input  logic                 s_write,
+    input  logic [WORD_BITS-1:0] s_word,
+    input  logic [    WIDTH-1:0] s_data,
+    input  logic                 s_commit,
+    output logic                 s_ready,
+    input  logic                 m_clk,
+    input  logic                 m_rst,
+    input  logic [WORD_BITS-1:0] m_word,
+    output logic [    WIDTH-1:0] m_data,
+    output logic                 m_valid,
+    input  logic                 m_ready
 );
   localparam int AW = $clog2(DEPTH);
 
@@ -45,7 +46,7 @@ module record_fifo #(
   logic [AW:0] tail, tail_next, tail_gray, tail_gray_at_s;
 
   packet_memory #(
-      .ADDRESS_BITS(AW + 1),
+      .ADDRESS_BITS(AW + WORD_BITS),
       .WIDTH       (WIDTH),
       .READ_CLOCKS (READ_CLOCKS)
   ) records (

@@ -4,12 +4,13 @@
 //
 //   start --------->+-----------------+
 //   answered ------>|                 |====> round_trip (units)
-//   abandoned ----->| fade_round_trip |----> queued
-//   lost ---------->|                 |----> measuring, overdue
-//                   |                 |----> unit (one clock in 2^UNIT_BITS)
+//   covered ------->| fade_round_trip |----> queued, batched
+//   abandoned ----->|                 |----> measuring, overdue
+//   lost ---------->|                 |----> unit (one clock in 2^UNIT_BITS)
 //                   +-----------------+
 //
-// One frame at a time is measured, from `start` to `answered`; `abandoned`: it measures nothing. The estimate follows growth
+// One frame at a time is measured, from `start` to `answered`, or until it is `covered` by the answer to a later one, which
+// says nothing of its own way (batched: that is how the last one ended); `abandoned`: it measures nothing. The estimate follows growth
 // at once and shrinks by a quarter of the difference; it doubles when the frame or its answer is `lost`. overdue: the frame
 // has taken more than twice the estimate, or as long as can be measured. queued: the last one took a quarter longer than the
 // best, so frames wait somewhere on their way.
@@ -27,10 +28,12 @@ module fade_round_trip #(
     input  logic            rst,
     input  logic            start,
     input  logic            answered,
+    input  logic            covered,
     input  logic            abandoned,
     input  logic            lost,
     output logic            unit,
     output logic            measuring,
+    output logic            batched,
     output logic            overdue,
     output logic [BITS-1:0] round_trip,
     output logic            queued
@@ -71,12 +74,14 @@ module fade_round_trip #(
       end
       MEASURE: begin
         if (unit && sample != MOST) sample <= sample + 1'b1;
-        if (answered) step <= COMPARE;
-        else if (abandoned) step <= IDLE;
+        if (answered || covered) begin
+          batched <= covered;
+          step <= COMPARE;
+        end else if (abandoned) step <= IDLE;
       end
       COMPARE: begin
         is_longer <= sample > round_trip;
-        is_best <= sample < best;
+        is_best <= !batched && sample < best;
         step <= SHRINK;
       end
       SHRINK: begin
@@ -93,8 +98,8 @@ module fade_round_trip #(
         step   <= JUDGE;
       end
       default: begin
-        queued <= sample > (best >> 2);
-        step   <= IDLE;
+        if (!batched) queued <= sample > (best >> 2);
+        step <= IDLE;
       end
     endcase
     if (lost) begin
@@ -105,6 +110,7 @@ module fade_round_trip #(
       step <= IDLE;
       clocks <= '0;
       queued <= 1'b0;
+      batched <= 1'b0;
       round_trip <= BITS'((INITIAL - 1) / 2 ** UNIT_BITS);
       best <= MOST;
     end

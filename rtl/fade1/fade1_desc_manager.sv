@@ -223,7 +223,7 @@ module fade1_desc_manager #(
   assign answered   = ack_counts && at[SLOT_BITS-1:0] == sample_slot;
   assign sent_again = measuring && next_take && next_ptr[SLOT_BITS-1:0] == sample_slot;
 
-  logic sample_overdue;
+  logic sample_overdue, batched;
   fade_round_trip #(
       .UNIT_BITS(UNIT_BITS),
       .SHORTEST (WAIT_MIN),
@@ -234,6 +234,8 @@ module fade1_desc_manager #(
       .rst       (rst || !session),
       .start     (next_take && !next_again),
       .answered  (answered),
+      .covered   (1'b0),
+      .batched   (batched),
       .abandoned (sent_again),
       .lost      (sent_again && suspect),
       .unit      (unit),
@@ -255,6 +257,6 @@ module fade1_desc_manager #(
   end
 
   logic unused;
-  assign unused = sample_overdue;
+  assign unused = sample_overdue ^ batched;
 endmodule
 `default_nettype wire

@@ -12,7 +12,8 @@
 //                  +-----------------------+
 //
 // A record (record_fifo) is taken in steps: its source is compared, its fields are decoded, then it is judged. Its fields
-// stand still while ack_valid is high, and its words while identify_valid is, identify_word saying which. The answer to
+// stand still while ack_valid is high; ack_bits
+// asks for the bits in their place. Its words stand still while identify_valid is high, identify_word saying which. The answer to
 // IDENTIFY waits for the frame under way, and all records behind it wait for that; so that many of them cannot stop the
 // ACKs, another one is answered only after all records were done.
 //
@@ -30,8 +31,8 @@ module fade10g_cmd_processor #(
 ) (
     input  logic        clk,
     input  logic        rst,
-    // records: word 0 source, word 1 code, sequence, argument
-    output logic        record_word,
+    // records: word 0 source, word 1 code, sequence, argument, word 3 bits of a block ACK
+    output logic [ 1:0] record_word,
     input  logic [63:0] record,
     input  logic        record_valid,
     output logic        record_ready,
@@ -39,6 +40,7 @@ module fade10g_cmd_processor #(
     output logic        ack_valid,
     input  logic        ack_ready,
     output logic        ack_negative,
+    input  logic        ack_bits,
     // session
     output logic        session,
     output logic        stop,
@@ -133,7 +135,8 @@ module fade10g_cmd_processor #(
   assign executes = state == JUDGE && !finished && is_command && !response_lock && (from_peer || !session) && !repeats
       && !waiting && command_ready;
 
-  assign record_word = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == DECODE || state == JUDGE
+  assign record_word[1] = ack_bits;
+  assign record_word[0] = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == DECODE || state == JUDGE
       || (state == IDENTIFY && identify_word);
   assign ack_valid = state == JUDGE && is_ack && takes_ack;
   assign record_ready = state == NEXT || state == KEEP;
@@ -150,7 +153,12 @@ module fade10g_cmd_processor #(
   end
   // What the FEB is: format of this word, log2 of its window, state.
   assign identify = {
-    fade10g_pkg::CMD_IDENTIFY, csn, 8'd1, 8'(SLOT_BITS), 6'd0, stop, session, 40'd0
+    fade10g_pkg::CMD_IDENTIFY,
+    csn,
+    8'd1,
+    8'(SLOT_BITS),
+    fade10g_pkg::IDENTITY_BLOCK_ACKS | {6'd0, stop, session},
+    40'd0
   };
 
   always_ff @(posedge clk) begin

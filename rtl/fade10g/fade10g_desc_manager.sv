@@ -45,12 +45,16 @@ module fade10g_desc_manager #(
     output logic [SLOT_BITS : 0] tail_gray,
     output logic                 all_confirmed,
     output logic                 queued,
-    // from the receiver: stands still until ack_ready
+    // from the receiver: stands still until ack_ready; while ack_bits is high ack_stored takes the place of the others:
+    // bit i tells that packet ack_packet - 1 - i is stored, too, if ack_block is high
     input  logic                 ack_valid,
     output logic                 ack_ready,
     input  logic                 ack_negative,
     input  logic [         15:0] ack_sequence,
     input  logic [         31:0] ack_packet,
+    output logic                 ack_bits,
+    input  logic [         63:0] ack_stored,
+    input  logic                 ack_block,
     // to the sender: stable while next_lock is high, next_packet from its third clock on; next_take tells that its header
     // is out
     output logic                 next_valid,
@@ -72,16 +76,17 @@ module fade10g_desc_manager #(
 
   typedef logic [PTR_BITS-1:0] ptr_t;
 
+  // Bit 2: a walk; bit 3: for an ACK.
   typedef enum logic [3:0] {
-    IDLE,
-    TAIL_READ,   // the tail moves over what is confirmed
-    TAIL_JUDGE,
-    ACK_READ,
-    ACK_JUDGE,
-    WALK_ACK,    // early retransmission: look at the packets before the confirmed one
-    WALK_TICK,   // mark what stays unconfirmed
-    WALK_EARLY,  // find an early one
-    WALK_AGED
+    IDLE = 4'b0000,
+    TAIL_READ = 4'b0001,  // the tail moves over what is confirmed
+    TAIL_JUDGE = 4'b0010,
+    WALK_TICK = 4'b0100,  // mark what stays unconfirmed
+    WALK_EARLY = 4'b0101,  // find an early one
+    WALK_AGED = 4'b0110,
+    ACK_READ = 4'b1000,
+    ACK_JUDGE = 4'b1001,
+    WALK_ACK = 4'b1100  // the packets before the confirmed one: stored too, or to be sent early
   } state_t;
 
   (* fsm_encoding = "none" *) state_t state;
@@ -108,19 +113,23 @@ module fade10g_desc_manager #(
   // without a confirmation, which stop at two.
   logic [3:0] marks[2**SLOT_BITS];
   logic [15:0] sequences[2**SLOT_BITS];
-  ptr_t at, seen;
-  logic confirmed, early;
+  ptr_t at, seen, walk_last;
+  logic confirmed, early, stored;
   logic [1:0] age;
   logic [3:0] mark_written;
   logic write_mark, is_before, is_equal;
-  logic [15:0] ahead_of_it;
+  logic [15:0] sequence_answered, ahead_of_it;
+  ptr_t place;  // of its bit
 
-  assign ahead_of_it = ack_sequence - sequences[at[SLOT_BITS-1:0]];
+  assign ahead_of_it = sequence_answered - sequences[at[SLOT_BITS-1:0]];
+  assign place = walk_last - at;
   always_ff @(posedge clk) begin
     {confirmed, early, age} <= marks[at[SLOT_BITS-1:0]];
     seen <= at;
     is_before <= !ahead_of_it[15];
-    is_equal <= ack_sequence == sequences[at[SLOT_BITS-1:0]];
+    is_equal <= sequence_answered == sequences[at[SLOT_BITS-1:0]];
+    stored <= ack_block && ack_stored[6'(place[SLOT_BITS-1:0])];
+    if (state == IDLE) sequence_answered <= ack_sequence;
     if (write_mark) marks[next_take?next_ptr[SLOT_BITS-1:0] : seen[SLOT_BITS-1:0]] <= mark_written;
     if (next_take) sequences[next_ptr[SLOT_BITS-1:0]] <= sequence_number;
   end
@@ -129,21 +138,20 @@ module fade10g_desc_manager #(
   // One register: the distance of the packet that an ACK names, or the number of the locked packet, whose lower bits its
   // pointer has.
   logic [31:0] number;
-  logic ack_in_window, next_wraps, answers_sample;
-  logic [15:0] sample_sequence;
+  logic ack_in_window, next_wraps;
   always_ff @(posedge clk) begin
     next_wraps <= next_ptr < tail_ptr;
     if (stall) number <= {tail[31:PTR_BITS] + (32 - PTR_BITS)'(next_wraps), next_ptr};
     else number <= ack_packet - tail;
-    ack_in_window  <= number[31:PTR_BITS] == '0 && number[PTR_BITS-1:0] < in_flight;
-    answers_sample <= ack_sequence == sample_sequence;
+    ack_in_window <= number[31:PTR_BITS] == '0 && number[PTR_BITS-1:0] < in_flight;
   end
 
   // ---- walks ---------------------------------------------------------------------------------
   logic walking, seen_valid, is_walk, judge, drained, found, cyclic_inside;
-  ptr_t walk_last, cyclic;
+  ptr_t cyclic;
 
-  assign is_walk = state == WALK_ACK || state == WALK_TICK || state == WALK_EARLY || state == WALK_AGED;
+  assign is_walk = state[2];
+  assign ack_bits = state[3];
   assign judge = is_walk && seen_valid && !stall;
   assign drained = is_walk && !walking && !seen_valid && !stall;
   assign found = judge && !confirmed
@@ -152,27 +160,28 @@ module fade10g_desc_manager #(
     cyclic_inside <= cyclic != tail_ptr && ptr_t'(cyclic - tail_ptr) < in_flight;
 
   // ---- what is judged ------------------------------------------------------------------------
-  logic ack_behind_tail, ack_old, judge_ack, ack_counts, nack_counts, becomes_early, grows_older;
+  logic ack_behind_tail, ack_old, judge_ack, ack_counts, nack_counts, confirms, becomes_early;
+  logic is_confirmed, is_early;
+  logic [1:0] older;
   assign ack_behind_tail = number[PTR_BITS-1:0] != '0;
   assign ack_old = number[31];
   assign judge_ack = state == ACK_JUDGE && !stall;
   assign ack_counts = judge_ack && ack_in_window && !ack_negative;
-  // A NACK names the frame that it answers, so an equal sequence counts too.
-  assign nack_counts = judge_ack && ack_in_window && ack_negative && !confirmed && !early && is_before;
-  assign becomes_early = judge && state == WALK_ACK && !confirmed && !early && is_before && !is_equal;
-  assign grows_older = judge && state == WALK_TICK && !confirmed;
+  assign nack_counts = judge_ack && ack_in_window && ack_negative && !confirmed && !early && is_early;
+  assign confirms = judge && state == WALK_ACK && !confirmed && is_confirmed;
+  assign becomes_early = judge && state == WALK_ACK && !is_confirmed && !early && is_early;
   assign ack_ready = (judge_ack && !(ack_counts && ack_behind_tail)) || (state == WALK_ACK && drained);
 
-  assign write_mark = next_take || ack_counts || nack_counts || becomes_early || grows_older;
-  always_comb begin
-    if (next_take) mark_written = '0;
-    else if (ack_counts) mark_written = {1'b1, 1'b0, 2'd0};
-    else if (grows_older) mark_written = {1'b0, early, age == 2'd0 ? 2'd1 : 2'd2};
-    else mark_written = {1'b0, 1'b1, age};
-  end
+  // What a packet becomes is written back whether it changes or not, so that the memory does not wait for that. A NACK names
+  // the frame that it answers, so an equal sequence counts too.
+  assign is_confirmed = confirmed || (state == ACK_JUDGE && !ack_negative) || (state == WALK_ACK && stored);
+  assign is_early = early || (state == ACK_JUDGE && is_before) || (state == WALK_ACK && is_before && !is_equal);
+  assign older = state == WALK_TICK ? {age != 2'd0, age == 2'd0} : age;
+  assign write_mark = next_take || judge || (judge_ack && ack_in_window);
+  assign mark_written = next_take ? 4'b0000 : is_confirmed ? 4'b1000 : {1'b0, is_early, older};
 
   always_ff @(posedge clk) begin
-    event_confirmed <= ack_counts && !confirmed;
+    event_confirmed <= (ack_counts && !confirmed) || confirms;
     event_early <= nack_counts || becomes_early;
     event_protocol_error <= judge_ack && !ack_in_window && !ack_old;
     event_stale <= judge_ack && !ack_in_window && ack_old;
@@ -182,6 +191,8 @@ module fade10g_desc_manager #(
       sequence_number <= sequence_number + 16'd1;
       if (!next_again) fresh <= fresh + 1'b1;
     end
+
+    if ((ack_counts || confirms) && next_again && next_ptr == seen) next_valid <= 1'b0;
 
     if (stall) begin
       // Begin again with what was not judged.
@@ -238,7 +249,6 @@ module fade10g_desc_manager #(
           if (nack_counts) any_early <= 1'b1;
           if (ack_counts) begin
             tail_may_move <= 1'b1;
-            if (next_again && next_ptr == at) next_valid <= 1'b0;
             if (!ack_behind_tail) tail <= tail + 32'd1;
             else begin
               at <= tail_ptr;
@@ -250,7 +260,7 @@ module fade10g_desc_manager #(
         end
         default: begin
           if (becomes_early) any_early <= 1'b1;
-          if (grows_older && age != 2'd0) any_aged <= 1'b1;
+          if (judge && state == WALK_TICK && !confirmed && age != 2'd0) any_aged <= 1'b1;
           if (found) begin
             next_valid <= 1'b1;
             next_ptr <= seen;
@@ -265,7 +275,9 @@ module fade10g_desc_manager #(
             cyclic   <= tail_ptr;
             any_aged <= cyclic_inside;
           end
-          if (found || drained) state <= IDLE;
+          if (found || drained) begin
+            state <= IDLE;
+          end
         end
       endcase
     end
@@ -293,9 +305,14 @@ module fade10g_desc_manager #(
   assign next_last     = closed && ptr_t'(next_ptr + 1'b1) == head;
 
   // ---- time ----------------------------------------------------------------------------------
-  logic unit, measuring, overdue;
+  // Of the packet that was sent as one is measured. What a block ACK covers with others is measured, too. Behind it the
+  // sample would always be the oldest of the next ones: by its number it is another each time, and the newest now and then,
+  // whose answer is not late for the others.
+  logic unit, measuring, batched, overdue, is_sample;
+  logic [SLOT_BITS-1:0] sample;
   logic [TIME_BITS-1:0] round_trip;
   logic [  TIME_BITS:0] timer;
+  assign is_sample = seen[SLOT_BITS-1:0] == sample;
 
   fade_round_trip #(
       .UNIT_BITS(UNIT_BITS),
@@ -305,19 +322,21 @@ module fade10g_desc_manager #(
   ) time_of_frames (
       .clk       (clk),
       .rst       (rst || !session),
-      .start     (next_take),
-      .answered  (judge_ack && answers_sample),
+      .start     (next_take && (!batched || sequence_number[2:0] == '0)),
+      .answered  (ack_counts && is_sample),
+      .covered   (confirms && is_sample),
       .abandoned (1'b0),
-      .lost      (measuring && overdue),
+      .lost      (measuring && (overdue || (next_take && next_again && next_slot == sample))),
       .unit      (unit),
       .measuring (measuring),
+      .batched   (batched),
       .overdue   (overdue),
       .round_trip(round_trip),
       .queued    (queued)
   );
 
   always_ff @(posedge clk) begin
-    if (next_take && !measuring) sample_sequence <= sequence_number;
+    if (next_take && !measuring) sample <= next_slot;
     if (unit) timer <= timer - 1'b1;
     if (state == IDLE && !stall && !tail_may_move && !ack_valid) tick_due <= 1'b0;
     if (unit && timer == '0) begin
@@ -331,6 +350,6 @@ module fade10g_desc_manager #(
   end
 
   logic unused;
-  assign unused = &{1'b0, ahead_of_it};
+  assign unused = &{1'b0, ahead_of_it, place, ack_stored};
 endmodule
 `default_nettype wire

@@ -63,7 +63,8 @@ module fade10g_engine #(
   assign first_slot = first_packet[SLOT_BITS:0];
 
   // ---- receive side --------------------------------------------------------------------------
-  logic rx_write, rx_word, rx_commit, rx_ready, record_word, record_valid, record_ready;
+  logic rx_write, rx_block, rx_commit, rx_ready, record_block, record_valid, record_ready;
+  logic [1:0] rx_word, record_word;
   logic [63:0] rx_record, record;
 
   fade10g_eth_rx eth_rx (
@@ -78,6 +79,7 @@ module fade10g_engine #(
       .record_write    (rx_write),
       .record_word     (rx_word),
       .record          (rx_record),
+      .record_block    (rx_block),
       .record_commit   (rx_commit),
       .record_ready    (rx_ready),
       .drop_destination(drop[fade_pkg::DROP_DESTINATION]),
@@ -90,20 +92,22 @@ module fade10g_engine #(
 
   // The sender's frame under way can hold it up for as long as 98 of the shortest frames take.
   record_fifo #(
+      .WIDTH      (65),
       .DEPTH      (128),
+      .WORD_BITS  (2),
       .READ_CLOCKS(READ_CLOCKS)
   ) ack_command_fifo (
       .s_clk   (rx_clk),
       .s_rst   (rx_rst),
       .s_write (rx_write),
       .s_word  (rx_word),
-      .s_data  (rx_record),
+      .s_data  ({rx_block, rx_record}),
       .s_commit(rx_commit),
       .s_ready (rx_ready),
       .m_clk   (tx_clk),
       .m_rst   (tx_rst),
       .m_word  (record_word),
-      .m_data  (record),
+      .m_data  ({record_block, record}),
       .m_valid (record_valid),
       .m_ready (record_ready)
   );
@@ -139,7 +143,7 @@ module fade10g_engine #(
       .s_rsp_ready   (s_rsp_ready)
   );
 
-  logic hold, ack_valid, ack_ready, ack_negative, finished, all_confirmed;
+  logic hold, ack_valid, ack_ready, ack_negative, ack_bits, finished, all_confirmed;
   logic [47:0] peer_address, identify_address;
   logic [95:0] response, identify;
   logic
@@ -176,6 +180,8 @@ module fade10g_engine #(
       .rst         (tx_rst),
       .ack_sequence(ack.number),
       .ack_packet  (ack.argument),
+      .ack_stored  (record),
+      .ack_block   (record_block),
       .*
   );
 

@@ -4,7 +4,8 @@
 // (receive clock, 64-bit words).
 //
 //                 +----------------+
-//   s_axis_* ====>| fade10g_eth_rx |====> record_* (word 0: source; word 1: code 16, sequence 16, argument 32)
+//   s_axis_* ====>| fade10g_eth_rx |====> record_* (word 0: source; word 1: code 16, sequence 16, argument 32;
+//                 |                |                word 3: bits, if record_block)
 //                 |                |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +----------------+
 //
@@ -22,8 +23,9 @@ module fade10g_eth_rx (
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
     output logic        record_write,
-    output logic        record_word,
+    output logic [ 1:0] record_word,
     output logic [63:0] record,
+    output logic        record_block,
     output logic        record_commit,
     input  logic        record_ready,
     output logic        drop_destination,
@@ -46,48 +48,51 @@ module fade10g_eth_rx (
   assign fields = word;
   assign code = fields.code;
 
-  logic [ 1:0] index;  // of the word in the frame, stops at 3
+  logic [ 2:0] index;  // of the word in the frame: 4 in a block ACK alone, then 5
   logic [15:0] source_begin;
-  logic for_me, broadcast, ethertype_good, version_good, is_ack, is_identify, known_code;
-  // The fields end with byte 24 of a command; the delay of an ACK ends with byte 28.
-  logic fields_here, delay_here, ended;
+  logic for_me, broadcast, ethertype_good, version_good, delay_missing, is_identify, known_code;
+  // The fields end with byte 24 of a command; the delay of an ACK ends with byte 28, the bits of a block ACK with byte 40.
+  logic fields_here, is_block, ended;
 
-  assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
-  assign record_word = index[1];
+  assign record_write = s_axis_tvalid && index != 3'd0 && index != 3'd5;
   assign first = {source.source_end, source_begin, source.kind};
-  assign record = index[1] ? word : first;
+  assign record_word = {index[2] || &index[1:0], index != 3'd1};
+  assign record = index == 3'd1 ? first : word;
+  // The word of the bits is written twice: until the bits have come there are none.
+  assign record_block = index[2] && s_axis_tkeep[7];
+  assign is_block = word[31:16] == fade10g_pkg::BLOCK_MARK && s_axis_tkeep[5];
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
     if (s_axis_tvalid) begin
-      index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
+      index <= s_axis_tlast ? 3'd0 : index[2] || (index == 3'd3 && !is_block) ? 3'd5 : index + 3'd1;
       case (index)
-        2'd0: begin
+        3'd0: begin
           for_me <= addresses.destination == mac_address;
           broadcast <= &addresses.destination;
           source_begin <= addresses.source_begin;
           ethertype_good <= 1'b0;
           version_good <= 1'b0;
           fields_here <= 1'b0;
-          delay_here <= 1'b0;
         end
-        2'd1: begin
+        3'd1: begin
           ethertype_good <= source.ethertype == fade10g_pkg::ETHERTYPE && s_axis_tkeep[5];
           version_good   <= source.kind == fade10g_pkg::VERSION && s_axis_tkeep[7];
         end
-        2'd2: begin
-          is_ack <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
+        3'd2: begin
+          delay_missing <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
           is_identify <= code == fade10g_pkg::CMD_IDENTIFY;
           known_code <= (code >= fade10g_pkg::CMD_START && code <= fade10g_pkg::CMD_IDENTIFY)
               || code >= fade10g_pkg::CMD_USER_FIRST;
           fields_here <= s_axis_tkeep[7];
         end
-        default: if (s_axis_tkeep[3]) delay_here <= 1'b1;
+        3'd3: if (s_axis_tkeep[3]) delay_missing <= 1'b0;
+        default: ;
       endcase
       ended <= s_axis_tlast && !s_axis_tuser;
     end
     if (rst) begin
-      index <= 2'd0;
+      index <= 3'd0;
       ended <= 1'b0;
     end
   end
@@ -101,7 +106,7 @@ module fade10g_eth_rx (
     else if (!version_good) fault = 6'b000100;
     else if (!fields_here) fault = 6'b010000;
     else if (!known_code) fault = 6'b001000;
-    else if (is_ack && !delay_here) fault = 6'b010000;
+    else if (delay_missing) fault = 6'b010000;
     else if (!record_ready) fault = 6'b100000;
   end
   assign record_commit = ended && fault == 6'b000000;

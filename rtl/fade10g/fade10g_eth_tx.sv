@@ -60,11 +60,12 @@ module fade10g_eth_tx #(
   localparam logic [2:0] HEADER_LAST = 3'd4;
   localparam logic [2:0] SHORT_LAST = 3'd7;
 
+  // Bit 1: nothing may change.
   typedef enum logic [1:0] {
-    IDLE,
-    LOCK,
-    HEADER,
-    BODY  // data, or the rest of a short frame
+    IDLE   = 2'b00,
+    BODY   = 2'b01,  // data, or the rest of a short frame
+    LOCK   = 2'b10,
+    HEADER = 2'b11
   } state_t;
   typedef enum logic [1:0] {
     PACKET,
@@ -84,7 +85,7 @@ module fade10g_eth_tx #(
 
   assign advance = m_axis_tvalid && m_axis_tready;
   assign header_done = in_last_header && advance;
-  assign next_lock = state == LOCK || state == HEADER;
+  assign next_lock = state[1];
   assign response_lock = next_lock;
   assign idle = state == IDLE;
   assign identify_word = state == HEADER && word != 3'd0;

@@ -22,6 +22,9 @@ package fade10g_pkg;
   localparam logic [15:0] CMD_IDENTIFY = 16'h0006;
   localparam logic [15:0] CMD_USER_FIRST = 16'h0100;
 
+  localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its delay
+  localparam logic [7:0] IDENTITY_BLOCK_ACKS = 8'd4;  // flag: it takes block ACKs
+
   // The third word of a frame from the computer.
   typedef struct packed {
     logic [15:0] code;

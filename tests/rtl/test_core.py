@@ -306,6 +306,32 @@ def test_response_rides_in_data_or_goes_alone(phy, window):
 
 
 @both
+def test_block_acks_confirm_all_that_is_stored(phy, window):
+    """Of ten packets 3 and 6 are lost; one ACK confirms the others, and only the two go again, once."""
+    board = Board(phy, window)
+    receiver = Receiver(board, window, 0, lambda f: receiver.log[-1] in [(3, 3), (6, 6)], batch=10)
+    receiver.start()
+    receiver.run(30)
+    status = board.status()
+    again = [index for at, (index, _) in enumerate(receiver.log) if index in (i for i, _ in receiver.log[:at])]
+    assert again == [3, 6], receiver.log
+    assert (status["retransmitted"], status["early"]) == (2, 2)
+    receiver.stop()
+    assert board.command(get(COUNTERS["protocol_errors"])) == 0
+
+
+@both
+def test_an_ack_that_was_lost_is_made_good_for_by_the_next(phy, window):
+    board = Board(phy, window)
+    lost = iter([True, True, False, True])
+    receiver = Receiver(board, window, 0, None, lambda f: next(lost, False), batch=4)
+    receiver.start()
+    receiver.run(40)
+    assert board.status()["retransmitted"] == 0 and next(lost, None) is None
+    receiver.stop()
+
+
+@both
 def test_core_tells_its_version(phy, window):
     board = Board(phy, window)
     text = (RTL / "fade10g/fade10g_pkg.sv").read_text()
@@ -326,7 +352,7 @@ def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
             else:
                 answers.append(frame)
         (answer,) = answers
-        value = 1 << 56 | window.bit_length() - 1 << 48 | running << 40
+        value = 1 << 56 | window.bit_length() - 1 << 48 | (running | C["IDENTITY_BLOCK_ACKS"]) << 40
         assert answer.dst == OTHER and answer.response == (C["CMD_IDENTIFY"], 0xBEEF, value)
         if not running:
             receiver.start()
@@ -443,7 +469,7 @@ def test_unrelated_clocks(user, tx, rx):
 @pytest.mark.parametrize("phy,window", PHYS)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_traffic(phy, window, seed):
-    """Losses of every kind, late and repeated ACKs, commands meanwhile; every word once, in order."""
+    """Losses of every kind, late and repeated ACKs, block ACKs, commands meanwhile; every word once, in order."""
     generator = random.Random(f"{SEED} {phy} {window} {seed}")
     p_data, p_ack, p_late = (generator.choice([0, 0.01, 0.1, 0.3]) for _ in range(3))
     board = Board(phy, window, user=generator.choice([0, 5003, 9001]))
@@ -455,7 +481,8 @@ def test_random_traffic(phy, window, seed):
             return True
         return generator.random() < p_ack
 
-    receiver = Receiver(board, window, 0, lambda f: generator.random() < p_data, drop_ack)
+    batch = [None, 1, 5][seed]
+    receiver = Receiver(board, window, 0, lambda f: generator.random() < p_data, drop_ack, batch)
     receiver.start()
     total = 0
     for _ in range(40 if phy == "gmii" else 150):

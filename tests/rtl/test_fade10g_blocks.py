@@ -54,7 +54,8 @@ def frame_of(vector):
 def test_constants_agree():
     found = package_constants("fade10g/fade10g_pkg.sv")
     for name in ["ETHERTYPE", "VERSION", "FILLER", "TYPE_DATA", "TYPE_LAST", "TYPE_RESPONSE", "CMD_START", "CMD_STOP",
-                 "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_USER_FIRST"]:  # fmt: skip
+                 "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_USER_FIRST", "BLOCK_MARK",
+                 "IDENTITY_BLOCK_ACKS"]:  # fmt: skip
         assert found[name] == C[name], name
     assert found["PACKET_WORDS"] * 8 == C["PACKET_BYTES"]
 
@@ -205,12 +206,14 @@ async def receiver_at_start(dut):
     dut.record_ready.value = 1
     await start(dut, TX, ["rst"])
     records = []
-    cocotb.start_soon(collect_records(dut, records))
+    cocotb.start_soon(collect_records(dut, records, 3))
     return records, Pulses(dut, dut.clk, DROPS)
 
 
 def record_of(frame):
-    return source_word(int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[14:16], "big")), int.from_bytes(frame[16:24], "big")
+    source = source_word(int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[14:16], "big"))
+    is_block = len(frame) >= 40 and int.from_bytes(frame[28:30], "big") == C["BLOCK_MARK"]
+    return source, int.from_bytes(frame[16:24], "big"), int.from_bytes(frame[32:40], "big") if is_block else None
 
 
 @cocotb.test()
@@ -223,6 +226,17 @@ async def fade10g_eth_rx_takes_the_shared_requests(dut):
             await ClockCycles(dut.clk, 2)
             assert records.pop() == record_of(frame)
             assert not records
+    assert sum(pulses.count.values()) == 0
+
+
+@cocotb.test()
+async def fade10g_eth_rx_takes_a_block_ack_that_ends_early_for_an_ordinary_one(dut):
+    records, pulses = await receiver_at_start(dut)
+    block = frame_of(next(v for v in VECTORS["frames"] if v["name"] == "block_ack"))
+    for length in range(28, 50):
+        await send_axis(dut, dut.clk, block[:length], 8, ready=False)
+        await ClockCycles(dut.clk, 2)
+        assert records.pop() == record_of(block[:length]), length
     assert sum(pulses.count.values()) == 0
 
 
@@ -281,7 +295,7 @@ class Commands:
 
     def __init__(self, dut):
         self.dut, self.records, self.given = dut, Records(dut), None
-        for name in ["ack_ready", "finished", "writer_active", "cleared", "user_response_valid", "user_response",
+        for name in ["ack_ready", "ack_bits", "finished", "writer_active", "cleared", "user_response_valid", "user_response",
                      "response_lock", "response_taken", "identify_taken", "identify_word", "command_head"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.sender_idle.value = dut.command_ready.value = 1
@@ -439,7 +453,7 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     assert int(dut.identify_valid.value) == 1 and int(dut.identify_address.value) == PC + 5
     dut.identify_word.value = 1
     await ClockCycles(dut.clk, 3)
-    assert int(dut.identify.value) >> 56 == 0x0006_0009_01
+    assert int(dut.identify.value) >> 56 == 0x0006_0009_01, "layout"
     dut.identify_taken.value = 1
     await RisingEdge(dut.clk)
     dut.identify_taken.value = dut.identify_word.value = 0

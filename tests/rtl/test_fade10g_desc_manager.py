@@ -19,7 +19,7 @@ class Manager:
 
     def __init__(self, dut, first=0, sequence=0):
         self.dut, self.head, self.first = dut, first, first
-        for name in ["session", "closed", "ack_valid", "ack_negative", "ack_sequence", "ack_packet",
+        for name in ["session", "closed", "ack_valid", "ack_negative", "ack_sequence", "ack_packet", "ack_stored", "ack_block",
                      "next_lock", "next_take"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.first_packet.value, dut.first_sequence.value = first, sequence
@@ -66,13 +66,18 @@ class Manager:
         dut.next_take.value = dut.next_lock.value = 0
         return offer
 
-    async def ack(self, packet, sequence, negative=False, settle=6 * SLOTS):
+    async def ack(self, packet, sequence, negative=False, stored=None, settle=6 * SLOTS):
+        """`stored`: the bits of a block ACK; they come a clock after ack_bits, in the place of the fields."""
         dut = self.dut
-        dut.ack_packet.value, dut.ack_sequence.value = packet % 2**32, sequence % 2**16
+        fields = (packet % 2**32, sequence % 2**16, 2**64 - 1, 1)
+        bits = (2**32 - 1, 2**16 - 1, 2**64 - 1 if stored is None else stored, int(stored is not None))
         dut.ack_negative.value, dut.ack_valid.value = int(negative), 1
+        here = False
         while True:
+            for name, value in zip(("ack_packet", "ack_sequence", "ack_stored", "ack_block"), bits if here else fields, strict=True):
+                getattr(dut, name).value = value
             await ReadOnly()
-            ready = int(dut.ack_ready.value)
+            ready, here = int(dut.ack_ready.value), int(dut.ack_bits.value)
             await RisingEdge(dut.clk)
             if ready:
                 break
@@ -137,6 +142,40 @@ async def a_retransmission_that_is_lost_again_goes_again(dut):
     assert await m.send() == (4, 5, 0, 0)
     await m.ack(4, 5)
     assert await m.send() == (0, 6, 1, 0), "sequence 5 was behind it"
+
+
+@cocotb.test()
+async def a_block_ack_confirms_what_its_bits_name(dut):
+    """Packet 0 is confirmed; of the others 2 and 4 are lost, and so is every ACK but that of 6, with bits for 5, 3 and 1."""
+    m = Manager(dut)
+    await m.run()
+    m.fill(7)
+    for i in range(7):
+        assert await m.send() == (i, i, 0, 0)
+    await m.ack(0, 0)
+    await m.ack(6, 6, stored=0b110101)
+    assert await m.tail() == 2
+    assert m.events.count == {"event_confirmed": 5, "event_early": 2, "event_protocol_error": 0, "event_stale": 0}
+    assert await m.send() == (2, 7, 1, 0)
+    await m.ack(6, 6, stored=0b110111)
+    assert m.events.count["event_confirmed"] == 6, "a packet behind an ACK that was confirmed already"
+    assert await m.send() is None, "4 was on offer, and is not any more"
+    await m.ack(2, 7, stored=2**64 - 1)
+    assert await m.tail() == 7 and int(dut.all_confirmed.value) == 1
+    assert m.events.count["event_confirmed"] == 7 and m.events.count["event_protocol_error"] == 0
+
+
+@cocotb.test()
+async def bits_of_acks_that_do_not_count_are_not_looked_at(dut):
+    m = Manager(dut)
+    await m.run()
+    m.fill(5)
+    for _ in range(3):
+        await m.send()
+    await m.ack(3, 0, stored=2**64 - 1)  # not sent
+    await m.ack(2**32 - 1, 0, stored=2**64 - 1)  # from before the start
+    await m.ack(2, 2, negative=True, stored=2**64 - 1)
+    assert m.events.count["event_confirmed"] == 0 and await m.tail() == 0
 
 
 @cocotb.test()
@@ -296,7 +335,7 @@ async def random_traffic_against_a_model(dut):
         first, sequence = random.getrandbits(32), random.getrandbits(16)
         m = Manager(dut, first, sequence)
         await m.run()
-        sent, confirmed, filled = {}, set(), 0  # index: last sequence
+        sent, arrived, confirmed, filled = {}, set(), set(), 0  # index: last sequence
         wire = []
         for step in range(1200):
             tail = next(i for i in range(step + 2) if i not in confirmed)
@@ -319,9 +358,13 @@ async def random_traffic_against_a_model(dut):
             elif wire:
                 at = 0 if random.random() < 0.7 else random.randrange(len(wire))
                 index, number = wire[at] if random.random() < 0.1 else wire.pop(at)
+                arrived.add(index)
                 if random.random() < 0.8:
-                    await m.ack(first + index, number)
-                    confirmed.add(index)
+                    block = random.random() < 0.5
+                    before = {i for i in arrived if index - 64 <= i < index} if block else set()
+                    bits = sum(1 << index - 1 - i for i in before)
+                    await m.ack(first + index, number, stored=bits if block else None)
+                    confirmed |= before | {index}
                     tail = next(i for i in range(step + 2) if i not in confirmed)
                     assert await m.tail() == (first + tail) % POINTERS
         for _ in range(20 * SLOTS):

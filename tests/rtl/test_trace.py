@@ -10,7 +10,7 @@ import random
 
 from support import fade1_board as fade1
 from support.block import C1
-from support.board import LIMIT, PC, US, Board, C, get, put, request
+from support.board import LIMIT, PC, US, Board, C, block_ack, get, put, request
 from support.paths import TOP
 
 FILE = TOP / "tests/vectors/fade10g_traces.json"
@@ -63,6 +63,17 @@ def trace(seed):
         if not stopped and (number == 150 or rng.randrange(100) == 0):
             command(C["CMD_STOP"])
             stopped = True
+        elif action < 3 and unconfirmed:
+            # A block ACK whose bits name what was confirmed, and some of the others.
+            distance = lambda packet: (packet - first_packet) % 2**32
+            frame = unconfirmed.pop(rng.choice(list(unconfirmed)))
+            stored = 0
+            for i in range(min(64, distance(frame.packet))):
+                other = (frame.packet - 1 - i) % 2**32
+                if other not in unconfirmed or rng.random() < 0.7:
+                    unconfirmed.pop(other, None)
+                    stored |= 1 << i
+            step(block_ack(frame.sequence, frame.packet, stored))
         elif action < 12 and unconfirmed:
             # Mostly in order; what is passed over is proved lost.
             frame = unconfirmed.pop(rng.choice(sorted(unconfirmed, key=lambda p: (p - first_packet) % 2**32)[:3]))

@@ -181,15 +181,17 @@ class AxisMonitor:
         raise AssertionError(f"{len(self.frames)} of {count} frames came")
 
 
-async def collect_records(dut, records):
-    """Appends what a receiver writes and commits: (word 0, word 1) of each record."""
-    words = [None, None]
+async def collect_records(dut, records, count=2):
+    """Appends what a receiver writes and commits: the `count` words of each record."""
+    words = [None] * count
     while True:
         await ReadOnly()
         if int(dut.record_commit.value):
             records.append(tuple(words))
         if int(dut.record_write.value):
-            words[int(dut.record_word.value)] = int(dut.record.value)
+            word = int(dut.record_word.value)
+            # Of the bits of a block ACK a flag tells whether they count.
+            words[min(word, 2)] = None if word == 3 and not int(dut.record_block.value) else int(dut.record.value)
         await RisingEdge(dut.clk)
 
 

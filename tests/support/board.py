@@ -50,6 +50,12 @@ def request(code, csn=0, argument=0, src=PC, dst=FEB, version=C["VERSION"], ethe
     return (head + fields + bytes(4) * (code in (C["ACK"], C["NACK"]))).ljust(C["REQUEST_LEN"], b"\xa5")
 
 
+def block_ack(sequence, packet, stored):
+    ordinary = request(C["ACK"], sequence, packet)
+    bits = C["BLOCK_MARK"].to_bytes(2, "big") + bytes(2) + stored.to_bytes(8, "big") + bytes(8)
+    return ordinary[:28] + bits + ordinary[28 + len(bits) :]
+
+
 class Parsed:
     """A frame from the board, checked against the format byte by byte."""
 
@@ -157,14 +163,11 @@ class Board:
                 return frame.response[2]
         return None
 
-    def ack(self, frame, packet=None, sequence=None):
-        self.send(
-            request(
-                C["ACK"],
-                frame.sequence if sequence is None else sequence,
-                frame.packet if packet is None else packet,
-            )
-        )
+    def ack(self, frame, packet=None, sequence=None, stored=None):
+        """`stored`: bits of a block ACK."""
+        packet = frame.packet if packet is None else packet
+        sequence = frame.sequence if sequence is None else sequence
+        self.send(request(C["ACK"], sequence, packet) if stored is None else block_ack(sequence, packet, stored))
 
 
 def get(register):
@@ -186,10 +189,14 @@ COUNTERS = {
 
 
 class Receiver:
-    """The receiver's rules, with the losses that a test wants; checks every word of the counter."""
+    """The receiver's rules, with the losses that a test wants; checks every word of the counter.
 
-    def __init__(self, board, window, first=0, drop_data=None, drop_ack=None):
-        self.board, self.window, self.first = board, window, first
+    batch: frames that come together, and get one block ACK, lost or not as the frame that it names; None: each gets an ACK.
+    """
+
+    def __init__(self, board, window, first=0, drop_data=None, drop_ack=None, batch=None):
+        self.board, self.window, self.first, self.batch = board, window, first, batch
+        self.waiting = []  # frames to confirm
         self.drop_data = drop_data or (lambda frame: False)
         self.drop_ack = drop_ack or (lambda frame: False)
         self.next, self.ahead, self.words, self.done = 0, {}, 0, False
@@ -215,15 +222,34 @@ class Receiver:
             self.words += len(words)
             self.next += 1
             self.done = packet.last is not None
+        if self.batch is None:
+            if not self.drop_ack(frame):
+                self.board.ack(frame)
+            return
+        self.waiting.append((index, frame))
+        if len(self.waiting) == self.batch:
+            self.confirm()
+
+    def confirm(self):
+        """The block ACK of what waits."""
+        index, frame = max(reversed(self.waiting), key=lambda waiting: waiting[0])
+        self.waiting = []
         if not self.drop_ack(frame):
-            self.board.ack(frame)
+            before = [i for i in range(max(0, index - 64), index) if i < self.next or i in self.ahead]
+            self.board.ack(frame, stored=sum(1 << index - 1 - i for i in before))
 
     def run(self, packets, frames=100000):
         """Receives until so many packets are in order, or the end."""
         for _ in range(frames):
             if self.next >= packets or self.done:
                 return
-            frame = self.board.receive(3000 * self.board.frame_time)
+            if self.waiting:
+                frame = self.board.receive(2 * self.board.frame_time)
+                if frame is None:
+                    self.confirm()
+                    continue
+            else:
+                frame = self.board.receive(3000 * self.board.frame_time)
             assert frame, f"nothing comes; {self.next} packets are in"
             if frame.is_data:
                 self.take(frame)

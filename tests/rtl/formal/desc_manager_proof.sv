@@ -10,7 +10,8 @@ module desc_manager_proof #(
     parameter int PATIENCE = 30,
     parameter int ONLY_OFFERED = 0,
     parameter int TICK = 8,  // clocks
-    parameter int ACK_PAUSE = 3  // clocks from one ACK's end to the next one
+    parameter int ACK_PAUSE = 3,  // clocks from one ACK's end to the next one
+    parameter int READ_CLOCKS = 1  // from ack_bits to what it asks for
 ) (
     input logic       clk,
     input logic [1:0] watched,
@@ -19,6 +20,9 @@ module desc_manager_proof #(
     input logic       ack_is_negative,
     input logic [1:0] ack_of_sequence,
     input logic [1:0] ack_of_packet,
+    input logic       ack_of_stored,
+    input logic       ack_of_block,
+    input logic [1:0] rubbish,
     input logic       start,
     input logic       take
 );
@@ -55,9 +59,13 @@ module desc_manager_proof #(
 
   // The command processor: an ACK stands still until it is done. The next one comes ACK_PAUSE clocks later or more.
   logic ack_valid = 1'b0;
-  logic ack_negative;
+  logic ack_negative, ack_stored, ack_is_block, ack_bits;
+  logic [1:0] bits_asked = '0;  // one clock ago, two
+  logic bits_here;
   logic [1:0] ack_sequence, ack_packet;
   logic [2:0] ack_pause;
+  assign bits_here = bits_asked[READ_CLOCKS-1];
+  always_ff @(posedge clk) bits_asked <= {bits_asked[0], ack_bits};
   always_ff @(posedge clk) begin
     if (ack_pause != 3'd0) ack_pause <= ack_pause - 3'd1;
     if (!ack_valid && ack_pause == 3'd0) begin
@@ -65,6 +73,8 @@ module desc_manager_proof #(
       ack_negative <= ack_is_negative;
       ack_sequence <= ack_of_sequence;
       ack_packet <= ack_of_packet;
+      ack_stored <= ack_of_stored;
+      ack_is_block <= ack_of_block;
     end
     if (ack_ready) begin
       ack_valid <= 1'b0;
@@ -95,8 +105,11 @@ module desc_manager_proof #(
       .ack_valid           (ack_valid),
       .ack_ready           (ack_ready),
       .ack_negative        (ack_negative),
-      .ack_sequence        (16'(ack_sequence)),
-      .ack_packet          (32'(ack_packet)),
+      .ack_sequence        (bits_here ? {14'd0, rubbish} : 16'(ack_sequence)),
+      .ack_packet          (bits_here ? {30'd0, rubbish} : 32'(ack_packet)),
+      .ack_bits            (ack_bits),
+      .ack_block           (bits_here ? ack_is_block : rubbish[0]),
+      .ack_stored          (bits_here ? {63'd0, ack_stored} : {62'd0, rubbish}),
       .next_valid          (next_valid),
       .next_packet         (next_packet),
       .next_slot           (next_slot),
@@ -113,6 +126,7 @@ module desc_manager_proof #(
 
   // What has happened to each of the first packets; the proof is shorter than a turn of the numbers.
   logic [3:0] was_sent = '0, was_acked = '0;
+  logic [2:0] confirmed = '0;  // as the manager counts
   logic [PTR_BITS-1:0] tail_before = '0;
   logic [2:0] left = '0;  // packets that left, stops at 7
   logic [15:0] sent_frames = '0;
@@ -133,7 +147,9 @@ module desc_manager_proof #(
       if (next_packet < 32'd4) was_sent[next_packet[1:0]] <= 1'b1;
     end
     if (ack_ready && ack_valid && !ack_negative && was_sent[ack_packet])
-      was_acked[ack_packet] <= 1'b1;
+      was_acked <= was_acked | (4'b1 << ack_packet)
+          | (ack_stored && ack_is_block && ack_packet != 2'd0 ? 4'b1 << (ack_packet - 2'd1) : 4'd0);
+    if (event_confirmed && !rst) confirmed <= confirmed + 3'd1;
     // Something was never sent, and the sender has nothing.
     idle_clocks <= rst || fresh == head || next_valid || locked || next_take ? '0 : idle_clocks + 8'd1;
     acked_clocks <= rst || left >= 3'd4 || !was_acked[left[1:0]] || locked || next_take ? '0 : acked_clocks == '1 ? '1 : acked_clocks + 4'd1;
@@ -145,6 +161,10 @@ module desc_manager_proof #(
     if (!rst && ONLY_OFFERED == 0) begin
       // A packet leaves only when its ACK has come, and the tail moves one by one.
       a_confirmed : assert (left <= 3'(watched) || was_acked[watched]);
+      // Each is confirmed once, by its own ACK or by the bit of another.
+      if (!ack_valid && ack_pause < 3'(ACK_PAUSE))
+        a_counted :
+        assert (confirmed == 3'(was_acked[0]) + 3'(was_acked[1]) + 3'(was_acked[2]) + 3'(was_acked[3]));
       a_tail_steps : assert (tail == tail_before || tail == tail_before + 1'b1);
       // What goes out lies in the window; a fresh one was never sent, another was; none that is confirmed goes again.
       if (in_header) begin
@@ -162,6 +182,6 @@ module desc_manager_proof #(
   end
 
   logic unused;
-  assign unused = &{1'b0, next_last, all_confirmed, queued, event_confirmed, event_early, event_protocol_error,
+  assign unused = &{1'b0, next_last, all_confirmed, queued, event_early, event_protocol_error,
                     event_stale};
 endmodule

@@ -91,7 +91,7 @@ def test_boards_in_software(bench, soft):
     boards = soft("--window", "16", "--first-packet", first, febs=FEBS[:2])
     status, out, err = bench.run("discover", "--iface", "eth0", "--json")
     found = {line["feb"]: line["identity"] for line in map(json.loads, out.splitlines())}
-    assert found == {mac: {"window": 16, "running": False, "stopping": False} for mac in FEBS[:2]}, err
+    assert found == {mac: {"window": 16, "running": False, "stopping": False, "block_acks": True} for mac in FEBS[:2]}, err
     for mac in FEBS[:2]:
         bench.command(0x0205, 1000 * 1024 + 17, feb=mac)  # words of the source
     bench.command(0x0202, 1, feb=FEBS[1])  # random
@@ -104,6 +104,18 @@ def test_boards_in_software(bench, soft):
     status, out, err = bench.run("status", "--iface", "eth0", "--feb", FEBS[0], "--json")
     assert json.loads(out)["counters"]["acknowledged"] == 1001, err
     assert all(not feb["running"] and feb["acknowledged"] == 1001 for feb in end(boards))
+
+
+def test_block_acks_go_to_boards_that_take_them(bench, soft):
+    """Of two boards at full speed one takes no block ACKs: it gets an ACK for each frame, the other one for several."""
+    soft("--quirk", "no-block-acks", "--loss", 0.01, febs=FEBS[:1])
+    soft("--loss", 0.01, febs=FEBS[1:2])
+    words = [word for feb in FEBS[:2] for word in ("--feb", feb)]
+    status, out, err = bench.run("receive", "--iface", "eth0", *words, "--packets", 5000, "--verify", "counter", "--json")
+    assert status == 0, err
+    each, block = (feb["counters"] for feb in json.loads(out)["febs"])
+    assert each["acks"] == each["packets"] + each["duplicates"]
+    assert block["acks"] < block["packets"] >= 5000
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@
 //                   +-----------------+
 //
 // One frame at a time is measured, from `start` to `answered`, or until it is `covered` by the answer to a later one, which
-// says nothing of its own way (batched: that is how the last one ended); `abandoned`: it measures nothing. The estimate follows growth
-// at once and shrinks by a quarter of the difference; it doubles when the frame or its answer is `lost`. overdue: the frame
-// has taken more than twice the estimate, or as long as can be measured. queued: the last one took a quarter longer than the
-// best, so frames wait somewhere on their way.
+// says nothing of its own way (batched: that is how the last one ended); `abandoned`: it measures nothing. The estimate
+// follows growth at once and shrinks by a quarter of the difference; it doubles when the frame or its answer is `lost`.
+// overdue: the frame has taken more than twice the estimate, or as long as can be measured. queued: the last one that was
+// answered took a quarter longer than the best, so frames wait somewhere on their way.
 //
 // Times are in units of 2^UNIT_BITS clocks; SHORTEST, INITIAL and LONGEST are in clocks. The arithmetic takes a step a clock.
 `default_nettype none

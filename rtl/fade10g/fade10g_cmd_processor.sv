@@ -12,10 +12,9 @@
 //                  +-----------------------+
 //
 // A record (record_fifo) is taken in steps: its source is compared, its fields are decoded, then it is judged. Its fields
-// stand still while ack_valid is high; ack_bits
-// asks for the bits in their place. Its words stand still while identify_valid is high, identify_word saying which. The answer to
-// IDENTIFY waits for the frame under way, and all records behind it wait for that; so that many of them cannot stop the
-// ACKs, another one is answered only after all records were done.
+// stand still while ack_valid is high; ack_bits asks for the bits in their place. Its words stand still while identify_valid
+// is high, identify_word saying which. The answer to IDENTIFY waits for the frame under way, and all records behind it wait
+// for that; so that many of them cannot stop the ACKs, another one is answered only after all records were done.
 //
 // Exactly once: a command with the CSN of the last one from the same computer is answered with the
 // stored response and not executed again. A command that comes while the user side still works

@@ -275,9 +275,7 @@ module fade10g_desc_manager #(
             cyclic   <= tail_ptr;
             any_aged <= cyclic_inside;
           end
-          if (found || drained) begin
-            state <= IDLE;
-          end
+          if (found || drained) state <= IDLE;
         end
       endcase
     end
@@ -305,9 +303,9 @@ module fade10g_desc_manager #(
   assign next_last     = closed && ptr_t'(next_ptr + 1'b1) == head;
 
   // ---- time ----------------------------------------------------------------------------------
-  // Of the packet that was sent as one is measured. What a block ACK covers with others is measured, too. Behind it the
-  // sample would always be the oldest of the next ones: by its number it is another each time, and the newest now and then,
-  // whose answer is not late for the others.
+  // One packet is measured at a time, also one that a block ACK covers with others. Behind such an ACK the next sample would
+  // always be the oldest of the next batch. So it starts at an eighth of the sequence numbers only: then it is the newest now
+  // and then, whose answer did not wait for others.
   logic unit, measuring, batched, overdue, is_sample;
   logic [SLOT_BITS-1:0] sample;
   logic [TIME_BITS-1:0] round_trip;

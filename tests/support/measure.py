@@ -1,8 +1,13 @@
 """What benches and tests measure: acknowledgements on the wire, CPU time, how fair shares are."""
 
+import json
 import struct
 
 from scapy.utils import RawPcapReader
+
+from support.paths import VECTORS
+
+BLOCK_MARK = json.loads((VECTORS / "fade10g.json").read_text())["constants"]["BLOCK_MARK"].to_bytes(2, "big")
 
 
 def busy(stat):
@@ -24,13 +29,15 @@ def latencies(capture, port):
     for frame, meta in RawPcapReader(str(capture)):
         now = meta.sec + meta.usec * 1e-6
         if frame[12:14] == b"\xfa\xde":
-            kind, sequence, packet = struct.unpack_from(">HHI", frame, 16)
+            kind, packet = struct.unpack_from(">H2xI", frame, 16)
             if kind in (0xA5A5, 0xA5A6):
-                waiting[frame[6:12], sequence, packet] = now
+                waiting.setdefault((frame[6:12], packet), now)
             elif kind == 3:
-                sent = waiting.pop((frame[0:6], sequence, packet), None)
-                if sent is not None:
-                    fade.setdefault(frame[0:6].hex(":"), []).append(now - sent)
+                bits = int.from_bytes(frame[32:40], "big") if frame[28:30] == BLOCK_MARK else 0
+                for confirmed in (packet, *(packet - 1 - i for i in range(64) if bits >> i & 1)):
+                    sent = waiting.pop((frame[0:6], confirmed & 0xFFFFFFFF), None)
+                    if sent is not None:
+                        fade.setdefault(frame[0:6].hex(":"), []).append(now - sent)
         elif frame[12:14] == b"\x08\x00" and frame[23] == 6:
             header = 14 + 4 * (frame[14] & 15)
             source, _, sequence, ack = struct.unpack_from(">HHII", frame, header)

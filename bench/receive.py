@@ -27,8 +27,11 @@ FEB = FEBS[0]
 PORT = 5001
 LOSSES = [0, 0.001, 0.01]
 RATES = [10, 100, None]  # MB/s
-FADE = {"FADE, AF_PACKET": ["--backend", "packet"], "FADE, AF_XDP": ["--backend", "xdp"],
-        "FADE, AF_XDP, busy poll": ["--backend", "xdp", "--busy-poll"]}  # fmt: skip
+# Options of the receiver, and of the board.
+FADE = {"FADE, AF_PACKET": (["--backend", "packet"], []),
+        "FADE, AF_PACKET, an ACK a frame": (["--backend", "packet"], ["--quirk", "no-block-acks"]),
+        "FADE, AF_XDP": (["--backend", "xdp"], []),
+        "FADE, AF_XDP, busy poll": (["--backend", "xdp", "--busy-poll"], [])}  # fmt: skip
 METHODS = [*FADE, "TCP", "TCP, iperf3", "TCP, offload", "UDP"]
 VERIFIED = [method for method in METHODS if method not in ("UDP", "TCP, offload", "TCP, iperf3")]
 
@@ -70,9 +73,9 @@ class Race:
                              f"add rule netdev loss out numgen random mod 10000 < {round(loss * 10000)} drop"]:  # fmt: skip
                     self.bench.run_in(namespace, "nft", rule)
 
-    def fade(self, options, rate):
+    def fade(self, options, of_board, rate):
         pace = ["--rate", rate] if rate else []
-        words = self.bench.fadelink_words("feb", "--iface", "feb0", "--feb", FEB, "--window", 64, *pace)
+        words = self.bench.fadelink_words("feb", "--iface", "feb0", "--feb", FEB, "--window", 64, *of_board, *pace)
         board = self.bench.start(self.bench.board_ns, *words)
         board.popen.stderr.readline()
         receiver = self.bench.receive("--duration", self.seconds, "--window", 64, "--verify", "counter", "--quiet", *options)
@@ -81,7 +84,7 @@ class Race:
         board.finish()
         result = json.loads(out)
         assert result["complete"] and result["febs"][0]["verified"]
-        return result["febs"][0]["bytes"], cpu, 0
+        return result["febs"][0]["bytes"], cpu, 0, result["febs"][0]["counters"]["duplicates"]
 
     def sockets(self, receive, send, rate):
         receiver = self.bench.start(self.bench.pc_ns, *receive)
@@ -92,7 +95,7 @@ class Race:
         status, _, err = sender.finish()
         assert status == 0, err
         words, missing = re.match(r"(\d+) words(?:, (\d+) missing)?", out).groups()
-        return int(words) * 8, cpu, int(missing or 0) * 8
+        return int(words) * 8, cpu, int(missing or 0) * 8, 0
 
     def iperf3(self):
         """The yardstick that everybody has; it does not look at the data."""
@@ -102,14 +105,15 @@ class Race:
         status, _, err = self.bench.start(self.bench.board_ns, *words).finish()
         assert status == 0, err
         out, cpu = measured(receiver)
-        return json.loads(out)["end"]["sum_received"]["bytes"], cpu, 0
+        return json.loads(out)["end"]["sum_received"]["bytes"], cpu, 0, 0
 
     def run(self, method, rate=None):
-        """Bytes received, CPU seconds of the receiver, bytes missing, CPU seconds of the machine. `rate`: MB/s."""
+        """Bytes received, CPU seconds of the receiver, bytes missing, packets of FADE that came twice, CPU seconds of the machine.
+        `rate`: MB/s."""
         self.offload("on" if method == "TCP, offload" else "off")
         before = busy()
         if method in FADE:
-            result = self.fade(FADE[method], rate)
+            result = self.fade(*FADE[method], rate)
         elif method == "TCP, iperf3":
             result = self.iperf3()
         elif method == "UDP":
@@ -132,18 +136,18 @@ class Race:
 
 def table(race, loss, rounds):
     race.loss(loss)
-    totals = {method: np.zeros(4) for method in METHODS}
+    totals = {method: np.zeros(5) for method in METHODS}
     for _ in range(rounds):
         for method in METHODS:
             totals[method] += race.run(method)
     print(f"\n## {loss:.1%} of the frames lost, in both directions\n")
-    print("| receiver | goodput | lost | receiver's CPU | goodput a CPU second / TCP's | machine's CPU |")
-    print("|---|---|---|---|---|---|")
-    efficiency = {method: received / cpu for method, (received, cpu, _, _) in totals.items()}
-    for method, (received, cpu, missing, machine) in totals.items():
+    print("| receiver | goodput | lost | receiver's CPU | goodput a CPU second / TCP's | machine's CPU | came twice |")
+    print("|---|---|---|---|---|---|---|")
+    efficiency = {method: received / cpu for method, (received, cpu, *_) in totals.items()}
+    for method, (received, cpu, missing, twice, machine) in totals.items():
         print(f"| {method} | {received * 8 / rounds / race.seconds / 1e9:.2f} Gb/s | {missing / (received + missing):.2%} "
               f"| {cpu / received * 1e9:.2f} s/GB | {efficiency[method] / efficiency['TCP']:.2f} "
-              f"| {machine / received * 1e9:.2f} s/GB |", flush=True)  # fmt: skip
+              f"| {machine / received * 1e9:.2f} s/GB | {f'{twice:.0f}' if method in FADE else '-'} |", flush=True)  # fmt: skip
 
 
 def main():

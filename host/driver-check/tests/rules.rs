@@ -256,7 +256,10 @@ fn random_traces_are_judged_alike() {
                 window::Verdict::Store { index } => {
                     assert_eq!(at, index);
                     // SAFETY: as above.
-                    assert_eq!(unsafe { c::fade_window_slot(&raw const theirs, at) }, ours.slot(index));
+                    assert_eq!(
+                        unsafe { c::fade_window_slot(&raw const theirs, at) },
+                        (u64::from(first) + index) % ring
+                    );
                     // What is judged a store is not always stored.
                     if random.u8(..10) > 0 {
                         ours.stored(index, last);

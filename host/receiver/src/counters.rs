@@ -28,6 +28,11 @@ macro_rules! counters {
                 $plain { $($field: self.$field.wrapping_sub(before.$field),)* }
             }
 
+            /// What was counted here and there.
+            pub fn plus(&self, other: &Self) -> Self {
+                $plain { $($field: self.$field.wrapping_add(other.$field),)* }
+            }
+
             /// Names and values, in order.
             pub fn entries(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($field), self.$field),)*]

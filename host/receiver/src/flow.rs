@@ -1,6 +1,8 @@
 //! When the receiving thread naps instead of waiting for the next frame. A wake-up costs more than a frame does: while
 //! data flows, frames gather during a nap, and are taken and confirmed together.
 
+use std::cell::Cell;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Time over which it is judged whether data flows.
@@ -25,24 +27,37 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new() -> Flow {
-        // Timers of this thread are exact: by default the kernel lets each be late by as much as a nap is long. It fails
-        // where that is forbidden, and naps are longer then.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         Flow { begin: Duration::ZERO, frames: 0, spacing: None }
     }
 
-    /// `frames` came together until `now`: the time to sleep before the next ones are taken, if FEBs have a window of
-    /// `window` packets at least (0: they do not wait). `None`: the next frame is waited for.
-    pub(crate) fn nap(&mut self, frames: usize, window: u32, now: Duration) -> Option<Duration> {
+    /// `frames` came together until `now`.
+    pub(crate) fn took(&mut self, frames: usize, now: Duration) {
         self.frames += frames as u32;
         let time = now - self.begin;
         if time >= SPAN {
             self.spacing = time.checked_div(self.frames).filter(|spacing| *spacing <= SPACING);
             (self.begin, self.frames) = (now, 0);
         }
+    }
+
+    /// As [`Self::took`]: the time to sleep before the next ones are taken, if FEBs have a window of `window` packets at
+    /// least (0: they do not wait). `None`: the next frame is waited for.
+    pub(crate) fn nap(&mut self, frames: usize, window: u32, now: Duration) -> Option<Duration> {
+        self.took(frames, now);
         let nap = NAP.min(self.spacing? * window / SHARE);
         (frames < BATCH && !nap.is_zero()).then_some(nap)
     }
+}
+
+/// Sleeps for a nap.
+pub(crate) fn sleep(nap: Duration) {
+    thread_local!(static IS_EXACT: Cell<bool> = const { Cell::new(false) });
+    if !IS_EXACT.replace(true) {
+        // By default the kernel lets each timer of a thread be late by as much as a nap is long. It fails where that is
+        // forbidden, and naps are longer then.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    }
+    std::thread::sleep(nap);
 }
 
 #[cfg(test)]

@@ -74,9 +74,18 @@ impl Receiver {
     /// A bad setting, a FEB that is open already, the operating system, or a failed interface.
     pub fn open(&self, mac: MacAddr, config: FebConfig) -> Result<FebHandle, Error> {
         config.check().map_err(Error::Config)?;
-        let feb = self.0.open(mac, config)?;
-        let ledger = Ledger::new(feb.ring());
-        Ok(FebHandle { mac, feb, ledger })
+        Ok(FebHandle::new(mac, self.0.open(mac, config)?))
+    }
+
+    /// As [`Self::open`], with a socket of its own (AF_PACKET): the thread that reads receives, too, and a slow reader holds
+    /// up no other FEB. Frames wait in a ring of some 256 while it does something else, and are confirmed when it reads
+    /// again: so read often, and close what is read no more. Other backends open the FEB as [`Self::open`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<FebHandle, Error> {
+        config.check().map_err(Error::Config)?;
+        Ok(FebHandle::new(mac, self.0.open_alone(mac, config)?))
     }
 
     /// Opens a FEB for commands alone, beside a program that may have its data.
@@ -96,6 +105,11 @@ pub struct FebHandle {
 }
 
 impl FebHandle {
+    fn new(mac: MacAddr, feb: Box<dyn Feb>) -> FebHandle {
+        let ledger = Ledger::new(feb.ring());
+        FebHandle { mac, feb, ledger }
+    }
+
     /// Address of the FEB.
     pub fn mac(&self) -> MacAddr {
         self.mac
@@ -158,14 +172,16 @@ impl FebHandle {
     /// As [`Self::read`].
     pub fn wait(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<bool, Error> {
         let end = timeout.map(|timeout| Instant::now() + timeout);
+        let mut looked = false;
         let (phase, available) = loop {
-            let is_there = self.arm(threshold);
-            if is_there {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let is_over = left.is_some_and(|left| left.is_zero());
+            if self.is_there(threshold) || (is_over && looked) {
                 break self.state();
             }
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                break self.state();
+            looked = true;
+            if self.feb.receive(left.unwrap_or(Duration::MAX)) || is_over || self.arm(threshold) {
+                continue;
             }
             if self.is_all_lent() {
                 // No data can come that would wake this; the driver's descriptor is readable meanwhile.
@@ -210,10 +226,28 @@ impl FebHandle {
     /// Asks for the event descriptor ([`AsFd`]) to become readable when `threshold` bytes are there or
     /// the transmission has ended. True if that is so already. For event loops and async runtimes.
     pub fn arm(&self, threshold: usize) -> bool {
-        let threshold = self.clamp(threshold);
-        self.ledger.with_lent(|lent| self.feb.arm(lent, threshold));
+        self.ledger.with_lent(|lent| self.feb.arm(lent, self.clamp(threshold)));
+        self.is_there(threshold)
+    }
+
+    /// `threshold` bytes are there, or the transmission has ended.
+    fn is_there(&self, threshold: usize) -> bool {
         let (phase, available) = self.state();
-        available >= threshold || has_ended(phase)
+        available >= self.clamp(threshold) || has_ended(phase)
+    }
+
+    /// Goes on for `time` with what is not reading: confirms again what the FEB repeats, and answers commands of other threads.
+    pub fn serve(&self, time: Duration) {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            if !self.feb.receive(left) {
+                std::thread::sleep(left);
+            }
+        }
     }
 
     fn clamp(&self, threshold: usize) -> u64 {

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use fadelink_wire::fade10g::PACKET_BYTES;
 use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags};
 
-use crate::kind::Swap;
 use crate::mapping::Mapping;
 
 /// A ring of packets of 8192 bytes. Plain memory: who may touch which part is for
@@ -54,17 +53,6 @@ impl Ring {
         self.mapping.base().as_ptr()
     }
 
-    /// Copies a packet to place `slot`, its words as `swap` says; all packets of a transmission have the same length.
-    ///
-    /// # Safety
-    /// No slice of that place may be alive.
-    pub(crate) unsafe fn write(&self, slot: u64, payload: &[u8], swap: Swap) {
-        let at = slot as usize * payload.len();
-        assert!((at + payload.len()) as u64 <= self.bytes());
-        // SAFETY: nobody else looks at that place.
-        swap.copy(payload, unsafe { self.mapping.slice_mut(at, payload.len()) });
-    }
-
     /// `len` bytes from byte `at`, across the end of the ring if need be.
     ///
     /// # Safety
@@ -107,8 +95,8 @@ mod tests {
         let ring = Ring::new(4).unwrap();
         // SAFETY: the slice is taken after the writes.
         unsafe {
-            ring.write(3, &[3; PACKET_BYTES], Swap::None);
-            ring.write(0, &[7; PACKET_BYTES], Swap::None);
+            ring.slice_mut(3 * PACKET_BYTES as u64, PACKET_BYTES).fill(3);
+            ring.slice_mut(0, PACKET_BYTES).fill(7);
             let slice = ring.slice(3 * PACKET_BYTES as u64 + 1, PACKET_BYTES);
             assert!(slice[..PACKET_BYTES - 1].iter().all(|b| *b == 3));
             assert_eq!(slice[PACKET_BYTES - 1], 7);

@@ -53,11 +53,6 @@ impl Sets {
         self.in_order += u64::from(run);
     }
 
-    /// Place in the ring of packet `index`.
-    pub fn slot(&self, index: u64) -> u64 {
-        index % self.ring_packets
-    }
-
     /// Bytes received without a gap since the start.
     pub fn bytes(&self) -> u64 {
         self.in_order * PACKET_BYTES as u64

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::counters::FebCounters;
-use crate::kind::Kind;
+use crate::kind::{Kind, Swap};
 use crate::loan::ReadSide;
 use crate::ring::Ring;
 use crate::wake::Wake;
@@ -34,7 +34,7 @@ pub struct Shared {
     pub counters: FebCounters,
     /// Notified when the reader should look: threshold reached, end, or error.
     pub wake: Wake,
-    /// Byte of the ring where the transmission began.
+    /// Byte of the ring for the first byte of the transmission, as of the packets that are there.
     origin: AtomicU64,
     head: AtomicU64,
     tail: AtomicU64,
@@ -112,12 +112,29 @@ impl Shared {
         self.tail.load(Ordering::Acquire)
     }
 
-    /// Receiving side: a transmission begins at ring byte `origin`.
-    pub(crate) fn begin(&self, origin: u64) {
-        self.origin.store(origin, Ordering::Relaxed);
+    /// Receiving side: a transmission begins.
+    pub(crate) fn begin(&self) {
+        self.origin.store(0, Ordering::Relaxed);
         self.head.store(0, Ordering::Relaxed);
         self.tail.store(0, Ordering::Relaxed);
         self.set_phase(Phase::Running);
+    }
+
+    /// Receiving side: copies a packet to where byte `at` since the start belongs, its words as `swap` says. `gap_free`: no
+    /// packet is stored behind one that is missing. If the reader has given back all then, what comes next goes to the begin
+    /// of the ring, where the processor's cache has it still: a fast reader uses a small part of the ring.
+    ///
+    /// # Safety
+    /// The reader has given back the place: `at` is less than a ring before the head.
+    pub(crate) unsafe fn store(&self, at: u64, packet: &[u8], swap: Swap, gap_free: bool) {
+        let size = self.ring.bytes();
+        if gap_free && self.head() == self.tail.load(Ordering::Relaxed) {
+            // The reader looks at the tail before it looks here, and moves on only behind a new tail.
+            self.origin.store(size - self.head() % size, Ordering::Relaxed);
+        }
+        let place = (self.origin.load(Ordering::Relaxed) + at) % size;
+        // SAFETY: the caller vouches for it.
+        swap.copy(packet, unsafe { self.ring.slice_mut(place, packet.len()) });
     }
 
     /// Receiving side: the state changed; wakes the reader.

@@ -64,6 +64,13 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// The FEB is open already, the operating system refuses, or the interface has failed.
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error>;
+    /// As [`Self::open`], with a socket of its own, from which the thread that reads receives, if there is such a thing.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+        self.open(mac, config)
+    }
     /// Opens a FEB for commands alone.
     ///
     /// # Errors
@@ -92,6 +99,12 @@ pub trait Feb: Send {
     fn arm(&self, lent: u64, threshold: u64);
     /// That descriptor.
     fn fd(&self) -> BorrowedFd<'_>;
+    /// Where the thread that reads receives: takes frames that wait, or waits for one, `patience` at most. False: another
+    /// thread does that.
+    fn receive(&self, patience: Duration) -> bool {
+        let _ = patience;
+        false
+    }
     /// State of the transmission, and bytes in the ring that are not given back. In this order, so that the bytes of an end are in.
     fn state(&self) -> (Phase, u64);
     /// What the FEB was found to be; `None` before the first START.

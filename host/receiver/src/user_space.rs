@@ -1,23 +1,25 @@
-//! Receives in this program: engine and backend in a thread, and what readers and commands ask of it.
+//! Receives in this program: engine and backend, and what readers and commands ask of them. A thread runs them, or, for a
+//! FEB with a socket of its own, whoever waits for its data or for an answer.
 
 use std::any::Any;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{sync_channel, Receiver as ReplyReceiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{sync_channel, Receiver as ReplyReceiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
 use fadelink_wire::MacAddr;
 
+use crate::backend::packet::Packet;
 use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
-use crate::flow::Flow;
+use crate::flow::{self, Flow};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
 use crate::loan::ReadSide;
@@ -27,6 +29,8 @@ use crate::wake::{poll, Wake};
 
 /// How often the kernel is asked for its drops.
 const LOSSES_INTERVAL: Duration = Duration::from_millis(100);
+/// How often is looked whether another thread has stopped receiving.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Sends an outcome to the thread that waits for it, if it still does.
 fn tell<T: Send + 'static>(reply: SyncSender<T>) -> Box<dyn FnOnce(T) + Send> {
@@ -36,13 +40,41 @@ fn tell<T: Send + 'static>(reply: SyncSender<T>) -> Box<dyn FnOnce(T) + Send> {
 }
 
 enum Request {
-    Open { mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>, reply: Box<dyn FnOnce(bool) + Send> },
-    Close { mac: MacAddr, reply: Box<dyn FnOnce(bool) + Send> },
-    Reset { mac: MacAddr },
-    Command { mac: MacAddr, command: Command },
+    Open {
+        mac: MacAddr,
+        config: FebConfig,
+        owned: bool,
+        shared: Arc<Shared>,
+        reply: Box<dyn FnOnce(bool) + Send>,
+    },
+    Close {
+        mac: MacAddr,
+        reply: Box<dyn FnOnce(bool) + Send>,
+    },
+    Reset {
+        mac: MacAddr,
+    },
+    Command {
+        mac: MacAddr,
+        command: Command,
+    },
+    /// A socket for `mac` alone, if it is not open.
+    SplitOff {
+        mac: MacAddr,
+        reply: Box<dyn FnOnce(io::Result<Option<Packet>>) + Send>,
+    },
+    /// That socket is gone.
+    Rejoin {
+        mac: MacAddr,
+    },
 }
 
+/// Engine and backend of a FEB with a socket of its own.
+type Alone = Box<Loop<Packet>>;
+
 struct Inner {
+    /// Who waits runs this; a thread of its own does where there is none.
+    alone: Option<Mutex<Option<Alone>>>,
     local: MacAddr,
     index: u32,
     mtu: u32,
@@ -58,6 +90,20 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Inner {
+    fn new(backend: &impl Backend) -> io::Result<Inner> {
+        Ok(Inner {
+            alone: None,
+            local: backend.local(),
+            index: backend.index(),
+            mtu: backend.mtu(),
+            wake: Wake::new()?,
+            requests: Mutex::default(),
+            ending: AtomicBool::new(false),
+            failure: Mutex::default(),
+            link: Arc::default(),
+        })
+    }
+
     fn request(&self, request: Request) -> Result<(), Error> {
         {
             let mut requests = lock(&self.requests);
@@ -70,9 +116,46 @@ impl Inner {
         Ok(())
     }
 
-    /// Waits for an answer of the receiving thread.
+    /// Waits for an answer of the receiving thread, or receives until it is there.
     fn answer<T>(&self, reply: &ReplyReceiver<T>) -> Result<T, Error> {
-        reply.recv().map_err(|_| self.failed())
+        loop {
+            let patience = match self.receive(Duration::ZERO) {
+                Some(true) => Duration::ZERO,
+                Some(false) => LOOK_INTERVAL,
+                None => Duration::MAX,
+            };
+            match reply.recv_timeout(patience) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.failed()),
+                // Its answer is served behind the frame that brings it.
+                Err(RecvTimeoutError::Timeout) => _ = self.receive(LOSSES_INTERVAL),
+            }
+        }
+    }
+
+    /// Receives if no thread of its own does: true if so, false if another one that waits is at it.
+    fn receive(&self, patience: Duration) -> Option<bool> {
+        let mut alone = match self.alone.as_ref()?.try_lock() {
+            Ok(alone) => alone,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Some(false),
+        };
+        if let Some(running) = &mut *alone {
+            if let Err(error) = running.turn(self, patience) {
+                self.ends(error.to_string());
+                running.engine.abort();
+                *alone = None;
+            }
+        }
+        Some(true)
+    }
+
+    /// Who waits for an answer is told that none will come.
+    fn ends(&self, failure: String) {
+        // Both locks: no request may slip in between.
+        let mut requests = lock(&self.requests);
+        *lock(&self.failure) = Some(failure);
+        requests.clear();
     }
 
     fn failed(&self) -> Error {
@@ -80,29 +163,24 @@ impl Inner {
     }
 }
 
-/// The receiving thread of one interface.
+/// The receiving thread of one interface, and the FEBs of it that have sockets of their own.
 pub(crate) struct UserSpace {
     inner: Arc<Inner>,
     thread: Option<JoinHandle<()>>,
+    /// By FEB, the last one that had it.
+    alone: Mutex<Vec<(MacAddr, Weak<Inner>)>>,
+    /// Of all that were there.
+    links: Mutex<Vec<Arc<LinkCounters>>>,
 }
 
 impl UserSpace {
     pub(crate) fn spawn(backend: impl Backend, passive: bool) -> io::Result<UserSpace> {
-        let inner = Arc::new(Inner {
-            local: backend.local(),
-            index: backend.index(),
-            mtu: backend.mtu(),
-            wake: Wake::new()?,
-            requests: Mutex::default(),
-            ending: AtomicBool::new(false),
-            failure: Mutex::default(),
-            link: Arc::default(),
-        });
+        let inner = Arc::new(Inner::new(&backend)?);
         let for_thread = inner.clone();
         let thread = std::thread::Builder::new()
             .name("fadelink-rx".into())
-            .spawn(move || Loop::new(backend, for_thread, passive).run())?;
-        Ok(UserSpace { inner, thread: Some(thread) })
+            .spawn(move || Loop::new(backend, &for_thread.link, passive).run(&for_thread))?;
+        Ok(UserSpace { inner, thread: Some(thread), alone: Mutex::default(), links: Mutex::default() })
     }
 
     fn open_with(
@@ -118,7 +196,25 @@ impl UserSpace {
         if !self.inner.answer(&answer)? {
             return Err(Error::AlreadyOpen(mac));
         }
-        Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim }))
+        Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim, shares: None }))
+    }
+
+    fn claim(&self, mac: MacAddr, config: FebConfig) -> Result<Option<Claim>, Error> {
+        check_mtu(self.inner.mtu, config.protocol()).map_err(Error::Config)?;
+        Ok(match self.inner.index {
+            0 => None,
+            index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
+        })
+    }
+
+    fn open_claimed(&self, mac: MacAddr, config: FebConfig, claim: Option<Claim>) -> Result<Box<dyn Feb>, Error> {
+        let (reader, open) = self.open_with(mac, config, true, claim)?;
+        Ok(UserFeb::new(reader, open, None))
+    }
+
+    /// Who has a socket for `mac`, if it is open.
+    fn alone(&self, mac: MacAddr) -> Option<Arc<Inner>> {
+        lock(&self.alone).iter().find(|(feb, _)| *feb == mac).and_then(|(_, inner)| inner.upgrade())
     }
 }
 
@@ -128,7 +224,7 @@ impl Source for UserSpace {
     }
 
     fn counters(&self) -> LinkCounts {
-        self.inner.link.read()
+        lock(&self.links).iter().fold(self.inner.link.read(), |all, link| all.plus(&link.read()))
     }
 
     fn failure(&self) -> Option<String> {
@@ -136,17 +232,33 @@ impl Source for UserSpace {
     }
 
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
-        check_mtu(self.inner.mtu, config.protocol()).map_err(Error::Config)?;
-        let claim = match self.inner.index {
-            0 => None,
-            index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
-        };
-        let (reader, open) = self.open_with(mac, config, true, claim)?;
-        let commands = Arc::new(UserCommands { mac, inner: self.inner.clone(), open: None });
-        Ok(Box::new(UserFeb { open, commands, reader: Arc::new(reader) }))
+        let claim = self.claim(mac, config)?;
+        self.open_claimed(mac, config, claim)
+    }
+
+    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+        let claim = self.claim(mac, config)?;
+        let (reply, answer) = sync_channel(1);
+        self.inner.request(Request::SplitOff { mac, reply: tell(reply) })?;
+        let Some(socket) = self.inner.answer(&answer)?? else { return self.open_claimed(mac, config, claim) };
+        let descriptor = socket.fd().try_clone_to_owned()?;
+        let mut inner = Inner::new(&socket)?;
+        let mut alone = Loop::new(socket, &inner.link, true);
+        let (shared, reader) = Shared::new(config.ring_packets)?;
+        alone.engine.open(mac, config, true, shared);
+        inner.alone = Some(Mutex::new(Some(Box::new(alone))));
+        let inner = Arc::new(inner);
+        lock(&self.links).push(inner.link.clone());
+        let mut all = lock(&self.alone);
+        all.retain(|(feb, inner)| *feb != mac && inner.strong_count() > 0);
+        all.push((mac, Arc::downgrade(&inner)));
+        Ok(UserFeb::new(reader, OpenFeb { mac, inner, claim, shares: Some(self.inner.clone()) }, Some(descriptor)))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
+        if let Some(inner) = self.alone(mac) {
+            return Ok(Commander(Arc::new(UserCommands { mac, inner, open: None })));
+        }
         let config = FebConfig { ring_packets: 1, window: 1, ..FebConfig::default() };
         let (_, open) = self.open_with(mac, config, false, None)?;
         Ok(Commander(Arc::new(UserCommands { mac, inner: self.inner.clone(), open: Some(open) })))
@@ -169,6 +281,8 @@ struct OpenFeb {
     inner: Arc<Inner>,
     #[allow(dead_code)]
     claim: Option<Claim>,
+    /// Whose backend the FEB's frames come to again.
+    shares: Option<Arc<Inner>>,
 }
 
 impl Drop for OpenFeb {
@@ -178,7 +292,10 @@ impl Drop for OpenFeb {
         // Waits, so that the claim is not released before the engine has let go. A receiver that has
         // ended has closed the FEB already.
         if self.inner.request(request).is_ok() {
-            let _ = answer.recv();
+            let _ = self.inner.answer(&answer);
+        }
+        if let Some(shares) = &self.shares {
+            let _ = shares.request(Request::Rejoin { mac: self.mac });
         }
     }
 }
@@ -230,6 +347,15 @@ struct UserFeb {
     commands: Arc<UserCommands>,
     reader: Arc<Reader>,
     open: OpenFeb,
+    /// From which the reader receives.
+    socket: Option<OwnedFd>,
+}
+
+impl UserFeb {
+    fn new(reader: Reader, open: OpenFeb, socket: Option<OwnedFd>) -> Box<dyn Feb> {
+        let commands = Arc::new(UserCommands { mac: open.mac, inner: open.inner.clone(), open: None });
+        Box::new(UserFeb { open, commands, reader: Arc::new(reader), socket })
+    }
 }
 
 impl Feb for UserFeb {
@@ -242,7 +368,10 @@ impl Feb for UserFeb {
     }
 
     fn reset(&self) -> Result<(), Error> {
-        self.open.inner.request(Request::Reset { mac: self.open.mac })
+        self.open.inner.request(Request::Reset { mac: self.open.mac })?;
+        // Where nobody receives now it is sent by this.
+        self.open.inner.receive(Duration::ZERO);
+        Ok(())
     }
 
     fn ring(&self) -> Arc<dyn ReadSide> {
@@ -254,7 +383,19 @@ impl Feb for UserFeb {
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        self.reader.wake.as_fd()
+        self.socket.as_ref().map_or(self.reader.wake.as_fd(), |socket| socket.as_fd())
+    }
+
+    fn receive(&self, patience: Duration) -> bool {
+        match self.open.inner.receive(patience) {
+            None => false,
+            Some(true) => true,
+            Some(false) => {
+                // Another thread waits for an answer to a command, and receives meanwhile.
+                std::thread::sleep(patience.min(LOOK_INTERVAL));
+                true
+            }
+        }
     }
 
     fn state(&self) -> (Phase, u64) {
@@ -290,9 +431,10 @@ fn in_words(panic: &(dyn Any + Send)) -> &str {
 
 struct Loop<B> {
     backend: B,
-    inner: Arc<Inner>,
     engine: Engine,
     epoch: Instant,
+    flow: Flow,
+    next_losses: Duration,
 }
 
 /// Actions of the engine on a backend.
@@ -322,68 +464,64 @@ impl Actions for OnFrame<'_, '_> {
 }
 
 impl<B: Backend> Loop<B> {
-    fn new(backend: B, inner: Arc<Inner>, passive: bool) -> Self {
-        let engine = Engine::new(backend.local(), passive, inner.link.clone());
-        Loop { backend, inner, engine, epoch: Instant::now() }
+    fn new(backend: B, link: &Arc<LinkCounters>, passive: bool) -> Self {
+        let engine = Engine::new(backend.local(), passive, link.clone());
+        Loop { backend, engine, epoch: Instant::now(), flow: Flow::new(), next_losses: Duration::ZERO }
     }
 
-    fn run(mut self) {
+    fn run(mut self, inner: &Inner) {
         // A panic is an error as any: readers and commands that wait are told, and not left waiting.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            self.receive_until_the_end()?;
-            self.serve_requests();
+            while !inner.ending.load(Ordering::Acquire) {
+                self.turn(inner, LOSSES_INTERVAL)?;
+            }
+            self.serve_requests(inner);
             Ok::<_, io::Error>(())
         }));
-        let failure = match result {
+        inner.ends(match result {
             Ok(Ok(())) => "the receiver has ended".into(),
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("the receiving thread panicked: {}", in_words(&*panic)),
-        };
-        {
-            // Both locks: no request may slip in between.
-            let mut requests = lock(&self.inner.requests);
-            *lock(&self.inner.failure) = Some(failure);
-            requests.clear();
-        }
+        });
         self.engine.abort();
     }
 
-    fn receive_until_the_end(&mut self) -> io::Result<()> {
-        let mut next_losses = Duration::ZERO;
-        let mut flow = Flow::new();
-        while !self.inner.ending.load(Ordering::Acquire) {
-            let (engine, inner, epoch) = (&mut self.engine, &self.inner, self.epoch);
-            let frames = self.backend.receive(&mut |frame, send| {
-                engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: inner.index });
-            })?;
-            self.engine.confirm(&mut OnBackend(&mut self.backend));
-            self.serve_requests();
-            let now = self.epoch.elapsed();
-            self.engine.poll(now, &mut OnBackend(&mut self.backend));
-            if now >= next_losses {
-                next_losses = now + LOSSES_INTERVAL;
-                let losses = self.backend.losses();
-                add(&self.inner.link.kernel_drops, losses.received);
-                add(&self.inner.link.send_errors, losses.sent);
-            }
-            if let Some(nap) = flow.nap(frames, self.engine.window(), now) {
-                std::thread::sleep(nap);
-            } else if frames == 0 {
-                let timeout = self.engine.next_deadline().unwrap_or(Duration::MAX).saturating_sub(now);
-                let timeout = timeout.min(LOSSES_INTERVAL);
-                let mut fds = [(self.backend.fd(), false), (self.inner.wake.as_fd(), false)];
-                poll(&mut fds, Some(timeout));
-                // What was asked before this is served next; under load no call is spent on it.
-                if fds[1].1 {
-                    self.inner.wake.clear();
-                }
+    /// Takes the frames that wait, at most a batch, confirms them, and does what was asked or is due; waits for more if
+    /// there were none, `patience` at most.
+    fn turn(&mut self, inner: &Inner, patience: Duration) -> io::Result<()> {
+        let (engine, epoch) = (&mut self.engine, self.epoch);
+        let frames = self.backend.receive(&mut |frame, send| {
+            engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: inner.index });
+        })?;
+        self.engine.confirm(&mut OnBackend(&mut self.backend));
+        self.serve_requests(inner);
+        let now = self.epoch.elapsed();
+        self.engine.poll(now, &mut OnBackend(&mut self.backend));
+        if now >= self.next_losses {
+            self.next_losses = now + LOSSES_INTERVAL;
+            let losses = self.backend.losses();
+            add(&inner.link.kernel_drops, losses.received);
+            add(&inner.link.send_errors, losses.sent);
+        }
+        if patience.is_zero() {
+            self.flow.took(frames, now);
+        } else if let Some(nap) = self.flow.nap(frames, self.engine.window(), now) {
+            flow::sleep(nap.min(patience));
+        } else if frames == 0 {
+            let timeout = self.engine.next_deadline().unwrap_or(Duration::MAX).saturating_sub(now);
+            let timeout = timeout.min(LOSSES_INTERVAL).min(patience);
+            let mut fds = [(self.backend.fd(), false), (inner.wake.as_fd(), false)];
+            poll(&mut fds, Some(timeout));
+            // What was asked before this is served next; under load no call is spent on it.
+            if fds[1].1 {
+                inner.wake.clear();
             }
         }
         Ok(())
     }
 
-    fn serve_requests(&mut self) {
-        let requests = std::mem::take(&mut *lock(&self.inner.requests));
+    fn serve_requests(&mut self, inner: &Inner) {
+        let requests = std::mem::take(&mut *lock(&inner.requests));
         for request in requests {
             let now = self.epoch.elapsed();
             let actions = &mut OnBackend(&mut self.backend);
@@ -404,6 +542,9 @@ impl<B: Backend> Loop<B> {
                 }
                 Request::Reset { mac } => self.engine.reset(mac, actions),
                 Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
+                Request::SplitOff { mac, reply } if self.engine.is_open(mac) => reply(Ok(None)),
+                Request::SplitOff { mac, reply } => reply(self.backend.split_off(mac)),
+                Request::Rejoin { mac } => self.backend.closed(mac),
             }
         }
     }

@@ -109,9 +109,9 @@ impl Window {
         (ahead | !ones(gap)) & ones(index)
     }
 
-    /// Place in the ring of packet `index`: its number modulo the ring.
-    pub fn slot(&self, index: u64) -> u64 {
-        u64::from(self.first).wrapping_add(index) & (self.ring_packets - 1)
+    /// True if no packet is in behind one that is missing.
+    pub fn is_gap_free(&self) -> bool {
+        self.ahead == 0
     }
 
     /// Bytes received without a gap since the start.
@@ -248,7 +248,6 @@ mod tests {
                 let verdict = w.judge(packet, None, released);
                 prop_assert_eq!(verdict, expected, "packet {} at {}", index, in_order);
                 if let Verdict::Store { index } = verdict {
-                    prop_assert_eq!(w.slot(index), u64::from(packet) % ring);
                     w.stored(index, None);
                     received.insert(index);
                 }

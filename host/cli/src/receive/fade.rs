@@ -102,7 +102,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
     let receiver = link.receiver()?;
-    let febs: Vec<FebHandle> = args.feb.iter().map(|mac| receiver.open(*mac, config)).collect::<Result<_, _>>()?;
+    let febs: Vec<FebHandle> =
+        args.feb.iter().map(|mac| receiver.open_alone(*mac, config)).collect::<Result<_, _>>()?;
 
     // Only now: the files may be those of a program that has the FEBs already.
     let stopping = control.interrupts.stopping();
@@ -174,7 +175,7 @@ fn receive(
 ) -> anyhow::Result<()> {
     if args.take_over {
         feb.reset()?;
-        std::thread::sleep(QUIET);
+        feb.serve(QUIET);
     }
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
@@ -252,7 +253,7 @@ fn linger(feb: &FebHandle) {
     let mut acks = feb.counters().acks;
     let mut quiet_since = Instant::now();
     while quiet_since.elapsed() < QUIET && Instant::now() < end {
-        std::thread::sleep(Duration::from_millis(5));
+        feb.serve(Duration::from_millis(5));
         let now = feb.counters().acks;
         if now != acks {
             acks = now;

@@ -53,6 +53,14 @@ pub trait Backend: std::marker::Send + 'static {
     fn closed(&mut self, feb: MacAddr) {
         let _ = feb;
     }
+    /// A socket for the frames of `feb` alone, which do not come here until [`Self::closed`]. `None`: this backend has none.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn split_off(&mut self, feb: MacAddr) -> io::Result<Option<packet::Packet>> {
+        let _ = feb;
+        Ok(None)
+    }
 }
 
 /// Frames that a backend lost.

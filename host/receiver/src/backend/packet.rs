@@ -22,10 +22,11 @@ use crate::sockopt;
 /// The ring is made of blocks that hold whole frames.
 const BLOCK_BYTES: usize = 65536;
 const BLOCKS: usize = 256;
+/// Blocks of a FEB's own ring: frames enough for four windows, few enough to stay in the processor's cache.
+const BLOCKS_OF_ONE: usize = 37;
 /// Place of one frame: any of MTU 9000 with what the kernel puts before it, a multiple of 16.
 const FRAME_BYTES: usize = 9360;
 const FRAMES_IN_BLOCK: usize = BLOCK_BYTES / FRAME_BYTES;
-const FRAMES: usize = BLOCKS * FRAMES_IN_BLOCK;
 
 /// A packet socket on one interface.
 #[derive(Debug)]
@@ -33,7 +34,10 @@ pub struct Packet {
     interface: Interface,
     transmitter: Transmitter,
     ring: Mapping,
+    frames: usize,
     next_frame: usize,
+    /// FEBs whose frames have a socket of their own.
+    elsewhere: Vec<MacAddr>,
 }
 
 /// Answers that wait, at most, for the one call that sends them; they are to frames that came together.
@@ -54,7 +58,13 @@ impl Packet {
     /// The interface does not exist, is down, is no Ethernet, has too small an MTU, or the program may
     /// not open it; the message says what to do.
     pub fn open(name: &str) -> io::Result<Packet> {
-        let interface = Interface::open(name)?;
+        Packet::on(Interface::open(name)?, BLOCKS, None)
+    }
+
+    /// A ring of `blocks`, for the frames of one FEB or of all.
+    fn on(interface: Interface, blocks: usize, feb: Option<MacAddr>) -> io::Result<Packet> {
+        let name = interface.name.as_str();
+        let frames = blocks * FRAMES_IN_BLOCK;
         // Protocol 0 until the ring stands: nothing is received before.
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
@@ -69,17 +79,47 @@ impl Packet {
         )?;
         let request = libc::tpacket_req {
             tp_block_size: BLOCK_BYTES as u32,
-            tp_block_nr: BLOCKS as u32,
+            tp_block_nr: blocks as u32,
             tp_frame_size: FRAME_BYTES as u32,
-            tp_frame_nr: FRAMES as u32,
+            tp_frame_nr: frames as u32,
         };
         sockopt::set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, &format!("packet ring on {name}"))?;
-        let ring = Mapping::shared(socket.as_fd(), 0, BLOCK_BYTES * BLOCKS, true)
+        let ring = Mapping::shared(socket.as_fd(), 0, BLOCK_BYTES * blocks, true)
             .map_err(|error| explained(error, &format!("mapping the packet ring on {name}")))?;
         let transmitter = Transmitter { socket, errors: 0, answers: [[0; REQUEST_LEN]; ANSWERS], waiting: 0 };
-        let mut packet = Packet { interface, transmitter, ring, next_frame: 0 };
+        let mut packet = Packet { interface, transmitter, ring, frames, next_frame: 0, elsewhere: Vec::new() };
+        if let Some(feb) = feb {
+            packet.filter(&[feb], true)?;
+        }
         packet.bind()?;
         Ok(packet)
+    }
+
+    /// Takes the frames of `febs` alone, or those of all others.
+    fn filter(&self, febs: &[MacAddr], these: bool) -> io::Result<()> {
+        let step = |code: u32, jump_else: u8, value: u32| libc::sock_filter {
+            code: code as u16,
+            jt: 0,
+            jf: jump_else,
+            k: value,
+        };
+        let take = |taken: bool| step(libc::BPF_RET | libc::BPF_K, 0, if taken { u32::MAX } else { 0 });
+        let load = |size: u32, at: u32| step(libc::BPF_LD | libc::BPF_ABS | size, 0, at);
+        let mut program = Vec::new();
+        for MacAddr([a, b, c, d, e, f]) in febs {
+            // The source: four bytes from the sixth on, then two. Where they differ the next FEB is looked at.
+            program.extend([
+                load(libc::BPF_W, 6),
+                step(libc::BPF_JMP | libc::BPF_JEQ, 3, u32::from_be_bytes([*a, *b, *c, *d])),
+                load(libc::BPF_H, 10),
+                step(libc::BPF_JMP | libc::BPF_JEQ, 1, u32::from_be_bytes([0, 0, *e, *f])),
+                take(these),
+            ]);
+        }
+        program.push(take(!these));
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        let what = format!("filter on {}", self.interface.name);
+        sockopt::set(&self.transmitter.socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, &what)
     }
 
     fn bind(&mut self) -> io::Result<()> {
@@ -122,7 +162,7 @@ impl Packet {
             handler(bytes, &mut |answer| transmitter.answer(answer));
             frames += 1;
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next_frame = (self.next_frame + 1) % FRAMES;
+            self.next_frame = (self.next_frame + 1) % self.frames;
         }
         // No ACK waits for frames that are not here yet.
         self.transmitter.flush();
@@ -218,5 +258,20 @@ impl Backend for Packet {
         let _ = sockopt::get(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics, what);
         let received = u64::from(statistics.tp_drops);
         Losses { received, sent: std::mem::take(&mut self.transmitter.errors) }
+    }
+
+    fn closed(&mut self, feb: MacAddr) {
+        if let Some(at) = self.elsewhere.iter().position(|mac| *mac == feb) {
+            self.elsewhere.swap_remove(at);
+            // It takes more than is wanted if this fails, and then its FEB is told to be silent.
+            let _ = self.filter(&self.elsewhere, false);
+        }
+    }
+
+    fn split_off(&mut self, feb: MacAddr) -> io::Result<Option<Packet>> {
+        let socket = Packet::on(self.interface.clone(), BLOCKS_OF_ONE, Some(feb))?;
+        self.elsewhere.push(feb);
+        self.filter(&self.elsewhere, false)?;
+        Ok(Some(socket))
     }
 }

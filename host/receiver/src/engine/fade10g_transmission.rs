@@ -76,8 +76,9 @@ impl Fade10g {
         let released = shared.head() / PACKET_BYTES as u64;
         let index = match window.judge(data.packet, data.last, released) {
             Verdict::Store { index } => {
+                let (at, gap_free) = (index * PACKET_BYTES as u64, window.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
-                unsafe { shared.ring.write(window.slot(index), data.payload, swap) };
+                unsafe { shared.store(at, data.payload, swap, gap_free) };
                 window.stored(index, data.last);
                 count(&counters.packets);
                 shared.set_tail(window.bytes());

@@ -84,8 +84,9 @@ impl Fade1 {
             // Complete: nothing new may come, but an ACK may have been lost.
             Verdict::Store { .. } if shared.phase() == Phase::Complete => return count(&counters.protocol_errors),
             Verdict::Store { index } => {
+                let (at, gap_free) = (index * PACKET_BYTES as u64, self.sets.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
-                unsafe { shared.ring.write(self.sets.slot(index), data.payload, swap) };
+                unsafe { shared.store(at, data.payload, swap, gap_free) };
                 self.sets.stored(index);
                 count(&counters.packets);
                 shared.set_tail(self.sets.bytes());

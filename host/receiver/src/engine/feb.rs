@@ -377,7 +377,7 @@ impl Feb {
         let proven = *self.firmware.get_or_insert(Firmware::Published10g) == Firmware::Fadelink;
         self.tell_kind(Protocol::Fade10g);
         let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-        self.shared.begin(window.slot(0) * fade10g::PACKET_BYTES as u64);
+        self.shared.begin();
         let blocks = self.identity.filter(|identity| proven && identity.block_acks).map(|identity| identity.window);
         self.transmission = Transmission::Fade10g(Fade10g::new(window, proven, blocks));
         self.begun(start);
@@ -387,7 +387,7 @@ impl Feb {
     fn begin_fade1(&mut self, start: Start, next_start: Option<Duration>) {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
-        self.shared.begin(0);
+        self.shared.begin();
         self.transmission = Transmission::Fade1(Fade1::new(self.config.ring_packets, next_start));
         self.begun(start);
     }

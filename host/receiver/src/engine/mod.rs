@@ -51,11 +51,16 @@ impl Engine {
     /// Opens `mac`: from now on its frames are taken. `owned`: for its data, which no other program
     /// has; else for commands alone. False if it is open already.
     pub fn open(&mut self, mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>) -> bool {
-        if self.febs.contains_key(&mac) {
+        if self.is_open(mac) {
             return false;
         }
         self.febs.insert(mac, Feb::new(mac, config, owned, shared));
         true
+    }
+
+    /// True if `mac` is open.
+    pub fn is_open(&self, mac: MacAddr) -> bool {
+        self.febs.contains_key(&mac)
     }
 
     /// Closes `mac`; if a transmission was started, with RESET.

@@ -96,6 +96,30 @@ def test_a_slow_sink_holds_the_board_up(bench, folder):
     assert bench.end_sim(sim)["boards"][0]["retransmitted"] >= feb["counters"]["no_space"]
 
 
+def test_a_slow_sink_holds_no_other_board_up(bench, folder):
+    """While the sink of one board takes nothing, commands reach that board and the other's data comes."""
+    words = [word for mac in FEBS[:2] for word in ("--feb", mac)]
+    boards = bench.start(bench.board_ns, *bench.fadelink_words("feb", "--iface", "feb0", *words, "--rate", 50))
+    assert "in software" in boards.popen.stderr.readline()
+    pipe, file = (folder / f"{mac}.bin" for mac in (name.replace(":", "-") for name in FEBS[:2]))
+    os.mkfifo(pipe)
+    process = bench.receive("--feb", FEBS[1], "--duration", 4, "--verify", "counter", "--quiet", "--sink", f"file:{folder}/{{feb}}.bin")
+    with open(pipe, "rb", buffering=0) as held:
+        # The pipe, the queue of the sink, the ring and the board are full when the other board has sent this.
+        wait_for(lambda: file.exists() and file.stat().st_size > 60e6)
+        assert bench.command(0x0110, feb=FEBS[0]) is not None
+        at_hold = file.stat().st_size
+        wait_for(lambda: file.stat().st_size > at_hold + 20e6)
+        taken = 0
+        while piece := held.read(1 << 20):
+            taken += len(piece)
+    status, result = report(process.finish())
+    slow, other = result["febs"]
+    assert status == 0 and slow["verified"] and other["verified"], result
+    assert (taken, file.stat().st_size) == (slow["bytes"], other["bytes"])
+    assert other["counters"]["no_space"] == 0 and slow["bytes"] < other["bytes"]
+
+
 def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):
     bench.sim()
     share = folder / "share"

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use fadelink_wire::fade10g;
 use fadelink_wire::MacAddr;
 
-use crate::backend::packet::Packet;
 use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
@@ -32,8 +31,11 @@ const LOSSES_INTERVAL: Duration = Duration::from_millis(100);
 /// How often is looked whether another thread has stopped receiving.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
+/// Is given an outcome.
+type ReplyTo<T> = Box<dyn FnOnce(T) + Send>;
+
 /// Sends an outcome to the thread that waits for it, if it still does.
-fn tell<T: Send + 'static>(reply: SyncSender<T>) -> Box<dyn FnOnce(T) + Send> {
+fn tell<T: Send + 'static>(reply: SyncSender<T>) -> ReplyTo<T> {
     Box::new(move |outcome| {
         let _ = reply.send(outcome);
     })
@@ -45,11 +47,11 @@ enum Request {
         config: FebConfig,
         owned: bool,
         shared: Arc<Shared>,
-        reply: Box<dyn FnOnce(bool) + Send>,
+        reply: ReplyTo<bool>,
     },
     Close {
         mac: MacAddr,
-        reply: Box<dyn FnOnce(bool) + Send>,
+        reply: ReplyTo<bool>,
     },
     Reset {
         mac: MacAddr,
@@ -61,7 +63,7 @@ enum Request {
     /// A socket for `mac` alone, if it is not open.
     SplitOff {
         mac: MacAddr,
-        reply: Box<dyn FnOnce(io::Result<Option<Packet>>) + Send>,
+        reply: ReplyTo<io::Result<Option<Box<dyn Backend>>>>,
     },
     /// That socket is gone.
     Rejoin {
@@ -69,12 +71,9 @@ enum Request {
     },
 }
 
-/// Engine and backend of a FEB with a socket of its own.
-type Alone = Box<Loop<Packet>>;
-
 struct Inner {
     /// Who waits runs this; a thread of its own does where there is none.
-    alone: Option<Mutex<Option<Alone>>>,
+    alone: Option<Mutex<Option<Loop>>>,
     local: MacAddr,
     index: u32,
     mtu: u32,
@@ -90,7 +89,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Inner {
-    fn new(backend: &impl Backend) -> io::Result<Inner> {
+    fn new(backend: &dyn Backend) -> io::Result<Inner> {
         Ok(Inner {
             alone: None,
             local: backend.local(),
@@ -179,7 +178,7 @@ impl UserSpace {
         let for_thread = inner.clone();
         let thread = std::thread::Builder::new()
             .name("fadelink-rx".into())
-            .spawn(move || Loop::new(backend, &for_thread.link, passive).run(&for_thread))?;
+            .spawn(move || Loop::new(Box::new(backend), &for_thread.link, passive).run(&for_thread))?;
         Ok(UserSpace { inner, thread: Some(thread), alone: Mutex::default(), links: Mutex::default() })
     }
 
@@ -209,7 +208,7 @@ impl UserSpace {
 
     fn open_claimed(&self, mac: MacAddr, config: FebConfig, claim: Option<Claim>) -> Result<Box<dyn Feb>, Error> {
         let (reader, open) = self.open_with(mac, config, true, claim)?;
-        Ok(UserFeb::new(reader, open, None))
+        Ok(Box::new(UserFeb::new(reader, open, None)))
     }
 
     /// Who has a socket for `mac`, if it is open.
@@ -242,17 +241,18 @@ impl Source for UserSpace {
         self.inner.request(Request::SplitOff { mac, reply: tell(reply) })?;
         let Some(socket) = self.inner.answer(&answer)?? else { return self.open_claimed(mac, config, claim) };
         let descriptor = socket.fd().try_clone_to_owned()?;
-        let mut inner = Inner::new(&socket)?;
+        let mut inner = Inner::new(&*socket)?;
         let mut alone = Loop::new(socket, &inner.link, true);
         let (shared, reader) = Shared::new(config.ring_packets)?;
         alone.engine.open(mac, config, true, shared);
-        inner.alone = Some(Mutex::new(Some(Box::new(alone))));
+        inner.alone = Some(Mutex::new(Some(alone)));
         let inner = Arc::new(inner);
         lock(&self.links).push(inner.link.clone());
         let mut all = lock(&self.alone);
         all.retain(|(feb, inner)| *feb != mac && inner.strong_count() > 0);
         all.push((mac, Arc::downgrade(&inner)));
-        Ok(UserFeb::new(reader, OpenFeb { mac, inner, claim, shares: Some(self.inner.clone()) }, Some(descriptor)))
+        let open = OpenFeb { mac, inner, claim, shares: Some(self.inner.clone()) };
+        Ok(Box::new(UserFeb::new(reader, open, Some(descriptor))))
     }
 
     fn open_for_commands(&self, mac: MacAddr) -> Result<Commander, Error> {
@@ -352,9 +352,9 @@ struct UserFeb {
 }
 
 impl UserFeb {
-    fn new(reader: Reader, open: OpenFeb, socket: Option<OwnedFd>) -> Box<dyn Feb> {
+    fn new(reader: Reader, open: OpenFeb, socket: Option<OwnedFd>) -> UserFeb {
         let commands = Arc::new(UserCommands { mac: open.mac, inner: open.inner.clone(), open: None });
-        Box::new(UserFeb { open, commands, reader: Arc::new(reader), socket })
+        UserFeb { open, commands, reader: Arc::new(reader), socket }
     }
 }
 
@@ -429,8 +429,9 @@ fn in_words(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
-struct Loop<B> {
-    backend: B,
+/// Engine and backend.
+struct Loop {
+    backend: Box<dyn Backend>,
     engine: Engine,
     epoch: Instant,
     flow: Flow,
@@ -438,9 +439,9 @@ struct Loop<B> {
 }
 
 /// Actions of the engine on a backend.
-struct OnBackend<'a, B>(&'a mut B);
+struct OnBackend<'a>(&'a mut dyn Backend);
 
-impl<B: Backend> Actions for OnBackend<'_, B> {
+impl Actions for OnBackend<'_> {
     fn send(&mut self, frame: &[u8]) {
         // Counted by the backend; commands are repeated, and unconfirmed data comes again.
         let _ = self.0.send(frame);
@@ -463,8 +464,8 @@ impl Actions for OnFrame<'_, '_> {
     }
 }
 
-impl<B: Backend> Loop<B> {
-    fn new(backend: B, link: &Arc<LinkCounters>, passive: bool) -> Self {
+impl Loop {
+    fn new(backend: Box<dyn Backend>, link: &Arc<LinkCounters>, passive: bool) -> Self {
         let engine = Engine::new(backend.local(), passive, link.clone());
         Loop { backend, engine, epoch: Instant::now(), flow: Flow::new(), next_losses: Duration::ZERO }
     }
@@ -493,10 +494,10 @@ impl<B: Backend> Loop<B> {
         let frames = self.backend.receive(&mut |frame, send| {
             engine.frame(frame, epoch.elapsed(), &mut OnFrame { send, interface: inner.index });
         })?;
-        self.engine.confirm(&mut OnBackend(&mut self.backend));
+        self.engine.confirm(&mut OnBackend(&mut *self.backend));
         self.serve_requests(inner);
         let now = self.epoch.elapsed();
-        self.engine.poll(now, &mut OnBackend(&mut self.backend));
+        self.engine.poll(now, &mut OnBackend(&mut *self.backend));
         if now >= self.next_losses {
             self.next_losses = now + LOSSES_INTERVAL;
             let losses = self.backend.losses();
@@ -524,7 +525,7 @@ impl<B: Backend> Loop<B> {
         let requests = std::mem::take(&mut *lock(&inner.requests));
         for request in requests {
             let now = self.epoch.elapsed();
-            let actions = &mut OnBackend(&mut self.backend);
+            let actions = &mut OnBackend(&mut *self.backend);
             match request {
                 Request::Open { mac, config, owned, shared, reply } => {
                     let opened = self.engine.open(mac, config, owned, shared.clone());

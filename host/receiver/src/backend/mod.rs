@@ -57,7 +57,7 @@ pub trait Backend: std::marker::Send + 'static {
     ///
     /// # Errors
     /// The operating system's.
-    fn split_off(&mut self, feb: MacAddr) -> io::Result<Option<packet::Packet>> {
+    fn split_off(&mut self, feb: MacAddr) -> io::Result<Option<Box<dyn Backend>>> {
         let _ = feb;
         Ok(None)
     }

@@ -268,10 +268,10 @@ impl Backend for Packet {
         }
     }
 
-    fn split_off(&mut self, feb: MacAddr) -> io::Result<Option<Packet>> {
+    fn split_off(&mut self, feb: MacAddr) -> io::Result<Option<Box<dyn Backend>>> {
         let socket = Packet::on(self.interface.clone(), BLOCKS_OF_ONE, Some(feb))?;
         self.elsewhere.push(feb);
         self.filter(&self.elsewhere, false)?;
-        Ok(Some(socket))
+        Ok(Some(Box::new(socket)))
     }
 }

@@ -1,9 +1,11 @@
 """AF_XDP, and boards in software: the same reception as by AF_PACKET."""
 
 import json
+import os
 import re
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from support.netns import FEBS, report, wait_for
@@ -41,6 +43,37 @@ def test_xdp_receives_from_the_rtl_over_a_bad_line(bench, busy):
     assert status == 0 and feb["verified"] and feb["words"] >= 1500 * 1024, result
     summary = bench.end_sim(board)["boards"][0]
     assert not summary["running"] and summary["up"]["lost"] > 0 and feb["counters"]["duplicates"] > 0
+
+
+@pytest.mark.parametrize("backend", ["packet", "xdp"])
+def test_threads_that_receive_are_scheduled_as_asked(bench, soft, backend):
+    """CPU and priority are those of the receiving threads alone."""
+    board = soft()
+    cpu = max(os.sched_getaffinity(0))
+    process = bench.receive("--backend", backend, "--cpus", cpu, "--priority", 20, "--duration", 3, *QUIET)
+    wait_for(lambda: bench.command(0x0119) == 1)
+
+    def is_scheduled(thread):
+        how = os.sched_getscheduler(thread), os.sched_getparam(thread).sched_priority, os.sched_getaffinity(thread)
+        return how == (os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, 20, {cpu})
+
+    pid = process.popen.pid
+    threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    assert sum(map(is_scheduled, threads)) == 2, "the receiver's thread and the FEB's"
+    assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+    status, result = report(process.finish())
+    assert status == 0 and result["febs"][0]["verified"], result
+    end(board)
+
+
+def test_a_priority_that_is_not_allowed_is_told(bench, soft):
+    """No data is asked for then."""
+    board = soft()
+    words = bench.fadelink_words("receive", "--iface", "eth0", "--feb", FEBS[0], "--priority", 20)
+    without = ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
+    status, _, err = bench.start(bench.pc_ns, *without, *words).finish()
+    assert status == 1 and "real-time priority 20" in err and "give it CAP_SYS_NICE" in err, err
+    assert end(board)[0]["sent"] == 0
 
 
 def test_xdp_takes_its_febs_and_leaves_the_others(bench, soft):

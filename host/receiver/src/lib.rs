@@ -35,6 +35,7 @@ mod loan;
 mod mapping;
 mod receiver;
 pub mod ring;
+pub mod schedule;
 pub mod sets;
 pub mod shared;
 mod sockopt;

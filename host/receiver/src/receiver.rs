@@ -15,6 +15,7 @@ use crate::engine::FebConfig;
 use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::loan::{Ledger, Loan};
+use crate::schedule::Schedule;
 use crate::shared::Phase;
 use crate::source::{Commander, Error, Feb, Source};
 use crate::user_space::UserSpace;
@@ -66,6 +67,15 @@ impl Receiver {
     /// Why the interface failed, if it has.
     pub fn failure(&self) -> Option<String> {
         self.0.failure()
+    }
+
+    /// What the thread that receives asks of the scheduler; the kernel driver has none. A thread that reads a FEB of
+    /// [`Self::open_alone`] receives itself: it calls [`Schedule::apply`].
+    ///
+    /// # Errors
+    /// As there, or a failed interface.
+    pub fn schedule(&self, schedule: &Schedule) -> Result<(), Error> {
+        self.0.schedule(schedule)
     }
 
     /// Opens a FEB for its data; no other program on this computer can have it meanwhile.

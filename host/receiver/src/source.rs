@@ -13,6 +13,7 @@ use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
+use crate::schedule::Schedule;
 use crate::shared::Phase;
 
 /// How often a command is repeated before it fails, by default.
@@ -59,6 +60,14 @@ pub trait Source: Send + Sync {
     fn counters(&self) -> LinkCounts;
     /// Why the interface failed, if it has.
     fn failure(&self) -> Option<String>;
+    /// What the thread that receives asks of the scheduler, where there is one.
+    ///
+    /// # Errors
+    /// The scheduler refuses, or the interface has failed.
+    fn schedule(&self, schedule: &Schedule) -> Result<(), Error> {
+        let _ = schedule;
+        Ok(())
+    }
     /// Opens a FEB for its data. The settings are checked.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::flow::{self, Flow};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
 use crate::loan::ReadSide;
+use crate::schedule::Schedule;
 use crate::shared::{Phase, Reader, Shared};
 use crate::source::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::wake::{poll, Wake};
@@ -64,6 +65,11 @@ enum Request {
     SplitOff {
         mac: MacAddr,
         reply: ReplyTo<io::Result<Option<Box<dyn Backend>>>>,
+    },
+    /// What the receiving thread asks of the scheduler.
+    Schedule {
+        schedule: Schedule,
+        reply: ReplyTo<io::Result<()>>,
     },
     /// That socket is gone.
     Rejoin {
@@ -228,6 +234,12 @@ impl Source for UserSpace {
 
     fn failure(&self) -> Option<String> {
         lock(&self.inner.failure).clone()
+    }
+
+    fn schedule(&self, schedule: &Schedule) -> Result<(), Error> {
+        let (reply, answer) = sync_channel(1);
+        self.inner.request(Request::Schedule { schedule: schedule.clone(), reply: tell(reply) })?;
+        Ok(self.inner.answer(&answer)??)
     }
 
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
@@ -545,6 +557,7 @@ impl Loop {
                 Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
                 Request::SplitOff { mac, reply } if self.engine.is_open(mac) => reply(Ok(None)),
                 Request::SplitOff { mac, reply } => reply(self.backend.split_off(mac)),
+                Request::Schedule { schedule, reply } => reply(schedule.apply()),
                 Request::Rejoin { mac } => self.backend.closed(mac),
             }
         }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fadelink_receiver::schedule::{Cpus, Policy, Schedule};
 use fadelink_receiver::FebConfig;
 use fadelink_sinks::{BlockKind, Spec};
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
@@ -68,6 +69,8 @@ pub struct Args {
     /// RESET the FEB first, even if another computer receives from it
     #[arg(long)]
     pub take_over: bool,
+    #[command(flatten)]
+    pub threads: Threads,
     /// Serve the counters for Prometheus at http://ADDRESS/metrics
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -77,6 +80,29 @@ pub struct Args {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What the threads that receive from FEBs ask of the scheduler.
+#[derive(clap::Args)]
+pub struct Threads {
+    /// CPUs that the receiving threads may run on, as 2,4-7
+    #[arg(long, value_name = "LIST", conflicts_with = "by_ip")]
+    pub cpus: Option<Cpus>,
+    /// Real-time priority of the receiving threads, 1 to 99 (SCHED_FIFO; needs CAP_SYS_NICE)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99), conflicts_with = "by_ip")]
+    pub priority: Option<u32>,
+    /// Scheduler slice of the receiving threads in microseconds, 100 to 100000: with a short one they wait less after a
+    /// wake-up (Linux 6.12 and later)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000),
+          conflicts_with_all = ["by_ip", "priority"])]
+    pub slice: Option<u32>,
+}
+
+impl Threads {
+    pub fn schedule(&self) -> Schedule {
+        let slice = self.slice.map(|micros| Policy::Slice(Duration::from_micros(micros.into())));
+        Schedule { cpus: self.cpus.clone(), policy: self.priority.map(Policy::RealTime).or(slice) }
+    }
 }
 
 /// Of boards that speak an IP protocol.

@@ -102,6 +102,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;
     let receiver = link.receiver()?;
+    receiver.schedule(&args.threads.schedule())?;
     let febs: Vec<FebHandle> =
         args.feb.iter().map(|mac| receiver.open_alone(*mac, config)).collect::<Result<_, _>>()?;
 
@@ -173,6 +174,7 @@ fn receive(
     control: &Control,
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
+    args.threads.schedule().apply()?;
     if args.take_over {
         feb.reset()?;
         feb.serve(QUIET);

@@ -18,7 +18,7 @@ from support.netns import Process, add_tap
 from support.paths import FADELINK, TOP
 
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
-           "virtio_pci", "virtio_net"]  # fmt: skip
+           "virtio_pci", "virtio_net", "e1000"]  # fmt: skip
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), TOP / "bench/tools/tcp_reader.c", *(TOP / "driver/examples").glob("*.c")]
 LOAD = "insmod /lib/fadelink.ko"
 # A kernel that watches itself is slow.
@@ -162,7 +162,8 @@ def initramfs(path):
     strip(kernel().build / "fadelink.ko", root / "lib/fadelink.ko")
     for program in PROGRAMS:
         shutil.copy(kernel().build / program.stem, root / "bin")
-    install_program(FADELINK, root)
+    for program in (FADELINK, shutil.which("ethtool", path="/usr/sbin:/sbin:/usr/bin")):
+        install_program(program, root)
     init = root / "init"
     init.write_text(INIT.format(modules=" ".join(modules)))
     init.chmod(0o755)
@@ -206,7 +207,9 @@ class Guest:
                  "-append", "console=ttyS0 panic=-1 quiet loglevel=4 rcupdate.rcu_cpu_stall_timeout=120",
                  "-serial", "stdio", "-chardev", f"socket,id=scripts,fd={theirs.fileno()}", "-serial", "chardev:scripts",
                  "-netdev", "tap,id=n,ifname=fade0,script=no,downscript=no",
-                 "-device", "virtio-net-pci,netdev=n,host_mtu=9000"]  # fmt: skip
+                 "-device", "virtio-net-pci,netdev=n,host_mtu=9000",
+                 # One with a ring and interrupts that can be set.
+                 "-netdev", "hubport,id=h,hubid=0", "-device", "e1000-82545em,netdev=h"]  # fmt: skip
         self.process = Process(bench.board_ns, *words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         theirs.close()
         threading.Thread(target=self.listen, daemon=True).start()

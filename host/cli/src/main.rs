@@ -6,6 +6,7 @@ mod command;
 mod deadline;
 mod discover;
 mod dissect;
+mod doctor;
 mod exit;
 mod fadc_crates;
 mod feb;
@@ -57,6 +58,8 @@ enum Action {
     Top(top::Args),
     /// Be front-end boards in software, to load receivers
     Feb(feb::Args),
+    /// Say what this computer and its network cards offer to a receiver, and what would make it better
+    Doctor(doctor::Args),
     /// Print the FADE frames of a capture
     Dissect(dissect::Args),
 }
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Action::Status(args) => status::run(&args),
         Action::Top(args) => top::run(&args),
         Action::Feb(args) => feb::run(&args),
+        Action::Doctor(args) => doctor::run(&args),
         Action::Dissect(args) => dissect::run(&args),
     };
     result.unwrap_or_else(|error| exit::of_error(&error))

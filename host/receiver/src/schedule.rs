@@ -64,6 +64,11 @@ impl fmt::Display for Cpus {
 }
 
 impl Cpus {
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Those that the calling thread may run on.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod tcp;
 mod udp;
 
 pub use args::Args;
+pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
 
 /// Receives as the arguments say.
 ///

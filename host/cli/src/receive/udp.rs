@@ -25,7 +25,7 @@ use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
 
 /// Receive buffer that the kernel is asked for.
-const RECEIVE_BUFFER: u32 = 32 << 20;
+pub const RECEIVE_BUFFER: u32 = 32 << 20;
 /// Longest wait for a datagram, before other things are looked at.
 const TICK: Duration = Duration::from_millis(50);
 /// How often progress and metrics are looked at.

@@ -2,8 +2,7 @@
 
 use anyhow::Context;
 use ethtool::{
-    EthtoolAttr, EthtoolCoalesceAttr, EthtoolError, EthtoolFeatureAttr, EthtoolHandle, EthtoolMessage,
-    EthtoolPauseAttr, EthtoolRingAttr,
+    EthtoolAttr, EthtoolCoalesceAttr, EthtoolError, EthtoolFeatureAttr, EthtoolHandle, EthtoolMessage, EthtoolRingAttr,
 };
 use futures_util::{Stream, TryStreamExt};
 use netlink_packet_generic::GenlMessage;

@@ -44,16 +44,18 @@ void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type)
  * @out: FADE_REQUEST_LEN bytes, without check sequence
  * @feb: address of the FEB
  * @local: address of this computer
- * @set: number of the packet's set
- * @packet: its number in the set
+ * @what: what it tells: the number of the packet's set as its sequence
  */
-void fade1_ack(u8 *out, const u8 *feb, const u8 *local, u16 set, u32 packet)
+void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
+	       const struct fade_confirmation *what)
 {
 	fade1_request(out, feb, local, FADE1_TYPE_ACK);
-	out[16] = (u8)(set >> 8);
-	out[17] = (u8)set;
-	out[18] = (u8)(packet << (FADE1_RETRY_BITS - 8));
+	out[16] = (u8)(what->sequence >> 8);
+	out[17] = (u8)what->sequence;
+	out[18] = (u8)(what->packet << (FADE1_RETRY_BITS - 8));
 	out[19] = 0;
+	if (what->block)
+		fade_block(out + 20, what->stored);
 }
 
 /**
@@ -62,7 +64,8 @@ void fade1_ack(u8 *out, const u8 *feb, const u8 *local, u16 set, u32 packet)
  * @set: number of the packet's set
  * @packet: its number in the set, less than FADE1_SET_PACKETS
  * @released: packets that have left the ring since the start
- * @index: of FADE1_STORE: packets before this one since the start
+ * @index: of FADE1_STORE and FADE1_CONFIRM_AGAIN: packets before this one
+ *	since the start
  *
  * Packets of two consecutive sets may be under way: of the set that is not
  * complete and of the next. One of the set before has lost its ACK. Every other
@@ -74,8 +77,10 @@ enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,
 	u64 current_set = s->in_order / FADE1_SET_PACKETS;
 	u16 ahead = (u16)(set - (u16)current_set);
 
-	if (ahead == 0xffff && current_set > 0)
+	if (ahead == 0xffff && current_set > 0) {
+		*index = (current_set - 1) * FADE1_SET_PACKETS + packet;
 		return FADE1_CONFIRM_AGAIN;
+	}
 	if (ahead > 1)
 		return FADE1_PROTOCOL_ERROR;
 	*index = (current_set + ahead) * FADE1_SET_PACKETS + packet;
@@ -98,4 +103,16 @@ void fade1_sets_stored(struct fade1_sets *s, u64 index)
 		s->ahead >>= 1;
 		s->in_order++;
 	}
+}
+
+/**
+ * fade1_sets_stored_before - which packets before one of these sets are in
+ * @s: the transmission
+ * @index: packets before it since the start
+ *
+ * Returns bit i set if packet @index - 1 - i is in.
+ */
+u64 fade1_sets_stored_before(const struct fade1_sets *s, u64 index)
+{
+	return fade_stored_before(index, s->in_order, s->ahead);
 }

@@ -29,6 +29,8 @@ typedef uint64_t u64;
 #define FADE1_SET_PACKETS	32
 #define FADE1_RETRY_BITS	10
 #define FADE1_RETRY_FADELINK	0x2A5
+#define FADE1_BLOCK_MARK	0xB10C
+#define FADE1_TAKES_BLOCK_ACKS	0x80000000
 #define FADE1_DATA_HEADER_LEN	24
 #define FADE1_DATA_FRAME_LEN	(FADE1_DATA_HEADER_LEN + FADE1_PACKET_BYTES)
 /* Packets of 8192 bytes that hold two sets, the most that is in flight. */
@@ -54,11 +56,15 @@ struct fade1_sets {
 	u64 ahead;
 };
 
+struct fade_confirmation;
+
 bool fade1_is_type(u16 type);
 void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type);
-void fade1_ack(u8 *out, const u8 *feb, const u8 *local, u16 set, u32 packet);
+void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
+	       const struct fade_confirmation *what);
 enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,
 				    u32 packet, u64 released, u64 *index);
 void fade1_sets_stored(struct fade1_sets *s, u64 index);
+u64 fade1_sets_stored_before(const struct fade1_sets *s, u64 index);
 
 #endif /* FADE1_RULES_H */

@@ -72,6 +72,10 @@ static enum fade_kind parse_fade1(const u8 *head, size_t len,
 	out->packet = be16_at(head + 18) >> FADE1_RETRY_BITS;
 	out->retry = be16_at(head + 18) & ((1 << FADE1_RETRY_BITS) - 1);
 	out->delay = be32_at(head + 20);
+	out->block_acks = out->retry == FADE1_RETRY_FADELINK &&
+			  out->delay & FADE1_TAKES_BLOCK_ACKS;
+	if (out->block_acks)
+		out->delay &= ~FADE1_TAKES_BLOCK_ACKS;
 	if (out->packet >= FADE1_SET_PACKETS)
 		return FADE_BAD_PACKET1;
 	return FADE_KIND_DATA1;
@@ -151,6 +155,19 @@ static void request(u8 *out, const u8 *feb, const u8 *local, u16 code,
 }
 
 /**
+ * fade_block - makes an ACK a block ACK
+ * @out: behind its fields, 20 bytes
+ * @stored: bit i tells that packet 1 + i before the one that it names is in
+ */
+void fade_block(u8 *out, u64 stored)
+{
+	memset(out, 0, 20);
+	put_be16(out, FADE_BLOCK_MARK);
+	put_be32(out + 4, (u32)(stored >> 32));
+	put_be32(out + 8, (u32)stored);
+}
+
+/**
  * fade_ack - makes an ACK
  * @out: the ACK, without check sequence
  * @feb: address of the FEB
@@ -160,14 +177,14 @@ static void request(u8 *out, const u8 *feb, const u8 *local, u16 code,
 void fade_ack(u8 out[FADE_REQUEST_LEN], const u8 *feb, const u8 *local,
 	      const struct fade_confirmation *what)
 {
+	if (what->fade1) {
+		fade1_ack(out, feb, local, what);
+		return;
+	}
 	request(out, feb, local, FADE_ACK, what->sequence, what->packet);
 	put_be32(out + 24, what->delay);
-	if (!what->block)
-		return;
-	memset(out + 28, 0, 20);
-	put_be16(out + 28, FADE_BLOCK_MARK);
-	put_be32(out + 32, (u32)(what->stored >> 32));
-	put_be32(out + 36, (u32)what->stored);
+	if (what->block)
+		fade_block(out + 28, what->stored);
 }
 
 /**
@@ -294,13 +311,26 @@ void fade_window_stored(struct fade_window *w, u64 index,
  */
 u64 fade_window_stored_before(const struct fade_window *w, u64 index)
 {
+	return fade_stored_before(index, w->in_order, w->ahead);
+}
+
+/**
+ * fade_stored_before - which packets before one are in
+ * @index: packets before it since the start
+ * @in_order: packets received without a gap since the start
+ * @ahead: bit i: packet @in_order + i is in
+ *
+ * Returns bit i set if packet @index - 1 - i is in.
+ */
+u64 fade_stored_before(u64 index, u64 in_order, u64 ahead)
+{
 	u64 stored = 0;
 	u32 i;
 
 	for (i = 0; i < 64 && i < index; i++) {
 		u64 at = index - 1 - i;
 
-		if (at < w->in_order || w->ahead >> (at - w->in_order) & 1)
+		if (at < in_order || ahead >> (at - in_order) & 1)
 			stored |= 1ull << i;
 	}
 	return stored;
@@ -500,6 +530,7 @@ static void begin(struct fade_feb *feb, const struct fade_settings *settings,
 	feb->swap = swap_of(feb, settings);
 	feb->state = FADE_STATE_RUNNING;
 	feb->started = true;
+	feb->unconfirmed = false;
 	feb->first = proven ? FADE_FIRST_COME : FADE_FIRST_AWAITED;
 	start_ends(feb, FADE_BEGUN);
 }
@@ -512,7 +543,6 @@ static void begin10g(struct fade_feb *feb, const struct fade_settings *settings)
 	fade_window_init(&feb->window, settings->first_packet, settings->window,
 			 settings->ring_packets);
 	feb->sequence_known = false;
-	feb->unconfirmed = false;
 	begin(feb, settings, FADE_PROTOCOL_FADE10G,
 	      feb->firmware == FADE_FIRMWARE_FADELINK);
 }
@@ -941,6 +971,19 @@ static bool takes_blocks(const struct fade_feb *feb)
 	return feb->block_acks && feb->firmware == FADE_FIRMWARE_FADELINK;
 }
 
+/* The next ACK names the newest packet. */
+static void note_unconfirmed(struct fade_feb *feb, u64 index,
+			     const struct fade_frame *frame)
+{
+	if (!feb->unconfirmed || index >= feb->newest.index) {
+		feb->newest.index = index;
+		feb->newest.packet = frame->packet;
+		feb->newest.delay = frame->delay;
+		feb->newest.sequence = frame->sequence;
+	}
+	feb->unconfirmed = true;
+}
+
 static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 		      u64 released, u64 now_ms, struct fade_actions *out)
 {
@@ -971,13 +1014,7 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 		feb->stats.protocol_errors++;
 		return;
 	}
-	if (!feb->unconfirmed || index >= feb->newest.index) {
-		feb->newest.index = index;
-		feb->newest.packet = frame->packet;
-		feb->newest.delay = frame->delay;
-		feb->newest.sequence = frame->sequence;
-	}
-	feb->unconfirmed = true;
+	note_unconfirmed(feb, index, frame);
 	out->confirm = !takes_blocks(feb);
 }
 
@@ -985,7 +1022,7 @@ static void take_data1(struct fade_feb *feb, const struct fade_settings *setting
 		       const struct fade_frame *frame, u64 released, u64 now_ms,
 		       struct fade_actions *out)
 {
-	u64 index;
+	u64 index = 0;
 
 	if (feb->first != FADE_FIRST_COME) {
 		if (!settings->firmware)
@@ -1021,6 +1058,10 @@ static void take_data1(struct fade_feb *feb, const struct fade_settings *setting
 		return;
 	default:
 		fade1_error(feb, now_ms, out);
+		return;
+	}
+	if (frame->block_acks) {
+		note_unconfirmed(feb, index, frame);
 		return;
 	}
 	feb->stats.acks++;
@@ -1151,13 +1192,18 @@ void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
  */
 bool fade_feb_confirm(struct fade_feb *feb, struct fade_confirmation *out)
 {
-	if (!feb->unconfirmed || !runs(feb, FADE_PROTOCOL_FADE10G))
+	bool fade1 = runs(feb, FADE_PROTOCOL_FADE1);
+
+	if (!feb->unconfirmed || !(fade1 || runs(feb, FADE_PROTOCOL_FADE10G)))
 		return false;
 	feb->unconfirmed = false;
 	feb->stats.acks++;
 	*out = feb->newest;
-	out->block = takes_blocks(feb);
-	if (out->block)
+	out->fade1 = fade1;
+	out->block = fade1 || takes_blocks(feb);
+	if (fade1)
+		out->stored = fade1_sets_stored_before(&feb->sets, out->index);
+	else if (out->block)
 		out->stored = fade_window_stored_before(&feb->window,
 							out->index);
 	return true;

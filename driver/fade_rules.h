@@ -81,6 +81,7 @@ struct fade_response {
  * @response: command response, alone or inside a data frame
  * @packet: packet number; of FADE v1 in its set
  * @retry: of FADE v1: retry number
+ * @block_acks: of FADE v1: the FEB takes block ACKs
  * @delay: transmission delay
  * @sequence: frame sequence number; of FADE v1 set number
  * @last: the last data frame of a transmission
@@ -92,6 +93,7 @@ struct fade_frame {
 	u32 delay;
 	u16 sequence;
 	u16 retry;
+	bool block_acks;
 	bool last;
 	u64 last_words;
 };
@@ -132,8 +134,9 @@ struct fade_window {
  * @stored: of a block ACK: bit i: packet @packet - 1 - i is stored
  * @packet: newest packet that it confirms
  * @delay: transmission delay of its last frame
- * @sequence: sequence number of that frame
+ * @sequence: sequence number of that frame; of FADE v1 number of the set
  * @block: it is a block ACK
+ * @fade1: it is one of FADE v1
  */
 struct fade_confirmation {
 	u64 index;
@@ -142,6 +145,7 @@ struct fade_confirmation {
 	u32 delay;
 	u16 sequence;
 	bool block;
+	bool fade1;
 };
 
 /* What START is doing. */
@@ -379,6 +383,8 @@ enum fade_verdict fade_window_judge(const struct fade_window *w,
 void fade_window_stored(struct fade_window *w, u64 index,
 			const struct fade_frame *frame);
 u64 fade_window_stored_before(const struct fade_window *w, u64 index);
+u64 fade_stored_before(u64 index, u64 in_order, u64 ahead);
+void fade_block(u8 *out, u64 stored);
 u64 fade_window_slot(const struct fade_window *w, u64 index);
 u64 fade_window_bytes(const struct fade_window *w);
 bool fade_window_complete(const struct fade_window *w);

@@ -176,7 +176,11 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 		       const u8 *head, enum fade_kind kind,
 		       const struct fade_frame *frame)
 {
-	struct fade_confirmation confirmation;
+	struct fade_confirmation confirmation = {
+		.packet = frame->packet,
+		.sequence = frame->sequence,
+		.fade1 = true,
+	};
 	u8 ack[FADE_REQUEST_LEN];
 	struct fade_actions actions;
 	struct fade_slave *slave;
@@ -190,19 +194,16 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 	fade_feb_take(&slave->feb, &slave->settings, kind, frame, slave->tail,
 		      now_ms(), &actions);
 	act(slave, skb, &actions);
-	confirm = actions.confirm && kind == FADE_KIND_DATA &&
-		  fade_feb_confirm(&slave->feb, &confirmation);
+	confirm = actions.confirm;
+	if (confirm && kind == FADE_KIND_DATA)
+		confirm = fade_feb_confirm(&slave->feb, &confirmation);
 	spin_unlock(&slave->lock);
 
 	if (actions.reset)
 		send_reset(netdev, head + ETH_ALEN, kind);
-	if (confirm)
-		fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, &confirmation);
-	else if (actions.confirm)
-		fade1_ack(ack, head + ETH_ALEN, netdev->dev_addr,
-			  frame->sequence, frame->packet);
-	else
+	if (!confirm)
 		return;
+	fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, &confirmation);
 	send_frame(netdev, ack);
 }
 

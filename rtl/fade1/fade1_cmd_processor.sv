@@ -9,8 +9,8 @@
 //   sender_idle -->|                     |
 //                  +---------------------+
 //
-// A record (record_fifo) is taken in steps: its source and type are compared, then it is judged. Its word 1 stands still
-// while ack_valid is high.
+// A record (record_fifo) is taken in steps: its source and type are compared, then it is judged. Its word 1, or word 3 while ack_bits is
+// high, is there while ack_valid is high.
 //
 // From START to the end of the transmission only the computer that sent the START is obeyed, but
 // RESET is taken from every one. RESET, and the end of a transmission, wait for the frame under
@@ -21,14 +21,15 @@ module fade1_cmd_processor #(
 ) (
     input  logic        clk,
     input  logic        rst,
-    // records: word 0 source and type, word 1 set and packet
-    output logic        record_word,
+    // records: word 0 source and type, word 1 set and packet, word 3 the bits of a block ACK, while ack_bits is high
+    output logic [ 1:0] record_word,
     input  logic [63:0] record,
     input  logic        record_valid,
     output logic        record_ready,
     // descriptor manager
     output logic        ack_valid,
     input  logic        ack_ready,
+    input  logic        ack_bits,
     // session
     output logic        session,
     output logic        stop,
@@ -70,7 +71,8 @@ module fade1_cmd_processor #(
   logic from_peer, is_ack, is_start, is_stop;
   assign from_peer = &same_address;
 
-  assign record_word = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == JUDGE;
+  assign record_word[1] = ack_bits;
+  assign record_word[0] = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == JUDGE;
   assign record_ready = state == NEXT || state == KEEP;
   assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign hold = state == HOLD || state == CLEAR;

@@ -26,34 +26,38 @@ module fade1_desc_manager #(
     parameter int WAIT_MAX = 1048576,  // clocks
     parameter int UNIT_BITS = 6  // times are kept in units of 2^UNIT_BITS clocks
 ) (
-    input  logic                            clk,
-    input  logic                            rst,
-    input  logic                            session,
-    input  logic [                    15:0] first_set,
+    input  logic                              clk,
+    input  logic                              rst,
+    input  logic                              session,
+    input  logic [                      15:0] first_set,
     // packets finished by the writer
-    input  logic [  fade1_pkg::SLOT_BITS:0] head,
-    input  logic                            closed,
-    output logic [  fade1_pkg::SLOT_BITS:0] tail_gray,
-    output logic                            all_confirmed,
-    output logic                            queued,
-    // from the receiver: stands still until ack_ready
-    input  logic                            ack_valid,
-    output logic                            ack_ready,
-    input  logic [                    15:0] ack_set,
-    input  logic [                     5:0] ack_packet,
+    input  logic [    fade1_pkg::SLOT_BITS:0] head,
+    input  logic                              closed,
+    output logic [    fade1_pkg::SLOT_BITS:0] tail_gray,
+    output logic                              all_confirmed,
+    output logic                              queued,
+    // from the receiver: stands still until ack_ready; while ack_bits is high ack_stored takes the place of the others: bit i
+    // tells that the packet 1 + i before the one that the ACK names is stored, too, if ack_block is high
+    input  logic                              ack_valid,
+    output logic                              ack_ready,
+    input  logic [                      15:0] ack_set,
+    input  logic [                       5:0] ack_packet,
+    output logic                              ack_bits,
+    input  logic [fade1_pkg::SET_PACKETS-1:0] ack_stored,
+    input  logic                              ack_block,
     // to the sender: stable while next_lock is high, its number from the third clock on; next_take tells that its header is
     // out
-    output logic                            next_valid,
-    output logic [                    15:0] next_set,
-    output logic [fade1_pkg::SLOT_BITS-1:0] next_packet,
-    output logic                            next_last,
-    output logic                            next_again,
-    input  logic                            next_lock,
-    input  logic                            next_take,
+    output logic                              next_valid,
+    output logic [                      15:0] next_set,
+    output logic [  fade1_pkg::SLOT_BITS-1:0] next_packet,
+    output logic                              next_last,
+    output logic                              next_again,
+    input  logic                              next_lock,
+    input  logic                              next_take,
     // one pulse each
-    output logic                            event_confirmed,
-    output logic                            event_protocol_error,
-    output logic                            event_stale
+    output logic                              event_confirmed,
+    output logic                              event_protocol_error,
+    output logic                              event_stale
 );
   localparam int SLOT_BITS = fade1_pkg::SLOT_BITS;
   localparam int PTR_BITS = SLOT_BITS + 1;
@@ -65,18 +69,21 @@ module fade1_desc_manager #(
   typedef logic [PTR_BITS-1:0] ptr_t;
   typedef logic [STAMP_BITS-1:0] stamp_t;
 
+  // Bit 3: for an ACK; bit 2 too: for the packets before the one that it names.
   typedef enum logic [3:0] {
-    IDLE,
-    TAIL_READ,  // the tail moves over what is confirmed
-    TAIL_JUDGE,
-    ACK_READ,
-    ACK_JUDGE,
-    WALK_READ,
-    WALK_COMPARE,
-    WALK_JUDGE
+    IDLE = 4'b0000,
+    TAIL_READ = 4'b0001,  // the tail moves over what is confirmed
+    TAIL_JUDGE = 4'b0010,
+    WALK_READ = 4'b0100,
+    WALK_COMPARE = 4'b0101,
+    WALK_JUDGE = 4'b0110,
+    ACK_READ = 4'b1000,
+    ACK_JUDGE = 4'b1001,
+    BLOCK_READ = 4'b1100,
+    BLOCK_JUDGE = 4'b1101
   } state_t;
 
-  state_t state;
+  (* fsm_encoding = "none" *) state_t state;
 
   // ---- window --------------------------------------------------------------------------------
   logic [NUMBER_BITS-1:0] tail;
@@ -118,32 +125,40 @@ module fade1_desc_manager #(
   // One adder: the distance of the packet that an ACK names, or the number of the locked packet, whose lower bits its
   // pointer has.
   logic [NUMBER_BITS-1:0] number;
-  logic next_wraps, ack_numbered, ack_in_window, ack_old;
+  logic next_wraps, ack_numbered, ack_in_window, ack_behind_tail, ack_old;
   always_ff @(posedge clk) begin
     next_wraps <= next_ptr < tail_ptr;
     if (stall)
       number <= {tail[NUMBER_BITS-1:PTR_BITS] + (NUMBER_BITS - PTR_BITS)'(next_wraps), next_ptr};
     else number <= {ack_set, ack_packet[SLOT_BITS-1:0]} - tail;
+    ack_numbered <= ack_packet[5:SLOT_BITS] == '0;
     ack_in_window <= number[NUMBER_BITS-1:PTR_BITS] == '0 && number[PTR_BITS-1:0] < in_flight && ack_numbered;
   end
-  assign ack_numbered = ack_packet[5:SLOT_BITS] == '0;
+  assign ack_behind_tail = number[PTR_BITS-1:0] != '0;
   assign ack_old = number[NUMBER_BITS-1] && ack_numbered;
 
   // ---- what is judged ------------------------------------------------------------------------
-  logic judge_ack, ack_counts, is_overdue;
+  // The packets before the one that an ACK names are looked at from the tail on, if it is a block ACK.
+  logic judge_ack, ack_counts, judge_bit, last_bit, stored, confirms, is_overdue;
+  logic [SLOT_BITS-1:0] left;  // packets before it that are to be looked at
+  assign ack_bits   = state[3];
   assign judge_ack  = state == ACK_JUDGE && !stall;
+  assign judge_bit  = state == BLOCK_JUDGE && !stall;
+  assign last_bit   = left == SLOT_BITS'(1) || !ack_block;
   assign ack_counts = judge_ack && ack_in_window;
+  assign confirms   = judge_bit && stored;
   assign is_overdue = state == WALK_JUDGE && !stall && !confirmed && is_late;
-  assign ack_ready  = judge_ack;
+  assign ack_ready  = (judge_ack && !(ack_in_window && ack_behind_tail)) || (judge_bit && last_bit);
 
-  assign write_mark = next_take || ack_counts || is_overdue;
+  assign write_mark = next_take || ack_counts || confirms || is_overdue;
   always_comb begin
     mark_written = '0;
-    if (!next_take) mark_written = {ack_counts, overdue || is_overdue};
+    if (!next_take) mark_written = {ack_counts || confirms, overdue || is_overdue};
   end
 
   always_ff @(posedge clk) begin
-    event_confirmed <= ack_counts && !confirmed;
+    stored <= ack_block && ack_stored[left-1'b1];
+    event_confirmed <= (ack_counts || confirms) && !confirmed;
     event_protocol_error <= judge_ack && !ack_in_window && !ack_old;
     event_stale <= judge_ack && (ack_in_window ? confirmed : ack_old);
 
@@ -152,7 +167,10 @@ module fade1_desc_manager #(
       if (!next_again) fresh <= fresh + 1'b1;
     end
 
-    if (stall) state <= IDLE;
+    if ((ack_counts || confirms) && next_again && next_ptr == at) next_valid <= 1'b0;
+
+    // An ACK that was judged is not judged again: its bits are looked at from here on.
+    if (stall) state <= state[3] && state[2] ? BLOCK_READ : IDLE;
     else begin
       case (state)
         IDLE: begin
@@ -178,12 +196,22 @@ module fade1_desc_manager #(
         end
         ACK_READ: state <= ACK_JUDGE;
         ACK_JUDGE: begin
+          state <= IDLE;
           if (ack_in_window) begin
             tail_may_move <= 1'b1;
-            if (next_again && next_ptr == at) next_valid <= 1'b0;
-            if (number[SLOT_BITS:0] == '0) tail <= tail + 1'b1;
+            if (!ack_behind_tail) tail <= tail + 1'b1;
+            else begin
+              at <= tail_ptr;
+              left <= number[SLOT_BITS-1:0];
+              state <= BLOCK_READ;
+            end
           end
-          state <= IDLE;
+        end
+        BLOCK_READ: state <= BLOCK_JUDGE;
+        BLOCK_JUDGE: begin
+          at <= at + 1'b1;
+          left <= left - 1'b1;
+          state <= last_bit ? IDLE : BLOCK_READ;
         end
         WALK_READ: state <= WALK_COMPARE;
         WALK_COMPARE: state <= WALK_JUDGE;
@@ -218,12 +246,14 @@ module fade1_desc_manager #(
   // ---- time ----------------------------------------------------------------------------------
   // A packet that was sent twice measures nothing (Karn): its ACK may answer the first. One of them was lost, but when two in
   // a row measure nothing the estimate may be too short.
-  logic unit, measuring, suspect, sent_again, answered;
+  // Behind a block ACK that covered the sample the next one would always be the oldest of its batch. So it starts at an eighth
+  // of the packets only: then it is the newest now and then, whose answer did not wait for others.
+  logic unit, measuring, suspect, sent_again, sampled, is_sample, sample_overdue, batched;
   logic [SLOT_BITS-1:0] sample_slot;
-  assign answered   = ack_counts && at[SLOT_BITS-1:0] == sample_slot;
+  assign sampled    = next_take && !next_again && (!batched || 3'(next_ptr) == '0);
+  assign is_sample  = at[SLOT_BITS-1:0] == sample_slot;
   assign sent_again = measuring && next_take && next_ptr[SLOT_BITS-1:0] == sample_slot;
 
-  logic sample_overdue, batched;
   fade_round_trip #(
       .UNIT_BITS(UNIT_BITS),
       .SHORTEST (WAIT_MIN),
@@ -232,9 +262,9 @@ module fade1_desc_manager #(
   ) time_of_frames (
       .clk       (clk),
       .rst       (rst || !session),
-      .start     (next_take && !next_again),
-      .answered  (answered),
-      .covered   (1'b0),
+      .start     (sampled),
+      .answered  (ack_counts && is_sample),
+      .covered   (confirms && is_sample),
       .batched   (batched),
       .abandoned (sent_again),
       .lost      (sent_again && suspect),
@@ -247,9 +277,9 @@ module fade1_desc_manager #(
 
   always_ff @(posedge clk) begin
     if (unit) now <= now + 1'b1;
-    if (next_take && !next_again && !measuring) sample_slot <= next_ptr[SLOT_BITS-1:0];
+    if (sampled && !measuring) sample_slot <= next_ptr[SLOT_BITS-1:0];
     if (sent_again) suspect <= !suspect;
-    else if (measuring && answered) suspect <= 1'b0;
+    else if (measuring && (ack_counts || confirms) && is_sample) suspect <= 1'b0;
     if (rst || !session) begin
       now <= '0;
       suspect <= 1'b0;
@@ -257,6 +287,6 @@ module fade1_desc_manager #(
   end
 
   logic unused;
-  assign unused = sample_overdue ^ batched;
+  assign unused = sample_overdue;
 endmodule
 `default_nettype wire

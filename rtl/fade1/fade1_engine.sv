@@ -64,7 +64,8 @@ module fade1_engine #(
   assign first_slot = {first_packet[0], SLOT_BITS'(0)};
 
   // ---- receive side --------------------------------------------------------------------------
-  logic rx_write, rx_word, rx_commit, rx_ready, record_word, record_valid, record_ready;
+  logic rx_write, rx_block, rx_commit, rx_ready, record_block, record_valid, record_ready;
+  logic [1:0] rx_word, record_word;
   logic [63:0] rx_record, record;
 
   fade1_eth_rx eth_rx (
@@ -79,6 +80,7 @@ module fade1_engine #(
       .record_write    (rx_write),
       .record_word     (rx_word),
       .record          (rx_record),
+      .record_block    (rx_block),
       .record_commit   (rx_commit),
       .record_ready    (rx_ready),
       .drop_destination(drop[fade_pkg::DROP_DESTINATION]),
@@ -90,20 +92,22 @@ module fade1_engine #(
   );
 
   record_fifo #(
+      .WIDTH      (65),
       .DEPTH      (2 * fade1_pkg::SET_PACKETS),
+      .WORD_BITS  (2),
       .READ_CLOCKS(READ_CLOCKS)
   ) ack_command_fifo (
       .s_clk   (rx_clk),
       .s_rst   (rx_rst),
       .s_write (rx_write),
       .s_word  (rx_word),
-      .s_data  (rx_record),
+      .s_data  ({rx_block, rx_record}),
       .s_commit(rx_commit),
       .s_ready (rx_ready),
       .m_clk   (tx_clk),
       .m_rst   (tx_rst),
       .m_word  (record_word),
-      .m_data  (record),
+      .m_data  ({record_block, record}),
       .m_valid (record_valid),
       .m_ready (record_ready)
   );
@@ -113,7 +117,7 @@ module fade1_engine #(
   assign m_cmd = '0;
   assign {s_rsp_ready, user_clear} = 2'b10;
 
-  logic hold, ack_valid, ack_ready, finished, all_confirmed;
+  logic hold, ack_valid, ack_ready, ack_bits, finished, all_confirmed;
   logic [47:0] peer_address;
   logic event_wrong_source, event_ack_ignored;
   assign finished = session && closed && all_confirmed;
@@ -144,15 +148,18 @@ module fade1_engine #(
       .clk       (tx_clk),
       .rst       (tx_rst),
       .first_set (first_packet[15:0]),
-      .closed    (closed && last_words != '0),  // a last packet without a word is not sent
+      .closed    (closed && last_words != '0),          // a last packet without a word is not sent
       .ack_set   (ack.set),
       .ack_packet(ack.packet),
+      .ack_stored(record[fade1_pkg::SET_PACKETS-1:0]),
+      .ack_block (record_block),
       .*
   );
 
   fade1_eth_tx eth_tx (
       .clk                (tx_clk),
       .rst                (tx_rst),
+      .delay              (delay[30:0]),
       .memory_read_enable (read_enable),
       .memory_read_address(read_address),
       .memory_read_data   (read_data),
@@ -177,6 +184,6 @@ module fade1_engine #(
   };
 
   logic unused;
-  assign unused = &{1'b0, ack, m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
+  assign unused = &{1'b0, ack, delay[31], m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
 endmodule
 `default_nettype wire

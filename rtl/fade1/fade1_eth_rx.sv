@@ -4,7 +4,8 @@
 // (receive clock, 64-bit words).
 //
 //                 +--------------+
-//   s_axis_* ====>| fade1_eth_rx |====> record_* (word 0: source, type 16; word 1: set 16, packet 6)
+//   s_axis_* ====>| fade1_eth_rx |====> record_* (word 0: source, type 16; word 1: set 16, packet 6;
+//                 |              |         word 3, of a block ACK (record_block): bits of packets that are stored)
 //                 |              |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +--------------+
 //
@@ -22,8 +23,9 @@ module fade1_eth_rx (
     input  logic        s_axis_tlast,
     input  logic        s_axis_tuser,
     output logic        record_write,
-    output logic        record_word,
+    output logic [ 1:0] record_word,
     output logic [63:0] record,
+    output logic        record_block,
     output logic        record_commit,
     input  logic        record_ready,
     output logic        drop_destination,
@@ -38,34 +40,38 @@ module fade1_eth_rx (
   fade_pkg::addresses_t addresses;
   fade_pkg::source_t source;
   fade_pkg::record_t first;
+  fade1_pkg::fields_t fields;
   assign word = link_pkg::swap64(s_axis_tdata);
   assign addresses = word;
   assign source = word;
+  assign fields = word;
 
-  logic [1:0] index;  // of the word in the frame, stops at 3
-  logic ethertype_good, type_here, fields_here, is_ack, is_fade10g, known, ended;
+  logic [2:0] index;  // of the word in the frame, stops at 4
+  logic ethertype_good, type_here, fields_here, is_ack, is_block, is_fade10g, known, ended;
   logic for_me;
   logic [15:0] source_begin, kind;
   assign kind = source.kind;
 
-  assign record_write = s_axis_tvalid && (index == 2'd1 || index == 2'd2);
-  assign record_word = index[1];
+  // The word of the bits is written twice: until the bits have come there are none.
+  assign record_write = s_axis_tvalid && !index[2];
+  assign record_word = &index[1:0] ? 2'd3 : index[1:0] - 2'd1;
+  assign record_block = is_block && &index[1:0] && s_axis_tkeep[7];
   assign first = {source.source_end, source_begin, kind};
-  assign record = index[1] ? word : first;
+  assign record = index == 3'd1 ? first : word;
 
   always_ff @(posedge clk) begin
     ended <= 1'b0;
     if (s_axis_tvalid) begin
-      index <= s_axis_tlast ? 2'd0 : index == 2'd3 ? 2'd3 : index + 2'd1;
+      index <= s_axis_tlast ? 3'd0 : index[2] ? 3'd4 : index + 3'd1;
       case (index)
-        2'd0: begin
+        3'd0: begin
           for_me <= addresses.destination == mac_address;
           source_begin <= addresses.source_begin;
           ethertype_good <= 1'b0;
           type_here <= 1'b0;
           fields_here <= 1'b0;
         end
-        2'd1: begin
+        3'd1: begin
           ethertype_good <= source.ethertype == fade1_pkg::ETHERTYPE && s_axis_tkeep[5];
           is_ack <= kind == fade1_pkg::TYPE_ACK;
           is_fade10g <= kind == fade1_pkg::TYPE_FADE10G;
@@ -73,13 +79,16 @@ module fade1_eth_rx (
               || kind == fade1_pkg::TYPE_RESET;
           type_here <= s_axis_tkeep[7];
         end
-        2'd2: fields_here <= s_axis_tkeep[3];
+        3'd2: begin
+          fields_here <= s_axis_tkeep[3];
+          is_block <= fields.mark == fade1_pkg::BLOCK_MARK && s_axis_tkeep[5];
+        end
         default: ;
       endcase
       ended <= s_axis_tlast && !s_axis_tuser;
     end
     if (rst) begin
-      index <= 2'd0;
+      index <= 3'd0;
       ended <= 1'b0;
     end
   end
@@ -104,6 +113,6 @@ module fade1_eth_rx (
   end
 
   logic unused;
-  assign unused = &{1'b0, s_axis_tkeep};
+  assign unused = &{1'b0, fields, s_axis_tkeep};
 endmodule
 `default_nettype wire

@@ -10,14 +10,15 @@
 // A frame is 3 words of header and 128 of data. The header is taken from the inputs while it goes
 // out: next_lock holds them still from two clocks before the first word, next_take tells that they were used. Of the last
 // packet, words from last_words on are filler: FADE v1 cannot tell how many are valid. While `hold` or `pausing` is high no
-// frame starts. The frames tell `delay`.
+// frame starts. The frames tell `delay`,
+// and that this board takes block ACKs.
 `default_nettype none
 module fade1_eth_tx (
     input  logic                               clk,
     input  logic                               rst,
     input  logic [                       47:0] mac_address,
     input  logic [                       47:0] peer_address,
-    input  logic [                       31:0] delay,
+    input  logic [                       30:0] delay,
     input  logic                               pausing,
     input  logic                               hold,
     output logic                               idle,
@@ -50,17 +51,24 @@ module fade1_eth_tx (
     DATA
   } state_t;
 
+  // What the word on offer to the MAC is.
+  typedef enum logic [2:0] {
+    ADDRESSES,
+    SOURCE,
+    FIELDS,
+    PACKET,
+    FILLING  // of the last packet, to its end
+  } word_t;
+
   state_t state;
-  logic [1:0] word;  // of the header, on offer to the MAC
+  word_t word;
   logic [fade1_pkg::WORD_BITS-1:0] index;  // of the data word after the one on offer
   logic [fade1_pkg::SLOT_BITS-1:0] slot;
   logic last, advance, header_done;
-  // Registered, for the word on offer: the header's last one, the frame's last one, filler of the last packet.
-  logic in_last_header, in_last, in_filler;
-  logic index_is_last;
+  logic in_last, index_is_last;  // the word on offer is the frame's last one; the word after it is
 
   assign advance = m_axis_tvalid && m_axis_tready;
-  assign header_done = in_last_header && advance;
+  assign header_done = word == FIELDS && advance;
   assign next_lock = state == LOCK || state == NUMBER || state == HEADER;
   assign idle = state == IDLE;
 
@@ -72,20 +80,17 @@ module fade1_eth_tx (
   logic [15:0] packet_field, source_begin;
   logic [31:0] source_end;
   assign {source_begin, source_end} = mac_address;
-  logic [63:0] header;
   assign packet_field = {6'(next_packet), fade1_pkg::RETRY_FADELINK};
   always_comb begin
     case (word)
-      2'd0: header = {peer_address, source_begin};
-      2'd1: header = {source_end, fade1_pkg::ETHERTYPE, fade1_pkg::TYPE_DATA};
-      default: header = {next_set, packet_field, delay};
+      ADDRESSES: m_axis_tdata = link_pkg::swap64({peer_address, source_begin});
+      SOURCE:
+      m_axis_tdata = link_pkg::swap64({source_end, fade1_pkg::ETHERTYPE, fade1_pkg::TYPE_DATA});
+      FIELDS:
+      m_axis_tdata = link_pkg::swap64({next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
+      PACKET: m_axis_tdata = memory_read_data;
+      default: m_axis_tdata = FILLER_WORD;
     endcase
-  end
-
-  always_comb begin
-    m_axis_tdata = memory_read_data;
-    if (state != DATA) m_axis_tdata = link_pkg::swap64(header);
-    else if (in_filler) m_axis_tdata = FILLER_WORD;
   end
   assign m_axis_tlast = in_last;
   assign m_axis_tkeep = '1;
@@ -112,22 +117,23 @@ module fade1_eth_tx (
 
     if (state == HEADER) slot <= next_packet;
     if (advance) begin
-      word <= word + 1'b1;
-      in_last_header <= word == 2'd1 && state == HEADER;
       in_last <= index_is_last;
-      if (in_last_header || state == DATA) begin
-        in_filler <= in_filler || (last && index == last_words);
+      case (word)
+        ADDRESSES: word <= SOURCE;
+        SOURCE: word <= FIELDS;
+        FIELDS, PACKET: word <= last && index == last_words ? FILLING : PACKET;
+        default: ;
+      endcase
+      if (word != ADDRESSES && word != SOURCE) begin
         index <= index + 1'b1;
         index_is_last <= index == '1 - 1'b1;
       end
     end
     if (state == LOCK) begin
-      word <= '0;
+      word <= ADDRESSES;
       index <= '0;
       index_is_last <= 1'b0;
-      in_last_header <= 1'b0;
       in_last <= 1'b0;
-      in_filler <= 1'b0;
     end
     if (rst) begin
       state <= IDLE;

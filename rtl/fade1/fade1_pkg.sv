@@ -16,12 +16,15 @@ package fade1_pkg;
   localparam logic [15:0] TYPE_DATA = 16'hA5A5;
   localparam logic [15:0] TYPE_FADE10G = 16'h0100;  // in this place: the version of FADE-10G
 
+  localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its packet number
+
   // The third word of a frame from the computer.
   typedef struct packed {
     logic [15:0] set;
     logic [5:0]  packet;
     logic [9:0]  retry;
-    logic [31:0] rest;
+    logic [15:0] mark;
+    logic [15:0] rest;
   } fields_t;
 
   localparam int PACKET_WORDS = 128;  // of 64 bits
@@ -31,6 +34,8 @@ package fade1_pkg;
   localparam int ADDRESS_BITS = SLOT_BITS + WORD_BITS;  // of the packet memory
   localparam int RETRY_BITS = 10;  // below the packet number, unused by the protocol
   localparam logic [9:0] RETRY_FADELINK = 10'h2A5;  // what stands there: tells that this is a Fadelink board
+
+  localparam logic TAKES_BLOCK_ACKS = 1'b1;  // the bit above the delay, of a Fadelink board
 
   // Of a data frame: preamble, header, data, frame check sequence, gap.
   localparam int DATA_WIRE_BYTES = 8 + 24 + 8 * PACKET_WORDS + 4 + 12;

@@ -43,7 +43,7 @@ def test_block(toplevel, parameters):
 def test_constants_agree():
     found = package_constants("fade1/fade1_pkg.sv")
     for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "SET_PACKETS",
-                 "RETRY_BITS", "RETRY_FADELINK"]:  # fmt: skip
+                 "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK"]:  # fmt: skip
         assert found[name] == C1[name], name
     assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
 
@@ -54,7 +54,7 @@ def data_frame(set_, packet, delay, last=None):
         words[last:] = [0xA5A5A5A5A5A5A5A5] * (128 - last)
     return b"".join([
         PC.to_bytes(6, "big"), MAC.to_bytes(6, "big"), b"\xfa\xde\xa5\xa5", set_.to_bytes(2, "big"),
-        (packet << 10 | C1["RETRY_FADELINK"]).to_bytes(2, "big"), delay.to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
+        (packet << 10 | C1["RETRY_FADELINK"]).to_bytes(2, "big"), (C1["TAKES_BLOCK_ACKS"] | delay).to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
     ])  # fmt: skip
 
 
@@ -109,10 +109,10 @@ REQUESTS = [v for v in VECTORS1["frames"] if v["direction"] == "request"]
 
 
 def record_of(frame):
-    """Source and type; set and packet. The latter have a meaning in an ACK alone."""
-    return source_word(int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[14:16], "big")), int.from_bytes(frame[16:18], "big") << 6 | frame[
-        18
-    ] >> 2
+    """Source and type; set and packet, with what is behind them; the bits of a block ACK. The latter have a meaning in an ACK alone."""
+    is_block = len(frame) >= 32 and int.from_bytes(frame[20:22], "big") == C1["BLOCK_MARK"]
+    source = source_word(int.from_bytes(frame[6:12], "big"), int.from_bytes(frame[14:16], "big"))
+    return source, int.from_bytes(frame[16:24], "big"), int.from_bytes(frame[24:32], "big") if is_block else None
 
 
 @cocotb.test()
@@ -121,15 +121,14 @@ async def fade1_eth_rx_takes_the_shared_requests_and_drops_by_reason(dut):
     await start(dut, TX, ["rst"])
     records, pulses = [], Pulses(dut, dut.clk, DROPS)
 
-    cocotb.start_soon(collect_records(dut, records))
+    cocotb.start_soon(collect_records(dut, records, 3))
     for vector in REQUESTS:
         frame = bytes.fromhex(vector["hex"])
-        for length in {max(len(frame), 22), 60, 78, 1500}:
+        for length in {max(len(frame), 24), 60, 78, 1500}:
             whole = frame.ljust(length, b"\xa5")
             await send_axis(dut, dut.clk, whole, 8, ready=False)
             await ClockCycles(dut.clk, 2)
-            source, fields = records.pop()
-            assert (source, fields >> 42) == record_of(whole), vector["name"]
+            assert records.pop() == record_of(whole), vector["name"]
             assert not records
     assert sum(pulses.count.values()) == 0
 
@@ -154,6 +153,22 @@ async def fade1_eth_rx_takes_the_shared_requests_and_drops_by_reason(dut):
     assert records == []
 
 
+@cocotb.test()
+async def fade1_eth_rx_takes_a_block_ack_that_ends_early_for_an_ordinary_one(dut):
+    """Also behind a whole one, whose bits are not taken for its own."""
+    dut.mac_address.value, dut.s_axis_tvalid.value, dut.record_ready.value = MAC, 0, 1
+    await start(dut, TX, ["rst"])
+    records = []
+    cocotb.start_soon(collect_records(dut, records, 3))
+    block = bytes.fromhex(next(v for v in REQUESTS if v["name"] == "block_ack")["hex"])
+    for length in [78, 24, 60, 31, 32, 22, 40]:
+        await send_axis(dut, dut.clk, block[:length], 8, ready=False)
+        await ClockCycles(dut.clk, 2)
+        source, fields, bits = records.pop()
+        assert (source, fields >> 32, bits) == (*record_of(block)[:1], record_of(block)[1] >> 32, record_of(block[:length])[2]), length
+    assert not records
+
+
 class Commands:
     """Drives the command processor and answers for the writer."""
 
@@ -162,6 +177,7 @@ class Commands:
         for name in ["finished", "writer_active"]:
             getattr(dut, name).value = 0
         dut.sender_idle.value = dut.ack_ready.value = 1
+        dut.ack_bits.value = 0
 
     async def run(self):
         await start(self.dut, TX, ["rst"])
@@ -233,7 +249,7 @@ class Manager:
 
     def __init__(self, dut, first_set=0):
         self.dut, self.head = dut, first_set * 32
-        for name in ["session", "closed", "ack_valid", "ack_set", "ack_packet", "next_lock", "next_take"]:
+        for name in ["session", "closed", "ack_valid", "ack_set", "ack_packet", "ack_stored", "ack_block", "next_lock", "next_take"]:
             getattr(dut, name).value = 0
         dut.first_set.value, dut.head.value = first_set, self.head % 64
 
@@ -279,12 +295,19 @@ class Manager:
         dut.next_take.value = dut.next_lock.value = 0
         return set_ * 32 + packet, again, last
 
-    async def ack(self, number, settle=40):
+    async def ack(self, number, settle=100, packet=None, stored=None):
+        """`packet`: another number in its set; `stored`: the bits of a block ACK, which come a clock after ack_bits, in the place of the
+        fields."""
         dut = self.dut
-        dut.ack_set.value, dut.ack_packet.value, dut.ack_valid.value = number // 32 % SETS, number % 32, 1
+        fields = (number // 32 % SETS, number % 32 if packet is None else packet, 2**32 - 1, 1)
+        bits = (SETS - 1, 63, 2**32 - 1 if stored is None else stored, int(stored is not None))
+        dut.ack_valid.value = 1
+        here = False
         while True:
+            for name, value in zip(("ack_set", "ack_packet", "ack_stored", "ack_block"), bits if here else fields, strict=True):
+                getattr(dut, name).value = value
             await ReadOnly()
-            ready = int(dut.ack_ready.value)
+            ready, here = int(dut.ack_ready.value), int(dut.ack_bits.value)
             await RisingEdge(dut.clk)
             if ready:
                 break
@@ -329,18 +352,50 @@ async def fade1_desc_manager_puts_the_next_set_in_freed_places(dut):
         await m.ack((first + 35) % sets)
         await m.ack((first + 32 + 64) % sets)
         assert m.events.count["event_protocol_error"] == 2, "not sent yet"
-        dut.ack_packet.value = 33
-        dut.ack_valid.value = 1
-        ready = 0
-        while not ready:
-            await ReadOnly()
-            ready = int(dut.ack_ready.value)
-            await RisingEdge(dut.clk)
-        dut.ack_valid.value = 0
-        await ClockCycles(dut.clk, 3)
+        await m.ack(first + 34, packet=33)
         assert m.events.count["event_protocol_error"] == 3, "a set has 32 packets"
         dut.session.value = 0
         await ClockCycles(dut.clk, 3)
+
+
+@cocotb.test()
+async def fade1_desc_manager_confirms_what_the_bits_of_a_block_ack_name(dut):
+    """Packet 0 is confirmed; of the others 2 and 4 are lost, and so is every ACK but that of 33, in the next set."""
+    m = Manager(dut)
+    await m.run()
+    m.fill(32)
+    for i in range(32):
+        assert await m.send() == (i, 0, 0)
+    for i in (0, 1):
+        await m.ack(i)
+    m.fill(2)
+    for i in (32, 33):
+        assert await m.send() == (i, 0, 0)
+    bits = sum(1 << 32 - i for i in range(2, 33) if i not in (2, 4))
+    await m.ack(33, stored=bits)
+    assert await m.tail() == 2
+    assert m.events.count == {"event_confirmed": 32, "event_protocol_error": 0, "event_stale": 0}
+    await ClockCycles(dut.clk, 20000)
+    assert int(dut.next_valid.value) == 1 and int(dut.next_again.value) == 1
+    await m.ack(33, stored=2**32 - 1)
+    assert m.events.count["event_confirmed"] == 34, "packets before one that was confirmed already"
+    assert await m.tail() == 34 and await m.send() is None, "2 was on offer, and is not any more"
+    assert int(dut.all_confirmed.value) == 1 and m.events.count["event_protocol_error"] == 0
+
+
+@cocotb.test()
+async def fade1_desc_manager_does_not_look_at_bits_of_acks_that_do_not_count(dut):
+    m = Manager(dut)
+    await m.run()
+    m.fill(5)
+    for _ in range(3):
+        await m.send()
+    await m.ack(3, stored=2**32 - 1)  # not sent
+    await m.ack(SETS * 32 - 1, stored=2**32 - 1)  # from before the start
+    await m.ack(2, packet=34, stored=2**32 - 1)  # no number of a set
+    assert m.events.count["event_confirmed"] == 0 and await m.tail() == 0
+    await m.ack(2)  # an ordinary one
+    assert m.events.count["event_confirmed"] == 1 and await m.tail() == 0
 
 
 @cocotb.test()
@@ -386,7 +441,7 @@ async def fade1_desc_manager_agrees_with_a_model(dut):
     m = Manager(dut, SETS - 2)
     await m.run()
     first = (SETS - 2) * 32
-    sent, confirmed, total = 0, set(), 300
+    sent, confirmed, arrived, total = 0, set(), set(), 300
     for _ in range(20000):
         tail = next(i for i in range(total + 1) if i not in confirmed)
         if tail == total:
@@ -401,8 +456,13 @@ async def fade1_desc_manager_agrees_with_a_model(dut):
         assert index == sent if not again else index < sent and index not in confirmed
         sent = max(sent, index + 1)
         if random.random() < 0.8:
-            await m.ack((first + index) % (SETS * 32), settle=random.randrange(4))
-            confirmed.add(index)
+            arrived.add(index)
+            if random.random() < 0.7:  # else the ACK is lost: the next block ACK may make good for it
+                block = random.random() < 0.5
+                before = {i for i in arrived if index - 32 <= i < index} if block else set()
+                bits = sum(1 << index - 1 - i for i in before) if block else None
+                await m.ack((first + index) % (SETS * 32), settle=random.randrange(4), stored=bits)
+                confirmed |= {index, *before}
         if sent > 40 and random.random() < 0.1:  # a late one, of a packet behind the window
             await m.ack((first + tail - 1 - random.randrange(8)) % (SETS * 32), settle=2)
     await ClockCycles(dut.clk, 5)

@@ -63,10 +63,42 @@ def test_single_loss(kind):
     assert board.status()["retransmitted"] == 1
 
 
+def test_block_acks_confirm_all_that_is_stored():
+    """Of ten packets 3 and 36 are lost; one ACK confirms the others, and only the two go again, once."""
+    lost = {3, 36}
+
+    def lose(what, packet):
+        number = packet.set * 32 + packet.packet
+        if what == "data" and number in lost:
+            lost.remove(number)
+            return True
+        return False
+
+    board = Fade1(lose=lose, batch=10)
+    board.start()
+    board.run(120)
+    board.stop()
+    board.check()
+    assert [n for i, n in enumerate(board.log) if n in board.log[:i]] == [3, 36], board.log
+    assert board.status()["retransmitted"] == 2
+
+
+def test_the_next_block_ack_makes_good_for_one_that_was_lost():
+    """Three ACKs of four packets each are lost. One packet is overdue before the next ACK comes."""
+    lost = iter([True, True, False, True])
+    board = Fade1(lose=lambda kind, packet: kind == "ack" and next(lost, False), batch=4)
+    board.start()
+    board.run(80)
+    board.stop()
+    board.check()
+    assert board.status()["retransmitted"] <= 1 and next(lost, None) is None
+
+
+@pytest.mark.parametrize("batch", [None, 1, 5])
 @pytest.mark.parametrize("loss", [0.05, 0.2])
-def test_loss_and_the_wrap_of_the_set_number(loss):
-    generator = random.Random(f"{SEED}/{loss}")
-    board = Fade1(first_set=SETS - 3, lose=lambda kind, packet: generator.random() < loss)
+def test_loss_and_the_wrap_of_the_set_number(loss, batch):
+    generator = random.Random(f"{SEED}/{loss}/{batch}")
+    board = Fade1(first_set=SETS - 3, lose=lambda kind, packet: generator.random() < loss, batch=batch)
     board.start()
     board.run(150)
     board.lose = lambda kind, packet: False

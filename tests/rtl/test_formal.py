@@ -48,7 +48,10 @@ def test_descriptor_manager_keeps_its_promises(source, protocol):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("source,protocol,parameters", [(MANAGER, "fade10g", {}), (MANAGER, "fade10g", {"READ_CLOCKS": 2}), (MANAGER1, "fade1", {})])
+@pytest.mark.parametrize(
+    "source,protocol,parameters",
+    [(MANAGER, "fade10g", {}), (MANAGER, "fade10g", {"READ_CLOCKS": 2}), (MANAGER1, "fade1", {}), (MANAGER1, "fade1", {"READ_CLOCKS": 2})],
+)
 def test_descriptor_manager_keeps_its_promises_for_longer(source, protocol, parameters):
     assert prove(source, protocol, LONG_STEPS, **parameters)
 
@@ -74,9 +77,13 @@ BREAKS = {
     "fresh ones wait for an ACK": (MANAGER, "end else if (has_fresh) begin", "end else if (has_fresh && in_flight == '0) begin"),
     "v1 tail moves without ACK": (MANAGER1, "if (tail_ptr != fresh && confirmed) tail", "if (tail_ptr != fresh) tail"),
     "v1 no lock": (MANAGER1, "assign stall = next_lock || next_take || took;", "assign stall = next_take || took;"),
-    "v1 window is not looked at": (MANAGER1, "ack_counts = judge_ack && ack_in_window;", "ack_counts = judge_ack;"),
+    "v1 window is not looked at": (MANAGER1, "assign ack_counts = judge_ack && ack_in_window;", "assign ack_counts = judge_ack;"),
     "v1 two at once": (MANAGER1, "if (!next_again) fresh <= fresh + 1'b1;", "fresh <= fresh + 1'b1;"),
-    "v1 offered though confirmed": (MANAGER1, "if (next_again && next_ptr == at) next_valid", "if (1'b0) next_valid"),
+    "v1 offered though confirmed": (MANAGER1, "if ((ack_counts || confirms) && next_again", "if (1'b0 && next_again"),
+    "v1 offered though confirmed by a bit": (MANAGER1, "(ack_counts || confirms) && next_again", "ack_counts && next_again"),
+    "v1 a bit for another packet": (MANAGER1, "ack_stored[left-1'b1]", "ack_stored[left]"),
+    "v1 all before a block ACK are confirmed": (MANAGER1, "ack_block && ack_stored[left-1'b1]", "ack_block"),
+    "v1 the bits are not asked for": (MANAGER1, "= state[3];", "= 1'b0;"),
 }
 
 

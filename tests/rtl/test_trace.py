@@ -17,6 +17,7 @@ FILE = TOP / "tests/vectors/fade10g_traces.json"
 FILE1 = TOP / "tests/vectors/fade1_traces.json"
 WINDOW = 16
 ON_THE_WIRE = 8256 * 800  # ps: a data frame at 10 Gb/s
+ON_THE_WIRE1 = (1072 + 90) * 8000  # the same at 1 Gb/s, which began before the frame to the board was in
 OTHER = bytes.fromhex("02fade0000f1")
 
 
@@ -118,7 +119,7 @@ def trace1(seed):
             if out is None:
                 break
             number = out.set * 32 + out.packet
-            earlier = out.at < begin + 1072 * 8000
+            earlier = out.at < begin + ON_THE_WIRE1
             # While a packet goes again its late ACK may come and the next one take its place: nobody stores it then.
             final = out.words[-1] if number not in sent else None
             event = {"packet": number, "delay": out.delay, "first_word": out.words[0], "final_word": final}
@@ -138,6 +139,13 @@ def trace1(seed):
         if not stopped and number == 300:
             step(fade1.request(C1["TYPE_STOP"]))
             stopped = True
+        elif action < 3 and unconfirmed:
+            # A block ACK whose bits name what was confirmed, and some of the others.
+            confirmed = unconfirmed.pop(rng.randrange(len(unconfirmed)))
+            before = [confirmed - 1 - i for i in range(min(64, confirmed))]
+            before = [n for n in before if n not in unconfirmed or rng.random() < 0.7]
+            unconfirmed = [n for n in unconfirmed if n not in before]
+            step(fade1.block_ack(confirmed, sum(1 << confirmed - 1 - n for n in before)))
         elif action < 15 and unconfirmed:
             unconfirmed.sort()
             step(fade1.request(C1["TYPE_ACK"], unconfirmed.pop(rng.randrange(min(3, len(unconfirmed))))))

@@ -50,10 +50,14 @@ def request(code, csn=0, argument=0, src=PC, dst=FEB, version=C["VERSION"], ethe
     return (head + fields + bytes(4) * (code in (C["ACK"], C["NACK"]))).ljust(C["REQUEST_LEN"], b"\xa5")
 
 
-def block_ack(sequence, packet, stored):
-    ordinary = request(C["ACK"], sequence, packet)
+def with_block(ordinary, fields, stored):
+    """An ordinary ACK, whose fields end with byte `fields`, made a block ACK."""
     bits = C["BLOCK_MARK"].to_bytes(2, "big") + bytes(2) + stored.to_bytes(8, "big") + bytes(8)
-    return ordinary[:28] + bits + ordinary[28 + len(bits) :]
+    return ordinary[:fields] + bits + ordinary[fields + len(bits) :]
+
+
+def block_ack(sequence, packet, stored):
+    return with_block(request(C["ACK"], sequence, packet), 28, stored)
 
 
 class Parsed:

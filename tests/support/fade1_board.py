@@ -3,7 +3,7 @@
 from collections import namedtuple
 
 from support.block import C1
-from support.board import FEB, PC, US, Board, with_fcs
+from support.board import FEB, PC, US, Board, with_block, with_fcs
 
 Packet = namedtuple("Packet", "at set packet retry delay words")
 SETS = 2**16
@@ -12,6 +12,10 @@ SETS = 2**16
 def request(kind, number=None, src=PC, dst=FEB):
     fields = b"" if number is None else (number // 32 % SETS).to_bytes(2, "big") + (number % 32 << 10).to_bytes(2, "big")
     return (dst + src + b"\xfa\xde" + kind.to_bytes(2, "big") + fields).ljust(C1["REQUEST_LEN"], b"\xa5")
+
+
+def block_ack(number, stored):
+    return with_block(request(C1["TYPE_ACK"], number), 20, stored)
 
 
 def parse(frame, at):
@@ -23,17 +27,23 @@ def parse(frame, at):
     set_, number = int.from_bytes(frame[16:18], "big"), int.from_bytes(frame[18:20], "big")
     data = frame[24:]
     words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
-    return Packet(at, set_, number >> 10, number & 0x3FF, int.from_bytes(frame[20:24], "big"), words)
+    delay = int.from_bytes(frame[20:24], "big")
+    assert delay & C1["TAKES_BLOCK_ACKS"]
+    return Packet(at, set_, number >> 10, number & 0x3FF, delay & ~C1["TAKES_BLOCK_ACKS"], words)
 
 
 class Fade1(Board):
-    """A FADE v1 board and its receiver: confirms, checks the counter, loses what it is told to."""
+    """A FADE v1 board and its receiver: confirms, checks the counter, loses what it is told to.
+
+    batch: packets that come together, at most, and get one block ACK, lost or not as the packet that it names; None: each gets an
+    ACK.
+    """
 
     FILLER = int.from_bytes(b"\xa5" * 8, "little")
 
-    def __init__(self, first_set=0, lose=lambda kind, packet: False, **options):
+    def __init__(self, first_set=0, lose=lambda kind, packet: False, batch=None, **options):
         super().__init__("gmii", 32, first_set, protocol="fade1", parse=parse, **options)
-        self.first, self.lose = first_set * 32, lose
+        self.first, self.lose, self.batch, self.waiting = first_set * 32, lose, batch, []
         self.next, self.ahead, self.words, self.log, self.tail = 0, {}, [], [], []
 
     def start(self):
@@ -53,21 +63,40 @@ class Fade1(Board):
         while self.next in self.ahead:
             self.words += self.ahead.pop(self.next).words
             self.next += 1
-        if not self.lose("ack", packet):
-            self.ack(self.first + index)
+        if self.batch is None:
+            if not self.lose("ack", packet):
+                self.ack(self.first + index)
+            return
+        self.waiting.append((index, packet))
+        if len(self.waiting) == self.batch:
+            self.confirm()
 
-    def ack(self, number):
-        self.send(request(C1["TYPE_ACK"], number))
+    def confirm(self):
+        """The block ACK of what waits."""
+        if self.waiting:
+            index, packet = max(self.waiting, key=lambda waiting: waiting[0])
+            self.waiting = []
+            if not self.lose("ack", packet):
+                before = [i for i in range(max(0, index - 64), index) if i < self.next or i in self.ahead]
+                self.ack(self.first + index, sum(1 << index - 1 - i for i in before))
+
+    def ack(self, number, stored=None):
+        self.send(request(C1["TYPE_ACK"], number) if stored is None else block_ack(number, stored))
 
     def run(self, packets):
         while self.next < packets:
-            packet = self.receive(60_000 * US)
+            packet = self.receive(20 * US)
+            if not packet:
+                self.confirm()
+                packet = self.receive(60_000 * US)
             assert packet, f"nothing comes; {self.next} packets are in"
             self.take(packet)
 
     def stop(self):
         """STOP, and all that is left."""
         self.send(request(C1["TYPE_STOP"]))
+        self.confirm()
+        self.batch = None
         while packet := self.receive(12_000 * US):
             self.take(packet)
         assert self.status()["running"] == 0

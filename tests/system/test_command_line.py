@@ -226,6 +226,28 @@ def test_dissect_shared_vectors(tmp_path):
     assert status == 0 and marks == [False] * len(good) + [True] * len(bad), out
 
 
+def test_dissect_shared_vectors_of_fade_v1(tmp_path):
+    """Delays, and the bits of block ACKs, as the vectors have them."""
+    from scapy.utils import wrpcap
+
+    vectors = json.loads((TOP / "tests/vectors/fade1.json").read_text())
+    frames = vectors["frames"]
+    length = {"request": 0, "feb": vectors["constants"]["DATA_FRAME_LEN"]}
+    capture = tmp_path / "vectors.pcap"
+    wrpcap(str(capture), [bytes.fromhex(v["hex"]).ljust(length[v["direction"]], b"\0") for v in frames], linktype=1)
+    status, out, err = run(FADELINK, "dissect", capture, "--json")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert status == 0, err
+    expected = [{name: value for name, value in v["fields"].items() if name != "kind"} for v in frames]
+    assert [{name: value for name, value in line["fields"].items() if name != "version"} for line in found] == expected
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.delay", "-e", "fade.stored",
+    )  # fmt: skip
+    assert status == 0, err
+    rows = [[int(field, 0) if field else None for field in line.split("\t")] for line in out.split("\n")[:-1]]
+    assert rows == [[fields.get("delay"), fields.get("stored")] for fields in expected]
+
+
 def test_valid_words_in_either_byte_order(tmp_path):
     """Both tools read every number of valid words, and name a final word that is none."""
     from scapy.utils import wrpcap

@@ -107,6 +107,20 @@ def test_software_feb(bench):
     assert status == 0 and result["febs"][0]["verified"] and result["febs"][0]["protocol"] == "fade1", (result, err)
 
 
+def test_block_acks_go_to_boards_that_take_them(bench):
+    """Of three boards at full speed one offers no block ACKs and one is the published core: each of their frames gets an ACK."""
+    options = [[], ["--quirk", "no-block-acks"], ["--firmware", "published-v1"]]
+    for feb, option in zip(FEBS, options, strict=False):
+        bench.start(bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", feb, "--protocol", "fade1", "--loss", 0.01, *option)
+    words = [word for feb in FEBS[:3] for word in ("--feb", feb)]
+    process = bench.fadelink("receive", "--iface", "eth0", *words, "--protocol", "fade1", "--packets", 3000, "--quiet", "--json")
+    status, result, err = report(process)
+    assert status == 0, err
+    block, *each = (feb["counters"] for feb in result["febs"])
+    assert block["acks"] < block["packets"] >= 3000
+    assert all(feb["acks"] == feb["packets"] + feb["duplicates"] for feb in each)
+
+
 def test_capture_is_dissected(bench):
     capture = bench.tmp / "fade1.pcap"
     sim = fade1(bench, "--pcap", capture, "--words", 1280)

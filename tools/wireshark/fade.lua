@@ -66,6 +66,13 @@ function fade.dissector(buffer, pinfo, tree)
     return false
   end
 
+  -- The bits of a block ACK, behind the fields of an ACK.
+  local function stored(at)
+    if buffer:len() < at + 12 or buffer(at, 2):uint() ~= BLOCK_MARK then return "" end
+    root:add(f.stored, buffer(at + 4, 8))
+    return ", stored before it 0x" .. tostring(buffer(at + 4, 8):uint64():tohex())
+  end
+
   if not need(4, "type") then return end
   local v1_name = v1_names[buffer(0, 2):uint()]
   if v1_name then
@@ -77,6 +84,7 @@ function fade.dissector(buffer, pinfo, tree)
       root:add(f.set, buffer(2, 2))
       root:add(f.set_packet, buffer(4, 2))
       info = string.format("%s set %d, packet %d", info, buffer(2, 2):uint(), math.floor(buffer(4, 2):uint() / 1024))
+      if kind == V1_ACK then info = info .. stored(6) end
     end
     if kind == V1_DATA then
       if buffer:len() ~= V1_DATA_LEN then
@@ -84,7 +92,10 @@ function fade.dissector(buffer, pinfo, tree)
         pinfo.cols.info = "Malformed: wrong length of a data frame"
         return
       end
-      root:add(f.delay, buffer(6, 4))
+      local delay = buffer(6, 4):uint()
+      -- Of a Fadelink board the bit above tells that it takes block ACKs.
+      local takes_blocks = buffer(4, 2):uint() % 1024 == 0x2A5 and delay >= 0x80000000
+      root:add(f.delay, buffer(6, 4), takes_blocks and delay - 0x80000000 or delay)
       root:add(f.data, buffer(V1_HEADER, V1_PACKET))
     end
     pinfo.cols.info = info
@@ -140,10 +151,7 @@ function fade.dissector(buffer, pinfo, tree)
     root:add(f.packet, buffer(6, 4))
     root:add(f.delay, buffer(10, 4))
     info = string.format("%s packet %d, sequence %d", name, buffer(6, 4):uint(), buffer(4, 2):uint())
-    if kind == ACK and buffer:len() >= 26 and buffer(14, 2):uint() == BLOCK_MARK then
-      root:add(f.stored, buffer(18, 8))
-      info = info .. ", stored before it 0x" .. tostring(buffer(18, 8):uint64():tohex())
-    end
+    if kind == ACK then info = info .. stored(14) end
   else
     if not need(10, "argument") then return end
     root:add(f.csn, buffer(4, 2))

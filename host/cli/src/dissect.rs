@@ -79,6 +79,14 @@ fn feb_frame(body: &FebFrame<'_>) -> (&'static str, Value, String) {
     }
 }
 
+/// The bits of a block ACK.
+fn add_stored(stored: Option<u64>, fields: &mut Value, text: &mut String) {
+    if let Some(stored) = stored {
+        fields["stored"] = stored.into();
+        *text += &format!(", stored before it {stored:#018x}");
+    }
+}
+
 fn request(request: &Request) -> (&'static str, Value, String) {
     match *request {
         Request::Command { code, csn, argument } => {
@@ -96,10 +104,7 @@ fn request(request: &Request) -> (&'static str, Value, String) {
             let kind = if negative { "nack" } else { "ack" };
             let mut fields = json!({ "sequence": sequence, "packet": packet, "delay": delay });
             let mut text = format!("packet {packet}, sequence {sequence}, delay {delay}");
-            if let Some(stored) = stored {
-                fields["stored"] = stored.into();
-                text += &format!(", stored before it {stored:#018x}");
-            }
+            add_stored(stored, &mut fields, &mut text);
             (kind, fields, text)
         }
     }
@@ -114,9 +119,10 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let words = |set, packet| format!("set {set}, packet {packet}");
     let parsed = match fade1::parse_feb(frame) {
         Ok((_, data)) => {
-            let fade1::Data { set, packet, retry, delay, .. } = data;
+            let fade1::Data { set, packet, retry, delay, block_acks, .. } = data;
             let text = format!("FADE v1, {}, delay {delay}", words(set, packet));
-            let fields = json!({ "version": 1, "set": set, "packet": packet, "retry": retry, "delay": delay });
+            let fields = json!({ "version": 1, "set": set, "packet": packet, "retry": retry, "delay": delay,
+                "block_acks": block_acks });
             return Ok(("data", fields, text));
         }
         Err(fade1::Error::Type(_)) => fade1::parse_request(frame),
@@ -128,8 +134,11 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
         fade1::Request::Start => command("start"),
         fade1::Request::Stop => command("stop"),
         fade1::Request::Reset => command("reset"),
-        fade1::Request::Ack { set, packet } => {
-            ("ack", json!({ "version": 1, "set": set, "packet": packet }), format!("FADE v1, {}", words(set, packet)))
+        fade1::Request::Ack { set, packet, stored } => {
+            let mut fields = json!({ "version": 1, "set": set, "packet": packet });
+            let mut text = format!("FADE v1, {}", words(set, packet));
+            add_stored(stored, &mut fields, &mut text);
+            ("ack", fields, text)
         }
     })
 }

@@ -51,6 +51,7 @@ pub struct Frame {
     pub delay: u32,
     pub sequence: u16,
     pub retry: u16,
+    pub block_acks: bool,
     pub last: bool,
     pub last_words: u64,
 }
@@ -91,6 +92,7 @@ pub struct Confirmation {
     pub delay: u32,
     pub sequence: u16,
     pub block: bool,
+    pub fade1: bool,
 }
 
 /// `struct fade_start`
@@ -217,9 +219,9 @@ unsafe extern "C" {
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
     pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16);
-    pub fn fade1_ack(out: *mut u8, feb: *const u8, local: *const u8, set: u16, packet: u32);
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64);
+    pub fn fade1_sets_stored_before(s: *const Sets, index: u64) -> u64;
     pub fn fade_feb_init(feb: *mut Feb, settings: *const Settings, owned: bool, csn: u16);
     pub fn fade_feb_bytes(feb: *const Feb) -> u64;
     pub fn fade_feb_packet_bytes(feb: *const Feb) -> u32;

@@ -37,8 +37,8 @@ fn assert_same1(frame: &[u8]) {
     let (kind, fields) = c_parse(frame);
     let expected = match fade1::parse_feb(frame) {
         Ok((_, data)) => {
-            let ours = (data.set, u32::from(data.packet), data.retry, data.delay);
-            assert_eq!((fields.sequence, fields.packet, fields.retry, fields.delay), ours);
+            let ours = (data.set, u32::from(data.packet), data.retry, data.delay, data.block_acks);
+            assert_eq!((fields.sequence, fields.packet, fields.retry, fields.delay, fields.block_acks), ours);
             c::Kind::Data1
         }
         Err(fade1::Error::Truncated { .. }) => c::Kind::Truncated,
@@ -156,6 +156,7 @@ fn requests_are_the_same_bytes() {
             delay: random.u32(..),
             sequence: random.u16(..),
             block: random.bool(),
+            fade1: false,
         };
         let mut out = [0; REQUEST_LEN];
         // SAFETY: all pointers are to live memory of the sizes that the functions name.
@@ -168,10 +169,11 @@ fn requests_are_the_same_bytes() {
         unsafe { c::fade_command(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), code, csn, argument) };
         assert_eq!(out, Request::Command { code, csn, argument }.to_frame(FEB, PC));
         assert_eq!(Header::split(&out).unwrap().0.dst, FEB);
-        let (set, packet) = (random.u16(..), random.u8(..64));
+        let (set, packet) = (sequence, random.u8(..64));
+        let what = c::Confirmation { packet: packet.into(), fade1: true, ..what };
         // SAFETY: as above.
-        unsafe { c::fade1_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), set, packet.into()) };
-        assert_eq!(out, fade1::Request::Ack { set, packet }.to_frame(FEB, PC));
+        unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const what) };
+        assert_eq!(out, fade1::Request::Ack { set, packet, stored }.to_frame(FEB, PC));
     }
     let requests = [fade1::Request::Start, fade1::Request::Stop, fade1::Request::Reset];
     for (request, kind) in requests.into_iter().zip([fade1::TYPE_START, fade1::TYPE_STOP, fade1::TYPE_RESET]) {
@@ -209,7 +211,13 @@ fn random_traces_of_sets_are_judged_alike() {
                     unsafe { c::fade1_sets_stored(&raw mut theirs, at) };
                     c::Verdict::Store
                 }
-                window::Verdict::ConfirmAgain { .. } => c::Verdict::ConfirmAgain,
+                window::Verdict::ConfirmAgain { index } => {
+                    assert_eq!(at, index);
+                    // SAFETY: as above.
+                    let stored = unsafe { c::fade1_sets_stored_before(&raw const theirs, at) };
+                    assert_eq!(stored, ours.stored_before(at), "before {at} of {theirs:?}");
+                    c::Verdict::ConfirmAgain
+                }
                 window::Verdict::NoSpace => c::Verdict::NoSpace,
                 window::Verdict::ProtocolError => c::Verdict::ProtocolError,
             };

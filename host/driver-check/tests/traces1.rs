@@ -12,7 +12,8 @@ fn data_frame(random: &mut fastrand::Rng, number: u64) -> Vec<u8> {
     let mut frame = vec![0; DATA_FRAME_LEN];
     let (set, packet) = ((number / 32) as u16, (number % 32) as u8);
     let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
-    Data { set, packet, retry: RETRY_FADELINK, delay: random.u32(..), payload: &[] }.write_header(PC, FEB, head);
+    let (delay, block_acks) = (random.u32(..1 << 31), random.u8(..8) > 0);
+    Data { set, packet, retry: RETRY_FADELINK, delay, block_acks, payload: &[] }.write_header(PC, FEB, head);
     frame[DATA_HEADER_LEN..DATA_HEADER_LEN + 8].copy_from_slice(&random.u64(..).to_le_bytes());
     frame
 }
@@ -48,6 +49,7 @@ fn random_traces_give_the_same_actions() {
             match random.u8(..100) {
                 0..3 => bytes += both.read().len(),
                 8..10 => both.wait(random.u64(..40)),
+                14..30 => both.confirm(),
                 10 if step > 600 && random.u8(..4) == 0 => both.command(fade10g::CMD_STOP, 0),
                 11 if random.u8(..8) == 0 => {
                     let mut frame = data_frame(&mut random, next);

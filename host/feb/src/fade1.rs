@@ -96,6 +96,10 @@ impl<U: User> Feb1<U> {
         self.settings.quirks.has(quirk)
     }
 
+    fn takes_block_acks(&self) -> bool {
+        !self.has(Quirk::NoMark) && !self.has(Quirk::NoBlockAcks)
+    }
+
     /// All that was sent is confirmed after STOP: the board is idle.
     fn ends(&mut self) {
         if self.closed && self.tail == self.head && !self.has(Quirk::StartContinues) {
@@ -158,12 +162,16 @@ impl<U: User> Feb1<U> {
                 self.user.begin();
             }
             Request::Stop => self.status.stopping = self.status.running,
-            Request::Ack { set, packet } => self.ack(set, packet, now),
+            Request::Ack { set, packet, stored } => {
+                let stored = stored.filter(|_| self.takes_block_acks()).unwrap_or(0);
+                self.ack(set, packet, stored, now);
+            }
             Request::Reset => {}
         }
     }
 
-    fn ack(&mut self, set: u16, packet: u8, now: Duration) {
+    /// `stored`: bit i is set if the packet `1 + i` before this one is confirmed, too.
+    fn ack(&mut self, set: u16, packet: u8, stored: u64, now: Duration) {
         // Numbers run modulo 2^21; a distance is the same modulo that.
         let number = u64::from(set) * WINDOW + u64::from(packet);
         let ahead = number.wrapping_sub(self.tail) % (WINDOW << 16);
@@ -185,6 +193,13 @@ impl<U: User> Feb1<U> {
                 self.unmeasured += 1;
                 if self.unmeasured.is_multiple_of(SUSPICIOUS) {
                     self.round_trip = (self.round_trip * 2).min(WAIT_MAX);
+                }
+            }
+            for earlier in self.tail..index {
+                let is_stored = stored >> (index - 1 - earlier) & 1 != 0;
+                let slot = self.slot(earlier);
+                if is_stored && !std::mem::replace(&mut slot.confirmed, true) {
+                    self.status.acknowledged += 1;
                 }
             }
             while self.tail < self.fresh && self.slot(self.tail).confirmed {
@@ -269,10 +284,12 @@ impl<U: User> Feb1<U> {
         if !pause.is_zero() {
             self.next_frame = (self.next_frame + pause).max(now.saturating_sub(pause));
         }
-        let (mac, retry) = (self.mac, if self.has(Quirk::NoMark) { 0 } else { fade1::RETRY_FADELINK });
+        let retry = if self.has(Quirk::NoMark) { 0 } else { fade1::RETRY_FADELINK };
+        let (mac, block_acks) = (self.mac, self.takes_block_acks());
         let slot = self.slot(index);
         (slot.sent, slot.again) = (now, again);
-        let data = Data { set: (index / WINDOW) as u16, packet: (index % WINDOW) as u8, retry, delay, payload: &[] };
+        let (set, packet) = ((index / WINDOW) as u16, (index % WINDOW) as u8);
+        let data = Data { set, packet, retry, delay, block_acks, payload: &[] };
         if let Some(head) = slot.frame.first_chunk_mut() {
             data.write_header(peer, mac, head);
         }

@@ -68,7 +68,7 @@ impl Model {
                 let (_, data) = fade1::parse_feb(feb.give(now)?).unwrap();
                 let (set, packet) = (data.set, data.packet);
                 let number = usize::from(set) * fade1::SET_PACKETS as usize + usize::from(packet);
-                Some((number, fade1::Request::Ack { set, packet }.to_frame(mac, PC).to_vec()))
+                Some((number, fade1::Request::Ack { set, packet, stored: None }.to_frame(mac, PC).to_vec()))
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use fadelink_wire::fade1::{PACKET_BYTES, SET_PACKETS};
 
-use crate::window::Verdict;
+use crate::window::{stored_before, Verdict};
 
 /// The receiver's view of one transmission: it begins with packet 0 of set 0.
 #[derive(Debug, Clone, Default)]
@@ -51,6 +51,11 @@ impl Sets {
         let run = self.ahead.trailing_ones();
         self.ahead = self.ahead.checked_shr(run).unwrap_or(0);
         self.in_order += u64::from(run);
+    }
+
+    /// Which packets before packet `index`, of these two sets, are in: bit i is set if packet `index - 1 - i` is.
+    pub fn stored_before(&self, index: u64) -> u64 {
+        stored_before(index, self.in_order, self.ahead)
     }
 
     /// Bytes received without a gap since the start.
@@ -127,6 +132,11 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(sets.bytes(), in_order * 1024);
+                for at in (begin * 32).max(in_order.saturating_sub(40))..in_order / 32 * 32 + 64 {
+                    let is_in = |packet: u64| packet < in_order || received.contains(&packet);
+                    let bits = (0..64).filter(|i| *i < at && is_in(at - 1 - i));
+                    prop_assert_eq!(sets.stored_before(at), bits.map(|i| 1 << i).sum::<u64>(), "before {}", at);
+                }
                 prop_assert_eq!(sets.is_gap_free(), received.range(in_order..).next().is_none());
             }
         }

@@ -101,12 +101,7 @@ impl Window {
 
     /// Which packets before packet `index`, of this window, are in: bit i is set if packet `index - 1 - i` is.
     pub fn stored_before(&self, index: u64) -> u64 {
-        let ones = |count: u64| u64::MAX.checked_shr(64 - count.min(64) as u32).unwrap_or(0);
-        // Those that came ahead of a gap: bit 0 of `ahead` is the farthest of them.
-        let gap = index.saturating_sub(self.in_order);
-        let ahead = self.ahead & ones(gap);
-        let ahead = ahead.reverse_bits().checked_shr(64 - gap.min(64) as u32).unwrap_or(0);
-        (ahead | !ones(gap)) & ones(index)
+        stored_before(index, self.in_order, self.ahead)
     }
 
     /// True if no packet is in behind one that is missing.
@@ -127,6 +122,15 @@ impl Window {
     pub fn complete(&self) -> bool {
         matches!(self.last, Some((end, _)) if self.in_order > end)
     }
+}
+
+/// Bit i: packet `index - 1 - i` is in, if those before `in_order` are and of the others those that `ahead` has.
+pub(crate) fn stored_before(index: u64, in_order: u64, ahead: u64) -> u64 {
+    let ones = |count: u64| u64::MAX.checked_shr(64 - count.min(64) as u32).unwrap_or(0);
+    // Those that came ahead of a gap: bit 0 of `ahead` is the farthest of them.
+    let gap = index.saturating_sub(in_order);
+    let ahead = (ahead & ones(gap)).reverse_bits().checked_shr(64 - gap.min(64) as u32).unwrap_or(0);
+    (ahead | !ones(gap)) & ones(index)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
+use fadelink_feb::quirks::{Quirk, Quirks};
 use fadelink_feb::{Feb1, Settings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
@@ -52,6 +53,10 @@ impl Bench {
         self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
     }
 
+    fn confirm(&mut self) {
+        self.engine.confirm(&mut |frame: &[u8]| self.sent.push(frame.to_vec()));
+    }
+
     fn wait(&mut self, time: Duration) {
         self.now += time;
         self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
@@ -82,15 +87,20 @@ impl Bench {
         assert_eq!(bench.requests(), (vec![Request::Start], 0));
         bench.frame(&data(0, 0));
         assert_eq!(outcome.try_recv().unwrap(), Ok(0));
-        assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0 }]);
+        assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0, stored: None }]);
         bench
     }
 }
 
 fn data(set: u16, packet: u8) -> Vec<u8> {
+    data_of(set, packet, false)
+}
+
+/// `block_acks`: the FEB takes them.
+fn data_of(set: u16, packet: u8, block_acks: bool) -> Vec<u8> {
     let mut frame = vec![packet; DATA_FRAME_LEN];
     let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
-    Data { set, packet, retry: fade1::RETRY_FADELINK, delay: 7, payload: &[] }.write_header(PC, FEB, head);
+    Data { set, packet, retry: fade1::RETRY_FADELINK, delay: 7, block_acks, payload: &[] }.write_header(PC, FEB, head);
     frame
 }
 
@@ -126,7 +136,10 @@ fn start_finds_out_what_the_feb_speaks() {
     assert_eq!(bench.requests().0, [], "nothing is confirmed before the first packet has come");
     bench.frame(&data(0, 0));
     bench.frame(&data(1, 0));
-    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0 }, Request::Ack { set: 1, packet: 0 }]);
+    assert_eq!(
+        bench.requests().0,
+        [Request::Ack { set: 0, packet: 0, stored: None }, Request::Ack { set: 1, packet: 0, stored: None }]
+    );
     let kind =
         Kind { protocol: Protocol::Fade1, firmware: Some(Firmware::Fadelink), word_order: Some(WordOrder::Little) };
     assert_eq!(bench.reader.kind(), Some(kind));
@@ -166,7 +179,7 @@ fn a_first_packet_that_does_not_come_means_an_earlier_transmission() {
     bench.wait(60 * MS);
     bench.reset_rounds();
     bench.frame(&data(0, 0));
-    assert_eq!(bench.requests().0, [Request::Start, Request::Ack { set: 0, packet: 0 }]);
+    assert_eq!(bench.requests().0, [Request::Start, Request::Ack { set: 0, packet: 0, stored: None }]);
 }
 
 #[test]
@@ -210,7 +223,7 @@ fn a_silent_feb_is_waited_for_where_it_is_known() {
 #[test]
 fn each_rule_has_its_action_and_its_counter() {
     let mut bench = Bench::started();
-    let ack = |set, packet| Request::Ack { set, packet };
+    let ack = |set, packet| Request::Ack { set, packet, stored: None };
     bench.frame(&data(0, 0));
     assert_eq!(bench.requests().0, [ack(0, 0)], "known: confirmed again");
     bench.frame(&data(0, 2));
@@ -255,7 +268,11 @@ fn a_packet_of_another_set_is_reported_and_stops_the_feb() {
         assert_eq!(bench.requests().0, [Request::Stop]);
         assert_eq!(bench.reader.counters.read().protocol_errors, 1);
         bench.frame(&data(0, 1));
-        assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 1 }], "what it still has is taken");
+        assert_eq!(
+            bench.requests().0,
+            [Request::Ack { set: 0, packet: 1, stored: None }],
+            "what it still has is taken"
+        );
     }
 }
 
@@ -285,7 +302,42 @@ fn stop_is_repeated_until_there_is_silence() {
     assert!(bench.engine.next_deadline().is_none());
     bench.requests();
     bench.frame(&data(0, 2));
-    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 2 }], "its ACK was lost");
+    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 2, stored: None }], "its ACK was lost");
+}
+
+#[test]
+fn a_block_ack_tells_all_that_is_stored() {
+    let mut bench = Bench::started();
+    assert_eq!(bench.engine.window(), 0, "each is confirmed at once");
+    let ack = |set, packet, stored| [Request::Ack { set, packet, stored: Some(stored) }];
+    for (set, packet) in [(0, 1), (0, 2), (1, 0), (0, 4)] {
+        bench.frame(&data_of(set, packet, true));
+    }
+    assert_eq!(bench.engine.window(), 32, "a set");
+    assert_eq!(bench.requests().0, [], "more may come");
+    bench.confirm();
+    let of_first = 0b111 << 29 | 1 << 27;
+    assert_eq!(bench.requests().0, ack(1, 0, of_first), "the newest, and what is stored before it");
+    bench.confirm();
+    assert_eq!(bench.requests().0, [], "nothing came");
+    bench.frame(&data_of(0, 2, true));
+    bench.confirm();
+    assert_eq!(bench.requests().0, ack(0, 2, 0b11), "one whose ACK was lost");
+    bench.frame(&data_of(1, 2, true));
+    bench.frame(&data_of(1, 1, false));
+    assert_eq!(bench.requests().0, [Request::Ack { set: 1, packet: 1, stored: None }], "to a board that takes none");
+    bench.frame(&data_of(2, 0, true));
+    bench.confirm();
+    assert_eq!(bench.requests().0[..1], ack(1, 2, of_first << 2 | 0b11), "not of another set, which is an error");
+    assert_eq!(bench.reader.counters.read().protocol_errors, 1);
+    // To the end of a set, and on.
+    for packet in (3..32).filter(|packet| *packet != 4) {
+        bench.frame(&data_of(0, packet, true));
+    }
+    bench.frame(&data_of(2, 0, true));
+    bench.confirm();
+    let in_second = 0b111 << 29;
+    assert_eq!(bench.requests().0, ack(2, 0, in_second | u64::from(u32::MAX) << 32));
 }
 
 #[test]
@@ -312,9 +364,12 @@ fn user_commands_are_refused_and_strangers_are_told_to_stop() {
 #[test]
 fn every_word_arrives_over_a_bad_cable() {
     let seed = std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
-    for (i, loss) in [0.0, 0.01, 0.2].into_iter().enumerate() {
+    let block_acks = [Quirks::default(), Quirks::default().with(Quirk::NoBlockAcks)];
+    let cases = [0.0, 0.01, 0.2].into_iter().flat_map(|loss| block_acks.map(|quirks| (loss, quirks)));
+    for (i, (loss, quirks)) in cases.enumerate() {
         let words = 128 * 700 + 5;
-        let mut feb = Feb1::new(FEB, Settings::default(), Counter { left: words, ..Counter::default() });
+        let settings = Settings { quirks, ..Settings::default() };
+        let mut feb = Feb1::new(FEB, settings, Counter { left: words, ..Counter::default() });
         let mut bench = Bench::new(None);
         let (mut up, mut down) =
             (Cable::new(seed + i as u64, loss, 0.02, 0.05), Cable::new(seed + 50, loss, 0.02, 0.05));
@@ -332,6 +387,7 @@ fn every_word_arrives_over_a_bad_cable() {
             while let Some(frame) = up.pop() {
                 bench.frame(&frame);
             }
+            bench.confirm();
             let data = bench.reader.available();
             for (word_bytes, at) in data.as_chunks::<8>().0.iter().zip(received..) {
                 let expected = if at < words { word(at) } else { u64::from_ne_bytes([0xA5; 8]) };
@@ -349,7 +405,9 @@ fn every_word_arrives_over_a_bad_cable() {
                 break;
             }
         }
-        assert_eq!((received, bench.reader.phase()), (128 * 701, Phase::Complete), "loss {loss}");
+        assert_eq!((received, bench.reader.phase()), (128 * 701, Phase::Complete), "loss {loss}, {quirks:?}");
+        let (acks, frames) = (bench.reader.counters.read().acks, bench.reader.counters.read().packets);
+        assert_eq!(acks < frames, quirks == Quirks::default(), "block ACKs where the FEB takes them");
         assert!(!feb.status().running && feb.status().protocol_errors == 0);
         assert_eq!(bench.reader.counters.read().protocol_errors, 0);
         assert_eq!(received * 8, 701 * PACKET_BYTES as u64);

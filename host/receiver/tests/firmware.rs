@@ -302,14 +302,13 @@ impl Board {
 
 /// The packets that an ACK confirms, whatever the protocol.
 fn confirmed(frame: &[u8]) -> Vec<u64> {
-    if let Ok((_, Request::Ack { packet, stored, .. })) = fade10g::parse_request(frame) {
-        let before = (0..64).filter(|i| stored.unwrap_or(0) >> i & 1 != 0).map(|i| u64::from(packet) - 1 - i);
-        return before.chain([packet.into()]).collect();
-    }
-    match fade1::parse_request(frame) {
-        Ok((_, fade1::Request::Ack { set, packet })) => vec![u64::from(set) * 32 + u64::from(packet)],
-        _ => vec![],
-    }
+    let (packet, stored) = match (fade10g::parse_request(frame), fade1::parse_request(frame)) {
+        (Ok((_, Request::Ack { packet, stored, .. })), _) => (packet.into(), stored),
+        (_, Ok((_, fade1::Request::Ack { set, packet, stored }))) => (u64::from(set) * 32 + u64::from(packet), stored),
+        _ => return vec![],
+    };
+    let before = (0..64).filter(|i| stored.unwrap_or(0) >> i & 1 != 0).map(|i| packet - 1 - i);
+    before.chain([packet]).collect()
 }
 
 /// What the reader takes must be the counter from 0, whatever ran before; behind it, of FADE v1, filler.

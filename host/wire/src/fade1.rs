@@ -2,9 +2,10 @@
 //!
 //! Header fields are big-endian; data words are 64-bit little-endian. Commands are not confirmed.
 
+use crate::block;
 use crate::ethernet::{self, Header, MacAddr};
 
-pub use crate::fade10g::{ETHERTYPE, FILLER};
+pub use crate::fade10g::{BLOCK_MARK, ETHERTYPE, FILLER};
 
 /// Type of START, from the PC.
 pub const TYPE_START: u16 = 0x0001;
@@ -25,6 +26,10 @@ pub const SET_PACKETS: u32 = 32;
 pub const RETRY_BITS: u32 = 10;
 /// What Fadelink's cores send as the retry number; the published ones send 0.
 pub const RETRY_FADELINK: u16 = 0x2A5;
+/// The bit above the delay, where the retry number is [`RETRY_FADELINK`]: the board takes block ACKs.
+pub const TAKES_BLOCK_ACKS: u32 = 1 << 31;
+/// Bytes of an ACK up to the end of its fields.
+const ACK_FIELDS_LEN: usize = 20;
 /// Bytes of a data frame before the data.
 pub const DATA_HEADER_LEN: usize = 24;
 /// Bytes of a data frame without its frame check sequence.
@@ -69,8 +74,10 @@ pub struct Data<'a> {
     pub packet: u8,
     /// Retry number, 10 bits: [`RETRY_FADELINK`] tells a Fadelink board.
     pub retry: u16,
-    /// Transmission delay in clock cycles of the FEB's transmit side.
+    /// Transmission delay in clock cycles of the FEB's transmit side: 31 bits if it takes block ACKs.
     pub delay: u32,
+    /// The FEB takes block ACKs.
+    pub block_acks: bool,
     /// The packet, 1024 bytes.
     pub payload: &'a [u8],
 }
@@ -90,6 +97,8 @@ pub enum Request {
         set: u16,
         /// Number of the packet in its set, 0 to 63 on the wire.
         packet: u8,
+        /// Of a block ACK: bit i tells that the packet 1 + i before this one is stored.
+        stored: Option<u64>,
     },
 }
 
@@ -130,11 +139,15 @@ pub fn parse_feb(frame: &[u8]) -> Result<(Header, Data<'_>), Error> {
     if u32::from(packet) >= SET_PACKETS {
         return Err(Error::Packet(packet));
     }
+    let retry = field_of_packet & ((1 << RETRY_BITS) - 1);
+    let delay = u32::from_be_bytes(field(frame, 20, "transmission delay")?);
+    let block_acks = retry == RETRY_FADELINK && delay & TAKES_BLOCK_ACKS != 0;
     let data = Data {
         set: u16_at(frame, 16, "set number")?,
         packet,
-        retry: field_of_packet & ((1 << RETRY_BITS) - 1),
-        delay: u32::from_be_bytes(field(frame, 20, "transmission delay")?),
+        retry,
+        delay: if block_acks { delay & !TAKES_BLOCK_ACKS } else { delay },
+        block_acks,
         payload: frame.get(DATA_HEADER_LEN..).ok_or(Error::Length(frame.len()))?,
     };
     Ok((header, data))
@@ -153,6 +166,7 @@ pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
         TYPE_ACK => Request::Ack {
             set: u16_at(frame, 16, "set number")?,
             packet: (u16_at(frame, 18, "packet number")? >> RETRY_BITS) as u8,
+            stored: frame.get(ACK_FIELDS_LEN..).and_then(block::bits),
         },
         other => return Err(Error::Type(other)),
     };
@@ -168,9 +182,10 @@ impl Request {
             Request::Start => TYPE_START,
             Request::Stop => TYPE_STOP,
             Request::Reset => TYPE_RESET,
-            Request::Ack { set, packet } => {
+            Request::Ack { set, packet, stored } => {
                 frame[16..18].copy_from_slice(&set.to_be_bytes());
                 frame[18..20].copy_from_slice(&(u16::from(packet) << RETRY_BITS).to_be_bytes());
+                block::write(stored, &mut frame[ACK_FIELDS_LEN..]);
                 TYPE_ACK
             }
         };
@@ -186,6 +201,7 @@ impl Data<'_> {
         out[14..16].copy_from_slice(&TYPE_DATA.to_be_bytes());
         out[16..18].copy_from_slice(&self.set.to_be_bytes());
         out[18..20].copy_from_slice(&(u16::from(self.packet) << RETRY_BITS | self.retry).to_be_bytes());
-        out[20..24].copy_from_slice(&self.delay.to_be_bytes());
+        let delay = self.delay | if self.block_acks { TAKES_BLOCK_ACKS } else { 0 };
+        out[20..24].copy_from_slice(&delay.to_be_bytes());
     }
 }

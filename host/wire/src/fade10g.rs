@@ -3,7 +3,10 @@
 //!
 //! Header fields are big-endian; data words are 64-bit little-endian.
 
+use crate::block;
 use crate::ethernet::{self, Header, MacAddr};
+
+pub use crate::block::BLOCK_MARK;
 
 /// Ethertype of FADE.
 pub const ETHERTYPE: u16 = 0xFADE;
@@ -31,8 +34,6 @@ pub const CMD_RESET: u16 = 0x0005;
 /// Command: the FEB tells what it is. Answered in a frame of its own, also when the request was
 /// broadcast; it never touches the stored response. Fadelink's extension, for `discover`.
 pub const CMD_IDENTIFY: u16 = 0x0006;
-/// Behind the fields of an ACK: a block ACK, which confirms more packets than the one that it names.
-pub const BLOCK_MARK: u16 = 0xB10C;
 /// Bit of the flags of [`Identity`]: the FEB takes block ACKs.
 pub const IDENTITY_BLOCK_ACKS: u8 = 4;
 /// First code of the user commands.
@@ -57,9 +58,6 @@ pub const DATA_WIRE_BYTES: usize = 8 + DATA_FRAME_LEN + 4 + 12;
 
 const COMMAND_FIELDS_LEN: usize = 24;
 const ACK_FIELDS_LEN: usize = 28;
-/// Of a block ACK: mark, two zero bytes, the bits, and eight zero bytes that are kept for a hint on pacing.
-const BLOCK_BITS: usize = ACK_FIELDS_LEN + 4;
-const BLOCK_FIELDS_LEN: usize = BLOCK_BITS + 16;
 
 /// Why a frame is not FADE-10G. Every variant is a reason under which the frame is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -287,13 +285,6 @@ pub fn parse_feb(frame: &[u8]) -> Result<(Header, FebFrame<'_>), Error> {
     Ok((header, body))
 }
 
-/// The bits of a block ACK; a frame that ends before their end is an ordinary ACK.
-fn block_bits(frame: &[u8]) -> Option<u64> {
-    let mark = frame.get(ACK_FIELDS_LEN..)?.first_chunk()?;
-    let bits = frame.get(BLOCK_BITS..)?.first_chunk()?;
-    (u16::from_be_bytes(*mark) == BLOCK_MARK).then(|| u64::from_be_bytes(*bits))
-}
-
 /// Parses a frame from the PC.
 ///
 /// # Errors
@@ -307,7 +298,7 @@ pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
             sequence: u16_at(frame, 18, "frame sequence number")?,
             packet: u32_at(frame, 20, "packet number")?,
             delay: u32_at(frame, 24, "transmission delay")?,
-            stored: if code == ACK { block_bits(frame) } else { None },
+            stored: frame.get(ACK_FIELDS_LEN..).filter(|_| code == ACK).and_then(block::bits),
         },
         CMD_START | CMD_STOP | CMD_RESET | CMD_IDENTIFY | CMD_USER_FIRST..=u16::MAX => Request::Command {
             code,
@@ -337,11 +328,7 @@ impl Request {
                 frame[18..20].copy_from_slice(&sequence.to_be_bytes());
                 frame[20..24].copy_from_slice(&packet.to_be_bytes());
                 frame[24..ACK_FIELDS_LEN].copy_from_slice(&delay.to_be_bytes());
-                if let Some(stored) = stored {
-                    frame[ACK_FIELDS_LEN..BLOCK_FIELDS_LEN].fill(0);
-                    frame[ACK_FIELDS_LEN..][..2].copy_from_slice(&BLOCK_MARK.to_be_bytes());
-                    frame[BLOCK_BITS..][..8].copy_from_slice(&stored.to_be_bytes());
-                }
+                block::write(stored, &mut frame[ACK_FIELDS_LEN..]);
             }
         }
         frame

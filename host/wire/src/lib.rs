@@ -3,6 +3,7 @@
 //! One module a protocol. Each offers zero-copy views that parse a byte slice without
 //! copying, allocating or panicking, and builders that write a frame into a caller's buffer.
 
+mod block;
 pub mod ethernet;
 pub mod fadc;
 pub mod fade1;

@@ -26,6 +26,8 @@ fn constants_agree() {
         ("SET_PACKETS", fade1::SET_PACKETS.into()),
         ("RETRY_BITS", fade1::RETRY_BITS.into()),
         ("RETRY_FADELINK", fade1::RETRY_FADELINK.into()),
+        ("BLOCK_MARK", fade1::BLOCK_MARK.into()),
+        ("TAKES_BLOCK_ACKS", fade1::TAKES_BLOCK_ACKS.into()),
         ("DATA_HEADER_LEN", fade1::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade1::DATA_FRAME_LEN as u64),
         ("REQUEST_LEN", fade1::REQUEST_LEN as u64),
@@ -47,7 +49,11 @@ fn requests_parse_and_build() {
             "start" => Request::Start,
             "stop" => Request::Stop,
             "reset" => Request::Reset,
-            _ => Request::Ack { set: number("set") as u16, packet: number("packet") as u8 },
+            _ => Request::Ack {
+                set: number("set") as u16,
+                packet: number("packet") as u8,
+                stored: fields["stored"].as_u64(),
+            },
         };
         let (header, parsed) = fade1::parse_request(&bytes).unwrap();
         assert_eq!(parsed, expected, "{}", vector["name"]);
@@ -65,6 +71,7 @@ fn data_frames_parse_and_build() {
         let number = |name: &str| fields[name].as_u64().unwrap();
         let got = [u64::from(data.set), data.packet.into(), data.retry.into(), data.delay.into()];
         assert_eq!(got, ["set", "packet", "retry", "delay"].map(number), "{}", vector["name"]);
+        assert_eq!(Some(data.block_acks), fields["block_acks"].as_bool(), "{}", vector["name"]);
         assert_eq!(data.payload, &bytes[fade1::DATA_HEADER_LEN..]);
         let mut head = [0; fade1::DATA_HEADER_LEN];
         Data { payload: &[], ..data }.write_header(header.dst, header.src, &mut head);

@@ -5,13 +5,17 @@
 //
 // Run by tests/rtl/test_formal.py. `watched` is any of the first packets: the solver picks it.
 module fade1_desc_manager_proof #(
-    parameter int PATIENCE = 30
+    parameter int PATIENCE = 30,
+    parameter int READ_CLOCKS = 1  // of the bits of a block ACK, behind ack_bits
 ) (
     input logic       clk,
     input logic [1:0] watched,
     input logic       fill,
     input logic       ack,
     input logic [1:0] ack_of_packet,
+    input logic [1:0] ack_of_stored,
+    input logic       ack_of_block,
+    input logic [1:0] rubbish,
     input logic       start,
     input logic       take
 );
@@ -50,12 +54,18 @@ module fade1_desc_manager_proof #(
 
   // The command processor: an ACK stands still until it is done. The next one comes four clocks later or more, as on a full line.
   logic ack_valid = 1'b0;
-  logic [1:0] ack_packet, ack_pause;
+  logic [1:0] ack_packet, ack_pause, ack_stored;
+  logic ack_is_block, ack_bits, bits_here;
+  logic [1:0] bits_asked = '0;  // one clock ago, two
+  assign bits_here = bits_asked[READ_CLOCKS-1];
+  always_ff @(posedge clk) bits_asked <= {bits_asked[0], ack_bits};
   always_ff @(posedge clk) begin
     if (ack_pause != 2'd0) ack_pause <= ack_pause - 2'd1;
     if (!ack_valid && ack_pause == 2'd0) begin
-      ack_valid  <= ack && !rst;
+      ack_valid <= ack && !rst;
       ack_packet <= ack_of_packet;
+      ack_stored <= ack_of_stored;
+      ack_is_block <= ack_of_block;
     end
     if (ack_ready) begin
       ack_valid <= 1'b0;
@@ -83,8 +93,11 @@ module fade1_desc_manager_proof #(
       .queued              (queued),
       .ack_valid           (ack_valid),
       .ack_ready           (ack_ready),
-      .ack_set             (16'(ack_packet[1])),
-      .ack_packet          (6'(ack_packet[0])),
+      .ack_set             (bits_here ? 16'(rubbish[1]) : 16'(ack_packet[1])),
+      .ack_packet          (bits_here ? 6'(rubbish[0]) : 6'(ack_packet[0])),
+      .ack_bits            (ack_bits),
+      .ack_block           (bits_here ? ack_is_block : rubbish[0]),
+      .ack_stored          (bits_here ? ack_stored : rubbish),
       .next_valid          (next_valid),
       .next_set            (next_set),
       .next_packet         (next_slot),
@@ -99,6 +112,7 @@ module fade1_desc_manager_proof #(
 
   // What has happened to each of the first packets; the proof is shorter than a turn of the numbers.
   logic [3:0] was_sent = '0, was_acked = '0;
+  logic [2:0] confirmed = '0;  // as the manager counts
   logic [PTR_BITS-1:0] tail_before = '0;
   logic [2:0] left = '0;  // packets that left, stops at 7
   logic [31:0] packet_before = '0;
@@ -116,7 +130,11 @@ module fade1_desc_manager_proof #(
       if (!next_again) fresh <= fresh + 1'b1;
       if (next_packet < 32'd4) was_sent[next_packet[1:0]] <= 1'b1;
     end
-    if (ack_ready && ack_valid && was_sent[ack_packet]) was_acked[ack_packet] <= 1'b1;
+    // Only the packet before the one that is named can be in flight with it.
+    if (ack_ready && ack_valid && was_sent[ack_packet])
+      was_acked <= was_acked | (4'b1 << ack_packet)
+          | (ack_stored[0] && ack_is_block && ack_packet != 2'd0 ? 4'b1 << (ack_packet - 2'd1) : 4'd0);
+    if (event_confirmed && !rst) confirmed <= confirmed + 3'd1;
     // Something was never sent, and the sender has nothing.
     idle_clocks <= rst || fresh == head || next_valid || locked || next_take ? '0 : idle_clocks + 8'd1;
     acked_clocks <= rst || left >= 3'd4 || !was_acked[left[1:0]] || locked || next_take ? '0 : acked_clocks == '1 ? '1 : acked_clocks + 4'd1;
@@ -126,6 +144,10 @@ module fade1_desc_manager_proof #(
     if (!rst) begin
       // A packet leaves only when its ACK has come, and the tail moves one by one.
       a_confirmed : assert (left <= 3'(watched) || was_acked[watched]);
+      // Each is confirmed once, by its own ACK or by the bit of another.
+      if (!ack_valid && ack_pause != 2'd3)
+        a_counted :
+        assert (confirmed == 3'(was_acked[0]) + 3'(was_acked[1]) + 3'(was_acked[2]) + 3'(was_acked[3]));
       a_tail_steps : assert (tail == tail_before || tail == tail_before + 1'b1);
       // What goes out lies in the window; a fresh one was never sent, another was; none that is confirmed goes again.
       if (in_header) begin
@@ -143,6 +165,5 @@ module fade1_desc_manager_proof #(
   end
 
   logic unused;
-  assign unused = &{1'b0, next_last, all_confirmed, queued, event_confirmed, event_protocol_error,
-                    event_stale};
+  assign unused = &{1'b0, next_last, all_confirmed, queued, event_protocol_error, event_stale};
 endmodule

@@ -140,11 +140,8 @@ impl Driver {
             self.send(c::Request { fade1, code, csn: 0 }, 0);
         }
         if actions.confirm && kind == c::Kind::Data1 {
-            let mut out = [0; REQUEST_LEN];
-            let (feb, pc) = (FEB.0.as_ptr(), PC.0.as_ptr());
-            // SAFETY: memory of the sizes that the function names.
-            unsafe { c::fade1_ack(out.as_mut_ptr(), feb, pc, fields.sequence, fields.packet) };
-            self.sent.push(out.to_vec());
+            let c::Frame { sequence, packet, .. } = fields;
+            self.ack(&c::Confirmation { sequence, packet, fade1: true, ..Default::default() });
         } else if actions.confirm {
             self.confirm();
         }
@@ -160,11 +157,15 @@ impl Driver {
         let mut what = c::Confirmation::default();
         // SAFETY: live structures.
         if unsafe { c::fade_feb_confirm(&raw mut self.feb, &raw mut what) } {
-            let mut out = [0; REQUEST_LEN];
-            // SAFETY: memory of the sizes that the function names.
-            unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const what) };
-            self.sent.push(out.to_vec());
+            self.ack(&what);
         }
+    }
+
+    fn ack(&mut self, what: &c::Confirmation) {
+        let mut out = [0; REQUEST_LEN];
+        // SAFETY: memory of the sizes that the function names.
+        unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), what) };
+        self.sent.push(out.to_vec());
     }
 }
 

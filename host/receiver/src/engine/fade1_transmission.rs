@@ -8,7 +8,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fadelink_wire::fade1::{Data, Request, PACKET_BYTES};
+use fadelink_wire::fade1::{Data, Request, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::fade10g;
 
 use super::first::{Admission, First};
@@ -33,6 +33,11 @@ pub(super) struct Fade1 {
     /// When START is repeated, until data comes.
     next_start: Option<Duration>,
     stopping: Option<Stopping>,
+    /// The FEB takes block ACKs.
+    blocks: bool,
+    /// What the next block ACK will name: the newest packet that has come since the last one, packets before it since the
+    /// start.
+    waiting: Option<u64>,
 }
 
 struct Stopping {
@@ -46,7 +51,7 @@ impl Fade1 {
     pub(super) fn new(ring_packets: u64, next_start: Option<Duration>) -> Fade1 {
         let packets = ring_packets * (fade10g::PACKET_BYTES / PACKET_BYTES) as u64;
         let (sets, first) = (Sets::new(packets), First::new(false));
-        Fade1 { sets, first, next_start, stopping: None }
+        Fade1 { sets, first, next_start, stopping: None, blocks: false, waiting: None }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {
@@ -64,7 +69,21 @@ impl Fade1 {
         self.first.admit(data.set == 0 && data.packet == 0, data.set > 1, now)
     }
 
-    /// Takes a data frame: stores what is new, and sends the ACK of what is stored.
+    /// Packets of the FEB's window, if it takes block ACKs.
+    pub(super) fn blocks(&self) -> Option<u32> {
+        self.blocks.then_some(SET_PACKETS)
+    }
+
+    /// Confirms what has come since the last call, by one block ACK.
+    pub(super) fn confirm(&mut self, shared: &Shared, send: impl FnOnce(Request)) {
+        let Some(index) = self.waiting.take() else { return };
+        let sets = u64::from(SET_PACKETS);
+        let stored = Some(self.sets.stored_before(index));
+        send(Request::Ack { set: (index / sets) as u16, packet: (index % sets) as u8, stored });
+        count(&shared.counters.acks);
+    }
+
+    /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
     pub(super) fn data(
         &mut self,
         data: &Data<'_>,
@@ -80,7 +99,7 @@ impl Fade1 {
             stopping.stops = 0;
         }
         let released = shared.head() / PACKET_BYTES as u64;
-        match self.sets.judge(data.set, data.packet, released) {
+        let index = match self.sets.judge(data.set, data.packet, released) {
             // Complete: nothing new may come, but an ACK may have been lost.
             Verdict::Store { .. } if shared.phase() == Phase::Complete => return count(&counters.protocol_errors),
             Verdict::Store { index } => {
@@ -90,16 +109,25 @@ impl Fade1 {
                 self.sets.stored(index);
                 count(&counters.packets);
                 shared.set_tail(self.sets.bytes());
+                index
             }
-            Verdict::ConfirmAgain { .. } => count(&counters.duplicates),
+            Verdict::ConfirmAgain { index } => {
+                count(&counters.duplicates);
+                index
+            }
             Verdict::NoSpace => return count(&counters.no_space),
             Verdict::ProtocolError => {
                 // A packet of another set: the FEB is told to stop.
                 count(&counters.protocol_errors);
                 return self.stop(now);
             }
+        };
+        self.blocks = data.block_acks;
+        if self.blocks {
+            self.waiting = self.waiting.max(Some(index));
+            return;
         }
-        send(Request::Ack { set: data.set, packet: data.packet });
+        send(Request::Ack { set: data.set, packet: data.packet, stored: None });
         count(&counters.acks);
     }
 

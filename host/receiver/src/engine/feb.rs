@@ -154,8 +154,14 @@ impl Feb {
     /// Confirms what was stored since the last call, where that is not done at once.
     pub(super) fn confirm(&mut self, local: MacAddr, actions: &mut impl Actions) {
         let mac = self.mac;
-        if let Transmission::Fade10g(fade10g) = &mut self.transmission {
-            fade10g.confirm(&self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
+        match &mut self.transmission {
+            Transmission::Fade10g(fade10g) => {
+                fade10g.confirm(&self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
+            }
+            Transmission::Fade1(fade1) => {
+                fade1.confirm(&self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
+            }
+            Transmission::None => {}
         }
     }
 
@@ -164,7 +170,7 @@ impl Feb {
         let comes = self.shared.phase() == Phase::Running;
         match &self.transmission {
             Transmission::Fade10g(fade10g) if comes => Some(fade10g.blocks().unwrap_or(0)),
-            Transmission::Fade1(_) if comes => Some(0),
+            Transmission::Fade1(fade1) if comes => Some(fade1.blocks().unwrap_or(0)),
             _ => None,
         }
     }

@@ -2,14 +2,21 @@
 """Receivers at full speed over a veth pair with MTU 9000: FADE by AF_PACKET and AF_XDP, kernel TCP, UDP.
 
 Usage: bench/receive.py [--rounds N] [--seconds S]   (as root; all in one run, interleaved)
-Each but iperf3 verifies every word of the 64-bit counter. FADE comes from a board in software (`fadelink feb`), TCP and UDP
-from bench/tools/stream.c. Segmentation offload is off, so that every frame is one of a wire; `TCP, offload` has it
-on, with segments of 64 KiB that no wire carries. CPU time is that of the receiving process, and of the whole
-machine, sender included. ACK latency is taken in runs of its own, from a capture on the sender's side: from a
-data frame to the first ACK that covers it. (The kernel driver runs in a virtual machine: bench/driver.py.)
+Sender and receiver have a core each, and the same real-time priority (SCHED_FIFO), or runs would stall beside other work.
+Each but iperf3 verifies every word of the 64-bit counter. FADE comes from boards in software (`fadelink feb`), TCP and UDP from
+bench/tools/stream.c. Segmentation offload is off, so that every frame is one of a wire; `TCP, offload` has it on, with
+segments of 64 KiB that no wire carries.
+
+CPU time is that of the receiving process, and of its core. Over veth the interrupts of the receiver (softirq) run on the
+sender's core by default, so the process's time is not all that receiving costs. With packet steering (RPS) in both
+directions each core does its own side's: then the core's time is. Both are shown.
+
+ACK latency is taken in runs of its own, from a capture on the sender's side: from a data frame to the first ACK that covers it.
+(The kernel driver runs in a virtual machine: bench/driver.py.)
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import re
@@ -25,43 +32,83 @@ from support.paths import TOP
 
 FEB = FEBS[0]
 PORT = 5001
-LOSSES = [0, 0.001, 0.01]
+PACKET = 8192
+WINDOW = 64
+LOSSES = [0.001, 0.01]
 RATES = [10, 100, None]  # MB/s
-# Options of the receiver, and of the board.
-FADE = {"FADE, AF_PACKET": (["--backend", "packet"], []),
-        "FADE, AF_PACKET, an ACK a frame": (["--backend", "packet"], ["--quirk", "no-block-acks"]),
-        "FADE, AF_XDP": (["--backend", "xdp"], []),
-        "FADE, AF_XDP, busy poll": (["--backend", "xdp", "--busy-poll"], [])}  # fmt: skip
+BOARDS = [1, 4, 16]
+FILE_PACKETS = 250_000
+PRIORITY = 10
+HOST = TOP / "host/target/release"
+
+
+@dataclasses.dataclass(frozen=True)
+class Fade:
+    """How FADE is received: options of the receiver and of the board."""
+
+    options: tuple = ("--backend", "packet")
+    board: tuple = ()
+    threads: int = 1
+    real_time: bool = True
+
+
+EACH = ("--quirk", "no-block-acks")
+FADE = {
+    "FADE": Fade(),
+    "FADE, two threads": Fade(threads=2),
+    "FADE, an ACK a frame": Fade(board=EACH),
+    "FADE, an ACK a frame, two threads": Fade(board=EACH, threads=2),
+    "FADE, AF_XDP": Fade(("--backend", "xdp")),
+    "FADE, AF_XDP, busy poll": Fade(("--backend", "xdp", "--busy-poll")),
+}
 METHODS = [*FADE, "TCP", "TCP, iperf3", "TCP, offload", "UDP"]
-VERIFIED = [method for method in METHODS if method not in ("UDP", "TCP, offload", "TCP, iperf3")]
+WITH_LOSS = ["FADE", "FADE, an ACK a frame", "TCP", "TCP, iperf3"]
+# Beside the methods at a real-time priority, some that have none.
+ORDINARY = {"FADE, no priority": Fade(real_time=False),
+            "FADE, --slice 100": Fade(("--backend", "packet", "--slice", "100"), real_time=False)}  # fmt: skip
+TIMED = ["FADE", "FADE, an ACK a frame", "FADE, AF_XDP", "TCP", *ORDINARY, "TCP, no priority"]
 
 
-def busy():
-    """CPU seconds of the machine that were not idle."""
-    return measure.busy(Path("/proc/stat").read_text().split("\n")[0])
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What one run came to: bytes, and bytes missing; CPU seconds of the receiving processes and of their core; packets of FADE
+    that came twice."""
 
-
-def measured(process):
-    """Waits for a receiver: its output and its CPU seconds."""
-    _, status, usage = os.wait4(process.popen.pid, 0)
-    out, err = process.popen.stdout.read(), process.popen.stderr.read()
-    process.popen.returncode = os.waitstatus_to_exitcode(status)
-    assert process.popen.returncode == 0, out + err
-    return out, usage.ru_utime + usage.ru_stime
+    received: int
+    process: float
+    core: float
+    missing: int = 0
+    twice: int = 0
 
 
 class Race:
     def __init__(self, bench, seconds):
-        self.bench, self.seconds = bench, seconds
+        self.bench, self.seconds, self.real_time = bench, seconds, True
+        cores = sorted(os.sched_getaffinity(0))
+        assert len(cores) > 1, "sender and receiver need a core each"
+        self.cores = {bench.board_ns: cores[0], bench.pc_ns: cores[1]}
         self.stream, self.tcp_reader = bench.tmp / "stream", bench.tmp / "tcp_reader"
         for name in ("stream", "tcp_reader"):
-            subprocess.run(["gcc", "-O2", "-o", bench.tmp / name, TOP / f"bench/tools/{name}.c"], check=True)
+            subprocess.run(["gcc", "-O3", "-march=native", "-o", bench.tmp / name, TOP / f"bench/tools/{name}.c"], check=True)
         bench.run_in(bench.board_ns, "ip", "addr", "add", "10.9.0.1/24", "dev", "feb0")
         bench.run_in(bench.pc_ns, "ip", "addr", "add", "10.9.0.2/24", "dev", "eth0")
+
+    def start(self, namespace, *words, **options):
+        """Starts a program on its side's core."""
+        prefix = ["taskset", "-c", self.cores[namespace]]
+        if self.real_time:
+            prefix += ["chrt", "-f", PRIORITY]
+        return self.bench.start(namespace, *prefix, *words, **options)
 
     def offload(self, state):
         for namespace, name in [(self.bench.board_ns, "feb0"), (self.bench.pc_ns, "eth0")]:
             self.bench.run_in(namespace, "ethtool", "-K", name, "tso", state, "gso", state)
+
+    def steer(self, on):
+        """Frames are taken off the wire by the core of the side that they come to."""
+        for namespace, name in [(self.bench.board_ns, "feb0"), (self.bench.pc_ns, "eth0")]:
+            mask = f"{(1 << self.cores[namespace]) * on:x}"
+            self.bench.run_in(namespace, "sh", "-c", f"echo {mask} >/sys/class/net/{name}/queues/rx-0/rps_cpus")
 
     def loss(self, loss):
         """Drops frames of both directions at random, where they leave."""
@@ -73,105 +120,199 @@ class Race:
                              f"add rule netdev loss out numgen random mod 10000 < {round(loss * 10000)} drop"]:  # fmt: skip
                     self.bench.run_in(namespace, "nft", rule)
 
-    def fade(self, options, of_board, rate):
+    def idle(self):
+        """Seconds for which the receiving core was idle."""
+        line = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith(f"cpu{self.cores[self.bench.pc_ns]} "))
+        return sum(map(int, line.split()[4:6])) / 100
+
+    def measured(self, receivers, begin):
+        """Waits for receivers that were started at `begin`: what they said, CPU seconds of all of them and of the core."""
+        outputs, process = [], 0.0
+        for receiver in receivers:
+            _, status, usage = os.wait4(receiver.popen.pid, 0)
+            receiver.popen.returncode = os.waitstatus_to_exitcode(status)
+            process += usage.ru_utime + usage.ru_stime
+            if not outputs:
+                core = time.monotonic() - begin[0] - (self.idle() - begin[1])
+            outputs.append(receiver.popen.stdout.read())
+            assert receiver.popen.returncode == 0, receiver.popen.stderr.read()
+        return outputs, process, core
+
+    def fade(self, how, rate=None, boards=1, ends=()):
+        febs = [f"02:fa:de:00:01:{i:02x}" for i in range(boards)] if boards > 1 else [FEB]
+        named = [word for feb in febs for word in ("--feb", feb)]
         pace = ["--rate", rate] if rate else []
-        words = self.bench.fadelink_words("feb", "--iface", "feb0", "--feb", FEB, "--window", 64, *of_board, *pace)
-        board = self.bench.start(self.bench.board_ns, *words)
+        words = ["feb", "--iface", "feb0", *named, "--window", WINDOW, *how.board, *pace]
+        board = self.start(self.bench.board_ns, *self.bench.fadelink_words(*words))
         board.popen.stderr.readline()
-        receiver = self.bench.receive("--duration", self.seconds, "--window", 64, "--verify", "counter", "--quiet", *options)
-        out, cpu = measured(receiver)
+        begin = time.monotonic(), self.idle()
+        if how.threads == 2:
+            program = [HOST / "examples/two_threads", "eth0", FEB, self.seconds, WINDOW]
+        else:
+            words = ["receive", "--iface", "eth0", *named, "--json", "--window", WINDOW, "--quiet", *how.options]
+            program = self.bench.fadelink_words(*words, *(ends or ["--duration", self.seconds, "--verify", "counter"]))
+        (out,), process, core = self.measured([self.start(self.bench.pc_ns, *program)], begin)
         board.signal(2)
         board.finish()
-        result = json.loads(out)
-        assert result["complete"] and result["febs"][0]["verified"]
-        return result["febs"][0]["bytes"], cpu, 0, result["febs"][0]["counters"]["duplicates"]
+        if how.threads == 2:
+            return Run(int(out), process, core)
+        result = json.loads(out)["febs"]
+        assert ends or all(feb["verified"] for feb in result)
+        return Run(sum(feb["bytes"] for feb in result), process, core, 0, sum(feb["counters"]["duplicates"] for feb in result))
 
-    def sockets(self, receive, send, rate):
-        receiver = self.bench.start(self.bench.pc_ns, *receive)
+    def sockets(self, receive, send, rate=None, boards=1):
+        begin = time.monotonic(), self.idle()
+        ports = range(PORT, PORT + boards)
+        receivers = [self.start(self.bench.pc_ns, *receive, port) for port in ports]
         time.sleep(0.3)
         pace = [rate * 1e6] if rate else []
-        sender = self.bench.start(self.bench.board_ns, self.stream, send, "10.9.0.2", PORT, self.seconds, *pace)
-        out, cpu = measured(receiver)
-        status, _, err = sender.finish()
-        assert status == 0, err
-        words, missing = re.match(r"(\d+) words(?:, (\d+) missing)?", out).groups()
-        return int(words) * 8, cpu, int(missing or 0) * 8, 0
+        senders = [self.start(self.bench.board_ns, self.stream, send, "10.9.0.2", port, self.seconds, *pace) for port in ports]
+        outputs, process, core = self.measured(receivers, begin)
+        for sender in senders:
+            status, _, err = sender.finish()
+            assert status == 0, err
+        counts = [re.match(r"(\d+) words(?:, (\d+) missing)?", out).groups() for out in outputs]
+        return Run(sum(int(words) for words, _ in counts) * 8, process, core, sum(int(missing or 0) for _, missing in counts) * 8)
 
     def iperf3(self):
         """The yardstick that everybody has; it does not look at the data."""
-        receiver = self.bench.start(self.bench.pc_ns, "iperf3", "-s", "-1", "-J", "-p", PORT)
+        begin = time.monotonic(), self.idle()
+        receiver = self.start(self.bench.pc_ns, "iperf3", "-s", "-1", "-J", "-p", PORT)
         time.sleep(0.3)
         words = ["iperf3", "-c", "10.9.0.2", "-p", PORT, "-t", self.seconds]
-        status, _, err = self.bench.start(self.bench.board_ns, *words).finish()
+        status, _, err = self.start(self.bench.board_ns, *words).finish()
         assert status == 0, err
-        out, cpu = measured(receiver)
-        return json.loads(out)["end"]["sum_received"]["bytes"], cpu, 0, 0
+        (out,), process, core = self.measured([receiver], begin)
+        return Run(json.loads(out)["end"]["sum_received"]["bytes"], process, core)
 
-    def run(self, method, rate=None):
-        """Bytes received, CPU seconds of the receiver, bytes missing, packets of FADE that came twice, CPU seconds of the machine.
-        `rate`: MB/s."""
+    def run(self, method, rate=None, boards=1):
+        """`rate`: MB/s."""
         self.offload("on" if method == "TCP, offload" else "off")
-        before = busy()
-        if method in FADE:
-            result = self.fade(*FADE[method], rate)
-        elif method == "TCP, iperf3":
-            result = self.iperf3()
-        elif method == "UDP":
-            result = self.sockets([self.stream, "udp-receive", PORT], "udp-send", rate)
-        else:
-            result = self.sockets([self.tcp_reader, PORT], "tcp-send", rate)
-        return *result, busy() - before
+        how = {**FADE, **ORDINARY}.get(method)
+        self.real_time = "no priority" not in method and (how is None or how.real_time)
+        if how:
+            return self.fade(how, rate, boards)
+        if method == "TCP, iperf3":
+            return self.iperf3()
+        if method == "UDP":
+            return self.sockets([self.stream, "udp-receive"], "udp-send", rate)
+        return self.sockets([self.tcp_reader], "tcp-send", rate, boards)
 
     def latency(self, method, rate):
         """Seconds from each data frame to its ACK."""
         file = self.bench.tmp / "wire.pcap"
         dump = measure.capture(self.bench, "feb0", file)
         time.sleep(1)
-        self.run(method, rate)
+        run = self.run(method, rate)
         dump.signal(2)
         dump.finish()
         fade, tcp = measure.latencies(file, PORT)
-        return np.array(fade.get(FEB, []) if method in FADE else tcp)
+        return run, np.array(fade.get(FEB, []) if method.startswith("FADE") else tcp)
 
 
-def table(race, loss, rounds):
-    race.loss(loss)
-    totals = {method: np.zeros(5) for method in METHODS}
+def interleaved(race, methods, rounds, **options):
+    """The runs of each method."""
+    runs = {method: [] for method in methods}
     for _ in range(rounds):
-        for method in METHODS:
-            totals[method] += race.run(method)
-    print(f"\n## {loss:.1%} of the frames lost, in both directions\n")
-    print("| receiver | goodput | lost | receiver's CPU | goodput a CPU second / TCP's | machine's CPU | came twice |")
-    print("|---|---|---|---|---|---|---|")
-    efficiency = {method: received / cpu for method, (received, cpu, *_) in totals.items()}
-    for method, (received, cpu, missing, twice, machine) in totals.items():
-        print(f"| {method} | {received * 8 / rounds / race.seconds / 1e9:.2f} Gb/s | {missing / (received + missing):.2%} "
-              f"| {cpu / received * 1e9:.2f} s/GB | {efficiency[method] / efficiency['TCP']:.2f} "
-              f"| {machine / received * 1e9:.2f} s/GB | {f'{twice:.0f}' if method in FADE else '-'} |", flush=True)  # fmt: skip
+        for method in methods:
+            runs[method].append(race.run(method, **options))
+    return runs
+
+
+def median(runs, figure):
+    return float(np.median([figure(run) for run in runs]))
+
+
+def costs(race, runs):
+    """Of the methods: goodput in Gb/s, CPU seconds a GB of process and core, and both beside TCP's."""
+    process = {method: median(of, lambda run: run.process / run.received * 1e9) for method, of in runs.items()}
+    core = {method: median(of, lambda run: run.core / run.received * 1e9) for method, of in runs.items()}
+    for method, of in runs.items():
+        rate = median(of, lambda run: run.received * 8 / race.seconds / 1e9)
+        yield (method, of, f"{rate:.2f} Gb/s | {process[method]:.3f} s/GB | {process['TCP'] / process[method]:.2f} "
+               f"| {core[method]:.3f} s/GB | {core['TCP'] / core[method]:.2f}")  # fmt: skip
+
+
+COSTS = "goodput | process | per CPU second, of TCP's | core | per CPU second, of TCP's"
+
+
+def table(title, race, methods, rounds, **options):
+    print(f"\n## {title}\n\n| receiver | {COSTS} | lost | came twice |\n|---|---|---|---|---|---|---|---|")
+    for method, runs, line in costs(race, interleaved(race, methods, rounds, **options)):
+        received, missing = sum(run.received for run in runs), sum(run.missing for run in runs)
+        twice = sum(run.twice for run in runs) if FADE.get(method, Fade(threads=2)).threads == 1 else "-"
+        print(f"| {method} | {line} | {missing / (received + missing):.2%} | {twice} |", flush=True)
+
+
+def boards(race, rounds):
+    print(f"\n## Several boards\n\n| receiver | boards | {COSTS} |\n|---|---|---|---|---|---|---|")
+    for count in BOARDS:
+        for method, _, line in costs(race, interleaved(race, ["FADE", "TCP"], rounds, boards=count)):
+            print(f"| {method} | {count} | {line} |", flush=True)
+
+
+def file(race, rounds):
+    """To a file on the disk of the temporary files, and `dd` of the same size beside it."""
+    place = race.bench.tmp / "data"
+    ends = ("--packets", FILE_PACKETS)
+    ways = {"fadelink receive --out": ("--out", place), "fadelink receive --sink file:,direct": ("--sink", f"file:{place},direct"),
+            "dd": (), "dd oflag=direct": ("oflag=direct",)}  # fmt: skip
+    print("\n## To a file\n\n| writer | rate | process |\n|---|---|---|")
+    figures = {way: [] for way in ways}
+    race.offload("off")
+    race.real_time = True
+    for _ in range(rounds):
+        for way, options in ways.items():
+            begin = time.monotonic(), race.idle()
+            if way.startswith("dd"):
+                words = ["dd", "if=/dev/zero", f"of={place}", "bs=1M", f"count={FILE_PACKETS * PACKET >> 20}", "status=none", *options]
+                _, process, _ = race.measured([race.start(race.bench.pc_ns, *words)], begin)
+                received = FILE_PACKETS * PACKET
+            else:
+                run = race.fade(Fade(), ends=(*ends, *options))
+                received, process = run.received, run.process
+            figures[way].append((received / (time.monotonic() - begin[0]), process / received * 1e9))
+            place.unlink()
+    for way, values in figures.items():
+        rate, process = np.median(values, axis=0)
+        print(f"| {way} | {rate / 1e9:.2f} GB/s | {process:.3f} s/GB |", flush=True)
+
+
+def latencies(race, rate):
+    print(f"\n## ACK latency at {f'{rate} MB/s' if rate else 'full rate'}\n")
+    print("| receiver | frames | p50 | p99 | p99.9 | of TCP's: p50 | p99 | p99.9 | window lasts |\n|---|---|---|---|---|---|---|---|---|")
+    times = {method: race.latency(method, rate) for method in TIMED}
+    quantiles = {method: np.quantile(values, [0.5, 0.99, 0.999]) for method, (_, values) in times.items()}
+    for method, (run, values) in times.items():
+        yardstick = quantiles["TCP, no priority" if method in ORDINARY else "TCP"]
+        shown = " | ".join(f"{time * 1e6:.0f} us" for time in quantiles[method])
+        ratios = " | ".join(f"{ratio:.2f}" for ratio in quantiles[method] / yardstick)
+        window = f"{WINDOW * PACKET / run.received * race.seconds * 1e6:.0f} us" if method.startswith("FADE") and not rate else "-"
+        print(f"| {method} | {len(values)} | {shown} | {ratios} | {window} |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=3)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         try:
             race = Race(bench, args.seconds)
-            print(f"# Receivers over veth, {os.cpu_count()} cores for sender and receiver, {args.rounds} rounds of {args.seconds} s")
+            print(f"# Receivers over veth, a core each for sender and receiver, medians of {args.rounds} rounds of {args.seconds} s")
+            table("Interrupts on the sender's core", race, METHODS, args.rounds)
+            race.steer(True)
+            table("Interrupts on the core of their side", race, METHODS, args.rounds)
+            boards(race, args.rounds)
+            race.steer(False)
             for loss in LOSSES:
-                table(race, loss, args.rounds)
+                race.loss(loss)
+                table(f"{loss:.1%} of the frames lost, in both directions", race, WITH_LOSS, args.rounds)
             race.loss(0)
+            file(race, args.rounds)
             for rate in RATES:
-                print(f"\n## ACK latency at {f'{rate} MB/s' if rate else 'full rate'}\n")
-                print("| receiver | frames | p50 | p99 | p99.9 | p50 / TCP's | p99 / TCP's |")
-                print("|---|---|---|---|---|---|---|")
-                times = {method: race.latency(method, rate) for method in VERIFIED}
-                for method, values in times.items():
-                    quantiles = " | ".join(f"{q * 1e6:.0f} us" for q in np.quantile(values, [0.5, 0.99, 0.999]))
-                    ratios = np.quantile(values, [0.5, 0.99]) / np.quantile(times["TCP"], [0.5, 0.99])
-                    print(f"| {method} | {len(values)} | {quantiles} | {ratios[0]:.2f} | {ratios[1]:.2f} |", flush=True)
+                latencies(race, rate)
         finally:
             bench.close()
 

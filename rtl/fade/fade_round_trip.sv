@@ -11,8 +11,8 @@
 //
 // One frame at a time is measured, from `start` to `answered`, or until it is `covered` by the answer to a later one, which
 // says nothing of its own way (batched: that is how the last one ended); `abandoned`: it measures nothing. The estimate
-// follows growth at once and shrinks by a quarter of the difference, but not by a frame that was covered: others of its batch
-// waited longer. It doubles when the frame or its answer is `lost`.
+// follows growth at once and shrinks by a quarter of the difference, but with COVERED_SHRINKS = 0 not by a frame that was covered:
+// others of its batch waited longer. It doubles when the frame or its answer is `lost`.
 // overdue: the frame has taken more than twice the estimate, or as long as can be measured. queued: the last one that was
 // answered took a quarter longer than the best, so frames wait somewhere on their way.
 //
@@ -23,6 +23,7 @@ module fade_round_trip #(
     parameter int SHORTEST = 256,
     parameter int INITIAL = 65536,  // until one is known
     parameter int LONGEST = 1048576,
+    parameter bit COVERED_SHRINKS = 1'b1,
     parameter int BITS = $clog2(LONGEST / 2 ** UNIT_BITS)
 ) (
     input  logic            clk,
@@ -87,12 +88,12 @@ module fade_round_trip #(
       end
       SHRINK: begin
         if (is_longer) round_trip <= sample;
-        else if (!batched) round_trip <= round_trip - (round_trip >> 2);
+        else if (COVERED_SHRINKS || !batched) round_trip <= round_trip - (round_trip >> 2);
         if (is_best) best <= sample;
         step <= BLEND;
       end
       BLEND: begin
-        if (!is_longer && !batched) round_trip <= round_trip + (sample >> 2);
+        if (!is_longer && (COVERED_SHRINKS || !batched)) round_trip <= round_trip + (sample >> 2);
         step <= EXCEED;
       end
       EXCEED: begin

@@ -256,9 +256,10 @@ module fade1_desc_manager #(
 
   fade_round_trip #(
       .UNIT_BITS(UNIT_BITS),
-      .SHORTEST (WAIT_MIN),
-      .INITIAL  (WAIT_INIT),
-      .LONGEST  (WAIT_MAX)
+      .SHORTEST(WAIT_MIN),
+      .INITIAL(WAIT_INIT),
+      .LONGEST(WAIT_MAX),
+      .COVERED_SHRINKS(1'b0)
   ) time_of_frames (
       .clk       (clk),
       .rst       (rst || !session),

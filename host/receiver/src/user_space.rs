@@ -18,7 +18,7 @@ use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
-use crate::flow::{self, Flow};
+use crate::flow::{self, Flow, Flows};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
 use crate::loan::ReadSide;
@@ -176,16 +176,19 @@ pub(crate) struct UserSpace {
     alone: Mutex<Vec<(MacAddr, Weak<Inner>)>>,
     /// Of all that were there.
     links: Mutex<Vec<Arc<LinkCounters>>>,
+    flows: Arc<Flows>,
 }
 
 impl UserSpace {
     pub(crate) fn spawn(backend: impl Backend, passive: bool) -> io::Result<UserSpace> {
         let inner = Arc::new(Inner::new(&backend)?);
         let for_thread = inner.clone();
+        let flows = Arc::default();
+        let flow = Flow::new(&flows);
         let thread = std::thread::Builder::new()
             .name("fadelink-rx".into())
-            .spawn(move || Loop::new(Box::new(backend), &for_thread.link, passive).run(&for_thread))?;
-        Ok(UserSpace { inner, thread: Some(thread), alone: Mutex::default(), links: Mutex::default() })
+            .spawn(move || Loop::new(Box::new(backend), &for_thread.link, passive, flow).run(&for_thread))?;
+        Ok(UserSpace { inner, thread: Some(thread), alone: Mutex::default(), links: Mutex::default(), flows })
     }
 
     fn open_with(
@@ -254,7 +257,7 @@ impl Source for UserSpace {
         let Some(socket) = self.inner.answer(&answer)?? else { return self.open_claimed(mac, config, claim) };
         let descriptor = socket.fd().try_clone_to_owned()?;
         let mut inner = Inner::new(&*socket)?;
-        let mut alone = Loop::new(socket, &inner.link, true);
+        let mut alone = Loop::new(socket, &inner.link, true, Flow::new(&self.flows));
         let (shared, reader) = Shared::new(config.ring_packets)?;
         alone.engine.open(mac, config, true, shared);
         inner.alone = Some(Mutex::new(Some(alone)));
@@ -477,9 +480,9 @@ impl Actions for OnFrame<'_, '_> {
 }
 
 impl Loop {
-    fn new(backend: Box<dyn Backend>, link: &Arc<LinkCounters>, passive: bool) -> Self {
+    fn new(backend: Box<dyn Backend>, link: &Arc<LinkCounters>, passive: bool, flow: Flow) -> Self {
         let engine = Engine::new(backend.local(), passive, link.clone());
-        Loop { backend, engine, epoch: Instant::now(), flow: Flow::new(), next_losses: Duration::ZERO }
+        Loop { backend, engine, epoch: Instant::now(), flow, next_losses: Duration::ZERO }
     }
 
     fn run(mut self, inner: &Inner) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time over which it is judged whether data flows.
+/// Time over which it is judged whether data flows; as many times that as there are threads, for each gets its part in bursts.
 const SPAN: Duration = Duration::from_micros(500);
 /// Frames a second from which on it does.
 const RATE: u64 = 60_000;
@@ -47,10 +47,15 @@ impl Flow {
     pub(crate) fn took(&mut self, frames: usize, now: Duration) {
         self.frames += frames as u64;
         let time = now - self.begin;
-        if time >= SPAN {
+        if time >= SPAN * self.threads().max(1) {
             self.tell((self.frames as f64 / time.as_secs_f64()) as u64);
             (self.begin, self.frames) = (now, 0);
         }
+    }
+
+    /// Threads that frames come to.
+    fn threads(&self) -> u32 {
+        self.flows.threads.load(Ordering::Relaxed) as u32
     }
 
     fn tell(&mut self, rate: u64) {
@@ -68,8 +73,7 @@ impl Flow {
             return None;
         }
         let window_lasts = Duration::from_secs(window.into()).checked_div(u32::try_from(self.rate).ok()?)?;
-        let longest = NAP * self.flows.threads.load(Ordering::Relaxed) as u32;
-        Some(longest.min(window_lasts / SHARE)).filter(|nap| !nap.is_zero())
+        Some((NAP * self.threads()).min(window_lasts / SHARE)).filter(|nap| !nap.is_zero())
     }
 }
 

@@ -19,11 +19,11 @@ setup: ## install what the machine lacks
 sim: setup ## build the simulated board
 	@$(MAKE) --no-print-directory -s -j $(JOBS) -f sim/Makefile
 
-host: setup ## build the fadelink command
-	@cd host && $(CARGO) build --release --locked --quiet
+host: setup ## build the fadelink command, with all features
+	@cd host && $(CARGO) build-all --release --locked --quiet
 
 python: host ## install the Python package into .venv
-	@$(PYTHON) -m pip install --quiet ./host/python
+	@$(PYTHON) -m pip install --quiet --config-settings=build-args="--features xdp" ./host/python
 
 kafka: setup ## fetch the Kafka broker of the tests
 	@tools/kafka.sh
@@ -52,7 +52,7 @@ test-long: sim host python kafka test-driver-debug ## sweeps: many seeds, long f
 	  kernel=$$(basename $$(dirname $$modules)); [ ! -e /boot/vmlinuz-$$kernel ] || \
 	  FADELINK_KERNEL=$$kernel $(PYTEST) tests/driver || exit 1; \
 	done
-	cd host && FADELINK_FUZZ=20000000 $(CARGO) test --locked --quiet --release -- --include-ignored
+	cd host && FADELINK_FUZZ=20000000 $(CARGO) test-all --locked --quiet --release -- --include-ignored
 	$(PYTEST) -n 2 -m long tests
 	for seed in 2 3 4 5 6 7 8 9; do \
 	  FADELINK_SEED=$$seed $(PYTEST) -n 2 tests/rtl --deselect tests/rtl/test_synthesis.py && \
@@ -75,6 +75,7 @@ bench-fadc: sim host ## hits of a link, messages by window, the event builder by
 	@$(PYTHON) bench/fadc.py
 
 bench-receive: sim host ## goodput, CPU time and ACK latency of FADE, TCP and UDP: over veth, and of the driver in QEMU
+	@cd host && $(CARGO) build --release --locked --quiet -p fadelink-receiver --example two_threads
 	@$(PYTHON) bench/receive.py
 	@$(PYTHON) bench/driver.py
 

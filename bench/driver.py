@@ -79,9 +79,9 @@ def cpu_and_bytes(out):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=int, default=8)
-    parser.add_argument("--tcp-rate", type=float, default=6e6, help="bytes a second; near what the board makes on two cores")
+    parser.add_argument("--tcp-rate", type=float, default=10.5e6, help="bytes a second; near what the board makes on two cores")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))

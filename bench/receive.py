@@ -9,7 +9,8 @@ segments of 64 KiB that no wire carries.
 
 CPU time is that of the receiving process, and of its core. Over veth the interrupts of the receiver (softirq) run on the
 sender's core by default, so the process's time is not all that receiving costs. With packet steering (RPS) in both
-directions each core does its own side's: then the core's time is. Both are shown.
+directions each core does its own side's: then the core's time is. Both are shown. (XDP runs before packet steering: with AF_XDP
+the interrupts stay where they are, and what it costs shows in the time of the machine, sender included.)
 
 ACK latency is taken in runs of its own, from a capture on the sender's side: from a data frame to the first ACK that covers it.
 (The kernel driver runs in a virtual machine: bench/driver.py.)
@@ -71,12 +72,13 @@ TIMED = ["FADE", "FADE, an ACK a frame", "FADE, AF_XDP", "TCP", *ORDINARY, "TCP,
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What one run came to: bytes, and bytes missing; CPU seconds of the receiving processes and of their core; packets of FADE
-    that came twice."""
+    """What one run came to: bytes, and bytes missing; CPU seconds of the receiving processes, of their core, and of the machine;
+    packets of FADE that came twice."""
 
     received: int
     process: float
     core: float
+    machine: float
     missing: int = 0
     twice: int = 0
 
@@ -120,23 +122,26 @@ class Race:
                              f"add rule netdev loss out numgen random mod 10000 < {round(loss * 10000)} drop"]:  # fmt: skip
                     self.bench.run_in(namespace, "nft", rule)
 
-    def idle(self):
-        """Seconds for which the receiving core was idle."""
-        line = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith(f"cpu{self.cores[self.bench.pc_ns]} "))
-        return sum(map(int, line.split()[4:6])) / 100
+    def busy(self):
+        """CPU seconds so far of the receiving core, and of the machine."""
+        now = time.monotonic()
+        lines = dict(line.split(maxsplit=1) for line in Path("/proc/stat").read_text().splitlines() if line.startswith("cpu"))
+        idle = {name: sum(map(int, times.split()[3:5])) / 100 for name, times in lines.items()}
+        return np.array([now - idle[f"cpu{self.cores[self.bench.pc_ns]}"], (len(lines) - 1) * now - idle["cpu"]])
 
     def measured(self, receivers, begin):
-        """Waits for receivers that were started at `begin`: what they said, CPU seconds of all of them and of the core."""
+        """Waits for receivers that were started when `busy` said `begin`: what they said, CPU seconds of all of them, of the core and of
+        the machine."""
         outputs, process = [], 0.0
         for receiver in receivers:
             _, status, usage = os.wait4(receiver.popen.pid, 0)
             receiver.popen.returncode = os.waitstatus_to_exitcode(status)
             process += usage.ru_utime + usage.ru_stime
             if not outputs:
-                core = time.monotonic() - begin[0] - (self.idle() - begin[1])
+                core, machine = self.busy() - begin
             outputs.append(receiver.popen.stdout.read())
             assert receiver.popen.returncode == 0, receiver.popen.stderr.read()
-        return outputs, process, core
+        return outputs, process, core, machine
 
     def fade(self, how, rate=None, boards=1, ends=()):
         febs = [f"02:fa:de:00:01:{i:02x}" for i in range(boards)] if boards > 1 else [FEB]
@@ -145,45 +150,45 @@ class Race:
         words = ["feb", "--iface", "feb0", *named, "--window", WINDOW, *how.board, *pace]
         board = self.start(self.bench.board_ns, *self.bench.fadelink_words(*words))
         board.popen.stderr.readline()
-        begin = time.monotonic(), self.idle()
+        begin = self.busy()
         if how.threads == 2:
             program = [HOST / "examples/two_threads", "eth0", FEB, self.seconds, WINDOW]
         else:
             words = ["receive", "--iface", "eth0", *named, "--json", "--window", WINDOW, "--quiet", *how.options]
             program = self.bench.fadelink_words(*words, *(ends or ["--duration", self.seconds, "--verify", "counter"]))
-        (out,), process, core = self.measured([self.start(self.bench.pc_ns, *program)], begin)
+        (out,), *cpu = self.measured([self.start(self.bench.pc_ns, *program)], begin)
         board.signal(2)
         board.finish()
         if how.threads == 2:
-            return Run(int(out), process, core)
+            return Run(int(out), *cpu)
         result = json.loads(out)["febs"]
         assert ends or all(feb["verified"] for feb in result)
-        return Run(sum(feb["bytes"] for feb in result), process, core, 0, sum(feb["counters"]["duplicates"] for feb in result))
+        return Run(sum(feb["bytes"] for feb in result), *cpu, 0, sum(feb["counters"]["duplicates"] for feb in result))
 
     def sockets(self, receive, send, rate=None, boards=1):
-        begin = time.monotonic(), self.idle()
+        begin = self.busy()
         ports = range(PORT, PORT + boards)
         receivers = [self.start(self.bench.pc_ns, *receive, port) for port in ports]
         time.sleep(0.3)
         pace = [rate * 1e6] if rate else []
         senders = [self.start(self.bench.board_ns, self.stream, send, "10.9.0.2", port, self.seconds, *pace) for port in ports]
-        outputs, process, core = self.measured(receivers, begin)
+        outputs, *cpu = self.measured(receivers, begin)
         for sender in senders:
             status, _, err = sender.finish()
             assert status == 0, err
         counts = [re.match(r"(\d+) words(?:, (\d+) missing)?", out).groups() for out in outputs]
-        return Run(sum(int(words) for words, _ in counts) * 8, process, core, sum(int(missing or 0) for _, missing in counts) * 8)
+        return Run(sum(int(words) for words, _ in counts) * 8, *cpu, sum(int(missing or 0) for _, missing in counts) * 8)
 
     def iperf3(self):
         """The yardstick that everybody has; it does not look at the data."""
-        begin = time.monotonic(), self.idle()
+        begin = self.busy()
         receiver = self.start(self.bench.pc_ns, "iperf3", "-s", "-1", "-J", "-p", PORT)
         time.sleep(0.3)
         words = ["iperf3", "-c", "10.9.0.2", "-p", PORT, "-t", self.seconds]
         status, _, err = self.start(self.bench.board_ns, *words).finish()
         assert status == 0, err
-        (out,), process, core = self.measured([receiver], begin)
-        return Run(json.loads(out)["end"]["sum_received"]["bytes"], process, core)
+        (out,), *cpu = self.measured([receiver], begin)
+        return Run(json.loads(out)["end"]["sum_received"]["bytes"], *cpu)
 
     def run(self, method, rate=None, boards=1):
         """`rate`: MB/s."""
@@ -224,20 +229,21 @@ def median(runs, figure):
 
 
 def costs(race, runs):
-    """Of the methods: goodput in Gb/s, CPU seconds a GB of process and core, and both beside TCP's."""
+    """Of the methods: goodput in Gb/s, CPU seconds a GB of process and core, both beside TCP's, and of the machine, sender included."""
     process = {method: median(of, lambda run: run.process / run.received * 1e9) for method, of in runs.items()}
     core = {method: median(of, lambda run: run.core / run.received * 1e9) for method, of in runs.items()}
+    machine = {method: median(of, lambda run: run.machine / run.received * 1e9) for method, of in runs.items()}
     for method, of in runs.items():
         rate = median(of, lambda run: run.received * 8 / race.seconds / 1e9)
         yield (method, of, f"{rate:.2f} Gb/s | {process[method]:.3f} s/GB | {process['TCP'] / process[method]:.2f} "
-               f"| {core[method]:.3f} s/GB | {core['TCP'] / core[method]:.2f}")  # fmt: skip
+               f"| {core[method]:.3f} s/GB | {core['TCP'] / core[method]:.2f} | {machine[method]:.3f} s/GB")  # fmt: skip
 
 
-COSTS = "goodput | process | per CPU second, of TCP's | core | per CPU second, of TCP's"
+COSTS = "goodput | process | per CPU second, of TCP's | core | per CPU second, of TCP's | machine"
 
 
 def table(title, race, methods, rounds, **options):
-    print(f"\n## {title}\n\n| receiver | {COSTS} | lost | came twice |\n|---|---|---|---|---|---|---|---|")
+    print(f"\n## {title}\n\n| receiver | {COSTS} | lost | came twice |\n|---|---|---|---|---|---|---|---|---|")
     for method, runs, line in costs(race, interleaved(race, methods, rounds, **options)):
         received, missing = sum(run.received for run in runs), sum(run.missing for run in runs)
         twice = sum(run.twice for run in runs) if FADE.get(method, Fade(threads=2)).threads == 1 else "-"
@@ -245,7 +251,7 @@ def table(title, race, methods, rounds, **options):
 
 
 def boards(race, rounds):
-    print(f"\n## Several boards\n\n| receiver | boards | {COSTS} |\n|---|---|---|---|---|---|---|")
+    print(f"\n## Several boards\n\n| receiver | boards | {COSTS} |\n|---|---|---|---|---|---|---|---|")
     for count in BOARDS:
         for method, _, line in costs(race, interleaved(race, ["FADE", "TCP"], rounds, boards=count)):
             print(f"| {method} | {count} | {line} |", flush=True)
@@ -263,15 +269,15 @@ def file(race, rounds):
     race.real_time = True
     for _ in range(rounds):
         for way, options in ways.items():
-            begin = time.monotonic(), race.idle()
+            begin, clock = race.busy(), time.monotonic()
             if way.startswith("dd"):
                 words = ["dd", "if=/dev/zero", f"of={place}", "bs=1M", f"count={FILE_PACKETS * PACKET >> 20}", "status=none", *options]
-                _, process, _ = race.measured([race.start(race.bench.pc_ns, *words)], begin)
+                _, process, *_ = race.measured([race.start(race.bench.pc_ns, *words)], begin)
                 received = FILE_PACKETS * PACKET
             else:
                 run = race.fade(Fade(), ends=(*ends, *options))
                 received, process = run.received, run.process
-            figures[way].append((received / (time.monotonic() - begin[0]), process / received * 1e9))
+            figures[way].append((received / (time.monotonic() - clock), process / received * 1e9))
             place.unlink()
     for way, values in figures.items():
         rate, process = np.median(values, axis=0)

@@ -32,10 +32,10 @@ RUFF = [sys.executable, "-m", "ruff"]
 # (name, folder, network, commands). What fetches packages runs in the computer's network; tests have a network of their own.
 PARTS = [
     ("sim", ".", "host", [["make", "-s", "-j", JOBS, "-f", "sim/Makefile"]]),
-    ("host", "host", "host", [[*CARGO, "fetch", "--locked", "--quiet"], [*CARGO, "build", "--release", "--locked", "--quiet"]]),
+    ("host", "host", "host", [[*CARGO, "fetch", "--locked", "--quiet"], [*CARGO, "build-all", "--release", "--locked", "--quiet"]]),
     ("python", ".", "host", [["make", "-s", "python"]]),
     ("kafka", ".", "host", [["tools/kafka.sh"]]),
-    ("test-host", "host", "own", [[*CARGO, "test", "--release", "--locked", "--offline", "--quiet"]]),
+    ("test-host", "host", "own", [[*CARGO, "test-all", "--release", "--locked", "--offline", "--quiet"]]),
     ("lint-host", ".", "own", [["tools/lint_host.sh"]]),
     ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
     ("lint-c", ".", "own", [["tools/lint_c.sh"]]),

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../host"
 cargo fmt --check
 if cargo clippy --version >/dev/null 2>&1; then
-    cargo --color=never clippy --release --locked --workspace --all-targets --quiet -- -D warnings
+    cargo --color=never clippy-all --release --locked --workspace --all-targets --quiet -- -D warnings
     # The small command, without the libraries that are cargo features.
     cargo --color=never clippy --release --locked -p fadelink --no-default-features --quiet -- -D warnings
 else

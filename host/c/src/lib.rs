@@ -7,10 +7,12 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, CStr, CString};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use fadelink_receiver::backend::packet::Packet;
+#[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Receiver};
 use fadelink_wire::fade10g::CMD_STOP;
@@ -130,6 +132,19 @@ pub extern "C" fn fadelink_error() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr())
 }
 
+#[cfg(feature = "xdp")]
+fn xdp(interface: &str, busy_poll: bool) -> io::Result<Receiver> {
+    Xdp::open(interface, busy_poll).and_then(Receiver::spawn)
+}
+
+#[cfg(not(feature = "xdp"))]
+fn xdp(_interface: &str, _busy_poll: bool) -> io::Result<Receiver> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "backend xdp: this library was built without it (cargo feature xdp)",
+    ))
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_open(interface: *const c_char, backend: *const c_char) -> *mut Receiver {
     // SAFETY: see the header.
@@ -137,8 +152,8 @@ pub unsafe extern "C" fn fadelink_open(interface: *const c_char, backend: *const
     let (Some(interface), Some(backend)) = (interface, backend) else { return std::ptr::null_mut() };
     let receiver = match backend {
         "packet" => Packet::open(interface).and_then(Receiver::spawn),
-        "xdp" => Xdp::open(interface, false).and_then(Receiver::spawn),
-        "xdp-busy-poll" => Xdp::open(interface, true).and_then(Receiver::spawn),
+        "xdp" => xdp(interface, false),
+        "xdp-busy-poll" => xdp(interface, true),
         "kernel" => Receiver::kernel(interface),
         other => {
             note(&format!("backend `{other}`: expected packet, xdp, xdp-busy-poll or kernel"));

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_receiver::backend::packet::Packet;
+#[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::wake::poll;
 use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
@@ -56,6 +57,16 @@ fn named<T: FromStr<Err = String>>(text: Option<&str>, name: &str) -> PyResult<O
     value.map_err(|error| PyValueError::new_err(format!("{name} `{}`: {error}", text.unwrap_or_default())))
 }
 
+#[cfg(feature = "xdp")]
+fn xdp(interface: &str, busy_poll: bool) -> PyResult<fadelink_receiver::Receiver> {
+    Ok(fadelink_receiver::Receiver::spawn(Xdp::open(interface, busy_poll)?)?)
+}
+
+#[cfg(not(feature = "xdp"))]
+fn xdp(_interface: &str, _busy_poll: bool) -> PyResult<fadelink_receiver::Receiver> {
+    Err(PyValueError::new_err("backend `xdp`: this package was built without it (cargo feature xdp)"))
+}
+
 /// Receives from the FEBs behind one interface.
 #[pyclass(frozen)]
 struct Receiver(fadelink_receiver::Receiver);
@@ -67,7 +78,7 @@ impl Receiver {
     fn new(interface: &str, backend: &str, busy_poll: bool) -> PyResult<Receiver> {
         let receiver = match backend {
             "packet" => fadelink_receiver::Receiver::spawn(Packet::open(interface)?)?,
-            "xdp" => fadelink_receiver::Receiver::spawn(Xdp::open(interface, busy_poll)?)?,
+            "xdp" => xdp(interface, busy_poll)?,
             "kernel" => fadelink_receiver::Receiver::kernel(interface)?,
             other => return Err(PyValueError::new_err(format!("backend `{other}`: expected packet, xdp or kernel"))),
         };

@@ -129,7 +129,8 @@ def test_capture_is_dissected(bench):
     bench.end_sim(sim)
     status, out, err = bench.run("dissect", capture, "--json", "--summary")
     counts = json.loads(out)
-    assert status == 0 and counts["data"] == counts["ack"] >= 10 and counts["start"] == 1 and counts["stop"] >= 5
+    assert status == 0 and counts["data"] >= 10 and 0 < counts["ack"] <= counts["data"]
+    assert counts["start"] == 1 and counts["stop"] >= 5
     assert "malformed" not in counts
     fields = sh("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
                 "-e", "fade.type", "-e", "fade.set", "-e", "fade.set_packet", "-e", "_ws.malformed")  # fmt: skip

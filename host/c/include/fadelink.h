@@ -61,7 +61,10 @@ typedef struct fadelink_kind {
 /* What went wrong last in this thread: a sentence that names what was wrong. Never NULL. */
 const char *fadelink_error(void);
 
-/* Opens an interface. backend: "packet" (AF_PACKET), "xdp" (AF_XDP, if the library was built with feature xdp), "xdp-busy-poll" or "kernel" (the driver). */
+/*
+ * Opens an interface. backend: "packet" (AF_PACKET), "kernel" (the driver), and if the library was built with its
+ * feature xdp "xdp" (AF_XDP) or "xdp-busy-poll".
+ */
 fadelink_receiver *fadelink_open(const char *interface, const char *backend);
 /* Closes it. Its FEBs are closed before. */
 void fadelink_close(fadelink_receiver *receiver);

@@ -68,10 +68,13 @@ impl Pattern {
 /// receiver up.
 #[multiversion::multiversion(targets("x86_64+avx2", "aarch64+neon"))]
 fn differences(words: &[[u8; 8]], first: u64, step: u64) -> u64 {
-    let compare = |(wrong, next): (u64, u64), word: &[u8; 8]| {
-        (wrong | (u64::from_ne_bytes(*word) ^ next), next.wrapping_add(step))
-    };
-    words.iter().fold((0, first), compare).0
+    // A closure would not be compiled for the same target.
+    let (mut wrong, mut next) = (0, first);
+    for word in words {
+        wrong |= u64::from_ne_bytes(*word) ^ next;
+        next = next.wrapping_add(step);
+    }
+    wrong
 }
 
 /// Compares words as they come with the pattern.

@@ -99,7 +99,8 @@ module tcp_core #(
     output logic [tcp_pkg::DROPS*16-1:0] status_drops,
     output logic [link_pkg::MAC_STATS*16-1:0] status_mac
 );
-  localparam int WORD_BITS = $clog2(MTU / 8);
+  // At 8 bit for small devices, whose block RAM is slow; a word has eight clocks there.
+  localparam int READ_CLOCKS = WIDTH == 8 ? 2 : 1;
 
   if (STREAMS < 1 || STREAMS > 4) begin : g_check_streams
     $error("tcp_core: STREAMS must be 1 to 4");
@@ -141,78 +142,61 @@ module tcp_core #(
   );
 
   // ---- receive side --------------------------------------------------------------------------
-  localparam int RECORD_BITS = 2 + 48 + 32 + 16 + 16 + 32 + 32 + 8 + 16 + 16 + 16 + 4;
-  logic [RECORD_BITS-1:0] rx_record, record;
-  logic rx_record_valid, rx_record_ready, record_valid, record_ready, has_scale;
+  localparam int RECORDS = 16;
+  logic rx_write, rx_commit, rx_ready, record_valid, record_ready;
+  logic [tcp_pkg::RECORD_BITS-1:0] rx_word, record_word;
+  logic [63:0] rx_data, record_data;
   logic echo_pending, echo_pending_rx;
-  logic echo_write_enable, echo_read_enable;
+  logic echo_write_enable;
   logic [ECHO_BITS-1:0] echo_write_address, echo_read_address;
   logic [63:0] echo_write_data, echo_read_data;
 
   tcp_rx #(
+      .MTU      (MTU),
       .ECHO_BITS(ECHO_BITS)
   ) receiver (
-      .clk               (rx_clk),
-      .rst               (rx_rst),
-      .mac_address       (mac_address),
-      .ip_address        (ip.address),
-      .s_axis_tdata      (rx.tdata),
-      .s_axis_tkeep      (rx.tkeep),
-      .s_axis_tvalid     (rx.tvalid),
-      .s_axis_tlast      (rx.tlast),
-      .s_axis_tuser      (rx.tuser),
-      .record_kind       (rx_record[237:236]),
-      .record_mac        (rx_record[235:188]),
-      .record_ip         (rx_record[187:156]),
-      .record_source_port(rx_record[155:140]),
-      .record_port       (rx_record[139:124]),
-      .record_sequence   (rx_record[123:92]),
-      .record_ack        (rx_record[91:60]),
-      .record_flags      (rx_record[59:52]),
-      .record_window     (rx_record[51:36]),
-      .record_length     (rx_record[35:20]),
-      .record_mss        (rx_record[19:4]),
-      .record_scale      (rx_record[3:0]),
-      .record_has_scale  (has_scale),
-      .record_valid      (rx_record_valid),
-      .record_ready      (rx_record_ready),
-      .echo_busy         (echo_pending_rx),
-      .echo_write_enable (echo_write_enable),
-      .echo_write_address(echo_write_address),
-      .echo_write_data   (echo_write_data),
-      .drop_destination  (drop[tcp_pkg::DROP_DESTINATION]),
-      .drop_protocol     (drop[tcp_pkg::DROP_PROTOCOL]),
-      .drop_fragment     (drop[tcp_pkg::DROP_FRAGMENT]),
-      .drop_checksum     (drop[tcp_pkg::DROP_CHECKSUM]),
-      .drop_short        (drop[tcp_pkg::DROP_SHORT]),
-      .drop_full         (drop[tcp_pkg::DROP_FULL])
+      .clk          (rx_clk),
+      .rst          (rx_rst),
+      .s_axis       (rx),
+      .record_write (rx_write),
+      .record_word  (rx_word),
+      .record_data  (rx_data),
+      .record_commit(rx_commit),
+      .record_ready (rx_ready),
+      .echo_busy    (echo_pending_rx),
+      .*
   );
 
-  async_fifo #(
-      .WIDTH(RECORD_BITS),
-      .DEPTH(16)
-  ) command_fifo (
-      .s_clk  (rx_clk),
-      .s_rst  (rx_rst),
-      .s_data (rx_record),
-      .s_valid(rx_record_valid),
-      .s_ready(rx_record_ready),
-      .m_clk  (tx_clk),
-      .m_rst  (tx_rst),
-      .m_data (record),
-      .m_valid(record_valid),
-      .m_ready(record_ready)
+  record_fifo #(
+      .DEPTH      (RECORDS),
+      .WORD_BITS  (tcp_pkg::RECORD_BITS),
+      .READ_CLOCKS(2)
+  ) records (
+      .s_clk   (rx_clk),
+      .s_rst   (rx_rst),
+      .s_write (rx_write),
+      .s_word  (rx_word),
+      .s_data  (rx_data),
+      .s_commit(rx_commit),
+      .s_ready (rx_ready),
+      .m_clk   (tx_clk),
+      .m_rst   (tx_rst),
+      .m_word  (record_word),
+      .m_data  (record_data),
+      .m_valid (record_valid),
+      .m_ready (record_ready)
   );
 
   packet_memory #(
-      .ADDRESS_BITS(ECHO_BITS)
+      .ADDRESS_BITS(ECHO_BITS),
+      .READ_CLOCKS (2)
   ) echo_memory (
       .write_clk    (rx_clk),
       .write_enable (echo_write_enable),
       .write_address(echo_write_address),
       .write_data   (echo_write_data),
       .read_clk     (tx_clk),
-      .read_enable  (echo_read_enable),
+      .read_enable  (1'b1),
       .read_address (echo_read_address),
       .read_data    (echo_read_data)
   );
@@ -223,43 +207,43 @@ module tcp_core #(
   );
 
   // ---- records -------------------------------------------------------------------------------
-  logic [ 1:0] kind;
-  logic [47:0] from_mac;
-  logic [31:0] from_ip, segment_sequence, segment_ack;
-  logic [15:0] from_port, to_port, segment_window, segment_length, segment_mss;
-  logic [7:0] segment_flags;
-  logic [3:0] segment_scale;
-  assign {kind, from_mac, from_ip, from_port, to_port, segment_sequence, segment_ack, segment_flags,
-          segment_window, segment_length, segment_mss, segment_scale} = record;
-
-  logic take, is_arp, reply_pending, arp_take, echo_take, learn;
-  logic [47:0] reply_mac, echo_mac;
-  logic [31:0] reply_ip, echo_ip;
+  tcp_pkg::meta_t meta;
+  tcp_pkg::segment_t segment;
+  tcp_pkg::neighbour_t neighbour;
+  logic read_valid, read_ready, take, is_arp, reply_pending, reply_take, echo_take;
+  logic [47:0] reply_mac;
+  logic [31:0] reply_ip;
   logic [15:0] echo_bytes;
+  tcp_reader reader (
+      .clk  (tx_clk),
+      .rst  (tx_rst),
+      .valid(read_valid),
+      .ready(read_ready),
+      .*
+  );
   // A reply that waits must not be overwritten.
-  assign record_ready = !(kind == tcp_pkg::RECORD_ARP_REQUEST && reply_pending);
-  assign take = record_valid && record_ready;
-  assign is_arp = kind == tcp_pkg::RECORD_ARP_REQUEST || kind == tcp_pkg::RECORD_ARP_REPLY;
-  assign learn = take && is_arp;
+  assign read_ready = !(meta.kind == tcp_pkg::RECORD_ARP_REQUEST && reply_pending);
+  assign take = read_valid && read_ready;
+  assign is_arp = meta.kind == tcp_pkg::RECORD_ARP_REQUEST || meta.kind == tcp_pkg::RECORD_ARP_REPLY;
 
   logic [3:0] echo_hold;  // until the receive side has seen it rise
   always_ff @(posedge tx_clk) begin
-    if (arp_take) reply_pending <= 1'b0;
-    if (take && kind == tcp_pkg::RECORD_ARP_REQUEST) begin
+    if (reply_take) reply_pending <= 1'b0;
+    if (take && meta.kind == tcp_pkg::RECORD_ARP_REQUEST) begin
       reply_pending <= 1'b1;
-      {reply_mac, reply_ip} <= {from_mac, from_ip};
+      {reply_mac, reply_ip} <= neighbour;
     end
     if (echo_hold != '0) echo_hold <= echo_hold - 4'd1;
-    if (take && kind == tcp_pkg::RECORD_ECHO) begin
+    if (take && meta.kind == tcp_pkg::RECORD_ECHO) begin
       echo_pending <= 1'b1;
       echo_hold <= '1;
-      {echo_mac, echo_ip, echo_bytes} <= {from_mac, from_ip, segment_length};
+      echo_bytes <= meta.length;
     end else if (echo_take) echo_pending <= 1'b0;
     if (tx_rst) {reply_pending, echo_pending, echo_hold} <= '0;
   end
 
   // ---- path ----------------------------------------------------------------------------------
-  logic request_valid, arp_request_take;
+  logic ask_valid, ask_take;
   logic [31:0] next_hop;
   logic [47:0] peer_mac;
   logic [STREAMS-1:0] forget;
@@ -274,15 +258,14 @@ module tcp_core #(
       .wanted       (status_active != '0),
       .forget       (forget != '0),
       .next_hop     (next_hop),
-      .learn_valid  (learn),
-      .learn_ip     (from_ip),
-      .learn_mac    (from_mac),
+      .learn_valid  (take && is_arp),
+      .learn_ip     (neighbour.ip),
+      .learn_mac    (neighbour.mac),
       .known        (status_path),
       .address      (peer_mac),
-      .request_valid(request_valid),
-      .request_take (arp_request_take)
+      .request_valid(ask_valid),
+      .request_take (ask_take)
   );
-  assign arp_request_take = arp_take && !reply_pending;
 
   // ---- streams -------------------------------------------------------------------------------
   logic [12:0] mtu_words;
@@ -294,11 +277,11 @@ module tcp_core #(
   logic [STREAMS-1:0][12:0] send_words;
   logic [STREAMS-1:0][15:0] port;
   logic is_segment;
-  assign is_segment = take && kind == tcp_pkg::RECORD_SEGMENT;
+  assign is_segment = take && meta.kind == tcp_pkg::RECORD_SEGMENT;
   assign event_port = is_segment && mine == '0;
 
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
-    assign mine[i] = from_ip == ip.peer && from_port == peer_port[i] && to_port == port[i];
+    assign mine[i] = meta.from_peer && segment.source_port == peer_port[i] && segment.port == port[i];
     tcp_stream #(
         .BITS        (BITS),
         .BLOCKS      (BLOCKS),
@@ -307,30 +290,37 @@ module tcp_core #(
         .TIMEOUT_MAX (TIMEOUT_MAX),
         .RETRY       (RETRY)
     ) stream (
-        .s_axis       (s_axis[i]),
-        .s_axis_tready(s_axis_tready[i]),
-        .user_running (user_running[i]),
-        .write_valid  (write_valid[i]),
-        .write_ready  (write_ready[i]),
-        .write_address(write_address[i]),
-        .write_data   (write_data[i]),
-        .enable       (enable[i]),
-        .local_port   (local_port[i]),
-        .path         (status_path),
-        .forget_path  (forget[i]),
-        .port         (port[i]),
-        .segment_valid(is_segment && mine[i]),
-        .send_valid   (send_valid[i]),
-        .send_sequence(send_sequence[i]),
-        .send_ack     (send_ack[i]),
-        .send_flags   (send_flags[i]),
-        .send_words   (send_words[i]),
-        .send_take    (send_take[i]),
-        .connected    (status_connected[i]),
-        .active       (status_active[i]),
-        .timeout      (status_timeout[i]),
-        .window       (status_window[i]),
-        .events       (events[i*tcp_pkg::EVENTS+:tcp_pkg::EVENTS]),
+        .s_axis          (s_axis[i]),
+        .s_axis_tready   (s_axis_tready[i]),
+        .user_running    (user_running[i]),
+        .write_valid     (write_valid[i]),
+        .write_ready     (write_ready[i]),
+        .write_address   (write_address[i]),
+        .write_data      (write_data[i]),
+        .enable          (enable[i]),
+        .local_port      (local_port[i]),
+        .path            (status_path),
+        .forget_path     (forget[i]),
+        .port            (port[i]),
+        .segment_valid   (is_segment && mine[i]),
+        .segment_sequence(segment.sequence_number),
+        .segment_ack     (segment.ack),
+        .segment_flags   ({3'd0, segment.flags}),
+        .segment_window  (segment.window),
+        .segment_length  (meta.length),
+        .segment_mss     ({2'd0, segment.mss, 3'b000}),
+        .segment_scale   (segment.scale),
+        .send_valid      (send_valid[i]),
+        .send_sequence   (send_sequence[i]),
+        .send_ack        (send_ack[i]),
+        .send_flags      (send_flags[i]),
+        .send_words      (send_words[i]),
+        .send_take       (send_take[i]),
+        .connected       (status_connected[i]),
+        .active          (status_active[i]),
+        .timeout         (status_timeout[i]),
+        .window          (status_window[i]),
+        .events          (events[i*tcp_pkg::EVENTS+:tcp_pkg::EVENTS]),
         .*
     );
   end
@@ -350,22 +340,27 @@ module tcp_core #(
   end
 
   // ---- transmit side -------------------------------------------------------------------------
-  logic store_enable, store_read_enable, segment_ready, segment_done;
-  logic [WORD_BITS:0] store_address, store_read_address, segment_start;
-  logic [63:0] store_data, store_read_data;
-  logic [ 12:0] ready_words;
-  logic [319:0] segment_header;
+  localparam int RING_BITS = $clog2(MTU / 8) + 1;
+  logic store_enable, read_enable, frame_valid, frame_take, word_take;
+  logic [RING_BITS-1:0] store_address, read_address;
+  logic [63:0] store_data, read_data;
+  tcp_pkg::made_t frame;
 
-  tcp_segmenter #(
+  tcp_builder #(
       .STREAMS  (STREAMS),
       .BITS     (BITS),
-      .WORD_BITS(WORD_BITS)
+      .ECHO_BITS(ECHO_BITS),
+      .RING_BITS(RING_BITS),
+      .MOST     (MTU / 8 + 3)
   ) builder (
       .clk              (tx_clk),
       .rst              (tx_rst),
       .ip_address       (ip.address),
       .peer_ip          (ip.peer),
-      .mss              ({mtu_words, 3'b000}),
+      .mss              (mtu_words[tcp_pkg::WORDS_BITS-1:0]),
+      .ask_ip           (next_hop),
+      .reply_valid      (reply_pending),
+      .echo_valid       (echo_pending && echo_hold == '0),
       .request_valid    (send_valid != '0),
       .request_take     (builder_take),
       .request_stream   (index),
@@ -374,75 +369,32 @@ module tcp_core #(
       .request_sequence (send_sequence[index]),
       .request_ack      (send_ack[index]),
       .request_flags    (send_flags[index]),
-      .request_words    (send_words[index]),
-      .fetch_valid      (fetch_valid),
-      .fetch_ready      (fetch_ready),
-      .fetch_address    (fetch_address),
-      .fetched_valid    (fetched_valid),
-      .fetched_data     (fetched_data),
-      .store_enable     (store_enable),
-      .store_address    (store_address),
-      .store_data       (store_data),
-      .segment_valid    (segment_ready),
-      .segment_done     (segment_done),
-      .segment_start    (segment_start),
-      .segment_words    (ready_words),
-      .segment_header   (segment_header)
+      .request_words    (send_words[index][tcp_pkg::WORDS_BITS-1:0]),
+      .*
   );
 
   packet_memory #(
-      .ADDRESS_BITS(WORD_BITS + 1)
-  ) segment_memory (
+      .ADDRESS_BITS(RING_BITS)
+  ) frame_memory (
       .write_clk    (tx_clk),
       .write_enable (store_enable),
       .write_address(store_address),
       .write_data   (store_data),
       .read_clk     (tx_clk),
-      .read_enable  (store_read_enable),
-      .read_address (store_read_address),
-      .read_data    (store_read_data)
+      .read_enable  (read_enable),
+      .read_address (read_address),
+      .read_data    (read_data)
   );
 
   tcp_tx #(
-      .WORD_BITS(WORD_BITS),
-      .ECHO_BITS(ECHO_BITS)
+      .RING_BITS  (RING_BITS),
+      .READ_CLOCKS(READ_CLOCKS)
   ) sender (
-      .clk               (tx_clk),
-      .rst               (tx_rst),
-      .mac_address       (mac_address),
-      .ip_address        (ip.address),
-      .peer_mac          (peer_mac),
-      .arp_valid         (reply_pending || request_valid),
-      .arp_is_reply      (reply_pending),
-      .arp_mac           (reply_mac),
-      .arp_ip            (reply_pending ? reply_ip : next_hop),
-      .arp_take          (arp_take),
-      .echo_valid        (echo_pending && echo_hold == '0),
-      .echo_mac          (echo_mac),
-      .echo_ip           (echo_ip),
-      .echo_bytes        (echo_bytes),
-      .echo_take         (echo_take),
-      .echo_read_address (echo_read_address),
-      .echo_read_enable  (echo_read_enable),
-      .echo_read_data    (echo_read_data),
-      .segment_valid     (segment_ready),
-      .segment_done      (segment_done),
-      .segment_start     (segment_start),
-      .segment_words     (ready_words),
-      .segment_header    (segment_header),
-      .store_read_enable (store_read_enable),
-      .store_read_address(store_read_address),
-      .store_read_data   (store_read_data),
-      .m_axis_tdata      (tx.tdata),
-      .m_axis_tkeep      (tx.tkeep),
-      .m_axis_tvalid     (tx.tvalid),
-      .m_axis_tready     (tx_tready),
-      .m_axis_tlast      (tx.tlast)
+      .clk          (tx_clk),
+      .rst          (tx_rst),
+      .m_axis       (tx),
+      .m_axis_tready(tx_tready),
+      .*
   );
-
-  assign tx.tuser = 1'b0;
-
-  logic unused;
-  assign unused = &{1'b0, has_scale};
 endmodule
 `default_nettype wire

@@ -3,72 +3,99 @@
 // Reads the options of a SYN: maximum segment size and window scale (RFC 9293 3.1, RFC 7323 2.2).
 //
 //               +-------------+
-//   s_bytes ===>|             |====> mss, scale, has_scale
-//   s_length ==>| tcp_options |----> m_valid (one pulse)
-//   s_valid --->|             |----> busy
+//   s_length ==>|             |====> mss, scale
+//   s_valid --->| tcp_options |----> m_valid (one pulse)
+//   word <=====>|             |----> busy
 //               +-------------+
 //
-// A byte a clock. The first byte on the wire is in the upper bits. Unknown options are skipped; at
-// one whose length is not possible reading ends. Without the option: MSS 536 (RFC 9293 3.7.1), no
-// scale.
+// A byte a clock, of word_data, which comes two clocks after word_index; the first byte is in the upper bits. Unknown
+// options are skipped; at one whose length is not possible reading ends. Without the option: MSS 536 (RFC 9293 3.7.1),
+// no scale.
 `default_nettype none
 module tcp_options (
-    input  logic         clk,
-    input  logic         rst,
-    input  logic [319:0] s_bytes,
-    input  logic [  5:0] s_length,
-    input  logic         s_valid,
-    output logic         busy,
-    output logic [ 15:0] mss,
-    output logic [  3:0] scale,
-    output logic         has_scale,
-    output logic         m_valid
+    input  logic                           clk,
+    input  logic                           rst,
+    input  logic [                    5:0] s_length,
+    input  logic                           s_valid,
+    output logic [                    2:0] word_index,
+    input  logic [                   63:0] word_data,
+    output logic                           busy,
+    output logic [tcp_pkg::WORDS_BITS-1:0] mss,         // in words
+    output logic [                    3:0] scale,
+    output logic                           m_valid
 );
   localparam logic [7:0] END = 8'd0;
   localparam logic [7:0] NOP = 8'd1;
   localparam logic [7:0] MSS = 8'd2;
   localparam logic [7:0] SCALE = 8'd3;
+  localparam int MSS_DEFAULT = 536;
+  localparam logic [3:0] SCALE_MOST = 4'd14;  // RFC 7323 2.3
 
-  logic [319:0] bytes;
-  logic [  5:0] left;
-  logic [7:0] kind, length, skip;
-  assign kind   = bytes[319:312];
-  assign length = bytes[311:304];
+  typedef enum logic [1:0] {
+    KIND,
+    LENGTH,
+    VALUE
+  } state_t;
+  state_t state;
+
+  logic [5:0] place, left;
+  logic [2:0] in_word, in_word_next;
+  logic [2:0] reading;
+  logic [7:0] octet, octet_last, kind, length, rest;
+  logic [15:0] value;
+  logic value_ends, over;
+  assign word_index = place[5:3];
+  assign value = {octet_last, octet};
+  assign value_ends = state == VALUE && rest == 8'd1;
+  assign over = left == '0 || (state == KIND && octet == END) || (state == LENGTH && octet < 8'd2);
 
   always_ff @(posedge clk) begin
     m_valid <= 1'b0;
+    {in_word, in_word_next} <= {in_word_next, place[2:0]};
+    octet <= 8'(word_data >> {~in_word, 3'b000});
+    place <= place + 6'd1;
+    reading <= {reading[1:0], busy};
     if (!busy) begin
+      place <= '0;
+      reading <= '0;
+      left <= s_length;
+      state <= KIND;
+      busy <= s_valid;
       if (s_valid) begin
-        busy <= 1'b1;
-        bytes <= s_bytes;
-        left <= s_length;
-        skip <= '0;
-        mss <= 16'd536;
+        mss   <= tcp_pkg::WORDS_BITS'(MSS_DEFAULT / 8);
         scale <= '0;
-        has_scale <= 1'b0;
       end
-    end else begin
-      bytes <= bytes << 8;
-      left  <= left - 6'd1;
-      if (skip != '0) skip <= skip - 8'd1;
-      else if (kind != NOP) begin
-        skip <= length - 8'd1;
-        if (kind == MSS && length == 8'd4) mss <= bytes[303:288];
+    end else if (reading[2]) begin
+      left <= left - 6'd1;
+      octet_last <= octet;
+      rest <= rest - 8'd1;
+      case (state)
+        KIND: begin
+          kind <= octet;
+          if (octet != NOP) state <= LENGTH;
+        end
+        LENGTH: begin
+          length <= octet;
+          rest   <= octet - 8'd2;
+          state  <= octet == 8'd2 ? KIND : VALUE;
+        end
+        default: if (value_ends) state <= KIND;
+      endcase
+      if (value_ends && !over) begin
+        if (kind == MSS && length == 8'd4) mss <= value[15:14] != '0 ? '1 : value[13:3];
         if (kind == SCALE && length == 8'd3) begin
-          // RFC 7323 2.3: more than 14 means 14.
-          scale <= bytes[303:296] > 8'd14 ? 4'd14 : bytes[299:296];
-          has_scale <= 1'b1;
+          scale <= octet > 8'(SCALE_MOST) ? SCALE_MOST : octet[3:0];
         end
       end
-      if (left <= 6'd1 || (skip == '0 && (kind == END || (kind != NOP && length < 8'd2)))) begin
+      if (over) begin
         busy <= 1'b0;
         m_valid <= 1'b1;
       end
     end
-    if (rst) begin
-      busy <= 1'b0;
-      m_valid <= 1'b0;
-    end
+    if (rst) {busy, m_valid} <= '0;
   end
+
+  logic unused;
+  assign unused = &{1'b0, value[2:0]};
 endmodule
 `default_nettype wire

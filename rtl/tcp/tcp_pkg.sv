@@ -16,11 +16,50 @@ package tcp_pkg;
   localparam int PSH = 3;
   localparam int ACK = 4;
 
-  // Kinds of a record from the wire.
+  // The record of a good frame, on its way from the receive to the transmit clock: words of the frame from the source
+  // address on (see tcp_rx), but for the first, which has what was found out.
+  localparam int RECORD_BITS = 4;  // of a word's number
+  localparam int META_WORD = 0;
+  localparam int OPTIONS_WORD = 6;
+
   localparam logic [1:0] RECORD_ARP_REQUEST = 2'd0;
   localparam logic [1:0] RECORD_ARP_REPLY = 2'd1;
   localparam logic [1:0] RECORD_ECHO = 2'd2;
   localparam logic [1:0] RECORD_SEGMENT = 2'd3;
+
+  typedef struct packed {
+    logic [1:0] kind;
+    logic from_peer;  // the source address is the peer's
+    logic [15:0] length;  // of the payload; of an echo request: of the packet
+  } meta_t;
+  localparam int META_BITS = 2 + 1 + 16;
+
+  localparam int WORDS_BITS = 11;  // of the words of a segment
+
+  // The same, read.
+  typedef struct packed {
+    logic [15:0] source_port;
+    logic [15:0] port;
+    logic [31:0] sequence_number;
+    logic [31:0] ack;
+    logic [4:0] flags;
+    logic [15:0] window;
+    logic [WORDS_BITS-1:0] mss;  // of a SYN, in words
+    logic [3:0] scale;
+  } segment_t;
+  typedef struct packed {
+    logic [47:0] mac;
+    logic [31:0] ip;
+  } neighbour_t;
+
+  // A frame in the frame memory.
+  typedef struct packed {
+    logic [WORDS_BITS-1:0] words;  // less one
+    logic is_segment;  // its checksum goes into word SUM_WORD
+    logic [2:0] last_bytes;  // that count in its last word, modulo 8
+    logic [15:0] checksum;
+  } made_t;
+  localparam int SUM_WORD = 6;
 
   // Events of a stream (tx_clk), a pulse each; counters in this order.
   localparam int EVENT_SENT = 0;

@@ -2,279 +2,276 @@
 //
 // Receive check and decode: ARP, ICMP echo and TCP frames for this board (receive clock).
 //
-//                 +--------+
-//   s_axis_* ====>|        |====> record_* (fields of a good frame)
-//   mac_address, ip ==>| tcp_rx |====> echo_write_* (the frame of an echo request)
-//   echo_busy --->|        |----> drop_* (one pulse a dropped frame, by first reason)
-//                 +--------+
+//                     +--------+
+//   s_axis ==========>|        |====> record_* (words of a good frame, to record_fifo)
+//   mac_address, ip =>| tcp_rx |====> echo_write_* (the packet of an echo request)
+//   echo_busy ------->|        |----> drop (one pulse a dropped frame, by first reason: tcp_pkg)
+//                     +--------+
 //
-// Dropped: frames to other addresses, other protocols, fragments, IP options, wrong checksums of IP,
-// ICMP and TCP, frames shorter than their IP length, and what finds no room. Frames that the MAC
-// marked bad were counted there. A SYN waits until its options are read, a byte a clock.
+// Dropped: frames to other addresses, other protocols, fragments, IP options, wrong checksums of IP, ICMP and TCP, frames
+// shorter than their IP length, and what finds no room. Frames that the MAC marked bad were counted there.
 //
-// An echo request is written to a memory of 2^ECHO_BITS words while it comes; the record hands it
-// over, and until echo_busy falls the next ones are dropped (drop_full).
+// The words are shifted, so that all that follows the destination address is aligned: word 0 has the source and the
+// type, 1 to 3 the IP header and the ports (or ARP), 4 and 5 the rest of the TCP header, 6 and on options and payload.
+// Each is checked, and stored, as it passes. Six clocks after the last word at the latest the record is committed, if it
+// is good, with what was found out (tcp_pkg::META_WORD). The words of the next frame must begin two clocks after the last
+// or later, as the gap between frames makes sure.
+//
+// An echo request is written to a memory of 2^ECHO_BITS words while it comes, from the source address on; the record
+// hands it over, and until echo_busy falls the next ones are dropped (drop_full).
 `default_nettype none
 module tcp_rx #(
+    parameter int MTU = 9000,
     parameter int ECHO_BITS = 8
 ) (
-    input  logic                 clk,
-    input  logic                 rst,
-    input  logic [         47:0] mac_address,
-    input  logic [         31:0] ip_address,
-    input  logic [         63:0] s_axis_tdata,
-    input  logic [          7:0] s_axis_tkeep,
-    input  logic                 s_axis_tvalid,
-    input  logic                 s_axis_tlast,
-    input  logic                 s_axis_tuser,
+    input  logic                                        clk,
+    input  logic                                        rst,
+    input  logic             [                    47:0] mac_address,
+    input  net_pkg::ip_t                                ip,
+    input  link_pkg::frame_t                            s_axis,
     // the record
-    output logic [          1:0] record_kind,
-    output logic [         47:0] record_mac,
-    output logic [         31:0] record_ip,
-    output logic [         15:0] record_source_port,
-    output logic [         15:0] record_port,
-    output logic [         31:0] record_sequence,
-    output logic [         31:0] record_ack,
-    output logic [          7:0] record_flags,
-    output logic [         15:0] record_window,
-    output logic [         15:0] record_length,       // of the payload; of an echo: of the frame
-    output logic [         15:0] record_mss,
-    output logic [          3:0] record_scale,
-    output logic                 record_has_scale,
-    output logic                 record_valid,
-    input  logic                 record_ready,
+    output logic                                        record_write,
+    output logic             [tcp_pkg::RECORD_BITS-1:0] record_word,
+    output logic             [                    63:0] record_data,
+    output logic                                        record_commit,
+    input  logic                                        record_ready,
     // echo memory
-    input  logic                 echo_busy,
-    output logic                 echo_write_enable,
-    output logic [ECHO_BITS-1:0] echo_write_address,
-    output logic [         63:0] echo_write_data,
+    input  logic                                        echo_busy,
+    output logic                                        echo_write_enable,
+    output logic             [           ECHO_BITS-1:0] echo_write_address,
+    output logic             [                    63:0] echo_write_data,
     // one pulse each
-    output logic                 drop_destination,
-    output logic                 drop_protocol,
-    output logic                 drop_fragment,
-    output logic                 drop_checksum,
-    output logic                 drop_short,
-    output logic                 drop_full
+    output logic             [      tcp_pkg::DROPS-1:0] drop
 );
-  localparam logic [13:0] ETHERNET = 14'd14;
+  localparam int ECHO_ROOM = 8 * (2 ** ECHO_BITS - 1);
+  localparam logic [15:0] ECHO_MOST = 16'(ECHO_ROOM < MTU ? ECHO_ROOM : MTU);  // of its packet, in bytes
+  localparam logic [3:0] ARP_REST = 4'd4;  // bytes of ARP in word 4
+  localparam logic [15:0] LEAST = 16'(net_pkg::IP_BYTES + 8);
 
-  // Input words with the first byte on the wire in the upper bits.
-  logic [63:0] word;
-  logic [ 7:0] keep;
-  assign word = link_pkg::swap64(s_axis_tdata);
-  for (genvar i = 0; i < 8; i++) begin : g_keep
-    assign keep[i] = s_axis_tkeep[7-i];
+  // ---- shifted words -------------------------------------------------------------------------
+  logic [63:0] word, q;
+  logic [15:0] held;
+  logic [3:0] lanes, q_bytes;  // bytes of the frame in a last word
+  logic q_valid, q_last, q_bad, first, flush, flush_bad;
+  logic to_us, to_all;
+  assign word = link_pkg::swap64(s_axis.tdata);
+  always_comb begin
+    lanes = '0;
+    for (int i = 0; i < 8; i++) lanes += 4'(s_axis.tkeep[i]);
+  end
+
+  always_ff @(posedge clk) begin
+    flush   <= 1'b0;
+    q_valid <= flush;
+    q_last  <= flush;
+    q_bad   <= flush_bad;
+    if (flush) q_bytes <= q_bytes - 4'd8;
+    if (s_axis.tvalid) begin
+      held <= word[15:0];
+      first <= s_axis.tlast;
+      q_valid <= !first;
+      q_last <= s_axis.tlast && lanes <= 4'd6;
+      q_bad <= s_axis.tuser;
+      q_bytes <= lanes + 4'd2;
+      flush <= s_axis.tlast && lanes > 4'd6 && !first;
+      flush_bad <= s_axis.tuser;
+      if (first) begin
+        to_us  <= word[63:16] == mac_address;
+        to_all <= word[63:16] == net_pkg::BROADCAST;
+      end
+    end
+    q <= {held, word[63:16]};
+    if (rst) begin
+      first <= 1'b1;
+      {flush, q_valid, q_last} <= '0;
+    end
   end
 
   // ---- fields --------------------------------------------------------------------------------
-  logic [10:0] index;  // of the word in the frame
-  logic [47:0] destination, source;
-  logic [15:0] ethertype, total_length, fragment, arp_operation, port, source_port, window;
-  logic [7:0] version, protocol, icmp_type, icmp_code, flags;
-  logic [31:0] source_ip, destination_ip, arp_ip, arp_target, sequence_number, ack;
+  // One bit for each of words 0 to 5: which one q is.
+  logic [ 5:0] at;
+  logic [10:0] place;  // of the word
+  logic [15:0] length, pseudo;
+  logic [12:0] remain;  // words of the packet that are not complete, that of q included
+  logic [ 2:0] remain_bytes;
+  logic [ 4:0] header;
   logic [ 3:0] offset;
-  logic [47:0] arp_shape;
-  // Option bytes 54..93 are in words 6..11.
-  logic [383:0] options, options_shifted;
-  logic [13:0] bytes;  // of the frame
-  logic [13:0] ip_end;
-  assign ip_end = total_length[13:0] + ETHERNET;
+  logic is_arp, is_ip, is_tcp, is_icmp, is_echo, is_reply, from_peer, all_there;
+  logic
+      for_us,
+      shape_fits,
+      operation_fits,
+      version_fits,
+      fragment,
+      address_fits,
+      cut,
+      too_short,
+      too_long,
+      offset_wrong;
+  logic whole, ended, shorten;
+  logic [5:0] now;
+  assign now = q_valid ? at : '0;
 
-  // Of IP and above: 16-bit sums over the bytes before ip_end. Headers have even lengths.
-  logic [63:0] masked;
-  logic [18:0] ip_part, payload_part;
-  logic [31:0] ip_sum, payload_sum;
-  for (genvar i = 0; i < 8; i++) begin : g_mask
-    assign masked[i*8+:8] = keep[i] && 14'({index, 3'd0}) + 14'(7 - i) < ip_end ? word[i*8+:8] : 8'h00;
-  end
-  always_comb begin
-    ip_part = '0;
-    payload_part = '0;
-    case (index)
-      11'd1: ip_part = 19'(word[15:0]);
-      11'd2: ip_part = 19'(word[63:48]) + 19'(word[47:32]) + 19'(word[31:16]) + 19'(word[15:0]);
-      11'd3: ip_part = 19'(word[63:48]) + 19'(word[47:32]) + 19'(word[31:16]) + 19'(word[15:0]);
-      11'd4: begin
-        ip_part = 19'(word[63:48]);
-        payload_part = 19'(masked[47:32]) + 19'(masked[31:16]) + 19'(masked[15:0]);
-      end
-      default:
-      if (index > 11'd4) begin
-        payload_part = 19'(masked[63:48]) + 19'(masked[47:32]) + 19'(masked[31:16]) + 19'(masked[15:0]);
-      end
-    endcase
-  end
-
-  logic [3:0] lanes;
-  always_comb begin
-    lanes = '0;
-    for (int i = 0; i < 8; i++) lanes += 4'(keep[i]);
-  end
-
-  logic ended;
   always_ff @(posedge clk) begin
-    ended <= 1'b0;
-    if (s_axis_tvalid) begin
-      index <= s_axis_tlast ? '0 : index == '1 ? '1 : index + 1'b1;
-      bytes <= (index == '0 ? '0 : bytes) + 14'(lanes);
-      ip_sum <= (index == '0 ? '0 : ip_sum) + 32'(ip_part);
-      payload_sum <= (index == '0 ? '0 : payload_sum) + 32'(payload_part);
-      if (index >= 11'd6 && index < 11'd12) options[(11-32'(index))*64+:64] <= word;
-      case (index)
-        11'd0: begin
-          destination   <= word[63:16];
-          source[47:32] <= word[15:0];
-        end
-        11'd1: begin
-          source[31:0] <= word[63:32];
-          {ethertype, version} <= word[31:8];
-          arp_shape[47:32] <= word[15:0];
-        end
-        11'd2: begin
-          total_length <= word[63:48];
-          fragment <= word[31:16];
-          protocol <= word[7:0];
-          arp_shape[31:0] <= word[63:32];
-          arp_operation <= word[31:16];
-        end
-        11'd3: begin
-          source_ip <= word[47:16];
-          destination_ip[31:16] <= word[15:0];
-          arp_ip <= word[31:0];
-        end
-        11'd4: begin
-          destination_ip[15:0] <= word[63:48];
-          {icmp_type, icmp_code} <= word[47:32];
-          source_port <= word[47:32];
-          port <= word[31:16];
-          sequence_number[31:16] <= word[15:0];
-          arp_target[31:16] <= word[15:0];
-        end
-        11'd5: begin
-          sequence_number[15:0] <= word[63:48];
-          ack <= word[47:16];
-          offset <= word[15:12];
-          flags <= word[7:0];
-          arp_target[15:0] <= word[63:48];
-        end
-        11'd6:   window <= word[63:48];
-        default: ;
-      endcase
-      ended <= s_axis_tlast && !s_axis_tuser;
+    ended   <= q_valid && q_last && !q_bad;
+    shorten <= now[5];
+    if (q_valid) begin
+      at <= q_last ? 6'd1 : at << 1;
+      place <= q_last ? '0 : place + {10'd0, place != '1};
+      // What is left after this word.
+      remain <= remain - {12'd0, remain != '0};
+      if (remain == '0) remain_bytes <= '0;
+      if (now[1]) {remain, remain_bytes} <= {q[47:35] - 13'd1, q[34:32]};
+      cut <= remain[12:1] != '0 || {remain[0], remain_bytes} > q_bytes;
     end
+    if (now[0]) begin
+      for_us <= to_us || (to_all && q[15:0] == net_pkg::ETHERTYPE_ARP);
+      is_arp <= q[15:0] == net_pkg::ETHERTYPE_ARP;
+      is_ip <= q[15:0] == net_pkg::ETHERTYPE_IPV4;
+      all_there <= 1'b0;
+    end
+    if (now[1]) begin
+      shape_fits <= q[63:16] == net_pkg::ARP_SHAPE;
+      operation_fits <= q[15:0] == net_pkg::ARP_REQUEST || q[15:0] == net_pkg::ARP_REPLY;
+      is_reply <= q[15:0] == net_pkg::ARP_REPLY;
+      version_fits <= q[63:56] == net_pkg::IP_VERSION[15:8];
+      fragment <= q[13:0] != '0;  // more fragments, or not the first one
+      too_short <= q[47:32] < LEAST;
+      too_long <= q[47:32] > ECHO_MOST;
+      pseudo <= q[47:32] - 16'(net_pkg::IP_BYTES) + 16'(net_pkg::PROTOCOL_TCP);
+    end
+    if (now[2]) begin
+      is_tcp  <= q[55:48] == net_pkg::PROTOCOL_TCP;
+      is_icmp <= q[55:48] == net_pkg::PROTOCOL_ICMP;
+    end
+    if (now[3]) is_echo <= is_icmp && q[31:16] == {net_pkg::ICMP_ECHO_REQUEST, 8'd0};
+    if (now[3] || (now[4] && is_arp)) address_fits <= q[63:32] == ip.address;
+    if (now[4] && (!q_last || q_bytes >= ARP_REST)) all_there <= 1'b1;
+    if (now[5]) {offset, header} <= {q[63:60], 5'(q[63:60]) + 5'(net_pkg::IP_BYTES / 4)};
+    offset_wrong <= offset < 4'd5;
+    if (now[1]) length <= q[47:32];
+    else if (shorten && is_tcp) length <= length - {9'd0, header, 2'b00};
+    if (now[2]) from_peer <= q[31:0] == ip.peer;
     if (rst) begin
-      index <= '0;
+      at <= 6'd1;
+      place <= '0;
       ended <= 1'b0;
     end
   end
-  // The first option byte is byte 54, the seventh of its word.
-  assign options_shifted = options << 48;
 
-  logic [1:0] step;
-  // ---- the echo memory -----------------------------------------------------------------------
-  // Whether it is free is decided at the first word of a frame.
-  logic echo_free, echo_open, echo_waits, echo_ends;
-  // The frame before may be an echo request on its way to the verdict; its fields are still here.
-  assign echo_ends = {step, ended} != '0 && protocol == net_pkg::PROTOCOL_ICMP && icmp_type == net_pkg::ICMP_ECHO_REQUEST;
-  assign echo_free = !echo_busy && !echo_waits && !echo_ends;
-  assign echo_write_enable = s_axis_tvalid && (index == '0 ? echo_free : echo_open) && 32'(index) < 1 << ECHO_BITS;
-  assign echo_write_address = index[ECHO_BITS-1:0];
-  assign echo_write_data = s_axis_tdata;
-
-  // ---- verdict, in three steps after the last word; frames are further apart -----------------
-  logic is_ip, is_arp, is_tcp, is_echo, header_here, arp_here;
-  logic [15:0] ip_folded, payload_folded, tcp_header, tcp_length;
-  assign tcp_header = {10'd0, offset, 2'b00};
-  assign tcp_length = total_length - 16'd20;
-
-  logic [5:0] fault;
-  logic syn, options_busy, options_done, for_me, decided;
-  assign syn = is_tcp && flags[tcp_pkg::SYN];
-  always_comb begin
-    fault = 6'b000000;
-    if (!for_me) fault = 6'b000001;
-    else if (is_arp) begin
-      if (!arp_here) fault = 6'b010000;
-      else if (arp_shape != net_pkg::ARP_SHAPE) fault = 6'b000010;
-      else if (arp_target != ip_address) fault = 6'b000001;
-      else if (arp_operation != net_pkg::ARP_REQUEST && arp_operation != net_pkg::ARP_REPLY)
-        fault = 6'b000010;
-    end else if (!is_ip) fault = 6'b000010;
-    else if (!header_here) fault = 6'b010000;
-    else if (version != net_pkg::IP_VERSION[15:8]) fault = 6'b000010;
-    else if (ip_folded != '1) fault = 6'b001000;
-    else if (destination_ip != ip_address) fault = 6'b000001;
-    // More fragments, or not the first one.
-    else if (fragment[13] || fragment[12:0] != '0) fault = 6'b000100;
-    else if (!is_tcp && !is_echo) fault = 6'b000010;
-    else if (bytes < ip_end || total_length < 16'd28) fault = 6'b010000;
-    else if (is_tcp && (tcp_header < 16'd20 || tcp_header > tcp_length)) fault = 6'b010000;
-    else if (payload_folded != '1) fault = 6'b001000;
-    else if (!record_ready || options_busy) fault = 6'b100000;
-    else if (is_echo && (!echo_open || 32'(bytes) > 8 << ECHO_BITS)) fault = 6'b100000;
+  // ---- checksums (RFC 1071): of the IP header, and of what follows with the pseudo header ----
+  logic [63:0] masked;
+  logic [ 7:0] keep;  // bytes that belong to the packet
+  logic [16:0] upper, lower;
+  logic [17:0] ip_part, part;
+  logic [19:0] ip_sum;
+  logic [28:0] sum;
+  logic [16:0] ip_folded, folded;
+  logic [3:1] at_upper, at_part;
+  logic upper_valid, part_valid, ip_good;
+  assign whole = remain != '0 || at[1] || at[0];
+  assign keep  = whole ? '1 : 8'(16'hFF00 >> remain_bytes);
+  for (genvar i = 0; i < 8; i++) begin : g_mask
+    assign masked[i*8+:8] = keep[i] ? q[i*8+:8] : 8'h00;
+  end
+  always_ff @(posedge clk) begin
+    upper <= 17'(masked[63:48]) + 17'(masked[47:32]);
+    lower <= 17'(masked[31:16]) + 17'(masked[15:0]);
+    {upper_valid, at_upper} <= {q_valid, at[3:1]};
+    ip_part <= 18'(upper) + 18'(at_upper[3] ? 17'd0 : lower);
+    part <= 18'((at_upper[2] || (at_upper[3] && !is_tcp)) ? 17'd0 : upper) + 18'((at_upper[2] && !is_tcp) ? 17'd0 : lower);
+    {part_valid, at_part} <= {upper_valid, at_upper};
+    if (part_valid) begin
+      ip_sum <= (at_part[1] ? '0 : ip_sum) + (at_part[1] || at_part[2] || at_part[3] ? 20'(ip_part) : '0);
+      sum <= (at_part[2] ? (is_tcp ? 29'(pseudo) : '0) : sum) + 29'(part);
+    end
+    ip_folded <= 17'(ip_sum[15:0]) + 17'(ip_sum[19:16]);
+    ip_good <= ip_folded == 17'h0FFFF || ip_folded == 17'h1FFFE;
+    folded <= 17'(sum[15:0]) + 17'(sum[28:16]);
+    if (rst) {upper_valid, part_valid} <= '0;
   end
 
-  tcp_options tcp_options (
-      .clk      (clk),
-      .rst      (rst),
-      .s_bytes  (options_shifted[383:64]),
-      .s_length (6'({offset - 4'd5, 2'b00})),
-      .s_valid  (decided && fault == '0 && syn),
-      .busy     (options_busy),
-      .mss      (record_mss),
-      .scale    (record_scale),
-      .has_scale(record_has_scale),
-      .m_valid  (options_done)
-  );
+  // ---- verdict -------------------------------------------------------------------------------
+  // The sum of a last word needs four clocks after `ended`; the reasons are found meanwhile.
+  typedef logic [tcp_pkg::DROPS-1:0] reason_t;
+  localparam reason_t NONE = '0;
+  localparam reason_t DESTINATION = reason_t'(1) << tcp_pkg::DROP_DESTINATION;
+  localparam reason_t PROTOCOL = reason_t'(1) << tcp_pkg::DROP_PROTOCOL;
+  localparam reason_t FRAGMENT = reason_t'(1) << tcp_pkg::DROP_FRAGMENT;
+  localparam reason_t CHECKSUM = reason_t'(1) << tcp_pkg::DROP_CHECKSUM;
+  localparam reason_t SHORT = reason_t'(1) << tcp_pkg::DROP_SHORT;
+  localparam reason_t FULL = reason_t'(1) << tcp_pkg::DROP_FULL;
+
+  reason_t of_frame, of_packet, found;
+  logic [3:0] step;
+  logic [1:0] kind;
+  logic sum_good, no_room, decided, echo_open, summed;
+  logic good;
+  assign sum_good = folded == 17'h0FFFF || folded == 17'h1FFFE || !summed;
+  assign decided = step[2];
+  assign good = decided && found == NONE && sum_good && !no_room && record_ready;
 
   always_ff @(posedge clk) begin
-    step <= {step[0], ended};
-    if (s_axis_tvalid && index == '0) echo_open <= echo_free;
-    is_arp <= ethertype == net_pkg::ETHERTYPE_ARP;
-    is_ip <= ethertype == net_pkg::ETHERTYPE_IPV4;
-    is_tcp <= protocol == net_pkg::PROTOCOL_TCP && ethertype == net_pkg::ETHERTYPE_IPV4;
-    is_echo <= protocol == net_pkg::PROTOCOL_ICMP && icmp_type == net_pkg::ICMP_ECHO_REQUEST && icmp_code == 8'd0;
-    header_here <= bytes >= 14'd34;
-    arp_here <= bytes >= 14'd42;
-    for_me <= destination == mac_address || (destination == net_pkg::BROADCAST && ethertype == net_pkg::ETHERTYPE_ARP);
-    ip_folded <= net_pkg::fold(ip_sum);
-    // The pseudo header: addresses, protocol and length.
-    payload_folded <= net_pkg::fold(
-        payload_sum + (protocol == net_pkg::PROTOCOL_TCP ? 32'(source_ip[31:16]) + 32'(source_ip[15:0])
-                       + 32'(destination_ip[31:16]) + 32'(destination_ip[15:0]) + 32'(net_pkg::PROTOCOL_TCP)
-                       + 32'(tcp_length) : 32'd0)
-    );
-    {drop_full, drop_short, drop_checksum, drop_fragment, drop_protocol, drop_destination} <=
-        decided ? fault : 6'b000000;
-
-    record_valid <= options_done;
-    if (decided && fault == '0) begin
-      record_valid <= !syn;
-      record_kind <= is_tcp ? tcp_pkg::RECORD_SEGMENT : is_echo && is_ip ? tcp_pkg::RECORD_ECHO
-                     : arp_operation == net_pkg::ARP_REPLY ? tcp_pkg::RECORD_ARP_REPLY
-                     : tcp_pkg::RECORD_ARP_REQUEST;
-      record_mac <= source;
-      record_ip <= is_arp ? arp_ip : source_ip;
-      record_source_port <= source_port;
-      record_port <= port;
-      record_sequence <= sequence_number;
-      record_ack <= ack;
-      record_flags <= flags;
-      record_window <= window;
-      record_length <= is_tcp ? tcp_length - tcp_header : 16'(ip_end);
-      if (is_echo && is_ip) echo_waits <= 1'b1;
+    step <= {step[2:0], ended};
+    // Of Ethernet and ARP.
+    if (!for_us) of_frame <= DESTINATION;
+    else if (is_arp) begin
+      if (!all_there) of_frame <= SHORT;
+      else if (!shape_fits) of_frame <= PROTOCOL;
+      else if (!address_fits) of_frame <= DESTINATION;
+      else if (!operation_fits) of_frame <= PROTOCOL;
+      else of_frame <= NONE;
+    end else if (!is_ip) of_frame <= PROTOCOL;
+    else if (!all_there) of_frame <= SHORT;
+    else of_frame <= NONE;
+    // Of IP and above.
+    if (is_arp) of_packet <= NONE;
+    else if (!version_fits) of_packet <= PROTOCOL;
+    else if (!ip_good) of_packet <= CHECKSUM;
+    else if (!address_fits) of_packet <= DESTINATION;
+    else if (fragment) of_packet <= FRAGMENT;
+    else if (!is_tcp && !is_echo) of_packet <= PROTOCOL;
+    else if (cut || too_short) of_packet <= SHORT;
+    else if (is_tcp && (offset_wrong || length[15])) of_packet <= SHORT;
+    else of_packet <= NONE;
+    if (step[1]) begin
+      found <= of_frame != NONE ? of_frame : of_packet;
+      summed <= !is_arp;
+      no_room <= !is_arp && is_echo && (!echo_open || too_long);
+      kind <= is_arp ? (is_reply ? tcp_pkg::RECORD_ARP_REPLY : tcp_pkg::RECORD_ARP_REQUEST)
+                     : is_tcp ? tcp_pkg::RECORD_SEGMENT : tcp_pkg::RECORD_ECHO;
     end
+    drop <= !decided ? NONE : found != NONE ? found : !sum_good ? CHECKSUM : no_room || !record_ready ? FULL : NONE;
+    if (rst) step <= '0;
+  end
+
+  // ---- the record ----------------------------------------------------------------------------
+  // The first two words of the next frame may come meanwhile, and are not needed.
+  tcp_pkg::meta_t meta;
+  assign meta = {kind, from_peer, length};
+  assign record_write = decided || (q_valid && place[10:tcp_pkg::RECORD_BITS] == '0);
+  assign record_word = decided ? tcp_pkg::RECORD_BITS'(tcp_pkg::META_WORD) : place[tcp_pkg::RECORD_BITS-1:0];
+  assign record_data = decided ? 64'(meta) : q;
+  assign record_commit = good;
+
+  // ---- the echo memory -----------------------------------------------------------------------
+  // Whether it is free is decided at the first word of a frame. The frame before may be an echo request on its way to the
+  // verdict.
+  logic echo_free, echo_waits;
+  assign echo_free = !echo_busy && !echo_waits && !(is_icmp && {step, ended} != '0);
+  // Of a packet and no more of its frame.
+  assign echo_write_enable = q_valid && (at[0] ? echo_free : echo_open) && (whole || remain_bytes != '0);
+  assign echo_write_address = ECHO_BITS'(place);
+  assign echo_write_data = q;
+  always_ff @(posedge clk) begin
+    if (now[0]) echo_open <= echo_free;
+    if (good && kind == tcp_pkg::RECORD_ECHO) echo_waits <= 1'b1;
     // The other clock domain holds it from here.
     if (echo_busy) echo_waits <= 1'b0;
-    if (rst) begin
-      step <= '0;
-      record_valid <= 1'b0;
-      echo_waits <= 1'b0;
-    end
+    if (rst) echo_waits <= 1'b0;
   end
-  assign decided = step[1];
 
   logic unused;
-  assign unused = &{1'b0, options_shifted[63:0], total_length[15:14], fragment[15:14]};
+  assign unused = &{1'b0, ip.mask, ip.gateway};
 endmodule
 `default_nettype wire

@@ -29,7 +29,6 @@ rtl/common/packet_memory.sv
 rtl/fadc/fadc_memory.sv
 rtl/boards/example/example_crate.sv
 rtl/common/sync_bits.sv
-rtl/common/async_fifo.sv
 rtl/common/event_counter.sv
 rtl/common/event_counters.sv
 rtl/common/axis_downsizer.sv
@@ -40,10 +39,13 @@ rtl/common/cdc_handshake.sv
 rtl/common/status_reader.sv
 rtl/common/sync_reset.sv
 rtl/common/link_shell.sv
+rtl/common/record_fifo.sv
 rtl/tcp/tcp_arp.sv
+rtl/tcp/tcp_builder.sv
 rtl/tcp/tcp_options.sv
+rtl/tcp/tcp_reader.sv
 rtl/tcp/tcp_rx.sv
-rtl/tcp/tcp_segmenter.sv
+rtl/common/async_fifo.sv
 rtl/common/gray_to_binary.sv
 rtl/tcp/tcp_rtt.sv
 rtl/tcp/tcp_engine.sv
@@ -62,7 +64,6 @@ rtl/fade/fade_round_trip.sv
 rtl/fade10g/fade10g_desc_manager.sv
 rtl/fade10g/fade10g_eth_rx.sv
 rtl/fade10g/fade10g_eth_tx.sv
-rtl/common/record_fifo.sv
 rtl/fade10g/fade10g_engine.sv
 rtl/fade1/fade1_cmd_processor.sv
 rtl/fade1/fade1_desc_manager.sv

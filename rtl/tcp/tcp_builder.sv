@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Protocol builder: makes frames in the frame memory, a ring (transmit clock).
+//
+//                  +-------------+
+//   request_* ====>|             |====> fetch_* / fetched_* (memory port: data of segments)
+//   arp_* ========>| tcp_builder |====> echo_read_* (memory of the echo request)
+//   echo_* =======>|             |====> store_* (frame memory)
+//                  |             |====> frame_* (the oldest frame that is ready)
+//                  +-------------+
+//
+// A frame in the memory: word 0 has the destination address in its lower 48 bits, word 1 our address and the type, then
+// the packet follows: so the IP and TCP headers and the data are whole words. The checksum of TCP is known when all data
+// has passed; tcp_tx puts it into word 6.
+//
+// ARP goes first, then echo replies, then segments. While one frame is sent, the next ones are made, up to four. The
+// memory port may answer after any time, in order. A SYN carries one word of options instead of data. With "do not
+// fragment" the identification says nothing, and is zero (RFC 6864).
+`default_nettype none
+module tcp_builder #(
+    parameter int STREAMS = 1,
+    parameter int BITS = 12,
+    parameter int ECHO_BITS = 8,
+    parameter int RING_BITS = 12,  // the ring holds 2^RING_BITS words
+    parameter int MOST = 1128,  // words of the longest frame
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
+) (
+    input logic clk,
+    input logic rst,
+    input logic [47:0] mac_address,
+    input logic [31:0] ip_address,
+    input logic [31:0] peer_ip,
+    input logic [47:0] peer_mac,
+    input logic [tcp_pkg::WORDS_BITS-1:0] mss,  // in words
+    // ARP
+    input logic ask_valid,
+    input logic [31:0] ask_ip,
+    output logic ask_take,
+    input logic reply_valid,
+    input logic [47:0] reply_mac,
+    input logic [31:0] reply_ip,
+    output logic reply_take,
+    // echo reply; the memory answers two clocks later
+    input logic echo_valid,
+    input logic [15:0] echo_bytes,  // of the packet
+    output logic echo_take,
+    output logic [ECHO_BITS-1:0] echo_read_address,
+    input logic [63:0] echo_read_data,
+    // the segment that a stream wants to send
+    input logic request_valid,
+    output logic request_take,
+    input logic [STREAM_BITS-1:0] request_stream,
+    input logic [15:0] request_port,
+    input logic [15:0] request_peer_port,
+    input logic [31:0] request_sequence,
+    input logic [31:0] request_ack,
+    input logic [7:0] request_flags,
+    input logic [tcp_pkg::WORDS_BITS-1:0] request_words,
+    // memory port
+    output logic fetch_valid,
+    input logic fetch_ready,
+    output logic [STREAM_BITS+BITS-1:0] fetch_address,
+    input logic fetched_valid,
+    input logic [63:0] fetched_data,
+    // frame memory
+    output logic store_enable,
+    output logic [RING_BITS-1:0] store_address,
+    output logic [63:0] store_data,
+    // the oldest frame that is ready
+    output logic frame_valid,
+    output tcp_pkg::made_t frame,
+    input logic frame_take,
+    input logic word_take  // one of the ring is free again
+);
+  localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
+  localparam int WORDS_BITS = tcp_pkg::WORDS_BITS;
+  localparam int ROOM = 2 ** RING_BITS - MOST - 4;
+
+  if (ROOM < 0 || MOST >= 2 ** WORDS_BITS) begin : g_check
+    $error("tcp_builder: the longest frame must fit the ring");
+  end
+
+  typedef enum logic [1:0] {
+    FREE,
+    HEAD,  // a word a clock
+    DATA
+  } state_t;
+  typedef enum logic [1:0] {
+    SEGMENT,
+    ASK,
+    REPLY,
+    ECHO
+  } kind_t;
+  state_t state;
+  kind_t kind;
+
+  logic [STREAM_BITS-1:0] stream;
+  logic [BITS-1:0] place;  // of the next word to fetch
+  logic [15:0] port, peer_port;
+  logic [31:0] sequence_number, ack;
+  logic [7:0] flags;
+  logic [WORDS_BITS-1:0]
+      words, asked, stored;  // of data; what is still to be fetched, to be stored
+  logic [2:0] step;  // of the word in the frame; stays at the last
+  logic is_syn, is_arp, wanted, start, has_room, finish, makes;
+  assign is_syn = flags[tcp_pkg::SYN];
+  assign is_arp = kind == ASK || kind == REPLY;
+
+  // ---- which frame is next -------------------------------------------------------------------
+  logic [2:0] pending;  // frames that are made or wait
+  logic [2:0] ip_step;
+  logic [RING_BITS:0] used;
+  assign wanted = reply_valid || ask_valid || echo_valid || request_valid;
+  assign start = state == FREE && wanted && has_room && ip_step == '1 && !pending[2];
+  assign request_take = start && !reply_valid && !ask_valid && !echo_valid;
+  assign ask_take = finish && kind == ASK;
+  assign reply_take = finish && kind == REPLY;
+  assign echo_take = finish && kind == ECHO;
+
+  logic [1:0] raw_valid;
+  logic raw_asked, twice;
+  assign fetch_valid = kind == SEGMENT && asked != '0 && (state == DATA || (state == HEAD && step == 3'd6));
+  assign fetch_address = {stream, place};
+  assign raw_asked = kind == ECHO && asked != '0 && state == DATA;
+  always_comb begin
+    finish = 1'b0;
+    makes  = 1'b0;
+    case (state)
+      HEAD: begin
+        makes  = 1'b1;
+        finish = is_arp ? step == 3'd5 : step == 3'd6 && stored == '0;
+      end
+      DATA: begin
+        makes  = kind == ECHO ? raw_valid[1] : is_syn || fetched_valid;
+        finish = makes && stored == WORDS_BITS'(1);
+      end
+      default: ;
+    endcase
+  end
+
+  always_ff @(posedge clk) begin
+    has_room  <= used <= (RING_BITS + 1)'(ROOM);
+    pending   <= pending + 3'(start) - 3'(frame_take);
+    raw_valid <= {raw_valid[0], raw_asked};
+    if (raw_asked) begin
+      twice <= 1'b0;
+      if (!twice) echo_read_address <= echo_read_address + 1'b1;
+    end
+    if (makes && step != '1) step <= step + 3'd1;
+    if (makes && state == DATA) stored <= stored - 1'b1;
+    if ((fetch_valid && fetch_ready) || raw_asked) begin
+      asked <= asked - 1'b1;
+      place <= place + 1'b1;
+    end
+    case (state)
+      FREE: begin
+        step <= '0;
+        echo_read_address <= '0;
+        twice <= 1'b1;
+        stream <= request_stream;
+        place <= request_sequence[BITS+2:3];
+        {port, peer_port} <= {request_port, request_peer_port};
+        {sequence_number, ack} <= {request_sequence, request_ack};
+        flags <= request_flags;
+        words <= request_flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request_words;
+        stored <= request_flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request_words;
+        asked <= request_flags[tcp_pkg::SYN] ? '0 : request_words;
+        kind <= SEGMENT;
+        if (start) state <= HEAD;
+        if (reply_valid) kind <= REPLY;
+        else if (ask_valid) kind <= ASK;
+        else if (echo_valid) begin
+          kind   <= ECHO;
+          // Two words, and what is begun.
+          stored <= WORDS_BITS'((echo_bytes + 16'd23) >> 3);
+          asked  <= WORDS_BITS'((echo_bytes + 16'd23) >> 3);
+          if (start) state <= DATA;
+        end
+      end
+      HEAD: if (step == 3'd6) state <= DATA;
+      default: ;
+    endcase
+    if (finish) state <= FREE;
+    if (rst) begin
+      state <= FREE;
+      {pending, raw_valid} <= '0;
+    end
+  end
+
+  // ---- the checksum of IP (RFC 1071) ---------------------------------------------------------
+  // A 16-bit word a clock, the carry with the next. What is the same in all frames is summed up after the one before.
+  localparam logic [15:0] IP_CONSTANT =
+      net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
+  logic [16:0] ip_sum;
+  logic [15:0] ip_term, length;
+  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, words, 3'b000};
+  always_comb begin
+    case (ip_step)
+      3'd0: ip_term = length;
+      3'd3: ip_term = ip_address[31:16];
+      3'd4: ip_term = ip_address[15:0];
+      3'd5: ip_term = peer_ip[31:16];
+      3'd6: ip_term = peer_ip[15:0];
+      default: ip_term = '0;
+    endcase
+  end
+  always_ff @(posedge clk) begin
+    if (ip_step != '1) begin
+      ip_step <= ip_step + 3'd1;
+      ip_sum  <= (ip_step == 3'd3 ? 17'(IP_CONSTANT) : 17'(ip_sum[15:0]) + 17'(ip_sum[16])) + 17'(ip_term);
+    end
+    if (start) ip_step <= '0;
+    if (rst) ip_step <= 3'd3;
+  end
+
+  // ---- words ---------------------------------------------------------------------------------
+  logic [63:0] head, echo_word, raw, options, word;
+  logic [31:0] raw_last;
+  logic [15:0] raw_sum;
+  assign raw = echo_read_data;
+  // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
+  assign options = {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
+  always_comb begin
+    case (step)
+      3'd0:
+      head = {16'd0, kind == SEGMENT ? peer_mac : kind == REPLY ? reply_mac : net_pkg::BROADCAST};
+      3'd1: head = {mac_address, is_arp ? net_pkg::ETHERTYPE_ARP : net_pkg::ETHERTYPE_IPV4};
+      3'd2:
+      head = is_arp ? {net_pkg::ARP_SHAPE, kind == REPLY ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST}
+          : {net_pkg::IP_VERSION, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
+      3'd3:
+      head = is_arp ? {mac_address, ip_address[31:16]}
+          : {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
+      3'd4:
+      head = is_arp ? {ip_address[15:0], kind == REPLY ? reply_mac : 48'd0} : {peer_ip, port, peer_port};
+      3'd5: head = is_arp ? {kind == REPLY ? reply_ip : ask_ip, 32'd0} : {sequence_number, ack};
+      default: head = {is_syn ? 4'd7 : 4'd5, 4'd0, flags, RECEIVE_WINDOW, 32'd0};
+    endcase
+  end
+  // The echo reply (RFC 792) is the request with addresses exchanged. Type 8 becomes 0: the checksum grows by 0x0800
+  // (RFC 1624).
+  assign raw_sum = raw[15:0] + 16'h0800 + 16'(raw[15:0] > 16'hF7FF);
+  always_comb begin
+    case (step)
+      3'd0: echo_word = {16'd0, raw[63:16]};
+      3'd1: echo_word = {mac_address, net_pkg::ETHERTYPE_IPV4};
+      3'd3: echo_word = {raw[63:32], ip_address};
+      3'd4: echo_word = {raw_last, 16'd0, raw_sum};
+      default: echo_word = raw;
+    endcase
+  end
+
+  assign store_data = word;
+  always_ff @(posedge clk) begin
+    if (raw_valid[1]) raw_last <= raw[31:0];
+    store_enable <= makes;
+    word <= state == HEAD ? head : kind == ECHO ? echo_word : is_syn ? options : link_pkg::swap64(
+        fetched_data
+    );
+    if (store_enable) store_address <= store_address + 1'b1;
+    used <= used + (RING_BITS + 1)'(store_enable) - (RING_BITS + 1)'(word_take);
+    if (rst) begin
+      {store_enable, store_address, used} <= '0;
+    end
+  end
+
+  // ---- the checksum of TCP -------------------------------------------------------------------
+  // Of all from the addresses on, and the rest of the pseudo header: protocol and length.
+  logic [16:0] upper, lower;
+  logic [17:0] part;
+  logic [28:0] sum;
+  logic [16:0] folded;
+  logic [2:0] first, summed;  // of the word, of its halves, of their sum
+  logic [15:0] pseudo;
+  assign pseudo = 16'(net_pkg::PROTOCOL_TCP) + 16'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES) + {2'd0, words, 3'b000};
+  always_ff @(posedge clk) begin
+    first  <= {first[1:0], makes && step == 3'd3};
+    summed <= {summed[1:0], makes && step >= 3'd3};
+    upper  <= 17'(word[63:48]) + 17'(word[47:32]);
+    lower  <= 17'(word[31:16]) + 17'(word[15:0]);
+    part   <= (first[1] ? 18'd0 : 18'(upper)) + 18'(lower);
+    if (summed[2]) sum <= (first[2] ? 29'(pseudo) : sum) + 29'(part);
+    folded <= 17'(sum[15:0]) + 17'(sum[28:16]);
+  end
+
+  // ---- frames that are ready -----------------------------------------------------------------
+  tcp_pkg::made_t made, made_frames[4];
+  logic [WORDS_BITS-1:0] made_words;
+  logic made_segment;
+  logic [2:0] made_last;
+  logic [1:0] made_head, made_tail;
+  logic [2:0] made_count;
+  logic [WORDS_BITS-1:0] count;  // of words of the frame that are made
+  logic [4:0] ends;
+  assign frame = made_frames[made_tail];
+  assign frame_valid = made_count != '0;
+  assign made = {made_words, made_segment, made_last, ~(folded[15:0] + 16'(folded[16]))};
+  always_ff @(posedge clk) begin
+    ends  <= {ends[3:0], finish};
+    count <= state == FREE ? '0 : count + WORDS_BITS'(makes);
+    if (finish) begin
+      made_words <= count;
+      made_segment <= kind == SEGMENT;
+      made_last <= kind == ECHO ? echo_bytes[2:0] : '0;
+    end
+    // The sum of the last word.
+    if (ends[4]) begin
+      made_frames[made_head] <= made;
+      made_head <= made_head + 1'b1;
+    end
+    if (frame_take) made_tail <= made_tail + 1'b1;
+    made_count <= made_count + 3'(ends[4]) - 3'(frame_take);
+    if (rst) {ends, made_head, made_tail, made_count} <= '0;
+  end
+endmodule
+`default_nettype wire

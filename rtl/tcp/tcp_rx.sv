@@ -169,7 +169,8 @@ module tcp_rx #(
   logic [16:0] ip_folded, folded;
   logic [3:1] at_upper, at_part;
   logic upper_valid, part_valid, ip_good;
-  assign whole = remain != '0 || at[1] || at[0];
+  // Headers are.
+  assign whole = remain != '0 || at[3:0] != '0;
   assign keep  = whole ? '1 : 8'(16'hFF00 >> remain_bytes);
   for (genvar i = 0; i < 8; i++) begin : g_mask
     assign masked[i*8+:8] = keep[i] ? q[i*8+:8] : 8'h00;

@@ -214,49 +214,63 @@ module tcp_builder #(
   end
 
   // ---- words ---------------------------------------------------------------------------------
-  logic [63:0] head, echo_word, raw, options, word;
+  // Each source of a word, and when it is one: by the frame's kind and the word's place.
+  logic [6:0] segment;
+  logic [5:0] ask, reply;
+  logic [4:0] echo;
+  logic of_data, of_options, of_echo;
+  logic [63:0] made_word, raw, word;
   logic [31:0] raw_last;
   logic [15:0] raw_sum;
-  assign raw = echo_read_data;
-  // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
-  assign options = {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
   always_comb begin
-    case (step)
-      3'd0:
-      head = {16'd0, kind == SEGMENT ? peer_mac : kind == REPLY ? reply_mac : net_pkg::BROADCAST};
-      3'd1: head = {mac_address, is_arp ? net_pkg::ETHERTYPE_ARP : net_pkg::ETHERTYPE_IPV4};
-      3'd2:
-      head = is_arp ? {net_pkg::ARP_SHAPE, kind == REPLY ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST}
-          : {net_pkg::IP_VERSION, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
-      3'd3:
-      head = is_arp ? {mac_address, ip_address[31:16]}
-          : {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
-      3'd4:
-      head = is_arp ? {ip_address[15:0], kind == REPLY ? reply_mac : 48'd0} : {peer_ip, port, peer_port};
-      3'd5: head = is_arp ? {kind == REPLY ? reply_ip : ask_ip, 32'd0} : {sequence_number, ack};
-      default: head = {is_syn ? 4'd7 : 4'd5, 4'd0, flags, RECEIVE_WINDOW, 32'd0};
-    endcase
+    for (int i = 0; i < 7; i++) segment[i] = kind == SEGMENT && state == HEAD && step == 3'(i);
+    for (int i = 0; i < 6; i++) ask[i] = kind == ASK && step == 3'(i);
+    for (int i = 0; i < 6; i++) reply[i] = kind == REPLY && step == 3'(i);
+    for (int i = 0; i < 5; i++) echo[i] = kind == ECHO && step == 3'(i);
   end
+  assign of_data = kind == SEGMENT && state == DATA && !is_syn;
+  assign of_options = kind == SEGMENT && state == DATA && is_syn;
+  assign of_echo = kind == ECHO && (echo[2] || echo[3] || step > 3'd4);
+  assign raw = echo_read_data;
   // The echo reply (RFC 792) is the request with addresses exchanged. Type 8 becomes 0: the checksum grows by 0x0800
   // (RFC 1624).
   assign raw_sum = raw[15:0] + 16'h0800 + 16'(raw[15:0] > 16'hF7FF);
+
+  logic second, third;
+  assign second = segment[1] || echo[1] || ask[1] || reply[1];
+  assign third  = ask[3] || reply[3];
   always_comb begin
-    case (step)
-      3'd0: echo_word = {16'd0, raw[63:16]};
-      3'd1: echo_word = {mac_address, net_pkg::ETHERTYPE_IPV4};
-      3'd3: echo_word = {raw[63:32], ip_address};
-      3'd4: echo_word = {raw_last, 16'd0, raw_sum};
-      default: echo_word = raw;
-    endcase
+    made_word = '0;
+    made_word |= {64{of_data}} & link_pkg::swap64(fetched_data);
+    made_word |= {64{of_echo}} & {raw[63:32], echo[3] ? ip_address : raw[31:0]};
+    made_word |= {64{echo[0]}} & {16'd0, raw[63:16]};
+    made_word |= {64{echo[4]}} & {raw_last, 16'd0, raw_sum};
+    made_word |= {64{second || third}} & {mac_address, 16'd0};
+    made_word |= {64{second}} & {48'd0, net_pkg::ETHERTYPE_IPV4};
+    made_word |= {64{ask[1] || reply[1]}} & {48'd0, net_pkg::ETHERTYPE_ARP};
+    made_word |= {64{segment[0]}} & {16'd0, peer_mac};
+    made_word |= {64{reply[0] || reply[4]}} & {16'd0, reply_mac};
+    made_word |= {64{ask[0]}} & {16'd0, net_pkg::BROADCAST};
+    made_word |= {64{segment[2]}} & {net_pkg::IP_VERSION, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
+    made_word |= {64{segment[3]}} & {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
+    made_word |= {64{segment[4]}} & {peer_ip, port, peer_port};
+    made_word |= {64{segment[5]}} & {sequence_number, ack};
+    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 4'd0, flags, RECEIVE_WINDOW, 32'd0};
+    // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
+    made_word |= {64{of_options}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
+    made_word |= {64{ask[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REQUEST};
+    made_word |= {64{reply[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REPLY};
+    made_word |= {64{third}} & {48'd0, ip_address[31:16]};
+    made_word |= {64{ask[4] || reply[4]}} & {ip_address[15:0], 48'd0};
+    made_word |= {64{ask[5]}} & {ask_ip, 32'd0};
+    made_word |= {64{reply[5]}} & {reply_ip, 32'd0};
   end
 
   assign store_data = word;
   always_ff @(posedge clk) begin
     if (raw_valid[1]) raw_last <= raw[31:0];
     store_enable <= makes;
-    word <= state == HEAD ? head : kind == ECHO ? echo_word : is_syn ? options : link_pkg::swap64(
-        fetched_data
-    );
+    word <= made_word;
     if (store_enable) store_address <= store_address + 1'b1;
     used <= used + (RING_BITS + 1)'(store_enable) - (RING_BITS + 1)'(word_take);
     if (rst) begin

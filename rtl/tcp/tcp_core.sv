@@ -4,12 +4,12 @@
 // stack receives.
 //
 //                    +------------------------------------------------------------+
-//   s_axis =========>| writer ----------> socket buffer (memory port)             |
+//   s_axis =========>| writer ---------> socket buffer (memory port)              |
 //   (a stream each)  |                         |                                  |
-//                    |  engine (a stream) -> protocol builder -> packet assembler |====> m_axis
-//                    |     ^       ^                                 ^    ^       |      (to the MAC)
-//                    |     |      ARP -------------------------------+    |       |
-//                    |  command FIFO <- receive check and decode -> echo memory   |<==== s_mac
+//                    |  engine (a stream) -> builder -> frame memory -> assembler |====> m_axis
+//                    |     ^       ^           ^                                  |      (to the MAC)
+//                    |     |      ARP ---------+------ echo memory                |
+//                    |  reader <- records <- receive check --^                    |<==== s_mac
 //   status_* <=======|                                                            |      (from the MAC)
 //                    +------------------------------------------------------------+
 //        user_clk                 tx_clk                       rx_clk

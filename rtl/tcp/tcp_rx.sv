@@ -94,6 +94,7 @@ module tcp_rx #(
   logic [15:0] length, pseudo;
   logic [12:0] remain;  // words of the packet that are not complete, that of q included
   logic [ 2:0] remain_bytes;
+  logic [ 7:0] keep;
   logic [ 4:0] header;
   logic [ 3:0] offset;
   logic is_arp, is_ip, is_tcp, is_icmp, is_echo, is_reply, from_peer, all_there;
@@ -108,7 +109,7 @@ module tcp_rx #(
       too_short,
       too_long,
       offset_wrong;
-  logic whole, ended, shorten;
+  logic ended, shorten;
   logic [5:0] now;
   assign now = q_valid ? at : '0;
 
@@ -118,10 +119,11 @@ module tcp_rx #(
     if (q_valid) begin
       at <= q_last ? 6'd1 : at << 1;
       place <= q_last ? '0 : place + {10'd0, place != '1};
-      // What is left after this word.
+      // What is left after this word, and which bytes of the next one belong to the packet; headers are there.
       remain <= remain - {12'd0, remain != '0};
       if (remain == '0) remain_bytes <= '0;
-      if (now[1]) {remain, remain_bytes} <= {q[47:35] - 13'd1, q[34:32]};
+      if (at[1]) {remain, remain_bytes} <= {q[47:35] - 13'd1, q[34:32]};
+      keep <= at[2:0] != '0 || remain[12:1] != '0 ? '1 : remain[0] ? 8'(16'hFF00 >> remain_bytes) : '0;
       cut <= remain[12:1] != '0 || {remain[0], remain_bytes} > q_bytes;
     end
     if (now[0]) begin
@@ -161,7 +163,6 @@ module tcp_rx #(
 
   // ---- checksums (RFC 1071): of the IP header, and of what follows with the pseudo header ----
   logic [63:0] masked;
-  logic [ 7:0] keep;  // bytes that belong to the packet
   logic [16:0] upper, lower;
   logic [17:0] ip_part, part;
   logic [19:0] ip_sum;
@@ -169,9 +170,6 @@ module tcp_rx #(
   logic [16:0] ip_folded, folded;
   logic [3:1] at_upper, at_part;
   logic upper_valid, part_valid, ip_good;
-  // Headers are.
-  assign whole = remain != '0 || at[3:0] != '0;
-  assign keep  = whole ? '1 : 8'(16'hFF00 >> remain_bytes);
   for (genvar i = 0; i < 8; i++) begin : g_mask
     assign masked[i*8+:8] = keep[i] ? q[i*8+:8] : 8'h00;
   end
@@ -261,7 +259,7 @@ module tcp_rx #(
   logic echo_free, echo_waits;
   assign echo_free = !echo_busy && !echo_waits && !(is_icmp && {step, ended} != '0);
   // Of a packet and no more of its frame.
-  assign echo_write_enable = q_valid && (at[0] ? echo_free : echo_open) && (whole || remain_bytes != '0);
+  assign echo_write_enable = q_valid && (at[0] ? echo_free : echo_open && (at[1] || keep[7]));
   assign echo_write_address = ECHO_BITS'(place);
   assign echo_write_data = q;
   always_ff @(posedge clk) begin

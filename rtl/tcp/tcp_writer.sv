@@ -37,7 +37,7 @@ module tcp_writer #(
     output logic [  BITS:0] head_gray
 );
   localparam logic [BITS:0] FULL = {1'b1, BITS'(0)};
-  logic [BITS:0] head, tail, tail_gray_here;
+  logic [BITS:0] head, tail, tail_binary, tail_gray_here, used;
 
   sync_bits #(
       .WIDTH(BITS + 1)
@@ -48,9 +48,9 @@ module tcp_writer #(
   );
   gray_to_binary #(
       .WIDTH(BITS + 1)
-  ) tail_binary (
+  ) to_binary (
       .gray  (tail_gray_here),
-      .binary(tail)
+      .binary(tail_binary)
   );
   sync_bits sync_accept (
       .clk(clk),
@@ -58,9 +58,11 @@ module tcp_writer #(
       .q  (accepting)
   );
 
-  logic may_take, marked;
+  // Words in the buffer, a clock ago: another one may have been taken since.
+  logic may_take, marked, taken, room_for_two, room_for_one;
+  assign used = head - tail;
   assign marked = push && s_axis_tlast;
-  assign may_take = accepting && (BITS + 1)'(head - tail) != FULL && (mark_ready || !marked);
+  assign may_take = accepting && (room_for_two || (room_for_one && !taken)) && (mark_ready || !marked);
   assign s_axis_tready = may_take && write_ready;
   assign write_valid = s_axis_tvalid && may_take;
   assign mark_valid = s_axis_tvalid && s_axis_tready && marked;
@@ -69,6 +71,11 @@ module tcp_writer #(
   assign write_data = s_axis_tdata;
 
   always_ff @(posedge clk) begin
+    tail <= tail_binary;
+    room_for_two <= used < FULL - 1'b1;
+    room_for_one <= used == FULL - 1'b1;
+    taken <= s_axis_tvalid && s_axis_tready;
+    if (rst) {room_for_two, room_for_one} <= '0;
     if (rst) head <= '0;
     else if (s_axis_tvalid && s_axis_tready) head <= head + 1'b1;
     // A clock later than the word, so that it is in the memory when it is counted.

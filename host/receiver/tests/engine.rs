@@ -307,6 +307,8 @@ fn strangers_are_reset_now_and_then() {
     let counters = bench.link.read();
     assert_eq!((counters.unknown_feb, counters.resets), (100, 2));
     assert_eq!(bench.requests().len(), 2);
+    let shared = bench.started(feb_mac(1), FADELINK);
+    assert_eq!(shared.counters.read().interrupted, 1, "what RESET broke off is told");
 
     let mut bench = Bench::new();
     bench.elsewhere.push(feb_mac(1));

@@ -72,7 +72,8 @@ pub(super) struct Feb {
 }
 
 impl Feb {
-    pub(super) fn new(mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>) -> Feb {
+    /// `stray`: data came before it was opened, and was answered by RESET.
+    pub(super) fn new(mac: MacAddr, config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>) -> Feb {
         Feb {
             mac,
             owned,
@@ -88,7 +89,7 @@ impl Feb {
             start: None,
             pending: None,
             queue: VecDeque::new(),
-            stray: false,
+            stray,
             stop_sent: false,
             restarts: 0,
             last_response: None,

@@ -29,6 +29,8 @@ struct Stranger {
     mac: MacAddr,
     next_reset: Duration,
     opened_elsewhere: bool,
+    /// Its data was answered by RESET.
+    was_reset: bool,
 }
 
 /// The protocol for all FEBs behind one interface.
@@ -54,7 +56,9 @@ impl Engine {
         if self.is_open(mac) {
             return false;
         }
-        self.febs.insert(mac, Feb::new(mac, config, owned, shared));
+        let stranger = self.strangers.iter().position(|stranger| stranger.mac == mac);
+        let was_reset = stranger.and_then(|at| self.strangers.remove(at)).is_some_and(|stranger| stranger.was_reset);
+        self.febs.insert(mac, Feb::new(mac, config, owned, was_reset, shared));
         true
     }
 
@@ -210,7 +214,7 @@ impl Engine {
             if self.strangers.len() == STRANGERS {
                 self.strangers.pop_front();
             }
-            self.strangers.push_back(Stranger { mac, next_reset: now, opened_elsewhere: false });
+            self.strangers.push_back(Stranger { mac, next_reset: now, opened_elsewhere: false, was_reset: false });
             self.strangers.len() - 1
         });
         let stranger = &mut self.strangers[at];
@@ -225,6 +229,7 @@ impl Engine {
         }
         count(&self.link.unknown_feb);
         if let Some(reset) = reset.filter(|_| due && !self.passive && !mac.is_multicast()) {
+            stranger.was_reset = true;
             count(&self.link.resets);
             actions.send(&reset);
         }

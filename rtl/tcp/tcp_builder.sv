@@ -52,10 +52,7 @@ module tcp_builder #(
     input logic [STREAM_BITS-1:0] request_stream,
     input logic [15:0] request_port,
     input logic [15:0] request_peer_port,
-    input logic [31:0] request_sequence,
-    input logic [31:0] request_ack,
-    input logic [7:0] request_flags,
-    input logic [tcp_pkg::WORDS_BITS-1:0] request_words,
+    input tcp_pkg::request_t request,
     // memory port
     output logic fetch_valid,
     input logic fetch_ready,
@@ -72,7 +69,6 @@ module tcp_builder #(
     input logic frame_take,
     input logic word_take  // one of the ring is free again
 );
-  localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
   localparam int WORDS_BITS = tcp_pkg::WORDS_BITS;
   localparam int ROOM = 2 ** RING_BITS - MOST - 4;
 
@@ -98,7 +94,7 @@ module tcp_builder #(
   logic [BITS-1:0] place;  // of the next word to fetch
   logic [15:0] port, peer_port;
   logic [31:0] sequence_number, ack;
-  logic [7:0] flags;
+  logic [4:0] flags;
   logic [WORDS_BITS-1:0]
       words, asked, stored;  // of data; what is still to be fetched, to be stored
   logic [2:0] step;  // of the word in the frame; stays at the last
@@ -158,13 +154,13 @@ module tcp_builder #(
         echo_read_address <= '0;
         twice <= 1'b1;
         stream <= request_stream;
-        place <= request_sequence[BITS+2:3];
+        place <= request.sequence_number[BITS+2:3];
         {port, peer_port} <= {request_port, request_peer_port};
-        {sequence_number, ack} <= {request_sequence, request_ack};
-        flags <= request_flags;
-        words <= request_flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request_words;
-        stored <= request_flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request_words;
-        asked <= request_flags[tcp_pkg::SYN] ? '0 : request_words;
+        {sequence_number, ack} <= {request.sequence_number, request.ack};
+        flags <= request.flags;
+        words <= request.flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request.words;
+        stored <= request.flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request.words;
+        asked <= request.flags[tcp_pkg::SYN] ? '0 : request.words;
         kind <= SEGMENT;
         if (start) state <= HEAD;
         if (reply_valid) kind <= REPLY;
@@ -255,7 +251,7 @@ module tcp_builder #(
     made_word |= {64{segment[3]}} & {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
     made_word |= {64{segment[4]}} & {peer_ip, port, peer_port};
     made_word |= {64{segment[5]}} & {sequence_number, ack};
-    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 4'd0, flags, RECEIVE_WINDOW, 32'd0};
+    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 7'd0, flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
     // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
     made_word |= {64{of_options}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
     made_word |= {64{ask[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REQUEST};

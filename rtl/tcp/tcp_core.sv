@@ -40,6 +40,7 @@ module tcp_core #(
     parameter int MTU = 9000,
     parameter int ECHO_BITS = 8,
     parameter int BLOCKS = 0,
+    parameter int CONGESTION = 1,
     parameter int TICK_CLOCKS = WIDTH == 8 ? 125 : 156,
     parameter int TIMEOUT_MIN = 200_000,
     parameter int TIMEOUT_INIT = 1_000_000,
@@ -88,8 +89,8 @@ module tcp_core #(
     output logic [STREAMS-1:0] status_connected,
     output logic [STREAMS-1:0] status_active,
     output logic [STREAMS-1:0][tcp_pkg::EVENTS*32-1:0] status_counts,
-    output logic [STREAMS-1:0][23:0] status_timeout,
-    output logic [STREAMS-1:0][29:0] status_window,
+    output logic [23:0] status_timeout,
+    output logic [29:0] status_window,
     output logic [15:0] status_port,
     // frames from the MAC
     input logic rx_clk,
@@ -102,8 +103,8 @@ module tcp_core #(
   // At 8 bit for small devices, whose block RAM is slow; a word has eight clocks there.
   localparam int READ_CLOCKS = WIDTH == 8 ? 2 : 1;
 
-  if (STREAMS < 1 || STREAMS > 4) begin : g_check_streams
-    $error("tcp_core: STREAMS must be 1 to 4");
+  if (STREAMS < 1 || STREAMS > 16) begin : g_check_streams
+    $error("tcp_core: STREAMS must be 1 to 16");
   end
   if (MTU < 576 || MTU > 9000) begin : g_check_mtu
     $error("tcp_core: MTU must be 576 to 9000 bytes");
@@ -221,8 +222,6 @@ module tcp_core #(
       .ready(read_ready),
       .*
   );
-  // A reply that waits must not be overwritten.
-  assign read_ready = !(meta.kind == tcp_pkg::RECORD_ARP_REQUEST && reply_pending);
   assign take = read_valid && read_ready;
   assign is_arp = meta.kind == tcp_pkg::RECORD_ARP_REQUEST || meta.kind == tcp_pkg::RECORD_ARP_REPLY;
 
@@ -246,7 +245,7 @@ module tcp_core #(
   logic ask_valid, ask_take;
   logic [31:0] next_hop;
   logic [47:0] peer_mac;
-  logic [STREAMS-1:0] forget;
+  logic forget_path;
   assign next_hop = net_pkg::next_hop(ip.peer, ip.address, ip.mask, ip.gateway);
 
   tcp_arp #(
@@ -256,7 +255,7 @@ module tcp_core #(
       .rst          (tx_rst),
       .tick         (tick),
       .wanted       (status_active != '0),
-      .forget       (forget != '0),
+      .forget       (forget_path),
       .next_hop     (next_hop),
       .learn_valid  (take && is_arp),
       .learn_ip     (neighbour.ip),
@@ -268,76 +267,90 @@ module tcp_core #(
   );
 
   // ---- streams -------------------------------------------------------------------------------
-  logic [12:0] mtu_words;
-  assign mtu_words = 13'(((mtu < 14'(MTU) ? mtu : 14'(MTU)) - 14'(tcp_pkg::IP_TCP_BYTES)) >> 3);
+  logic [tcp_pkg::WORDS_BITS-1:0] mtu_words;
+  assign mtu_words = tcp_pkg::WORDS_BITS'(((mtu < 14'(MTU) ? mtu : 14'(MTU)) - 14'(tcp_pkg::IP_TCP_BYTES)) >> 3);
 
-  logic [STREAMS-1:0] send_valid, send_take, mine, chosen, last;
-  logic [STREAMS-1:0][31:0] send_sequence, send_ack;
-  logic [STREAMS-1:0][7:0] send_flags;
-  logic [STREAMS-1:0][12:0] send_words;
+  logic [STREAMS-1:0] accept, running, accepting, moved, mark_valid, mark_take, confirm, mine;
+  logic [STREAMS-1:0][BITS:0] head, mark;
+  logic [BITS:0] confirmed;
   logic [STREAMS-1:0][15:0] port;
-  logic is_segment;
-  assign is_segment = take && meta.kind == tcp_pkg::RECORD_SEGMENT;
-  assign event_port = is_segment && mine == '0;
-
+  logic [STREAMS-1:0][3:0] attempt;
+  logic [STREAM_BITS-1:0] mine_index;
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
-    assign mine[i] = meta.from_peer && segment.source_port == peer_port[i] && segment.port == port[i];
     tcp_stream #(
-        .BITS        (BITS),
-        .BLOCKS      (BLOCKS),
-        .TIMEOUT_MIN (TIMEOUT_MIN),
-        .TIMEOUT_INIT(TIMEOUT_INIT),
-        .TIMEOUT_MAX (TIMEOUT_MAX),
-        .RETRY       (RETRY)
+        .BITS  (BITS),
+        .BLOCKS(BLOCKS)
     ) stream (
-        .s_axis          (s_axis[i]),
-        .s_axis_tready   (s_axis_tready[i]),
-        .user_running    (user_running[i]),
-        .write_valid     (write_valid[i]),
-        .write_ready     (write_ready[i]),
-        .write_address   (write_address[i]),
-        .write_data      (write_data[i]),
-        .enable          (enable[i]),
-        .local_port      (local_port[i]),
-        .path            (status_path),
-        .forget_path     (forget[i]),
-        .port            (port[i]),
-        .segment_valid   (is_segment && mine[i]),
-        .segment_sequence(segment.sequence_number),
-        .segment_ack     (segment.ack),
-        .segment_flags   ({3'd0, segment.flags}),
-        .segment_window  (segment.window),
-        .segment_length  (meta.length),
-        .segment_mss     ({2'd0, segment.mss, 3'b000}),
-        .segment_scale   (segment.scale),
-        .send_valid      (send_valid[i]),
-        .send_sequence   (send_sequence[i]),
-        .send_ack        (send_ack[i]),
-        .send_flags      (send_flags[i]),
-        .send_words      (send_words[i]),
-        .send_take       (send_take[i]),
-        .connected       (status_connected[i]),
-        .active          (status_active[i]),
-        .timeout         (status_timeout[i]),
-        .window          (status_window[i]),
-        .events          (events[i*tcp_pkg::EVENTS+:tcp_pkg::EVENTS]),
+        .s_axis       (s_axis[i]),
+        .s_axis_tready(s_axis_tready[i]),
+        .user_running (user_running[i]),
+        .write_valid  (write_valid[i]),
+        .write_ready  (write_ready[i]),
+        .write_address(write_address[i]),
+        .write_data   (write_data[i]),
+        .push         (push && BLOCKS != 0),
+        .accept       (accept[i]),
+        .running      (running[i]),
+        .accepting    (accepting[i]),
+        .head         (head[i]),
+        .moved        (moved[i]),
+        .mark_valid   (mark_valid[i]),
+        .mark         (mark[i]),
+        .mark_take    (mark_take[i]),
+        .confirm      (confirm[i]),
         .*
     );
+    // Another port for each attempt, so that old segments belong to nobody.
+    assign port[i] = local_port[i] + {8'd0, attempt[i], 4'd0};
+    always_ff @(posedge tx_clk)
+      mine[i] <= meta.from_peer && segment.source_port == peer_port[i] && segment.port == port[i];
+  end
+  always_comb begin
+    mine_index = '0;
+    for (int i = 0; i < STREAMS; i++) if (mine[i]) mine_index |= STREAM_BITS'(i);
   end
 
-  // The streams take turns.
-  logic builder_take;
-  logic [STREAM_BITS-1:0] index;  // of the one chosen
-  assign chosen = STREAMS'(link_pkg::turn(link_pkg::TURNS'(send_valid), link_pkg::TURNS'(last)));
-  assign send_take = builder_take ? chosen : '0;
+  logic is_segment, segment_take, request_valid, request_take;
+  logic [STREAM_BITS-1:0] request_stream, event_stream;
+  logic [tcp_pkg::EVENTS-1:0] stream_events;
+  logic [22:0] timeout;
+  logic [BITS:0] window;
+  tcp_pkg::request_t request;
+  assign is_segment = read_valid && meta.kind == tcp_pkg::RECORD_SEGMENT;
+  // A reply that waits must not be overwritten; a segment is read until the engine has done with it.
+  assign read_ready = meta.kind == tcp_pkg::RECORD_ARP_REQUEST ? !reply_pending
+      : meta.kind != tcp_pkg::RECORD_SEGMENT || mine == '0 || segment_take;
+  assign event_port = take && is_segment && mine == '0;
+
+  tcp_engine #(
+      .STREAMS     (STREAMS),
+      .BITS        (BITS),
+      .CONGESTION  (CONGESTION),
+      .TIMEOUT_MIN (TIMEOUT_MIN),
+      .TIMEOUT_INIT(TIMEOUT_INIT),
+      .TIMEOUT_MAX (TIMEOUT_MAX),
+      .RETRY       (RETRY)
+  ) engine (
+      .clk           (tx_clk),
+      .rst           (tx_rst),
+      .path          (status_path),
+      .first_sequence(first_sequence << (BITS + 4)),
+      .mtu_words     (mtu_words),
+      .push          (push && BLOCKS != 0),
+      .segment_valid (is_segment && mine != '0),
+      .segment_stream(mine_index),
+      .segment_length(meta.length),
+      .connected     (status_connected),
+      .active        (status_active),
+      .events        (stream_events),
+      .*
+  );
   always_comb begin
-    index = '0;
-    for (int i = 0; i < STREAMS; i++) if (chosen[i]) index |= STREAM_BITS'(i);
+    events = '0;
+    events[event_stream*tcp_pkg::EVENTS+:tcp_pkg::EVENTS] = stream_events;
   end
-  always_ff @(posedge tx_clk) begin
-    if (builder_take) last <= chosen;
-    if (tx_rst) last <= '0;
-  end
+  assign status_timeout = 24'(timeout);
+  assign status_window  = 30'(window) << 3;
 
   // ---- transmit side -------------------------------------------------------------------------
   localparam int RING_BITS = $clog2(MTU / 8) + 1;
@@ -357,19 +370,12 @@ module tcp_core #(
       .rst              (tx_rst),
       .ip_address       (ip.address),
       .peer_ip          (ip.peer),
-      .mss              (mtu_words[tcp_pkg::WORDS_BITS-1:0]),
+      .mss              (mtu_words),
       .ask_ip           (next_hop),
       .reply_valid      (reply_pending),
       .echo_valid       (echo_pending && echo_hold == '0),
-      .request_valid    (send_valid != '0),
-      .request_take     (builder_take),
-      .request_stream   (index),
-      .request_port     (port[index]),
-      .request_peer_port(peer_port[index]),
-      .request_sequence (send_sequence[index]),
-      .request_ack      (send_ack[index]),
-      .request_flags    (send_flags[index]),
-      .request_words    (send_words[index][tcp_pkg::WORDS_BITS-1:0]),
+      .request_port     (port[request_stream]),
+      .request_peer_port(peer_port[request_stream]),
       .*
   );
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TCP engine of one stream: a client that opens the connection, sends, and closes it (transmit
-// clock; RFC 9293, 5681, 6298, 6582, 7323).
+// TCP engine: clients that open their connections, send, and close them (transmit clock; RFC 9293, 5681, 6298, 6582, 7323).
 //
-//                 +------------+
-//   enable ------>|            |====> send_* (the segment to send next)
-//   segment_* ===>| tcp_engine |<---- send_take
-//   head ========>|            |----> accept, running, tail_gray (socket buffer)
-//   path -------->|            |----> forget_path, event_*
-//                 +------------+
+//                  +------------+
+//   enable[] ----->|            |====> request_* (the segment to send next)
+//   segment_* ====>| tcp_engine |<---- request_take
+//   head[] =======>|            |----> accept[], running[], confirm[] (socket buffers)
+//   path --------->|            |----> forget_path, events
+//                  +------------+
 //
-// Sequence numbers are chosen so that the number of a data byte is its place in the socket buffer:
-// the buffer holds words, and word w of the stream has the numbers 8w .. 8w+7. A new connection
-// begins with the first word that was not confirmed, so a connection that broke (RST) goes on in
-// the next one without a gap. Each attempt uses another local port, so that old segments belong to
-// nobody.
+// One engine serves all streams, one event at a time: a segment that came, a timer that ran out, or a look at a stream for
+// what is to be sent next. The state of the streams is in memories (tcp_context); an event reads and writes those of its
+// stream only, and the next one begins when it has ended: docs/protocol/tcp_sender.md has the table of both.
+//
+// Sequence numbers are chosen so that the number of a data byte is its place in the socket buffer: the buffer holds words,
+// and word w of the stream has the numbers 8w .. 8w+7. A new connection begins with the first word that was not confirmed,
+// so a connection that broke (RST) goes on in the next one without a gap. Each attempt uses another local port, so that old
+// segments belong to nobody. All places but `una` are words after it.
 //
 // A peer that answers the SYN with the number of another connection still holds one that this board has
 // forgotten, as after its reset: it is told so by a RST, and asked again (RFC 9293 3.5.1 and 3.10.7.3).
@@ -23,65 +25,65 @@
 // and confirmed, and the connection is closed: `running` is low. While `enable` stays, the next one is opened then. A
 // receiver that was killed closes its direction, too, but answers what comes with RST: then the stream goes on.
 //
-// Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582);
-// a time-out goes back to the first unconfirmed word and doubles the time-out. There is no congestion
-// window: the rate is bounded by the receiver's window and the buffer, as in the paper.
+// Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582), the first two a
+// segment that was not sent yet (RFC 3042); a time-out goes back to the first unconfirmed word and doubles the time-out.
+// With CONGESTION the congestion window bounds what is under way (tcp_congestion), else the receiver's window alone.
 `default_nettype none
 module tcp_engine #(
-    parameter int BITS = 12,  // the socket buffer is 2^BITS words
+    parameter int STREAMS = 1,
+    parameter int BITS = 12,  // a socket buffer is 2^BITS words
+    parameter int CONGESTION = 1,
     parameter int TIMEOUT_MIN = 200_000,  // microseconds
     parameter int TIMEOUT_INIT = 1_000_000,
     parameter int TIMEOUT_MAX = 8_000_000,
-    parameter int RETRY = 1_000_000  // from a connection that broke to the next attempt
+    parameter int RETRY = 1_000_000,  // from a connection that broke to the next attempt
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
 ) (
     input logic clk,
     input logic rst,
     input logic tick,  // each microsecond
-    input logic enable,
+    input logic [STREAMS-1:0] enable,
     input logic path,  // the address of the next hop is known
     output logic forget_path,
     input logic [31:0] first_sequence,  // of the first data byte, a multiple of twice the buffer
-    input logic [12:0] mtu_words,  // the most words of a segment
-    output logic [3:0] attempt,
-    // socket buffer
-    output logic accept,
-    output logic running,
-    input logic accepting,
-    input logic [BITS:0] head,
+    input logic [tcp_pkg::WORDS_BITS-1:0] mtu_words,  // the most words of a segment
+    // socket buffers
+    output logic [STREAMS-1:0] accept,
+    output logic [STREAMS-1:0] running,
+    input logic [STREAMS-1:0] accepting,
+    input logic [STREAMS-1:0][BITS:0] head,
+    input logic [STREAMS-1:0] moved,  // the head
     input logic push,  // data waits for the end of its block, or for a full segment
-    input logic mark_valid,  // the end of a block, the first that was not sent
-    input logic [BITS:0] mark,
-    output logic mark_take,
-    output logic [BITS:0] tail_gray,
+    input logic [STREAMS-1:0] mark_valid,  // the end of a block, the first that was not sent
+    input logic [STREAMS-1:0][BITS:0] mark,
+    output logic [STREAMS-1:0] mark_take,
+    output logic [STREAMS-1:0] confirm,
+    output logic [BITS:0] confirmed,
     // segments from the peer
     input logic segment_valid,
-    input logic [31:0] segment_sequence,
-    input logic [31:0] segment_ack,
-    input logic [7:0] segment_flags,
-    input logic [15:0] segment_window,
+    input logic [STREAM_BITS-1:0] segment_stream,
+    input tcp_pkg::segment_t segment,
     input logic [15:0] segment_length,
-    input logic [15:0] segment_mss,
-    input logic [3:0] segment_scale,
+    output logic segment_take,
     // segment to send
-    output logic send_valid,
-    output logic [31:0] send_sequence,
-    output logic [31:0] send_ack,
-    output logic [7:0] send_flags,
-    output logic [12:0] send_words,
-    input logic send_take,
-    // for the display, and one pulse each
-    output logic connected,
-    output logic active,
-    output logic [23:0] timeout,
-    output logic [29:0] window,
-    output logic event_sent,
-    output logic event_again,
-    output logic event_fast,
-    output logic event_timeout,
-    output logic event_probe,
-    output logic event_reset,
-    output logic event_unacceptable
+    output logic request_valid,
+    output logic [STREAM_BITS-1:0] request_stream,
+    output tcp_pkg::request_t request,
+    input logic request_take,
+    // for the display, and pulses
+    output logic [STREAMS-1:0][3:0] attempt,
+    output logic [STREAMS-1:0] connected,
+    output logic [STREAMS-1:0] active,
+    output logic [22:0] timeout,  // of stream 0, microseconds
+    output logic [BITS:0] window,  // of stream 0, words
+    output logic [STREAM_BITS-1:0] event_stream,
+    output logic [tcp_pkg::EVENTS-1:0] events
 );
+  localparam int WORDS_BITS = tcp_pkg::WORDS_BITS;
+  localparam int P = BITS + 1;  // bits of a place in the buffer, and of a distance there
+  localparam logic [WORDS_BITS-1:0] LEAST = 8;  // words of a full segment, whatever the peer says
+  localparam logic [P-1:0] BUFFER = {1'b1, BITS'(0)};
+
   typedef enum logic [2:0] {
     IDLE,
     SYN_SENT,
@@ -90,410 +92,695 @@ module tcp_engine #(
     FIN_CONFIRMED,  // until the peer has closed, too
     BROKEN  // until the next attempt
   } state_t;
+  typedef struct packed {
+    state_t state;
+    logic started;  // una holds the place in the stream
+    logic ack_due;
+    logic syn_due;
+    logic rst_due;
+    logic fin_due;
+    logic retry_due;
+    logic resend;  // the first segment
+    logic recovering;  // RFC 6582
+    logic rewound;  // by a time-out, until what was under way is confirmed
+    logic force_one;  // a word goes whatever the window is
+    logic timing;  // a round trip
+    logic persists;  // the timer is for the window to open
+    logic peer_closed;
+    logic [1:0] duplicates;
+    logic [3:0] backoff;
+  } flags_t;
+  localparam int FLAGS_BITS = 3 + 13 + 2 + 4;
 
-  state_t state;
-  logic [31:0] una, nxt, newest, recover, peer_next, timed;
-  logic [29:0] best_window;
-  logic [12:0] limit, offered;
-  logic [3:0] scale, backoff, quiet;
-  logic [1:0] duplicates;
-  logic recovering, rewound, resend, force_one, ack_due, peer_closed, fin_due, syn_due, rst_due;
-  logic timing;
-  logic [23:0] timer, round_trip;
-  logic timer_runs;
-  logic started;  // una holds the place in the stream
+  typedef enum logic [3:0] {
+    WIPE,
+    PICK,
+    LOOK_SPACE,
+    LOOK_BOUND,
+    LOOK_ROOM,
+    LOOK_COMPARE,
+    LOOK_FIT,
+    LOOK_DECIDE,
+    SEGMENT_PLACE,
+    SEGMENT_RANGE,
+    SEGMENT_JUDGE,
+    SEGMENT_APPLY,
+    TIMER_APPLY,
+    SETTLE
+  } step_t;
+  step_t step;
 
-  // ---- what the segment means ----------------------------------------------------------------
-  logic fin, syn, rst_flag, ack_flag, ack_new, ack_old, ack_ahead, in_order, carries, ack_of_syn;
-  logic [29:0] told_window;
-  assign {ack_flag, rst_flag, syn, fin} = {
-    segment_flags[tcp_pkg::ACK],
-    segment_flags[tcp_pkg::RST],
-    segment_flags[tcp_pkg::SYN],
-    segment_flags[tcp_pkg::FIN]
-  };
-  assign ack_new = $signed(segment_ack - una) > 0 && $signed(segment_ack - newest) <= 0;
-  assign ack_ahead = $signed(segment_ack - newest) > 0;
-  assign ack_old = $signed(segment_ack - una) < 0;
-  assign in_order = segment_sequence == peer_next;
-  assign carries = segment_length != '0 || fin;
-  assign told_window = 30'({14'd0, segment_window} << scale);
-  assign offered = 13'(segment_mss >> 3);
-  assign ack_of_syn = ack_flag && segment_ack == una;
+  // ---- state of the streams ------------------------------------------------------------------
+  logic [STREAM_BITS-1:0] stream;  // of the event
+  flags_t flags, flags_next;
+  logic [28:0] una, una_next;  // number of the first word that was not confirmed
+  logic [31:0] peer_next, peer_next_next;
+  logic [P-1:0] nxt, nxt_next, sent, sent_next;  // the next word to send; what was sent
+  logic [P-1:0] recover, recover_next, timed, timed_next;
+  logic [P-1:0] told, told_next, best;  // window; the largest that there was
+  logic [15:0] raw_window;  // as the last segment had it
+  logic [WORDS_BITS-1:0] limit, limit_next;  // of a segment
+  logic [3:0] scale;
+  logic [23:0] timed_at, now;
+  logic write_flags, write_una, write_peer_next, write_nxt, write_sent, write_recover, write_timed;
+  logic write_timed_at, write_window, write_best, write_limit;
 
-  // ---- what to send --------------------------------------------------------------------------
-  logic [31:0] head_place, una_word, unsent, room, flight;
-  logic [BITS:0] to_mark;
-  logic [12:0] most, wanted, fitting;
-  logic
-      has_data,
-      may_send,
-      full_size,
-      whole_rest,
-      whole_block,
-      in_block,
-      partial,
-      half_window,
-      data_now,
-      can_send_data;
-  assign una_word = {una[31:3], 3'b000};
-  // The head is at most a buffer's length after the first unconfirmed word.
-  assign head_place = una_word + {29'((BITS + 1)'(head - una[BITS+3:3])), 3'b000};
-  // A segment ends with its block, which then waits for nothing: Nagle is for plain streams.
-  assign to_mark = mark - newest[BITS+3:3];
-  assign mark_take = mark_valid && (to_mark == '0 || to_mark > {1'b1, BITS'(0)});
-  assign in_block = mark_valid && !mark_take;
-  assign partial = push && !in_block && (accept || accepting);
-  assign unsent = (in_block ? {newest[31:3] + 29'(to_mark), 3'b000} : head_place) - nxt;
-  assign flight = newest - una;
-  assign room = una + 32'(window) - nxt;
-  assign has_data = head_place != nxt;
-  assign wanted = unsent > {16'd0, limit, 3'b000} ? limit : unsent[15:3];
-  assign fitting = room[31] ? '0 : room[30:3] > 28'(wanted) ? wanted : room[15:3];
-  assign full_size = fitting == limit;
-  // Nagle: a small segment leaves when nothing is under way; silly window: when it is all there is,
-  // or half of the largest window.
-  assign whole_rest = fitting == wanted && fitting != '0 && flight == '0 && !partial;
-  assign half_window = fitting != '0 && {fitting, 3'b000} >= 16'(best_window >> 1) && best_window >> 1 < 30'(limit) << 3;
-  assign whole_block = fitting == wanted && fitting != '0 && in_block;
-  assign may_send = full_size || whole_rest || whole_block || half_window || (rewound && fitting != '0);
-  assign can_send_data = state == OPEN && has_data;
-  assign data_now = can_send_data && (may_send || force_one);
-  assign most = force_one && fitting == '0 ? 13'd1 : fitting;
+  tcp_context #(
+      .WIDTH  (FLAGS_BITS),
+      .STREAMS(STREAMS)
+  ) flags_context (
+      .write(write_flags),
+      .d    (flags_next),
+      .q    (flags),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (29),
+      .STREAMS(STREAMS)
+  ) una_context (
+      .write(write_una),
+      .d    (una_next),
+      .q    (una),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (32),
+      .STREAMS(STREAMS)
+  ) peer_next_context (
+      .write(write_peer_next),
+      .d    (peer_next_next),
+      .q    (peer_next),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (P),
+      .STREAMS(STREAMS)
+  ) nxt_context (
+      .write(write_nxt),
+      .d    (nxt_next),
+      .q    (nxt),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (P),
+      .STREAMS(STREAMS)
+  ) sent_context (
+      .write(write_sent),
+      .d    (sent_next),
+      .q    (sent),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (P),
+      .STREAMS(STREAMS)
+  ) recover_context (
+      .write(write_recover),
+      .d    (recover_next),
+      .q    (recover),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (P),
+      .STREAMS(STREAMS)
+  ) timed_context (
+      .write(write_timed),
+      .d    (timed_next),
+      .q    (timed),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (24),
+      .STREAMS(STREAMS)
+  ) timed_at_context (
+      .write(write_timed_at),
+      .d    (now),
+      .q    (timed_at),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (P + 16),
+      .STREAMS(STREAMS)
+  ) window_context (
+      .write(write_window),
+      .d    ({told_next, segment.window}),
+      .q    ({told, raw_window}),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (P),
+      .STREAMS(STREAMS)
+  ) best_context (
+      .write(write_best),
+      .d    (told_next),
+      .q    (best),
+      .*
+  );
+  tcp_context #(
+      .WIDTH  (WORDS_BITS + 4),
+      .STREAMS(STREAMS)
+  ) limit_context (
+      .write(write_limit),
+      .d    ({limit_next, step == SEGMENT_APPLY ? segment.scale : 4'd0}),
+      .q    ({limit, scale}),
+      .*
+  );
 
-  logic [31:0] again_left;
-  logic [12:0] again_words;
-  assign again_left  = newest - una_word;
-  assign again_words = again_left > {16'd0, limit, 3'b000} ? limit : again_left[15:3];
+  // ---- timer, time-out, congestion window ----------------------------------------------------
+  logic timer_set, timer_stop, timer_runs, rtt_busy, congestion_busy, is_settled;
+  logic [22:0] interval, wait_time;
+  logic [STREAMS-1:0] due;
+  tcp_pkg::rtt_op rtt;
+  tcp_pkg::congestion_op congestion;
+  logic [P-1:0] congestion_window;
 
-  // The choice is kept until it is taken; meanwhile the state may change, but a segment stays true.
-  typedef enum logic [2:0] {
-    NOTHING,
-    A_SYN,
-    PURE_ACK,
-    AGAIN,
-    DATA,
-    A_FIN,
-    A_RST
-  } kind_t;
-  kind_t choice, kind;
-  always_comb begin
-    choice = NOTHING;
-    if (!path) choice = NOTHING;
-    else if (state == SYN_SENT) choice = rst_due ? A_RST : syn_due ? A_SYN : NOTHING;
-    else if (ack_due) choice = PURE_ACK;
-    else if (resend && again_words != '0) choice = AGAIN;
-    else if (data_now) choice = DATA;
-    else if (fin_due && state == FIN_SENT) choice = A_FIN;
-  end
-
-  logic settle;  // a clock after a change, so that the choice is of the new state
-  always_ff @(posedge clk) begin
-    settle <= send_take || segment_valid;
-    if (!send_valid) begin
-      if (choice != NOTHING && !segment_valid && !settle && !send_take) begin
-        send_valid <= 1'b1;
-        kind <= choice;
-        send_ack <= peer_next;
-        send_flags <= '0;
-        send_flags[tcp_pkg::ACK] <= choice != A_SYN && choice != A_RST;
-        send_flags[tcp_pkg::RST] <= choice == A_RST;
-        send_flags[tcp_pkg::SYN] <= choice == A_SYN;
-        send_flags[tcp_pkg::FIN] <= choice == A_FIN;
-        send_flags[tcp_pkg::PSH] <= choice == DATA && unsent == {16'd0, fitting, 3'b000};
-        send_words <= choice == DATA ? most : choice == AGAIN ? again_words : '0;
-        case (choice)
-          A_SYN:   send_sequence <= una - 32'd1;
-          A_RST:   send_sequence <= peer_next;
-          AGAIN:   send_sequence <= una_word;
-          A_FIN:   send_sequence <= newest - 32'd1;
-          default: send_sequence <= nxt;
-        endcase
-      end
-    end else if (send_take) send_valid <= 1'b0;
-    // What is on offer must be of this connection.
-    if (rst || state == IDLE || state == BROKEN) send_valid <= 1'b0;
-  end
-
-  // ---- state ---------------------------------------------------------------------------------
-  logic expired, take_new, sample_valid, lost, drained;
-  logic [23:0] backed_off, computed;
-  logic [31:0] sent_end;
-  assign lost = segment_valid && rst_flag
-      && (state == SYN_SENT ? ack_of_syn
-          : (state == OPEN || state == FIN_SENT || state == FIN_CONFIRMED) && in_order);
-  assign drained = head_place == una && flight == '0 && choice == NOTHING && !send_valid && !settle
-      && !segment_valid && !expired;
-  assign expired = timer_runs && timer == '0;
-  assign sent_end = send_sequence + {16'd0, send_words, 3'b000};
-  assign take_new = send_take && kind == DATA && $signed(sent_end - newest) > 0;
-  always_comb begin
-    backed_off = computed;
-    if (backoff != '0) begin
-      backed_off = 24'(TIMEOUT_MAX);
-      if (({24'd0, computed} << backoff) < 48'(TIMEOUT_MAX))
-        backed_off = 24'({24'd0, computed} << backoff);
-    end
-  end
-  assign timeout = computed;
-
+  tcp_timer #(
+      .STREAMS(STREAMS)
+  ) timer (
+      .set (timer_set),
+      .stop(timer_stop),
+      .runs(timer_runs),
+      .*
+  );
   tcp_rtt #(
+      .STREAMS(STREAMS),
       .MINIMUM(TIMEOUT_MIN),
       .INITIAL(TIMEOUT_INIT),
       .MAXIMUM(TIMEOUT_MAX)
-  ) rtt (
-      .clk    (clk),
-      .clear  (rst || state == IDLE),
-      .sample (round_trip),
-      .valid  (sample_valid),
-      .timeout(computed)
+  ) round_trip (
+      .op   (rtt),
+      .begun(timed_at),
+      .busy (rtt_busy),
+      .timeout(wait_time),
+      .*
   );
-
-  assign connected = state == OPEN;
-  assign active = state != IDLE;
-  always_ff @(posedge clk) begin
-    running <= !rst && enable && started && (state == OPEN || state == BROKEN || state == SYN_SENT);
-    accept <= !rst && enable && !peer_closed && started
-        && (state == OPEN || state == BROKEN || state == SYN_SENT);
+  logic [P-1:0] confirms;  // words that an ACK confirms
+  if (CONGESTION != 0) begin : g_congestion
+    tcp_congestion #(
+        .STREAMS(STREAMS),
+        .BITS   (BITS)
+    ) congestion_control (
+        .op    (congestion),
+        .amount(confirms),
+        .flight(sent),
+        .busy  (congestion_busy),
+        .window(congestion_window),
+        .*
+    );
+  end else begin : g_no_congestion
+    assign congestion_busy   = 1'b0;
+    assign congestion_window = BUFFER;
+    logic unused;
+    assign unused = &{1'b0, congestion};
   end
-  always_ff @(posedge clk) tail_gray <= una[BITS+3:3] ^ (una[BITS+3:3] >> 1);
+  assign is_settled = !rtt_busy && !congestion_busy;
+  if (STREAMS == 1) begin : g_display
+    assign {timeout, window} = {wait_time, told};
+  end else begin : g_display_of_one
+    always_ff @(posedge clk) if (stream == '0) {timeout, window} <= {wait_time, told};
+  end
+
+  // ---- which event is next -------------------------------------------------------------------
+  logic [STREAMS-1:0] look, chosen, last;  // streams to look at
+  logic [STREAM_BITS-1:0] chosen_index, due_index, tour;
+  logic may_look, looks_first;  // a look after each segment
+  assign chosen   = STREAMS'(link_pkg::turn(link_pkg::TURNS'(look), link_pkg::TURNS'(last)));
+  assign may_look = look != '0 && !request_valid;
+  always_comb begin
+    chosen_index = '0;
+    for (int i = 0; i < STREAMS; i++) if (chosen[i]) chosen_index |= STREAM_BITS'(i);
+    due_index = '0;
+    for (int i = 0; i < STREAMS; i++) if (due[i]) due_index = STREAM_BITS'(i);
+  end
+
+  // ---- a look: what can be sent --------------------------------------------------------------
+  logic [P-1:0] from_head, from_mark, unsent, fitting, least;
+  logic [P:0] space, room;
+  logic marked, still, is_again, is_behind, by_window, is_best_wide, is_best_small, more;
+  logic unsent_over, room_over, room_short, room_none, is_silly, is_stale, whole, full;
+  logic [1:0] extra;  // segments beyond the congestion window (RFC 3042)
+  assign extra = flags.recovering || flags.rewound ? 2'd0 : flags.duplicates;
 
   always_ff @(posedge clk) begin
-    forget_path <= 1'b0;
-    sample_valid <= 1'b0;
-    event_sent <= send_take && (kind == DATA || kind == AGAIN);
-    event_again <= send_take && (kind == AGAIN || (kind == DATA && !take_new));
-    event_fast <= 1'b0;
-    event_timeout <= 1'b0;
-    event_probe <= 1'b0;
-    event_reset <= 1'b0;
-    event_unacceptable <= 1'b0;
-
-    if (tick) begin
-      if (timer != '0) timer <= timer - 24'd1;
-      if (round_trip != '1) round_trip <= round_trip + 24'd1;
+    // LOOK_SPACE. What the user's side changes is taken once.
+    if (step == LOOK_SPACE) begin
+      from_head <= head[stream] - una[P-1:0];
+      from_mark <= mark[stream] - una[P-1:0];
+      marked <= mark_valid[stream];
+      still <= !accept[stream] && !accepting[stream];
     end
-    quiet <= accepting || accept ? '0 : quiet == '1 ? quiet : quiet + 4'd1;
+    space <= (P + 1)'(congestion_window) + (extra[1] ? (P + 1)'(limit) << 1 : extra[0] ? (P + 1)'(limit) : '0);
+    is_best_wide <= best[P-1:4] >= (P - 4)'(limit >> 1);
+    is_best_small <= best < P'(limit);
+    is_behind <= nxt != sent;
+    is_again <= flags.resend;
+    // LOOK_BOUND: the least that is sent when the window does not let more (RFC 9293 3.8.6.2.1)
+    by_window <= (P + 1)'(told) <= space;
+    least <= is_best_wide ? best >> 4 : is_best_small ? best >> 1 : P'(limit >> 1);
+    // LOOK_ROOM
+    unsent <= (is_again || is_behind ? sent : marked ? from_mark : from_head) - (is_again ? '0 : nxt);
+    room <= (by_window ? (P + 1)'(told) : space) - (P + 1)'(nxt);
+    more <= from_head != nxt;
+    // LOOK_COMPARE
+    unsent_over <= unsent >= P'(limit);
+    room_over <= is_again || (!room[P] && room[P-1:0] >= P'(limit));
+    room_short <= !is_again && (room[P] || room[P-1:0] < unsent);
+    room_none <= !is_again && (room[P] || room == '0);
+    is_silly <= room[P-1:0] < least;
+    is_stale <= unsent == '0 || (unsent[P-1] && unsent[P-2:0] != '0);
+    // LOOK_FIT
+    whole <= unsent_over ? room_over : !room_short;
+    full <= unsent_over && room_over;
+    fitting <= room_none ? P'(flags.force_one) : unsent_over && room_over ? P'(limit) : unsent_over || room_short ? room[P-1:0] : unsent;
+  end
 
-    // -- sent
-    if (send_take) begin
-      case (kind)
-        A_SYN:   syn_due <= 1'b0;
-        A_FIN:   fin_due <= 1'b0;
-        A_RST: begin
-          rst_due <= 1'b0;
-          // At once, but once: the next SYN is the timer's.
-          if (backoff == '0) {syn_due, backoff[0]} <= 2'b11;
-        end
-        default: ;
-      endcase
-      if (send_ack == peer_next) ack_due <= 1'b0;
-      if (kind == AGAIN) resend <= 1'b0;
-      if (kind == DATA) begin
-        // Unless it was rewound since, or confirmed.
-        if (nxt == send_sequence) begin
-          nxt <= sent_end;
-          force_one <= 1'b0;
-        end
-        if (take_new) begin
-          newest <= sent_end;
-          if (!timing) begin
-            timing <= 1'b1;
-            timed <= sent_end;
-            round_trip <= '0;
-          end
-        end
-      end
-      if (kind != PURE_ACK && !timer_runs) begin
-        timer_runs <= 1'b1;
-        timer <= backed_off;
-      end
-    end
-
-    // -- the timer
-    // For what is under way, and for data that the window holds back (persist).
-    if (state == OPEN && !timer_runs && !send_valid && (flight != '0 || (has_data && !may_send && !force_one && !(partial && fitting == wanted)))) begin
-      timer_runs <= 1'b1;
-      timer <= backed_off;
-    end
-    if (expired) begin
-      timer_runs <= 1'b0;
-      if (backoff != '1) backoff <= backoff + 4'd1;
-      forget_path <= backoff >= 4'd3 && backoff[0];
-      timing <= 1'b0;
-      case (state)
-        SYN_SENT: syn_due <= 1'b1;
-        OPEN: begin
-          nxt <= una_word;
-          force_one <= 1'b1;
-          rewound <= flight != '0;
-          recovering <= 1'b0;
-          resend <= 1'b0;
-          recover <= newest;
-          duplicates <= '0;
-          event_timeout <= flight != '0 && window != '0;
-          event_probe <= flight == '0 || window == '0;
-        end
-        FIN_SENT: begin
-          fin_due <= 1'b1;
-        end
-        FIN_CONFIRMED: state <= IDLE;
+  // LOOK_DECIDE
+  typedef enum logic [2:0] {
+    NOTHING,
+    A_SYN,
+    A_RST,
+    PURE_ACK,
+    AGAIN,
+    DATA,
+    A_FIN
+  } kind_t;
+  kind_t kind;
+  logic in_block, partial, under_way, may_send, data_now, ends, connects, drained, waits;
+  logic [P-1:0] sent_end;
+  logic [ 28:0] number;
+  assign under_way = sent != '0;
+  assign in_block = marked && !is_behind;
+  assign partial = push && !in_block && !still;
+  // A segment ends with its block, which then waits for nothing: Nagle is for plain streams. What goes again waits for
+  // nothing either. What the window does not hold goes in part, but not in small ones.
+  assign may_send = full || (whole && (in_block || flags.rewound || (!under_way && !partial)))
+      || (!whole && by_window && !room_none && (!is_silly || flags.rewound));
+  assign data_now = more && (may_send || flags.force_one);
+  assign ends = unsent == fitting;
+  assign sent_end = nxt + fitting;
+  assign waits = more && !may_send && !(partial && whole);
+  always_comb begin
+    kind = NOTHING;
+    if (path) begin
+      case (flags.state)
+        SYN_SENT: kind = flags.rst_due ? A_RST : flags.syn_due ? A_SYN : NOTHING;
+        OPEN:
+        if (flags.ack_due) kind = PURE_ACK;
+        else if (flags.resend) kind = AGAIN;
+        else if (data_now && !(in_block && is_stale)) kind = DATA;
+        FIN_SENT: kind = flags.ack_due ? PURE_ACK : flags.fin_due ? A_FIN : NOTHING;
+        FIN_CONFIRMED: if (flags.ack_due) kind = PURE_ACK;
         default: ;
       endcase
     end
+  end
+  assign connects = (flags.state == IDLE && enable[stream]) || (flags.state == BROKEN && flags.retry_due);
+  assign drained = flags.state == OPEN && from_head == '0 && !under_way && still && kind == NOTHING;
 
-    // -- received
-    if (segment_valid && state == SYN_SENT) begin
-      if (!ack_of_syn) begin
-        event_unacceptable <= 1'b1;
-        if (ack_flag && !rst_flag) begin
-          rst_due   <= 1'b1;
-          peer_next <= segment_ack;  // the number of the RST
-        end
-      end else if (syn && !rst_flag) begin
-        state <= OPEN;
-        started <= 1'b1;
-        rst_due <= 1'b0;
-        peer_next <= segment_sequence + 32'd1;
-        scale <= segment_scale;
-        window <= 30'(segment_window);
-        best_window <= 30'(segment_window);
-        // Whole words.
-        limit <= offered < mtu_words ? offered : mtu_words;
-        ack_due <= 1'b1;
-        timer_runs <= 1'b0;
-        backoff <= '0;
+  always_ff @(posedge clk) begin
+    if (request_take) request_valid <= 1'b0;
+    if (step == LOOK_DECIDE) begin
+      request_valid <= kind != NOTHING;
+      request_stream <= stream;
+      request.sequence_number <= kind == A_RST ? peer_next
+          : {number, kind == A_SYN ? 3'd7 : kind == PURE_ACK && flags.state != OPEN ? 3'd1 : 3'd0};
+      request.ack <= peer_next;
+      request.words <= kind == DATA || kind == AGAIN ? fitting[WORDS_BITS-1:0] : '0;
+      request.flags[tcp_pkg::FIN] <= kind == A_FIN;
+      request.flags[tcp_pkg::SYN] <= kind == A_SYN;
+      request.flags[tcp_pkg::RST] <= kind == A_RST;
+      request.flags[tcp_pkg::PSH] <= kind == DATA && ends;
+      request.flags[tcp_pkg::ACK] <= kind != A_SYN && kind != A_RST;
+    end
+    if (rst) request_valid <= 1'b0;
+  end
+
+  // ---- what a segment means ------------------------------------------------------------------
+  logic fin, syn, rst_flag, ack_flag, carries, in_order, in_window, is_synced;
+  logic [28:0] ack_place;
+  logic [31:0] offset;
+  logic [ 2:0] odd;
+  logic is_old, is_far, is_beyond, is_end, is_una, is_new, is_ahead, is_duplicate, is_fin_acked;
+  logic reaches_recover, reaches_timed, passes_nxt, is_wider;
+  logic [P+2:0] shifted;
+  logic shifted_over;
+  logic [31:0] shifting;
+  logic [P+5:0] shifting_on;
+  assign {ack_flag, rst_flag, syn, fin} = {
+    segment.flags[tcp_pkg::ACK],
+    segment.flags[tcp_pkg::RST],
+    segment.flags[tcp_pkg::SYN],
+    segment.flags[tcp_pkg::FIN]
+  };
+  assign carries = segment_length != '0 || fin;
+  assign confirms = ack_place[P-1:0];
+  assign odd = segment.ack[2:0];
+  assign is_synced = flags.state == OPEN || flags.state == FIN_SENT || flags.state == FIN_CONFIRMED;
+  assign shifting = {16'd0, segment.window} << {scale[3:2], 2'b00};
+  assign shifting_on = (P + 6)'(shifted) << scale[1:0];
+
+  always_ff @(posedge clk) begin
+    // SEGMENT_PLACE
+    if (step == SEGMENT_PLACE) ack_place <= segment.ack[31:3] - una;
+    offset <= segment.sequence_number - peer_next;
+    shifted <= (P + 3)'(shifting);
+    shifted_over <= 32'(shifting >> (P + 2)) != '0;
+    // SEGMENT_RANGE
+    is_old <= ack_place[28];
+    is_far <= ack_place[28:P] != '0;
+    is_beyond <= confirms > sent;
+    is_end <= confirms == sent;
+    is_una <= ack_place == '0;
+    in_order <= offset == '0;
+    in_window <= offset < 32'(tcp_pkg::RECEIVE_WINDOW);
+    reaches_recover <= confirms >= recover;
+    reaches_timed <= confirms >= timed;
+    passes_nxt <= confirms >= nxt;
+    told_next <= shifted_over || shifting_on[P+5:P+2] != '0 ? BUFFER : shifting_on[P+2:3];
+    // SEGMENT_JUDGE
+    is_fin_acked <= flags.state == FIN_SENT && is_una && odd == 3'd1;
+    is_ahead <= !is_old && (is_far || is_beyond || (is_end && odd > 3'(flags.state == FIN_SENT || flags.state == FIN_CONFIRMED)));
+    is_new <= !is_far && !is_beyond && !is_una && !(is_end && odd != '0);
+    is_duplicate <= is_una && odd == '0 && under_way && !carries && segment.window == raw_window;
+    is_wider <= told_next > best;
+  end
+
+  // ---- what changes --------------------------------------------------------------------------
+  logic lost, refuses;
+  logic [28:0] ahead;  // of una
+  assign ahead = step == SEGMENT_APPLY ? 29'(confirms) : kind == A_SYN ? '1
+      : kind == DATA || kind == PURE_ACK ? 29'(nxt) : '0;
+  assign number = una + ahead;
+
+  logic [tcp_pkg::EVENTS-1:0] happens;
+  logic stops;
+
+  always_comb begin
+    flags_next = flags;
+    write_flags = 1'b0;
+    {write_una, write_peer_next, write_nxt, write_sent, write_recover, write_timed} = '0;
+    {write_timed_at, write_window, write_best, write_limit} = '0;
+    una_next = number;
+    peer_next_next = segment.sequence_number + 32'(syn ? 16'd0 : segment_length) + 32'(fin || syn);
+    nxt_next = '0;
+    sent_next = '0;
+    recover_next = sent;
+    timed_next = sent_end;
+    limit_next = segment.mss < LEAST ? LEAST : segment.mss < mtu_words ? segment.mss : mtu_words;
+    {timer_set, stops} = '0;
+    interval = wait_time;
+    rtt = tcp_pkg::RTT_NOTHING;
+    congestion = tcp_pkg::CONGESTION_NOTHING;
+    happens = '0;
+    forget_path = 1'b0;
+    {lost, refuses} = '0;
+
+    case (step)
+      WIPE: begin
+        flags_next  = '0;
+        write_flags = 1'b1;
       end
-    end else if (segment_valid && (state == OPEN || state == FIN_SENT || state == FIN_CONFIRMED)) begin
-      if (rst_flag) begin
-        // RFC 5961 3.2: only the exact number.
-        if (!in_order) event_unacceptable <= 1'b1;
-      end else if (syn) begin
-        ack_due <= 1'b1;
-        event_unacceptable <= 1'b1;
-      end else if (!ack_flag || ack_ahead) begin
-        ack_due <= 1'b1;
-        event_unacceptable <= 1'b1;
-      end else begin
-        if (carries) begin
-          ack_due <= 1'b1;
-          if (in_order) begin
-            // The payload is not wanted; it is confirmed, so that the peer does not repeat it.
-            peer_next   <= segment_sequence + 32'(segment_length) + 32'(fin);
-            peer_closed <= peer_closed || fin;
-            if (fin && state == FIN_CONFIRMED) begin
-              timer_runs <= 1'b1;
-              timer <= {computed[22:0], 1'b0};
+
+      LOOK_DECIDE: begin
+        write_flags = 1'b1;
+        case (kind)
+          A_SYN:   flags_next.syn_due = 1'b0;
+          A_RST: begin
+            flags_next.rst_due = 1'b0;
+            // At once, but once: the next SYN is the timer's.
+            if (flags.backoff == '0) begin
+              flags_next.syn_due = 1'b1;
+              flags_next.backoff = 4'd1;
             end
           end
+          NOTHING: ;
+          default: flags_next.ack_due = 1'b0;
+        endcase
+        if (kind == A_FIN) flags_next.fin_due = 1'b0;
+        if (kind == AGAIN) flags_next.resend = 1'b0;
+        if (kind == AGAIN || kind == DATA) happens[tcp_pkg::EVENT_SENT] = 1'b1;
+        if (kind == AGAIN || (kind == DATA && is_behind))
+          happens[tcp_pkg::EVENT_RETRANSMITTED] = 1'b1;
+        nxt_next  = sent_end;
+        sent_next = sent_end;
+        if (kind == DATA) begin
+          write_nxt = 1'b1;
+          write_sent = !is_behind;
+          {flags_next.force_one, flags_next.persists} = '0;
+          if (!is_behind && !flags.timing) begin
+            flags_next.timing = 1'b1;
+            {write_timed, write_timed_at} = '1;
+          end
         end
-        if (!ack_old) begin
-          window <= told_window;
-          if (told_window > best_window) best_window <= told_window;
+        if (kind == A_FIN || ((kind == DATA || kind == AGAIN) && (!under_way || !timer_runs)) || ((kind == A_SYN || kind == A_RST) && !timer_runs))
+          timer_set = 1'b1;
+        // For data that the window holds back.
+        if (flags.state == OPEN && kind == NOTHING && waits && !under_way && !flags.force_one && !(flags.persists && timer_runs)) begin
+          flags_next.persists = 1'b1;
+          timer_set = 1'b1;
         end
-        if (ack_new) begin
-          una <= segment_ack;
-          duplicates <= '0;
-          if ($signed(segment_ack - nxt) > 0) nxt <= {segment_ack[31:3], 3'b000};
-          timer_runs <= segment_ack != newest;
-          timer <= computed;
-          if (timing && $signed(segment_ack - timed) >= 0) begin
-            timing <= 1'b0;
-            sample_valid <= 1'b1;
-            // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
-            backoff <= '0;
+        if (flags.state == SYN_SENT && !enable[stream] && still && (!flags.started || from_head == '0)) begin
+          flags_next.state = IDLE;
+          stops = 1'b1;
+        end
+        // All data was sent and confirmed, and no more will come.
+        if (drained) begin
+          flags_next.state   = FIN_SENT;
+          flags_next.fin_due = 1'b1;
+        end
+        if (connects) begin
+          flags_next = '0;
+          flags_next.started = flags.started;
+          if (flags.state == IDLE || enable[stream] || from_head != '0) begin
+            flags_next.state   = SYN_SENT;
+            flags_next.syn_due = 1'b1;
           end
-          if ($signed(segment_ack - recover) >= 0) begin
-            recovering <= 1'b0;
-            rewound <= 1'b0;
-          end else if (recovering) begin
-            resend <= 1'b1;
+          {write_nxt, write_sent, write_limit} = '1;
+          {nxt_next, sent_next} = '0;
+          if (!flags.started) begin
+            write_una = 1'b1;
+            una_next  = first_sequence[31:3];
           end
-          if (state == FIN_SENT && segment_ack == newest) begin
-            state <= FIN_CONFIRMED;
-            timer_runs <= 1'b1;
-            timer <= peer_closed || (fin && in_order) ? {computed[22:0], 1'b0} : 24'(TIMEOUT_MAX);
-          end
-        end else if (segment_ack == una && flight != '0 && !carries && told_window == window) begin
-          duplicates <= duplicates == 2'd3 ? 2'd3 : duplicates + 2'd1;
-          if (duplicates == 2'd2 && !recovering && !rewound) begin
-            recovering <= 1'b1;
-            recover <= newest;
-            resend <= 1'b1;
-            timing <= 1'b0;
-            event_fast <= 1'b1;
-          end
+          rtt = tcp_pkg::RTT_CLEAR;
         end
       end
-    end
 
-    // -- open and close
-    case (state)
-      IDLE: begin
-        {timer_runs, timing, ack_due, peer_closed, fin_due, rst_due, resend, force_one, rewound, recovering} <= '0;
-        backoff <= '0;
-        duplicates <= '0;
-        scale <= '0;
-        window <= '0;
-        if (enable) begin
-          state   <= SYN_SENT;
-          syn_due <= 1'b1;
-          if (!started) begin
-            una <= first_sequence;
-            nxt <= first_sequence;
-            newest <= first_sequence;
-            recover <= first_sequence;
-          end else begin
-            attempt <= attempt + 4'd1;
-            una <= una_word;
-            nxt <= una_word;
-            newest <= una_word;
-            recover <= una_word;
+      SEGMENT_APPLY:
+      if (flags.state == SYN_SENT) begin
+        write_flags = 1'b1;
+        if (!ack_flag || !is_una || odd != '0) begin
+          happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
+          if (ack_flag && !rst_flag) begin
+            refuses = 1'b1;
+            flags_next.rst_due = 1'b1;
+          end
+        end else if (rst_flag) lost = 1'b1;
+        else if (syn) begin
+          flags_next.state = OPEN;
+          flags_next.started = 1'b1;
+          flags_next.rst_due = 1'b0;
+          flags_next.ack_due = 1'b1;
+          flags_next.backoff = '0;
+          {write_peer_next, write_limit, write_window, write_best} = '1;
+          stops = 1'b1;
+          congestion = flags.backoff != '0 ? tcp_pkg::CONGESTION_OPENED_LATE : tcp_pkg::CONGESTION_OPENED;
+        end
+        // The number of the RST.
+        if (refuses) begin
+          write_peer_next = 1'b1;
+          peer_next_next  = segment.ack;
+        end
+      end else if (is_synced) begin
+        write_flags = 1'b1;
+        if (rst_flag) begin
+          // RFC 5961 3.2: only the exact number; one in the window is answered.
+          lost = in_order;
+          flags_next.ack_due = flags.ack_due || in_window;
+          happens[tcp_pkg::EVENT_UNACCEPTABLE] = !in_order;
+        end else if (syn || !ack_flag || is_ahead) begin
+          flags_next.ack_due = 1'b1;
+          happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
+        end else begin
+          if (carries) begin
+            flags_next.ack_due = 1'b1;
+            // The payload is not wanted; it is confirmed, so that the peer does not repeat it.
+            write_peer_next = in_order;
+            if (in_order && fin) flags_next.peer_closed = 1'b1;
+          end
+          write_window = !is_old;
+          write_best   = !is_old && is_wider;
+          if (is_new) begin
+            write_una = 1'b1;
+            {write_nxt, write_sent, write_recover, write_timed} = '1;
+            nxt_next = passes_nxt ? '0 : nxt - confirms;
+            sent_next = sent - confirms;
+            recover_next = reaches_recover ? '0 : recover - confirms;
+            timed_next = timed - confirms;
+            flags_next.duplicates = '0;
+            flags_next.persists = 1'b0;
+            // With nothing under way it tells when the stream has rested.
+            timer_set = 1'b1;
+            congestion = flags.recovering ? tcp_pkg::CONGESTION_PARTIAL : tcp_pkg::CONGESTION_ACKED;
+            if (flags.timing && reaches_timed) begin
+              flags_next.timing = 1'b0;
+              rtt = tcp_pkg::RTT_SAMPLE;
+              // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
+              flags_next.backoff = '0;
+            end
+            if (reaches_recover) begin
+              {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
+              if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
+            end else if (flags.recovering) flags_next.resend = 1'b1;
+          end else if (is_duplicate) begin
+            if (flags.duplicates != 2'd3) flags_next.duplicates = flags.duplicates + 2'd1;
+            if (flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
+            else if (flags.duplicates == 2'd2 && !flags.rewound) begin
+              {flags_next.recovering, flags_next.resend} = '1;
+              flags_next.timing = 1'b0;
+              write_recover = 1'b1;
+              happens[tcp_pkg::EVENT_FAST] = 1'b1;
+              congestion = tcp_pkg::CONGESTION_LOST;
+            end
+          end
+          if (is_fin_acked) flags_next.state = FIN_CONFIRMED;
+          if (is_fin_acked || (flags.state == FIN_CONFIRMED && fin && in_order)) begin
+            timer_set = 1'b1;
+            interval  = flags_next.peer_closed ? {wait_time[21:0], 1'b0} : 23'(TIMEOUT_MAX);
           end
         end
       end
-      SYN_SENT: if (!enable && quiet == '1 && (!started || head_place == una)) state <= IDLE;
-      OPEN:
-      // All data was sent and confirmed, and no more will come.
-      if (drained && !accept && quiet == '1) begin
-        state <= FIN_SENT;
-        fin_due <= 1'b1;
-        newest <= una + 32'd1;
-        nxt <= una + 32'd1;
-      end
-      BROKEN: begin
-        if (tick && timer == '0) begin
-          {timer_runs, timing, ack_due, peer_closed, fin_due, rst_due, resend, force_one, rewound, recovering} <= '0;
-          state <= enable || head_place != una_word ? SYN_SENT : IDLE;
-          syn_due <= 1'b1;
-          attempt <= attempt + 4'd1;
-          una <= una_word;
-          nxt <= una_word;
-          newest <= una_word;
-          recover <= una_word;
+
+      TIMER_APPLY: begin
+        write_flags = 1'b1;
+        stops = 1'b1;
+        if (flags.state != BROKEN && (flags.state != OPEN || under_way || flags.persists)) begin
+          if (flags.backoff != '1) flags_next.backoff = flags.backoff + 4'd1;
+          forget_path = flags.backoff >= 4'd3 && flags.backoff[0];
+          rtt = tcp_pkg::RTT_DOUBLE;
         end
+        case (flags.state)
+          SYN_SENT: flags_next.syn_due = 1'b1;
+          OPEN:
+          if (under_way || flags.persists) begin
+            write_nxt = 1'b1;
+            write_recover = 1'b1;
+            flags_next.force_one = 1'b1;
+            {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
+            flags_next.rewound = under_way;
+            flags_next.duplicates = '0;
+            happens[tcp_pkg::EVENT_TIMEOUT] = under_way && told != '0;
+            happens[tcp_pkg::EVENT_PROBE] = !under_way || told == '0;
+            if (under_way && told != '0)
+              congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
+          end else congestion = tcp_pkg::CONGESTION_RESTED;
+          FIN_SENT: flags_next.fin_due = 1'b1;
+          FIN_CONFIRMED: flags_next.state = IDLE;
+          BROKEN: flags_next.retry_due = 1'b1;
+          default: ;
+        endcase
       end
-      default:  ;
+
+      default: ;
     endcase
+
     if (lost) begin
-      state <= BROKEN;
-      event_reset <= 1'b1;
-      timer_runs <= 1'b0;
-      timer <= 24'(RETRY);
-      {ack_due, fin_due, resend, force_one, timing} <= '0;
-      // The peer was content: all is confirmed but the end.
-      if (state == FIN_SENT || state == FIN_CONFIRMED) state <= IDLE;
+      // In the end the peer was content: all is confirmed but the FIN.
+      flags_next.state = flags.state == FIN_SENT || flags.state == FIN_CONFIRMED ? IDLE : BROKEN;
+      flags_next.retry_due = 1'b0;
+      happens[tcp_pkg::EVENT_RESET] = 1'b1;
+      timer_set = flags_next.state == BROKEN;
+      stops = 1'b1;
+      interval = 23'(RETRY);
+    end
+    timer_stop = stops && !timer_set;
+  end
+
+  always_ff @(posedge clk) begin
+    mark_take <= '0;
+    if (step == LOOK_DECIDE && in_block && (is_stale || (kind == DATA && ends)))
+      mark_take[stream] <= 1'b1;
+    confirm <= '0;
+    confirm[stream] <= write_una;
+    confirmed <= una_next[P-1:0];
+    event_stream <= stream;
+    events <= happens;
+    if (step == LOOK_DECIDE && connects && (flags.started || flags.state == BROKEN))
+      attempt[stream] <= attempt[stream] + 4'd1;
+    if (write_flags) begin
+      connected[stream] <= flags_next.state == OPEN;
+      active[stream] <= flags_next.state != IDLE;
     end
     if (rst) begin
-      state   <= IDLE;
-      started <= 1'b0;
-      attempt <= '0;
-      timer   <= '0;
-      quiet   <= '0;
+      {mark_take, confirm, events, attempt, connected, active} <= '0;
+    end
+  end
+
+  // No word is taken but for a connection. `accept` falls when the writer has followed it up.
+  logic [STREAMS-1:0] may_run, may_accept;
+  always_ff @(posedge clk) begin
+    if (write_flags) begin
+      may_run[stream] <= flags_next.started && (flags_next.state == OPEN || flags_next.state == BROKEN || flags_next.state == SYN_SENT);
+      may_accept[stream] <= flags_next.started && !flags_next.peer_closed
+          && (flags_next.state == OPEN || flags_next.state == BROKEN || flags_next.state == SYN_SENT);
+    end
+    running <= enable & may_run;
+    accept  <= (enable & may_accept) | (accept & ~accepting);
+    if (rst) {may_run, may_accept, running, accept} <= '0;
+  end
+
+  // ---- steps ---------------------------------------------------------------------------------
+  assign segment_take = step == SEGMENT_APPLY;
+  always_ff @(posedge clk) begin
+    look <= look | moved;
+    case (step)
+      WIPE: begin
+        stream <= stream + 1'b1;
+        if (stream == STREAM_BITS'(STREAMS - 1)) step <= PICK;
+      end
+      PICK:
+      if (segment_valid && !(looks_first && may_look)) begin
+        step   <= SEGMENT_PLACE;
+        stream <= segment_stream;
+      end else if (due != '0) begin
+        step   <= TIMER_APPLY;
+        stream <= due_index;
+      end else if (may_look) begin
+        step   <= LOOK_SPACE;
+        stream <= chosen_index;
+        last   <= chosen;
+        look   <= (look & ~chosen) | moved;
+      end
+      LOOK_SPACE: step <= LOOK_BOUND;
+      LOOK_BOUND: step <= LOOK_ROOM;
+      LOOK_ROOM: step <= LOOK_COMPARE;
+      LOOK_COMPARE: step <= LOOK_FIT;
+      LOOK_FIT: step <= LOOK_DECIDE;
+      LOOK_DECIDE: begin
+        step <= PICK;
+        if (kind != NOTHING || drained || connects || (in_block && is_stale)) look[stream] <= 1'b1;
+      end
+      SEGMENT_PLACE: step <= SEGMENT_RANGE;
+      SEGMENT_RANGE: step <= SEGMENT_JUDGE;
+      SEGMENT_JUDGE: step <= SEGMENT_APPLY;
+      SEGMENT_APPLY, TIMER_APPLY: begin
+        step <= SETTLE;
+        look[stream] <= 1'b1;
+      end
+      default: if (is_settled) step <= PICK;
+    endcase
+    if (step == LOOK_DECIDE || step == SEGMENT_APPLY) looks_first <= step == SEGMENT_APPLY;
+    // What else changes (enable, path, accepting) is seen in time.
+    if (tick) begin
+      look[tour] <= 1'b1;
+      tour <= tour == STREAM_BITS'(STREAMS - 1) ? '0 : tour + 1'b1;
+    end
+    if (rst) begin
+      step <= WIPE;
+      stream <= '0;
+      {look, last, looks_first, tour} <= '0;
     end
   end
 
   logic unused;
-  assign unused = &{1'b0, room[2:0]};
+  assign unused = &{1'b0, first_sequence[2:0], segment.source_port, segment.port, shifting_on[2:0]};
 endmodule
 `default_nettype wire

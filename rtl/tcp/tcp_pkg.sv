@@ -8,6 +8,7 @@ package tcp_pkg;
   localparam logic [31:0] CORE_VERSION = {8'h10, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
 
   localparam int IP_TCP_BYTES = 40;
+  localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
 
   // Flags of a segment.
   localparam int FIN = 0;
@@ -60,6 +61,35 @@ package tcp_pkg;
     logic [15:0] checksum;
   } made_t;
   localparam int SUM_WORD = 6;
+
+  // The segment to send next.
+  typedef struct packed {
+    logic [31:0] sequence_number;
+    logic [31:0] ack;
+    logic [4:0] flags;
+    logic [WORDS_BITS-1:0] words;
+  } request_t;
+
+  // What tcp_rtt and tcp_congestion are told.
+  typedef enum logic [1:0] {
+    RTT_NOTHING,
+    RTT_CLEAR,
+    RTT_DOUBLE,
+    RTT_SAMPLE
+  } rtt_op;
+  typedef enum logic [3:0] {
+    CONGESTION_NOTHING,
+    CONGESTION_OPENED,
+    CONGESTION_OPENED_LATE,  // a SYN was lost
+    CONGESTION_ACKED,
+    CONGESTION_LOST,  // the third duplicate ACK
+    CONGESTION_ANOTHER,  // a further one
+    CONGESTION_PARTIAL,  // an ACK of a part of what was under way when the loss was seen
+    CONGESTION_MENDED,  // of all of it
+    CONGESTION_TIMED_OUT,
+    CONGESTION_TIMED_OUT_AGAIN,
+    CONGESTION_RESTED
+  } congestion_op;
 
   // Events of a stream (tx_clk), a pulse each; counters in this order.
   localparam int EVENT_SENT = 0;

@@ -1,56 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Retransmission time-out from measured round trips (RFC 6298).
+// Retransmission time-out of each stream, from measured round trips (RFC 6298).
 //
-//               +---------+
-//   sample ====>| tcp_rtt |====> timeout (microseconds)
-//   valid ----->|         |
-//               +---------+
+//                +---------+
+//   stream =====>|         |====> timeout (microseconds, of the stream)
+//   op ========> | tcp_rtt |----> busy
+//   begun, now =>|         |
+//                +---------+
+//
+// CLEAR forgets what was measured, DOUBLE is after a time-out, SAMPLE takes now - begun; an operation takes up to seven
+// clocks, in which `stream` stays.
 //
 // SRTT is kept in eighths, RTTVAR in quarters of a microsecond. RFC 6298 asks for at least a second;
 // MINIMUM is a parameter, because a link to a computer beside the board is a thousand times faster.
 `default_nettype none
 module tcp_rtt #(
-    parameter int MINIMUM = 200_000,    // microseconds
+    parameter int STREAMS = 1,
+    parameter int MINIMUM = 200_000,  // microseconds
     parameter int INITIAL = 1_000_000,
-    parameter int MAXIMUM = 8_000_000
+    parameter int MAXIMUM = 8_000_000,
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
 ) (
-    input  logic        clk,
-    input  logic        clear,
-    input  logic [23:0] sample,
-    input  logic        valid,
-    output logic [23:0] timeout
+    input  logic                             clk,
+    input  logic                             rst,
+    input  logic           [STREAM_BITS-1:0] stream,
+    input  tcp_pkg::rtt_op                   op,
+    input  logic           [           23:0] begun,
+    input  logic           [           23:0] now,
+    output logic                             busy,
+    output logic           [           22:0] timeout
 );
-  if (MINIMUM < 1 || INITIAL < MINIMUM || MAXIMUM < INITIAL || MAXIMUM >= 2 ** 24) begin : g_check
-    $error("tcp_rtt: expected 1 <= MINIMUM <= INITIAL <= MAXIMUM < 2^24");
+  if (MINIMUM < 1 || INITIAL < MINIMUM || MAXIMUM < INITIAL || MAXIMUM >= 2 ** 23) begin : g_check
+    $error("tcp_rtt: expected 1 <= MINIMUM <= INITIAL <= MAXIMUM < 2^23");
   end
 
-  logic measured;
-  logic [26:0] smooth;
+  typedef enum logic [2:0] {
+    REST,
+    ERROR,   // of what was expected
+    SMOOTH,
+    SHRINK,  // of the variation, by a quarter
+    GROW,    // by the error
+    SUM,
+    JUDGE,
+    STORE
+  } state_t;
+
+  state_t state;
+  logic measured, measured_next;
+  logic [26:0] smooth, x, y, sum;
   logic [25:0] variation;
-  logic [23:0] error;
-  logic [26:0] wanted;
-  assign error  = sample > smooth[26:3] ? sample - smooth[26:3] : smooth[26:3] - sample;
-  assign wanted = 27'(smooth[26:3]) + 27'(variation == '0 ? 26'd1 : variation);
+  logic [26:0] work;  // the sample, the error, the time-out before it is bounded
+  logic subtract, is_low, is_high, write_smooth, write_variation, write_timeout;
+  logic [22:0] timeout_next;
+  assign busy = state != REST;
+
+  // One adder.
+  always_comb begin
+    {x, y, subtract} = {work, {3'd0, smooth[26:3]}, 1'b1};
+    case (state)
+      REST: {x, y} = {{3'd0, now}, {3'd0, begun}};
+      SMOOTH: {x, y, subtract} = {smooth, work, 1'b0};
+      SHRINK: {x, y} = {{1'b0, variation}, {3'd0, variation[25:2]}};
+      GROW: {x, y, subtract} = {{1'b0, variation}, work, work[26]};
+      SUM:
+      {x, y, subtract} = {
+        {1'b0, variation[25:1], variation[0] || variation == '0}, {3'd0, smooth[26:3]}, 1'b0
+      };
+      default: ;
+    endcase
+    sum = x + (y ^ {27{subtract}}) + 27'(subtract);
+  end
+
+  assign write_smooth = state == SMOOTH;
+  assign write_variation = state == SHRINK || state == GROW;
+  tcp_context #(
+      .WIDTH  (27),
+      .STREAMS(STREAMS)
+  ) smooth_context (
+      .clk   (clk),
+      .stream(stream),
+      .write (write_smooth),
+      .d     (measured ? sum : {work[23:0], 3'b000}),
+      .q     (smooth)
+  );
+  tcp_context #(
+      .WIDTH  (26),
+      .STREAMS(STREAMS)
+  ) variation_context (
+      .clk   (clk),
+      .stream(stream),
+      .write (write_variation),
+      .d     (measured ? sum[25:0] : {1'b0, work[23:0], 1'b0}),
+      .q     (variation)
+  );
+
+  assign write_timeout = state == STORE || op == tcp_pkg::RTT_CLEAR || op == tcp_pkg::RTT_DOUBLE;
+  assign measured_next = state == STORE || (op == tcp_pkg::RTT_DOUBLE && measured);
+  always_comb begin
+    timeout_next = work[22:0];
+    if (state == STORE) begin
+      if (is_low) timeout_next = 23'(MINIMUM);
+      if (is_high) timeout_next = 23'(MAXIMUM);
+    end else if (op == tcp_pkg::RTT_DOUBLE)
+      timeout_next = timeout > 23'(MAXIMUM / 2) ? 23'(MAXIMUM) : {timeout[21:0], 1'b0};
+    else timeout_next = 23'(INITIAL);
+  end
+  tcp_context #(
+      .WIDTH  (24),
+      .STREAMS(STREAMS)
+  ) timeout_context (
+      .clk   (clk),
+      .stream(stream),
+      .write (write_timeout),
+      .d     ({measured_next, timeout_next}),
+      .q     ({measured, timeout})
+  );
 
   always_ff @(posedge clk) begin
-    if (clear) begin
-      measured <= 1'b0;
-      timeout  <= 24'(INITIAL);
-    end else if (valid) begin
-      measured <= 1'b1;
-      if (!measured) begin
-        smooth <= {sample, 3'b000};
-        variation <= {1'b0, sample, 1'b0};
-      end else begin
-        smooth <= sample > smooth[26:3] ? smooth + 27'(error) : smooth - 27'(error);
-        variation <= variation - (variation >> 2) + 26'(error);
-      end
-    end else if (measured) begin
-      if (wanted < 27'(MINIMUM)) timeout <= 24'(MINIMUM);
-      else if (wanted > 27'(MAXIMUM)) timeout <= 24'(MAXIMUM);
-      else timeout <= wanted[23:0];
-    end
+    case (state)
+      REST: if (op == tcp_pkg::RTT_SAMPLE) state <= ERROR;
+      ERROR: state <= SMOOTH;
+      SMOOTH: state <= SHRINK;
+      SHRINK: state <= GROW;
+      GROW: state <= SUM;
+      SUM: state <= JUDGE;
+      JUDGE: state <= STORE;
+      default: state <= REST;
+    endcase
+    // The sample has 24 bits: a negative difference would be one of hours.
+    if (state == REST) work <= {3'd0, sum[23:0]};
+    if ((state == ERROR && measured) || state == SUM) work <= sum;
+    is_low  <= work < 27'(MINIMUM);
+    is_high <= work > 27'(MAXIMUM);
+    if (rst) state <= REST;
   end
 endmodule
 `default_nettype wire

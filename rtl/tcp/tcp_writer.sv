@@ -4,12 +4,12 @@
 //
 //                  +------------+
 //   s_axis_* =====>|            |====> write_* (memory port)
-//   tail_gray ====>| tcp_writer |====> head_gray
+//   tail =========>| tcp_writer |====> head_gray
 //   accept ------->|            |----> accepting
 //   push --------->|            |====> mark_* (ends of blocks)
 //                  +------------+
 //
-// head_gray counts the words that were written, tail_gray those that were confirmed, modulo twice
+// head_gray counts the words that were written, `tail` those that were confirmed, modulo twice
 // the buffer. tready falls when the buffer is full: data waits in the source. `accept` comes from
 // the transmit clock; when `accepting` has followed it down, the head stands still. With `push`, a
 // word with tlast is taken together with a mark: the head behind it.
@@ -33,25 +33,12 @@ module tcp_writer #(
     output logic [    63:0] write_data,
     input  logic            accept,
     output logic            accepting,
-    input  logic [  BITS:0] tail_gray,
+    input  logic [  BITS:0] tail,
     output logic [  BITS:0] head_gray
 );
   localparam logic [BITS:0] FULL = {1'b1, BITS'(0)};
-  logic [BITS:0] head, tail, tail_binary, tail_gray_here, used;
+  logic [BITS:0] head, used;
 
-  sync_bits #(
-      .WIDTH(BITS + 1)
-  ) sync_tail (
-      .clk(clk),
-      .d  (tail_gray),
-      .q  (tail_gray_here)
-  );
-  gray_to_binary #(
-      .WIDTH(BITS + 1)
-  ) to_binary (
-      .gray  (tail_gray_here),
-      .binary(tail_binary)
-  );
   sync_bits sync_accept (
       .clk(clk),
       .d  (accept),
@@ -71,7 +58,6 @@ module tcp_writer #(
   assign write_data = s_axis_tdata;
 
   always_ff @(posedge clk) begin
-    tail <= tail_binary;
     room_for_two <= used < FULL - 1'b1;
     room_for_one <= used == FULL - 1'b1;
     taken <= s_axis_tvalid && s_axis_tready;

@@ -8,12 +8,21 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 from support.block import SEED, ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, from_gray, rng, run, start
 
-RTO = {"MINIMUM": 300, "INITIAL": 1000, "MAXIMUM": 5000}
+RTO = {"STREAMS": 3, "MINIMUM": 300, "INITIAL": 1000, "MAXIMUM": 5000}
+CONGESTION = {"STREAMS": 2, "BITS": 12}
 
 
 @pytest.mark.parametrize(
     "toplevel,parameters",
-    [("tcp_rx", {"ECHO_BITS": 5}), ("tcp_options", {}), ("tcp_rtt", RTO), ("tcp_arp", {"RETRY": 50}), ("tcp_writer", {"BITS": 4})],
+    [
+        ("tcp_rx", {"ECHO_BITS": 5}),
+        ("tcp_options", {}),
+        ("tcp_rtt", RTO),
+        ("tcp_congestion", CONGESTION),
+        ("tcp_timer", {"STREAMS": 3}),
+        ("tcp_arp", {"RETRY": 50}),
+        ("tcp_writer", {"BITS": 4}),
+    ],
 )
 def test_tcp_blocks(toplevel, parameters):
     run("tcp_blocks", parameters, toplevel)
@@ -240,28 +249,152 @@ async def tcp_options_never_hangs(dut):
         assert cut or found == expected, data.hex()
 
 
+async def operation(dut, stream, op):
+    """One of tcp_rtt or tcp_congestion, to its end."""
+    dut.stream.value = stream
+    dut.op.value = op
+    await RisingEdge(dut.clk)
+    dut.op.value = 0
+    for clock in range(10):
+        await ReadOnly()
+        if not int(dut.busy.value):
+            return
+        await RisingEdge(dut.clk)
+    raise AssertionError("busy for too long")
+
+
 @cocotb.test()
 async def tcp_rtt_follows_rfc6298(dut):
+    """Of three streams, each for itself."""
     random = rng("rtt")
-    dut.valid.value = 0
-    dut.sample.value = 0
-    await start(dut, {"clk": 6400}, ["clear"])
-    assert int(dut.timeout.value) == RTO["INITIAL"]
-    smooth = variation = None
-    for n in range(400):
-        sample = random.randrange(1, 40) if n > 300 else random.randrange(100, 3000)
-        dut.sample.value = sample
-        dut.valid.value = 1
+    clear, double, sample = 1, 2, 3
+    for name in ["op", "stream", "begun", "now"]:
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": 6400}, ["rst"])
+    model = [None] * RTO["STREAMS"]  # (smooth, variation, time-out)
+    for n in range(900):
+        stream = random.randrange(RTO["STREAMS"])
+        op = clear if model[stream] is None else random.choices([clear, double, sample], [1, 2, 40])[0]
+        elapsed = random.randrange(1, 40) if n > 700 else random.randrange(100, 3000)
         await RisingEdge(dut.clk)
-        dut.valid.value = 0
-        await ClockCycles(dut.clk, 4)
-        if smooth is None:
-            smooth, variation = sample, sample / 2
+        dut.begun.value = begun = random.randrange(2**24)
+        dut.now.value = (begun + elapsed) % 2**24
+        await operation(dut, stream, op)
+        if op == clear:
+            model[stream] = (None, None, RTO["INITIAL"])
+        elif op == double:
+            smooth, variation, timeout = model[stream]
+            model[stream] = (smooth, variation, min(2 * timeout, RTO["MAXIMUM"]))
         else:
-            variation += (abs(smooth - sample) - variation) / 4
-            smooth += (sample - smooth) / 8
-        expected = min(RTO["MAXIMUM"], max(RTO["MINIMUM"], smooth + 4 * variation))
-        assert abs(int(dut.timeout.value) - expected) <= 16, (n, int(dut.timeout.value), expected)
+            smooth, variation, _ = model[stream]
+            if smooth is None:
+                smooth, variation = elapsed, elapsed / 2
+            else:
+                variation += (abs(smooth - elapsed) - variation) / 4
+                smooth += (elapsed - smooth) / 8
+            model[stream] = (smooth, variation, min(RTO["MAXIMUM"], max(RTO["MINIMUM"], smooth + 4 * variation)))
+        found = int(dut.timeout.value)
+        assert abs(found - model[stream][2]) <= 32, (n, stream, op, found, model[stream])
+        model[stream] = (*model[stream][:2], found)
+
+
+class Window:
+    """The congestion window of RFC 5681, 6582 and 6928, in words."""
+
+    MOST = 2 ** CONGESTION["BITS"]
+
+    def __init__(self):
+        self.window = self.threshold = self.credit = 0
+
+    def do(self, op, amount, flight, limit):
+        if op == "opened":
+            self.threshold = self.MOST
+            self.window = min(self.MOST, 10 * limit, max(2 * limit, 14600 // 8))
+            self.credit = 0
+        elif op == "opened late":
+            self.threshold, self.window, self.credit = self.MOST, limit, 0
+        elif op == "acked" and self.window < self.threshold:
+            self.window += min(amount, 2 * limit)
+        elif op == "acked":
+            self.credit += amount
+            if self.credit >= self.window:
+                self.window += limit
+                self.credit = 0
+        elif op == "lost":
+            self.threshold = max(flight // 2, 2 * limit)
+            self.window, self.credit = self.threshold + 3 * limit, 0
+        elif op == "another":
+            self.window, self.credit = self.window + limit, 0
+        elif op == "partial":
+            self.window, self.credit = max(0, self.window - amount) + limit, 0
+        elif op == "mended":
+            self.window, self.credit = min(self.threshold, max(flight, limit) + limit), 0
+        elif op == "timed out":
+            self.threshold, self.window = max(flight // 2, 2 * limit), limit
+        elif op == "timed out again":
+            self.threshold, self.window = max(self.threshold, 2 * limit), limit
+        elif op == "rested":
+            self.window, self.credit = min(self.window, 10 * limit, max(2 * limit, 14600 // 8)), 0
+        self.window = min(self.window, self.MOST)
+
+
+@cocotb.test()
+async def tcp_congestion_follows_rfc5681(dut):
+    """Operations of two streams, in any order; the segments from small to large."""
+    names = ["", "opened", "opened late", "acked", "lost", "another", "partial", "mended", "timed out", "timed out again", "rested"]
+    weights = [0, 1, 1, 40, 2, 5, 3, 2, 1, 1, 1]
+    random = rng("congestion")
+    for name in ["op", "stream", "amount", "flight", "limit"]:
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": 6400}, ["rst"])
+    model = [None] * CONGESTION["STREAMS"]
+    for n in range(4000):
+        stream = random.randrange(CONGESTION["STREAMS"])
+        if model[stream] is None:
+            model[stream], op = Window(), 1
+        else:
+            op = random.choices(range(len(names)), weights)[0]
+        limit = random.choice([67, 182, 182, 500, 1120])
+        amount = random.randrange(1, 3 * limit)
+        flight = random.randrange(Window.MOST + 1)
+        await RisingEdge(dut.clk)
+        dut.amount.value, dut.flight.value, dut.limit.value = amount, flight, limit
+        await operation(dut, stream, op)
+        model[stream].do(names[op], amount, flight, limit)
+        assert int(dut.window.value) == model[stream].window, (n, names[op], stream, amount, flight, limit)
+
+
+@cocotb.test()
+async def tcp_timer_runs_out_when_it_should(dut):
+    """Three timers that are set, stopped and set again at random."""
+    random = rng("timer")
+    for name in ["tick", "stream", "set", "stop", "interval"]:
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": 6400}, ["rst"])
+    deadlines, now, expired = [None] * 3, 0, 0
+    for _ in range(6000):
+        stream, do = random.randrange(3), random.random()
+        dut.stream.value = stream
+        dut.tick.value = ticks = int(random.random() < 0.2)
+        dut.set.value = sets = int(do < 0.01)
+        dut.stop.value = stops = int(0.01 <= do < 0.013)
+        dut.interval.value = interval = random.randrange(1, 60)
+        await ReadOnly()
+        due = int(dut.due.value)
+        assert int(dut.now.value) == now
+        assert int(dut.runs.value) == (deadlines[stream] is not None)
+        for n, deadline in enumerate(deadlines):
+            expired += due >> n & 1
+            assert not due >> n & 1 or (deadline is not None and now > deadline), "too early"
+            # Two ticks can pass while the others are looked at.
+            assert due >> n & 1 or deadline is None or now <= deadline + 4, "too late"
+        await RisingEdge(dut.clk)
+        if sets:
+            deadlines[stream] = now + interval
+        if stops:
+            deadlines[stream] = None
+        now += ticks
+    assert expired > 20
 
 
 @cocotb.test()
@@ -311,7 +444,7 @@ async def tcp_writer_fills_the_buffer_and_no_more(dut):
     With `push`, a block's last word and its mark are taken together or not at all.
     """
     random = rng("writer")
-    for name in ["s_axis_tvalid", "s_axis_tdata", "s_axis_tlast", "push", "mark_ready", "accept", "tail_gray"]:
+    for name in ["s_axis_tvalid", "s_axis_tdata", "s_axis_tlast", "push", "mark_ready", "accept", "tail"]:
         getattr(dut, name).value = 0
     dut.write_ready.value = 1
     await start(dut, {"clk": 6400}, ["rst"])
@@ -326,7 +459,7 @@ async def tcp_writer_fills_the_buffer_and_no_more(dut):
         dut.write_ready.value = int(random.random() < 0.9)
         if tail < len(written) and random.random() < 0.5 and clock % 300 > 50:
             tail += 1
-        dut.tail_gray.value = (tail % 32) ^ (tail % 32 >> 1)
+        dut.tail.value = tail % 32
         await ReadOnly()
         taken = int(dut.s_axis_tvalid.value) and int(dut.s_axis_tready.value)
         assert taken == (int(dut.write_valid.value) and int(dut.write_ready.value))

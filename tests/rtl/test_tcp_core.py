@@ -121,14 +121,21 @@ class Peer(TcpBoard):
 
 
 def started(**options):
-    """A connection whose first flight was confirmed, and a full buffer: from now on segments are full."""
+    """A connection with an open congestion window and a full buffer: from now on segments are full."""
     return fill(Peer(**options).open())
 
 
 def fill(peer):
-    flight = peer.window_full()
+    """Confirms segment by segment until what is under way grows no more; the last flight at once."""
+    flight, most = peer.window_full(), 0
     assert peer.place(flight[0]) == 0
     peer.silent(10 * peer.quiet)
+    while (size := sum(len(segment.data) for segment in flight)) > most:
+        most = size
+        for segment in flight:
+            peer.acked = peer.end(segment)
+            peer.reply()
+        flight = peer.window_full()
     peer.acked = peer.end(flight[-1])
     peer.reply()
     return peer
@@ -353,12 +360,17 @@ def test_acks_that_cannot_be(how):
 
 
 def test_reset_only_with_the_exact_number():
-    """RFC 5961."""
+    """RFC 5961 3.2: another one in the window is answered by an ACK, one outside is not."""
     peer = started(window=3000)
     peer.window_full()
-    peer.reply("R", sequence=peer.sequence + 1)
-    peer.silent(20)
-    assert peer.counters()["unacceptable"] == 1 and peer.counters()["resets"] == 0
+    for wrong in (1, 4095):
+        peer.reply("R", sequence=peer.sequence + wrong)
+        challenge = peer.segment()
+        assert (challenge.flags, challenge.ack, challenge.data) == ("A", peer.sequence, b"")
+    for wrong in (-1, 4096, 2**31):
+        peer.reply("R", sequence=peer.sequence + wrong)
+        peer.silent(20)
+    assert peer.counters()["unacceptable"] == 5 and peer.counters()["resets"] == 0
     peer.reply("R")
     again = peer.segment(timeout=3 * RETRY)
     assert again.flags == "S" and again.sport == peer.port + 16, "another attempt, another port"

@@ -74,8 +74,8 @@ module example_tcp_link #(
   logic status_path;
   logic [STREAMS-1:0] status_connected, status_active;
   logic [STREAMS-1:0][tcp_pkg::EVENTS*32-1:0] status_counts;
-  logic [STREAMS-1:0][23:0] status_timeout;
-  logic [STREAMS-1:0][29:0] status_window;
+  logic [23:0] status_timeout;
+  logic [29:0] status_window;
   logic [15:0] status_port;
   logic [tcp_pkg::DROPS*16-1:0] status_drops;
   logic [link_pkg::MAC_STATS*16-1:0] status_mac;
@@ -127,7 +127,7 @@ module example_tcp_link #(
     counters[3] = sum[tcp_pkg::EVENT_PROBE];
     counters[4] = sum[tcp_pkg::EVENT_RESET];
     counters[5] = sum[tcp_pkg::EVENT_UNACCEPTABLE];
-    counters[6] = 32'(status_window[0]);
+    counters[6] = 32'(status_window);
     counters[7] = 32'(status_port);
     for (int i = 0; i < tcp_pkg::DROPS; i++) counters[8+i] = 32'(status_drops[i*16+:16]);
     for (int i = 0; i < link_pkg::MAC_STATS; i++) counters[14] += 32'(status_mac[i*16+:16]);
@@ -138,7 +138,7 @@ module example_tcp_link #(
     sum[tcp_pkg::EVENT_SENT],
     sum[tcp_pkg::EVENT_RETRANSMITTED],
     sum[tcp_pkg::EVENT_FAST],
-    32'(status_timeout[0]),
+    32'(status_timeout),
     {ptp_pkg::STATUS_BITS{1'b0}},
     counters
   };

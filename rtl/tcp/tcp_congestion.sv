@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Congestion window of each stream: slow start, congestion avoidance, fast recovery (RFC 5681, 6582, 6928).
+//
+//                 +----------------+
+//   stream ======>|                |====> window (words, of the stream)
+//   op =========> | tcp_congestion |----> busy
+//   amount ======>|                |
+//   flight ======>|                |
+//   limit =======>|                |
+//                 +----------------+
+//
+// All in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a full segment.
+// An operation takes up to six clocks, in which all other inputs stay. The window is at most the buffer.
+//
+// An ACK in slow start opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
+// many at once); in congestion avoidance by a segment for each window that was confirmed.
+`default_nettype none
+module tcp_congestion #(
+    parameter int STREAMS = 1,
+    parameter int BITS = 12,  // the socket buffer is 2^BITS words
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
+) (
+    input logic clk,
+    input logic rst,
+    input logic [STREAM_BITS-1:0] stream,
+    input tcp_pkg::congestion_op op,
+    input logic [BITS:0] amount,
+    input logic [BITS:0] flight,
+    input logic [tcp_pkg::WORDS_BITS-1:0] limit,
+    output logic busy,
+    output logic [BITS:0] window
+);
+  localparam int WIDTH = BITS + 1;
+  localparam int SUM = (WIDTH < tcp_pkg::WORDS_BITS + 4 ? tcp_pkg::WORDS_BITS + 4 : WIDTH) + 2;  // with a sign
+  localparam logic [SUM-1:0] INITIAL = SUM'(14600 / 8);  // RFC 6928
+  localparam logic [WIDTH-1:0] MOST = {1'b1, BITS'(0)};
+
+  typedef enum logic [3:0] {
+    REST,
+    OPEN,
+    INITIAL_TEN,  // the initial window: ten segments, or 14600 bytes if that is less, or two segments if that is more
+    INITIAL_BYTES,
+    INITIAL_TWO,
+    INITIAL_BOUND,
+    COMPARE,  // slow start or congestion avoidance
+    COUNT,
+    JUDGE,
+    HALVE,
+    HALVE_BOUND,
+    DEFLATE,
+    MEND,
+    MEND_BOUND,
+    ADD_TWO,
+    ADD_ONE
+  } state_t;
+  state_t state, next;
+
+  logic [WIDTH-1:0] threshold, window_next;
+  logic [SUM-1:0] credit, credit_next, x, y, sum, one, two;
+  tcp_pkg::congestion_op kind;
+  logic slow, is_large, subtract, is_less, write_window, write_threshold, write_credit;
+  logic [WIDTH-1:0] threshold_next;
+  assign busy = state != REST;
+  assign one  = SUM'(limit);
+  assign two  = SUM'(limit) << 1;
+
+  // One adder; a comparison is a difference.
+  always_comb begin
+    {x, y, subtract} = {SUM'(window), one, 1'b0};
+    case (state)
+      INITIAL_TEN: {x, y} = {one << 3, two};
+      INITIAL_BYTES: {x, y, subtract} = {credit, INITIAL, 1'b1};
+      INITIAL_TWO: {x, y, subtract} = {credit, two, 1'b1};
+      INITIAL_BOUND: {y, subtract} = {credit, 1'b1};
+      COMPARE, MEND_BOUND: {y, subtract} = {SUM'(threshold), 1'b1};
+      COUNT: {x, y} = {slow ? SUM'(window) : credit, slow && is_large ? two : SUM'(amount)};
+      JUDGE: {x, y, subtract} = {credit, SUM'(window), 1'b1};
+      HALVE_BOUND: {x, y, subtract} = {SUM'(threshold), two, 1'b1};
+      DEFLATE: {y, subtract} = {SUM'(amount), 1'b1};
+      MEND: {x, subtract} = {SUM'(flight), 1'b1};
+      ADD_TWO: y = two;
+      default: ;
+    endcase
+    sum = x + (y ^ {SUM{subtract}}) + SUM'(subtract);
+    is_less = sum[SUM-1];
+  end
+
+  always_comb begin
+    next = REST;
+    window_next = sum[SUM-1:BITS] != '0 ? MOST : sum[WIDTH-1:0];
+    threshold_next = flight >> 1;
+    credit_next = sum;
+    {write_window, write_threshold, write_credit} = '0;
+    case (state)
+      REST:
+      case (op)
+        tcp_pkg::CONGESTION_OPENED, tcp_pkg::CONGESTION_OPENED_LATE: next = OPEN;
+        tcp_pkg::CONGESTION_RESTED: next = INITIAL_TEN;
+        tcp_pkg::CONGESTION_ACKED: next = COMPARE;
+        tcp_pkg::CONGESTION_ANOTHER: next = ADD_ONE;
+        tcp_pkg::CONGESTION_LOST, tcp_pkg::CONGESTION_TIMED_OUT: next = HALVE;
+        tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: next = HALVE_BOUND;
+        tcp_pkg::CONGESTION_PARTIAL: next = DEFLATE;
+        tcp_pkg::CONGESTION_MENDED: next = MEND;
+        default: ;
+      endcase
+      OPEN: begin
+        {write_window, write_threshold} = '1;
+        {window_next, threshold_next} = {2{MOST}};
+        next = INITIAL_TEN;
+      end
+      INITIAL_TEN: begin
+        write_credit = 1'b1;
+        next = INITIAL_BYTES;
+      end
+      INITIAL_BYTES: begin
+        write_credit = !is_less;
+        credit_next = INITIAL;
+        next = INITIAL_TWO;
+      end
+      INITIAL_TWO: begin
+        write_credit = is_less;
+        credit_next = two;
+        next = INITIAL_BOUND;
+      end
+      INITIAL_BOUND: begin
+        write_window = !is_less || kind == tcp_pkg::CONGESTION_OPENED_LATE;
+        window_next  = kind == tcp_pkg::CONGESTION_OPENED_LATE ? WIDTH'(one) : credit[WIDTH-1:0];
+        write_credit = 1'b1;
+        credit_next  = '0;
+      end
+      COMPARE: next = COUNT;
+      COUNT: begin
+        write_window = slow;
+        write_credit = !slow;
+        next = slow ? REST : JUDGE;
+      end
+      JUDGE: next = is_less ? REST : ADD_ONE;
+      HALVE: begin
+        write_threshold = 1'b1;
+        next = HALVE_BOUND;
+      end
+      HALVE_BOUND: begin
+        write_threshold = is_less;
+        threshold_next = WIDTH'(two);
+        write_window = 1'b1;
+        window_next = kind == tcp_pkg::CONGESTION_LOST ? (is_less ? WIDTH'(two) : threshold) : WIDTH'(one);
+        if (kind == tcp_pkg::CONGESTION_LOST) next = ADD_TWO;
+      end
+      DEFLATE: begin
+        write_window = 1'b1;
+        if (is_less) window_next = '0;
+        next = ADD_ONE;
+      end
+      MEND: begin
+        write_window = 1'b1;
+        window_next = is_less ? WIDTH'(one) : flight;
+        next = ADD_ONE;
+      end
+      MEND_BOUND: begin
+        write_window = !is_less;
+        window_next  = threshold;
+      end
+      ADD_TWO: begin
+        write_window = 1'b1;
+        next = ADD_ONE;
+      end
+      ADD_ONE: begin
+        write_window = 1'b1;
+        write_credit = 1'b1;
+        credit_next  = '0;
+        if (kind == tcp_pkg::CONGESTION_MENDED) next = MEND_BOUND;
+      end
+      default: ;
+    endcase
+  end
+
+  tcp_context #(
+      .WIDTH  (WIDTH),
+      .STREAMS(STREAMS)
+  ) window_context (
+      .clk   (clk),
+      .stream(stream),
+      .write (write_window),
+      .d     (window_next),
+      .q     (window)
+  );
+  tcp_context #(
+      .WIDTH  (WIDTH),
+      .STREAMS(STREAMS)
+  ) threshold_context (
+      .clk   (clk),
+      .stream(stream),
+      .write (write_threshold),
+      .d     (threshold_next),
+      .q     (threshold)
+  );
+  tcp_context #(
+      .WIDTH  (SUM),
+      .STREAMS(STREAMS)
+  ) credit_context (
+      .clk   (clk),
+      .stream(stream),
+      .write (write_credit),
+      .d     (credit_next),
+      .q     (credit)
+  );
+
+  always_ff @(posedge clk) begin
+    state <= next;
+    slow <= is_less;
+    is_large <= SUM'(amount) > two;
+    if (state == REST) kind <= op;
+    if (rst) state <= REST;
+  end
+endmodule
+`default_nettype wire

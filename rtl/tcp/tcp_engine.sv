@@ -710,7 +710,12 @@ module tcp_engine #(
       active[stream] <= flags_next.state != IDLE;
     end
     if (rst) begin
-      {mark_take, confirm, events, attempt, connected, active} <= '0;
+      mark_take <= '0;
+      confirm <= '0;
+      events <= '0;
+      attempt <= '0;
+      connected <= '0;
+      active <= '0;
     end
   end
 
@@ -724,7 +729,11 @@ module tcp_engine #(
     end
     running <= enable & may_run;
     accept  <= (enable & may_accept) | (accept & ~accepting);
-    if (rst) {may_run, may_accept, running, accept} <= '0;
+    if (rst) begin
+      may_run <= '0;
+      may_accept <= '0;
+      {running, accept} <= '0;
+    end
   end
 
   // ---- steps ---------------------------------------------------------------------------------
@@ -776,7 +785,8 @@ module tcp_engine #(
     if (rst) begin
       step <= WIPE;
       stream <= '0;
-      {look, last, looks_first, tour} <= '0;
+      look <= '0;
+      {last, looks_first, tour} <= '0;
     end
   end
 

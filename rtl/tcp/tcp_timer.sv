@@ -58,7 +58,11 @@ module tcp_timer #(
       running[stream] <= set;
       due[stream] <= 1'b0;
     end
-    if (rst) {running, due, now} <= '0;
+    if (rst) begin
+      running <= '0;
+      due <= '0;
+      now <= '0;
+    end
   end
 
   logic unused;

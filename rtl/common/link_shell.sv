@@ -8,7 +8,8 @@
 //   m_axis <===== | link_shell | <===== tx            |  the protocol's engine is plugged in here
 //   rst --------> |            | <===== tx_events,    |
 //   status_* <==> |            | <===== rx_events     |
-//                 +------------+ =====> *_count       |
+//                 |            | =====> *_count       |
+//                 +------------+ <====> tx_index/word |
 //     user_clk, tx_clk, rx_clk
 //
 // WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. With ADAPT the engine's frames are 64 bits wide all the same.
@@ -17,8 +18,9 @@
 // Counters run since reset and wrap: of tx_events (tx_clk) the first TX_LONG have 32 bits, the others and those of
 // rx_events (rx_clk) have 16.
 //
-// With STATUS the reader (see status_reader) reads tx_words, bit 5 of the index clear, or the counters of mac_stat and
-// then those of rx_events, bit 5 set; index STATUS_VERSION gives VERSION. Without it the MAC's pulses are not counted.
+// With STATUS the reader (see status_reader) reads, where the first bit of the index is clear, the word that tx_word gives
+// for tx_index; where it is set the counters of mac_stat and then those of rx_events. Index STATUS_VERSION gives VERSION.
+// Without STATUS the MAC's pulses are not counted.
 `default_nettype none
 module link_shell #(
     parameter int WIDTH = 64,
@@ -29,13 +31,13 @@ module link_shell #(
     parameter int RX_EVENTS = 1,
     parameter int STATUS = 0,
     parameter logic [31:0] VERSION = '0,
-    parameter int TX_WORDS = 2
+    parameter int INDEX_BITS = 6
 ) (
     input  logic                                             rst,
     // user side
     input  logic                                             user_clk,
     output logic                                             user_rst,
-    input  logic                [                       5:0] status_index,
+    input  logic                [            INDEX_BITS-1:0] status_index,
     input  logic                                             status_request,
     output logic                                             status_accepted,
     output logic                [                      31:0] status_value,
@@ -50,7 +52,9 @@ module link_shell #(
     input  logic                                             m_axis_tready,
     input  logic                [             TX_EVENTS-1:0] tx_events,
     output logic                [          TX_EVENTS*32-1:0] tx_count,
-    input  logic                [           TX_WORDS*32-1:0] tx_words,
+    output logic                [            INDEX_BITS-2:0] tx_index,
+    input  logic                [                      31:0] tx_word,
+    input  logic                                             tx_word_valid,
     // receive side
     input  logic                                             rx_clk,
     output logic                                             rx_rst,
@@ -94,15 +98,17 @@ module link_shell #(
   end
 
   // ---- counters ------------------------------------------------------------------------------
-  event_counters #(
-      .EVENTS(TX_LONG),
-      .WIDTH (32)
-  ) tx_counters (
-      .clk  (tx_clk),
-      .clear(tx_rst),
-      .pulse(tx_events[TX_LONG-1:0]),
-      .count(tx_count[TX_LONG*32-1:0])
-  );
+  if (TX_LONG != 0) begin : g_long
+    event_counters #(
+        .EVENTS(TX_LONG),
+        .WIDTH (32)
+    ) tx_counters (
+        .clk  (tx_clk),
+        .clear(tx_rst),
+        .pulse(tx_events[TX_LONG-1:0]),
+        .count(tx_count[TX_LONG*32-1:0])
+    );
+  end
   for (genvar i = TX_LONG; i < TX_EVENTS; i++) begin : g_short
     event_counter #(
         .WIDTH(16)
@@ -143,47 +149,54 @@ module link_shell #(
       assign rx_words[i*32+:32] = 32'(rx_counts[i*16+:16]);
     end
 
-    logic tx_accepted, rx_accepted, tx_valid, rx_valid, is_version, version_valid;
-    assign is_version = status_index == link_pkg::STATUS_VERSION;
+    localparam int RX_BITS = $clog2(RX_WORDS);
+    logic [RX_BITS-1:0] rx_index;
+    logic tx_accepted, rx_accepted, is_rx, tx_valid, rx_valid, is_version, version_valid;
+    assign is_version = status_index == INDEX_BITS'(link_pkg::STATUS_VERSION);
+    assign is_rx = status_index[INDEX_BITS-1];
     always_ff @(posedge user_clk) version_valid <= !user_rst && status_request && is_version;
     logic [31:0] tx_value, rx_value;
     status_reader #(
-        .WORDS(TX_WORDS)
+        .INDEX_BITS(INDEX_BITS - 1)
     ) tx_reader (
-        .clk      (user_clk),
-        .rst      (user_rst),
-        .s_index  (status_index[$clog2(TX_WORDS)-1:0]),
-        .s_valid  (status_request && !status_index[5] && !is_version),
-        .s_ready  (tx_accepted),
-        .m_value  (tx_value),
-        .m_valid  (tx_valid),
-        .there_clk(tx_clk),
-        .there_rst(tx_rst),
-        .values   (tx_words)
+        .clk        (user_clk),
+        .rst        (user_rst),
+        .s_index    (status_index[INDEX_BITS-2:0]),
+        .s_valid    (status_request && !is_rx && !is_version),
+        .s_ready    (tx_accepted),
+        .m_value    (tx_value),
+        .m_valid    (tx_valid),
+        .there_clk  (tx_clk),
+        .there_rst  (tx_rst),
+        .index      (tx_index),
+        .value      (tx_word),
+        .value_valid(tx_word_valid)
     );
     status_reader #(
-        .WORDS(RX_WORDS)
+        .INDEX_BITS(RX_BITS)
     ) rx_reader (
-        .clk      (user_clk),
-        .rst      (user_rst),
-        .s_index  (status_index[$clog2(RX_WORDS)-1:0]),
-        .s_valid  (status_request && status_index[5]),
-        .s_ready  (rx_accepted),
-        .m_value  (rx_value),
-        .m_valid  (rx_valid),
-        .there_clk(rx_clk),
-        .there_rst(rx_rst),
-        .values   (rx_words)
+        .clk        (user_clk),
+        .rst        (user_rst),
+        .s_index    (status_index[RX_BITS-1:0]),
+        .s_valid    (status_request && is_rx),
+        .s_ready    (rx_accepted),
+        .m_value    (rx_value),
+        .m_valid    (rx_valid),
+        .there_clk  (rx_clk),
+        .there_rst  (rx_rst),
+        .index      (rx_index),
+        .value      (rx_words[rx_index*32+:32]),
+        .value_valid(1'b1)
     );
-    assign status_accepted = is_version || (status_index[5] ? rx_accepted : tx_accepted);
-    assign status_value = is_version ? VERSION : status_index[5] ? rx_value : tx_value;
+    assign status_accepted = is_version || (is_rx ? rx_accepted : tx_accepted);
+    assign status_value = is_version ? VERSION : is_rx ? rx_value : tx_value;
     assign status_valid = tx_valid || rx_valid || version_valid;
     logic unused;
     assign unused = &{1'b0, status_index};
   end else begin : g_no_status
-    assign {status_accepted, status_value, status_valid, mac_count} = '0;
+    assign {status_accepted, status_value, status_valid, mac_count, tx_index} = '0;
     logic unused;
-    assign unused = &{1'b0, mac_stat, tx_words, status_index, status_request};
+    assign unused = &{1'b0, mac_stat, tx_word, tx_word_valid, status_index, status_request};
   end
 endmodule
 `default_nettype wire

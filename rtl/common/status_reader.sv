@@ -2,34 +2,37 @@
 //
 // Reads one of many status words of another clock domain.
 //
-//                  +---------------+
-//   s_index ======>|               |<==== values (there_clk)
-//   s_valid ------>| status_reader |
-//   s_ready <------|               |====> m_value, m_valid
+//                  +---------------+====> index
+//   s_index ======>|               |<==== value
+//   s_valid ------>| status_reader |<---- value_valid
+//   s_ready <------|               |
+//   m_value <======|               |
+//   m_valid <------|               |
 //                  +---------------+
 //          clk                  there_clk
 //
 // The word is taken whole in its own domain, so its bits belong together.
 `default_nettype none
 module status_reader #(
-    parameter int WORDS = 8
+    parameter int INDEX_BITS = 3
 ) (
-    input  logic                           clk,
-    input  logic                           rst,
-    input  logic [$clog2(WORDS)-1:0]       s_index,
-    input  logic                           s_valid,
-    output logic                           s_ready,
-    output logic [             31:0]       m_value,
-    output logic                           m_valid,
-    input  logic                           there_clk,
-    input  logic                           there_rst,
-    input  logic [        WORDS-1:0][31:0] values
+    input  logic                  clk,
+    input  logic                  rst,
+    input  logic [INDEX_BITS-1:0] s_index,
+    input  logic                  s_valid,
+    output logic                  s_ready,
+    output logic [          31:0] m_value,
+    output logic                  m_valid,
+    input  logic                  there_clk,
+    input  logic                  there_rst,
+    output logic [INDEX_BITS-1:0] index,
+    input  logic [          31:0] value,
+    input  logic                  value_valid
 );
-  logic [$clog2(WORDS)-1:0] index;
   logic index_valid, back_ready;
 
   cdc_handshake #(
-      .WIDTH($clog2(WORDS))
+      .WIDTH(INDEX_BITS)
   ) request (
       .s_clk  (clk),
       .s_rst  (rst),
@@ -40,15 +43,15 @@ module status_reader #(
       .m_rst  (there_rst),
       .m_data (index),
       .m_valid(index_valid),
-      .m_ready(back_ready)
+      .m_ready(back_ready && value_valid)
   );
   cdc_handshake #(
       .WIDTH(32)
   ) answer (
       .s_clk  (there_clk),
       .s_rst  (there_rst),
-      .s_data (values[index]),
-      .s_valid(index_valid),
+      .s_data (value),
+      .s_valid(index_valid && value_valid),
       .s_ready(back_ready),
       .m_clk  (clk),
       .m_rst  (rst),

@@ -95,20 +95,21 @@ module fade_core #(
   logic tick;
   logic [link_pkg::MAC_STATS*16-1:0] mac_count;
 
+  logic [4:0] tx_index;
   link_shell #(
       .WIDTH    (WIDTH),
       .TX_EVENTS(fade_pkg::EVENTS),
       .TX_LONG  (fade_pkg::LONG_EVENTS),
       .RX_EVENTS(fade_pkg::DROPS),
       .STATUS   (STATUS),
-      .VERSION  (PROTOCOL == 1 ? fade1_pkg::CORE_VERSION : fade10g_pkg::CORE_VERSION),
-      .TX_WORDS (fade_pkg::STATUS_WORDS)
+      .VERSION  (PROTOCOL == 1 ? fade1_pkg::CORE_VERSION : fade10g_pkg::CORE_VERSION)
   ) shell (
-      .tx_events(events),
-      .tx_count (count),
-      .tx_words (status),
-      .rx_events(drop),
-      .rx_count (status_drops),
+      .tx_events    (events),
+      .tx_count     (count),
+      .tx_word      (status[tx_index*32+:32]),
+      .tx_word_valid(1'b1),
+      .rx_events    (drop),
+      .rx_count     (status_drops),
       .*
   );
 

@@ -93,13 +93,11 @@ module tcp_builder #(
   logic [STREAM_BITS-1:0] stream;
   logic [BITS-1:0] place;  // of the next word to fetch
   logic [15:0] port, peer_port;
-  logic [31:0] sequence_number, ack;
-  logic [4:0] flags;
-  logic [WORDS_BITS-1:0]
-      words, asked, stored;  // of data; what is still to be fetched, to be stored
+  tcp_pkg::request_t wish;
+  logic [WORDS_BITS-1:0] asked, stored;  // what is still to be fetched, to be stored
   logic [2:0] step;  // of the word in the frame; stays at the last
   logic is_syn, is_arp, wanted, start, has_room, finish, makes;
-  assign is_syn = flags[tcp_pkg::SYN];
+  assign is_syn = wish.flags[tcp_pkg::SYN];
   assign is_arp = kind == ASK || kind == REPLY;
 
   // ---- which frame is next -------------------------------------------------------------------
@@ -155,11 +153,9 @@ module tcp_builder #(
         twice <= 1'b1;
         stream <= request_stream;
         place <= request.sequence_number[BITS+2:3];
+        wish <= request;
         {port, peer_port} <= {request_port, request_peer_port};
-        {sequence_number, ack} <= {request.sequence_number, request.ack};
-        flags <= request.flags;
-        words <= request.flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request.words;
-        stored <= request.flags[tcp_pkg::SYN] ? WORDS_BITS'(1) : request.words;
+        stored <= request.words;
         asked <= request.flags[tcp_pkg::SYN] ? '0 : request.words;
         kind <= SEGMENT;
         if (start) state <= HEAD;
@@ -189,7 +185,7 @@ module tcp_builder #(
       net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
   logic [16:0] ip_sum;
   logic [15:0] ip_term, length;
-  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, words, 3'b000};
+  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, wish.words, 3'b000};
   always_comb begin
     case (ip_step)
       3'd0: ip_term = length;
@@ -218,6 +214,7 @@ module tcp_builder #(
   logic [63:0] made_word, raw, word;
   logic [31:0] raw_last;
   logic [15:0] raw_sum;
+  logic raw_carry;
   always_comb begin
     for (int i = 0; i < 7; i++) segment[i] = kind == SEGMENT && state == HEAD && step == 3'(i);
     for (int i = 0; i < 6; i++) ask[i] = kind == ASK && step == 3'(i);
@@ -230,7 +227,7 @@ module tcp_builder #(
   assign raw = echo_read_data;
   // The echo reply (RFC 792) is the request with addresses exchanged. Type 8 becomes 0: the checksum grows by 0x0800
   // (RFC 1624).
-  assign raw_sum = raw[15:0] + 16'h0800 + 16'(raw[15:0] > 16'hF7FF);
+  assign {raw_sum, raw_carry} = {raw[15:0], 1'b1} + {16'h0800, raw[15:11] == '1};
 
   logic second, third;
   assign second = segment[1] || echo[1] || ask[1] || reply[1];
@@ -250,8 +247,8 @@ module tcp_builder #(
     made_word |= {64{segment[2]}} & {net_pkg::IP_VERSION, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
     made_word |= {64{segment[3]}} & {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
     made_word |= {64{segment[4]}} & {peer_ip, port, peer_port};
-    made_word |= {64{segment[5]}} & {sequence_number, ack};
-    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 7'd0, flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
+    made_word |= {64{segment[5]}} & {wish.sequence_number, wish.ack};
+    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 7'd0, wish.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
     // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
     made_word |= {64{of_options}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
     made_word |= {64{ask[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REQUEST};
@@ -282,7 +279,7 @@ module tcp_builder #(
   logic [16:0] folded;
   logic [2:0] first, summed;  // of the word, of its halves, of their sum
   logic [15:0] pseudo;
-  assign pseudo = 16'(net_pkg::PROTOCOL_TCP) + 16'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES) + {2'd0, words, 3'b000};
+  assign pseudo = 16'(net_pkg::PROTOCOL_TCP) + 16'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES) + {2'd0, wish.words, 3'b000};
   always_ff @(posedge clk) begin
     first  <= {first[1:0], makes && step == 3'd3};
     summed <= {summed[1:0], makes && step >= 3'd3};
@@ -294,7 +291,9 @@ module tcp_builder #(
   end
 
   // ---- frames that are ready -----------------------------------------------------------------
-  tcp_pkg::made_t made, made_frames[4];
+  tcp_pkg::made_t made;
+  (* ram_style = "distributed" *)
+  logic [tcp_pkg::MADE_BITS-1:0] made_frames[4];
   logic [WORDS_BITS-1:0] made_words;
   logic made_segment;
   logic [2:0] made_last;
@@ -322,5 +321,7 @@ module tcp_builder #(
     made_count <= made_count + 3'(ends[4]) - 3'(frame_take);
     if (rst) {ends, made_head, made_tail, made_count} <= '0;
   end
+  logic unused;
+  assign unused = raw_carry;
 endmodule
 `default_nettype wire

@@ -33,16 +33,15 @@ module tcp_congestion #(
 );
   localparam int WIDTH = BITS + 1;
   localparam int SUM = (WIDTH < tcp_pkg::WORDS_BITS + 4 ? tcp_pkg::WORDS_BITS + 4 : WIDTH) + 2;  // with a sign
-  localparam logic [SUM-1:0] INITIAL = SUM'(14600 / 8);  // RFC 6928
+  // The initial window: ten segments, or 14600 bytes if that is less, or two segments if that is more (RFC 6928).
+  localparam int INITIAL = 14600 / 8;
   localparam logic [WIDTH-1:0] MOST = {1'b1, BITS'(0)};
 
   typedef enum logic [3:0] {
     REST,
-    OPEN,
-    INITIAL_TEN,  // the initial window: ten segments, or 14600 bytes if that is less, or two segments if that is more
-    INITIAL_BYTES,
-    INITIAL_TWO,
-    INITIAL_BOUND,
+    OPEN,  // eight segments, or the initial window if that is less
+    REST_BASE,  // is it more than that, and how much
+    REST_BOUND,
     COMPARE,  // slow start or congestion avoidance
     COUNT,
     JUDGE,
@@ -59,20 +58,25 @@ module tcp_congestion #(
   logic [WIDTH-1:0] threshold, window_next;
   logic [SUM-1:0] credit, credit_next, x, y, sum, one, two;
   tcp_pkg::congestion_op kind;
-  logic slow, is_large, subtract, is_less, write_window, write_threshold, write_credit;
+  logic [WIDTH-1:0] base;
+  logic slow, is_short, is_large, subtract, is_less, write_window, write_threshold, write_credit;
   logic [WIDTH-1:0] threshold_next;
   assign busy = state != REST;
-  assign one  = SUM'(limit);
-  assign two  = SUM'(limit) << 1;
+  assign one = SUM'(limit);
+  assign two = SUM'(limit) << 1;
+  // Of short segments ten.
+  assign is_short = limit <= tcp_pkg::WORDS_BITS'(INITIAL / 10);
+  always_comb begin
+    base = is_short ? WIDTH'(limit) << 3 : limit > tcp_pkg::WORDS_BITS'(INITIAL / 2) ? WIDTH'(limit) << 1 : WIDTH'(INITIAL);
+    if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
+  end
 
   // One adder; a comparison is a difference.
   always_comb begin
     {x, y, subtract} = {SUM'(window), one, 1'b0};
     case (state)
-      INITIAL_TEN: {x, y} = {one << 3, two};
-      INITIAL_BYTES: {x, y, subtract} = {credit, INITIAL, 1'b1};
-      INITIAL_TWO: {x, y, subtract} = {credit, two, 1'b1};
-      INITIAL_BOUND: {y, subtract} = {credit, 1'b1};
+      REST_BASE: {y, subtract} = {SUM'(base), 1'b1};
+      REST_BOUND: {x, y, subtract} = {credit, is_short ? two : '0, 1'b1};
       COMPARE, MEND_BOUND: {y, subtract} = {SUM'(threshold), 1'b1};
       COUNT: {x, y} = {slow ? SUM'(window) : credit, slow && is_large ? two : SUM'(amount)};
       JUDGE: {x, y, subtract} = {credit, SUM'(window), 1'b1};
@@ -96,8 +100,9 @@ module tcp_congestion #(
       REST:
       case (op)
         tcp_pkg::CONGESTION_OPENED, tcp_pkg::CONGESTION_OPENED_LATE: next = OPEN;
-        tcp_pkg::CONGESTION_RESTED: next = INITIAL_TEN;
-        tcp_pkg::CONGESTION_ACKED: next = COMPARE;
+        tcp_pkg::CONGESTION_RESTED: next = REST_BASE;
+        // The most there is stays.
+        tcp_pkg::CONGESTION_ACKED: next = window[BITS] ? REST : COMPARE;
         tcp_pkg::CONGESTION_ANOTHER: next = ADD_ONE;
         tcp_pkg::CONGESTION_LOST, tcp_pkg::CONGESTION_TIMED_OUT: next = HALVE;
         tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: next = HALVE_BOUND;
@@ -106,29 +111,23 @@ module tcp_congestion #(
         default: ;
       endcase
       OPEN: begin
-        {write_window, write_threshold} = '1;
-        {window_next, threshold_next} = {2{MOST}};
-        next = INITIAL_TEN;
+        {write_window, write_threshold, write_credit} = '1;
+        window_next = kind == tcp_pkg::CONGESTION_OPENED_LATE ? WIDTH'(one) : base;
+        threshold_next = MOST;
+        credit_next = '0;
+        if (kind == tcp_pkg::CONGESTION_OPENED && is_short) next = ADD_TWO;
       end
-      INITIAL_TEN: begin
+      REST_BASE: begin
         write_credit = 1'b1;
-        next = INITIAL_BYTES;
+        if (is_less) credit_next = '0;
+        else next = REST_BOUND;
       end
-      INITIAL_BYTES: begin
-        write_credit = !is_less;
-        credit_next = INITIAL;
-        next = INITIAL_TWO;
-      end
-      INITIAL_TWO: begin
-        write_credit = is_less;
-        credit_next = two;
-        next = INITIAL_BOUND;
-      end
-      INITIAL_BOUND: begin
-        write_window = !is_less || kind == tcp_pkg::CONGESTION_OPENED_LATE;
-        window_next  = kind == tcp_pkg::CONGESTION_OPENED_LATE ? WIDTH'(one) : credit[WIDTH-1:0];
+      REST_BOUND: begin
+        write_window = !is_less;
+        window_next  = base;
         write_credit = 1'b1;
         credit_next  = '0;
+        if (!is_less && is_short) next = ADD_TWO;
       end
       COMPARE: next = COUNT;
       COUNT: begin
@@ -164,7 +163,7 @@ module tcp_congestion #(
       end
       ADD_TWO: begin
         write_window = 1'b1;
-        next = ADD_ONE;
+        if (kind == tcp_pkg::CONGESTION_LOST) next = ADD_ONE;
       end
       ADD_ONE: begin
         write_window = 1'b1;

@@ -18,6 +18,7 @@ rtl/common/packet_memory.sv
 rtl/common/record_fifo.sv
 rtl/tcp/tcp_arp.sv
 rtl/tcp/tcp_builder.sv
+rtl/tcp/tcp_counters.sv
 rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
 rtl/tcp/tcp_rtt.sv

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TCP sender core (design section 4): up to four streams, one direction, which an unmodified TCP/IP
+// TCP sender core (design section 4): up to 16 streams, one direction, which an unmodified TCP/IP
 // stack receives.
 //
 //                    +------------------------------------------------------------+
@@ -29,9 +29,10 @@
 // and goes on with the first word that was not confirmed. The settings stay still while a stream is
 // active. first_sequence, in units of twice the buffer, is zero but in tests of the wrap.
 //
-// status_*: in tx_clk, but status_drops in rx_clk: frames that were dropped by first reason (tcp_pkg). Counters run
-// since reset; status_counts are those of a stream, by tcp_pkg's events. STATUS adds what reads them from the user side
-// (see link_shell): word 0 tells path, active and connected streams, word 1 is status_port, then status_counts.
+// status_*: in tx_clk, but status_drops in rx_clk: frames that were dropped by first reason (tcp_pkg). status_events are
+// pulses of events of any stream. STATUS adds what reads the counters of each stream from the user side (see link_shell):
+// word {stream, event} by tcp_pkg's events; {0, 7} tells path, active and connected streams, {1, 7} is status_port.
+// Counters run since reset.
 `default_nettype none
 module tcp_core #(
     parameter int WIDTH = 64,
@@ -65,7 +66,7 @@ module tcp_core #(
     input logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] s_axis,
     output logic [STREAMS-1:0] s_axis_tready,
     output logic [STREAMS-1:0] user_running,
-    input logic [5:0] status_index,
+    input logic [tcp_pkg::INDEX_BITS-1:0] status_index,
     input logic status_request,
     output logic status_accepted,
     output logic [31:0] status_value,
@@ -88,7 +89,8 @@ module tcp_core #(
     output logic status_path,
     output logic [STREAMS-1:0] status_connected,
     output logic [STREAMS-1:0] status_active,
-    output logic [STREAMS-1:0][tcp_pkg::EVENTS*32-1:0] status_counts,
+    output logic [tcp_pkg::EVENTS-1:0] event_streams,
+    output logic event_port,
     output logic [23:0] status_timeout,
     output logic [29:0] status_window,
     output logic [15:0] status_port,
@@ -97,6 +99,7 @@ module tcp_core #(
     output logic rx_rst,
     input link_pkg::frame_t s_mac,
     input link_pkg::mac_stat_t mac_stat,
+    output logic [tcp_pkg::DROPS-1:0] event_drop,
     output logic [tcp_pkg::DROPS*16-1:0] status_drops,
     output logic [link_pkg::MAC_STATS*16-1:0] status_mac
 );
@@ -114,33 +117,49 @@ module tcp_core #(
   end
 
   // ---- shell ---------------------------------------------------------------------------------
-  localparam int EVENTS = STREAMS * tcp_pkg::EVENTS;
+  localparam int EVENT_BITS = tcp_pkg::EVENT_BITS;
   link_pkg::frame_t rx, tx;
-  logic tx_tready, tick, event_port;
-  logic [EVENTS-1:0] events;
-  logic [tcp_pkg::DROPS-1:0] drop;
-  logic [31:0] port_count, states;
-  assign states = {7'd0, status_path, 12'(status_active), 12'(status_connected)};
+  logic tx_tready, tick, count_valid;
+  logic [tcp_pkg::INDEX_BITS-2:0] tx_index;
+  logic [31:0] port_count, states, count, tx_word;
+  logic [STREAM_BITS-1:0] event_stream;
+  assign states = {status_path, 15'(status_active >> 1), 15'(status_connected), status_active[0]};
   assign status_port = port_count[15:0];
 
   link_shell #(
       .WIDTH      (WIDTH),
       .TICK_CLOCKS(TICK_CLOCKS),
-      .TX_EVENTS  (EVENTS + 1),
-      .TX_LONG    (EVENTS),
+      .TX_LONG    (0),
       .RX_EVENTS  (tcp_pkg::DROPS),
       .STATUS     (STATUS),
       .VERSION    (tcp_pkg::CORE_VERSION),
-      .TX_WORDS   (EVENTS + 2)
+      .INDEX_BITS (tcp_pkg::INDEX_BITS)
   ) shell (
-      .tx_events({event_port, events}),
-      .tx_count ({port_count, status_counts}),
-      .tx_words ({status_counts, port_count, states}),
-      .rx_events(drop),
-      .rx_count (status_drops),
-      .mac_count(status_mac),
+      .tx_events    (STATUS != 0 && event_port),
+      .tx_count     (port_count),
+      .tx_word_valid(count_valid),
+      .rx_events    (STATUS != 0 ? event_drop : '0),
+      .rx_count     (status_drops),
+      .mac_count    (status_mac),
       .*
   );
+
+  tcp_counters #(
+      .STREAMS(STREAMS)
+  ) counters (
+      .clk   (tx_clk),
+      .rst   (tx_rst),
+      .stream(event_stream),
+      .events(event_streams),
+      .index (tx_index[STREAM_BITS+EVENT_BITS-1:0]),
+      .value (count),
+      .valid (count_valid)
+  );
+  always_comb begin
+    tx_word = count;
+    if (tx_index == (tcp_pkg::INDEX_BITS - 1)'(tcp_pkg::STATES_INDEX)) tx_word = states;
+    if (tx_index == (tcp_pkg::INDEX_BITS - 1)'(tcp_pkg::PORT_INDEX)) tx_word = port_count;
+  end
 
   // ---- receive side --------------------------------------------------------------------------
   localparam int RECORDS = 16;
@@ -165,6 +184,7 @@ module tcp_core #(
       .record_commit(rx_commit),
       .record_ready (rx_ready),
       .echo_busy    (echo_pending_rx),
+      .drop         (event_drop),
       .*
   );
 
@@ -311,8 +331,7 @@ module tcp_core #(
   end
 
   logic is_segment, segment_take, request_valid, request_take;
-  logic [STREAM_BITS-1:0] request_stream, event_stream;
-  logic [tcp_pkg::EVENTS-1:0] stream_events;
+  logic [STREAM_BITS-1:0] request_stream;
   logic [22:0] timeout;
   logic [BITS:0] window;
   tcp_pkg::request_t request;
@@ -342,13 +361,9 @@ module tcp_core #(
       .segment_length(meta.length),
       .connected     (status_connected),
       .active        (status_active),
-      .events        (stream_events),
+      .events        (event_streams),
       .*
   );
-  always_comb begin
-    events = '0;
-    events[event_stream*tcp_pkg::EVENTS+:tcp_pkg::EVENTS] = stream_events;
-  end
   assign status_timeout = 24'(timeout);
   assign status_window  = 30'(window) << 3;
 

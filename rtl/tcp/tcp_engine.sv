@@ -68,7 +68,7 @@ module tcp_engine #(
     // segment to send
     output logic request_valid,
     output logic [STREAM_BITS-1:0] request_stream,
-    output tcp_pkg::request_t request,
+    output tcp_pkg::request_t request,  // a SYN has a word of options
     input logic request_take,
     // for the display, and pulses
     output logic [STREAMS-1:0][3:0] attempt,
@@ -107,12 +107,13 @@ module tcp_engine #(
     logic timing;  // a round trip
     logic persists;  // the timer is for the window to open
     logic peer_closed;
+    logic bounded;  // by the congestion window: only then it opens (RFC 7661)
     logic [1:0] duplicates;
     logic [3:0] backoff;
   } flags_t;
-  localparam int FLAGS_BITS = 3 + 13 + 2 + 4;
+  localparam int FLAGS_BITS = 3 + 14 + 2 + 4;
 
-  typedef enum logic [3:0] {
+  typedef enum logic [4:0] {
     WIPE,
     PICK,
     LOOK_SPACE,
@@ -124,6 +125,9 @@ module tcp_engine #(
     SEGMENT_PLACE,
     SEGMENT_RANGE,
     SEGMENT_JUDGE,
+    SEGMENT_RECOVER,  // each place after una, one after another
+    SEGMENT_TIMED,
+    SEGMENT_NEXT,
     SEGMENT_APPLY,
     TIMER_APPLY,
     SETTLE
@@ -246,8 +250,15 @@ module tcp_engine #(
   );
 
   // ---- timer, time-out, congestion window ----------------------------------------------------
-  logic timer_set, timer_stop, timer_runs, rtt_busy, congestion_busy, is_settled;
+  logic timer_set, timer_stop, sets, stops, timer_runs, rtt_busy, congestion_busy, is_settled;
   logic [22:0] interval, wait_time;
+  typedef enum logic [1:0] {
+    WAIT,  // the retransmission time-out
+    TWICE,
+    LONGEST,
+    UNTIL_RETRY
+  } span_t;
+  span_t span, timer_span;
   logic [STREAMS-1:0] due;
   tcp_pkg::rtt_op rtt;
   tcp_pkg::congestion_op congestion;
@@ -261,6 +272,20 @@ module tcp_engine #(
       .runs(timer_runs),
       .*
   );
+  // A clock later, in which `stream` stays.
+  always_ff @(posedge clk) begin
+    {timer_set, timer_stop} <= rst ? '0 : {sets, stops};
+    timer_span <= span;
+  end
+  always_comb begin
+    case (timer_span)
+      TWICE: interval = {wait_time[21:0], 1'b0};
+      LONGEST: interval = 23'(TIMEOUT_MAX);
+      UNTIL_RETRY: interval = 23'(RETRY);
+      default: interval = wait_time;
+    endcase
+  end
+
   tcp_rtt #(
       .STREAMS(STREAMS),
       .MINIMUM(TIMEOUT_MIN),
@@ -313,9 +338,9 @@ module tcp_engine #(
   end
 
   // ---- a look: what can be sent --------------------------------------------------------------
-  logic [P-1:0] from_head, from_mark, unsent, fitting, least;
+  logic [P-1:0] from_head, from_mark, unsent, fitting;
   logic [P:0] space, room;
-  logic marked, still, is_again, is_behind, by_window, is_best_wide, is_best_small, more;
+  logic marked, still, is_again, is_behind, by_window, more;
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale, whole, full;
   logic [1:0] extra;  // segments beyond the congestion window (RFC 3042)
   assign extra = flags.recovering || flags.rewound ? 2'd0 : flags.duplicates;
@@ -329,13 +354,10 @@ module tcp_engine #(
       still <= !accept[stream] && !accepting[stream];
     end
     space <= (P + 1)'(congestion_window) + (extra[1] ? (P + 1)'(limit) << 1 : extra[0] ? (P + 1)'(limit) : '0);
-    is_best_wide <= best[P-1:4] >= (P - 4)'(limit >> 1);
-    is_best_small <= best < P'(limit);
     is_behind <= nxt != sent;
     is_again <= flags.resend;
-    // LOOK_BOUND: the least that is sent when the window does not let more (RFC 9293 3.8.6.2.1)
+    // LOOK_BOUND
     by_window <= (P + 1)'(told) <= space;
-    least <= is_best_wide ? best >> 4 : is_best_small ? best >> 1 : P'(limit >> 1);
     // LOOK_ROOM
     unsent <= (is_again || is_behind ? sent : marked ? from_mark : from_head) - (is_again ? '0 : nxt);
     room <= (by_window ? (P + 1)'(told) : space) - (P + 1)'(nxt);
@@ -345,7 +367,8 @@ module tcp_engine #(
     room_over <= is_again || (!room[P] && room[P-1:0] >= P'(limit));
     room_short <= !is_again && (room[P] || room[P-1:0] < unsent);
     room_none <= !is_again && (room[P] || room == '0);
-    is_silly <= room[P-1:0] < least;
+    // Silly window (RFC 9293 3.8.6.2.1): less than an eighth of the largest.
+    is_silly <= room[P-1:0] < best >> 3;
     is_stale <= unsent == '0 || (unsent[P-1] && unsent[P-2:0] != '0);
     // LOOK_FIT
     whole <= unsent_over ? room_over : !room_short;
@@ -375,9 +398,6 @@ module tcp_engine #(
   assign may_send = full || (whole && (in_block || flags.rewound || (!under_way && !partial)))
       || (!whole && by_window && !room_none && (!is_silly || flags.rewound));
   assign data_now = more && (may_send || flags.force_one);
-  assign ends = unsent == fitting;
-  assign sent_end = nxt + fitting;
-  assign waits = more && !may_send && !(partial && whole);
   always_comb begin
     kind = NOTHING;
     if (path) begin
@@ -393,6 +413,9 @@ module tcp_engine #(
       endcase
     end
   end
+  assign ends = unsent == fitting;
+  assign sent_end = nxt + fitting;
+  assign waits = more && !may_send && !(partial && whole);
   assign connects = (flags.state == IDLE && enable[stream]) || (flags.state == BROKEN && flags.retry_due);
   assign drained = flags.state == OPEN && from_head == '0 && !under_way && still && kind == NOTHING;
 
@@ -404,7 +427,7 @@ module tcp_engine #(
       request.sequence_number <= kind == A_RST ? peer_next
           : {number, kind == A_SYN ? 3'd7 : kind == PURE_ACK && flags.state != OPEN ? 3'd1 : 3'd0};
       request.ack <= peer_next;
-      request.words <= kind == DATA || kind == AGAIN ? fitting[WORDS_BITS-1:0] : '0;
+      request.words <= kind == DATA || kind == AGAIN ? fitting[WORDS_BITS-1:0] : WORDS_BITS'(kind == A_SYN);
       request.flags[tcp_pkg::FIN] <= kind == A_FIN;
       request.flags[tcp_pkg::SYN] <= kind == A_SYN;
       request.flags[tcp_pkg::RST] <= kind == A_RST;
@@ -420,7 +443,9 @@ module tcp_engine #(
   logic [31:0] offset;
   logic [ 2:0] odd;
   logic is_old, is_far, is_beyond, is_end, is_una, is_new, is_ahead, is_duplicate, is_fin_acked;
-  logic reaches_recover, reaches_timed, passes_nxt, is_wider;
+  logic reaches, reaches_recover, reaches_timed, is_wider, advances;
+  logic [P-1:0] place;
+  logic [P:0] moved_place;  // seen from what is confirmed
   logic [P+2:0] shifted;
   logic shifted_over;
   logic [31:0] shifting;
@@ -438,6 +463,20 @@ module tcp_engine #(
   assign shifting = {16'd0, segment.window} << {scale[3:2], 2'b00};
   assign shifting_on = (P + 6)'(shifted) << scale[1:0];
 
+  assign advances = is_new && ack_flag && !syn && !rst_flag && is_synced;
+
+  // One subtractor for all places.
+  always_comb begin
+    case (step)
+      SEGMENT_RECOVER: place = recover;
+      SEGMENT_TIMED: place = timed;
+      SEGMENT_NEXT: place = nxt;
+      default: place = sent;
+    endcase
+  end
+  assign moved_place = (P + 1)'(place) - (P + 1)'(confirms);
+  assign reaches = moved_place[P] || moved_place == '0;
+
   always_ff @(posedge clk) begin
     // SEGMENT_PLACE
     if (step == SEGMENT_PLACE) ack_place <= segment.ack[31:3] - una;
@@ -447,21 +486,23 @@ module tcp_engine #(
     // SEGMENT_RANGE
     is_old <= ack_place[28];
     is_far <= ack_place[28:P] != '0;
-    is_beyond <= confirms > sent;
-    is_end <= confirms == sent;
+    is_beyond <= moved_place[P];
+    is_end <= moved_place == '0;
     is_una <= ack_place == '0;
     in_order <= offset == '0;
     in_window <= offset < 32'(tcp_pkg::RECEIVE_WINDOW);
-    reaches_recover <= confirms >= recover;
-    reaches_timed <= confirms >= timed;
-    passes_nxt <= confirms >= nxt;
     told_next <= shifted_over || shifting_on[P+5:P+2] != '0 ? BUFFER : shifting_on[P+2:3];
     // SEGMENT_JUDGE
+    if (step == SEGMENT_JUDGE) begin
+      is_new <= !is_far && !is_beyond && !is_una && !(is_end && odd != '0);
+      is_ahead <= !is_old && (is_far || is_beyond || (is_end && odd > 3'(flags.state == FIN_SENT || flags.state == FIN_CONFIRMED)));
+    end
     is_fin_acked <= flags.state == FIN_SENT && is_una && odd == 3'd1;
-    is_ahead <= !is_old && (is_far || is_beyond || (is_end && odd > 3'(flags.state == FIN_SENT || flags.state == FIN_CONFIRMED)));
-    is_new <= !is_far && !is_beyond && !is_una && !(is_end && odd != '0);
     is_duplicate <= is_una && odd == '0 && under_way && !carries && segment.window == raw_window;
     is_wider <= told_next > best;
+    // SEGMENT_RECOVER, SEGMENT_TIMED
+    if (step == SEGMENT_RECOVER) reaches_recover <= reaches;
+    if (step == SEGMENT_TIMED) reaches_timed <= reaches;
   end
 
   // ---- what changes --------------------------------------------------------------------------
@@ -472,7 +513,6 @@ module tcp_engine #(
   assign number = una + ahead;
 
   logic [tcp_pkg::EVENTS-1:0] happens;
-  logic stops;
 
   always_comb begin
     flags_next = flags;
@@ -486,8 +526,8 @@ module tcp_engine #(
     recover_next = sent;
     timed_next = sent_end;
     limit_next = segment.mss < LEAST ? LEAST : segment.mss < mtu_words ? segment.mss : mtu_words;
-    {timer_set, stops} = '0;
-    interval = wait_time;
+    {sets, stops} = '0;
+    span = WAIT;
     rtt = tcp_pkg::RTT_NOTHING;
     congestion = tcp_pkg::CONGESTION_NOTHING;
     happens = '0;
@@ -532,11 +572,12 @@ module tcp_engine #(
           end
         end
         if (kind == A_FIN || ((kind == DATA || kind == AGAIN) && (!under_way || !timer_runs)) || ((kind == A_SYN || kind == A_RST) && !timer_runs))
-          timer_set = 1'b1;
+          sets = 1'b1;
+        if (flags.state == OPEN && kind == NOTHING) flags_next.bounded = more && !by_window;
         // For data that the window holds back.
         if (flags.state == OPEN && kind == NOTHING && waits && !under_way && !flags.force_one && !(flags.persists && timer_runs)) begin
           flags_next.persists = 1'b1;
-          timer_set = 1'b1;
+          sets = 1'b1;
         end
         if (flags.state == SYN_SENT && !enable[stream] && still && (!flags.started || from_head == '0)) begin
           flags_next.state = IDLE;
@@ -562,6 +603,19 @@ module tcp_engine #(
           end
           rtt = tcp_pkg::RTT_CLEAR;
         end
+      end
+
+      SEGMENT_RECOVER: begin
+        write_recover = advances;
+        recover_next  = moved_place[P] ? '0 : moved_place[P-1:0];
+      end
+      SEGMENT_TIMED: begin
+        write_timed = advances;
+        timed_next  = moved_place[P-1:0];
+      end
+      SEGMENT_NEXT: begin
+        write_nxt = advances;
+        nxt_next  = moved_place[P] ? '0 : moved_place[P-1:0];
       end
 
       SEGMENT_APPLY:
@@ -610,16 +664,14 @@ module tcp_engine #(
           write_best   = !is_old && is_wider;
           if (is_new) begin
             write_una = 1'b1;
-            {write_nxt, write_sent, write_recover, write_timed} = '1;
-            nxt_next = passes_nxt ? '0 : nxt - confirms;
-            sent_next = sent - confirms;
-            recover_next = reaches_recover ? '0 : recover - confirms;
-            timed_next = timed - confirms;
+            write_sent = 1'b1;
+            sent_next = moved_place[P-1:0];
             flags_next.duplicates = '0;
             flags_next.persists = 1'b0;
             // With nothing under way it tells when the stream has rested.
-            timer_set = 1'b1;
-            congestion = flags.recovering ? tcp_pkg::CONGESTION_PARTIAL : tcp_pkg::CONGESTION_ACKED;
+            sets = 1'b1;
+            if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
+            else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
             if (flags.timing && reaches_timed) begin
               flags_next.timing = 1'b0;
               rtt = tcp_pkg::RTT_SAMPLE;
@@ -643,13 +695,15 @@ module tcp_engine #(
           end
           if (is_fin_acked) flags_next.state = FIN_CONFIRMED;
           if (is_fin_acked || (flags.state == FIN_CONFIRMED && fin && in_order)) begin
-            timer_set = 1'b1;
-            interval  = flags_next.peer_closed ? {wait_time[21:0], 1'b0} : 23'(TIMEOUT_MAX);
+            sets = 1'b1;
+            span = flags_next.peer_closed ? TWICE : LONGEST;
           end
         end
       end
 
-      TIMER_APPLY: begin
+      TIMER_APPLY:
+      // It may have been set since.
+      if (due[stream]) begin
         write_flags = 1'b1;
         stops = 1'b1;
         if (flags.state != BROKEN && (flags.state != OPEN || under_way || flags.persists)) begin
@@ -687,11 +741,10 @@ module tcp_engine #(
       flags_next.state = flags.state == FIN_SENT || flags.state == FIN_CONFIRMED ? IDLE : BROKEN;
       flags_next.retry_due = 1'b0;
       happens[tcp_pkg::EVENT_RESET] = 1'b1;
-      timer_set = flags_next.state == BROKEN;
+      sets = flags_next.state == BROKEN;
       stops = 1'b1;
-      interval = 23'(RETRY);
+      span = UNTIL_RETRY;
     end
-    timer_stop = stops && !timer_set;
   end
 
   always_ff @(posedge clk) begin
@@ -769,9 +822,12 @@ module tcp_engine #(
       end
       SEGMENT_PLACE: step <= SEGMENT_RANGE;
       SEGMENT_RANGE: step <= SEGMENT_JUDGE;
-      SEGMENT_JUDGE: step <= SEGMENT_APPLY;
+      SEGMENT_JUDGE: step <= SEGMENT_RECOVER;
+      SEGMENT_RECOVER: step <= SEGMENT_TIMED;
+      SEGMENT_TIMED: step <= SEGMENT_NEXT;
+      SEGMENT_NEXT: step <= SEGMENT_APPLY;
       SEGMENT_APPLY, TIMER_APPLY: begin
-        step <= SETTLE;
+        step <= step == SEGMENT_APPLY && congestion == tcp_pkg::CONGESTION_NOTHING && rtt == tcp_pkg::RTT_NOTHING ? PICK : SETTLE;
         look[stream] <= 1'b1;
       end
       default: if (is_settled) step <= PICK;

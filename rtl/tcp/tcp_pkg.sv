@@ -60,6 +60,7 @@ package tcp_pkg;
     logic [2:0] last_bytes;  // that count in its last word, modulo 8
     logic [15:0] checksum;
   } made_t;
+  localparam int MADE_BITS = WORDS_BITS + 1 + 3 + 16;
   localparam int SUM_WORD = 6;
 
   // The segment to send next.
@@ -91,7 +92,8 @@ package tcp_pkg;
     CONGESTION_RESTED
   } congestion_op;
 
-  // Events of a stream (tx_clk), a pulse each; counters in this order.
+  // Events of a stream (tx_clk), a pulse each. Status word {stream, event} is the counter; the last event is none: there stand
+  // the states of the streams and, of stream 1, the segments that belong to no stream.
   localparam int EVENT_SENT = 0;
   localparam int EVENT_RETRANSMITTED = 1;
   localparam int EVENT_FAST = 2;  // retransmissions
@@ -100,6 +102,11 @@ package tcp_pkg;
   localparam int EVENT_RESET = 5;
   localparam int EVENT_UNACCEPTABLE = 6;
   localparam int EVENTS = 7;
+  localparam int EVENT_BITS = 3;
+
+  localparam int STATES_INDEX = 7;
+  localparam int PORT_INDEX = 15;
+  localparam int INDEX_BITS = 8;
 
   // Frames dropped (rx_clk), by first reason.
   localparam int DROP_DESTINATION = 0;

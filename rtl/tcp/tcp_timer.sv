@@ -9,7 +9,7 @@
 //   tick -------->|           |
 //                 +-----------+
 //
-// The deadlines are looked at one after another, one a clock. An interval is less than 2^23 microseconds.
+// The deadlines are looked at one after another, one a clock, and each at least once a microsecond.
 `default_nettype none
 module tcp_timer #(
     parameter int STREAMS = 1,
@@ -28,10 +28,9 @@ module tcp_timer #(
 );
   logic [STREAMS-1:0] running;
   logic [STREAM_BITS-1:0] scan, scanned, touched;
-  logic [23:0] deadline, left;
+  logic [23:0] deadline;
   logic is_over, was_touched;
   assign runs = running[stream];
-  assign left = deadline - now;
 
   if (STREAMS == 1) begin : g_register
     always_ff @(posedge clk) if (set) deadline <= now + 24'(interval);
@@ -48,7 +47,7 @@ module tcp_timer #(
 
   always_ff @(posedge clk) begin
     if (tick) now <= now + 24'd1;
-    is_over <= left[23];
+    is_over <= deadline == now;
     scanned <= scan;
     was_touched <= set || stop;
     touched <= stream;
@@ -64,8 +63,5 @@ module tcp_timer #(
       now <= '0;
     end
   end
-
-  logic unused;
-  assign unused = &{1'b0, left[22:0]};
 endmodule
 `default_nettype wire

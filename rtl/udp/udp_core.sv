@@ -96,14 +96,14 @@ module udp_core #(
   logic [14:0] network_events;
   logic stream_sent, udp_short, udp_checksum, udp_port, control_short, control_full;
   logic ptp_found, ptp_malformed, ptp_ignored;
+  logic [4:0] tx_index;
   link_shell #(
       .WIDTH      (WIDTH),
       .ADAPT      (0),
       .TICK_CLOCKS(TICK_CLOCKS),
       .TX_EVENTS  (COUNTERS),
       .STATUS     (STATUS),
-      .VERSION    (udp_pkg::CORE_VERSION),
-      .TX_WORDS   (COUNTERS)
+      .VERSION    (udp_pkg::CORE_VERSION)
   ) shell (
       .tick(tick_ms),
       .m_axis_tready(1'b0),
@@ -120,7 +120,8 @@ module udp_core #(
         stream_sent
       }),
       .tx_count(status_counts),
-      .tx_words(status_counts),
+      .tx_word(status_counts[tx_index]),
+      .tx_word_valid(1'b1),
       .rx_events(1'b0),
       .rx_count(rx_count),
       .mac_count(status_mac),

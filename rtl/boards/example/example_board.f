@@ -28,9 +28,9 @@ rtl/fadc/fadc_generator.sv
 rtl/common/packet_memory.sv
 rtl/fadc/fadc_memory.sv
 rtl/boards/example/example_crate.sv
-rtl/common/sync_bits.sv
 rtl/common/event_counter.sv
 rtl/common/event_counters.sv
+rtl/common/sync_bits.sv
 rtl/common/axis_downsizer.sv
 rtl/common/axis_upsizer.sv
 rtl/common/mac_adapter.sv
@@ -42,6 +42,7 @@ rtl/common/link_shell.sv
 rtl/common/record_fifo.sv
 rtl/tcp/tcp_arp.sv
 rtl/tcp/tcp_builder.sv
+rtl/tcp/tcp_counters.sv
 rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
 rtl/tcp/tcp_rtt.sv

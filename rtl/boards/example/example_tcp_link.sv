@@ -73,7 +73,9 @@ module example_tcp_link #(
 
   logic status_path;
   logic [STREAMS-1:0] status_connected, status_active;
-  logic [STREAMS-1:0][tcp_pkg::EVENTS*32-1:0] status_counts;
+  logic [tcp_pkg::EVENTS-1:0] event_streams;
+  logic [tcp_pkg::DROPS-1:0] event_drop;
+  logic event_port;
   logic [23:0] status_timeout;
   logic [29:0] status_window;
   logic [15:0] status_port;
@@ -108,15 +110,19 @@ module example_tcp_link #(
 
   // ---- counters ------------------------------------------------------------------------------
   logic [31:0] connections;
-  logic [tcp_pkg::EVENTS-1:0][31:0] sum;
   always_comb begin
     connections = '0;
-    sum = '0;
-    for (int i = 0; i < STREAMS; i++) begin
-      connections += 32'(status_connected[i]);
-      for (int e = 0; e < tcp_pkg::EVENTS; e++) sum[e] += status_counts[i][e*32+:32];
-    end
+    for (int i = 0; i < STREAMS; i++) connections += 32'(status_connected[i]);
   end
+  logic [tcp_pkg::EVENTS-1:0][31:0] sum;
+  event_counters #(
+      .EVENTS(tcp_pkg::EVENTS)
+  ) events (
+      .clk  (tx_clk),
+      .clear(tx_rst),
+      .pulse(event_streams),
+      .count(sum)
+  );
 
   logic [example_pkg::COUNTERS-1:0][31:0] counters;
   always_comb begin
@@ -145,7 +151,7 @@ module example_tcp_link #(
 
   logic unused;
   assign unused = &{
-    1'b0, settings, status_window, status_timeout, status_accepted, status_valid, status_value
+    1'b0, settings, event_drop, event_port, status_window, status_timeout, status_accepted, status_valid, status_value
   };
 endmodule
 `default_nettype wire

@@ -31,7 +31,7 @@ def test_published_calls_mean_what_is_published(bench):
 
 def test_signals_during_commands(bench):
     """A call that signals disturb executes its command once, and a START among them begins."""
-    out, _ = session(bench, [f"abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} signals 50"], "--link", "loss=0.02,delay=10ms")
+    out, _ = session(bench, [f"abi_reader /dev/l3_fpga0 eth0 {FEBS[0]} signals 50"], "--link", "loss=0.02,delay=1ms")
     assert "50 commands, 50 executed, many signals" in out, out
 
 

@@ -1,6 +1,8 @@
 """A reader of the shared ring in another process (docs/sinks.md): every word must be the counter's.
 
 Usage: ring_reader.py SOCKET [MILLISECONDS_A_BLOCK] [BLOCKS]   prints the number of words; BLOCKS: leaves early
+
+At the first block it says `reading` on standard error.
 """
 
 import mmap
@@ -45,7 +47,9 @@ def main():
     expected = None
     total = 0
     for number, block in enumerate(blocks(sys.argv[1])):
-        expected = int(block[0]) if expected is None else expected
+        if expected is None:
+            expected = int(block[0])
+            print("reading", file=sys.stderr, flush=True)
         assert (block == np.arange(expected, expected + len(block), dtype="u8")).all(), expected
         expected += len(block)
         total += len(block)

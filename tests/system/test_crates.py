@@ -114,7 +114,7 @@ def test_simulated_crate_dies_and_returns(net):
 
     def run_until(window, *words):
         sim = net.sim("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4, *words)
-        wait_for(lambda: last_window() >= window, 60)
+        wait_for(lambda: last_window() >= window, 180)
         sim.popen.kill()
         sim.finish()
         # A killed crate says no goodbye: its connection stays open here.

@@ -25,7 +25,8 @@ def assert_counter(path, words):
 
 
 def reader(socket, *options):
-    return subprocess.Popen([sys.executable, READER, socket, *map(str, options)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, READER, socket, *map(str, options)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
@@ -199,7 +200,10 @@ def test_the_end_does_not_wait_for_a_reader(bench, folder, readers):
     process = bench.receive("--ring", 64, "--quiet", "--sink", f"share:{share},wait")
     wait_for(share.exists)
     stuck = reader(share, 1e6) if readers == "stuck" else None
-    time.sleep(1.5)
+    if stuck:
+        assert stuck.stderr.readline() == "reading\n"
+    else:
+        time.sleep(1.5)
     process.signal(signal.SIGINT)
     status, out, err = process.finish(timeout=20)
     told = {"none": "no reader came before the end was asked for", "stuck": "a reader was not done with a block 5 s after the end"}

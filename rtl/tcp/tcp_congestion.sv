@@ -43,6 +43,7 @@ module tcp_congestion #(
     REST_BASE,  // is it more than that, and how much
     REST_BOUND,
     COMPARE,  // slow start or congestion avoidance
+    CHOOSE,
     COUNT,
     JUDGE,
     HALVE,
@@ -56,10 +57,19 @@ module tcp_congestion #(
   state_t state, next;
 
   logic [WIDTH-1:0] threshold, window_next;
-  logic [SUM-1:0] credit, credit_next, x, y, sum, one, two;
+  logic [SUM-1:0] credit, credit_next, x, y, y_next, sum, one, two;
   tcp_pkg::congestion_op kind;
   logic [WIDTH-1:0] base;
-  logic slow, is_short, is_large, subtract, is_less, write_window, write_threshold, write_credit;
+  logic
+      slow,
+      is_short,
+      is_large,
+      subtract,
+      subtract_next,
+      is_less,
+      write_window,
+      write_threshold,
+      write_credit;
   logic [WIDTH-1:0] threshold_next;
   assign busy = state != REST;
   assign one = SUM'(limit);
@@ -71,20 +81,34 @@ module tcp_congestion #(
     if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
   end
 
-  // One adder; a comparison is a difference.
+  // One adder, whose second operand is taken a clock before; a comparison is a difference.
   always_comb begin
-    {x, y, subtract} = {SUM'(window), one, 1'b0};
+    y_next = one;
+    subtract_next = 1'b0;
     case (state)
-      REST_BASE: {y, subtract} = {SUM'(base), 1'b1};
-      REST_BOUND: {x, y, subtract} = {credit, is_short ? two : '0, 1'b1};
-      COMPARE, MEND_BOUND: {y, subtract} = {SUM'(threshold), 1'b1};
-      COUNT: {x, y} = {slow ? SUM'(window) : credit, slow && is_large ? two : SUM'(amount)};
-      JUDGE: {x, y, subtract} = {credit, SUM'(window), 1'b1};
-      HALVE_BOUND: {x, y, subtract} = {SUM'(threshold), two, 1'b1};
-      DEFLATE: {y, subtract} = {SUM'(amount), 1'b1};
-      MEND: {x, subtract} = {SUM'(flight), 1'b1};
-      ADD_TWO: y = two;
+      REST:
+      case (op)
+        tcp_pkg::CONGESTION_RESTED: {y_next, subtract_next} = {SUM'(base), 1'b1};
+        tcp_pkg::CONGESTION_ACKED: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
+        tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: {y_next, subtract_next} = {two, 1'b1};
+        tcp_pkg::CONGESTION_PARTIAL: {y_next, subtract_next} = {SUM'(amount), 1'b1};
+        tcp_pkg::CONGESTION_MENDED: subtract_next = 1'b1;
+        default: ;
+      endcase
+      OPEN, REST_BOUND, HALVE_BOUND: y_next = two;
+      REST_BASE: {y_next, subtract_next} = {is_short ? two : '0, 1'b1};
+      CHOOSE: y_next = slow && is_large ? two : SUM'(amount);
+      COUNT: {y_next, subtract_next} = {SUM'(window), 1'b1};
+      HALVE: {y_next, subtract_next} = {two, 1'b1};
+      ADD_ONE: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
       default: ;
+    endcase
+    case (state)
+      REST_BOUND, JUDGE: x = credit;
+      COUNT: x = slow ? SUM'(window) : credit;
+      HALVE_BOUND: x = SUM'(threshold);
+      MEND: x = SUM'(flight);
+      default: x = SUM'(window);
     endcase
     sum = x + (y ^ {SUM{subtract}}) + SUM'(subtract);
     is_less = sum[SUM-1];
@@ -129,7 +153,8 @@ module tcp_congestion #(
         credit_next  = '0;
         if (!is_less && is_short) next = ADD_TWO;
       end
-      COMPARE: next = COUNT;
+      COMPARE: next = CHOOSE;
+      CHOOSE: next = COUNT;
       COUNT: begin
         write_window = slow;
         write_credit = !slow;
@@ -208,7 +233,8 @@ module tcp_congestion #(
 
   always_ff @(posedge clk) begin
     state <= next;
-    slow <= is_less;
+    {y, subtract} <= {y_next, subtract_next};
+    if (state == COMPARE) slow <= is_less;
     is_large <= SUM'(amount) > two;
     if (state == REST) kind <= op;
     if (rst) state <= REST;

@@ -71,6 +71,94 @@ package tcp_pkg;
     logic [WORDS_BITS-1:0] words;
   } request_t;
 
+  // A stream's connection.
+  typedef enum logic [2:0] {
+    IDLE,
+    SYN_SENT,
+    OPEN,
+    FIN_SENT,
+    FIN_CONFIRMED,  // until the peer has closed, too
+    BROKEN  // until the next attempt
+  } state_t;
+  typedef struct packed {
+    state_t state;
+    logic started;  // una holds the place in the stream
+    logic ack_due;
+    logic syn_due;
+    logic rst_due;
+    logic fin_due;
+    logic retry_due;
+    logic resend;  // the first segment
+    logic recovering;  // RFC 6582
+    logic rewound;  // by a time-out, until what was under way is confirmed
+    logic force_one;  // a word goes whatever the window is
+    logic timing;  // a round trip
+    logic persists;  // the timer is for the window to open
+    logic peer_closed;
+    logic bounded;  // by the congestion window: only then it opens (RFC 7661)
+    logic [1:0] duplicates;
+    logic [3:0] backoff;
+  } flags_t;
+  localparam int FLAGS_BITS = 3 + 14 + 2 + 4;
+
+  // Steps of the engine's events.
+  typedef enum logic [4:0] {
+    WIPE,
+    PICK,
+    LOOK,  // see tcp_look
+    LOOK_SECOND,
+    LOOK_THIRD,
+    LOOK_FOURTH,
+    LOOK_FIFTH,
+    LOOK_APPLY,
+    SEGMENT,  // see tcp_segment
+    SEGMENT_SECOND,
+    SEGMENT_JUDGE,
+    SEGMENT_RECOVER,  // each place after una, one after another
+    SEGMENT_TIMED,
+    SEGMENT_NEXT,
+    SEGMENT_APPLY,
+    TIMER_APPLY,
+    SETTLE  // of the congestion window
+  } step_t;
+
+  // What a look at a stream found: the segment that goes next, and what else is to be done.
+  typedef enum logic [2:0] {
+    NOTHING,
+    A_SYN,
+    A_RST,
+    PURE_ACK,
+    AGAIN,
+    DATA,
+    A_FIN
+  } kind_t;
+  typedef struct packed {
+    kind_t kind;
+    logic is_behind;  // it was sent before
+    logic held;  // data is there that only the congestion window holds back
+    logic waits;  // for the window
+    logic drops_mark;  // of a block that was sent
+    logic takes_mark;  // of a block that ends here, if it is data
+    logic drained;  // nothing more comes: the connection is to be closed
+    logic connects;
+    logic wanted;  // a connection, or there is data
+    logic ceases;  // before the connection was there
+  } look_t;
+
+  // What a segment means to its stream.
+  typedef struct packed {
+    logic is_old;  // it confirms less than what was confirmed
+    logic is_new;  // it confirms data
+    logic is_ahead;  // it confirms what was not sent
+    logic is_fin_acked;
+    logic is_duplicate;
+    logic is_wider;  // the window is larger than any before
+    logic is_stranger;  // to a SYN: it belongs to another connection
+    logic in_order;
+    logic in_window;
+    logic carries;  // payload or FIN
+  } meaning_t;
+
   // What tcp_rtt and tcp_congestion are told.
   typedef enum logic [1:0] {
     RTT_NOTHING,
@@ -78,6 +166,12 @@ package tcp_pkg;
     RTT_DOUBLE,
     RTT_SAMPLE
   } rtt_op;
+  typedef enum logic [1:0] {
+    WAIT,  // the retransmission time-out
+    TWICE,
+    LONGEST,
+    UNTIL_RETRY
+  } span_t;
   typedef enum logic [3:0] {
     CONGESTION_NOTHING,
     CONGESTION_OPENED,

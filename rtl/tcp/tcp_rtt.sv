@@ -8,8 +8,8 @@
 //   begun, now =>|         |
 //                +---------+
 //
-// CLEAR forgets what was measured, DOUBLE is after a time-out, SAMPLE takes now - begun; an operation takes up to seven
-// clocks, in which `stream` stays.
+// CLEAR forgets what was measured, DOUBLE is after a time-out, both at once; SAMPLE takes now - begun, and seven clocks more.
+// While it is busy with one stream another may be the one that is looked at, but `timeout` is of the one that it is busy with.
 //
 // SRTT is kept in eighths, RTTVAR in quarters of a microsecond. RFC 6298 asks for at least a second;
 // MINIMUM is a parameter, because a link to a computer beside the board is a thousand times faster.
@@ -52,7 +52,9 @@ module tcp_rtt #(
   logic [26:0] work;  // the sample, the error, the time-out before it is bounded
   logic subtract, is_low, is_high, write_smooth, write_variation, write_timeout;
   logic [22:0] timeout_next;
+  logic [STREAM_BITS-1:0] owner, here;
   assign busy = state != REST;
+  assign here = busy ? owner : stream;
 
   // One adder.
   always_comb begin
@@ -78,7 +80,7 @@ module tcp_rtt #(
       .STREAMS(STREAMS)
   ) smooth_context (
       .clk   (clk),
-      .stream(stream),
+      .stream(here),
       .write (write_smooth),
       .d     (measured ? sum : {work[23:0], 3'b000}),
       .q     (smooth)
@@ -88,7 +90,7 @@ module tcp_rtt #(
       .STREAMS(STREAMS)
   ) variation_context (
       .clk   (clk),
-      .stream(stream),
+      .stream(here),
       .write (write_variation),
       .d     (measured ? sum[25:0] : {1'b0, work[23:0], 1'b0}),
       .q     (variation)
@@ -110,7 +112,7 @@ module tcp_rtt #(
       .STREAMS(STREAMS)
   ) timeout_context (
       .clk   (clk),
-      .stream(stream),
+      .stream(here),
       .write (write_timeout),
       .d     ({measured_next, timeout_next}),
       .q     ({measured, timeout})
@@ -128,7 +130,7 @@ module tcp_rtt #(
       default: state <= REST;
     endcase
     // The sample has 24 bits: a negative difference would be one of hours.
-    if (state == REST) work <= {3'd0, sum[23:0]};
+    if (state == REST) {owner, work} <= {stream, 3'd0, sum[23:0]};
     if ((state == ERROR && measured) || state == SUM) work <= sum;
     is_low  <= work < 27'(MINIMUM);
     is_high <= work > 27'(MAXIMUM);

@@ -133,14 +133,23 @@ def test_simulated_crate_dies_and_returns(net):
     assert found["sources"]["0xc0da0001"]["sessions"] == 2
 
 
+def stands_still(file, seconds=4):
+    """Whether a file has something, and did not grow for some time."""
+    size = file.stat().st_size if file.exists() else 0
+    time.sleep(seconds)
+    return size and file.stat().st_size == size
+
+
 def test_crate_behind_another_link_core(net):
     """The same crate behind FADE-10G: another core's instance, the same messages, over a link that loses frames."""
     windows, ticks, out = 150, 1024, net.tmp / "messages"
     sim = net.sim("--crate", "--words", windows, "--gap", ticks, "--source-seed", 5, "--link", "loss=0.1")
     data, _ = model.samples(windows * ticks + 16, 5, model.rate(1e5), 4)
     want = model.hits_by_window(model.find_hits(data), ticks, windows)
-    # Long enough for all windows; then STOP, behind which the rest of the last packet comes.
-    receiver = net.receive("--out", out, "--duration", 15)
+    receiver = net.receive("--out", out)
+    wait_for(lambda: stands_still(out), 120)
+    # STOP, behind which the rest of the last packet comes.
+    receiver.signal(signal.SIGINT)
     status, found, err = report(receiver.finish())
     assert status == 0 and found["complete"], (found, err)
     messages = model.read_messages(out.read_bytes())

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a stream is to send next (transmit clock; RFC 9293 3.8, 5681, 3042).
+//
+//                     +----------+
+//   head, mark ======>|          |====> found
+//   flags, places ===>| tcp_look |====> fitting (words of the segment)
+//   windows, limit ==>|          |
+//   begins ---------->|          |
+//                     +----------+
+//
+// At `begins` it takes what the user's side changes; all other inputs stay from there until `found` is there, five clocks
+// later. Places are words after `una`, the first that was not confirmed.
+//
+// A segment ends with its block, which then waits for nothing: the algorithm of Nagle is for plain streams. What goes again
+// waits for nothing either. What the window does not hold goes in part, but not in small parts (RFC 9293 3.8.6.2.1).
+`default_nettype none
+module tcp_look #(
+    parameter int BITS = 12  // a socket buffer is 2^BITS words
+) (
+    input logic clk,
+    input logic begins,
+    input logic path,  // the address of the next hop is known
+    input logic push,  // see tcp_engine
+    // user's side of the stream
+    input logic enable,
+    input logic accept,
+    input logic accepting,
+    input logic [BITS:0] head,
+    input logic mark_valid,
+    input logic [BITS:0] mark,
+    // its state
+    input tcp_pkg::flags_t flags,
+    input logic [BITS:0] una,
+    input logic [BITS:0] nxt,
+    input logic [BITS:0] sent,
+    input logic [BITS:0] told,  // window
+    input logic [BITS:0] best,  // the largest that there was
+    input logic [BITS:0] congestion_window,
+    input logic [tcp_pkg::WORDS_BITS-1:0] limit,  // of a segment
+    output tcp_pkg::look_t found,
+    output logic ends,  // with all data that there is, or with its block
+    output logic [BITS:0] fitting
+);
+  localparam int P = BITS + 1;
+
+  logic marked, still, enabled, is_again, is_behind, by_window, more, empty, under_way;
+  logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
+  logic [P-1:0] from_head, from_mark, unsent;
+  logic [P:0] space, room;
+  logic [1:0] extra;  // segments beyond the congestion window (RFC 3042)
+  assign extra = flags.recovering || flags.rewound ? 2'd0 : flags.duplicates;
+
+  always_ff @(posedge clk) begin
+    // First.
+    if (begins) begin
+      from_head <= head - una;
+      from_mark <= mark - una;
+      marked <= mark_valid;
+      still <= !accept && !accepting;
+      enabled <= enable;
+    end
+    space <= (P + 1)'(congestion_window) + (extra[1] ? (P + 1)'(limit) << 1 : extra[0] ? (P + 1)'(limit) : '0);
+    is_behind <= nxt != sent;
+    is_again <= flags.resend;
+    under_way <= sent != '0;
+    // Second.
+    by_window <= (P + 1)'(told) <= space;
+    unsent <= (is_again || is_behind ? sent : marked ? from_mark : from_head) - (is_again ? '0 : nxt);
+    more <= from_head != nxt;
+    empty <= from_head == '0;
+    // Third.
+    room <= (by_window ? (P + 1)'(told) : space) - (P + 1)'(nxt);
+    unsent_over <= unsent >= P'(limit);
+    is_stale <= unsent == '0 || (unsent[P-1] && unsent[P-2:0] != '0);
+    // Fourth.
+    room_over <= is_again || (!room[P] && room[P-1:0] >= P'(limit));
+    room_short <= !is_again && (room[P] || room[P-1:0] < unsent);
+    room_none <= !is_again && (room[P] || room == '0);
+    // Less than an eighth of the largest window.
+    is_silly <= room[P-1:0] < best >> 3;
+  end
+
+  // Fifth.
+  logic in_block, partial, whole, full, may_send, data_now;
+  tcp_pkg::kind_t kind;
+  assign in_block = marked && !is_behind;
+  assign partial = push && !in_block && !still;
+  assign whole = unsent_over ? room_over : !room_short;
+  assign full = unsent_over && room_over;
+  assign may_send = full || (whole && (in_block || flags.rewound || (!under_way && !partial)))
+      || (!whole && by_window && !room_none && (!is_silly || flags.rewound));
+  assign data_now = more && (may_send || flags.force_one);
+  always_comb begin
+    kind = tcp_pkg::NOTHING;
+    if (path) begin
+      case (flags.state)
+        tcp_pkg::SYN_SENT:
+        kind = flags.rst_due ? tcp_pkg::A_RST : flags.syn_due ? tcp_pkg::A_SYN : tcp_pkg::NOTHING;
+        tcp_pkg::OPEN:
+        if (flags.ack_due) kind = tcp_pkg::PURE_ACK;
+        else if (flags.resend) kind = tcp_pkg::AGAIN;
+        else if (data_now && !(in_block && is_stale)) kind = tcp_pkg::DATA;
+        tcp_pkg::FIN_SENT:
+        kind = flags.ack_due ? tcp_pkg::PURE_ACK : flags.fin_due ? tcp_pkg::A_FIN : tcp_pkg::NOTHING;
+        tcp_pkg::FIN_CONFIRMED: if (flags.ack_due) kind = tcp_pkg::PURE_ACK;
+        default: ;
+      endcase
+    end
+  end
+
+  assign ends = unsent == fitting;
+  always_ff @(posedge clk) begin
+    fitting <= room_none ? P'(flags.force_one) : full ? P'(limit) : unsent_over || room_short ? room[P-1:0] : unsent;
+    found.kind <= kind;
+    found.is_behind <= is_behind;
+    found.held <= more && !by_window;
+    found.waits <= more && !may_send && !(partial && whole);
+    found.drops_mark <= in_block && is_stale;
+    found.takes_mark <= in_block;
+    found.drained <= flags.state == tcp_pkg::OPEN && empty && !under_way && still && kind == tcp_pkg::NOTHING;
+    found.connects <= (flags.state == tcp_pkg::IDLE && enabled) || (flags.state == tcp_pkg::BROKEN && flags.retry_due);
+    found.wanted <= flags.state == tcp_pkg::IDLE || enabled || !empty;
+    found.ceases <= flags.state == tcp_pkg::SYN_SENT && !enabled && still && (!flags.started || empty);
+  end
+  logic unused;
+  assign unused = &{1'b0, flags};
+endmodule
+`default_nettype wire

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the places and numbers of a stream move in the steps of an event (transmit clock; no state but two results).
+//
+//                     +------------+
+//   step, found =====>|            |====> moved_place, placed, nxt_next
+//   nxt, sent ... ===>| tcp_places |====> number
+//   confirms ========>|            |----> reaches_recover, reaches_timed
+//   fitting =========>|            |
+//                     +------------+
+//
+// One adder serves all places: what a segment confirms is taken from each, one step after another; the words that go next
+// are added to the next place. A place that is confirmed becomes una itself. Another adder gives the number of what is sent,
+// or the new una.
+`default_nettype none
+module tcp_places #(
+    parameter int BITS = 12  // a socket buffer is 2^BITS words
+) (
+    input logic clk,
+    input tcp_pkg::step_t step,
+    input tcp_pkg::look_t found,
+    input logic fresh,  // the first connection begins
+    input logic [31:0] first_sequence,  // its number, a multiple of twice the buffer
+    input logic [BITS:0] fitting,
+    input logic [BITS:0] confirms,
+    input logic [28:0] una,
+    input logic [BITS:0] nxt,
+    input logic [BITS:0] sent,
+    input logic [BITS:0] recover,
+    input logic [BITS:0] timed,
+    output logic [BITS+1:0] moved_place,  // with a sign
+    output logic [BITS:0] placed,
+    output logic [BITS:0] nxt_next,
+    output logic reaches_recover,
+    output logic reaches_timed,
+    output logic [28:0] number
+);
+  localparam int P = BITS + 1;
+
+  logic [P-1:0] place, change;
+  logic subtracts, reaches, looks;
+  assign looks = step == tcp_pkg::LOOK_APPLY;
+  always_comb begin
+    case (step)
+      tcp_pkg::SEGMENT_RECOVER: place = recover;
+      tcp_pkg::SEGMENT_TIMED: place = timed;
+      tcp_pkg::SEGMENT_NEXT, tcp_pkg::LOOK_APPLY: place = nxt;
+      default: place = sent;
+    endcase
+    subtracts = !looks && step != tcp_pkg::TIMER_APPLY;
+    change = looks ? fitting : subtracts ? ~confirms : '0;
+  end
+  assign moved_place = {1'b0, place} + {subtracts, change} + (P + 1)'(subtracts);
+  assign reaches = moved_place[P] || moved_place == '0;
+  assign placed = moved_place[P] || (looks && found.connects) ? '0 : moved_place[P-1:0];
+  // A time-out goes back to una.
+  assign nxt_next = step == tcp_pkg::TIMER_APPLY ? '0 : placed;
+  always_ff @(posedge clk) begin
+    if (step == tcp_pkg::SEGMENT_RECOVER) reaches_recover <= reaches;
+    if (step == tcp_pkg::SEGMENT_TIMED) reaches_timed <= reaches;
+  end
+
+  logic [28:0] ahead;  // of una
+  always_comb begin
+    ahead = '0;
+    if (!looks) ahead[P-1:0] = confirms;
+    else begin
+      if (found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::PURE_ACK) ahead[P-1:0] = nxt;
+      if (fresh) ahead[28:P] = first_sequence[31:P+3];
+      if (found.kind == tcp_pkg::A_SYN) ahead = '1;
+    end
+  end
+  assign number = ahead + (looks && fresh ? '0 : una);
+
+  logic unused;
+  assign unused = &{1'b0, first_sequence[P+2:0], found};
+endmodule
+`default_nettype wire

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which event of which stream is next, and its steps (transmit clock).
+//
+//                   +--------------+
+//   segment_* =====>|              |====> stream
+//   due[] =========>| tcp_schedule |====> step (tcp_pkg)
+//   moved[], tick =>|              |
+//   looks ... ----->|              |
+//                   +--------------+
+//
+// A segment goes first, then a timer, then a look; but after a segment there is a look, if one may be. A stream is looked at
+// when its head has moved, after each event of it that asks for it (`again`), and, for what else may change, in turn with the
+// others each microsecond.
+//
+// `settled`: the last step of an event may be done. `settles`: it has, and the congestion window is worked on.
+`default_nettype none
+module tcp_schedule #(
+    parameter int STREAMS = 1,
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
+) (
+    input  logic                             clk,
+    input  logic                             rst,
+    input  logic                             tick,
+    input  logic           [    STREAMS-1:0] moved,
+    input  logic                             segment_valid,
+    input  logic           [STREAM_BITS-1:0] segment_stream,
+    input  logic           [    STREAMS-1:0] due,
+    input  logic                             may_look,
+    input  logic                             again,
+    input  logic                             settled,
+    input  logic                             settles,
+    output tcp_pkg::step_t                   step,
+    output logic           [STREAM_BITS-1:0] stream
+);
+  logic [STREAMS-1:0] look, chosen, last;  // streams to look at
+  logic [STREAM_BITS-1:0] chosen_index, due_index, tour;
+  logic looks, looks_first;
+  assign chosen = STREAMS'(link_pkg::turn(link_pkg::TURNS'(look), link_pkg::TURNS'(last)));
+  assign looks  = look != '0 && may_look;
+  always_comb begin
+    chosen_index = '0;
+    for (int i = 0; i < STREAMS; i++) if (chosen[i]) chosen_index |= STREAM_BITS'(i);
+    due_index = '0;
+    for (int i = 0; i < STREAMS; i++) if (due[i]) due_index = STREAM_BITS'(i);
+  end
+
+  always_ff @(posedge clk) begin
+    look <= look | moved;
+    case (step)
+      tcp_pkg::WIPE: begin
+        stream <= stream + 1'b1;
+        if (stream == STREAM_BITS'(STREAMS - 1)) step <= tcp_pkg::PICK;
+      end
+      tcp_pkg::PICK:
+      if (segment_valid && !(looks_first && looks)) begin
+        step   <= tcp_pkg::SEGMENT;
+        stream <= segment_stream;
+      end else if (due != '0) begin
+        step   <= tcp_pkg::TIMER_APPLY;
+        stream <= due_index;
+      end else if (looks) begin
+        step   <= tcp_pkg::LOOK;
+        stream <= chosen_index;
+        last   <= chosen;
+        look   <= (look & ~chosen) | moved;
+      end
+      tcp_pkg::LOOK: step <= tcp_pkg::LOOK_SECOND;
+      tcp_pkg::LOOK_SECOND: step <= tcp_pkg::LOOK_THIRD;
+      tcp_pkg::LOOK_THIRD: step <= tcp_pkg::LOOK_FOURTH;
+      tcp_pkg::LOOK_FOURTH: step <= tcp_pkg::LOOK_FIFTH;
+      tcp_pkg::LOOK_FIFTH: step <= tcp_pkg::LOOK_APPLY;
+      tcp_pkg::SEGMENT: step <= tcp_pkg::SEGMENT_SECOND;
+      tcp_pkg::SEGMENT_SECOND: step <= tcp_pkg::SEGMENT_JUDGE;
+      tcp_pkg::SEGMENT_JUDGE: step <= tcp_pkg::SEGMENT_RECOVER;
+      tcp_pkg::SEGMENT_RECOVER: step <= tcp_pkg::SEGMENT_TIMED;
+      tcp_pkg::SEGMENT_TIMED: step <= tcp_pkg::SEGMENT_NEXT;
+      tcp_pkg::SEGMENT_NEXT: step <= tcp_pkg::SEGMENT_APPLY;
+      tcp_pkg::LOOK_APPLY, tcp_pkg::SEGMENT_APPLY, tcp_pkg::TIMER_APPLY:
+      if (settled) begin
+        step <= settles ? tcp_pkg::SETTLE : tcp_pkg::PICK;
+        look[stream] <= again || look[stream] || moved[stream];
+      end
+      default: if (settled) step <= tcp_pkg::PICK;
+    endcase
+    if (step == tcp_pkg::LOOK_APPLY || step == tcp_pkg::SEGMENT_APPLY)
+      looks_first <= step == tcp_pkg::SEGMENT_APPLY;
+    if (tick) begin
+      look[tour] <= 1'b1;
+      tour <= tour == STREAM_BITS'(STREAMS - 1) ? '0 : tour + 1'b1;
+    end
+    if (rst) begin
+      step <= tcp_pkg::WIPE;
+      stream <= '0;
+      look <= '0;
+      {last, looks_first, tour} <= '0;
+    end
+  end
+endmodule
+`default_nettype wire

@@ -170,6 +170,7 @@ module tcp_engine #(
       .STREAMS(STREAMS)
   ) schedule (
       .may_look(!request_valid),
+      .recovers(flags.recovering || flags.rewound),
       .settles (congestion != tcp_pkg::CONGESTION_NOTHING),
       .*
   );

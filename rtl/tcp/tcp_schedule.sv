@@ -13,7 +13,7 @@
 // when its head has moved, after each event of it that asks for it (`again`), and, for what else may change, in turn with the
 // others each microsecond.
 //
-// `settled`: the last step of an event may be done. `settles`: it has, and the congestion window is worked on.
+// `recovers`: the stream has a place where its recovery ends. `settled`: the last step of an event may be done. `settles`: it has, and the congestion window is worked on.
 `default_nettype none
 module tcp_schedule #(
     parameter int STREAMS = 1,
@@ -28,6 +28,7 @@ module tcp_schedule #(
     input  logic           [    STREAMS-1:0] due,
     input  logic                             may_look,
     input  logic                             again,
+    input  logic                             recovers,
     input  logic                             settled,
     input  logic                             settles,
     output tcp_pkg::step_t                   step,
@@ -72,7 +73,7 @@ module tcp_schedule #(
       tcp_pkg::LOOK_FIFTH: step <= tcp_pkg::LOOK_APPLY;
       tcp_pkg::SEGMENT: step <= tcp_pkg::SEGMENT_SECOND;
       tcp_pkg::SEGMENT_SECOND: step <= tcp_pkg::SEGMENT_JUDGE;
-      tcp_pkg::SEGMENT_JUDGE: step <= tcp_pkg::SEGMENT_RECOVER;
+      tcp_pkg::SEGMENT_JUDGE: step <= recovers ? tcp_pkg::SEGMENT_RECOVER : tcp_pkg::SEGMENT_TIMED;
       tcp_pkg::SEGMENT_RECOVER: step <= tcp_pkg::SEGMENT_TIMED;
       tcp_pkg::SEGMENT_TIMED: step <= tcp_pkg::SEGMENT_NEXT;
       tcp_pkg::SEGMENT_NEXT: step <= tcp_pkg::SEGMENT_APPLY;

@@ -46,8 +46,9 @@ module tcp_builder #(
     output logic echo_take,
     output logic [ECHO_BITS-1:0] echo_read_address,
     input logic [63:0] echo_read_data,
-    // the segment that a stream wants to send
+    // the segment that a stream wants to send; request_near: it will be taken, in six clocks at most
     input logic request_valid,
+    output logic request_near,
     output logic request_take,
     input logic [STREAM_BITS-1:0] request_stream,
     input logic [15:0] request_port,
@@ -92,12 +93,9 @@ module tcp_builder #(
 
   logic [STREAM_BITS-1:0] stream;
   logic [BITS-1:0] place;  // of the next word to fetch
-  logic [15:0] port, peer_port;
-  tcp_pkg::request_t wish;
   logic [WORDS_BITS-1:0] asked, stored;  // what is still to be fetched, to be stored
   logic [2:0] step;  // of the word in the frame; stays at the last
-  logic is_syn, is_arp, wanted, start, has_room, finish, makes;
-  assign is_syn = wish.flags[tcp_pkg::SYN];
+  logic is_syn, is_arp, heads, wanted, start, has_room, finish, makes;
   assign is_arp = kind == ASK || kind == REPLY;
 
   // ---- which frame is next -------------------------------------------------------------------
@@ -106,7 +104,9 @@ module tcp_builder #(
   logic [RING_BITS:0] used;
   assign wanted = reply_valid || ask_valid || echo_valid || request_valid;
   assign start = state == FREE && wanted && has_room && ip_step == '1 && !pending[2];
-  assign request_take = start && !reply_valid && !ask_valid && !echo_valid;
+  assign heads = kind == SEGMENT && state == HEAD;
+  assign request_near = heads;
+  assign request_take = heads && step == 3'd6;
   assign ask_take = finish && kind == ASK;
   assign reply_take = finish && kind == REPLY;
   assign echo_take = finish && kind == ECHO;
@@ -153,8 +153,7 @@ module tcp_builder #(
         twice <= 1'b1;
         stream <= request_stream;
         place <= request.sequence_number[BITS+2:3];
-        wish <= request;
-        {port, peer_port} <= {request_port, request_peer_port};
+        is_syn <= request.flags[tcp_pkg::SYN];
         stored <= request.words;
         asked <= request.flags[tcp_pkg::SYN] ? '0 : request.words;
         kind <= SEGMENT;
@@ -185,7 +184,7 @@ module tcp_builder #(
       net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
   logic [16:0] ip_sum;
   logic [15:0] ip_term, length;
-  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, wish.words, 3'b000};
+  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, request.words, 3'b000};
   always_comb begin
     case (ip_step)
       3'd0: ip_term = length;
@@ -216,7 +215,7 @@ module tcp_builder #(
   logic [15:0] raw_sum;
   logic raw_carry;
   always_comb begin
-    for (int i = 0; i < 7; i++) segment[i] = kind == SEGMENT && state == HEAD && step == 3'(i);
+    for (int i = 0; i < 7; i++) segment[i] = heads && step == 3'(i);
     for (int i = 0; i < 6; i++) ask[i] = kind == ASK && step == 3'(i);
     for (int i = 0; i < 6; i++) reply[i] = kind == REPLY && step == 3'(i);
     for (int i = 0; i < 5; i++) echo[i] = kind == ECHO && step == 3'(i);
@@ -246,9 +245,9 @@ module tcp_builder #(
     made_word |= {64{ask[0]}} & {16'd0, net_pkg::BROADCAST};
     made_word |= {64{segment[2]}} & {net_pkg::IP_VERSION, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
     made_word |= {64{segment[3]}} & {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
-    made_word |= {64{segment[4]}} & {peer_ip, port, peer_port};
-    made_word |= {64{segment[5]}} & {wish.sequence_number, wish.ack};
-    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 7'd0, wish.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
+    made_word |= {64{segment[4]}} & {peer_ip, request_port, request_peer_port};
+    made_word |= {64{segment[5]}} & {request.sequence_number, request.ack};
+    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 7'd0, request.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
     // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
     made_word |= {64{of_options}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
     made_word |= {64{ask[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REQUEST};
@@ -277,16 +276,19 @@ module tcp_builder #(
   logic [17:0] part;
   logic [28:0] sum;
   logic [16:0] folded;
-  logic [2:0] first, summed;  // of the word, of its halves, of their sum
+  logic [ 1:0] first;  // of the word, of its halves
+  logic [ 2:0] summed;  // and of their sum
   logic [15:0] pseudo;
-  assign pseudo = 16'(net_pkg::PROTOCOL_TCP) + 16'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES) + {2'd0, wish.words, 3'b000};
+  assign pseudo = 16'(net_pkg::PROTOCOL_TCP) + 16'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES) + {2'd0, request.words, 3'b000};
   always_ff @(posedge clk) begin
-    first  <= {first[1:0], makes && step == 3'd3};
+    first  <= {first[0], makes && step == 3'd3};
     summed <= {summed[1:0], makes && step >= 3'd3};
     upper  <= 17'(word[63:48]) + 17'(word[47:32]);
     lower  <= 17'(word[31:16]) + 17'(word[15:0]);
     part   <= (first[1] ? 18'd0 : 18'(upper)) + 18'(lower);
-    if (summed[2]) sum <= (first[2] ? 29'(pseudo) : sum) + 29'(part);
+    // When that of the frame before is folded, and before the first word has come here.
+    if (heads && step == 3'd4) sum <= 29'(pseudo);
+    else if (summed[2]) sum <= sum + 29'(part);
     folded <= 17'(sum[15:0]) + 17'(sum[28:16]);
   end
 

@@ -58,6 +58,7 @@ module tcp_congestion #(
 
   logic [WIDTH-1:0] threshold, window_next;
   logic [SUM-1:0] credit, credit_next, x, y, y_next, sum, one, two;
+  logic [SUM:0] raw_sum;
   tcp_pkg::congestion_op kind;
   logic [WIDTH-1:0] base;
   logic
@@ -71,7 +72,6 @@ module tcp_congestion #(
       write_threshold,
       write_credit;
   logic [WIDTH-1:0] threshold_next;
-  assign busy = state != REST;
   assign one = SUM'(limit);
   assign two = SUM'(limit) << 1;
   // Of short segments ten.
@@ -81,6 +81,10 @@ module tcp_congestion #(
     if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
   end
 
+  // The lowest bit is the carry into the others.
+  assign raw_sum = {x, 1'b1} + {y ^ {SUM{subtract}}, subtract};
+  assign sum = raw_sum[SUM:1];
+  assign is_less = sum[SUM-1];
   // One adder, whose second operand is taken a clock before; a comparison is a difference.
   always_comb begin
     y_next = one;
@@ -110,8 +114,6 @@ module tcp_congestion #(
       MEND: x = SUM'(flight);
       default: x = SUM'(window);
     endcase
-    sum = x + (y ^ {SUM{subtract}}) + SUM'(subtract);
-    is_less = sum[SUM-1];
   end
 
   always_comb begin
@@ -237,7 +239,13 @@ module tcp_congestion #(
     if (state == COMPARE) slow <= is_less;
     is_large <= SUM'(amount) > two;
     if (state == REST) kind <= op;
-    if (rst) state <= REST;
+    busy <= next != REST;
+    if (rst) begin
+      state <= REST;
+      busy  <= 1'b0;
+    end
   end
+  logic unused;
+  assign unused = raw_sum[0];
 endmodule
 `default_nettype wire

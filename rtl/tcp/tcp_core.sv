@@ -330,7 +330,7 @@ module tcp_core #(
     for (int i = 0; i < STREAMS; i++) if (mine[i]) mine_index |= STREAM_BITS'(i);
   end
 
-  logic is_segment, segment_take, request_valid, request_take;
+  logic is_segment, segment_take, request_valid, request_near, request_take;
   logic [STREAM_BITS-1:0] request_stream;
   logic [22:0] timeout;
   logic [BITS:0] window;

@@ -4,7 +4,7 @@
 //
 //                  +------------+
 //   enable[] ----->|            |====> request_* (the segment to send next)
-//   segment_* ====>| tcp_engine |<---- request_take
+//   segment_* ====>| tcp_engine |<---- request_near, request_take
 //   head[] =======>|            |----> accept[], running[], confirm[] (socket buffers)
 //   path --------->|            |----> forget_path, events
 //                  +------------+
@@ -69,6 +69,7 @@ module tcp_engine #(
     output logic request_valid,
     output logic [STREAM_BITS-1:0] request_stream,
     output tcp_pkg::request_t request,  // a SYN has a word of options
+    input logic request_near,  // it is taken in a few clocks
     input logic request_take,
     // for the display, and pulses
     output logic [STREAMS-1:0][3:0] attempt,
@@ -163,13 +164,14 @@ module tcp_engine #(
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
   logic settled, again;
-  assign settled = !rtt_busy && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING;
+  assign settled = !rtt_busy && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING
+      && (step != tcp_pkg::LOOK_APPLY || !request_valid || request_take);
   assign again = step != tcp_pkg::LOOK_APPLY || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
   assign segment_take = step == tcp_pkg::SEGMENT_APPLY && settled;
   tcp_schedule #(
       .STREAMS(STREAMS)
   ) schedule (
-      .may_look(!request_valid),
+      .may_look(!request_valid || request_near),
       .recovers(flags.recovering || flags.rewound),
       .settles (congestion != tcp_pkg::CONGESTION_NOTHING),
       .*
@@ -252,7 +254,7 @@ module tcp_engine #(
   assign peer_next_next = peer_moved[32:1];
 
   // ---- what changes --------------------------------------------------------------------------
-  logic lost;
+  logic lost, forgets;
   logic [tcp_pkg::EVENTS-1:0] happens;
 
   always_comb begin
@@ -266,7 +268,7 @@ module tcp_engine #(
     rtt = tcp_pkg::RTT_NOTHING;
     congestion = tcp_pkg::CONGESTION_NOTHING;
     happens = '0;
-    forget_path = 1'b0;
+    forgets = 1'b0;
     lost = 1'b0;
 
     case (step)
@@ -424,7 +426,7 @@ module tcp_engine #(
         stops = 1'b1;
         if (flags.state != tcp_pkg::BROKEN && (flags.state != tcp_pkg::OPEN || under_way || flags.persists)) begin
           if (flags.backoff != '1) flags_next.backoff = flags.backoff + 4'd1;
-          forget_path = flags.backoff >= 4'd3 && flags.backoff[0];
+          forgets = flags.backoff >= 4'd3 && flags.backoff[0];
           rtt = tcp_pkg::RTT_DOUBLE;
         end
         case (flags.state)
@@ -471,10 +473,12 @@ module tcp_engine #(
     confirmed <= number[P-1:0];
     event_stream <= stream;
     events <= happens;
+    forget_path <= forgets;
     if (rst) begin
       mark_take <= '0;
       confirm <= '0;
       events <= '0;
+      forget_path <= 1'b0;
     end
   end
 

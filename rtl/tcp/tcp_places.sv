@@ -38,6 +38,7 @@ module tcp_places #(
   localparam int P = BITS + 1;
 
   logic [P-1:0] place, change;
+  logic [P+1:0] sum;
   logic subtracts, reaches, looks;
   assign looks = step == tcp_pkg::LOOK_APPLY;
   always_comb begin
@@ -50,7 +51,9 @@ module tcp_places #(
     subtracts = !looks && step != tcp_pkg::TIMER_APPLY;
     change = looks ? fitting : subtracts ? ~confirms : '0;
   end
-  assign moved_place = {1'b0, place} + {subtracts, change} + (P + 1)'(subtracts);
+  // The lowest bit is the carry into the others.
+  assign sum = {1'b0, place, 1'b1} + {subtracts, change, subtracts};
+  assign moved_place = sum[P+1:1];
   assign reaches = moved_place[P] || moved_place == '0;
   assign placed = moved_place[P] || (looks && found.connects) ? '0 : moved_place[P-1:0];
   // A time-out goes back to una.
@@ -73,6 +76,6 @@ module tcp_places #(
   assign number = ahead + (looks && fresh ? '0 : una);
 
   logic unused;
-  assign unused = &{1'b0, first_sequence[P+2:0], found};
+  assign unused = &{1'b0, first_sequence[P+2:0], found, sum[0]};
 endmodule
 `default_nettype wire

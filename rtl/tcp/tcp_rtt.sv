@@ -48,15 +48,17 @@ module tcp_rtt #(
   state_t state;
   logic measured, measured_next;
   logic [26:0] smooth, x, y, sum;
+  logic [27:0] raw_sum;
   logic [25:0] variation;
   logic [26:0] work;  // the sample, the error, the time-out before it is bounded
   logic subtract, is_low, is_high, write_smooth, write_variation, write_timeout;
   logic [22:0] timeout_next;
   logic [STREAM_BITS-1:0] owner, here;
-  assign busy = state != REST;
   assign here = busy ? owner : stream;
 
-  // One adder.
+  // One adder; the lowest bit is the carry into the others.
+  assign raw_sum = {x, 1'b1} + {y ^ {27{subtract}}, subtract};
+  assign sum = raw_sum[27:1];
   always_comb begin
     {x, y, subtract} = {work, {3'd0, smooth[26:3]}, 1'b1};
     case (state)
@@ -70,7 +72,6 @@ module tcp_rtt #(
       };
       default: ;
     endcase
-    sum = x + (y ^ {27{subtract}}) + 27'(subtract);
   end
 
   assign write_smooth = state == SMOOTH;
@@ -132,9 +133,15 @@ module tcp_rtt #(
     // The sample has 24 bits: a negative difference would be one of hours.
     if (state == REST) {owner, work} <= {stream, 3'd0, sum[23:0]};
     if ((state == ERROR && measured) || state == SUM) work <= sum;
-    is_low  <= work < 27'(MINIMUM);
+    is_low <= work < 27'(MINIMUM);
     is_high <= work > 27'(MAXIMUM);
-    if (rst) state <= REST;
+    busy <= state == REST ? op == tcp_pkg::RTT_SAMPLE : state != STORE;
+    if (rst) begin
+      state <= REST;
+      busy  <= 1'b0;
+    end
   end
+  logic unused;
+  assign unused = raw_sum[0];
 endmodule
 `default_nettype wire

@@ -11,7 +11,7 @@
 //                 +----------------+
 //
 // All in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a full segment.
-// An operation takes up to six clocks, in which all other inputs stay. The window is at most the buffer.
+// An operation takes up to eight clocks, in which all other inputs stay. The window is at most the buffer.
 //
 // An ACK in slow start opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
 // many at once); in congestion avoidance by a segment for each window that was confirmed.
@@ -43,7 +43,6 @@ module tcp_congestion #(
     REST_BASE,  // is it more than that, and how much
     REST_BOUND,
     COMPARE,  // slow start or congestion avoidance
-    CHOOSE,
     COUNT,
     JUDGE,
     HALVE,
@@ -57,12 +56,13 @@ module tcp_congestion #(
   state_t state, next;
 
   logic [WIDTH-1:0] threshold, window_next;
-  logic [SUM-1:0] credit, credit_next, x, y, y_next, sum, one, two;
+  logic [SUM-1:0] credit, credit_next, x, x_next, y, y_next, sum, one, two;
   logic [SUM:0] raw_sum;
   tcp_pkg::congestion_op kind;
   logic [WIDTH-1:0] base;
   logic
       slow,
+      loaded,
       is_short,
       is_large,
       subtract,
@@ -81,40 +81,34 @@ module tcp_congestion #(
     if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
   end
 
-  // The lowest bit is the carry into the others.
-  assign raw_sum = {x, 1'b1} + {y ^ {SUM{subtract}}, subtract};
-  assign sum = raw_sum[SUM:1];
-  assign is_less = sum[SUM-1];
-  // One adder, whose second operand is taken a clock before; a comparison is a difference.
+  // One adder, whose operands are taken in the first clock of a state; a comparison is a difference. The lowest bit is the
+  // carry into the others.
   always_comb begin
+    case (state)
+      REST_BOUND, JUDGE: x_next = credit;
+      COUNT: x_next = slow ? SUM'(window) : credit;
+      HALVE_BOUND: x_next = SUM'(threshold);
+      MEND: x_next = SUM'(flight);
+      default: x_next = SUM'(window);
+    endcase
     y_next = one;
     subtract_next = 1'b0;
     case (state)
-      REST:
-      case (op)
-        tcp_pkg::CONGESTION_RESTED: {y_next, subtract_next} = {SUM'(base), 1'b1};
-        tcp_pkg::CONGESTION_ACKED: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
-        tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: {y_next, subtract_next} = {two, 1'b1};
-        tcp_pkg::CONGESTION_PARTIAL: {y_next, subtract_next} = {SUM'(amount), 1'b1};
-        tcp_pkg::CONGESTION_MENDED: subtract_next = 1'b1;
-        default: ;
-      endcase
-      OPEN, REST_BOUND, HALVE_BOUND: y_next = two;
-      REST_BASE: {y_next, subtract_next} = {is_short ? two : '0, 1'b1};
-      CHOOSE: y_next = slow && is_large ? two : SUM'(amount);
-      COUNT: {y_next, subtract_next} = {SUM'(window), 1'b1};
-      HALVE: {y_next, subtract_next} = {two, 1'b1};
-      ADD_ONE: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
+      REST_BASE: {y_next, subtract_next} = {SUM'(base), 1'b1};
+      REST_BOUND: {y_next, subtract_next} = {is_short ? two : '0, 1'b1};
+      COMPARE, MEND_BOUND: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
+      COUNT: y_next = slow && is_large ? two : SUM'(amount);
+      JUDGE: {y_next, subtract_next} = {SUM'(window), 1'b1};
+      HALVE_BOUND: {y_next, subtract_next} = {two, 1'b1};
+      DEFLATE: {y_next, subtract_next} = {SUM'(amount), 1'b1};
+      MEND: subtract_next = 1'b1;
+      ADD_TWO: y_next = two;
       default: ;
     endcase
-    case (state)
-      REST_BOUND, JUDGE: x = credit;
-      COUNT: x = slow ? SUM'(window) : credit;
-      HALVE_BOUND: x = SUM'(threshold);
-      MEND: x = SUM'(flight);
-      default: x = SUM'(window);
-    endcase
   end
+  assign raw_sum = {x, 1'b1} + {y ^ {SUM{subtract}}, subtract};
+  assign sum = raw_sum[SUM:1];
+  assign is_less = sum[SUM-1];
 
   always_comb begin
     next = REST;
@@ -155,8 +149,7 @@ module tcp_congestion #(
         credit_next  = '0;
         if (!is_less && is_short) next = ADD_TWO;
       end
-      COMPARE: next = CHOOSE;
-      CHOOSE: next = COUNT;
+      COMPARE: next = COUNT;
       COUNT: begin
         write_window = slow;
         write_credit = !slow;
@@ -208,7 +201,7 @@ module tcp_congestion #(
   ) window_context (
       .clk   (clk),
       .stream(stream),
-      .write (write_window),
+      .write (write_window && loaded),
       .d     (window_next),
       .q     (window)
   );
@@ -218,7 +211,7 @@ module tcp_congestion #(
   ) threshold_context (
       .clk   (clk),
       .stream(stream),
-      .write (write_threshold),
+      .write (write_threshold && loaded),
       .d     (threshold_next),
       .q     (threshold)
   );
@@ -228,21 +221,24 @@ module tcp_congestion #(
   ) credit_context (
       .clk   (clk),
       .stream(stream),
-      .write (write_credit),
+      .write (write_credit && loaded),
       .d     (credit_next),
       .q     (credit)
   );
 
   always_ff @(posedge clk) begin
-    state <= next;
-    {y, subtract} <= {y_next, subtract_next};
-    if (state == COMPARE) slow <= is_less;
+    {x, y, subtract} <= {x_next, y_next, subtract_next};
+    loaded <= state != REST && !loaded;
     is_large <= SUM'(amount) > two;
     if (state == REST) kind <= op;
-    busy <= next != REST;
+    if (state == REST || loaded) begin
+      state <= next;
+      busy  <= next != REST;
+      if (state == COMPARE) slow <= is_less;
+    end
     if (rst) begin
       state <= REST;
-      busy  <= 1'b0;
+      {busy, loaded} <= '0;
     end
   end
   logic unused;

@@ -165,7 +165,7 @@ module tcp_engine #(
   tcp_pkg::look_t found;
   logic settled, again;
   assign settled = !rtt_busy && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING
-      && (step != tcp_pkg::LOOK_APPLY || !request_valid || request_take);
+      && (step != tcp_pkg::LOOK_APPLY || !request_valid);
   assign again = step != tcp_pkg::LOOK_APPLY || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
   assign segment_take = step == tcp_pkg::SEGMENT_APPLY && settled;
   tcp_schedule #(

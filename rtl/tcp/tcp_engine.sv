@@ -84,7 +84,7 @@ module tcp_engine #(
   localparam int P = BITS + 1;  // bits of a place in the buffer, and of a distance there
   localparam logic [WORDS_BITS-1:0] LEAST = 8;  // words of a full segment, whatever the peer says
 
-  tcp_pkg::step_t step;
+  logic [tcp_pkg::STEPS-1:0] step;
 
   // ---- state of the streams ------------------------------------------------------------------
   logic [STREAM_BITS-1:0] stream;  // of the event
@@ -116,7 +116,7 @@ module tcp_engine #(
   logic [22:0] wait_time;
   tcp_pkg::span_t span;
   logic [STREAMS-1:0] due;
-  tcp_pkg::rtt_op rtt;
+  tcp_pkg::rtt_op rtt, rtt_due;
   tcp_pkg::congestion_op congestion, congestion_due;
   logic [P-1:0] congestion_window, confirms;  // confirms: words that an ACK confirms
 
@@ -129,14 +129,17 @@ module tcp_engine #(
   ) timeouts (
       .set    (sets),
       .stop   (stops),
-      .op     (rtt),
+      .op     (rtt_due),
       .begun  (timed_at),
       .busy   (rtt_busy),
       .timeout(wait_time),
       .runs   (timer_runs),
       .*
   );
-  always_ff @(posedge clk) congestion_due <= rst ? tcp_pkg::CONGESTION_NOTHING : congestion;
+  always_ff @(posedge clk) begin
+    rtt_due <= rst ? tcp_pkg::RTT_NOTHING : rtt;
+    congestion_due <= rst ? tcp_pkg::CONGESTION_NOTHING : congestion;
+  end
   if (CONGESTION != 0) begin : g_congestion
     tcp_congestion #(
         .STREAMS(STREAMS),
@@ -164,10 +167,10 @@ module tcp_engine #(
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
   logic settled, again;
-  assign settled = !rtt_busy && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING
-      && (step != tcp_pkg::LOOK_APPLY || !request_valid);
-  assign again = step != tcp_pkg::LOOK_APPLY || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
-  assign segment_take = step == tcp_pkg::SEGMENT_APPLY && settled;
+  assign settled = !rtt_busy && rtt_due == tcp_pkg::RTT_NOTHING && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING
+      && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
+  assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
+  assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && settled;
   tcp_schedule #(
       .STREAMS(STREAMS)
   ) schedule (
@@ -179,13 +182,13 @@ module tcp_engine #(
 
   // ---- a look --------------------------------------------------------------------------------
   logic ends, fresh, sends, applies_look;
-  assign applies_look = step == tcp_pkg::LOOK_APPLY && settled;
+  assign applies_look = step[tcp_pkg::LOOK_APPLY] && settled;
   assign sends = found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::AGAIN;
   logic [P-1:0] fitting;
   tcp_look #(
       .BITS(BITS)
   ) look_at (
-      .begins    (step == tcp_pkg::LOOK),
+      .begins    (step[tcp_pkg::LOOK]),
       .enable    (enable[stream]),
       .accept    (accept[stream]),
       .accepting (accepting[stream]),
@@ -224,8 +227,8 @@ module tcp_engine #(
   tcp_segment #(
       .BITS(BITS)
   ) reading (
-      .begins   (step == tcp_pkg::SEGMENT),
-      .judges   (step == tcp_pkg::SEGMENT_JUDGE),
+      .begins   (step[tcp_pkg::SEGMENT]),
+      .judges   (step[tcp_pkg::SEGMENT_JUDGE]),
       .length   (segment_length),
       .under_way(under_way),
       .beyond   (moved_place[P]),
@@ -271,188 +274,181 @@ module tcp_engine #(
     forgets = 1'b0;
     lost = 1'b0;
 
-    case (step)
-      tcp_pkg::WIPE: begin
-        flags_next  = '0;
-        write_flags = 1'b1;
-      end
+    if (step[tcp_pkg::WIPE]) begin
+      flags_next  = '0;
+      write_flags = 1'b1;
+    end
 
-      tcp_pkg::LOOK_APPLY:
-      if (applies_look) begin
-        write_flags = 1'b1;
-        case (found.kind)
-          tcp_pkg::A_SYN: flags_next.syn_due = 1'b0;
-          tcp_pkg::A_RST: begin
-            flags_next.rst_due = 1'b0;
-            // At once, but once: the next SYN is the timer's.
-            if (flags.backoff == '0) begin
-              flags_next.syn_due = 1'b1;
-              flags_next.backoff = 4'd1;
-            end
-          end
-          tcp_pkg::NOTHING: ;
-          default: flags_next.ack_due = 1'b0;
-        endcase
-        if (found.kind == tcp_pkg::A_FIN) flags_next.fin_due = 1'b0;
-        if (found.kind == tcp_pkg::AGAIN) flags_next.resend = 1'b0;
-        happens[tcp_pkg::EVENT_SENT] = sends;
-        happens[tcp_pkg::EVENT_RETRANSMITTED] = found.kind == tcp_pkg::AGAIN || (found.kind == tcp_pkg::DATA && found.is_behind);
-        if (found.kind == tcp_pkg::DATA) begin
-          write_nxt = 1'b1;
-          write_sent = !found.is_behind;
-          {flags_next.force_one, flags_next.persists} = '0;
-          if (!found.is_behind && !flags.timing) begin
-            flags_next.timing = 1'b1;
-            {write_timed, write_timed_at} = '1;
-          end
-        end
-        sets = found.kind == tcp_pkg::A_FIN || (sends && !under_way)
-            || ((sends || found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::A_RST) && !timer_runs);
-        if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING)
-          flags_next.bounded = found.held;
-        // For data that the window holds back.
-        if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING && found.waits && !under_way && !flags.force_one
-            && !(flags.persists && timer_runs)) begin
-          flags_next.persists = 1'b1;
-          sets = 1'b1;
-        end
-        if (found.ceases) begin
-          flags_next.state = tcp_pkg::IDLE;
-          stops = 1'b1;
-        end
-        if (found.drained) begin
-          flags_next.state   = tcp_pkg::FIN_SENT;
-          flags_next.fin_due = 1'b1;
-        end
-        if (found.connects) begin
-          flags_next = '0;
-          flags_next.started = flags.started;
-          if (found.wanted) begin
-            flags_next.state   = tcp_pkg::SYN_SENT;
-            flags_next.syn_due = 1'b1;
-          end
-          {write_nxt, write_sent} = '1;
-          write_una = fresh;
-          rtt = tcp_pkg::RTT_CLEAR;
-        end
-      end
-
-      tcp_pkg::SEGMENT_RECOVER: write_recover = advances;
-      tcp_pkg::SEGMENT_TIMED: write_timed = advances;
-      tcp_pkg::SEGMENT_NEXT: write_nxt = advances;
-
-      tcp_pkg::SEGMENT_APPLY:
-      if (!settled);
-      else if (flags.state == tcp_pkg::SYN_SENT) begin
-        write_flags = 1'b1;
-        if (!ack_flag || is_strange) begin
-          happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
-          if (ack_flag && !rst_flag) begin
-            write_peer_next = 1'b1;
-            flags_next.rst_due = 1'b1;
-          end
-        end else if (rst_flag) lost = 1'b1;
-        else if (syn) begin
-          flags_next.state = tcp_pkg::OPEN;
-          flags_next.started = 1'b1;
+    if (applies_look) begin
+      write_flags = 1'b1;
+      case (found.kind)
+        tcp_pkg::A_SYN: flags_next.syn_due = 1'b0;
+        tcp_pkg::A_RST: begin
           flags_next.rst_due = 1'b0;
-          flags_next.ack_due = 1'b1;
-          flags_next.backoff = '0;
-          {write_peer_next, write_limit, write_window, write_best} = '1;
-          stops = 1'b1;
-          congestion = flags.backoff != '0 ? tcp_pkg::CONGESTION_OPENED_LATE : tcp_pkg::CONGESTION_OPENED;
+          // At once, but once: the next SYN is the timer's.
+          if (flags.backoff == '0) begin
+            flags_next.syn_due = 1'b1;
+            flags_next.backoff = 4'd1;
+          end
         end
-      end else if (is_synced) begin
-        write_flags = 1'b1;
-        if (rst_flag) begin
-          // RFC 5961 3.2: only the exact number; one in the window is answered.
-          lost = meaning.in_order;
-          flags_next.ack_due = flags.ack_due || meaning.in_window;
-          happens[tcp_pkg::EVENT_UNACCEPTABLE] = !meaning.in_order;
-        end else if (syn || !ack_flag || meaning.is_ahead) begin
-          flags_next.ack_due = 1'b1;
-          happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
-        end else begin
-          if (meaning.carries) begin
-            flags_next.ack_due = 1'b1;
-            // The payload is not wanted; it is confirmed, so that the peer does not repeat it.
-            write_peer_next = meaning.in_order;
-            if (meaning.in_order && fin) flags_next.peer_closed = 1'b1;
-          end
-          write_window = !meaning.is_old;
-          write_best   = !meaning.is_old && meaning.is_wider;
-          if (meaning.is_new) begin
-            write_una = 1'b1;
-            write_sent = 1'b1;
-            flags_next.duplicates = '0;
-            flags_next.persists = 1'b0;
-            // With nothing under way it tells when the stream has rested.
-            sets = 1'b1;
-            if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
-            else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
-            if (flags.timing && reaches_timed) begin
-              flags_next.timing = 1'b0;
-              rtt = tcp_pkg::RTT_SAMPLE;
-              // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
-              flags_next.backoff = '0;
-            end
-            if (reaches_recover) begin
-              {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
-              if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
-            end else if (flags.recovering) flags_next.resend = 1'b1;
-          end else if (meaning.is_duplicate) begin
-            if (flags.duplicates != 2'd3) flags_next.duplicates = flags.duplicates + 2'd1;
-            if (flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
-            else if (flags.duplicates == 2'd2 && !flags.rewound) begin
-              {flags_next.recovering, flags_next.resend} = '1;
-              flags_next.timing = 1'b0;
-              write_recover = 1'b1;
-              happens[tcp_pkg::EVENT_FAST] = 1'b1;
-              congestion = tcp_pkg::CONGESTION_LOST;
-            end
-          end
-          if (meaning.is_fin_acked) flags_next.state = tcp_pkg::FIN_CONFIRMED;
-          if (meaning.is_fin_acked || (flags.state == tcp_pkg::FIN_CONFIRMED && fin && meaning.in_order)) begin
-            sets = 1'b1;
-            span = flags_next.peer_closed ? tcp_pkg::TWICE : tcp_pkg::LONGEST;
-          end
+        tcp_pkg::NOTHING: ;
+        default: flags_next.ack_due = 1'b0;
+      endcase
+      if (found.kind == tcp_pkg::A_FIN) flags_next.fin_due = 1'b0;
+      if (found.kind == tcp_pkg::AGAIN) flags_next.resend = 1'b0;
+      happens[tcp_pkg::EVENT_SENT] = sends;
+      happens[tcp_pkg::EVENT_RETRANSMITTED] = found.kind == tcp_pkg::AGAIN || (found.kind == tcp_pkg::DATA && found.is_behind);
+      if (found.kind == tcp_pkg::DATA) begin
+        write_nxt = 1'b1;
+        write_sent = !found.is_behind;
+        {flags_next.force_one, flags_next.persists} = '0;
+        if (!found.is_behind && !flags.timing) begin
+          flags_next.timing = 1'b1;
+          {write_timed, write_timed_at} = '1;
         end
       end
-
-      tcp_pkg::TIMER_APPLY:
-      // It may have been set since.
-      if (due[stream] && settled) begin
-        write_flags = 1'b1;
+      sets = found.kind == tcp_pkg::A_FIN || (sends && !under_way)
+            || ((sends || found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::A_RST) && !timer_runs);
+      if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING)
+        flags_next.bounded = found.held;
+      // For data that the window holds back.
+      if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING && found.waits && !under_way && !flags.force_one
+            && !(flags.persists && timer_runs)) begin
+        flags_next.persists = 1'b1;
+        sets = 1'b1;
+      end
+      if (found.ceases) begin
+        flags_next.state = tcp_pkg::IDLE;
         stops = 1'b1;
-        if (flags.state != tcp_pkg::BROKEN && (flags.state != tcp_pkg::OPEN || under_way || flags.persists)) begin
-          if (flags.backoff != '1) flags_next.backoff = flags.backoff + 4'd1;
-          forgets = flags.backoff >= 4'd3 && flags.backoff[0];
-          rtt = tcp_pkg::RTT_DOUBLE;
-        end
-        case (flags.state)
-          tcp_pkg::SYN_SENT: flags_next.syn_due = 1'b1;
-          tcp_pkg::OPEN:
-          if (under_way || flags.persists) begin
-            write_nxt = 1'b1;
-            write_recover = 1'b1;
-            flags_next.force_one = 1'b1;
-            {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
-            flags_next.rewound = under_way;
-            flags_next.duplicates = '0;
-            happens[tcp_pkg::EVENT_TIMEOUT] = under_way && told != '0;
-            happens[tcp_pkg::EVENT_PROBE] = !under_way || told == '0;
-            if (under_way && told != '0)
-              congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
-          end else congestion = tcp_pkg::CONGESTION_RESTED;
-          tcp_pkg::FIN_SENT: flags_next.fin_due = 1'b1;
-          tcp_pkg::FIN_CONFIRMED: flags_next.state = tcp_pkg::IDLE;
-          tcp_pkg::BROKEN: flags_next.retry_due = 1'b1;
-          default: ;
-        endcase
       end
+      if (found.drained) begin
+        flags_next.state   = tcp_pkg::FIN_SENT;
+        flags_next.fin_due = 1'b1;
+      end
+      if (found.connects) begin
+        flags_next = '0;
+        flags_next.started = flags.started;
+        if (found.wanted) begin
+          flags_next.state   = tcp_pkg::SYN_SENT;
+          flags_next.syn_due = 1'b1;
+        end
+        {write_nxt, write_sent} = '1;
+        write_una = fresh;
+        rtt = tcp_pkg::RTT_CLEAR;
+      end
+    end
 
-      default: ;
-    endcase
+    if (step[tcp_pkg::SEGMENT_RECOVER]) write_recover = advances;
+    if (step[tcp_pkg::SEGMENT_TIMED]) write_timed = advances;
+    if (step[tcp_pkg::SEGMENT_NEXT]) write_nxt = advances;
+
+    if (segment_take && flags.state == tcp_pkg::SYN_SENT) begin
+      write_flags = 1'b1;
+      if (!ack_flag || is_strange) begin
+        happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
+        if (ack_flag && !rst_flag) begin
+          write_peer_next = 1'b1;
+          flags_next.rst_due = 1'b1;
+        end
+      end else if (rst_flag) lost = 1'b1;
+      else if (syn) begin
+        flags_next.state = tcp_pkg::OPEN;
+        flags_next.started = 1'b1;
+        flags_next.rst_due = 1'b0;
+        flags_next.ack_due = 1'b1;
+        flags_next.backoff = '0;
+        {write_peer_next, write_limit, write_window, write_best} = '1;
+        stops = 1'b1;
+        congestion = flags.backoff != '0 ? tcp_pkg::CONGESTION_OPENED_LATE : tcp_pkg::CONGESTION_OPENED;
+      end
+    end
+    if (segment_take && is_synced) begin
+      write_flags = 1'b1;
+      if (rst_flag) begin
+        // RFC 5961 3.2: only the exact number; one in the window is answered.
+        lost = meaning.in_order;
+        flags_next.ack_due = flags.ack_due || meaning.in_window;
+        happens[tcp_pkg::EVENT_UNACCEPTABLE] = !meaning.in_order;
+      end else if (syn || !ack_flag || meaning.is_ahead) begin
+        flags_next.ack_due = 1'b1;
+        happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
+      end else begin
+        if (meaning.carries) begin
+          flags_next.ack_due = 1'b1;
+          // The payload is not wanted; it is confirmed, so that the peer does not repeat it.
+          write_peer_next = meaning.in_order;
+          if (meaning.in_order && fin) flags_next.peer_closed = 1'b1;
+        end
+        write_window = !meaning.is_old;
+        write_best   = !meaning.is_old && meaning.is_wider;
+        if (meaning.is_new) begin
+          write_una = 1'b1;
+          write_sent = 1'b1;
+          flags_next.duplicates = '0;
+          flags_next.persists = 1'b0;
+          // With nothing under way it tells when the stream has rested.
+          sets = 1'b1;
+          if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
+          else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
+          if (flags.timing && reaches_timed) begin
+            flags_next.timing = 1'b0;
+            rtt = tcp_pkg::RTT_SAMPLE;
+            // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
+            flags_next.backoff = '0;
+          end
+          if (reaches_recover) begin
+            {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
+            if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
+          end else if (flags.recovering) flags_next.resend = 1'b1;
+        end else if (meaning.is_duplicate) begin
+          if (flags.duplicates != 2'd3) flags_next.duplicates = flags.duplicates + 2'd1;
+          if (flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
+          else if (flags.duplicates == 2'd2 && !flags.rewound) begin
+            {flags_next.recovering, flags_next.resend} = '1;
+            flags_next.timing = 1'b0;
+            write_recover = 1'b1;
+            happens[tcp_pkg::EVENT_FAST] = 1'b1;
+            congestion = tcp_pkg::CONGESTION_LOST;
+          end
+        end
+        if (meaning.is_fin_acked) flags_next.state = tcp_pkg::FIN_CONFIRMED;
+        if (meaning.is_fin_acked || (flags.state == tcp_pkg::FIN_CONFIRMED && fin && meaning.in_order)) begin
+          sets = 1'b1;
+          span = flags_next.peer_closed ? tcp_pkg::TWICE : tcp_pkg::LONGEST;
+        end
+      end
+    end
+
+    // It may have been set since.
+    if (step[tcp_pkg::TIMER_APPLY] && due[stream] && settled) begin
+      write_flags = 1'b1;
+      stops = 1'b1;
+      if (flags.state != tcp_pkg::BROKEN && (flags.state != tcp_pkg::OPEN || under_way || flags.persists)) begin
+        if (flags.backoff != '1) flags_next.backoff = flags.backoff + 4'd1;
+        forgets = flags.backoff >= 4'd3 && flags.backoff[0];
+        rtt = tcp_pkg::RTT_DOUBLE;
+      end
+      case (flags.state)
+        tcp_pkg::SYN_SENT: flags_next.syn_due = 1'b1;
+        tcp_pkg::OPEN:
+        if (under_way || flags.persists) begin
+          write_nxt = 1'b1;
+          write_recover = 1'b1;
+          flags_next.force_one = 1'b1;
+          {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
+          flags_next.rewound = under_way;
+          flags_next.duplicates = '0;
+          happens[tcp_pkg::EVENT_TIMEOUT] = under_way && told != '0;
+          happens[tcp_pkg::EVENT_PROBE] = !under_way || told == '0;
+          if (under_way && told != '0)
+            congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
+        end else congestion = tcp_pkg::CONGESTION_RESTED;
+        tcp_pkg::FIN_SENT: flags_next.fin_due = 1'b1;
+        tcp_pkg::FIN_CONFIRMED: flags_next.state = tcp_pkg::IDLE;
+        tcp_pkg::BROKEN: flags_next.retry_due = 1'b1;
+        default: ;
+      endcase
+    end
 
     if (lost) begin
       // In the end the peer was content: all is confirmed but the FIN.

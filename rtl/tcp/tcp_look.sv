@@ -9,7 +9,7 @@
 //   begins ---------->|          |
 //                     +----------+
 //
-// At `begins` it takes what the user's side changes; all other inputs stay from there until `found` is there, five clocks
+// At `begins` it takes what the user's side changes; all other inputs stay from there until `found` is there, four clocks
 // later. Places are words after `una`, the first that was not confirmed.
 //
 // A segment ends with its block, which then waits for nothing: the algorithm of Nagle is for plain streams. What goes again
@@ -46,8 +46,8 @@ module tcp_look #(
 
   logic marked, still, enabled, is_again, is_behind, by_window, more, empty, under_way;
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
-  logic [P-1:0] from_head, from_mark, unsent;
-  logic [P:0] space, room;
+  logic [P-1:0] from_head, from_mark, unsent, room;
+  logic [P:0] space, room_told, room_space, bound;
   logic [1:0] extra;  // segments beyond the congestion window (RFC 3042)
   assign extra = flags.recovering || flags.rewound ? 2'd0 : flags.duplicates;
 
@@ -64,24 +64,26 @@ module tcp_look #(
     is_behind <= nxt != sent;
     is_again <= flags.resend;
     under_way <= sent != '0;
+    room_told <= (P + 1)'(told) - (P + 1)'(nxt);
     // Second.
     by_window <= (P + 1)'(told) <= space;
+    room_space <= space - (P + 1)'(nxt);
     unsent <= (is_again || is_behind ? sent : marked ? from_mark : from_head) - (is_again ? '0 : nxt);
     more <= from_head != nxt;
     empty <= from_head == '0;
     // Third.
-    room <= (by_window ? (P + 1)'(told) : space) - (P + 1)'(nxt);
     unsent_over <= unsent >= P'(limit);
     is_stale <= unsent == '0 || (unsent[P-1] && unsent[P-2:0] != '0);
-    // Fourth.
-    room_over <= is_again || (!room[P] && room[P-1:0] >= P'(limit));
-    room_short <= !is_again && (room[P] || room[P-1:0] < unsent);
-    room_none <= !is_again && (room[P] || room == '0);
+    room <= bound[P-1:0];
+    room_over <= is_again || (!bound[P] && bound[P-1:0] >= P'(limit));
+    room_short <= !is_again && (bound[P] || bound[P-1:0] < unsent);
+    room_none <= !is_again && (bound[P] || bound == '0);
     // Less than an eighth of the largest window.
-    is_silly <= room[P-1:0] < best >> 3;
+    is_silly <= bound[P-1:0] < best >> 3;
   end
+  assign bound = by_window ? room_told : room_space;
 
-  // Fifth.
+  // Fourth.
   logic in_block, partial, whole, full, may_send, data_now;
   tcp_pkg::kind_t kind;
   assign in_block = marked && !is_behind;
@@ -111,7 +113,7 @@ module tcp_look #(
 
   assign ends = unsent == fitting;
   always_ff @(posedge clk) begin
-    fitting <= room_none ? P'(flags.force_one) : full ? P'(limit) : unsent_over || room_short ? room[P-1:0] : unsent;
+    fitting <= room_none ? P'(flags.force_one) : full ? P'(limit) : unsent_over || room_short ? room : unsent;
     found.kind <= kind;
     found.is_behind <= is_behind;
     found.held <= more && !by_window;

@@ -101,26 +101,24 @@ package tcp_pkg;
   } flags_t;
   localparam int FLAGS_BITS = 3 + 14 + 2 + 4;
 
-  // Steps of the engine's events.
-  typedef enum logic [4:0] {
-    WIPE,
-    PICK,
-    LOOK,  // see tcp_look
-    LOOK_SECOND,
-    LOOK_THIRD,
-    LOOK_FOURTH,
-    LOOK_FIFTH,
-    LOOK_APPLY,
-    SEGMENT,  // see tcp_segment
-    SEGMENT_SECOND,
-    SEGMENT_JUDGE,
-    SEGMENT_RECOVER,  // each place after una, one after another
-    SEGMENT_TIMED,
-    SEGMENT_NEXT,
-    SEGMENT_APPLY,
-    TIMER_APPLY,
-    SETTLE  // of the congestion window
-  } step_t;
+  // Steps of the engine's events: a bit each.
+  localparam int WIPE = 0;
+  localparam int PICK = 1;
+  localparam int LOOK = 2;  // see tcp_look
+  localparam int LOOK_SECOND = 3;
+  localparam int LOOK_THIRD = 4;
+  localparam int LOOK_FOURTH = 5;
+  localparam int LOOK_APPLY = 6;
+  localparam int SEGMENT = 7;  // see tcp_segment
+  localparam int SEGMENT_SECOND = 8;
+  localparam int SEGMENT_JUDGE = 9;
+  localparam int SEGMENT_RECOVER = 10;  // each place after una, one after another
+  localparam int SEGMENT_TIMED = 11;
+  localparam int SEGMENT_NEXT = 12;
+  localparam int SEGMENT_APPLY = 13;
+  localparam int TIMER_APPLY = 14;
+  localparam int SETTLE = 15;  // of the congestion window
+  localparam int STEPS = 16;
 
   // What a look at a stream found: the segment that goes next, and what else is to be done.
   typedef enum logic [2:0] {

@@ -17,7 +17,7 @@ module tcp_places #(
     parameter int BITS = 12  // a socket buffer is 2^BITS words
 ) (
     input logic clk,
-    input tcp_pkg::step_t step,
+    input logic [tcp_pkg::STEPS-1:0] step,
     input tcp_pkg::look_t found,
     input logic fresh,  // the first connection begins
     input logic [31:0] first_sequence,  // its number, a multiple of twice the buffer
@@ -40,16 +40,14 @@ module tcp_places #(
   logic [P-1:0] place, change;
   logic [P+1:0] sum;
   logic subtracts, reaches, looks;
-  assign looks = step == tcp_pkg::LOOK_APPLY;
+  assign looks = step[tcp_pkg::LOOK_APPLY];
+  assign subtracts = !looks && !step[tcp_pkg::TIMER_APPLY];
+  assign change = looks ? fitting : subtracts ? ~confirms : '0;
   always_comb begin
-    case (step)
-      tcp_pkg::SEGMENT_RECOVER: place = recover;
-      tcp_pkg::SEGMENT_TIMED: place = timed;
-      tcp_pkg::SEGMENT_NEXT, tcp_pkg::LOOK_APPLY: place = nxt;
-      default: place = sent;
-    endcase
-    subtracts = !looks && step != tcp_pkg::TIMER_APPLY;
-    change = looks ? fitting : subtracts ? ~confirms : '0;
+    place = sent;
+    if (step[tcp_pkg::SEGMENT_RECOVER]) place = recover;
+    if (step[tcp_pkg::SEGMENT_TIMED]) place = timed;
+    if (step[tcp_pkg::SEGMENT_NEXT] || looks) place = nxt;
   end
   // The lowest bit is the carry into the others.
   assign sum = {1'b0, place, 1'b1} + {subtracts, change, subtracts};
@@ -57,10 +55,10 @@ module tcp_places #(
   assign reaches = moved_place[P] || moved_place == '0;
   assign placed = moved_place[P] || (looks && found.connects) ? '0 : moved_place[P-1:0];
   // A time-out goes back to una.
-  assign nxt_next = step == tcp_pkg::TIMER_APPLY ? '0 : placed;
+  assign nxt_next = step[tcp_pkg::TIMER_APPLY] ? '0 : placed;
   always_ff @(posedge clk) begin
-    if (step == tcp_pkg::SEGMENT_RECOVER) reaches_recover <= reaches;
-    if (step == tcp_pkg::SEGMENT_TIMED) reaches_timed <= reaches;
+    if (step[tcp_pkg::SEGMENT_RECOVER]) reaches_recover <= reaches;
+    if (step[tcp_pkg::SEGMENT_TIMED]) reaches_timed <= reaches;
   end
 
   logic [28:0] ahead;  // of una
@@ -76,6 +74,6 @@ module tcp_places #(
   assign number = ahead + (looks && fresh ? '0 : una);
 
   logic unused;
-  assign unused = &{1'b0, first_sequence[P+2:0], found, sum[0]};
+  assign unused = &{1'b0, first_sequence[P+2:0], found, sum[0], step};
 endmodule
 `default_nettype wire

@@ -183,6 +183,7 @@ module tcp_builder #(
   localparam logic [15:0] IP_CONSTANT =
       net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
   logic [16:0] ip_sum;
+  logic [17:0] ip_added;
   logic [15:0] ip_term, length;
   assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, request.words, 3'b000};
   always_comb begin
@@ -195,10 +196,12 @@ module tcp_builder #(
       default: ip_term = '0;
     endcase
   end
+  // The lowest bit is the carry into the others.
+  assign ip_added = {1'b0, ip_step == 3'd3 ? IP_CONSTANT : ip_sum[15:0], 1'b1} + {1'b0, ip_term, ip_step != 3'd3 && ip_sum[16]};
   always_ff @(posedge clk) begin
     if (ip_step != '1) begin
       ip_step <= ip_step + 3'd1;
-      ip_sum  <= (ip_step == 3'd3 ? 17'(IP_CONSTANT) : 17'(ip_sum[15:0]) + 17'(ip_sum[16])) + 17'(ip_term);
+      ip_sum  <= ip_added[17:1];
     end
     if (start) ip_step <= '0;
     if (rst) ip_step <= 3'd3;
@@ -324,6 +327,6 @@ module tcp_builder #(
     if (rst) {ends, made_head, made_tail, made_count} <= '0;
   end
   logic unused;
-  assign unused = raw_carry;
+  assign unused = &{1'b0, raw_carry, ip_added[0]};
 endmodule
 `default_nettype wire

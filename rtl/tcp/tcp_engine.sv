@@ -166,7 +166,8 @@ module tcp_engine #(
 
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
-  logic settled, again;
+  logic settled, again, recovers, under_way;
+  assign recovers = flags.recovering || flags.rewound;
   assign settled = !rtt_busy && rtt_due == tcp_pkg::RTT_NOTHING && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING
       && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
   assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
@@ -175,7 +176,6 @@ module tcp_engine #(
       .STREAMS(STREAMS)
   ) schedule (
       .may_look(!request_valid || request_near),
-      .recovers(flags.recovering || flags.rewound),
       .settles (congestion != tcp_pkg::CONGESTION_NOTHING),
       .*
   );
@@ -205,8 +205,9 @@ module tcp_engine #(
     if (applies_look) begin
       request_valid <= found.kind != tcp_pkg::NOTHING;
       request_stream <= stream;
-      request.sequence_number <= found.kind == tcp_pkg::A_RST ? peer_next
-          : {number, found.kind == tcp_pkg::A_SYN ? 3'd7 : found.kind == tcp_pkg::PURE_ACK && flags.state != tcp_pkg::OPEN ? 3'd1 : 3'd0};
+      request.sequence_number[31:3] <= number;
+      request.sequence_number[2:0] <= found.kind == tcp_pkg::A_RST ? peer_next[2:0] : found.kind == tcp_pkg::A_SYN ? 3'd7
+          : {2'd0, found.kind == tcp_pkg::PURE_ACK && flags.state != tcp_pkg::OPEN};
       request.ack <= peer_next;
       request.words <= sends ? fitting[tcp_pkg::WORDS_BITS-1:0]
           : tcp_pkg::WORDS_BITS'(found.kind == tcp_pkg::A_SYN);
@@ -221,7 +222,6 @@ module tcp_engine #(
 
   // ---- a segment -----------------------------------------------------------------------------
   tcp_pkg::meaning_t meaning;
-  logic under_way;
   logic [P:0] moved_place;
   logic fin, syn, rst_flag, ack_flag, is_synced, advances, reaches_recover, reaches_timed;
   tcp_segment #(
@@ -242,7 +242,7 @@ module tcp_engine #(
     segment.flags[tcp_pkg::SYN],
     segment.flags[tcp_pkg::FIN]
   };
-  assign under_way = sent != '0;
+  always_ff @(posedge clk) under_way <= sent != '0;
   assign is_synced = flags.state == tcp_pkg::OPEN || flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED;
   assign advances = meaning.is_new && ack_flag && !syn && !rst_flag && is_synced;
 

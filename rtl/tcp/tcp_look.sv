@@ -34,6 +34,7 @@ module tcp_look #(
     input logic [BITS:0] una,
     input logic [BITS:0] nxt,
     input logic [BITS:0] sent,
+    input logic under_way,  // something is
     input logic [BITS:0] told,  // window
     input logic [BITS:0] best,  // the largest that there was
     input logic [BITS:0] congestion_window,
@@ -44,7 +45,7 @@ module tcp_look #(
 );
   localparam int P = BITS + 1;
 
-  logic marked, still, enabled, is_again, is_behind, by_window, more, empty, under_way;
+  logic marked, still, enabled, is_again, is_behind, by_window, more, empty;
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
   logic [P-1:0] from_head, from_mark, unsent, room;
   logic [P:0] space, room_told, room_space, bound;
@@ -63,7 +64,6 @@ module tcp_look #(
     space <= (P + 1)'(congestion_window) + (extra[1] ? (P + 1)'(limit) << 1 : extra[0] ? (P + 1)'(limit) : '0);
     is_behind <= nxt != sent;
     is_again <= flags.resend;
-    under_way <= sent != '0;
     room_told <= (P + 1)'(told) - (P + 1)'(nxt);
     // Second.
     by_window <= (P + 1)'(told) <= space;

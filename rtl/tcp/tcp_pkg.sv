@@ -116,9 +116,10 @@ package tcp_pkg;
   localparam int SEGMENT_TIMED = 11;
   localparam int SEGMENT_NEXT = 12;
   localparam int SEGMENT_APPLY = 13;
-  localparam int TIMER_APPLY = 14;
-  localparam int SETTLE = 15;  // of the congestion window
-  localparam int STEPS = 16;
+  localparam int TIMER = 14;
+  localparam int TIMER_APPLY = 15;
+  localparam int SETTLE = 16;  // of the congestion window
+  localparam int STEPS = 17;
 
   // What a look at a stream found: the segment that goes next, and what else is to be done.
   typedef enum logic [2:0] {

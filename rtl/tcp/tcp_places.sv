@@ -19,11 +19,13 @@ module tcp_places #(
     input logic clk,
     input logic [tcp_pkg::STEPS-1:0] step,
     input tcp_pkg::look_t found,
+    input logic recovers,  // there is a place where the recovery ends
     input logic fresh,  // the first connection begins
     input logic [31:0] first_sequence,  // its number, a multiple of twice the buffer
     input logic [BITS:0] fitting,
     input logic [BITS:0] confirms,
     input logic [28:0] una,
+    input logic [31:0] peer_next,
     input logic [BITS:0] nxt,
     input logic [BITS:0] sent,
     input logic [BITS:0] recover,
@@ -43,11 +45,12 @@ module tcp_places #(
   assign looks = step[tcp_pkg::LOOK_APPLY];
   assign subtracts = !looks && !step[tcp_pkg::TIMER_APPLY];
   assign change = looks ? fitting : subtracts ? ~confirms : '0;
-  always_comb begin
-    place = sent;
-    if (step[tcp_pkg::SEGMENT_RECOVER]) place = recover;
-    if (step[tcp_pkg::SEGMENT_TIMED]) place = timed;
-    if (step[tcp_pkg::SEGMENT_NEXT] || looks) place = nxt;
+  // What the next step needs.
+  always_ff @(posedge clk) begin
+    place <= sent;
+    if (step[tcp_pkg::SEGMENT_JUDGE]) place <= recovers ? recover : timed;
+    if (step[tcp_pkg::SEGMENT_RECOVER]) place <= timed;
+    if (step[tcp_pkg::SEGMENT_TIMED] || step[tcp_pkg::LOOK_FOURTH] || looks) place <= nxt;
   end
   // The lowest bit is the carry into the others.
   assign sum = {1'b0, place, 1'b1} + {subtracts, change, subtracts};
@@ -61,7 +64,7 @@ module tcp_places #(
     if (step[tcp_pkg::SEGMENT_TIMED]) reaches_timed <= reaches;
   end
 
-  logic [28:0] ahead;  // of una
+  logic [28:0] ahead, base;
   always_comb begin
     ahead = '0;
     if (!looks) ahead[P-1:0] = confirms;
@@ -71,9 +74,11 @@ module tcp_places #(
       if (found.kind == tcp_pkg::A_SYN) ahead = '1;
     end
   end
-  assign number = ahead + (looks && fresh ? '0 : una);
+  // The number of a RST is the peer's.
+  assign base = looks && found.kind == tcp_pkg::A_RST ? peer_next[31:3] : looks && fresh ? '0 : una;
+  assign number = ahead + base;
 
   logic unused;
-  assign unused = &{1'b0, first_sequence[P+2:0], found, sum[0], step};
+  assign unused = &{1'b0, first_sequence[P+2:0], found, sum[0], step, peer_next[2:0]};
 endmodule
 `default_nettype wire

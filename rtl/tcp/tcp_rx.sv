@@ -167,9 +167,8 @@ module tcp_rx #(
   logic [17:0] ip_part, part;
   logic [19:0] ip_sum;
   logic [28:0] sum;
-  logic [16:0] ip_folded, folded;
   logic [3:1] at_upper, at_part;
-  logic upper_valid, part_valid, ip_good;
+  logic upper_valid, part_valid, ip_good, folds;
   for (genvar i = 0; i < 8; i++) begin : g_mask
     assign masked[i*8+:8] = keep[i] ? q[i*8+:8] : 8'h00;
   end
@@ -184,9 +183,9 @@ module tcp_rx #(
       ip_sum <= (at_part[1] ? '0 : ip_sum) + (at_part[1] || at_part[2] || at_part[3] ? 20'(ip_part) : '0);
       sum <= (at_part[2] ? (is_tcp ? 29'(pseudo) : '0) : sum) + 29'(part);
     end
-    ip_folded <= 17'(ip_sum[15:0]) + 17'(ip_sum[19:16]);
-    ip_good <= ip_folded == 17'h0FFFF || ip_folded == 17'h1FFFE;
-    folded <= 17'(sum[15:0]) + 17'(sum[28:16]);
+    // Its halves are all ones together; they are too small for the other zero, twice as much.
+    ip_good <= ip_sum[15:0] == {12'hFFF, ~ip_sum[19:16]};
+    folds   <= sum[15:0] == {3'b111, ~sum[28:16]};
     if (rst) {upper_valid, part_valid} <= '0;
   end
 
@@ -204,11 +203,11 @@ module tcp_rx #(
   reason_t of_frame, of_packet, found;
   logic [3:0] step;
   logic [1:0] kind;
-  logic sum_good, no_room, decided, echo_open, summed;
+  logic sum_good, clean, no_room, decided, echo_open, summed;
   logic good;
-  assign sum_good = folded == 17'h0FFFF || folded == 17'h1FFFE || !summed;
+  assign sum_good = folds || !summed;
   assign decided = step[2];
-  assign good = decided && found == NONE && sum_good && !no_room && record_ready;
+  assign good = decided && clean && sum_good && record_ready;
 
   always_ff @(posedge clk) begin
     step <= {step[2:0], ended};
@@ -235,6 +234,7 @@ module tcp_rx #(
     else of_packet <= NONE;
     if (step[1]) begin
       found <= of_frame != NONE ? of_frame : of_packet;
+      clean <= of_frame == NONE && of_packet == NONE && !(!is_arp && is_echo && (!echo_open || too_long));
       summed <= !is_arp;
       no_room <= !is_arp && is_echo && (!echo_open || too_long);
       kind <= is_arp ? (is_reply ? tcp_pkg::RECORD_ARP_REPLY : tcp_pkg::RECORD_ARP_REQUEST)
@@ -250,7 +250,8 @@ module tcp_rx #(
   assign meta = {kind, from_peer, length};
   assign record_write = decided || (q_valid && place[10:tcp_pkg::RECORD_BITS] == '0);
   assign record_word = decided ? tcp_pkg::RECORD_BITS'(tcp_pkg::META_WORD) : place[tcp_pkg::RECORD_BITS-1:0];
-  assign record_data = decided ? 64'(meta) : q;
+  // Above it anything may stand.
+  assign record_data = {q[63:tcp_pkg::META_BITS], decided ? meta : q[tcp_pkg::META_BITS-1:0]};
   assign record_commit = good;
 
   // ---- the echo memory -----------------------------------------------------------------------

@@ -60,7 +60,7 @@ module tcp_schedule #(
         step[tcp_pkg::SEGMENT] <= 1'b1;
         stream <= segment_stream;
       end else if (due != '0) begin
-        step[tcp_pkg::TIMER_APPLY] <= 1'b1;
+        step[tcp_pkg::TIMER] <= 1'b1;
         stream <= due_index;
       end else if (looks) begin
         step[tcp_pkg::LOOK] <= 1'b1;
@@ -74,6 +74,7 @@ module tcp_schedule #(
     step[tcp_pkg::SEGMENT_RECOVER] <= step[tcp_pkg::SEGMENT_JUDGE] && recovers;
     step[tcp_pkg::SEGMENT_TIMED] <= step[tcp_pkg::SEGMENT_RECOVER] || (step[tcp_pkg::SEGMENT_JUDGE] && !recovers);
     step[tcp_pkg::SEGMENT_APPLY:tcp_pkg::SEGMENT_NEXT] <= step[tcp_pkg::SEGMENT_NEXT:tcp_pkg::SEGMENT_TIMED];
+    step[tcp_pkg::TIMER_APPLY] <= step[tcp_pkg::TIMER];
     if (applies) begin
       if (!settled) step <= step;
       else if (settles) step[tcp_pkg::SETTLE] <= 1'b1;

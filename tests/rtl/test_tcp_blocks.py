@@ -143,7 +143,9 @@ async def tcp_rx_judges_every_frame(dut):
         while True:
             await ReadOnly()
             if int(dut.record_write.value):
-                slot[int(dut.record_word.value)] = int(dut.record_data.value)
+                word = int(dut.record_word.value)
+                # Of what was found out 19 bits count.
+                slot[word] = int(dut.record_data.value) & (2**64 - 1 if word else 2**19 - 1)
             if int(dut.echo_write_enable.value):
                 echo[int(dut.echo_write_address.value)] = int(dut.echo_write_data.value)
             if int(dut.drop.value):

@@ -231,7 +231,7 @@ module tcp_core #(
   tcp_pkg::meta_t meta;
   tcp_pkg::segment_t segment;
   tcp_pkg::neighbour_t neighbour;
-  logic read_valid, read_ready, take, is_arp, reply_pending, reply_take, echo_take;
+  logic read_valid, read_ready, take, is_arp, is_request, reply_pending, reply_take, echo_take;
   logic [47:0] reply_mac;
   logic [31:0] reply_ip;
   logic [15:0] echo_bytes;
@@ -242,13 +242,15 @@ module tcp_core #(
       .ready(read_ready),
       .*
   );
-  assign take = read_valid && read_ready;
+  // None of the segment that waits for the engine.
+  assign take = read_valid && !(is_request && reply_pending);
+  assign is_request = meta.kind == tcp_pkg::RECORD_ARP_REQUEST;
   assign is_arp = meta.kind == tcp_pkg::RECORD_ARP_REQUEST || meta.kind == tcp_pkg::RECORD_ARP_REPLY;
 
   logic [3:0] echo_hold;  // until the receive side has seen it rise
   always_ff @(posedge tx_clk) begin
     if (reply_take) reply_pending <= 1'b0;
-    if (take && meta.kind == tcp_pkg::RECORD_ARP_REQUEST) begin
+    if (take && is_request) begin
       reply_pending <= 1'b1;
       {reply_mac, reply_ip} <= neighbour;
     end
@@ -337,7 +339,7 @@ module tcp_core #(
   tcp_pkg::request_t request;
   assign is_segment = read_valid && meta.kind == tcp_pkg::RECORD_SEGMENT;
   // A reply that waits must not be overwritten; a segment is read until the engine has done with it.
-  assign read_ready = meta.kind == tcp_pkg::RECORD_ARP_REQUEST ? !reply_pending
+  assign read_ready = is_request ? !reply_pending
       : meta.kind != tcp_pkg::RECORD_SEGMENT || mine == '0 || segment_take;
   assign event_port = take && is_segment && mine == '0;
 

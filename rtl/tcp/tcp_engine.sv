@@ -166,10 +166,13 @@ module tcp_engine #(
 
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
-  logic settled, again, recovers, under_way;
+  logic quiet, settled, again, recovers, under_way;
   assign recovers = flags.recovering || flags.rewound;
-  assign settled = !rtt_busy && rtt_due == tcp_pkg::RTT_NOTHING && !congestion_busy && congestion_due == tcp_pkg::CONGESTION_NOTHING
-      && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
+  // What the event before has begun is done. A segment to send may still wait.
+  always_ff @(posedge clk)
+    quiet <= !rst && rtt == tcp_pkg::RTT_NOTHING && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy
+        && congestion == tcp_pkg::CONGESTION_NOTHING && congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy;
+  assign settled = quiet && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
   assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
   assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && settled;
   tcp_schedule #(

@@ -166,20 +166,21 @@ module tcp_engine #(
 
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
-  logic quiet, settled, again, recovers, under_way;
+  logic may_pick, is_timed, settled, again, recovers, under_way, shut;
   assign recovers = flags.recovering || flags.rewound;
-  // What the event before has begun is done. A segment to send may still wait.
-  always_ff @(posedge clk)
-    quiet <= !rst && rtt == tcp_pkg::RTT_NOTHING && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy
-        && congestion == tcp_pkg::CONGESTION_NOTHING && congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy;
-  assign settled = quiet && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
+  // No event begins before the congestion window of the last one is there; its round trip must be before it ends.
+  always_ff @(posedge clk) begin
+    may_pick <= !rst && congestion == tcp_pkg::CONGESTION_NOTHING && congestion_due == tcp_pkg::CONGESTION_NOTHING
+        && !congestion_busy;
+    is_timed <= !rst && rtt == tcp_pkg::RTT_NOTHING && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;
+  end
+  assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
   assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
   assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && settled;
   tcp_schedule #(
       .STREAMS(STREAMS)
   ) schedule (
       .may_look(!request_valid || request_near),
-      .settles (congestion != tcp_pkg::CONGESTION_NOTHING),
       .*
   );
 
@@ -245,7 +246,10 @@ module tcp_engine #(
     segment.flags[tcp_pkg::SYN],
     segment.flags[tcp_pkg::FIN]
   };
-  always_ff @(posedge clk) under_way <= sent != '0;
+  always_ff @(posedge clk) begin
+    under_way <= sent != '0;
+    shut <= told == '0;
+  end
   assign is_synced = flags.state == tcp_pkg::OPEN || flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED;
   assign advances = meaning.is_new && ack_flag && !syn && !rst_flag && is_synced;
 
@@ -441,9 +445,9 @@ module tcp_engine #(
           {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
           flags_next.rewound = under_way;
           flags_next.duplicates = '0;
-          happens[tcp_pkg::EVENT_TIMEOUT] = under_way && told != '0;
-          happens[tcp_pkg::EVENT_PROBE] = !under_way || told == '0;
-          if (under_way && told != '0)
+          happens[tcp_pkg::EVENT_TIMEOUT] = under_way && !shut;
+          happens[tcp_pkg::EVENT_PROBE] = !under_way || shut;
+          if (under_way && !shut)
             congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
         end else congestion = tcp_pkg::CONGESTION_RESTED;
         tcp_pkg::FIN_SENT: flags_next.fin_due = 1'b1;

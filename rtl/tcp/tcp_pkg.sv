@@ -118,8 +118,7 @@ package tcp_pkg;
   localparam int SEGMENT_APPLY = 13;
   localparam int TIMER = 14;
   localparam int TIMER_APPLY = 15;
-  localparam int SETTLE = 16;  // of the congestion window
-  localparam int STEPS = 17;
+  localparam int STEPS = 16;
 
   // What a look at a stream found: the segment that goes next, and what else is to be done.
   typedef enum logic [2:0] {

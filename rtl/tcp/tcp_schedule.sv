@@ -13,7 +13,8 @@
 // when its head has moved, after each event of it that asks for it (`again`), and, for what else may change, in turn with the
 // others each microsecond.
 //
-// `recovers`: the stream has a place where its recovery ends. `settled`: the last step of an event may be done. `settles`: it has, and the congestion window is worked on.
+// `may_pick`: an event may begin. `recovers`: the stream has a place where its recovery ends. `settled`: the last step of an
+// event may be done.
 `default_nettype none
 module tcp_schedule #(
     parameter int STREAMS = 1,
@@ -26,11 +27,11 @@ module tcp_schedule #(
     input  logic                      segment_valid,
     input  logic [   STREAM_BITS-1:0] segment_stream,
     input  logic [       STREAMS-1:0] due,
+    input  logic                      may_pick,
     input  logic                      may_look,
     input  logic                      again,
     input  logic                      recovers,
     input  logic                      settled,
-    input  logic                      settles,
     output logic [tcp_pkg::STEPS-1:0] step,
     output logic [   STREAM_BITS-1:0] stream
 );
@@ -56,7 +57,8 @@ module tcp_schedule #(
       else step[tcp_pkg::WIPE] <= 1'b1;
     end
     if (step[tcp_pkg::PICK]) begin
-      if (segment_valid && !(looks_first && looks)) begin
+      if (!may_pick) step[tcp_pkg::PICK] <= 1'b1;
+      else if (segment_valid && !(looks_first && looks)) begin
         step[tcp_pkg::SEGMENT] <= 1'b1;
         stream <= segment_stream;
       end else if (due != '0) begin
@@ -77,14 +79,9 @@ module tcp_schedule #(
     step[tcp_pkg::TIMER_APPLY] <= step[tcp_pkg::TIMER];
     if (applies) begin
       if (!settled) step <= step;
-      else if (settles) step[tcp_pkg::SETTLE] <= 1'b1;
       else step[tcp_pkg::PICK] <= 1'b1;
       if (settled && again) look[stream] <= 1'b1;
       looks_first <= step[tcp_pkg::SEGMENT_APPLY];
-    end
-    if (step[tcp_pkg::SETTLE]) begin
-      if (settled) step[tcp_pkg::PICK] <= 1'b1;
-      else step[tcp_pkg::SETTLE] <= 1'b1;
     end
     if (tick) begin
       look[tour] <= 1'b1;

@@ -29,26 +29,36 @@ module tcp_gate #(
     output logic [STREAMS-1:0] active,
     output logic [STREAMS-1:0][3:0] attempt
 );
-  logic [STREAMS-1:0] may_run, may_accept;
-  logic runs;
-  assign runs = flags.started
-      && (flags.state == tcp_pkg::OPEN || flags.state == tcp_pkg::BROKEN || flags.state == tcp_pkg::SYN_SENT);
+  // What was written is looked at a clock later.
+  logic [STREAMS-1:0] may_run, may_run_next, may_accept, may_accept_next;
+  logic [STREAM_BITS-1:0] here;
+  tcp_pkg::state_t state;
+  logic written, started, closed, runs;
+  assign runs = started && (state == tcp_pkg::OPEN || state == tcp_pkg::BROKEN || state == tcp_pkg::SYN_SENT);
+  always_comb begin
+    {may_run_next, may_accept_next} = {may_run, may_accept};
+    if (written) begin
+      may_run_next[here] = runs;
+      may_accept_next[here] = runs && !closed;
+    end
+  end
 
   always_ff @(posedge clk) begin
-    if (write) begin
-      connected[stream]  <= flags.state == tcp_pkg::OPEN;
-      active[stream]     <= flags.state != tcp_pkg::IDLE;
-      may_run[stream]    <= runs;
-      may_accept[stream] <= runs && !flags.peer_closed;
+    written <= write;
+    here <= stream;
+    {state, started, closed} <= {flags.state, flags.started, flags.peer_closed};
+    if (written) begin
+      connected[here] <= state == tcp_pkg::OPEN;
+      active[here] <= state != tcp_pkg::IDLE;
     end
     if (again) attempt[stream] <= attempt[stream] + 4'd1;
-    running <= enable & may_run;
-    accept  <= (enable & may_accept) | (accept & ~accepting);
+    {may_run, may_accept} <= {may_run_next, may_accept_next};
+    running <= enable & may_run_next;
+    accept <= (enable & may_accept_next) | (accept & ~accepting);
     if (rst) begin
-      connected <= '0;
-      active <= '0;
-      may_run <= '0;
-      may_accept <= '0;
+      written <= 1'b0;
+      {connected, active} <= '0;
+      {may_run, may_accept} <= '0;
       attempt <= '0;
       {running, accept} <= '0;
     end

@@ -100,10 +100,10 @@ module tcp_builder #(
 
   // ---- which frame is next -------------------------------------------------------------------
   logic [2:0] pending;  // frames that are made or wait
-  logic [2:0] ip_step;
+  logic [3:0] ip_step;
   logic [RING_BITS:0] used;
   assign wanted = reply_valid || ask_valid || echo_valid || request_valid;
-  assign start = state == FREE && wanted && has_room && ip_step == '1 && !pending[2];
+  assign start = state == FREE && wanted && has_room && ip_step[3] && !pending[2];
   assign heads = kind == SEGMENT && state == HEAD;
   assign request_near = heads;
   assign request_take = heads && step == 3'd6;
@@ -188,23 +188,24 @@ module tcp_builder #(
   assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, request.words, 3'b000};
   always_comb begin
     case (ip_step)
-      3'd0: ip_term = length;
-      3'd3: ip_term = ip_address[31:16];
-      3'd4: ip_term = ip_address[15:0];
-      3'd5: ip_term = peer_ip[31:16];
-      3'd6: ip_term = peer_ip[15:0];
+      4'd0: ip_term = length;
+      4'd4: ip_term = ip_address[31:16];
+      4'd5: ip_term = ip_address[15:0];
+      4'd6: ip_term = peer_ip[31:16];
+      4'd7: ip_term = peer_ip[15:0];
       default: ip_term = '0;
     endcase
   end
   // The lowest bit is the carry into the others.
-  assign ip_added = {1'b0, ip_step == 3'd3 ? IP_CONSTANT : ip_sum[15:0], 1'b1} + {1'b0, ip_term, ip_step != 3'd3 && ip_sum[16]};
+  assign ip_added = {1'b0, ip_sum[15:0], 1'b1} + {1'b0, ip_term, ip_sum[16]};
   always_ff @(posedge clk) begin
-    if (ip_step != '1) begin
-      ip_step <= ip_step + 3'd1;
+    if (!ip_step[3]) begin
+      ip_step <= ip_step + 4'd1;
       ip_sum  <= ip_added[17:1];
     end
+    if (ip_step == 4'd3) ip_sum <= 17'(IP_CONSTANT);
     if (start) ip_step <= '0;
-    if (rst) ip_step <= 3'd3;
+    if (rst) ip_step <= 4'd3;
   end
 
   // ---- words ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@
 //                 +----------------+
 //
 // All in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a full segment.
-// An operation takes up to eight clocks, in which all other inputs stay. The window is at most the buffer.
+// An operation takes up to twelve clocks, in which all other inputs stay. The window is at most the buffer.
 //
 // An ACK in slow start opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
 // many at once); in congestion avoidance by a segment for each window that was confirmed.
@@ -39,8 +39,8 @@ module tcp_congestion #(
 
   typedef enum logic [3:0] {
     REST,
-    OPEN,  // eight segments, or the initial window if that is less
-    REST_BASE,  // is it more than that, and how much
+    OPEN,
+    REST_BASE,  // is it more than the initial window, and how much
     REST_BOUND,
     COMPARE,  // slow start or congestion avoidance
     COUNT,
@@ -50,6 +50,8 @@ module tcp_congestion #(
     DEFLATE,
     MEND,
     MEND_BOUND,
+    SET,  // to a full segment, to what is under way, or to the threshold
+    SET_BASE,  // to eight segments, or the initial window if that is less
     ADD_TWO,
     ADD_ONE
   } state_t;
@@ -63,6 +65,10 @@ module tcp_congestion #(
   logic
       slow,
       loaded,
+      to_flight,
+      to_flight_next,
+      to_threshold,
+      to_threshold_next,
       is_short,
       is_large,
       subtract,
@@ -89,11 +95,16 @@ module tcp_congestion #(
       COUNT: x_next = slow ? SUM'(window) : credit;
       HALVE_BOUND: x_next = SUM'(threshold);
       MEND: x_next = SUM'(flight);
+      SET: x_next = to_flight ? SUM'(flight) : to_threshold ? SUM'(threshold) : '0;
+      OPEN, SET_BASE: x_next = '0;
       default: x_next = SUM'(window);
     endcase
     y_next = one;
     subtract_next = 1'b0;
     case (state)
+      OPEN: y_next = kind == tcp_pkg::CONGESTION_OPENED_LATE ? one : SUM'(base);
+      SET_BASE: y_next = SUM'(base);
+      SET: y_next = to_flight || to_threshold ? '0 : one;
       REST_BASE: {y_next, subtract_next} = {SUM'(base), 1'b1};
       REST_BOUND: {y_next, subtract_next} = {is_short ? two : '0, 1'b1};
       COMPARE, MEND_BOUND: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
@@ -110,29 +121,31 @@ module tcp_congestion #(
   assign sum = raw_sum[SUM:1];
   assign is_less = sum[SUM-1];
 
+  assign window_next = is_less ? '0 : sum[SUM-2:BITS] != '0 ? MOST : sum[WIDTH-1:0];
   always_comb begin
     next = REST;
-    window_next = sum[SUM-1:BITS] != '0 ? MOST : sum[WIDTH-1:0];
     threshold_next = flight >> 1;
     credit_next = sum;
     {write_window, write_threshold, write_credit} = '0;
+    {to_flight_next, to_threshold_next} = {to_flight, to_threshold};
     case (state)
-      REST:
-      case (op)
-        tcp_pkg::CONGESTION_OPENED, tcp_pkg::CONGESTION_OPENED_LATE: next = OPEN;
-        tcp_pkg::CONGESTION_RESTED: next = REST_BASE;
-        // The most there is stays.
-        tcp_pkg::CONGESTION_ACKED: next = window[BITS] ? REST : COMPARE;
-        tcp_pkg::CONGESTION_ANOTHER: next = ADD_ONE;
-        tcp_pkg::CONGESTION_LOST, tcp_pkg::CONGESTION_TIMED_OUT: next = HALVE;
-        tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: next = HALVE_BOUND;
-        tcp_pkg::CONGESTION_PARTIAL: next = DEFLATE;
-        tcp_pkg::CONGESTION_MENDED: next = MEND;
-        default: ;
-      endcase
+      REST: begin
+        {to_flight_next, to_threshold_next} = '0;
+        case (op)
+          tcp_pkg::CONGESTION_OPENED, tcp_pkg::CONGESTION_OPENED_LATE: next = OPEN;
+          tcp_pkg::CONGESTION_RESTED: next = REST_BASE;
+          // The most there is stays.
+          tcp_pkg::CONGESTION_ACKED: next = window[BITS] ? REST : COMPARE;
+          tcp_pkg::CONGESTION_ANOTHER: next = ADD_ONE;
+          tcp_pkg::CONGESTION_LOST, tcp_pkg::CONGESTION_TIMED_OUT: next = HALVE;
+          tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: next = HALVE_BOUND;
+          tcp_pkg::CONGESTION_PARTIAL: next = DEFLATE;
+          tcp_pkg::CONGESTION_MENDED: next = MEND;
+          default: ;
+        endcase
+      end
       OPEN: begin
         {write_window, write_threshold, write_credit} = '1;
-        window_next = kind == tcp_pkg::CONGESTION_OPENED_LATE ? WIDTH'(one) : base;
         threshold_next = MOST;
         credit_next = '0;
         if (kind == tcp_pkg::CONGESTION_OPENED && is_short) next = ADD_TWO;
@@ -143,11 +156,13 @@ module tcp_congestion #(
         else next = REST_BOUND;
       end
       REST_BOUND: begin
-        write_window = !is_less;
-        window_next  = base;
         write_credit = 1'b1;
         credit_next  = '0;
-        if (!is_less && is_short) next = ADD_TWO;
+        if (!is_less) next = SET_BASE;
+      end
+      SET_BASE: begin
+        write_window = 1'b1;
+        if (is_short) next = ADD_TWO;
       end
       COMPARE: next = COUNT;
       COUNT: begin
@@ -155,7 +170,7 @@ module tcp_congestion #(
         write_credit = !slow;
         next = slow ? REST : JUDGE;
       end
-      JUDGE: next = is_less ? REST : ADD_ONE;
+      JUDGE:   next = is_less ? REST : ADD_ONE;
       HALVE: begin
         write_threshold = 1'b1;
         next = HALVE_BOUND;
@@ -163,23 +178,25 @@ module tcp_congestion #(
       HALVE_BOUND: begin
         write_threshold = is_less;
         threshold_next = WIDTH'(two);
-        write_window = 1'b1;
-        window_next = kind == tcp_pkg::CONGESTION_LOST ? (is_less ? WIDTH'(two) : threshold) : WIDTH'(one);
-        if (kind == tcp_pkg::CONGESTION_LOST) next = ADD_TWO;
+        to_threshold_next = kind == tcp_pkg::CONGESTION_LOST;
+        next = SET;
       end
       DEFLATE: begin
         write_window = 1'b1;
-        if (is_less) window_next = '0;
         next = ADD_ONE;
       end
       MEND: begin
+        to_flight_next = !is_less;
+        next = SET;
+      end
+      SET: begin
         write_window = 1'b1;
-        window_next = is_less ? WIDTH'(one) : flight;
-        next = ADD_ONE;
+        if (kind == tcp_pkg::CONGESTION_LOST) next = ADD_TWO;
+        if (kind == tcp_pkg::CONGESTION_MENDED && !to_threshold) next = ADD_ONE;
       end
       MEND_BOUND: begin
-        write_window = !is_less;
-        window_next  = threshold;
+        {to_flight_next, to_threshold_next} = 2'b01;
+        if (!is_less) next = SET;
       end
       ADD_TWO: begin
         write_window = 1'b1;
@@ -235,6 +252,7 @@ module tcp_congestion #(
       state <= next;
       busy  <= next != REST;
       if (state == COMPARE) slow <= is_less;
+      {to_flight, to_threshold} <= {to_flight_next, to_threshold_next};
     end
     if (rst) begin
       state <= REST;

@@ -180,8 +180,8 @@ module tcp_rx #(
     part <= 18'((at_upper[2] || (at_upper[3] && !is_tcp)) ? 17'd0 : upper) + 18'((at_upper[2] && !is_tcp) ? 17'd0 : lower);
     {part_valid, at_part} <= {upper_valid, at_upper};
     if (part_valid) begin
-      ip_sum <= (at_part[1] ? '0 : ip_sum) + (at_part[1] || at_part[2] || at_part[3] ? 20'(ip_part) : '0);
-      sum <= (at_part[2] ? (is_tcp ? 29'(pseudo) : '0) : sum) + 29'(part);
+      if (at_part != '0) ip_sum <= 20'(ip_part) + (at_part[1] ? '0 : ip_sum);
+      sum <= 29'(part) + (at_part[2] ? (is_tcp ? 29'(pseudo) : '0) : sum);
     end
     // Its halves are all ones together; they are too small for the other zero, twice as much.
     ip_good <= ip_sum[15:0] == {12'hFFF, ~ip_sum[19:16]};

@@ -46,7 +46,7 @@ module tcp_stream #(
 
   logic [BITS:0] head_gray, head_gray_tx, head_gray_later, head_binary;
   logic [BITS:0] mark_in, tail_newest, tail_here, tail;
-  logic mark_in_valid, mark_in_ready, tail_due, tail_ready, tail_valid;
+  logic mark_in_valid, mark_in_ready, tail_due, tail_ready, tail_valid, moves;
   logic user_accepting, accepting_tx, running_here;
   logic [BEFORE-1:0] accepting_before;
   logic [BEHIND-1:0] accepting_behind;
@@ -95,7 +95,8 @@ module tcp_stream #(
     // The end of a block must be seen before its last word.
     head_gray_later <= head_gray_tx;
     head <= head_binary;
-    moved <= head != head_binary;
+    moves <= head_gray_tx != head_gray_later;
+    moved <= moves;
     accepting_behind <= {accepting_behind[BEHIND-2:0], accepting_tx};
     if (confirm) tail_newest <= confirmed;
     tail_due <= confirm || (tail_due && !tail_ready);

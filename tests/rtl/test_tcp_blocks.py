@@ -257,7 +257,7 @@ async def operation(dut, stream, op):
     dut.op.value = op
     await RisingEdge(dut.clk)
     dut.op.value = 0
-    for clock in range(10):
+    for clock in range(13):
         await ReadOnly()
         if not int(dut.busy.value):
             return

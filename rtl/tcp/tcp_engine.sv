@@ -227,7 +227,7 @@ module tcp_engine #(
   // ---- a segment -----------------------------------------------------------------------------
   tcp_pkg::meaning_t meaning;
   logic [P:0] moved_place;
-  logic fin, syn, rst_flag, ack_flag, is_synced, advances, reaches_recover, reaches_timed;
+  logic reaches_recover, reaches_timed;
   tcp_segment #(
       .BITS(BITS)
   ) reading (
@@ -240,31 +240,22 @@ module tcp_engine #(
       .told     (told_next),
       .*
   );
-  assign {ack_flag, rst_flag, syn, fin} = {
-    segment.flags[tcp_pkg::ACK],
-    segment.flags[tcp_pkg::RST],
-    segment.flags[tcp_pkg::SYN],
-    segment.flags[tcp_pkg::FIN]
-  };
   always_ff @(posedge clk) begin
     under_way <= sent != '0;
     shut <= told == '0;
   end
-  assign is_synced = flags.state == tcp_pkg::OPEN || flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED;
-  assign advances = meaning.is_new && ack_flag && !syn && !rst_flag && is_synced;
 
   // ---- places and numbers --------------------------------------------------------------------
   tcp_places #(.BITS(BITS)) places (.*);
   // A stranger's ACK is the number of the RST.
   logic [32:0] peer_moved;
-  logic is_strange;
-  assign is_strange = flags.state == tcp_pkg::SYN_SENT && meaning.is_stranger;
-  assign peer_moved = {16'd0, syn || is_strange ? 16'd0 : segment_length, (fin || syn) && !is_strange}
-      + {is_strange ? segment.ack : segment.sequence_number, 1'b1};
+  assign peer_moved = meaning.refuses ? {segment.ack, 1'b0}
+      : {15'd0, 17'(segment.flags[tcp_pkg::SYN] ? 16'd0 : segment_length), segment.flags[tcp_pkg::FIN] || segment.flags[tcp_pkg::SYN]}
+      + {segment.sequence_number, 1'b1};
   assign peer_next_next = peer_moved[32:1];
 
   // ---- what changes --------------------------------------------------------------------------
-  logic lost, forgets;
+  logic forgets;
   logic [tcp_pkg::EVENTS-1:0] happens;
 
   always_comb begin
@@ -279,14 +270,13 @@ module tcp_engine #(
     congestion = tcp_pkg::CONGESTION_NOTHING;
     happens = '0;
     forgets = 1'b0;
-    lost = 1'b0;
 
     if (step[tcp_pkg::WIPE]) begin
       flags_next  = '0;
       write_flags = 1'b1;
     end
 
-    if (applies_look) begin
+    if (step[tcp_pkg::LOOK_APPLY]) begin
       write_flags = 1'b1;
       case (found.kind)
         tcp_pkg::A_SYN: flags_next.syn_due = 1'b0;
@@ -345,89 +335,79 @@ module tcp_engine #(
       end
     end
 
-    if (step[tcp_pkg::SEGMENT_RECOVER]) write_recover = advances;
-    if (step[tcp_pkg::SEGMENT_TIMED]) write_timed = advances;
-    if (step[tcp_pkg::SEGMENT_NEXT]) write_nxt = advances;
+    if (step[tcp_pkg::SEGMENT_RECOVER]) write_recover = meaning.is_new;
+    if (step[tcp_pkg::SEGMENT_TIMED]) write_timed = meaning.is_new;
+    if (step[tcp_pkg::SEGMENT_NEXT]) write_nxt = meaning.is_new;
 
-    if (segment_take && flags.state == tcp_pkg::SYN_SENT) begin
+    if (step[tcp_pkg::SEGMENT_APPLY]) begin
       write_flags = 1'b1;
-      if (!ack_flag || is_strange) begin
-        happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
-        if (ack_flag && !rst_flag) begin
-          write_peer_next = 1'b1;
-          flags_next.rst_due = 1'b1;
-        end
-      end else if (rst_flag) lost = 1'b1;
-      else if (syn) begin
+      happens[tcp_pkg::EVENT_UNACCEPTABLE] = meaning.unacceptable;
+      if (meaning.answers) flags_next.ack_due = 1'b1;
+      // The payload is not wanted; it is confirmed, so that the peer does not repeat it. After a RST its own number.
+      write_peer_next = meaning.takes || meaning.refuses || meaning.opens;
+      write_window = meaning.has_window || meaning.opens;
+      write_best = meaning.is_wider || meaning.opens;
+      if (meaning.closes) flags_next.peer_closed = 1'b1;
+      if (meaning.refuses) flags_next.rst_due = 1'b1;
+      if (meaning.opens) begin
         flags_next.state = tcp_pkg::OPEN;
         flags_next.started = 1'b1;
         flags_next.rst_due = 1'b0;
         flags_next.ack_due = 1'b1;
         flags_next.backoff = '0;
-        {write_peer_next, write_limit, write_window, write_best} = '1;
+        write_limit = 1'b1;
         stops = 1'b1;
         congestion = flags.backoff != '0 ? tcp_pkg::CONGESTION_OPENED_LATE : tcp_pkg::CONGESTION_OPENED;
       end
-    end
-    if (segment_take && is_synced) begin
-      write_flags = 1'b1;
-      if (rst_flag) begin
-        // RFC 5961 3.2: only the exact number; one in the window is answered.
-        lost = meaning.in_order;
-        flags_next.ack_due = flags.ack_due || meaning.in_window;
-        happens[tcp_pkg::EVENT_UNACCEPTABLE] = !meaning.in_order;
-      end else if (syn || !ack_flag || meaning.is_ahead) begin
-        flags_next.ack_due = 1'b1;
-        happens[tcp_pkg::EVENT_UNACCEPTABLE] = 1'b1;
-      end else begin
-        if (meaning.carries) begin
-          flags_next.ack_due = 1'b1;
-          // The payload is not wanted; it is confirmed, so that the peer does not repeat it.
-          write_peer_next = meaning.in_order;
-          if (meaning.in_order && fin) flags_next.peer_closed = 1'b1;
+      if (meaning.is_new) begin
+        write_una = 1'b1;
+        write_sent = 1'b1;
+        flags_next.duplicates = '0;
+        flags_next.persists = 1'b0;
+        // With nothing under way it tells when the stream has rested.
+        sets = 1'b1;
+        if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
+        else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
+        if (flags.timing && reaches_timed) begin
+          flags_next.timing = 1'b0;
+          rtt = tcp_pkg::RTT_SAMPLE;
+          // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
+          flags_next.backoff = '0;
         end
-        write_window = !meaning.is_old;
-        write_best   = !meaning.is_old && meaning.is_wider;
-        if (meaning.is_new) begin
-          write_una = 1'b1;
-          write_sent = 1'b1;
-          flags_next.duplicates = '0;
-          flags_next.persists = 1'b0;
-          // With nothing under way it tells when the stream has rested.
-          sets = 1'b1;
-          if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
-          else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
-          if (flags.timing && reaches_timed) begin
-            flags_next.timing = 1'b0;
-            rtt = tcp_pkg::RTT_SAMPLE;
-            // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
-            flags_next.backoff = '0;
-          end
-          if (reaches_recover) begin
-            {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
-            if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
-          end else if (flags.recovering) flags_next.resend = 1'b1;
-        end else if (meaning.is_duplicate) begin
-          if (flags.duplicates != 2'd3) flags_next.duplicates = flags.duplicates + 2'd1;
-          if (flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
-          else if (flags.duplicates == 2'd2 && !flags.rewound) begin
-            {flags_next.recovering, flags_next.resend} = '1;
-            flags_next.timing = 1'b0;
-            write_recover = 1'b1;
-            happens[tcp_pkg::EVENT_FAST] = 1'b1;
-            congestion = tcp_pkg::CONGESTION_LOST;
-          end
+        if (reaches_recover) begin
+          {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
+          if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
+        end else if (flags.recovering) flags_next.resend = 1'b1;
+      end
+      if (meaning.is_duplicate) begin
+        if (flags.duplicates != 2'd3) flags_next.duplicates = flags.duplicates + 2'd1;
+        if (flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
+        else if (flags.duplicates == 2'd2 && !flags.rewound) begin
+          {flags_next.recovering, flags_next.resend} = '1;
+          flags_next.timing = 1'b0;
+          write_recover = 1'b1;
+          happens[tcp_pkg::EVENT_FAST] = 1'b1;
+          congestion = tcp_pkg::CONGESTION_LOST;
         end
-        if (meaning.is_fin_acked) flags_next.state = tcp_pkg::FIN_CONFIRMED;
-        if (meaning.is_fin_acked || (flags.state == tcp_pkg::FIN_CONFIRMED && fin && meaning.in_order)) begin
-          sets = 1'b1;
-          span = flags_next.peer_closed ? tcp_pkg::TWICE : tcp_pkg::LONGEST;
-        end
+      end
+      if (meaning.is_fin_acked) flags_next.state = tcp_pkg::FIN_CONFIRMED;
+      if (meaning.is_fin_acked || (flags.state == tcp_pkg::FIN_CONFIRMED && meaning.closes)) begin
+        sets = 1'b1;
+        span = flags.peer_closed || meaning.closes ? tcp_pkg::TWICE : tcp_pkg::LONGEST;
+      end
+      if (meaning.breaks) begin
+        // In the end the peer was content: all is confirmed but the FIN.
+        flags_next.state = flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED ? tcp_pkg::IDLE : tcp_pkg::BROKEN;
+        flags_next.retry_due = 1'b0;
+        happens[tcp_pkg::EVENT_RESET] = 1'b1;
+        sets = flags.state != tcp_pkg::FIN_SENT && flags.state != tcp_pkg::FIN_CONFIRMED;
+        stops = 1'b1;
+        span = tcp_pkg::UNTIL_RETRY;
       end
     end
 
     // It may have been set since.
-    if (step[tcp_pkg::TIMER_APPLY] && due[stream] && settled) begin
+    if (step[tcp_pkg::TIMER_APPLY] && due[stream]) begin
       write_flags = 1'b1;
       stops = 1'b1;
       if (flags.state != tcp_pkg::BROKEN && (flags.state != tcp_pkg::OPEN || under_way || flags.persists)) begin
@@ -457,14 +437,13 @@ module tcp_engine #(
       endcase
     end
 
-    if (lost) begin
-      // In the end the peer was content: all is confirmed but the FIN.
-      flags_next.state = flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED ? tcp_pkg::IDLE : tcp_pkg::BROKEN;
-      flags_next.retry_due = 1'b0;
-      happens[tcp_pkg::EVENT_RESET] = 1'b1;
-      sets = flags_next.state == tcp_pkg::BROKEN;
-      stops = 1'b1;
-      span = tcp_pkg::UNTIL_RETRY;
+    // Writes of the steps before the last do not wait.
+    if (!settled && (step[tcp_pkg::LOOK_APPLY] || step[tcp_pkg::SEGMENT_APPLY] || step[tcp_pkg::TIMER_APPLY])) begin
+      {write_flags, write_una, write_peer_next, write_nxt, write_sent, write_recover, write_timed} = '0;
+      {write_timed_at, write_window, write_best, write_limit, sets, stops, forgets} = '0;
+      rtt = tcp_pkg::RTT_NOTHING;
+      congestion = tcp_pkg::CONGESTION_NOTHING;
+      happens = '0;
     end
   end
 

@@ -145,16 +145,18 @@ package tcp_pkg;
 
   // What a segment means to its stream.
   typedef struct packed {
-    logic is_old;  // it confirms less than what was confirmed
+    logic opens;  // the connection
+    logic refuses;  // to a SYN: it belongs to another connection, whose end is told of this one
+    logic breaks;  // the connection
+    logic unacceptable;
+    logic answers;  // an ACK is due
+    logic takes;  // payload or FIN that the peer need not repeat
+    logic closes;  // the peer's direction
     logic is_new;  // it confirms data
-    logic is_ahead;  // it confirms what was not sent
-    logic is_fin_acked;
     logic is_duplicate;
+    logic is_fin_acked;
+    logic has_window;
     logic is_wider;  // the window is larger than any before
-    logic is_stranger;  // to a SYN: it belongs to another connection
-    logic in_order;
-    logic in_window;
-    logic carries;  // payload or FIN
   } meaning_t;
 
   // What tcp_rtt and tcp_congestion are told.

@@ -9,7 +9,8 @@
 //   beyond, at_end -->|             |
 //                     +-------------+
 //
-// In three clocks, in which all other inputs stay: `begins` is the first, `judges` the third. In the second `beyond` and
+// In four clocks, in which all other inputs stay: `begins` is the first, `judges` the third, in which it is known whether
+// data is confirmed. In the second `beyond` and
 // `at_end` tell whether `confirms` is more than what is under way, or all of it.
 `default_nettype none
 module tcp_segment #(
@@ -42,13 +43,18 @@ module tcp_segment #(
   logic [  3:0] shift;
   logic [P+2:0] shifted;
   logic [P+5:0] shifting_on;
-  logic shifted_over, fin, is_far, is_una, is_beyond, is_end, carries;
+  logic
+      shifted_over, fin, syn, rst_flag, ack_flag, is_far, is_una, carries, is_open, is_asked, plain;
+  logic is_old, is_beyond, is_end, is_ahead, in_order, in_window, is_own;
   assign confirms = ack_place[P-1:0];
   assign odd = segment.ack[2:0];  // a FIN was confirmed
   assign fin = segment.flags[tcp_pkg::FIN];
+  assign syn = segment.flags[tcp_pkg::SYN];
+  assign rst_flag = segment.flags[tcp_pkg::RST];
+  assign ack_flag = segment.flags[tcp_pkg::ACK];
   assign carries = length != '0 || fin;
   // The window of a SYN is as it is (RFC 7323 2.2).
-  assign shift = segment.flags[tcp_pkg::SYN] ? 4'd0 : scale;
+  assign shift = syn ? 4'd0 : scale;
   assign shifting = {16'd0, segment.window} << {shift[3:2], 2'b00};
   assign shifting_on = (P + 6)'(shifted) << shift[1:0];
   assign is_far = ack_place[28:P] != '0;
@@ -60,24 +66,36 @@ module tcp_segment #(
     offset <= segment.sequence_number - peer_next;
     shifted <= (P + 3)'(shifting);
     shifted_over <= 32'(shifting >> (P + 2)) != '0;
+    is_asked <= flags.state == tcp_pkg::SYN_SENT;
+    is_open <= flags.state == tcp_pkg::OPEN || flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED;
+    plain <= ack_flag && !syn && !rst_flag;
     // Second.
+    is_old <= ack_place[28];
     is_beyond <= beyond;
     is_end <= at_end;
-    meaning.is_old <= ack_place[28];
-    meaning.in_order <= offset == '0;
-    meaning.in_window <= offset < 32'(tcp_pkg::RECEIVE_WINDOW);
-    meaning.is_stranger <= !is_una || odd != '0;
-    meaning.is_fin_acked <= flags.state == tcp_pkg::FIN_SENT && is_una && odd == 3'd1;
-    meaning.is_duplicate <= is_una && odd == '0 && under_way && !carries && segment.window == raw_window;
-    meaning.carries <= carries;
+    is_own <= is_una && odd == '0;
+    in_order <= offset == '0;
+    in_window <= offset < 32'(tcp_pkg::RECEIVE_WINDOW);
     told <= shifted_over || shifting_on[P+5:P+2] != '0 ? BUFFER : shifting_on[P+2:3];
+    meaning.is_fin_acked <= plain && flags.state == tcp_pkg::FIN_SENT && is_una && odd == 3'd1;
+    meaning.is_duplicate <= plain && is_open && is_una && odd == '0 && under_way && !carries && segment.window == raw_window;
     // Third.
     if (judges) begin
-      meaning.is_new <= !is_far && !is_beyond && !is_una && !(is_end && odd != '0);
-      meaning.is_ahead <= !ack_place[28] && (is_far || is_beyond
+      meaning.is_new <= plain && is_open && !is_far && !is_beyond && !is_una && !(is_end && odd != '0);
+      is_ahead <= !is_old && (is_far || is_beyond
           || (is_end && odd > 3'(flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED)));
     end
-    meaning.is_wider <= told > best;
+    meaning.opens <= is_asked && is_own && ack_flag && syn && !rst_flag;
+    meaning.refuses <= is_asked && !is_own && ack_flag && !rst_flag;
+    // RFC 5961 3.2: only the exact number breaks; one in the window is answered.
+    meaning.breaks <= rst_flag && ((is_asked && is_own && ack_flag) || (is_open && in_order));
+    // Fourth.
+    meaning.unacceptable <= (is_asked && !(is_own && ack_flag)) || (is_open && (rst_flag ? !in_order : !plain || is_ahead));
+    meaning.answers <= is_open && (rst_flag ? in_window : !plain || is_ahead || carries);
+    meaning.takes <= is_open && plain && !is_ahead && carries && in_order;
+    meaning.closes <= is_open && plain && !is_ahead && fin && in_order;
+    meaning.has_window <= is_open && plain && !is_ahead && !is_old;
+    meaning.is_wider <= is_open && plain && !is_ahead && !is_old && told > best;
   end
 
   logic unused;

@@ -282,16 +282,15 @@ module tcp_builder #(
   logic [16:0] folded;
   logic [ 1:0] first;  // of the word, of its halves
   logic [ 2:0] summed;  // and of their sum
-  logic [15:0] pseudo;
-  assign pseudo = 16'(net_pkg::PROTOCOL_TCP) + 16'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES) + {2'd0, request.words, 3'b000};
+  localparam logic [17:0] PSEUDO = 18'(net_pkg::PROTOCOL_TCP) + 18'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES);
   always_ff @(posedge clk) begin
     first  <= {first[0], makes && step == 3'd3};
     summed <= {summed[1:0], makes && step >= 3'd3};
     upper  <= 17'(word[63:48]) + 17'(word[47:32]);
     lower  <= 17'(word[31:16]) + 17'(word[15:0]);
-    part   <= (first[1] ? 18'd0 : 18'(upper)) + 18'(lower);
+    part   <= (first[1] ? PSEUDO : 18'(upper)) + 18'(lower);
     // When that of the frame before is folded, and before the first word has come here.
-    if (heads && step == 3'd4) sum <= 29'(pseudo);
+    if (heads && step == 3'd4) sum <= 29'({request.words, 3'b000});
     else if (summed[2]) sum <= sum + 29'(part);
     folded <= 17'(sum[15:0]) + 17'(sum[28:16]);
   end

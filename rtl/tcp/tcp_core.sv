@@ -323,7 +323,7 @@ module tcp_core #(
         .*
     );
     // Another port for each attempt, so that old segments belong to nobody.
-    assign port[i] = local_port[i] + {8'd0, attempt[i], 4'd0};
+    assign port[i] = local_port[i] ^ {8'd0, attempt[i], 4'd0};
     always_ff @(posedge tx_clk)
       mine[i] <= meta.from_peer && segment.source_port == peer_port[i] && segment.port == port[i];
   end

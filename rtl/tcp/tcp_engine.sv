@@ -226,7 +226,6 @@ module tcp_engine #(
 
   // ---- a segment -----------------------------------------------------------------------------
   tcp_pkg::meaning_t meaning;
-  logic [P:0] moved_place;
   logic reaches_recover, reaches_timed;
   tcp_segment #(
       .BITS(BITS)
@@ -235,8 +234,8 @@ module tcp_engine #(
       .judges   (step[tcp_pkg::SEGMENT_JUDGE]),
       .length   (segment_length),
       .under_way(under_way),
-      .beyond   (moved_place[P]),
-      .at_end   (moved_place == '0),
+      .beyond   (sent < confirms),
+      .at_end   (sent == confirms),
       .told     (told_next),
       .*
   );

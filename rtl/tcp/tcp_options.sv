@@ -41,12 +41,12 @@ module tcp_options (
   logic [5:0] place, left;
   logic [2:0] in_word, in_word_next;
   logic [2:0] reading;
-  logic [7:0] octet, octet_last, kind, length, rest;
+  logic [7:0] octet, octet_last, rest;
   logic [15:0] value;
-  logic value_ends, over;
+  logic is_mss, is_scale, value_ends, over;
   assign word_index = place[5:3];
   assign value = {octet_last, octet};
-  assign value_ends = state == VALUE && rest == 8'd1;
+  assign value_ends = state == VALUE && rest == 8'd3;  // kind and length count, too
   assign over = left == '0 || (state == KIND && octet == END) || (state == LENGTH && octet < 8'd2);
 
   always_ff @(posedge clk) begin
@@ -71,19 +71,21 @@ module tcp_options (
       rest <= rest - 8'd1;
       case (state)
         KIND: begin
-          kind <= octet;
+          is_mss   <= octet == MSS;
+          is_scale <= octet == SCALE;
           if (octet != NOP) state <= LENGTH;
         end
         LENGTH: begin
-          length <= octet;
-          rest   <= octet - 8'd2;
-          state  <= octet == 8'd2 ? KIND : VALUE;
+          if (octet != 8'd4) is_mss <= 1'b0;
+          if (octet != 8'd3) is_scale <= 1'b0;
+          rest  <= octet;
+          state <= octet == 8'd2 ? KIND : VALUE;
         end
         default: if (value_ends) state <= KIND;
       endcase
       if (value_ends && !over) begin
-        if (kind == MSS && length == 8'd4) mss <= value[15:14] != '0 ? '1 : value[13:3];
-        if (kind == SCALE && length == 8'd3) begin
+        if (is_mss) mss <= value[15:14] != '0 ? '1 : value[13:3];
+        if (is_scale) begin
           scale <= octet > 8'(SCALE_MOST) ? SCALE_MOST : octet[3:0];
         end
       end

@@ -3,7 +3,7 @@
 // Where the places and numbers of a stream move in the steps of an event (transmit clock; no state but two results).
 //
 //                     +------------+
-//   step, found =====>|            |====> moved_place, placed, nxt_next
+//   step, found =====>|            |====> placed, nxt_next
 //   nxt, sent ... ===>| tcp_places |====> number
 //   confirms ========>|            |----> reaches_recover, reaches_timed
 //   fitting =========>|            |
@@ -30,7 +30,6 @@ module tcp_places #(
     input logic [BITS:0] sent,
     input logic [BITS:0] recover,
     input logic [BITS:0] timed,
-    output logic [BITS+1:0] moved_place,  // with a sign
     output logic [BITS:0] placed,
     output logic [BITS:0] nxt_next,
     output logic reaches_recover,
@@ -41,6 +40,7 @@ module tcp_places #(
 
   logic [P-1:0] place, change;
   logic [P+1:0] sum;
+  logic [  P:0] moved_place;  // with a sign
   logic subtracts, reaches, looks;
   assign looks = step[tcp_pkg::LOOK_APPLY];
   assign subtracts = !looks && !step[tcp_pkg::TIMER_APPLY];
@@ -55,7 +55,7 @@ module tcp_places #(
   // The lowest bit is the carry into the others.
   assign sum = {1'b0, place, 1'b1} + {subtracts, change, subtracts};
   assign moved_place = sum[P+1:1];
-  assign reaches = moved_place[P] || moved_place == '0;
+  assign reaches = place <= confirms;
   assign placed = moved_place[P] || (looks && found.connects) ? '0 : moved_place[P-1:0];
   // A time-out goes back to una.
   assign nxt_next = step[tcp_pkg::TIMER_APPLY] ? '0 : placed;

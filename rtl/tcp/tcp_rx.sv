@@ -46,6 +46,8 @@ module tcp_rx #(
   localparam int ECHO_ROOM = 8 * (2 ** ECHO_BITS - 1);
   localparam logic [15:0] ECHO_MOST = 16'(ECHO_ROOM < MTU ? ECHO_ROOM : MTU);  // of its packet, in bytes
   localparam logic [3:0] ARP_REST = 4'd4;  // bytes of ARP in word 4
+  // What the pseudo header has besides the addresses and the length of the packet, in ones' complement.
+  localparam logic [16:0] PSEUDO = 17'h0FFFF - (17'(net_pkg::IP_BYTES) - 17'(net_pkg::PROTOCOL_TCP));
   localparam logic [15:0] LEAST = 16'(net_pkg::IP_BYTES + 8);
 
   // ---- shifted words -------------------------------------------------------------------------
@@ -91,7 +93,7 @@ module tcp_rx #(
   // One bit for each of words 0 to 5: which one q is.
   logic [ 5:0] at;
   logic [10:0] place;  // of the word
-  logic [15:0] length, pseudo;
+  logic [15:0] length;
   logic [12:0] remain;  // words of the packet that are not complete, that of q included
   logic [ 2:0] remain_bytes;
   logic [ 7:0] keep;
@@ -140,7 +142,6 @@ module tcp_rx #(
       fragment <= q[13:0] != '0;  // more fragments, or not the first one
       too_short <= q[47:32] < LEAST;
       too_long <= q[47:32] > ECHO_MOST;
-      pseudo <= q[47:32] - 16'(net_pkg::IP_BYTES) + 16'(net_pkg::PROTOCOL_TCP);
     end
     if (now[2]) begin
       is_tcp  <= q[55:48] == net_pkg::PROTOCOL_TCP;
@@ -163,7 +164,7 @@ module tcp_rx #(
 
   // ---- checksums (RFC 1071): of the IP header, and of what follows with the pseudo header ----
   logic [63:0] masked;
-  logic [16:0] upper, lower;
+  logic [16:0] upper, upper_counted, lower;
   logic [17:0] ip_part, part;
   logic [19:0] ip_sum;
   logic [28:0] sum;
@@ -172,16 +173,17 @@ module tcp_rx #(
   for (genvar i = 0; i < 8; i++) begin : g_mask
     assign masked[i*8+:8] = keep[i] ? q[i*8+:8] : 8'h00;
   end
+  assign upper_counted = at_upper[2] ? (is_tcp ? PSEUDO : '0) : at_upper[3] && !is_tcp ? '0 : upper;
   always_ff @(posedge clk) begin
     upper <= 17'(masked[63:48]) + 17'(masked[47:32]);
     lower <= 17'(masked[31:16]) + 17'(masked[15:0]);
     {upper_valid, at_upper} <= {q_valid, at[3:1]};
     ip_part <= 18'(upper) + 18'(at_upper[3] ? 17'd0 : lower);
-    part <= 18'((at_upper[2] || (at_upper[3] && !is_tcp)) ? 17'd0 : upper) + 18'((at_upper[2] && !is_tcp) ? 17'd0 : lower);
+    part <= 18'(upper_counted) + 18'((at_upper[2] && !is_tcp) ? 17'd0 : lower);
     {part_valid, at_part} <= {upper_valid, at_upper};
     if (part_valid) begin
       if (at_part != '0) ip_sum <= 20'(ip_part) + (at_part[1] ? '0 : ip_sum);
-      sum <= 29'(part) + (at_part[2] ? (is_tcp ? 29'(pseudo) : '0) : sum);
+      sum <= 29'(part) + (at_part[2] ? (is_tcp ? 29'(length) : '0) : sum);
     end
     // Its halves are all ones together; they are too small for the other zero, twice as much.
     ip_good <= ip_sum[15:0] == {12'hFFF, ~ip_sum[19:16]};

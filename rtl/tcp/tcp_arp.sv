@@ -23,13 +23,13 @@ module tcp_arp #(
     input  logic [31:0] learn_ip,
     input  logic [47:0] learn_mac,
     output logic        known,
+    output logic [31:0] hop,            // that is asked for
     output logic [47:0] address,
     output logic        request_valid,
     input  logic        request_take
 );
   localparam int BITS = $clog2(RETRY + 1);
   logic [BITS-1:0] timer;
-  logic [31:0] hop;
 
   always_ff @(posedge clk) begin
     if (tick && timer != '0) timer <= timer - 1'b1;
@@ -40,7 +40,7 @@ module tcp_arp #(
     if (request_take || known) request_valid <= 1'b0;
     hop <= next_hop;
     if (forget || hop != next_hop) known <= 1'b0;
-    if (learn_valid && learn_ip == next_hop) begin
+    if (learn_valid && learn_ip == hop) begin
       known   <= 1'b1;
       address <= learn_mac;
       timer   <= '0;

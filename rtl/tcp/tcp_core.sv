@@ -265,7 +265,7 @@ module tcp_core #(
 
   // ---- path ----------------------------------------------------------------------------------
   logic ask_valid, ask_take;
-  logic [31:0] next_hop;
+  logic [31:0] next_hop, hop;
   logic [47:0] peer_mac;
   logic forget_path;
   assign next_hop = net_pkg::next_hop(ip.peer, ip.address, ip.mask, ip.gateway);
@@ -283,6 +283,7 @@ module tcp_core #(
       .learn_ip     (neighbour.ip),
       .learn_mac    (neighbour.mac),
       .known        (status_path),
+      .hop          (hop),
       .address      (peer_mac),
       .request_valid(ask_valid),
       .request_take (ask_take)
@@ -388,7 +389,7 @@ module tcp_core #(
       .ip_address       (ip.address),
       .peer_ip          (ip.peer),
       .mss              (mtu_words),
-      .ask_ip           (next_hop),
+      .ask_ip           (hop),
       .reply_valid      (reply_pending),
       .echo_valid       (echo_pending && echo_hold == '0),
       .request_port     (port[request_stream]),

@@ -32,7 +32,7 @@ module tcp_congestion #(
     output logic [BITS:0] window
 );
   localparam int WIDTH = BITS + 1;
-  localparam int SUM = (WIDTH < tcp_pkg::WORDS_BITS + 4 ? tcp_pkg::WORDS_BITS + 4 : WIDTH) + 2;  // with a sign
+  localparam int SUM = (WIDTH < tcp_pkg::WORDS_BITS + 1 ? tcp_pkg::WORDS_BITS + 1 : WIDTH) + 2;  // with a sign
   // The initial window: ten segments, or 14600 bytes if that is less, or two segments if that is more (RFC 6928).
   localparam int INITIAL = 14600 / 8;
   localparam logic [WIDTH-1:0] MOST = {1'b1, BITS'(0)};

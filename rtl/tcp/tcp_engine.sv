@@ -248,9 +248,11 @@ module tcp_engine #(
   tcp_places #(.BITS(BITS)) places (.*);
   // A stranger's ACK is the number of the RST.
   logic [32:0] peer_moved;
-  assign peer_moved = meaning.refuses ? {segment.ack, 1'b0}
-      : {15'd0, 17'(segment.flags[tcp_pkg::SYN] ? 16'd0 : segment_length), segment.flags[tcp_pkg::FIN] || segment.flags[tcp_pkg::SYN]}
-      + {segment.sequence_number, 1'b1};
+  logic [15:0] peer_bytes;
+  logic peer_flag;
+  assign peer_bytes = segment.flags[tcp_pkg::SYN] || meaning.refuses ? '0 : segment_length;
+  assign peer_flag = (segment.flags[tcp_pkg::FIN] || segment.flags[tcp_pkg::SYN]) && !meaning.refuses;
+  assign peer_moved = {16'd0, peer_bytes, peer_flag} + {meaning.refuses ? segment.ack : segment.sequence_number, 1'b1};
   assign peer_next_next = peer_moved[32:1];
 
   // ---- what changes --------------------------------------------------------------------------
@@ -378,10 +380,11 @@ module tcp_engine #(
           if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
         end else if (flags.recovering) flags_next.resend = 1'b1;
       end
-      if (meaning.is_duplicate) begin
-        if (flags.duplicates != 2'd3) flags_next.duplicates = flags.duplicates + 2'd1;
-        if (flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
-        else if (flags.duplicates == 2'd2 && !flags.rewound) begin
+      if (meaning.is_duplicate && flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
+      if (meaning.is_duplicate && !recovers) begin
+        flags_next.duplicates = flags.duplicates + 2'd1;
+        if (flags.duplicates == 2'd2) begin
+          flags_next.duplicates = '0;
           {flags_next.recovering, flags_next.resend} = '1;
           flags_next.timing = 1'b0;
           write_recover = 1'b1;

@@ -49,8 +49,6 @@ module tcp_look #(
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
   logic [P-1:0] from_head, from_mark, unsent, room;
   logic [P:0] space, room_told, room_space, bound;
-  logic [1:0] extra;  // segments beyond the congestion window (RFC 3042)
-  assign extra = flags.recovering || flags.rewound ? 2'd0 : flags.duplicates;
 
   always_ff @(posedge clk) begin
     // First.
@@ -61,7 +59,8 @@ module tcp_look #(
       still <= !accept && !accepting;
       enabled <= enable;
     end
-    space <= (P + 1)'(congestion_window) + (extra[1] ? (P + 1)'(limit) << 1 : extra[0] ? (P + 1)'(limit) : '0);
+    // A segment beyond the congestion window for each duplicate (RFC 3042).
+    space <= (P + 1)'(congestion_window) + (flags.duplicates[1] ? (P + 1)'(limit) << 1 : flags.duplicates[0] ? (P + 1)'(limit) : '0);
     is_behind <= nxt != sent;
     is_again <= flags.resend;
     room_told <= (P + 1)'(told) - (P + 1)'(nxt);

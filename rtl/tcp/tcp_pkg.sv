@@ -96,7 +96,7 @@ package tcp_pkg;
     logic persists;  // the timer is for the window to open
     logic peer_closed;
     logic bounded;  // by the congestion window: only then it opens (RFC 7661)
-    logic [1:0] duplicates;
+    logic [1:0] duplicates;  // ACKs, but in a recovery
     logic [3:0] backoff;
   } flags_t;
   localparam int FLAGS_BITS = 3 + 14 + 2 + 4;

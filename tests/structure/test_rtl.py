@@ -34,7 +34,7 @@ def module(path):
 
 
 # To be divided: context, look and segment.
-LONG = {"tcp_engine"}
+LONG = set()
 
 
 @pytest.mark.parametrize("path", FILES, ids=short)

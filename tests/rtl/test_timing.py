@@ -4,7 +4,7 @@ import pytest
 from support.place import CORES, median, place_all
 
 # Cores that do not yet reach what their line rate needs.
-BELOW = {"tcp_8", "tcp_64", "udp_8", "udp_64"}
+BELOW = {"udp_8", "udp_64"}
 
 
 def parameter(core):

@@ -149,7 +149,7 @@ def test_a_slow_sink_that_may_drop_holds_nobody_up(bench, folder):
         with open(pipe, "rb", buffering=0) as file:
             while piece := file.read(65536):
                 got.extend(piece)
-                time.sleep(0.02)
+                time.sleep(0.1)
 
     thread = threading.Thread(target=slow)
     thread.start()

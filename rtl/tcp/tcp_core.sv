@@ -26,7 +26,9 @@
 //
 // enable[i] opens stream i's connection and keeps it open; after it has fallen, what was taken is
 // sent, confirmed, and the connection closed. A connection that breaks is opened again after RETRY
-// and goes on with the first word that was not confirmed. The settings stay still while a stream is
+// and goes on with the first word that was not confirmed. With KEEPALIVE a peer that has been silent for
+// so many milliseconds is asked, KEEPALIVE_PROBES times at most, KEEPALIVE_INTERVAL ms after each other; without an
+// answer the connection is broken, too (RFC 9293 3.8.4). The settings stay still while a stream is
 // active. first_sequence, in units of twice the buffer, is zero but in tests of the wrap.
 //
 // status_*: in tx_clk, but status_drops in rx_clk: frames that were dropped by first reason (tcp_pkg). status_events are
@@ -47,6 +49,9 @@ module tcp_core #(
     parameter int TIMEOUT_INIT = 1_000_000,
     parameter int TIMEOUT_MAX = 8_000_000,
     parameter int RETRY = 1_000_000,
+    parameter int KEEPALIVE = 0,
+    parameter int KEEPALIVE_INTERVAL = 75_000,
+    parameter int KEEPALIVE_PROBES = 9,
     parameter int STATUS = 0,
     parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
 ) (
@@ -111,6 +116,11 @@ module tcp_core #(
   end
   if (MTU < 576 || MTU > 9000) begin : g_check_mtu
     $error("tcp_core: MTU must be 576 to 9000 bytes");
+  end
+  if (KEEPALIVE != 0 && (KEEPALIVE < 0 || KEEPALIVE_INTERVAL < 1 || KEEPALIVE_PROBES < 1)) begin : g_check_keepalive
+    $error(
+        "tcp_core: KEEPALIVE must be 0 or more, KEEPALIVE_INTERVAL and KEEPALIVE_PROBES 1 or more"
+    );
   end
   if (BITS < 8 || BITS > 27) begin : g_check_buffer
     $error("tcp_core: BITS must be 8 to 27");
@@ -345,13 +355,16 @@ module tcp_core #(
   assign event_port = take && is_segment && mine == '0;
 
   tcp_engine #(
-      .STREAMS     (STREAMS),
-      .BITS        (BITS),
-      .CONGESTION  (CONGESTION),
-      .TIMEOUT_MIN (TIMEOUT_MIN),
-      .TIMEOUT_INIT(TIMEOUT_INIT),
-      .TIMEOUT_MAX (TIMEOUT_MAX),
-      .RETRY       (RETRY)
+      .STREAMS           (STREAMS),
+      .BITS              (BITS),
+      .CONGESTION        (CONGESTION),
+      .TIMEOUT_MIN       (TIMEOUT_MIN),
+      .TIMEOUT_INIT      (TIMEOUT_INIT),
+      .TIMEOUT_MAX       (TIMEOUT_MAX),
+      .RETRY             (RETRY),
+      .KEEPALIVE         (KEEPALIVE),
+      .KEEPALIVE_INTERVAL(KEEPALIVE_INTERVAL),
+      .KEEPALIVE_PROBES  (KEEPALIVE_PROBES)
   ) engine (
       .clk           (tx_clk),
       .rst           (tx_rst),

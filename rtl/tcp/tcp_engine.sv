@@ -37,6 +37,9 @@ module tcp_engine #(
     parameter int TIMEOUT_INIT = 1_000_000,
     parameter int TIMEOUT_MAX = 8_000_000,
     parameter int RETRY = 1_000_000,  // from a connection that broke to the next attempt
+    parameter int KEEPALIVE = 0,  // milliseconds, 0: none; see tcp_keepalive
+    parameter int KEEPALIVE_INTERVAL = 75_000,
+    parameter int KEEPALIVE_PROBES = 9,
     parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
 ) (
     input logic clk,
@@ -112,20 +115,24 @@ module tcp_engine #(
   );
 
   // ---- time, congestion window ---------------------------------------------------------------
-  logic sets, stops, timer_runs, rtt_busy, congestion_busy;
+  logic sets, stops, heard, probed, timer_runs, rtt_busy, congestion_busy;
   logic [22:0] wait_time;
   tcp_pkg::span_t span;
-  logic [STREAMS-1:0] due;
+  logic [STREAMS-1:0] due, keepalive_due, keepalive_lost;
   tcp_pkg::rtt_op rtt, rtt_due;
   tcp_pkg::congestion_op congestion, congestion_due;
-  logic [P-1:0] congestion_window, confirms;  // confirms: words that an ACK confirms
+  logic [P-1:0]
+      congestion_window, fitting, confirms;  // fitting: words to send; confirms: by an ACK
 
   tcp_timeouts #(
       .STREAMS(STREAMS),
       .MINIMUM(TIMEOUT_MIN),
       .INITIAL(TIMEOUT_INIT),
       .MAXIMUM(TIMEOUT_MAX),
-      .RETRY  (RETRY)
+      .RETRY(RETRY),
+      .KEEPALIVE(KEEPALIVE),
+      .KEEPALIVE_INTERVAL(KEEPALIVE_INTERVAL),
+      .KEEPALIVE_PROBES(KEEPALIVE_PROBES)
   ) timeouts (
       .set    (sets),
       .stop   (stops),
@@ -185,24 +192,26 @@ module tcp_engine #(
   );
 
   // ---- a look --------------------------------------------------------------------------------
-  logic ends, fresh, sends, applies_look;
+  logic ends, fresh, sends, applies_look, reaches_recover, reaches_timed;
   assign applies_look = step[tcp_pkg::LOOK_APPLY] && settled;
   assign sends = found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::AGAIN;
-  logic [P-1:0] fitting;
   tcp_look #(
       .BITS(BITS)
   ) look_at (
-      .begins    (step[tcp_pkg::LOOK]),
-      .enable    (enable[stream]),
-      .accept    (accept[stream]),
-      .accepting (accepting[stream]),
-      .head      (head[stream]),
-      .mark_valid(mark_valid[stream]),
-      .mark      (mark[stream]),
-      .una       (una[P-1:0]),
+      .begins        (step[tcp_pkg::LOOK]),
+      .enable        (enable[stream]),
+      .accept        (accept[stream]),
+      .accepting     (accepting[stream]),
+      .head          (head[stream]),
+      .mark_valid    (mark_valid[stream]),
+      .mark          (mark[stream]),
+      .keepalive_due (keepalive_due[stream]),
+      .keepalive_lost(keepalive_lost[stream]),
+      .una           (una[P-1:0]),
       .*
   );
-  assign fresh = found.connects && !flags.started;
+  assign fresh  = found.connects && !flags.started;
+  assign probed = applies_look && found.kind == tcp_pkg::KEEPALIVE;
 
   always_ff @(posedge clk) begin
     if (request_take) request_valid <= 1'b0;
@@ -210,7 +219,7 @@ module tcp_engine #(
       request_valid <= found.kind != tcp_pkg::NOTHING;
       request_stream <= stream;
       request.sequence_number[31:3] <= number;
-      request.sequence_number[2:0] <= found.kind == tcp_pkg::A_RST ? peer_next[2:0] : found.kind == tcp_pkg::A_SYN ? 3'd7
+      request.sequence_number[2:0] <= found.kind == tcp_pkg::A_RST ? peer_next[2:0] : found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::KEEPALIVE ? 3'd7
           : {2'd0, found.kind == tcp_pkg::PURE_ACK && flags.state != tcp_pkg::OPEN};
       request.ack <= peer_next;
       request.words <= sends ? fitting[tcp_pkg::WORDS_BITS-1:0]
@@ -226,7 +235,6 @@ module tcp_engine #(
 
   // ---- a segment -----------------------------------------------------------------------------
   tcp_pkg::meaning_t meaning;
-  logic reaches_recover, reaches_timed;
   tcp_segment #(
       .BITS(BITS)
   ) reading (
@@ -239,6 +247,7 @@ module tcp_engine #(
       .told     (told_next),
       .*
   );
+  assign heard = segment_take && (meaning.has_window || meaning.opens);
   always_ff @(posedge clk) begin
     under_way <= sent != '0;
     shut <= told == '0;
@@ -256,9 +265,8 @@ module tcp_engine #(
   assign peer_next_next = peer_moved[32:1];
 
   // ---- what changes --------------------------------------------------------------------------
-  logic forgets;
+  logic forgets, fails;  // fails: the connection, which is opened again later
   logic [tcp_pkg::EVENTS-1:0] happens;
-
   always_comb begin
     flags_next = flags;
     write_flags = 1'b0;
@@ -270,7 +278,7 @@ module tcp_engine #(
     rtt = tcp_pkg::RTT_NOTHING;
     congestion = tcp_pkg::CONGESTION_NOTHING;
     happens = '0;
-    forgets = 1'b0;
+    {forgets, fails} = '0;
 
     if (step[tcp_pkg::WIPE]) begin
       flags_next  = '0;
@@ -295,6 +303,7 @@ module tcp_engine #(
       if (found.kind == tcp_pkg::A_FIN) flags_next.fin_due = 1'b0;
       if (found.kind == tcp_pkg::AGAIN) flags_next.resend = 1'b0;
       happens[tcp_pkg::EVENT_SENT] = sends;
+      happens[tcp_pkg::EVENT_PROBE] = found.kind == tcp_pkg::KEEPALIVE;
       happens[tcp_pkg::EVENT_RETRANSMITTED] = found.kind == tcp_pkg::AGAIN || (found.kind == tcp_pkg::DATA && found.is_behind);
       if (found.kind == tcp_pkg::DATA) begin
         write_nxt = 1'b1;
@@ -318,6 +327,10 @@ module tcp_engine #(
       if (found.ceases) begin
         flags_next.state = tcp_pkg::IDLE;
         stops = 1'b1;
+      end
+      if (found.lost) begin
+        happens[tcp_pkg::EVENT_RESET] = 1'b1;
+        fails = 1'b1;
       end
       if (found.drained) begin
         flags_next.state   = tcp_pkg::FIN_SENT;
@@ -398,14 +411,20 @@ module tcp_engine #(
         span = flags.peer_closed || meaning.closes ? tcp_pkg::TWICE : tcp_pkg::LONGEST;
       end
       if (meaning.breaks) begin
-        // In the end the peer was content: all is confirmed but the FIN.
-        flags_next.state = flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED ? tcp_pkg::IDLE : tcp_pkg::BROKEN;
-        flags_next.retry_due = 1'b0;
         happens[tcp_pkg::EVENT_RESET] = 1'b1;
-        sets = flags.state != tcp_pkg::FIN_SENT && flags.state != tcp_pkg::FIN_CONFIRMED;
+        // In the end the peer was content: all is confirmed but the FIN.
+        if (flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED)
+          flags_next.state = tcp_pkg::IDLE;
+        else fails = 1'b1;
         stops = 1'b1;
-        span = tcp_pkg::UNTIL_RETRY;
       end
+    end
+
+    if (fails) begin
+      flags_next.state = tcp_pkg::BROKEN;
+      flags_next.retry_due = 1'b0;
+      sets = 1'b1;
+      span = tcp_pkg::UNTIL_RETRY;
     end
 
     // It may have been set since.

@@ -29,6 +29,9 @@ module tcp_look #(
     input logic [BITS:0] head,
     input logic mark_valid,
     input logic [BITS:0] mark,
+    // see tcp_keepalive
+    input logic keepalive_due,
+    input logic keepalive_lost,
     // its state
     input tcp_pkg::flags_t flags,
     input logic [BITS:0] una,
@@ -45,7 +48,7 @@ module tcp_look #(
 );
   localparam int P = BITS + 1;
 
-  logic marked, still, enabled, is_again, is_behind, by_window, more, empty;
+  logic marked, still, enabled, asks, is_lost, is_again, is_behind, by_window, more, empty;
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
   logic [P-1:0] from_head, from_mark, unsent, room;
   logic [P:0] space, room_told, room_space, bound;
@@ -58,6 +61,8 @@ module tcp_look #(
       marked <= mark_valid;
       still <= !accept && !accepting;
       enabled <= enable;
+      asks <= keepalive_due;
+      is_lost <= keepalive_lost;
     end
     // A segment beyond the congestion window for each duplicate (RFC 3042).
     space <= (P + 1)'(congestion_window) + (flags.duplicates[1] ? (P + 1)'(limit) << 1 : flags.duplicates[0] ? (P + 1)'(limit) : '0);
@@ -102,6 +107,7 @@ module tcp_look #(
         if (flags.ack_due) kind = tcp_pkg::PURE_ACK;
         else if (flags.resend) kind = tcp_pkg::AGAIN;
         else if (data_now && !(in_block && is_stale)) kind = tcp_pkg::DATA;
+        else if (asks && !under_way && !flags.persists) kind = tcp_pkg::KEEPALIVE;
         tcp_pkg::FIN_SENT:
         kind = flags.ack_due ? tcp_pkg::PURE_ACK : flags.fin_due ? tcp_pkg::A_FIN : tcp_pkg::NOTHING;
         tcp_pkg::FIN_CONFIRMED: if (flags.ack_due) kind = tcp_pkg::PURE_ACK;
@@ -123,6 +129,7 @@ module tcp_look #(
     found.connects <= (flags.state == tcp_pkg::IDLE && enabled) || (flags.state == tcp_pkg::BROKEN && flags.retry_due);
     found.wanted <= flags.state == tcp_pkg::IDLE || enabled || !empty;
     found.ceases <= flags.state == tcp_pkg::SYN_SENT && !enabled && still && (!flags.started || empty);
+    found.lost <= flags.state == tcp_pkg::OPEN && is_lost && !under_way && !flags.persists;
   end
   logic unused;
   assign unused = &{1'b0, flags};

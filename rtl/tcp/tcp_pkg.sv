@@ -128,7 +128,8 @@ package tcp_pkg;
     PURE_ACK,
     AGAIN,
     DATA,
-    A_FIN
+    A_FIN,
+    KEEPALIVE  // an ACK with the number before una
   } kind_t;
   typedef struct packed {
     kind_t kind;
@@ -141,6 +142,7 @@ package tcp_pkg;
     logic connects;
     logic wanted;  // a connection, or there is data
     logic ceases;  // before the connection was there
+    logic lost;  // the peer
   } look_t;
 
   // What a segment means to its stream.

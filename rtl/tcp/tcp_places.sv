@@ -71,7 +71,7 @@ module tcp_places #(
     else begin
       if (found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::PURE_ACK) ahead[P-1:0] = nxt;
       if (fresh) ahead[28:P] = first_sequence[31:P+3];
-      if (found.kind == tcp_pkg::A_SYN) ahead = '1;
+      if (found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::KEEPALIVE) ahead = '1;
     end
   end
   // The number of a RST is the peer's.

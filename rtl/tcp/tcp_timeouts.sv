@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of the streams: a timer for each, and the time-out that it runs for (transmit clock; RFC 6298).
+// Time of the streams: a timer for each, the time-out that it runs for, keep-alive (transmit clock; RFC 6298).
 //
 //                 +--------------+
 //   stream =====> |              |====> due (a bit a stream), runs
 //   set, span --> | tcp_timeouts |====> now, timeout (microseconds)
 //   stop -------->|              |----> busy
+//   heard, probed >|              |----> keepalive_* (a bit a stream)
 //   op, begun ===>|              |
 //                 +--------------+
 //
@@ -17,6 +18,9 @@ module tcp_timeouts #(
     parameter int INITIAL = 1_000_000,
     parameter int MAXIMUM = 8_000_000,
     parameter int RETRY = 1_000_000,
+    parameter int KEEPALIVE = 0,  // milliseconds, 0: none
+    parameter int KEEPALIVE_INTERVAL = 75_000,
+    parameter int KEEPALIVE_PROBES = 9,
     parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
 ) (
     input  logic                             clk,
@@ -32,7 +36,12 @@ module tcp_timeouts #(
     output logic           [           22:0] timeout,
     output logic                             runs,
     output logic           [    STREAMS-1:0] due,
-    output logic           [           23:0] now
+    output logic           [           23:0] now,
+    // see tcp_keepalive
+    input  logic                             heard,
+    input  logic                             probed,
+    output logic           [    STREAMS-1:0] keepalive_due,
+    output logic           [    STREAMS-1:0] keepalive_lost
 );
   logic timer_set, timer_stop;
   logic [22:0] interval;
@@ -66,5 +75,21 @@ module tcp_timeouts #(
   ) round_trip (
       .*
   );
+  if (KEEPALIVE != 0) begin : g_keepalive
+    tcp_keepalive #(
+        .STREAMS (STREAMS),
+        .REST    (KEEPALIVE),
+        .INTERVAL(KEEPALIVE_INTERVAL),
+        .PROBES  (KEEPALIVE_PROBES)
+    ) keepalive (
+        .due (keepalive_due),
+        .lost(keepalive_lost),
+        .*
+    );
+  end else begin : g_no_keepalive
+    assign {keepalive_due, keepalive_lost} = '0;
+    logic unused;
+    assign unused = &{1'b0, heard, probed};
+  end
 endmodule
 `default_nettype wire

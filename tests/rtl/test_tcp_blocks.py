@@ -10,6 +10,7 @@ from support.block import SEED, ClockCycles, ReadOnly, RisingEdge, Timer, cocotb
 
 RTO = {"STREAMS": 3, "MINIMUM": 300, "INITIAL": 1000, "MAXIMUM": 5000}
 CONGESTION = {"STREAMS": 2, "BITS": 12}
+KEEPALIVE = {"STREAMS": 3, "REST": 5, "INTERVAL": 2, "PROBES": 3}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,7 @@ CONGESTION = {"STREAMS": 2, "BITS": 12}
         ("tcp_rtt", RTO),
         ("tcp_congestion", CONGESTION),
         ("tcp_timer", {"STREAMS": 3}),
+        ("tcp_keepalive", KEEPALIVE),
         ("tcp_arp", {"RETRY": 50}),
         ("tcp_writer", {"BITS": 4}),
     ],
@@ -398,6 +400,40 @@ async def tcp_timer_runs_out_when_it_should(dut):
             deadlines[stream] = None
         now += ticks
     assert expired > 20
+
+
+@cocotb.test()
+async def tcp_keepalive_asks_each_stream_and_gives_it_up(dut):
+    """Three streams, heard and asked at random; what is due or lost is so within a millisecond, the unit of the time."""
+    random = rng("keepalive")
+    for name in ["tick", "stream", "heard", "probed"]:
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": 6400}, ["rst"])
+    dut.tick.value = 1
+    # Of each stream: since when it rests, for how long it does, probes left.
+    model = [[0, KEEPALIVE["REST"], KEEPALIVE["PROBES"]] for _ in range(3)]
+    found = set()
+    for now in range(60_000):
+        stream, do = random.randrange(3), random.random()
+        asks = model[stream][2] > 0 and now - model[stream][0] > (model[stream][1] + 1) * 1000 and do < 0.1
+        dut.stream.value = stream
+        dut.heard.value = hears = int(not asks and do > 0.9999)
+        dut.probed.value = int(asks)
+        await ReadOnly()
+        due, lost = int(dut.due.value), int(dut.lost.value)
+        for n, (since, rest, probes) in enumerate(model):
+            over = now - since - rest * 1000
+            found |= {("due", n)} if due >> n & 1 else set()
+            found |= {("lost", n)} if lost >> n & 1 else set()
+            assert over > -1000 or now - since < 3 or not (due | lost) >> n & 1, "too early"
+            assert over < 10 or (due if probes else lost) >> n & 1, "too late"
+            assert now - since < 3 or not (lost if probes else due) >> n & 1
+        await RisingEdge(dut.clk)
+        if asks:
+            model[stream] = [now, KEEPALIVE["INTERVAL"], model[stream][2] - 1]
+        if hears:
+            model[stream] = [now, KEEPALIVE["REST"], KEEPALIVE["PROBES"]]
+    assert len(found) == 6
 
 
 @cocotb.test()

@@ -611,3 +611,37 @@ def test_every_word_arrives_whatever_is_lost(loss):
         if random.random() >= loss:
             peer.reply()
     assert place == words * WORD, SEED
+
+
+KEEPALIVE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES = 10_000, 2_000, 3  # microseconds, of the simulated board
+
+
+def resting():
+    """A connection whose first block takes its time."""
+    return Peer(gap=65535, block=65535).open()
+
+
+def test_a_peer_that_is_silent_is_asked_and_given_up():
+    """RFC 9293 3.8.4: the number before what comes next, without data; each answer begins the time anew."""
+    peer = resting()
+    heard = peer.now
+    for _ in range(2):
+        probe = peer.segment(timeout=2 * KEEPALIVE)
+        assert (probe.flags, probe.seq, probe.data) == ("A", (peer.acked - 1) % 2**32, b"")
+        assert -1001 < (probe.at - heard) / US - KEEPALIVE < 100
+        peer.reply()
+        heard = peer.now
+    times = [peer.segment(timeout=2 * KEEPALIVE).at for _ in range(KEEPALIVE_PROBES)]
+    gaps = [(later - earlier) / US for earlier, later in zip(times, times[1:])]
+    assert all(-1001 < gap - KEEPALIVE_INTERVAL < 100 for gap in gaps), gaps
+    peer.open_again()
+    assert peer.now - times[-1] > (KEEPALIVE_INTERVAL + RETRY - 1001) * US
+    assert peer.counters()["probes"] == 2 + KEEPALIVE_PROBES and peer.counters()["resets"] == 1
+
+
+def test_a_peer_that_has_forgotten_the_connection_is_found():
+    """Its RST is the answer to the probe."""
+    peer = resting()
+    assert peer.segment(timeout=2 * KEEPALIVE).seq == (peer.acked - 1) % 2**32
+    peer.reply("R")
+    peer.open_again()

@@ -47,6 +47,7 @@ rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
 rtl/tcp/tcp_fields.sv
 rtl/tcp/tcp_gate.sv
+rtl/tcp/tcp_keepalive.sv
 rtl/tcp/tcp_look.sv
 rtl/tcp/tcp_places.sv
 rtl/tcp/tcp_schedule.sv

@@ -18,7 +18,10 @@ module example_tcp_link #(
     parameter int TIMEOUT_MIN = 500,
     parameter int TIMEOUT_INIT = 5_000,
     parameter int TIMEOUT_MAX = 100_000,
-    parameter int RETRY = 2_000
+    parameter int RETRY = 2_000,
+    parameter int KEEPALIVE = 10,
+    parameter int KEEPALIVE_INTERVAL = 2,
+    parameter int KEEPALIVE_PROBES = 3
 ) (
     input  logic                                                           rst,
     input  example_pkg::settings_t                                         settings,
@@ -84,16 +87,19 @@ module example_tcp_link #(
   logic status_accepted, status_valid;
   logic [31:0] status_value;
   tcp_core #(
-      .WIDTH       (WIDTH),
-      .STREAMS     (STREAMS),
-      .BITS        (BITS),
-      .ECHO_BITS   (11),
-      .BLOCKS      (64),
-      .TIMEOUT_MIN (TIMEOUT_MIN),
-      .TIMEOUT_INIT(TIMEOUT_INIT),
-      .TIMEOUT_MAX (TIMEOUT_MAX),
-      .RETRY       (RETRY),
-      .STATUS      (1)
+      .WIDTH             (WIDTH),
+      .STREAMS           (STREAMS),
+      .BITS              (BITS),
+      .ECHO_BITS         (11),
+      .BLOCKS            (64),
+      .TIMEOUT_MIN       (TIMEOUT_MIN),
+      .TIMEOUT_INIT      (TIMEOUT_INIT),
+      .TIMEOUT_MAX       (TIMEOUT_MAX),
+      .RETRY             (RETRY),
+      .KEEPALIVE         (KEEPALIVE),
+      .KEEPALIVE_INTERVAL(KEEPALIVE_INTERVAL),
+      .KEEPALIVE_PROBES  (KEEPALIVE_PROBES),
+      .STATUS            (1)
   ) core (
       .enable        (enables),
       .mac_address   (settings.mac_address),

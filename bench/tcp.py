@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""The TCP sender in virtual time, against an ideal receiver: throughput by MTU, fragment, round trip and buffer; boards merged.
+"""The TCP sender in virtual time, against an ideal receiver: throughput by MTU, fragment, round trip and buffer; boards merged,
+and boards that share a port by its queue.
 
-Usage: bench/tcp.py
+Usage: bench/tcp.py [PART ...], of: mtu, fragment, round-trip, merged, queues
 """
 
+import concurrent.futures
 import json
+import os
 import subprocess
+import sys
 
 from support import sandbox
 from support.measure import jain
@@ -82,9 +86,35 @@ def merged():
     print(f"\nThe paper: {PAPER['merged']} of 40 Gb/s.")
 
 
+# Of boards by MTU; of queues the time that is simulated, longer where round trips are.
+QUEUES = {9000: (2, 4, 8), 1500: (8, 16, 32)}
+TIMES = {16: 40, 64: 40, 256: 40, 1024: 60, 4096: 80}  # KiB: ms
+
+
+def queues():
+    print("\n## TCP sender: boards of 10 Gb/s that share a port of 10 Gb/s, by its queue; round trip 20 us beside the queue\n")
+    print("| MTU | boards | queue | port in use | user data | Jain index | time-outs | fast retransmissions | dropped by the port |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    cases = [(mtu, boards, queue) for mtu, counts in QUEUES.items() for boards in counts for queue in TIMES]
+
+    def share(mtu, boards, queue):
+        return run("--boards", boards, "--mtu", mtu, "--rtt", 20, "--receive-window", 2**20, "--spread-us", 1000, "--spread-ppm", 50,
+                   "--switch", f"rate=10000,queue={queue * 1024}", limit=TIMES[queue])  # fmt: skip
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for (mtu, boards, queue), report in zip(cases, pool.map(lambda case: share(*case), cases)):
+            rates = [board["goodput_bps"] / 1e9 for board in report["boards"]]
+            port = report["switch"]
+            timeouts, fast = (sum(board[name] for board in report["boards"]) for name in ("timeouts", "early"))
+            print(f"| {mtu} | {boards} | {queue} KiB | {100 * port['use']:.1f} % | {sum(rates):.2f} Gb/s | {jain(rates):.4f} "
+                  f"| {timeouts} | {fast} | {100 * port['queue_full'] / port['frames']:.1f} % |", flush=True)  # fmt: skip
+
+
+PARTS = {"mtu": by_mtu, "fragment": by_fragment, "round-trip": by_round_trip, "merged": merged, "queues": queues}
+
 if __name__ == "__main__":
     sandbox.enter()
-    by_mtu()
-    by_fragment()
-    by_round_trip()
-    merged()
+    for part in sys.argv[1:] or PARTS:
+        if part not in PARTS:
+            sys.exit(f"bench/tcp.py: part {part}: expected {', '.join(PARTS)}")
+        PARTS[part]()

@@ -8,13 +8,15 @@
 //   amount ======>|                |
 //   flight ======>|                |
 //   limit =======>|                |
+//   slower ------>|                |
 //                 +----------------+
 //
 // All in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a full segment.
 // An operation takes up to twelve clocks, in which all other inputs stay. The window is at most the buffer.
 //
 // An ACK in slow start opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
-// many at once); in congestion avoidance by a segment for each window that was confirmed.
+// many at once); in congestion avoidance by a segment for each window that was confirmed. Slow start ends, too, when the round
+// trip was longer than those before by four times their variation: then a queue fills (after RFC 9406).
 `default_nettype none
 module tcp_congestion #(
     parameter int STREAMS = 1,
@@ -28,14 +30,17 @@ module tcp_congestion #(
     input logic [BITS:0] amount,
     input logic [BITS:0] flight,
     input logic [tcp_pkg::WORDS_BITS-1:0] limit,
+    input logic slower,  // the last round trip
     output logic busy,
     output logic [BITS:0] window
 );
   localparam int WIDTH = BITS + 1;
   localparam int SUM = (WIDTH < tcp_pkg::WORDS_BITS + 1 ? tcp_pkg::WORDS_BITS + 1 : WIDTH) + 2;  // with a sign
-  // The initial window: ten segments, or 14600 bytes if that is less, or two segments if that is more (RFC 6928).
+  // The initial window is ten segments where they are 14600 bytes at most, else two (within the bound of RFC 6928).
   localparam int INITIAL = 14600 / 8;
   localparam logic [WIDTH-1:0] MOST = {1'b1, BITS'(0)};
+  // Words from which on slow start ends when the round trip grows.
+  localparam int FEW = 2048;
 
   typedef enum logic [3:0] {
     REST,
@@ -83,7 +88,7 @@ module tcp_congestion #(
   // Of short segments ten.
   assign is_short = limit <= tcp_pkg::WORDS_BITS'(INITIAL / 10);
   always_comb begin
-    base = is_short ? WIDTH'(limit) << 3 : limit > tcp_pkg::WORDS_BITS'(INITIAL / 2) ? WIDTH'(limit) << 1 : WIDTH'(INITIAL);
+    base = is_short ? WIDTH'(limit) << 3 : WIDTH'(limit) << 1;
     if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
   end
 
@@ -168,6 +173,8 @@ module tcp_congestion #(
       COUNT: begin
         write_window = slow;
         write_credit = !slow;
+        write_threshold = slow && slower && 28'(window) >= 28'(FEW);
+        threshold_next = window;
         next = slow ? REST : JUDGE;
       end
       JUDGE:   next = is_less ? REST : ADD_ONE;

@@ -23,11 +23,12 @@ rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
 rtl/tcp/tcp_fields.sv
 rtl/tcp/tcp_gate.sv
-rtl/tcp/tcp_keepalive.sv
 rtl/tcp/tcp_look.sv
 rtl/tcp/tcp_places.sv
+rtl/tcp/tcp_request.sv
 rtl/tcp/tcp_schedule.sv
 rtl/tcp/tcp_segment.sv
+rtl/tcp/tcp_keepalive.sv
 rtl/tcp/tcp_rtt.sv
 rtl/tcp/tcp_timer.sv
 rtl/tcp/tcp_timeouts.sv

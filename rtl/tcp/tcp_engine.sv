@@ -26,8 +26,9 @@
 // receiver that was killed closes its direction, too, but answers what comes with RST: then the stream goes on.
 //
 // Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582), the first two a
-// segment that was not sent yet (RFC 3042); a time-out goes back to the first unconfirmed word and doubles the time-out.
-// With CONGESTION the congestion window bounds what is under way (tcp_congestion), else the receiver's window alone.
+// segment that was not sent yet (RFC 3042); after two round trips without a new ACK the
+// first segment goes once more; a time-out goes back to the first unconfirmed word and doubles the time-out. With CONGESTION
+// the congestion window bounds what is under way (tcp_congestion), else the receiver's window alone.
 `default_nettype none
 module tcp_engine #(
     parameter int STREAMS = 1,
@@ -88,7 +89,6 @@ module tcp_engine #(
   localparam logic [WORDS_BITS-1:0] LEAST = 8;  // words of a full segment, whatever the peer says
 
   logic [tcp_pkg::STEPS-1:0] step;
-
   // ---- state of the streams ------------------------------------------------------------------
   logic [STREAM_BITS-1:0] stream;  // of the event
   tcp_pkg::flags_t flags, flags_next;
@@ -115,7 +115,7 @@ module tcp_engine #(
   );
 
   // ---- time, congestion window ---------------------------------------------------------------
-  logic sets, stops, heard, probed, timer_runs, rtt_busy, congestion_busy;
+  logic slower, sets, stops, heard, probed, timer_runs, rtt_busy, congestion_busy;
   logic [22:0] wait_time;
   tcp_pkg::span_t span;
   logic [STREAMS-1:0] due, keepalive_due, keepalive_lost;
@@ -213,25 +213,14 @@ module tcp_engine #(
   assign fresh  = found.connects && !flags.started;
   assign probed = applies_look && found.kind == tcp_pkg::KEEPALIVE;
 
-  always_ff @(posedge clk) begin
-    if (request_take) request_valid <= 1'b0;
-    if (applies_look) begin
-      request_valid <= found.kind != tcp_pkg::NOTHING;
-      request_stream <= stream;
-      request.sequence_number[31:3] <= number;
-      request.sequence_number[2:0] <= found.kind == tcp_pkg::A_RST ? peer_next[2:0] : found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::KEEPALIVE ? 3'd7
-          : {2'd0, found.kind == tcp_pkg::PURE_ACK && flags.state != tcp_pkg::OPEN};
-      request.ack <= peer_next;
-      request.words <= sends ? fitting[tcp_pkg::WORDS_BITS-1:0]
-          : tcp_pkg::WORDS_BITS'(found.kind == tcp_pkg::A_SYN);
-      request.flags[tcp_pkg::FIN] <= found.kind == tcp_pkg::A_FIN;
-      request.flags[tcp_pkg::SYN] <= found.kind == tcp_pkg::A_SYN;
-      request.flags[tcp_pkg::RST] <= found.kind == tcp_pkg::A_RST;
-      request.flags[tcp_pkg::PSH] <= found.kind == tcp_pkg::DATA && ends;
-      request.flags[tcp_pkg::ACK] <= found.kind != tcp_pkg::A_SYN && found.kind != tcp_pkg::A_RST;
-    end
-    if (rst) request_valid <= 1'b0;
-  end
+  tcp_request #(
+      .STREAMS(STREAMS),
+      .BITS   (BITS)
+  ) to_send (
+      .applies(applies_look),
+      .is_open(flags.state == tcp_pkg::OPEN),
+      .*
+  );
 
   // ---- a segment -----------------------------------------------------------------------------
   tcp_pkg::meaning_t meaning;
@@ -308,7 +297,7 @@ module tcp_engine #(
       if (found.kind == tcp_pkg::DATA) begin
         write_nxt = 1'b1;
         write_sent = !found.is_behind;
-        {flags_next.force_one, flags_next.persists} = '0;
+        {flags_next.force_one, flags_next.persists, flags_next.pauses} = '0;
         if (!found.is_behind && !flags.timing) begin
           flags_next.timing = 1'b1;
           {write_timed, write_timed_at} = '1;
@@ -316,8 +305,11 @@ module tcp_engine #(
       end
       sets = found.kind == tcp_pkg::A_FIN || (sends && !under_way)
             || ((sends || found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::A_RST) && !timer_runs);
-      if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING)
+      if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING) begin
         flags_next.bounded = found.held;
+        if (STREAMS <= 4 && found.held)
+          flags_next.pauses = 1'b1;  // of many a stream is looked at too seldom
+      end
       // For data that the window holds back.
       if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING && found.waits && !under_way && !flags.force_one
             && !(flags.persists && timer_runs)) begin
@@ -391,7 +383,11 @@ module tcp_engine #(
         if (reaches_recover) begin
           {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
           if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
-        end else if (flags.recovering) flags_next.resend = 1'b1;
+        end else if (flags.recovering) begin
+          flags_next.resend = 1'b1;
+          flags_next.repaired = 1'b0;
+          span = tcp_pkg::TWO_ROUNDS;
+        end
       end
       if (meaning.is_duplicate && flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
       if (meaning.is_duplicate && !recovers) begin
@@ -399,8 +395,10 @@ module tcp_engine #(
         if (flags.duplicates == 2'd2) begin
           flags_next.duplicates = '0;
           {flags_next.recovering, flags_next.resend} = '1;
-          flags_next.timing = 1'b0;
+          {flags_next.timing, flags_next.repaired} = '0;
           write_recover = 1'b1;
+          sets = 1'b1;
+          span = tcp_pkg::TWO_ROUNDS;
           happens[tcp_pkg::EVENT_FAST] = 1'b1;
           congestion = tcp_pkg::CONGESTION_LOST;
         end
@@ -419,7 +417,6 @@ module tcp_engine #(
         stops = 1'b1;
       end
     end
-
     if (fails) begin
       flags_next.state = tcp_pkg::BROKEN;
       flags_next.retry_due = 1'b0;
@@ -428,7 +425,10 @@ module tcp_engine #(
     end
 
     // It may have been set since.
-    if (step[tcp_pkg::TIMER_APPLY] && due[stream]) begin
+    if (step[tcp_pkg::TIMER_APPLY] && due[stream] && flags.state == tcp_pkg::OPEN && flags.recovering && !flags.repaired) begin
+      write_flags = 1'b1;
+      {flags_next.resend, flags_next.repaired, sets} = '1;
+    end else if (step[tcp_pkg::TIMER_APPLY] && due[stream]) begin
       write_flags = 1'b1;
       stops = 1'b1;
       if (flags.state != tcp_pkg::BROKEN && (flags.state != tcp_pkg::OPEN || under_way || flags.persists)) begin

@@ -12,6 +12,9 @@
 // At `begins` it takes what the user's side changes; all other inputs stay from there until `found` is there, four clocks
 // later. Places are words after `una`, the first that was not confirmed.
 //
+// With `pauses` data waits for a random time of some microseconds, a look in four: boards that share a port and answer each ACK
+// at once would else keep their places in its queue, and always the same ones would lose.
+//
 // A segment ends with its block, which then waits for nothing: the algorithm of Nagle is for plain streams. What goes again
 // waits for nothing either. What the window does not hold goes in part, but not in small parts (RFC 9293 3.8.6.2.1).
 `default_nettype none
@@ -19,6 +22,7 @@ module tcp_look #(
     parameter int BITS = 12  // a socket buffer is 2^BITS words
 ) (
     input logic clk,
+    input logic rst,
     input logic begins,
     input logic path,  // the address of the next hop is known
     input logic push,  // see tcp_engine
@@ -87,6 +91,10 @@ module tcp_look #(
   end
   assign bound = by_window ? room_told : room_space;
 
+  // x^15 + x^14 + 1.
+  logic [14:0] dice;
+  always_ff @(posedge clk) dice <= rst ? '0 : {dice[13:0], dice[14] ~^ dice[13]};
+
   // Fourth.
   logic in_block, partial, whole, full, may_send, data_now;
   tcp_pkg::kind_t kind;
@@ -96,7 +104,7 @@ module tcp_look #(
   assign full = unsent_over && room_over;
   assign may_send = full || (whole && (in_block || flags.rewound || (!under_way && !partial)))
       || (!whole && by_window && !room_none && (!is_silly || flags.rewound));
-  assign data_now = more && (may_send || flags.force_one);
+  assign data_now = more && ((may_send && !(flags.pauses && dice[1:0] != '0)) || flags.force_one);
   always_comb begin
     kind = tcp_pkg::NOTHING;
     if (path) begin

@@ -90,16 +90,18 @@ package tcp_pkg;
     logic retry_due;
     logic resend;  // the first segment
     logic recovering;  // RFC 6582
+    logic repaired;  // its first segment went again for the second time
     logic rewound;  // by a time-out, until what was under way is confirmed
     logic force_one;  // a word goes whatever the window is
     logic timing;  // a round trip
     logic persists;  // the timer is for the window to open
     logic peer_closed;
+    logic pauses;  // before the data that an ACK lets go
     logic bounded;  // by the congestion window: only then it opens (RFC 7661)
     logic [1:0] duplicates;  // ACKs, but in a recovery
     logic [3:0] backoff;
   } flags_t;
-  localparam int FLAGS_BITS = 3 + 14 + 2 + 4;
+  localparam int FLAGS_BITS = 3 + 16 + 2 + 4;
 
   // Steps of the engine's events: a bit each.
   localparam int WIPE = 0;
@@ -168,9 +170,10 @@ package tcp_pkg;
     RTT_DOUBLE,
     RTT_SAMPLE
   } rtt_op;
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     WAIT,  // the retransmission time-out
     TWICE,
+    TWO_ROUNDS,  // round trips
     LONGEST,
     UNTIL_RETRY
   } span_t;

@@ -8,7 +8,8 @@
 //   begun, now =>|         |
 //                +---------+
 //
-// CLEAR forgets what was measured, DOUBLE is after a time-out, both at once; SAMPLE takes now - begun, and seven clocks more.
+// CLEAR forgets what was measured, DOUBLE is after a time-out, both at once; SAMPLE takes now - begun, and eight clocks more,
+// the first one sixteen.
 // While it is busy with one stream another may be the one that is looked at, but `timeout` is of the one that it is busy with.
 //
 // SRTT is kept in eighths, RTTVAR in quarters of a microsecond. RFC 6298 asks for at least a second;
@@ -28,76 +29,83 @@ module tcp_rtt #(
     input  logic           [           23:0] begun,
     input  logic           [           23:0] now,
     output logic                             busy,
-    output logic           [           22:0] timeout
+    output logic           [           22:0] timeout,
+    output logic                             slower,     // by more than four times the variation
+    output logic           [           22:0] two_rounds
 );
   if (MINIMUM < 1 || INITIAL < MINIMUM || MAXIMUM < INITIAL || MAXIMUM >= 2 ** 23) begin : g_check
     $error("tcp_rtt: expected 1 <= MINIMUM <= INITIAL <= MAXIMUM < 2^23");
   end
 
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     REST,
-    ERROR,   // of what was expected
+    ERROR,  // of what was expected
+    COMPARE,
     SMOOTH,
     SHRINK,  // of the variation, by a quarter
-    GROW,    // by the error
+    GROW,  // by the error
     SUM,
     JUDGE,
     STORE
   } state_t;
 
   state_t state;
-  logic measured, measured_next;
-  logic [26:0] smooth, x, y, sum;
-  logic [27:0] raw_sum;
-  logic [25:0] variation;
-  logic [26:0] work;  // the sample, the error, the time-out before it is bounded
+  logic [2:0] repeats;
+  logic measured, measured_next, slower_next, is_slower, clears;
+  logic [25:0] smooth, x, y, sum;
+  logic [26:0] raw_sum;
+  logic [24:0] variation;
+  logic [25:0] work;  // the sample, the error, the time-out before it is bounded
   logic subtract, is_low, is_high, write_smooth, write_variation, write_timeout;
   logic [22:0] timeout_next;
   logic [STREAM_BITS-1:0] owner, here;
   assign here = busy ? owner : stream;
 
   // One adder; the lowest bit is the carry into the others.
-  assign raw_sum = {x, 1'b1} + {y ^ {27{subtract}}, subtract};
-  assign sum = raw_sum[27:1];
+  assign raw_sum = {x, 1'b1} + {y ^ {26{subtract}}, subtract};
+  assign sum = raw_sum[26:1];
   always_comb begin
-    {x, y, subtract} = {work, {3'd0, smooth[26:3]}, 1'b1};
+    {x, y, subtract} = {work, {3'd0, smooth[25:3]}, 1'b1};
     case (state)
-      REST: {x, y} = {{3'd0, now}, {3'd0, begun}};
+      REST: {x, y} = {{2'd0, now}, {2'd0, begun}};
+      COMPARE: {x, y} = {{1'b0, variation}, work};
       SMOOTH: {x, y, subtract} = {smooth, work, 1'b0};
-      SHRINK: {x, y} = {{1'b0, variation}, {3'd0, variation[25:2]}};
-      GROW: {x, y, subtract} = {{1'b0, variation}, work, work[26]};
+      SHRINK: {x, y} = {{1'b0, variation}, {3'd0, variation[24:2]}};
+      GROW: {x, y, subtract} = {{1'b0, variation}, work, work[25]};
       SUM:
       {x, y, subtract} = {
-        {1'b0, variation[25:1], variation[0] || variation == '0}, {3'd0, smooth[26:3]}, 1'b0
+        {1'b0, variation[24:1], variation[0] || variation == '0}, {3'd0, smooth[25:3]}, 1'b0
       };
       default: ;
     endcase
   end
 
-  assign write_smooth = state == SMOOTH;
-  assign write_variation = state == SHRINK || state == GROW;
+  assign clears = op == tcp_pkg::RTT_CLEAR;
+  assign write_smooth = state == SMOOTH || clears;
+  assign write_variation = state == SHRINK || state == GROW || clears;
   tcp_context #(
-      .WIDTH  (27),
+      .WIDTH  (26),
       .STREAMS(STREAMS)
   ) smooth_context (
       .clk   (clk),
       .stream(here),
       .write (write_smooth),
-      .d     (measured ? sum : {work[23:0], 3'b000}),
+      .d     (clears ? '0 : sum),
       .q     (smooth)
   );
   tcp_context #(
-      .WIDTH  (26),
+      .WIDTH  (25),
       .STREAMS(STREAMS)
   ) variation_context (
       .clk   (clk),
       .stream(here),
       .write (write_variation),
-      .d     (measured ? sum[25:0] : {1'b0, work[23:0], 1'b0}),
+      .d     (clears ? '0 : sum[24:0]),
       .q     (variation)
   );
 
   assign write_timeout = state == STORE || op == tcp_pkg::RTT_CLEAR || op == tcp_pkg::RTT_DOUBLE;
+  assign slower_next   = state == STORE && is_slower;
   assign measured_next = state == STORE || (op == tcp_pkg::RTT_DOUBLE && measured);
   always_comb begin
     timeout_next = work[22:0];
@@ -109,38 +117,43 @@ module tcp_rtt #(
     else timeout_next = 23'(INITIAL);
   end
   tcp_context #(
-      .WIDTH  (24),
+      .WIDTH  (25),
       .STREAMS(STREAMS)
   ) timeout_context (
       .clk   (clk),
       .stream(here),
       .write (write_timeout),
-      .d     ({measured_next, timeout_next}),
-      .q     ({measured, timeout})
+      .d     ({slower_next, measured_next, timeout_next}),
+      .q     ({slower, measured, timeout})
   );
 
   always_ff @(posedge clk) begin
     case (state)
       REST: if (op == tcp_pkg::RTT_SAMPLE) state <= ERROR;
-      ERROR: state <= SMOOTH;
-      SMOOTH: state <= SHRINK;
+      ERROR: state <= COMPARE;
+      COMPARE: state <= SMOOTH;
+      // Eight times the first sample, and twice: of both there is nothing yet.
+      SMOOTH: if (measured || repeats == '1) state <= SHRINK;
       SHRINK: state <= GROW;
-      GROW: state <= SUM;
+      GROW: if (measured || repeats[0]) state <= SUM;
       SUM: state <= JUDGE;
       JUDGE: state <= STORE;
       default: state <= REST;
     endcase
-    // The sample has 24 bits: a negative difference would be one of hours.
-    if (state == REST) {owner, work} <= {stream, 3'd0, sum[23:0]};
-    if ((state == ERROR && measured) || state == SUM) work <= sum;
-    is_low <= work < 27'(MINIMUM);
-    is_high <= work > 27'(MAXIMUM);
+    // A sample is at most a time-out, which has 23 bits.
+    if (state == REST) {owner, work} <= {stream, 3'd0, sum[22:0]};
+    if (state == ERROR || state == SUM) work <= sum;
+    repeats <= state == SMOOTH || state == GROW ? repeats + 3'd1 : '0;
+    if (state == COMPARE) is_slower <= measured && sum[25];
+    is_low <= work < 26'(MINIMUM);
+    is_high <= work > 26'(MAXIMUM);
     busy <= state == REST ? op == tcp_pkg::RTT_SAMPLE : state != STORE;
     if (rst) begin
       state <= REST;
       busy  <= 1'b0;
     end
   end
+  assign two_rounds = {smooth[24:4], 1'b1, smooth[2]};
   logic unused;
   assign unused = raw_sum[0];
 endmodule

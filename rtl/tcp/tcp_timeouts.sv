@@ -34,6 +34,7 @@ module tcp_timeouts #(
     input  logic           [           23:0] begun,
     output logic                             busy,
     output logic           [           22:0] timeout,
+    output logic                             slower,
     output logic                             runs,
     output logic           [    STREAMS-1:0] due,
     output logic           [           23:0] now,
@@ -44,7 +45,7 @@ module tcp_timeouts #(
     output logic           [    STREAMS-1:0] keepalive_lost
 );
   logic timer_set, timer_stop;
-  logic [22:0] interval;
+  logic [22:0] interval, two_rounds;
   tcp_pkg::span_t timer_span;
 
   always_ff @(posedge clk) begin
@@ -54,6 +55,7 @@ module tcp_timeouts #(
   always_comb begin
     case (timer_span)
       tcp_pkg::TWICE: interval = {timeout[21:0], 1'b0};
+      tcp_pkg::TWO_ROUNDS: interval = two_rounds;
       tcp_pkg::LONGEST: interval = 23'(MAXIMUM);
       tcp_pkg::UNTIL_RETRY: interval = 23'(RETRY);
       default: interval = timeout;

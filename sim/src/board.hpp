@@ -14,6 +14,7 @@ namespace fadelink {
 struct ClockSettings {
   Picoseconds period = 0;  // 0: the nominal one of the interface
   Picoseconds phase = 0;
+  unsigned fraction = 0;   // by which the period is longer, in 1/1024 ps
 };
 
 // Settings of the example source until a user command changes them.

@@ -16,9 +16,16 @@ constexpr uint32_t kIss = 0x10000000;
 
 }  // namespace
 
+void IdealTcp::start(Picoseconds) {
+  started_ = true;
+  if (waiting_) output_(std::move(*waiting_));
+}
+
 void IdealTcp::receive(const Frame& frame, Picoseconds) {
-  if (auto reply = arp_reply(frame)) output_(std::move(*reply));
-  else if (be16(&frame[12]) == kIpv4 && frame[23] == kProtocol && frame.size() >= kTcp + 20)
+  if (auto reply = arp_reply(frame)) {
+    if (started_) output_(std::move(*reply));
+    else waiting_ = std::move(reply);
+  } else if (be16(&frame[12]) == kIpv4 && frame[23] == kProtocol && frame.size() >= kTcp + 20)
     on_segment(frame);
 }
 

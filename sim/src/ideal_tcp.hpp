@@ -1,9 +1,10 @@
-// An ideal TCP receiver for virtual time: confirms each segment at once, checks every word. A packet of its result is a
-// word.
+// An ideal TCP receiver for virtual time: confirms each segment at once, checks every word. A board finds its address from the
+// start on, so it begins there. A packet of its result is a word.
 #pragma once
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ideal_receiver.hpp"
@@ -24,7 +25,7 @@ class IdealTcp : public VirtualReceiver {
 
   IdealTcp(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {}
 
-  void start(Picoseconds) override {}
+  void start(Picoseconds) override;
   void receive(const Frame& frame, Picoseconds now) override;
   void tick(Picoseconds) override {}
   size_t packet_bytes() const override { return 8; }
@@ -44,6 +45,8 @@ class IdealTcp : public VirtualReceiver {
 
   Settings settings_;
   Output output_;
+  bool started_ = false;
+  std::optional<Frame> waiting_;  // answer to the board's last ARP request before the start
   std::map<uint16_t, Stream> streams_;  // by the board's port
 };
 

@@ -78,7 +78,9 @@ void Link::push(Frame frame, Picoseconds now) {
       counters_.queue_full++;
       return;
     }
-    line_free_ += static_cast<Picoseconds>(static_cast<double>(frame.size() + 20) * ps_per_byte);
+    const size_t size = frame.size() + 20;  // with preamble and gap
+    counters_.bytes += size;
+    line_free_ += static_cast<Picoseconds>(static_cast<double>(size) * ps_per_byte);
     at = line_free_;
   }
   at += settings_.delay;

@@ -24,6 +24,7 @@ struct LinkSettings {
 
 struct LinkCounters {
   uint64_t frames = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0, queue_full = 0;
+  uint64_t bytes = 0;  // that the rate took, with preamble and gap
 };
 
 class Link {

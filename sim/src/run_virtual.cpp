@@ -63,10 +63,13 @@ int run_virtual(const Options& o) {
   const auto limit = static_cast<Picoseconds>(o.limit_ms * 1000 * kMicrosecond);
   const auto share_from = static_cast<Picoseconds>(o.share_from_ms * 1000 * kMicrosecond);
   std::vector<uint64_t> before(stations.size(), 0);
+  uint64_t port_before = 0;
   bool all_done = false;
   while (!all_done && now < limit && !interrupted) {
-    if (share_from > 0 && now < share_from && now + kStep >= share_from)
+    if (share_from > 0 && now < share_from && now + kStep >= share_from) {
       for (size_t i = 0; i < stations.size(); i++) before[i] = receivers[i]->result().packets;
+      if (uplink.is_switched()) port_before = uplink.bytes();
+    }
     now += kStep;
     all_done = true;
     for (size_t i = 0; i < stations.size(); i++) {
@@ -84,7 +87,11 @@ int run_virtual(const Options& o) {
   const double seconds = std::chrono::duration<double>(Clock::now() - wall).count();
   Json out{{"protocol", o.protocol}, {"phy", o.phy}, {"window", o.window}, {"rtt_us", o.rtt},
            {"simulated_us", now / kMicrosecond}, {"wall_seconds", seconds}};
-  if (uplink.is_switched()) out["switch"] = uplink.to_json();
+  if (uplink.is_switched()) {
+    out["switch"] = uplink.to_json();
+    if (share_from > 0)
+      out["switch"]["use"] = static_cast<double>(uplink.bytes() - port_before) / uplink.rate() / (static_cast<double>(now - share_from) * 1e-12);
+  }
   bool good = all_done || share_from > 0;
   for (size_t i = 0; i < stations.size(); i++) {
     const auto& r = receivers[i]->result();

@@ -7,8 +7,12 @@
 namespace fadelink {
 namespace {
 
-Picoseconds period(double mhz, double ppm) {
-  return static_cast<Picoseconds>(1e6 / (mhz * (1 + ppm * 1e-6)) + 0.5);
+ClockSettings clock_of(double mhz, double ppm) {
+  const double period = 1e6 / (mhz * (1 + ppm * 1e-6));
+  ClockSettings clock;
+  clock.period = static_cast<Picoseconds>(period);
+  clock.fraction = static_cast<unsigned>((period - static_cast<double>(clock.period)) * 1024);
+  return clock;
 }
 
 }  // namespace
@@ -50,9 +54,14 @@ std::vector<Station> make_stations(const Options& o) {
     double line_mhz = o.phy == "gmii" ? 125 : 156.25;
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
-    s.tx.period = period(line_mhz, o.tx_ppm + error);
-    s.rx.period = period(line_mhz, o.rx_ppm + error);
-    if (o.user_mhz > 0) s.user = {period(o.user_mhz, 0), 1234};
+    s.tx = clock_of(line_mhz, o.tx_ppm + error);
+    s.rx = clock_of(line_mhz, o.rx_ppm + error);
+    // One oscillator a board.
+    if (o.spread_ppm > 0 && o.protocol != "fadc" && !o.source.crate) s.user = clock_of(o.phy == "gmii" ? 125 : 156.25, error);
+    if (o.user_mhz > 0) {
+      s.user = clock_of(o.user_mhz, error);
+      s.user.phase = 1234;
+    }
     if (!o.wave.empty()) s.wave = i == 0 ? o.wave : o.wave + "." + std::to_string(i + 1);
     stations.push_back({macs[i], Board::create(s), Link(up, o.seed * 1000 + 2 * i), Link(down, o.seed * 1000 + 2 * i + 1)});
   }

@@ -10,6 +10,7 @@ Uplink::Uplink(const Options& o, std::vector<Station>& stations) : stations_(sta
   LinkSettings settings;
   for (const auto& text : o.switch_port) settings.parse(text);
   if (settings.rate == 0) throw std::invalid_argument("--switch: expected a rate, as rate=1000,queue=65536");
+  rate_ = settings.rate * 1e6 / 8;
   port_.emplace(settings, o.seed * 1000 + 999);
 }
 

@@ -20,12 +20,16 @@ class Uplink {
   bool empty() const { return !port_ || port_->empty(); }
   bool is_switched() const { return port_.has_value(); }
   Json to_json() const;
+  // Bytes that the port has sent or has in its queue, with preamble and gap; how many it sends in a second.
+  uint64_t bytes() const { return port_->counters().bytes; }
+  double rate() const { return rate_; }
 
  private:
   size_t station_of(const Frame& frame) const;
 
   std::vector<Station>& stations_;
   std::optional<Link> port_;
+  double rate_ = 0;
   uint64_t port_fcs_errors_ = 0;
 };
 

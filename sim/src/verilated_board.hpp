@@ -28,6 +28,7 @@ class VerilatedBoard : public Board {
     const Picoseconds user = s.protocol == "fadc" || s.source.crate ? kSamples * kSamplePeriod : Phy::kPeriod;
     periods_ = {s.user.period ? s.user.period : user, s.tx.period ? s.tx.period : Phy::kPeriod,
                 s.rx.period ? s.rx.period : Phy::kPeriod};
+    fractions_ = {s.user.fraction, s.tx.fraction, s.rx.fraction};
     next_ = {periods_[kUser] + s.user.phase, periods_[kTx] + s.tx.phase, periods_[kRx] + s.rx.phase};
     if (!s.wave.empty()) {
       context_.traceEverOn(true);
@@ -65,7 +66,10 @@ class VerilatedBoard : public Board {
       if (rise[kRx]) phy_.drive(model_);
       for (int i = 0; i < 3; i++) {
         clock(i) = rise[i];
-        if (rise[i]) next_[i] += periods_[i];
+        if (!rise[i]) continue;
+        parts_[i] += fractions_[i];
+        next_[i] += periods_[i] + parts_[i] / 1024;
+        parts_[i] %= 1024;
       }
       model_.eval();
       if (wave_) wave_->dump(now);
@@ -169,6 +173,7 @@ class VerilatedBoard : public Board {
   std::unique_ptr<VerilatedFstC> wave_;
   Phy phy_;
   std::array<Picoseconds, 3> periods_{}, next_{};
+  std::array<unsigned, 3> fractions_{}, parts_{};  // in 1/1024 ps
   unsigned quiet_ = 0;
 };
 

@@ -259,7 +259,7 @@ async def operation(dut, stream, op):
     dut.op.value = op
     await RisingEdge(dut.clk)
     dut.op.value = 0
-    for clock in range(13):
+    for clock in range(18):
         await ReadOnly()
         if not int(dut.busy.value):
             return
@@ -284,6 +284,7 @@ async def tcp_rtt_follows_rfc6298(dut):
         dut.begun.value = begun = random.randrange(2**24)
         dut.now.value = (begun + elapsed) % 2**24
         await operation(dut, stream, op)
+        slower = False
         if op == clear:
             model[stream] = (None, None, RTO["INITIAL"])
         elif op == double:
@@ -294,16 +295,20 @@ async def tcp_rtt_follows_rfc6298(dut):
             if smooth is None:
                 smooth, variation = elapsed, elapsed / 2
             else:
+                slower = elapsed - smooth - 4 * variation
                 variation += (abs(smooth - elapsed) - variation) / 4
                 smooth += (elapsed - smooth) / 8
             model[stream] = (smooth, variation, min(RTO["MAXIMUM"], max(RTO["MINIMUM"], smooth + 4 * variation)))
         found = int(dut.timeout.value)
         assert abs(found - model[stream][2]) <= 32, (n, stream, op, found, model[stream])
         model[stream] = (*model[stream][:2], found)
+        # By more than the core's rounding.
+        assert abs(slower) < 8 or int(dut.slower.value) == (slower > 0), (n, stream, op, slower)
+        assert op != sample or abs(int(dut.two_rounds.value) - 2 * model[stream][0]) <= 4
 
 
 class Window:
-    """The congestion window of RFC 5681, 6582 and 6928, in words."""
+    """The congestion window of RFC 5681, 6582 and 6928, in words; slow start ends, too, when the round trip grows."""
 
     MOST = 2 ** CONGESTION["BITS"]
 
@@ -311,15 +316,17 @@ class Window:
         self.window = self.threshold = self.credit = 0
 
     def initial(self, limit):
-        return min(10 * limit, max(2 * limit, 14600 // 8))
+        return 10 * limit if limit <= 14600 // 80 else 2 * limit
 
-    def do(self, op, amount, flight, limit):
+    def do(self, op, amount, flight, limit, slower):
         if op == "opened":
             self.threshold = self.MOST
             self.window, self.credit = min(self.MOST, self.initial(limit)), 0
         elif op == "opened late":
             self.threshold, self.window, self.credit = self.MOST, limit, 0
         elif op == "acked" and self.window < self.threshold:
+            if slower and self.window >= 2048:
+                self.threshold = self.window
             self.window += min(amount, 2 * limit)
         elif op == "acked" and self.window < self.MOST:
             self.credit += amount
@@ -350,7 +357,7 @@ async def tcp_congestion_follows_rfc5681(dut):
     names = ["", "opened", "opened late", "acked", "lost", "another", "partial", "mended", "timed out", "timed out again", "rested"]
     weights = [0, 1, 1, 40, 2, 5, 3, 2, 1, 1, 1]
     random = rng("congestion")
-    for name in ["op", "stream", "amount", "flight", "limit"]:
+    for name in ["op", "stream", "amount", "flight", "limit", "slower"]:
         getattr(dut, name).value = 0
     await start(dut, {"clk": 6400}, ["rst"])
     model = [None] * CONGESTION["STREAMS"]
@@ -365,8 +372,9 @@ async def tcp_congestion_follows_rfc5681(dut):
         flight = random.randrange(Window.MOST + 1)
         await RisingEdge(dut.clk)
         dut.amount.value, dut.flight.value, dut.limit.value = amount, flight, limit
+        dut.slower.value = slower = random.random() < 0.2
         await operation(dut, stream, op)
-        model[stream].do(names[op], amount, flight, limit)
+        model[stream].do(names[op], amount, flight, limit, slower)
         assert int(dut.window.value) == model[stream].window, (n, names[op], stream, amount, flight, limit)
 
 

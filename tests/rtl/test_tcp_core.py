@@ -126,12 +126,14 @@ def started(**options):
 
 
 def fill(peer):
-    """Confirms segment by segment until what is under way grows no more; the last flight at once."""
-    flight, most = peer.window_full(), 0
+    """Confirms segment by segment until what is under way has not grown for a while; the last flight at once."""
+    flight, most, rounds = peer.window_full(), 0, 0
     assert peer.place(flight[0]) == 0
     peer.silent(10 * peer.quiet)
-    while (size := sum(len(segment.data) for segment in flight)) > most:
-        most = size
+    # In congestion avoidance not each round trip adds a segment.
+    while (size := sum(len(segment.data) for segment in flight)) > most or (rounds := rounds + 1) < 3:
+        rounds = 0 if size > most else rounds
+        most = max(size, most)
         for segment in flight:
             peer.acked = peer.end(segment)
             peer.reply()

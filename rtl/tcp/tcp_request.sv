@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The segment that a look found, until the builder takes it (transmit clock).
+//
+//                     +-------------+
+//   applies --------->|             |----> request_valid
+//   found, number ===>| tcp_request |====> request, request_stream
+//   fitting, ends ===>|             |<---- request_take
+//                     +-------------+
+//
+// At `applies` a look ends that found `found`; `number` is that of its first word, `fitting` its words.
+`default_nettype none
+module tcp_request #(
+    parameter int STREAMS = 1,
+    parameter int BITS = 12,
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
+) (
+    input logic clk,
+    input logic rst,
+    input logic applies,
+    input logic [STREAM_BITS-1:0] stream,
+    input tcp_pkg::look_t found,
+    input logic is_open,
+    input logic ends,  // with all data that there is, or with its block
+    input logic [BITS:0] fitting,
+    input logic [28:0] number,
+    input logic [31:0] peer_next,
+    output logic request_valid,
+    output logic [STREAM_BITS-1:0] request_stream,
+    output tcp_pkg::request_t request,
+    input logic request_take
+);
+  tcp_pkg::kind_t kind;
+  assign kind = found.kind;
+  always_ff @(posedge clk) begin
+    if (request_take) request_valid <= 1'b0;
+    if (applies) begin
+      request_valid <= kind != tcp_pkg::NOTHING;
+      request_stream <= stream;
+      request.sequence_number[31:3] <= number;
+      request.sequence_number[2:0] <= kind == tcp_pkg::A_RST ? peer_next[2:0]
+          : kind == tcp_pkg::A_SYN || kind == tcp_pkg::KEEPALIVE ? 3'd7 : {2'd0, kind == tcp_pkg::PURE_ACK && !is_open};
+      request.ack <= peer_next;
+      request.words <= kind == tcp_pkg::DATA || kind == tcp_pkg::AGAIN ? fitting[tcp_pkg::WORDS_BITS-1:0]
+          : tcp_pkg::WORDS_BITS'(kind == tcp_pkg::A_SYN);
+      request.flags[tcp_pkg::FIN] <= kind == tcp_pkg::A_FIN;
+      request.flags[tcp_pkg::SYN] <= kind == tcp_pkg::A_SYN;
+      request.flags[tcp_pkg::RST] <= kind == tcp_pkg::A_RST;
+      request.flags[tcp_pkg::PSH] <= kind == tcp_pkg::DATA && ends;
+      request.flags[tcp_pkg::ACK] <= kind != tcp_pkg::A_SYN && kind != tcp_pkg::A_RST;
+    end
+    if (rst) request_valid <= 1'b0;
+  end
+  logic unused;
+  assign unused = &{1'b0, found, fitting};
+endmodule
+`default_nettype wire

@@ -307,8 +307,7 @@ module tcp_engine #(
             || ((sends || found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::A_RST) && !timer_runs);
       if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING) begin
         flags_next.bounded = found.held;
-        if (STREAMS <= 4 && found.held)
-          flags_next.pauses = 1'b1;  // of many a stream is looked at too seldom
+        if (found.held) {flags_next.halted, flags_next.pauses} = {1'b1, STREAMS <= 4};
       end
       // For data that the window holds back.
       if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING && found.waits && !under_way && !flags.force_one
@@ -375,7 +374,8 @@ module tcp_engine #(
         if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
         else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
         if (flags.timing && reaches_timed) begin
-          flags_next.timing = 1'b0;
+          {flags_next.timing, flags_next.halted} = '0;
+          flags_next.bounded = flags.halted;
           rtt = tcp_pkg::RTT_SAMPLE;
           // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
           flags_next.backoff = '0;

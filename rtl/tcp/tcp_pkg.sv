@@ -96,12 +96,13 @@ package tcp_pkg;
     logic timing;  // a round trip
     logic persists;  // the timer is for the window to open
     logic peer_closed;
-    logic pauses;  // before the data that an ACK lets go
-    logic bounded;  // by the congestion window: only then it opens (RFC 7661)
+    logic pauses;  // before the data that an ACK lets go; with many streams each is looked at too seldom
+    logic halted;  // data, by the congestion window, in this round trip
+    logic bounded;  // by it in this or the last one: only then it opens (RFC 7661)
     logic [1:0] duplicates;  // ACKs, but in a recovery
     logic [3:0] backoff;
   } flags_t;
-  localparam int FLAGS_BITS = 3 + 16 + 2 + 4;
+  localparam int FLAGS_BITS = 3 + 17 + 2 + 4;
 
   // Steps of the engine's events: a bit each.
   localparam int WIPE = 0;

@@ -43,6 +43,18 @@ module tcp_tx #(
   logic [7:0] keep, last_keep;
   logic advance, busy, spills, spilled, over;
 
+  // After each 512 long frames the line rests for 128 clocks. Where a board fills a port of its own rate, the queue of that
+  // port stays as full as it is, and the frames of another board never find room; so its level moves.
+  logic [8:0] count;  // of long frames; in the pause of clocks
+  logic rests, is_long;
+  assign is_long = frame_take && frame.words[WORDS_BITS-1];
+  always_ff @(posedge clk) begin
+    if (rests || is_long) count <= count + 1'b1;
+    if (is_long && count == '1) rests <= 1'b1;
+    if (rests && count[7]) {rests, count} <= '0;
+    if (rst) {rests, count} <= '0;
+  end
+
   assign advance = !m_axis.tvalid || m_axis_tready;
   // Six bytes come from the word before: those of the last word fill one up, or need another. It goes together with the
   // next frame's first word, which is in no other.
@@ -58,7 +70,7 @@ module tcp_tx #(
 
   always_ff @(posedge clk) begin
     if (!busy) begin
-      busy  <= frame_valid;
+      busy  <= frame_valid && !rests;
       left  <= frame.words;
       index <= '0;
     end else if (advance) begin

@@ -103,7 +103,7 @@ class VerilatedBoard : public Board {
     return {seconds * 1'000'000'000 + ns, static_cast<int32_t>(model_.ptp_offset), static_cast<int32_t>(model_.ptp_delay),
             static_cast<int32_t>(model_.ptp_rate), model_.ptp_locked != 0};
   }
-  double line_rate() const override { return Phy::kBitsPerClock * 1e12 / static_cast<double>(periods_[kTx]); }
+  double line_rate() const override { return Phy::kBitsPerClock * 1e12 / (static_cast<double>(periods_[kTx]) + fractions_[kTx] / 1024.0); }
 
  private:
   enum { kUser, kTx, kRx };

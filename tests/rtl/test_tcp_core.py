@@ -270,6 +270,19 @@ def test_a_partial_ack_sends_the_next_hole():
     assert peer.status()["early"] == 1
 
 
+def test_a_retransmission_that_is_lost_goes_again_after_two_round_trips():
+    """Then, without an ACK, it is the time-out's turn."""
+    peer = started(window=30000)
+    flight = peer.window_full()
+    for _ in range(3):
+        peer.reply()
+    sent = [peer.segment(timeout=3 * MIN) for _ in range(3)]
+    assert {segment.seq for segment in sent} == {flight[0].seq}
+    once, twice, late = (segment.at / US for segment in sent)
+    assert twice - once < 0.9 * MIN <= late - twice
+    assert (peer.status()["early"], peer.counters()["timeouts"]) == (1, 1)
+
+
 def test_window_updates_are_no_duplicate_acks():
     peer = started(window=30000)
     peer.window_full()

@@ -53,6 +53,15 @@ def test_merged_boards_share_equally():
     assert jain(rates) > 0.999
 
 
+def test_slow_start_ends_when_the_queue_fills():
+    """Two boards begin within a round trip of a full queue: neither is thrown back, and nothing of note is dropped."""
+    report = run("--boards", 2, "--mtu", 9000, "--rtt", 20, "--receive-window", 2**20, "--spread-us", 1000, "--spread-ppm", 50,
+                 "--switch", "rate=10000,queue=1048576", limit=10)  # fmt: skip
+    rates = [board["goodput_bps"] for board in report["boards"]]
+    assert report["switch"]["use"] > 0.99 and report["switch"]["queue_full"] < 0.01 * report["switch"]["frames"]
+    assert min(rates) > max(rates) / 4 and all(board["timeouts"] == 0 for board in report["boards"])
+
+
 def test_words_end_with_the_connection():
     words = [TOP / "build/sim/fadelink-sim", "--virtual", "--json", "--protocol", "tcp", "--words", "50000", "--streams", "3",
              "--link", "loss=0.02", "--rtt", "20", "--seed", str(SEED)]  # fmt: skip

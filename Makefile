@@ -82,7 +82,7 @@ bench-receive: sim host ## goodput, CPU time and ACK latency of FADE, TCP and UD
 bench-sharing: sim ## boards that share one port of a switch, by both rules of congestion control
 	@$(PYTHON) bench/sharing.py
 
-bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, and 16 boards merged, in virtual time
+bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, 16 boards merged, and boards by the queue of their port, in virtual time
 	@$(PYTHON) bench/tcp.py
 
 timing: setup ## place and route the cores, write docs/timing.md; CORE="NAME ..." prints these alone, SEEDS=n (3)

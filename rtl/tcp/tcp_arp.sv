@@ -8,7 +8,8 @@
 //   learn_* ====>|         |
 //                +---------+
 //
-// Every ARP frame from the next hop is learned from, so a changed address is seen at once.
+// Every ARP frame from the next hop is learned from, so a changed address is seen at once. learn_ip and learn_mac stay for a
+// clock after learn_valid.
 `default_nettype none
 module tcp_arp #(
     parameter int RETRY = 1_000_000  // microseconds between requests
@@ -30,6 +31,7 @@ module tcp_arp #(
 );
   localparam int BITS = $clog2(RETRY + 1);
   logic [BITS-1:0] timer;
+  logic learns, is_hop, moved;
 
   always_ff @(posedge clk) begin
     if (tick && timer != '0) timer <= timer - 1'b1;
@@ -39,14 +41,18 @@ module tcp_arp #(
     end
     if (request_take || known) request_valid <= 1'b0;
     hop <= next_hop;
-    if (forget || hop != next_hop) known <= 1'b0;
-    if (learn_valid && learn_ip == hop) begin
+    learns <= learn_valid;
+    is_hop <= learn_ip == hop;
+    moved <= hop != next_hop;
+    if (forget || moved) known <= 1'b0;
+    if (learns && is_hop && !moved) begin
       known   <= 1'b1;
       address <= learn_mac;
       timer   <= '0;
     end
     if (rst) begin
       known <= 1'b0;
+      learns <= 1'b0;
       request_valid <= 1'b0;
       timer <= '0;
     end

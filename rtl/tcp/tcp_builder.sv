@@ -94,8 +94,12 @@ module tcp_builder #(
   logic [STREAM_BITS-1:0] stream;
   logic [BITS-1:0] place;  // of the next word to fetch
   logic [WORDS_BITS-1:0] asked, stored;  // what is still to be fetched, to be stored
-  logic [2:0] step;  // of the word in the frame; stays at the last
-  logic is_syn, is_arp, heads, wanted, start, has_room, finish, makes;
+  logic [7:0] at;  // the word in the frame, a bit each; stays at the last
+  // The same by the frame's kind.
+  logic [6:0] segment;
+  logic [5:0] ask, reply;
+  logic [7:0] echo;
+  logic is_syn, is_arp, none_left, one_left, heads, wanted, start, has_room, finish, makes;
   assign is_arp = kind == ASK || kind == REPLY;
 
   // ---- which frame is next -------------------------------------------------------------------
@@ -106,14 +110,14 @@ module tcp_builder #(
   assign start = state == FREE && wanted && has_room && ip_step[3] && !pending[2];
   assign heads = kind == SEGMENT && state == HEAD;
   assign request_near = heads;
-  assign request_take = heads && step == 3'd6;
-  assign ask_take = finish && kind == ASK;
-  assign reply_take = finish && kind == REPLY;
+  assign request_take = heads && at[6];
+  assign ask_take = ask[5];
+  assign reply_take = reply[5];
   assign echo_take = finish && kind == ECHO;
 
   logic [1:0] raw_valid;
   logic raw_asked, twice;
-  assign fetch_valid = kind == SEGMENT && asked != '0 && (state == DATA || (state == HEAD && step == 3'd6));
+  assign fetch_valid = kind == SEGMENT && asked != '0 && (state == DATA || (state == HEAD && at[6]));
   assign fetch_address = {stream, place};
   assign raw_asked = kind == ECHO && asked != '0 && state == DATA;
   always_comb begin
@@ -122,11 +126,11 @@ module tcp_builder #(
     case (state)
       HEAD: begin
         makes  = 1'b1;
-        finish = is_arp ? step == 3'd5 : step == 3'd6 && stored == '0;
+        finish = is_arp ? at[5] : at[6] && none_left;
       end
       DATA: begin
         makes  = kind == ECHO ? raw_valid[1] : is_syn || fetched_valid;
-        finish = makes && stored == WORDS_BITS'(1);
+        finish = makes && one_left;
       end
       default: ;
     endcase
@@ -140,15 +144,17 @@ module tcp_builder #(
       twice <= 1'b0;
       if (!twice) echo_read_address <= echo_read_address + 1'b1;
     end
-    if (makes && step != '1) step <= step + 3'd1;
+    if (makes) at <= {at[7] || at[6], at[5:0], 1'b0};
     if (makes && state == DATA) stored <= stored - 1'b1;
+    none_left <= stored == '0;
+    one_left  <= stored == (makes && state == DATA ? WORDS_BITS'(2) : WORDS_BITS'(1));
     if ((fetch_valid && fetch_ready) || raw_asked) begin
       asked <= asked - 1'b1;
       place <= place + 1'b1;
     end
     case (state)
       FREE: begin
-        step <= '0;
+        at <= 8'd1;
         echo_read_address <= '0;
         twice <= 1'b1;
         stream <= request_stream;
@@ -168,7 +174,7 @@ module tcp_builder #(
           if (start) state <= DATA;
         end
       end
-      HEAD: if (step == 3'd6) state <= DATA;
+      HEAD: if (at[6]) state <= DATA;
       default: ;
     endcase
     if (finish) state <= FREE;
@@ -210,23 +216,18 @@ module tcp_builder #(
 
   // ---- words ---------------------------------------------------------------------------------
   // Each source of a word, and when it is one: by the frame's kind and the word's place.
-  logic [6:0] segment;
-  logic [5:0] ask, reply;
-  logic [4:0] echo;
-  logic of_data, of_options, of_echo;
+  logic of_data, of_options, of_echo, freed;
   logic [63:0] made_word, raw, word;
   logic [31:0] raw_last;
   logic [15:0] raw_sum;
   logic raw_carry;
-  always_comb begin
-    for (int i = 0; i < 7; i++) segment[i] = heads && step == 3'(i);
-    for (int i = 0; i < 6; i++) ask[i] = kind == ASK && step == 3'(i);
-    for (int i = 0; i < 6; i++) reply[i] = kind == REPLY && step == 3'(i);
-    for (int i = 0; i < 5; i++) echo[i] = kind == ECHO && step == 3'(i);
-  end
+  assign segment = at[6:0] & {7{kind == SEGMENT}};
+  assign ask = at[5:0] & {6{kind == ASK}};
+  assign reply = at[5:0] & {6{kind == REPLY}};
+  assign echo = at & {8{kind == ECHO}};
   assign of_data = kind == SEGMENT && state == DATA && !is_syn;
   assign of_options = kind == SEGMENT && state == DATA && is_syn;
-  assign of_echo = kind == ECHO && (echo[2] || echo[3] || step > 3'd4);
+  assign of_echo = echo[7:5] != '0 || echo[3:2] != '0;
   assign raw = echo_read_data;
   // The echo reply (RFC 792) is the request with addresses exchanged. Type 8 becomes 0: the checksum grows by 0x0800
   // (RFC 1624).
@@ -267,10 +268,11 @@ module tcp_builder #(
     if (raw_valid[1]) raw_last <= raw[31:0];
     store_enable <= makes;
     word <= made_word;
+    freed <= word_take;
     if (store_enable) store_address <= store_address + 1'b1;
-    used <= used + (RING_BITS + 1)'(store_enable) - (RING_BITS + 1)'(word_take);
+    used <= used + (RING_BITS + 1)'(store_enable) - (RING_BITS + 1)'(freed);
     if (rst) begin
-      {store_enable, store_address, used} <= '0;
+      {store_enable, store_address, used, freed} <= '0;
     end
   end
 
@@ -284,13 +286,13 @@ module tcp_builder #(
   logic [ 2:0] summed;  // and of their sum
   localparam logic [17:0] PSEUDO = 18'(net_pkg::PROTOCOL_TCP) + 18'(tcp_pkg::IP_TCP_BYTES - net_pkg::IP_BYTES);
   always_ff @(posedge clk) begin
-    first  <= {first[0], makes && step == 3'd3};
-    summed <= {summed[1:0], makes && step >= 3'd3};
+    first  <= {first[0], makes && at[3]};
+    summed <= {summed[1:0], makes && at[7:3] != '0};
     upper  <= 17'(word[63:48]) + 17'(word[47:32]);
     lower  <= 17'(word[31:16]) + 17'(word[15:0]);
     part   <= (first[1] ? PSEUDO : 18'(upper)) + 18'(lower);
     // When that of the frame before is folded, and before the first word has come here.
-    if (heads && step == 3'd4) sum <= 29'({request.words, 3'b000});
+    if (heads && at[4]) sum <= 29'({request.words, 3'b000});
     else if (summed[2]) sum <= sum + 29'(part);
     folded <= 17'(sum[15:0]) + 17'(sum[28:16]);
   end

@@ -12,7 +12,7 @@
 //                 +----------------+
 //
 // All in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a full segment.
-// An operation takes up to twelve clocks, in which all other inputs stay. The window is at most the buffer.
+// An operation takes up to 21 clocks, in which all other inputs stay. The window is at most the buffer.
 //
 // An ACK in slow start opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
 // many at once); in congestion avoidance by a segment for each window that was confirmed. Slow start ends, too, when the round
@@ -60,7 +60,10 @@ module tcp_congestion #(
     ADD_TWO,
     ADD_ONE
   } state_t;
+  (* fsm_encoding = "none" *)
+  // four bits, one look-up table
   state_t state, next;
+  assign busy = state != REST;
 
   logic [WIDTH-1:0] threshold, window_next;
   logic [SUM-1:0] credit, credit_next, x, x_next, y, y_next, sum, one, two;
@@ -69,7 +72,9 @@ module tcp_congestion #(
   logic [WIDTH-1:0] base;
   logic
       slow,
-      loaded,
+      taken,
+      summed,
+      writes,
       to_flight,
       to_flight_next,
       to_threshold,
@@ -85,46 +90,74 @@ module tcp_congestion #(
   logic [WIDTH-1:0] threshold_next;
   assign one = SUM'(limit);
   assign two = SUM'(limit) << 1;
-  // Of short segments ten.
-  assign is_short = limit <= tcp_pkg::WORDS_BITS'(INITIAL / 10);
   always_comb begin
     base = is_short ? WIDTH'(limit) << 3 : WIDTH'(limit) << 1;
     if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
   end
 
-  // One adder, whose operands are taken in the first clock of a state; a comparison is a difference. The lowest bit is the
-  // carry into the others.
+  // One adder. Of the four clocks of a state the first chooses its operands, the second takes them, the third keeps the sign of
+  // the sum (a comparison is a difference), the fourth writes. The lowest bit is the carry into the others.
+  typedef enum logic [2:0] {
+    NONE,
+    WINDOW,
+    THRESHOLD,
+    CREDIT,
+    FLIGHT
+  } first_t;
+  typedef enum logic [2:0] {
+    NOTHING,
+    OF_WINDOW,
+    OF_THRESHOLD,
+    AMOUNT,
+    ONE,
+    TWO,
+    BASE
+  } second_t;
+  first_t first, first_next;
+  second_t second, second_next;
   always_comb begin
-    case (state)
-      REST_BOUND, JUDGE: x_next = credit;
-      COUNT: x_next = slow ? SUM'(window) : credit;
-      HALVE_BOUND: x_next = SUM'(threshold);
-      MEND: x_next = SUM'(flight);
-      SET: x_next = to_flight ? SUM'(flight) : to_threshold ? SUM'(threshold) : '0;
-      OPEN, SET_BASE: x_next = '0;
-      default: x_next = SUM'(window);
-    endcase
-    y_next = one;
+    first_next = WINDOW;
+    second_next = ONE;
     subtract_next = 1'b0;
     case (state)
-      OPEN: y_next = kind == tcp_pkg::CONGESTION_OPENED_LATE ? one : SUM'(base);
-      SET_BASE: y_next = SUM'(base);
-      SET: y_next = to_flight || to_threshold ? '0 : one;
-      REST_BASE: {y_next, subtract_next} = {SUM'(base), 1'b1};
-      REST_BOUND: {y_next, subtract_next} = {is_short ? two : '0, 1'b1};
-      COMPARE, MEND_BOUND: {y_next, subtract_next} = {SUM'(threshold), 1'b1};
-      COUNT: y_next = slow && is_large ? two : SUM'(amount);
-      JUDGE: {y_next, subtract_next} = {SUM'(window), 1'b1};
-      HALVE_BOUND: {y_next, subtract_next} = {two, 1'b1};
-      DEFLATE: {y_next, subtract_next} = {SUM'(amount), 1'b1};
-      MEND: subtract_next = 1'b1;
-      ADD_TWO: y_next = two;
+      OPEN:
+      {first_next, second_next} = {NONE, kind == tcp_pkg::CONGESTION_OPENED_LATE ? ONE : BASE};
+      REST_BASE: {second_next, subtract_next} = {BASE, 1'b1};
+      REST_BOUND:
+      {first_next, second_next, subtract_next} = {CREDIT, is_short ? TWO : NOTHING, 1'b1};
+      SET_BASE: {first_next, second_next} = {NONE, BASE};
+      COMPARE, MEND_BOUND: {second_next, subtract_next} = {OF_THRESHOLD, 1'b1};
+      COUNT: {first_next, second_next} = {slow ? WINDOW : CREDIT, slow && is_large ? TWO : AMOUNT};
+      JUDGE: {first_next, second_next, subtract_next} = {CREDIT, OF_WINDOW, 1'b1};
+      HALVE_BOUND: {first_next, second_next, subtract_next} = {THRESHOLD, TWO, 1'b1};
+      DEFLATE: {second_next, subtract_next} = {AMOUNT, 1'b1};
+      MEND: {first_next, subtract_next} = {FLIGHT, 1'b1};
+      SET:
+      if (to_flight) {first_next, second_next} = {FLIGHT, NOTHING};
+      else if (to_threshold) {first_next, second_next} = {THRESHOLD, NOTHING};
+      else first_next = NONE;
+      ADD_TWO: second_next = TWO;
       default: ;
+    endcase
+    case (first)
+      WINDOW: x_next = SUM'(window);
+      THRESHOLD: x_next = SUM'(threshold);
+      CREDIT: x_next = credit;
+      FLIGHT: x_next = SUM'(flight);
+      default: x_next = '0;
+    endcase
+    case (second)
+      OF_WINDOW: y_next = SUM'(window);
+      OF_THRESHOLD: y_next = SUM'(threshold);
+      AMOUNT: y_next = SUM'(amount);
+      ONE: y_next = one;
+      TWO: y_next = two;
+      BASE: y_next = SUM'(base);
+      default: y_next = '0;
     endcase
   end
   assign raw_sum = {x, 1'b1} + {y ^ {SUM{subtract}}, subtract};
   assign sum = raw_sum[SUM:1];
-  assign is_less = sum[SUM-1];
 
   assign window_next = is_less ? '0 : sum[SUM-2:BITS] != '0 ? MOST : sum[WIDTH-1:0];
   always_comb begin
@@ -225,7 +258,7 @@ module tcp_congestion #(
   ) window_context (
       .clk   (clk),
       .stream(stream),
-      .write (write_window && loaded),
+      .write (write_window && writes),
       .d     (window_next),
       .q     (window)
   );
@@ -235,7 +268,7 @@ module tcp_congestion #(
   ) threshold_context (
       .clk   (clk),
       .stream(stream),
-      .write (write_threshold && loaded),
+      .write (write_threshold && writes),
       .d     (threshold_next),
       .q     (threshold)
   );
@@ -245,25 +278,28 @@ module tcp_congestion #(
   ) credit_context (
       .clk   (clk),
       .stream(stream),
-      .write (write_credit && loaded),
+      .write (write_credit && writes),
       .d     (credit_next),
       .q     (credit)
   );
 
   always_ff @(posedge clk) begin
-    {x, y, subtract} <= {x_next, y_next, subtract_next};
-    loaded <= state != REST && !loaded;
+    {first, second, subtract} <= {first_next, second_next, subtract_next};
+    {x, y} <= {x_next, y_next};
+    is_less <= sum[SUM-1];
+    {writes, summed, taken} <= {summed, taken, state != REST && !taken && !summed && !writes};
     is_large <= SUM'(amount) > two;
+    // Of short segments ten.
+    is_short <= limit <= tcp_pkg::WORDS_BITS'(INITIAL / 10);
     if (state == REST) kind <= op;
-    if (state == REST || loaded) begin
+    if (state == REST || writes) begin
       state <= next;
-      busy  <= next != REST;
       if (state == COMPARE) slow <= is_less;
       {to_flight, to_threshold} <= {to_flight_next, to_threshold_next};
     end
     if (rst) begin
       state <= REST;
-      {busy, loaded} <= '0;
+      {taken, summed, writes} <= '0;
     end
   end
   logic unused;

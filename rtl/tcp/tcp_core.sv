@@ -241,9 +241,7 @@ module tcp_core #(
   tcp_pkg::meta_t meta;
   tcp_pkg::segment_t segment;
   tcp_pkg::neighbour_t neighbour;
-  logic read_valid, read_ready, take, is_arp, is_request, reply_pending, reply_take, echo_take;
-  logic [47:0] reply_mac;
-  logic [31:0] reply_ip;
+  logic read_valid, read_ready, is_arp, is_echo, reply_valid, reply_take, echo_take;
   logic [15:0] echo_bytes;
   tcp_reader reader (
       .clk  (tx_clk),
@@ -252,25 +250,20 @@ module tcp_core #(
       .ready(read_ready),
       .*
   );
-  // None of the segment that waits for the engine.
-  assign take = read_valid && !(is_request && reply_pending);
-  assign is_request = meta.kind == tcp_pkg::RECORD_ARP_REQUEST;
+  // A request is read until it was answered.
+  assign reply_valid = read_valid && meta.kind == tcp_pkg::RECORD_ARP_REQUEST;
   assign is_arp = meta.kind == tcp_pkg::RECORD_ARP_REQUEST || meta.kind == tcp_pkg::RECORD_ARP_REPLY;
+  assign is_echo = read_valid && meta.kind == tcp_pkg::RECORD_ECHO;
 
   logic [3:0] echo_hold;  // until the receive side has seen it rise
   always_ff @(posedge tx_clk) begin
-    if (reply_take) reply_pending <= 1'b0;
-    if (take && is_request) begin
-      reply_pending <= 1'b1;
-      {reply_mac, reply_ip} <= neighbour;
-    end
     if (echo_hold != '0) echo_hold <= echo_hold - 4'd1;
-    if (take && meta.kind == tcp_pkg::RECORD_ECHO) begin
+    if (is_echo) begin
       echo_pending <= 1'b1;
       echo_hold <= '1;
       echo_bytes <= meta.length;
     end else if (echo_take) echo_pending <= 1'b0;
-    if (tx_rst) {reply_pending, echo_pending, echo_hold} <= '0;
+    if (tx_rst) {echo_pending, echo_hold} <= '0;
   end
 
   // ---- path ----------------------------------------------------------------------------------
@@ -289,7 +282,7 @@ module tcp_core #(
       .wanted       (status_active != '0),
       .forget       (forget_path),
       .next_hop     (next_hop),
-      .learn_valid  (take && is_arp),
+      .learn_valid  (read_valid && is_arp),
       .learn_ip     (neighbour.ip),
       .learn_mac    (neighbour.mac),
       .known        (status_path),
@@ -349,10 +342,9 @@ module tcp_core #(
   logic [BITS:0] window;
   tcp_pkg::request_t request;
   assign is_segment = read_valid && meta.kind == tcp_pkg::RECORD_SEGMENT;
-  // A reply that waits must not be overwritten; a segment is read until the engine has done with it.
-  assign read_ready = is_request ? !reply_pending
-      : meta.kind != tcp_pkg::RECORD_SEGMENT || mine == '0 || segment_take;
-  assign event_port = take && is_segment && mine == '0;
+  // A segment is read until the engine has done with it.
+  assign read_ready = reply_valid ? reply_take : !is_segment || mine == '0 || segment_take;
+  assign event_port = is_segment && mine == '0;
 
   tcp_engine #(
       .STREAMS           (STREAMS),
@@ -403,7 +395,8 @@ module tcp_core #(
       .peer_ip          (ip.peer),
       .mss              (mtu_words),
       .ask_ip           (hop),
-      .reply_valid      (reply_pending),
+      .reply_mac        (neighbour.mac),
+      .reply_ip         (neighbour.ip),
       .echo_valid       (echo_pending && echo_hold == '0),
       .request_port     (port[request_stream]),
       .request_peer_port(peer_port[request_stream]),

@@ -18,17 +18,17 @@
 // so a connection that broke (RST) goes on in the next one without a gap. Each attempt uses another local port, so that old
 // segments belong to nobody. All places but `una` are words after it.
 //
-// A peer that answers the SYN with the number of another connection still holds one that this board has
-// forgotten, as after its reset: it is told so by a RST, and asked again (RFC 9293 3.5.1 and 3.10.7.3).
+// A peer that answers the SYN with the number of another connection still holds one that this board has forgotten, as after
+// its reset: it is told so by a RST, and asked again (RFC 9293 3.5.1 and 3.10.7.3).
 //
 // A peer that closes its direction asks for the end: no more data is taken (`accept` is low), what was taken is sent
 // and confirmed, and the connection is closed: `running` is low. While `enable` stays, the next one is opened then. A
 // receiver that was killed closes its direction, too, but answers what comes with RST: then the stream goes on.
 //
 // Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582), the first two a
-// segment that was not sent yet (RFC 3042); after two round trips without a new ACK the
-// first segment goes once more; a time-out goes back to the first unconfirmed word and doubles the time-out. With CONGESTION
-// the congestion window bounds what is under way (tcp_congestion), else the receiver's window alone.
+// segment that was not sent yet (RFC 3042); after two round trips without a new ACK the first segment goes once more; a
+// time-out goes back to the first unconfirmed word and doubles the time-out. With CONGESTION the congestion window bounds
+// what is under way (tcp_congestion), else the receiver's window alone.
 `default_nettype none
 module tcp_engine #(
     parameter int STREAMS = 1,
@@ -94,20 +94,20 @@ module tcp_engine #(
   tcp_pkg::flags_t flags, flags_next;
   logic [28:0] una, number;  // una: number of the first word that was not confirmed
   logic [31:0] peer_next, peer_next_next;
-  logic [P-1:0]
-      nxt, nxt_next, sent, recover, timed, placed;  // the next word to send; what was sent
+  logic [P-1:0] nxt, nxt_next, sent, recover, timed, placed;  // nxt: the next word to send
   logic [P-1:0] told, told_next, best;  // window; the largest that there was
   logic [15:0] raw_window;  // as the last segment had it
   logic [WORDS_BITS-1:0] limit, limit_next;  // of a segment
   logic [3:0] scale;
   logic [23:0] timed_at, now;
   logic write_flags, write_una, write_peer_next, write_nxt, write_sent, write_recover, write_timed;
-  logic write_timed_at, write_window, write_best, write_limit;
+  logic write_timed_at, write_window, write_best, write_limit, una_due, pending;
 
   tcp_fields #(
       .STREAMS(STREAMS),
       .BITS   (BITS)
   ) fields (
+      .write_una      (una_due),
       .una_next       (number),
       .raw_window_next(segment.window),
       .scale_next     (segment.scale),
@@ -121,8 +121,7 @@ module tcp_engine #(
   logic [STREAMS-1:0] due, keepalive_due, keepalive_lost;
   tcp_pkg::rtt_op rtt, rtt_due;
   tcp_pkg::congestion_op congestion, congestion_due;
-  logic [P-1:0]
-      congestion_window, fitting, confirms;  // fitting: words to send; confirms: by an ACK
+  logic [P-1:0] congestion_window, fitting, confirms;  // words to send; words of an ACK
 
   tcp_timeouts #(
       .STREAMS(STREAMS),
@@ -160,8 +159,7 @@ module tcp_engine #(
         .*
     );
   end else begin : g_no_congestion
-    assign congestion_busy   = 1'b0;
-    assign congestion_window = {1'b1, BITS'(0)};
+    assign {congestion_busy, congestion_window} = {2'b01, BITS'(0)};
     logic unused;
     assign unused = &{1'b0, congestion_due};
   end
@@ -173,21 +171,22 @@ module tcp_engine #(
 
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
-  logic may_pick, is_timed, settled, again, recovers, under_way, shut;
+  logic may_pick, is_timed, settled, again, recovers, under_way, shut, expired, repairs, strikes;
   assign recovers = flags.recovering || flags.rewound;
-  // No event begins before the congestion window of the last one is there; its round trip must be before it ends.
+  // No event begins before the last one's congestion window is there, or ends before its round trip is.
   always_ff @(posedge clk) begin
-    may_pick <= !rst && congestion == tcp_pkg::CONGESTION_NOTHING && congestion_due == tcp_pkg::CONGESTION_NOTHING
-        && !congestion_busy;
-    is_timed <= !rst && rtt == tcp_pkg::RTT_NOTHING && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;
+    may_pick <= !rst && !step[tcp_pkg::SEGMENT_APPLY] && !step[tcp_pkg::TIMER_APPLY]
+        && congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy;
+    una_due <= !rst && write_una;
+    is_timed <= !rst && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;
   end
-  assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !request_valid);
+  assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !pending);
   assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
-  assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && settled;
+  assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && is_timed;
   tcp_schedule #(
       .STREAMS(STREAMS)
   ) schedule (
-      .may_look(!request_valid || request_near),
+      .may_look(!pending || request_near),
       .*
   );
 
@@ -240,6 +239,9 @@ module tcp_engine #(
   always_ff @(posedge clk) begin
     under_way <= sent != '0;
     shut <= told == '0;
+    expired <= due[stream];  // it may have been set since it was chosen
+    repairs <= due[stream] && flags.state == tcp_pkg::OPEN && flags.recovering && !flags.repaired;
+    strikes <= due[stream] && flags.state == tcp_pkg::OPEN && (flags.recovering ? flags.repaired : sent != '0 || flags.persists);
   end
 
   // ---- places and numbers --------------------------------------------------------------------
@@ -424,38 +426,36 @@ module tcp_engine #(
       span = tcp_pkg::UNTIL_RETRY;
     end
 
-    // It may have been set since.
-    if (step[tcp_pkg::TIMER_APPLY] && due[stream] && flags.state == tcp_pkg::OPEN && flags.recovering && !flags.repaired) begin
+    if (step[tcp_pkg::TIMER_APPLY] && repairs) begin
       write_flags = 1'b1;
       {flags_next.resend, flags_next.repaired, sets} = '1;
-    end else if (step[tcp_pkg::TIMER_APPLY] && due[stream]) begin
+    end else if (step[tcp_pkg::TIMER_APPLY] && expired) begin
       write_flags = 1'b1;
       stops = 1'b1;
-      if (flags.state != tcp_pkg::BROKEN && (flags.state != tcp_pkg::OPEN || under_way || flags.persists)) begin
+      if (strikes || (flags.state != tcp_pkg::BROKEN && flags.state != tcp_pkg::OPEN)) begin
         if (flags.backoff != '1) flags_next.backoff = flags.backoff + 4'd1;
         forgets = flags.backoff >= 4'd3 && flags.backoff[0];
         rtt = tcp_pkg::RTT_DOUBLE;
       end
       case (flags.state)
         tcp_pkg::SYN_SENT: flags_next.syn_due = 1'b1;
-        tcp_pkg::OPEN:
-        if (under_way || flags.persists) begin
-          write_nxt = 1'b1;
-          write_recover = 1'b1;
-          flags_next.force_one = 1'b1;
-          {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
-          flags_next.rewound = under_way;
-          flags_next.duplicates = '0;
-          happens[tcp_pkg::EVENT_TIMEOUT] = under_way && !shut;
-          happens[tcp_pkg::EVENT_PROBE] = !under_way || shut;
-          if (under_way && !shut)
-            congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
-        end else congestion = tcp_pkg::CONGESTION_RESTED;
+        tcp_pkg::OPEN: if (!strikes) congestion = tcp_pkg::CONGESTION_RESTED;
         tcp_pkg::FIN_SENT: flags_next.fin_due = 1'b1;
         tcp_pkg::FIN_CONFIRMED: flags_next.state = tcp_pkg::IDLE;
         tcp_pkg::BROKEN: flags_next.retry_due = 1'b1;
         default: ;
       endcase
+    end
+    if (step[tcp_pkg::TIMER_APPLY] && strikes) begin
+      {write_nxt, write_recover} = '1;
+      flags_next.force_one = 1'b1;
+      {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
+      flags_next.rewound = under_way;
+      flags_next.duplicates = '0;
+      happens[tcp_pkg::EVENT_TIMEOUT] = under_way && !shut;
+      happens[tcp_pkg::EVENT_PROBE] = !under_way || shut;
+      if (under_way && !shut)
+        congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
     end
 
     // Writes of the steps before the last do not wait.
@@ -472,7 +472,7 @@ module tcp_engine #(
     mark_take <= '0;
     mark_take[stream] <= applies_look && (found.drops_mark || (found.takes_mark && found.kind == tcp_pkg::DATA && ends));
     confirm <= '0;
-    confirm[stream] <= write_una;
+    confirm[stream] <= una_due;
     confirmed <= number[P-1:0];
     event_stream <= stream;
     events <= happens;

@@ -91,9 +91,9 @@ module tcp_look #(
   end
   assign bound = by_window ? room_told : room_space;
 
-  // x^15 + x^14 + 1.
-  logic [14:0] dice;
-  always_ff @(posedge clk) dice <= rst ? '0 : {dice[13:0], dice[14] ~^ dice[13]};
+  // x^11 + x^9 + 1.
+  logic [10:0] dice;
+  always_ff @(posedge clk) dice <= rst ? '0 : {dice[9:0], dice[10] ~^ dice[8]};
 
   // Fourth.
   logic in_block, partial, whole, full, may_send, data_now;

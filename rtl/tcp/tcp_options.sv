@@ -4,8 +4,8 @@
 //
 //               +-------------+
 //   s_length ==>|             |====> mss, scale
-//   s_valid --->| tcp_options |----> m_valid (one pulse)
-//   word <=====>|             |----> busy
+//   s_valid --->| tcp_options |----> busy (from the next clock on, until they are read)
+//   word <=====>|             |
 //               +-------------+
 //
 // A byte a clock, of word_data, which comes two clocks after word_index; the first byte is in the upper bits. Unknown
@@ -21,8 +21,7 @@ module tcp_options (
     input  logic [                   63:0] word_data,
     output logic                           busy,
     output logic [tcp_pkg::WORDS_BITS-1:0] mss,         // in words
-    output logic [                    3:0] scale,
-    output logic                           m_valid
+    output logic [                    3:0] scale
 );
   localparam logic [7:0] END = 8'd0;
   localparam logic [7:0] NOP = 8'd1;
@@ -38,7 +37,8 @@ module tcp_options (
   } state_t;
   state_t state;
 
-  logic [5:0] place, left;
+  logic [5:0] place;
+  logic [6:0] left;  // bytes after this one; over the end it is negative
   logic [2:0] in_word, in_word_next;
   logic [2:0] reading;
   logic [7:0] octet, octet_last, rest;
@@ -46,29 +46,29 @@ module tcp_options (
   logic is_mss, is_scale, value_ends, over;
   assign word_index = place[5:3];
   assign value = {octet_last, octet};
-  assign value_ends = state == VALUE && rest == 8'd3;  // kind and length count, too
-  assign over = left == '0 || (state == KIND && octet == END) || (state == LENGTH && octet < 8'd2);
+  assign over = left[6] || (state == KIND && octet == END) || (state == LENGTH && octet < 8'd2);
 
   always_ff @(posedge clk) begin
-    m_valid <= 1'b0;
     {in_word, in_word_next} <= {in_word_next, place[2:0]};
     octet <= 8'(word_data >> {~in_word, 3'b000});
     place <= place + 6'd1;
     reading <= {reading[1:0], busy};
     if (!busy) begin
       place <= '0;
-      reading <= '0;
-      left <= s_length;
+      {reading, value_ends} <= '0;
+      left <= {1'b0, s_length};
       state <= KIND;
       busy <= s_valid;
-      if (s_valid) begin
-        mss   <= tcp_pkg::WORDS_BITS'(MSS_DEFAULT / 8);
-        scale <= '0;
-      end
+    end else if (!reading[0]) begin
+      left  <= left - 7'd1;
+      mss   <= tcp_pkg::WORDS_BITS'(MSS_DEFAULT / 8);
+      scale <= '0;
     end else if (reading[2]) begin
-      left <= left - 6'd1;
+      left <= left - 7'd1;
       octet_last <= octet;
       rest <= rest - 8'd1;
+      // Kind and length count, too.
+      value_ends <= state == LENGTH ? octet == 8'd3 : state == VALUE && rest == 8'd4;
       case (state)
         KIND: begin
           is_mss   <= octet == MSS;
@@ -83,18 +83,15 @@ module tcp_options (
         end
         default: if (value_ends) state <= KIND;
       endcase
-      if (value_ends && !over) begin
+      if (value_ends && !left[6]) begin
         if (is_mss) mss <= value[15:14] != '0 ? '1 : value[13:3];
         if (is_scale) begin
           scale <= octet > 8'(SCALE_MOST) ? SCALE_MOST : octet[3:0];
         end
       end
-      if (over) begin
-        busy <= 1'b0;
-        m_valid <= 1'b1;
-      end
+      if (over) busy <= 1'b0;
     end
-    if (rst) {busy, m_valid} <= '0;
+    if (rst) busy <= 1'b0;
   end
 
   logic unused;

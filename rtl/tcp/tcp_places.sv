@@ -11,7 +11,7 @@
 //
 // One adder serves all places: what a segment confirms is taken from each, one step after another; the words that go next
 // are added to the next place. A place that is confirmed becomes una itself. Another adder gives the number of what is sent,
-// or the new una.
+// or the new una, a clock after the last step.
 `default_nettype none
 module tcp_places #(
     parameter int BITS = 12  // a socket buffer is 2^BITS words
@@ -64,18 +64,21 @@ module tcp_places #(
     if (step[tcp_pkg::SEGMENT_TIMED]) reaches_timed <= reaches;
   end
 
-  logic [28:0] ahead, base;
+  logic [28:0] ahead, ahead_next, base;
   always_comb begin
-    ahead = '0;
-    if (!looks) ahead[P-1:0] = confirms;
+    ahead_next = '0;
+    if (!looks) ahead_next[P-1:0] = confirms;
     else begin
-      if (found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::PURE_ACK) ahead[P-1:0] = nxt;
-      if (fresh) ahead[28:P] = first_sequence[31:P+3];
-      if (found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::KEEPALIVE) ahead = '1;
+      if (found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::PURE_ACK) ahead_next[P-1:0] = nxt;
+      if (fresh) ahead_next[28:P] = first_sequence[31:P+3];
+      if (found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::KEEPALIVE) ahead_next = '1;
     end
   end
-  // The number of a RST is the peer's.
-  assign base = looks && found.kind == tcp_pkg::A_RST ? peer_next[31:3] : looks && fresh ? '0 : una;
+  always_ff @(posedge clk) begin
+    ahead <= ahead_next;
+    // The number of a RST is the peer's.
+    base  <= looks && found.kind == tcp_pkg::A_RST ? peer_next[31:3] : looks && fresh ? '0 : una;
+  end
   assign number = ahead + base;
 
   logic unused;

@@ -47,7 +47,7 @@ module tcp_reader (
   logic [2:0] options_index;
   logic [tcp_pkg::WORDS_BITS-1:0] mss;
   logic [3:0] scale;
-  logic is_segment, is_syn, at_end, options_busy, options_done;
+  logic is_segment, is_syn, at_end, options_busy;
   assign is_segment = meta.kind == tcp_pkg::RECORD_SEGMENT;
   assign at_end = state == WORDS && step == WINDOW + BEHIND;
   assign is_syn = is_segment && record_data[48+tcp_pkg::SYN];
@@ -76,8 +76,7 @@ module tcp_reader (
       .word_data (record_data),
       .busy      (options_busy),
       .mss       (mss),
-      .scale     (scale),
-      .m_valid   (options_done)
+      .scale     (scale)
   );
 
   always_ff @(posedge clk) begin
@@ -94,7 +93,7 @@ module tcp_reader (
           state <= is_syn ? OPTIONS : DONE;
         end
       end
-      OPTIONS: if (options_done) state <= DONE;
+      OPTIONS: if (!options_busy) state <= DONE;
       default:
       if (ready) begin
         state <= WORDS;
@@ -106,8 +105,5 @@ module tcp_reader (
       step  <= META;
     end
   end
-
-  logic unused;
-  assign unused = &{1'b0, options_busy};
 endmodule
 `default_nettype wire

@@ -3,12 +3,13 @@
 // The segment that a look found, until the builder takes it (transmit clock).
 //
 //                     +-------------+
-//   applies --------->|             |----> request_valid
+//   applies --------->|             |----> pending, request_valid
 //   found, number ===>| tcp_request |====> request, request_stream
 //   fitting, ends ===>|             |<---- request_take
 //                     +-------------+
 //
-// At `applies` a look ends that found `found`; `number` is that of its first word, `fitting` its words.
+// At `applies` a look ends that found `found`; `number`, a clock later, is that of its first word, `fitting` its words. `pending`:
+// the builder has not taken one.
 `default_nettype none
 module tcp_request #(
     parameter int STREAMS = 1,
@@ -25,19 +26,22 @@ module tcp_request #(
     input logic [BITS:0] fitting,
     input logic [28:0] number,
     input logic [31:0] peer_next,
+    output logic pending,
     output logic request_valid,
     output logic [STREAM_BITS-1:0] request_stream,
     output tcp_pkg::request_t request,
     input logic request_take
 );
+  logic applied;
   tcp_pkg::kind_t kind;
   assign kind = found.kind;
   always_ff @(posedge clk) begin
-    if (request_take) request_valid <= 1'b0;
+    applied <= applies;
+    if (applied) request.sequence_number[31:3] <= number;
+    if (request_take) pending <= 1'b0;
     if (applies) begin
-      request_valid <= kind != tcp_pkg::NOTHING;
+      pending <= kind != tcp_pkg::NOTHING;
       request_stream <= stream;
-      request.sequence_number[31:3] <= number;
       request.sequence_number[2:0] <= kind == tcp_pkg::A_RST ? peer_next[2:0]
           : kind == tcp_pkg::A_SYN || kind == tcp_pkg::KEEPALIVE ? 3'd7 : {2'd0, kind == tcp_pkg::PURE_ACK && !is_open};
       request.ack <= peer_next;
@@ -49,8 +53,9 @@ module tcp_request #(
       request.flags[tcp_pkg::PSH] <= kind == tcp_pkg::DATA && ends;
       request.flags[tcp_pkg::ACK] <= kind != tcp_pkg::A_SYN && kind != tcp_pkg::A_RST;
     end
-    if (rst) request_valid <= 1'b0;
+    if (rst) {applied, pending} <= '0;
   end
+  assign request_valid = pending && !applied;
   logic unused;
   assign unused = &{1'b0, found, fitting};
 endmodule

@@ -12,7 +12,8 @@
 // the first one sixteen.
 // While it is busy with one stream another may be the one that is looked at, but `timeout` is of the one that it is busy with.
 //
-// SRTT is kept in eighths, RTTVAR in quarters of a microsecond. RFC 6298 asks for at least a second;
+// SRTT is kept in eighths, RTTVAR in quarters of a microsecond. Four times RTTVAR is made odd, so it is a microsecond at least
+// (the G of RFC 6298). RFC 6298 asks for at least a second;
 // MINIMUM is a parameter, because a link to a computer beside the board is a thousand times faster.
 `default_nettype none
 module tcp_rtt #(
@@ -37,19 +38,21 @@ module tcp_rtt #(
     $error("tcp_rtt: expected 1 <= MINIMUM <= INITIAL <= MAXIMUM < 2^23");
   end
 
-  typedef enum logic [3:0] {
-    REST,
-    ERROR,  // of what was expected
-    COMPARE,
-    SMOOTH,
-    SHRINK,  // of the variation, by a quarter
-    GROW,  // by the error
-    SUM,
-    JUDGE,
-    STORE
+  // The operands of the adder: x = now, work, variation, smooth; y = begun, smooth / 8, work, variation / 4.
+  typedef enum logic [4:0] {
+    REST = {2'd0, 2'd0, 1'b0},
+    ERROR = {2'd1, 2'd1, 1'b0},  // of what was expected
+    COMPARE = {2'd2, 2'd2, 1'b0},
+    SMOOTH = {2'd3, 2'd2, 1'b0},
+    SHRINK = {2'd2, 2'd3, 1'b0},  // of the variation, by a quarter
+    GROW = {2'd2, 2'd2, 1'b1},  // by the error
+    SUM = {2'd2, 2'd1, 1'b0},
+    JUDGE = {2'd1, 2'd0, 1'b0},
+    STORE = {2'd1, 2'd3, 1'b0}
   } state_t;
 
-  state_t state;
+  (* fsm_encoding = "none" *)
+  state_t state, next;
   logic [2:0] repeats;
   logic measured, measured_next, slower_next, is_slower, clears;
   logic [25:0] smooth, x, y, sum;
@@ -59,23 +62,36 @@ module tcp_rtt #(
   logic subtract, is_low, is_high, write_smooth, write_variation, write_timeout;
   logic [22:0] timeout_next;
   logic [STREAM_BITS-1:0] owner, here;
+  assign busy = state != REST;
   assign here = busy ? owner : stream;
 
   // One adder; the lowest bit is the carry into the others.
   assign raw_sum = {x, 1'b1} + {y ^ {26{subtract}}, subtract};
   assign sum = raw_sum[26:1];
   always_comb begin
-    {x, y, subtract} = {work, {3'd0, smooth[25:3]}, 1'b1};
+    case (state[4:3])
+      2'd0: x = {2'd0, now};
+      2'd1: x = work;
+      2'd2: x = {1'b0, variation[24:1], variation[0] || state == SUM};
+      default: x = smooth;
+    endcase
+    case (state[2:1])
+      2'd0: y = {2'd0, begun};
+      2'd1: y = {3'd0, smooth[25:3]};
+      2'd2: y = work;
+      default: y = {3'd0, variation[24:2]};
+    endcase
+    next = REST;
     case (state)
-      REST: {x, y} = {{2'd0, now}, {2'd0, begun}};
-      COMPARE: {x, y} = {{1'b0, variation}, work};
-      SMOOTH: {x, y, subtract} = {smooth, work, 1'b0};
-      SHRINK: {x, y} = {{1'b0, variation}, {3'd0, variation[24:2]}};
-      GROW: {x, y, subtract} = {{1'b0, variation}, work, work[25]};
-      SUM:
-      {x, y, subtract} = {
-        {1'b0, variation[24:1], variation[0] || variation == '0}, {3'd0, smooth[25:3]}, 1'b0
-      };
+      REST: if (op == tcp_pkg::RTT_SAMPLE) next = ERROR;
+      ERROR: next = COMPARE;
+      COMPARE: next = SMOOTH;
+      // Eight times the first sample, and twice: of both there is nothing yet.
+      SMOOTH: next = measured || repeats == '1 ? SHRINK : SMOOTH;
+      SHRINK: next = GROW;
+      GROW: next = measured || repeats[0] ? SUM : GROW;
+      SUM: next = JUDGE;
+      JUDGE: next = STORE;
       default: ;
     endcase
   end
@@ -105,7 +121,7 @@ module tcp_rtt #(
   );
 
   assign write_timeout = state == STORE || op == tcp_pkg::RTT_CLEAR || op == tcp_pkg::RTT_DOUBLE;
-  assign slower_next   = state == STORE && is_slower;
+  assign slower_next   = state == STORE && is_slower && measured;
   assign measured_next = state == STORE || (op == tcp_pkg::RTT_DOUBLE && measured);
   always_comb begin
     timeout_next = work[22:0];
@@ -128,29 +144,18 @@ module tcp_rtt #(
   );
 
   always_ff @(posedge clk) begin
-    case (state)
-      REST: if (op == tcp_pkg::RTT_SAMPLE) state <= ERROR;
-      ERROR: state <= COMPARE;
-      COMPARE: state <= SMOOTH;
-      // Eight times the first sample, and twice: of both there is nothing yet.
-      SMOOTH: if (measured || repeats == '1) state <= SHRINK;
-      SHRINK: state <= GROW;
-      GROW: if (measured || repeats[0]) state <= SUM;
-      SUM: state <= JUDGE;
-      JUDGE: state <= STORE;
-      default: state <= REST;
-    endcase
+    state <= next;
+    subtract <= next == GROW ? work[25] : next != SMOOTH && next != SUM;
     // A sample is at most a time-out, which has 23 bits.
     if (state == REST) {owner, work} <= {stream, 3'd0, sum[22:0]};
     if (state == ERROR || state == SUM) work <= sum;
     repeats <= state == SMOOTH || state == GROW ? repeats + 3'd1 : '0;
-    if (state == COMPARE) is_slower <= measured && sum[25];
-    is_low <= work < 26'(MINIMUM);
+    if (state == COMPARE) is_slower <= sum[25];
+    is_low  <= work < 26'(MINIMUM);
     is_high <= work > 26'(MAXIMUM);
-    busy <= state == REST ? op == tcp_pkg::RTT_SAMPLE : state != STORE;
     if (rst) begin
       state <= REST;
-      busy  <= 1'b0;
+      subtract <= 1'b1;
     end
   end
   assign two_rounds = {smooth[24:4], 1'b1, smooth[2]};

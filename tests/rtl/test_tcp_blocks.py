@@ -190,7 +190,7 @@ async def options(dut, data):
         await RisingEdge(dut.clk)
         dut.s_valid.value = 0
         await ReadOnly()
-        if int(dut.m_valid.value):
+        if not int(dut.busy.value):
             found = int(dut.mss.value), int(dut.scale.value)
             await Timer(1, "ps")
             assert clocks <= len(data) + 6, "a byte a clock"
@@ -259,7 +259,7 @@ async def operation(dut, stream, op):
     dut.op.value = op
     await RisingEdge(dut.clk)
     dut.op.value = 0
-    for clock in range(18):
+    for _ in range(24):
         await ReadOnly()
         if not int(dut.busy.value):
             return

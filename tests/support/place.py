@@ -127,6 +127,7 @@ CORES = [
     Core("fadc_link_2", "fadc_link", {"clk": (125, 150)}, {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 4}),
     Core("fadc_link_4", "fadc_link", {"clk": (62.5, 75)}, {"SAMPLES": 4, "MODULES": 2, "CHANNELS": 4}),
     Core("tcp_8", "tcp_core", gigabit(*THREE), {"WIDTH": 8, "STREAMS": 1}),
+    Core("tcp_8_25F", "tcp_core", CHEAP, {"WIDTH": 8, "STREAMS": 1}, "LFE5U-25F-6"),
     Core("tcp_64", "tcp_core", ten_gigabit(*THREE), {"WIDTH": 64, "STREAMS": 1}),
     Core("udp_8", "udp_core", gigabit(*THREE), {"WIDTH": 8}),
     Core("udp_64", "udp_core", ten_gigabit(*THREE), {"WIDTH": 64}),

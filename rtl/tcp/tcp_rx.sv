@@ -17,8 +17,8 @@
 // is good, with what was found out (tcp_pkg::META_WORD). The words of the next frame must begin two clocks after the last
 // or later, as the gap between frames makes sure.
 //
-// An echo request is written to a memory of 2^ECHO_BITS words while it comes, from the source address on; the record
-// hands it over, and until echo_busy falls the next ones are dropped (drop_full).
+// An echo request is written to a memory of 2^ECHO_BITS words while it comes, from the source address on, with the checksum of
+// its reply; the record hands it over, and until echo_busy falls the next ones are dropped (drop_full).
 `default_nettype none
 module tcp_rx #(
     parameter int MTU = 9000,
@@ -264,7 +264,11 @@ module tcp_rx #(
   // Of a packet and no more of its frame.
   assign echo_write_enable = q_valid && (at[0] ? echo_free : echo_open && (at[1] || keep[7]));
   assign echo_write_address = ECHO_BITS'(place);
-  assign echo_write_data = q;
+  // Of the reply: type 8 becomes 0, so the checksum grows by 0x0800 (RFC 1624).
+  logic [15:0] echo_sum;
+  logic echo_carry;
+  assign {echo_sum, echo_carry} = {q[15:0], 1'b1} + {16'h0800, q[15:11] == '1};
+  assign echo_write_data = {q[63:16], at[3] ? echo_sum : q[15:0]};
   always_ff @(posedge clk) begin
     if (now[0]) echo_open <= echo_free;
     if (good && kind == tcp_pkg::RECORD_ECHO) echo_waits <= 1'b1;
@@ -274,6 +278,6 @@ module tcp_rx #(
   end
 
   logic unused;
-  assign unused = &{1'b0, ip.mask, ip.gateway};
+  assign unused = &{1'b0, echo_carry, ip.mask, ip.gateway};
 endmodule
 `default_nettype wire

@@ -47,12 +47,12 @@ module tcp_tx #(
   // port stays as full as it is, and the frames of another board never find room; so its level moves.
   logic [8:0] count;  // of long frames; in the pause of clocks
   logic rests, is_long;
-  assign is_long = frame_take && frame.words[WORDS_BITS-1];
   always_ff @(posedge clk) begin
+    is_long <= frame_take && frame.words[WORDS_BITS-1];
     if (rests || is_long) count <= count + 1'b1;
     if (is_long && count == '1) rests <= 1'b1;
     if (rests && count[7]) {rests, count} <= '0;
-    if (rst) {rests, count} <= '0;
+    if (rst) {rests, is_long, count} <= '0;
   end
 
   assign advance = !m_axis.tvalid || m_axis_tready;

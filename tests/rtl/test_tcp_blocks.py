@@ -135,8 +135,10 @@ async def tcp_rx_judges_every_frame(dut):
         words = [int.from_bytes(data[6 + 8 * word : 14 + 8 * word], "big") for word in range(min(11, (len(data) - 6) // 8))]
         assert [slot[word] for word in range(2, len(words))] == words[2:], where
         if kind == 2:
-            packet = b"".join(echo[word].to_bytes(8, "big") for word in range(1 + (length + 7) // 8))
-            assert packet[: 8 + length] == data[6 : 14 + length], where
+            packet = b"".join(echo[word].to_bytes(8, "big") for word in range(1 + (length + 7) // 8))[: 8 + length]
+            # The checksum is that of the reply, whose type is 0.
+            assert packet[:30] + packet[32:] == data[6:36] + data[38 : 14 + length], where
+            assert ones_sum(b"\0\0" + packet[30:]) == 0xFFFF, where
 
     free_since = [0]
 

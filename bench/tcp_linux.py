@@ -12,7 +12,6 @@ import contextlib
 import heapq
 import itertools
 import multiprocessing
-import os
 import random
 import select
 import socket
@@ -29,7 +28,9 @@ from support.netns import FEBS, PC, SEED, Bench, add_address, sh
 PORT, LINUX = 10000, "10.9.0.3"
 WIRE = 24  # preamble, frame check sequence, gap
 OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h
-WARM_UP, MEASURED = 8, 30  # seconds
+# Linux's line into the link has about the rate of the simulated board's, bits/s: else its frames would come in bursts.
+LINE = 30e6
+WARM_UP, MEASURED = 8, 50  # seconds
 SENDER = """
 import socket, sys
 s = socket.socket()
@@ -78,25 +79,41 @@ def forward(network, rate, queue, delay, loss):
     """The link, until it is killed. rate: bits/s; queue: bytes; delay: seconds, each way; loss: share of the data frames."""
     pc, board, linux = (network.socket(f"to-{name}") for name in ("eth0", "feb0", "eth1"))
     ways = {bytes.fromhex(FEBS[0].replace(":", "")): [board], network.mac(network.linux_ns, "eth1"): [linux]}
-    dice, order, waiting, free_at = random.Random(SEED), itertools.count(), [], 0.0
+    dice, order, waiting = random.Random(SEED), itertools.count(), []
+    free_at = dict.fromkeys(("link", "line"), 0.0)
+
+    def at(moment, action, *arguments):
+        heapq.heappush(waiting, (moment, next(order), action, arguments))
+
+    def send(to, frame):
+        with contextlib.suppress(OSError):
+            to.send(frame)
+
+    def passes(wire, rate, frame):
+        """When a frame has passed a wire that sends one after another."""
+        free_at[wire] = max(time.monotonic(), free_at[wire]) + (len(frame) + WIRE) * 8 / rate
+        return free_at[wire]
+
+    def enter(frame):
+        if (free_at["link"] - time.monotonic()) * rate / 8 <= queue and dice.random() >= loss:
+            at(passes("link", rate, frame) + delay, send, pc, frame)
+
     while True:
-        now = time.monotonic()
-        while waiting and waiting[0][0] <= now:
-            _, _, to, frame = heapq.heappop(waiting)
-            with contextlib.suppress(OSError):
-                to.send(frame)
+        while waiting and waiting[0][0] <= time.monotonic():
+            _, _, action, arguments = heapq.heappop(waiting)
+            action(*arguments)
         timeout = max(0, waiting[0][0] - time.monotonic()) if waiting else 1
         for source in select.select([pc, board, linux], [], [], timeout)[0]:
             frame, (_, _, kind, _, _) = source.recvfrom(2048)
-            now = time.monotonic()
             if kind == OUTGOING:
                 continue
             if source is pc:
                 for to in ways.get(frame[:6], [board, linux]):
-                    heapq.heappush(waiting, (now + delay, next(order), to, frame))
-            elif (free_at - now) * rate / 8 <= queue and dice.random() >= loss:
-                free_at = max(now, free_at) + (len(frame) + WIRE) * 8 / rate
-                heapq.heappush(waiting, (free_at + delay, next(order), pc, frame))
+                    at(time.monotonic() + delay, send, to, frame)
+            elif source is board:
+                enter(frame)
+            else:
+                at(passes("line", LINE, frame), enter, frame)
 
 
 def measure(senders, rate, queue, delay, loss=0.0):
@@ -142,17 +159,19 @@ def measure(senders, rate, queue, delay, loss=0.0):
 
 def beside():
     rate, delay = 10e6, 0.010
-    print(f"## TCP sender: a board beside one Linux sender, MTU 1500, {rate / 1e6:g} Mb/s, round trip {2000 * delay:g} ms beside the queue\n")
-    print("| Linux | queue | board | Linux | the board's share |")
-    print("|---|---|---|---|---|")
-    for other in ("cubic", "bbr"):
+    print(f"## TCP sender: two senders share a link, MTU 1500, {rate / 1e6:g} Mb/s, round trip {2000 * delay:g} ms beside the queue\n")
+    print("| first | second | queue | first | second | share of the first |")
+    print("|---|---|---|---|---|---|")
+    for senders in [("board", "cubic"), ("board", "bbr"), ("cubic", "bbr")]:
         for queue in (32, 64, 128):
-            board, linux = measure(["board", other], rate, queue * 1024, delay)
-            print(f"| {other} | {queue} KiB | {board / 1e6:.2f} Mb/s | {linux / 1e6:.2f} Mb/s | {100 * board / (board + linux):.0f} % |", flush=True)
+            one, two = measure(senders, rate, queue * 1024, delay)
+            print(
+                f"| {' | '.join(senders)} | {queue} KiB | {one / 1e6:.2f} Mb/s | {two / 1e6:.2f} Mb/s | {100 * one / (one + two):.0f} % |", flush=True
+            )
 
 
 def loss():
-    rate, delay = 20e6, 0.0125
+    rate, delay = 10e6, 0.025
     print(f"\n## TCP sender: random loss, MTU 1500, {rate / 1e6:g} Mb/s, round trip {2000 * delay:g} ms, queue 128 KiB; one sender at a time\n")
     print("| loss | board | Linux, CUBIC | board / Linux |")
     print("|---|---|---|---|")

@@ -84,6 +84,7 @@ bench-sharing: sim ## boards that share one port of a switch, by both rules of c
 
 bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, 16 boards merged, and boards by the queue of their port, in virtual time
 	@$(PYTHON) bench/tcp.py
+	@$(PYTHON) bench/tcp_linux.py
 
 timing: setup ## place and route the cores, write docs/timing.md; CORE="NAME ..." prints these alone, SEEDS=n (3)
 	@$(PYTHON) bench/timing.py $(if $(CORE),--core $(CORE)) --seeds $(or $(SEEDS),3)

@@ -60,8 +60,8 @@ module tcp_congestion #(
     ADD_TWO,
     ADD_ONE
   } state_t;
+  // Four bits, which one look-up table decodes.
   (* fsm_encoding = "none" *)
-  // four bits, one look-up table
   state_t state, next;
   assign busy = state != REST;
 

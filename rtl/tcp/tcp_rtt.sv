@@ -13,8 +13,8 @@
 // While it is busy with one stream another may be the one that is looked at, but `timeout` is of the one that it is busy with.
 //
 // SRTT is kept in eighths, RTTVAR in quarters of a microsecond. Four times RTTVAR is made odd, so it is a microsecond at least
-// (the G of RFC 6298). RFC 6298 asks for at least a second;
-// MINIMUM is a parameter, because a link to a computer beside the board is a thousand times faster.
+// (the G of RFC 6298). The RFC asks for a time-out of a second at least; MINIMUM is a parameter, because a link to a computer
+// beside the board is a thousand times faster.
 `default_nettype none
 module tcp_rtt #(
     parameter int STREAMS = 1,

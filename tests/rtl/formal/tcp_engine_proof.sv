@@ -71,19 +71,22 @@ module tcp_engine_proof #(
       // What it changes it changes itself; what follows in the next clock is of its stream, and before the next event.
       a_writes : assert (!writes || in_event);
       a_flags : assert (!write_flags || in_event || step[tcp_pkg::WIPE]);
-      a_at_its_end : assert (!(sets || stops || changes_time || changes_window || write_una) || (applies && settled));
+      a_at_its_end :
+      assert (!(sets || stops || changes_time || changes_window || write_una) || (applies && settled));
       a_then_ends : assert (!was_settled || step[tcp_pkg::PICK]);
       a_number : assert (!una_due || (!in_event && stream == stream_before));
       a_timer : assert (!timer_set || (!in_event && stream == stream_before));
       // The congestion window of the event before is there, and what it is made of stayed.
       a_window : assert (!(window_due && in_event));
       a_window_stream : assert (!window_due || stream == window_stream);
-      a_window_known : assert (window_due || (congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy));
+      a_window_known :
+      assert (window_due || (congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy));
       a_window_taken : assert (congestion_due == tcp_pkg::CONGESTION_NOTHING || !congestion_busy);
       // The round trip goes on behind the next event, but that one does not end before it.
       a_time : assert (!(time_due && (sets || changes_time)));
       a_time_known : assert (time_due || (rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy));
-      a_time_taken : assert (rtt_due == tcp_pkg::RTT_NOTHING || (!rtt_busy && stream == stream_before));
+      a_time_taken :
+      assert (rtt_due == tcp_pkg::RTT_NOTHING || (!rtt_busy && stream == stream_before));
       a_interval : assert (!timer_set || !rtt_busy);
       // What waits for the builder is not overwritten.
       a_request : assert (!(step[tcp_pkg::LOOK_APPLY] && settled && pending));

@@ -229,7 +229,7 @@ def receiver_killed(site):
     net = site.net
     net.sim("--link", "loss=0.01")
     process = net.receive("--quiet", "--sink", f"hdf5:{net.tmp}/data.h5,every=0.3", "--sink", f"file:{net.tmp}/data.bin,roll=1M")
-    net.wait_for_frames(1)
+    net.wait_for_frames(10)  # more than answers to commands: the transmission has begun
     site.pause(0, 2.5)
     process.signal(signal.SIGKILL)
     process.finish()

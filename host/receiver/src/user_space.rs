@@ -42,6 +42,12 @@ fn tell<T: Send + 'static>(reply: SyncSender<T>) -> ReplyTo<T> {
     })
 }
 
+/// A socket for one FEB alone. `was_reset`: data of that FEB was answered by RESET before.
+struct Split {
+    socket: Box<dyn Backend>,
+    was_reset: bool,
+}
+
 enum Request {
     Open {
         mac: MacAddr,
@@ -64,7 +70,7 @@ enum Request {
     /// A socket for `mac` alone, if it is not open.
     SplitOff {
         mac: MacAddr,
-        reply: ReplyTo<io::Result<Option<Box<dyn Backend>>>>,
+        reply: ReplyTo<io::Result<Option<Split>>>,
     },
     /// What the receiving thread asks of the scheduler.
     Schedule {
@@ -254,12 +260,17 @@ impl Source for UserSpace {
         let claim = self.claim(mac, config)?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::SplitOff { mac, reply: tell(reply) })?;
-        let Some(socket) = self.inner.answer(&answer)?? else { return self.open_claimed(mac, config, claim) };
+        let Some(Split { socket, was_reset }) = self.inner.answer(&answer)?? else {
+            return self.open_claimed(mac, config, claim);
+        };
         let descriptor = socket.fd().try_clone_to_owned()?;
         let mut inner = Inner::new(&*socket)?;
         let mut alone = Loop::new(socket, &inner.link, true, Flow::new(&self.flows));
         let (shared, reader) = Shared::new(config.ring_packets)?;
         alone.engine.open(mac, config, true, shared);
+        if was_reset {
+            alone.engine.was_reset(mac);
+        }
         inner.alone = Some(Mutex::new(Some(alone)));
         let inner = Arc::new(inner);
         lock(&self.links).push(inner.link.clone());
@@ -559,7 +570,10 @@ impl Loop {
                 Request::Reset { mac } => self.engine.reset(mac, actions),
                 Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
                 Request::SplitOff { mac, reply } if self.engine.is_open(mac) => reply(Ok(None)),
-                Request::SplitOff { mac, reply } => reply(self.backend.split_off(mac)),
+                Request::SplitOff { mac, reply } => {
+                    let socket = self.backend.split_off(mac);
+                    reply(socket.map(|found| found.map(|socket| Split { socket, was_reset: self.engine.forget(mac) })));
+                }
                 Request::Schedule { schedule, reply } => reply(schedule.apply()),
                 Request::Rejoin { mac } => self.backend.closed(mac),
             }

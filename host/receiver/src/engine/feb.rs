@@ -97,6 +97,11 @@ impl Feb {
         }
     }
 
+    /// Data came before it was opened, and was answered by RESET.
+    pub(super) fn was_reset(&mut self) {
+        self.stray = true;
+    }
+
     /// A transmission was started, or START is under way.
     pub(super) fn has_begun(&self) -> bool {
         !matches!(self.transmission, Transmission::None) || self.start.is_some()

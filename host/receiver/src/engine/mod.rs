@@ -56,10 +56,22 @@ impl Engine {
         if self.is_open(mac) {
             return false;
         }
-        let stranger = self.strangers.iter().position(|stranger| stranger.mac == mac);
-        let was_reset = stranger.and_then(|at| self.strangers.remove(at)).is_some_and(|stranger| stranger.was_reset);
+        let was_reset = self.forget(mac);
         self.febs.insert(mac, Feb::new(mac, config, owned, was_reset, shared));
         true
+    }
+
+    /// Forgets what is known of `mac`, which is not open: true if its data was answered by RESET.
+    pub fn forget(&mut self, mac: MacAddr) -> bool {
+        let stranger = self.strangers.iter().position(|stranger| stranger.mac == mac);
+        stranger.and_then(|at| self.strangers.remove(at)).is_some_and(|stranger| stranger.was_reset)
+    }
+
+    /// The engine that saw the frames of `mac`, which is open here now, has answered its data by RESET.
+    pub fn was_reset(&mut self, mac: MacAddr) {
+        if let Some(feb) = self.febs.get_mut(&mac) {
+            feb.was_reset();
+        }
     }
 
     /// True if `mac` is open.

@@ -190,11 +190,13 @@ module tcp_builder #(
       net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
   logic [16:0] ip_sum;
   logic [17:0] ip_added;
-  logic [15:0] ip_term, length;
-  assign length = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, request.words, 3'b000};
+  logic [15:0] ip_term, length, service;
+  assign length  = 16'(tcp_pkg::IP_TCP_BYTES) + {2'd0, request.words, 3'b000};
+  assign service = {14'd0, request.takes_marks ? tcp_pkg::ECT_0 : 2'b00};
   always_comb begin
     case (ip_step)
       4'd0: ip_term = length;
+      4'd1: ip_term = service;
       4'd4: ip_term = ip_address[31:16];
       4'd5: ip_term = ip_address[15:0];
       4'd6: ip_term = peer_ip[31:16];
@@ -243,11 +245,11 @@ module tcp_builder #(
     made_word |= {64{segment[0]}} & {16'd0, peer_mac};
     made_word |= {64{reply[0] || reply[4]}} & {16'd0, reply_mac};
     made_word |= {64{ask[0]}} & {16'd0, net_pkg::BROADCAST};
-    made_word |= {64{segment[2]}} & {net_pkg::IP_VERSION, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
+    made_word |= {64{segment[2]}} & {net_pkg::IP_VERSION | service, length, 16'd0, net_pkg::IP_DO_NOT_FRAGMENT};
     made_word |= {64{segment[3]}} & {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
     made_word |= {64{segment[4]}} & {peer_ip, request_port, request_peer_port};
     made_word |= {64{segment[5]}} & {request.sequence_number, request.ack};
-    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 7'd0, request.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
+    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 4'd0, request.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
     // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
     made_word |= {64{of_options}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
     made_word |= {64{ask[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REQUEST};

@@ -80,6 +80,7 @@ module tcp_congestion #(
       to_threshold,
       to_threshold_next,
       is_short,
+      is_lost,
       is_large,
       subtract,
       subtract_next,
@@ -90,6 +91,7 @@ module tcp_congestion #(
   logic [WIDTH-1:0] threshold_next;
   assign one = SUM'(limit);
   assign two = SUM'(limit) << 1;
+  assign is_lost = kind == tcp_pkg::CONGESTION_LOST || kind == tcp_pkg::CONGESTION_LOST_TOO;
   always_comb begin
     base = is_short ? WIDTH'(limit) << 3 : WIDTH'(limit) << 1;
     if (BITS < 11 && 14'(limit) << 3 > 14'(MOST)) base = MOST;
@@ -175,7 +177,9 @@ module tcp_congestion #(
           // The most there is stays.
           tcp_pkg::CONGESTION_ACKED: next = window[BITS] ? REST : COMPARE;
           tcp_pkg::CONGESTION_ANOTHER: next = ADD_ONE;
-          tcp_pkg::CONGESTION_LOST, tcp_pkg::CONGESTION_TIMED_OUT: next = HALVE;
+          tcp_pkg::CONGESTION_LOST, tcp_pkg::CONGESTION_MARKED, tcp_pkg::CONGESTION_TIMED_OUT:
+          next = HALVE;
+          tcp_pkg::CONGESTION_LOST_TOO: {next, to_threshold_next} = {SET, 1'b1};
           tcp_pkg::CONGESTION_TIMED_OUT_AGAIN: next = HALVE_BOUND;
           tcp_pkg::CONGESTION_PARTIAL: next = DEFLATE;
           tcp_pkg::CONGESTION_MENDED: next = MEND;
@@ -218,7 +222,7 @@ module tcp_congestion #(
       HALVE_BOUND: begin
         write_threshold = is_less;
         threshold_next = WIDTH'(two);
-        to_threshold_next = kind == tcp_pkg::CONGESTION_LOST;
+        to_threshold_next = kind == tcp_pkg::CONGESTION_LOST || kind == tcp_pkg::CONGESTION_MARKED;
         next = SET;
       end
       DEFLATE: begin
@@ -231,7 +235,7 @@ module tcp_congestion #(
       end
       SET: begin
         write_window = 1'b1;
-        if (kind == tcp_pkg::CONGESTION_LOST) next = ADD_TWO;
+        if (is_lost) next = ADD_TWO;
         if (kind == tcp_pkg::CONGESTION_MENDED && !to_threshold) next = ADD_ONE;
       end
       MEND_BOUND: begin
@@ -240,7 +244,7 @@ module tcp_congestion #(
       end
       ADD_TWO: begin
         write_window = 1'b1;
-        if (kind == tcp_pkg::CONGESTION_LOST) next = ADD_ONE;
+        if (is_lost) next = ADD_ONE;
       end
       ADD_ONE: begin
         write_window = 1'b1;

@@ -21,6 +21,7 @@ rtl/tcp/tcp_builder.sv
 rtl/tcp/tcp_counters.sv
 rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
+rtl/tcp/tcp_ecn.sv
 rtl/tcp/tcp_fields.sv
 rtl/tcp/tcp_gate.sv
 rtl/tcp/tcp_look.sv

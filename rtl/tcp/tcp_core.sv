@@ -22,7 +22,8 @@
 //
 // The stream is plain: full segments, whatever the user's blocks. With `push` each block (tlast)
 // ends its segment and leaves at once; BLOCKS is how many ends a stream can hold that were not sent
-// (0: tlast is ignored).
+// (0: tlast is ignored). With ECN, and `ecn` while a connection is opened, switches may mark what they else would drop
+// (RFC 3168).
 //
 // enable[i] opens stream i's connection and keeps it open; after it has fallen, what was taken is
 // sent, confirmed, and the connection closed. A connection that breaks is opened again after RETRY
@@ -44,6 +45,7 @@ module tcp_core #(
     parameter int ECHO_BITS = 8,
     parameter int BLOCKS = 0,
     parameter int CONGESTION = 1,
+    parameter int ECN = 0,
     parameter int TICK_CLOCKS = WIDTH == 8 ? 125 : 156,
     parameter int TIMEOUT_MIN = 200_000,
     parameter int TIMEOUT_INIT = 1_000_000,
@@ -64,6 +66,7 @@ module tcp_core #(
     input logic [STREAMS-1:0][15:0] local_port,
     input logic [13:0] mtu,
     input logic push,
+    input logic ecn,
     input logic [31:0] first_sequence,
     // user side
     input logic user_clk,
@@ -364,6 +367,7 @@ module tcp_core #(
       .first_sequence(first_sequence << (BITS + 4)),
       .mtu_words     (mtu_words),
       .push          (push && BLOCKS != 0),
+      .ecn           (ecn && ECN != 0),
       .segment_valid (is_segment && mine != '0),
       .segment_stream(mine_index),
       .segment_length(meta.length),
@@ -426,5 +430,7 @@ module tcp_core #(
       .m_axis_tready(tx_tready),
       .*
   );
+  logic unused;
+  assign unused = meta.marked;  // it is in the segment
 endmodule
 `default_nettype wire

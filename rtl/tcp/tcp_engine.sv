@@ -51,6 +51,7 @@ module tcp_engine #(
     output logic forget_path,
     input logic [31:0] first_sequence,  // of the first data byte, a multiple of twice the buffer
     input logic [tcp_pkg::WORDS_BITS-1:0] mtu_words,  // the most words of a segment
+    input logic ecn,  // see tcp_ecn
     // socket buffers
     output logic [STREAMS-1:0] accept,
     output logic [STREAMS-1:0] running,
@@ -172,7 +173,7 @@ module tcp_engine #(
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
   logic may_pick, is_timed, settled, again, recovers, under_way, shut, expired, repairs, strikes;
-  assign recovers = flags.recovering || flags.rewound;
+  assign recovers = flags.recovering || flags.rewound || flags.ecn.reduced;
   // No event begins before the last one's congestion window is there, or ends before its round trip is.
   always_ff @(posedge clk) begin
     may_pick <= !rst && !step[tcp_pkg::SEGMENT_APPLY] && !step[tcp_pkg::TIMER_APPLY]
@@ -212,6 +213,9 @@ module tcp_engine #(
   assign fresh  = found.connects && !flags.started;
   assign probed = applies_look && found.kind == tcp_pkg::KEEPALIVE;
 
+  logic [1:0] ecn_flags;
+  logic takes_marks, echoed, reduces;
+  tcp_pkg::ecn_t ecn_sent, ecn_heard;
   tcp_request #(
       .STREAMS(STREAMS),
       .BITS   (BITS)
@@ -235,6 +239,7 @@ module tcp_engine #(
       .told     (told_next),
       .*
   );
+  tcp_ecn marks (.*);
   assign heard = segment_take && (meaning.has_window || meaning.opens);
   always_ff @(posedge clk) begin
     under_way <= sent != '0;
@@ -246,14 +251,6 @@ module tcp_engine #(
 
   // ---- places and numbers --------------------------------------------------------------------
   tcp_places #(.BITS(BITS)) places (.*);
-  // A stranger's ACK is the number of the RST.
-  logic [32:0] peer_moved;
-  logic [15:0] peer_bytes;
-  logic peer_flag;
-  assign peer_bytes = segment.flags[tcp_pkg::SYN] || meaning.refuses ? '0 : segment_length;
-  assign peer_flag = (segment.flags[tcp_pkg::FIN] || segment.flags[tcp_pkg::SYN]) && !meaning.refuses;
-  assign peer_moved = {16'd0, peer_bytes, peer_flag} + {meaning.refuses ? segment.ack : segment.sequence_number, 1'b1};
-  assign peer_next_next = peer_moved[32:1];
 
   // ---- what changes --------------------------------------------------------------------------
   logic forgets, fails;  // fails: the connection, which is opened again later
@@ -278,6 +275,7 @@ module tcp_engine #(
 
     if (step[tcp_pkg::LOOK_APPLY]) begin
       write_flags = 1'b1;
+      flags_next.ecn = ecn_sent;
       case (found.kind)
         tcp_pkg::A_SYN: flags_next.syn_due = 1'b0;
         tcp_pkg::A_RST: begin
@@ -348,6 +346,7 @@ module tcp_engine #(
 
     if (step[tcp_pkg::SEGMENT_APPLY]) begin
       write_flags = 1'b1;
+      flags_next.ecn = ecn_heard;
       happens[tcp_pkg::EVENT_UNACCEPTABLE] = meaning.unacceptable;
       if (meaning.answers) flags_next.ack_due = 1'b1;
       // The payload is not wanted; it is confirmed, so that the peer does not repeat it. After a RST its own number.
@@ -374,7 +373,7 @@ module tcp_engine #(
         // With nothing under way it tells when the stream has rested.
         sets = 1'b1;
         if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
-        else if (flags.bounded) congestion = tcp_pkg::CONGESTION_ACKED;
+        else if (flags.bounded && !echoed) congestion = tcp_pkg::CONGESTION_ACKED;
         if (flags.timing && reaches_timed) begin
           {flags_next.timing, flags_next.halted} = '0;
           flags_next.bounded = flags.halted;
@@ -391,18 +390,19 @@ module tcp_engine #(
           span = tcp_pkg::TWO_ROUNDS;
         end
       end
+      if (reduces) {write_recover, congestion} = {1'b1, tcp_pkg::CONGESTION_MARKED};
       if (meaning.is_duplicate && flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
-      if (meaning.is_duplicate && !recovers) begin
+      if (meaning.is_duplicate && !flags.recovering && !flags.rewound) begin
         flags_next.duplicates = flags.duplicates + 2'd1;
         if (flags.duplicates == 2'd2) begin
           flags_next.duplicates = '0;
-          {flags_next.recovering, flags_next.resend} = '1;
+          {flags_next.recovering, flags_next.resend, flags_next.ecn.tells} = '1;
           {flags_next.timing, flags_next.repaired} = '0;
           write_recover = 1'b1;
           sets = 1'b1;
           span = tcp_pkg::TWO_ROUNDS;
           happens[tcp_pkg::EVENT_FAST] = 1'b1;
-          congestion = tcp_pkg::CONGESTION_LOST;
+          congestion = flags.ecn.reduced ? tcp_pkg::CONGESTION_LOST_TOO : tcp_pkg::CONGESTION_LOST;
         end
       end
       if (meaning.is_fin_acked) flags_next.state = tcp_pkg::FIN_CONFIRMED;
@@ -451,6 +451,9 @@ module tcp_engine #(
       flags_next.force_one = 1'b1;
       {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
       flags_next.rewound = under_way;
+      {flags_next.ecn.reduced, flags_next.ecn.tells} = {
+        1'b0, flags.ecn.tells || (under_way && !shut)
+      };
       flags_next.duplicates = '0;
       happens[tcp_pkg::EVENT_TIMEOUT] = under_way && !shut;
       happens[tcp_pkg::EVENT_PROBE] = !under_way || shut;
@@ -493,8 +496,5 @@ module tcp_engine #(
       .again(applies_look && found.connects && (flags.started || flags.state == tcp_pkg::BROKEN)),
       .*
   );
-
-  logic unused;
-  assign unused = &{1'b0, peer_moved[0]};
 endmodule
 `default_nettype wire

@@ -16,6 +16,11 @@ package tcp_pkg;
   localparam int RST = 2;
   localparam int PSH = 3;
   localparam int ACK = 4;
+  localparam int ECE = 6;  // RFC 3168
+  localparam int CWR = 7;
+  // The last two bits of the IP header's second byte (RFC 3168 5).
+  localparam logic [1:0] ECT_0 = 2'b10;  // it may be marked
+  localparam logic [1:0] CONGESTION_MARK = 2'b11;
 
   // The record of a good frame, on its way from the receive to the transmit clock: words of the frame from the source
   // address on (see tcp_rx), but for the first, which has what was found out.
@@ -31,9 +36,10 @@ package tcp_pkg;
   typedef struct packed {
     logic [1:0] kind;
     logic from_peer;  // the source address is the peer's
+    logic marked;  // by a switch on its way (RFC 3168)
     logic [15:0] length;  // of the payload; of an echo request: of the packet
   } meta_t;
-  localparam int META_BITS = 2 + 1 + 16;
+  localparam int META_BITS = 2 + 1 + 1 + 16;
 
   localparam int WORDS_BITS = 11;  // of the words of a segment
 
@@ -43,10 +49,11 @@ package tcp_pkg;
     logic [15:0] port;
     logic [31:0] sequence_number;
     logic [31:0] ack;
-    logic [4:0] flags;
+    logic [7:0] flags;
     logic [15:0] window;
     logic [WORDS_BITS-1:0] mss;  // of a SYN, in words
     logic [3:0] scale;
+    logic marked;
   } segment_t;
   typedef struct packed {
     logic [47:0] mac;
@@ -67,7 +74,8 @@ package tcp_pkg;
   typedef struct packed {
     logic [31:0] sequence_number;
     logic [31:0] ack;
-    logic [4:0] flags;
+    logic [7:0] flags;
+    logic takes_marks;
     logic [WORDS_BITS-1:0] words;
   } request_t;
 
@@ -80,6 +88,13 @@ package tcp_pkg;
     FIN_CONFIRMED,  // until the peer has closed, too
     BROKEN  // until the next attempt
   } state_t;
+  // Explicit congestion notification (RFC 3168), see tcp_ecn.
+  typedef struct packed {
+    logic agreed;   // both ends use it
+    logic reduced;  // the window, until more is confirmed than was under way
+    logic tells;    // CWR is due, with the next new data
+    logic echoes;   // a mark of the peer's data, until its CWR
+  } ecn_t;
   typedef struct packed {
     state_t state;
     logic started;  // una holds the place in the stream
@@ -101,8 +116,9 @@ package tcp_pkg;
     logic bounded;  // by it in this or the last one: only then it opens (RFC 7661)
     logic [1:0] duplicates;  // ACKs, but in a recovery
     logic [3:0] backoff;
+    ecn_t ecn;
   } flags_t;
-  localparam int FLAGS_BITS = 3 + 17 + 2 + 4;
+  localparam int FLAGS_BITS = 3 + 17 + 2 + 4 + 4;
 
   // Steps of the engine's events: a bit each.
   localparam int WIPE = 0;
@@ -184,6 +200,8 @@ package tcp_pkg;
     CONGESTION_OPENED_LATE,  // a SYN was lost
     CONGESTION_ACKED,
     CONGESTION_LOST,  // the third duplicate ACK
+    CONGESTION_LOST_TOO,  // the same, after a mark of the same round trip
+    CONGESTION_MARKED,
     CONGESTION_ANOTHER,  // a further one
     CONGESTION_PARTIAL,  // an ACK of a part of what was under way when the loss was seen
     CONGESTION_MENDED,  // of all of it

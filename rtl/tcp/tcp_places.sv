@@ -19,7 +19,8 @@ module tcp_places #(
     input logic clk,
     input logic [tcp_pkg::STEPS-1:0] step,
     input tcp_pkg::look_t found,
-    input logic recovers,  // there is a place where the recovery ends
+    input tcp_pkg::flags_t flags,
+    input logic recovers,  // see tcp_schedule
     input logic fresh,  // the first connection begins
     input logic [31:0] first_sequence,  // its number, a multiple of twice the buffer
     input logic [BITS:0] fitting,
@@ -41,13 +42,15 @@ module tcp_places #(
   logic [P-1:0] place, change;
   logic [P+1:0] sum;
   logic [  P:0] moved_place;  // with a sign
-  logic subtracts, reaches, looks;
+  logic subtracts, reaches, looks, above;
   assign looks = step[tcp_pkg::LOOK_APPLY];
   assign subtracts = !looks && !step[tcp_pkg::TIMER_APPLY];
   assign change = looks ? fitting : subtracts ? ~confirms : '0;
   // What the next step needs.
   always_ff @(posedge clk) begin
     place <= sent;
+    // A window that fell for a mark may fall again above `recover`.
+    above <= step[tcp_pkg::SEGMENT_JUDGE] && !flags.recovering && !flags.rewound;
     if (step[tcp_pkg::SEGMENT_JUDGE]) place <= recovers ? recover : timed;
     if (step[tcp_pkg::SEGMENT_RECOVER]) place <= timed;
     if (step[tcp_pkg::SEGMENT_TIMED] || step[tcp_pkg::LOOK_FOURTH] || looks) place <= nxt;
@@ -55,7 +58,7 @@ module tcp_places #(
   // The lowest bit is the carry into the others.
   assign sum = {1'b0, place, 1'b1} + {subtracts, change, subtracts};
   assign moved_place = sum[P+1:1];
-  assign reaches = place <= confirms;
+  assign reaches = {place, above} <= {confirms, 1'b0};
   assign placed = moved_place[P] || (looks && found.connects) ? '0 : moved_place[P-1:0];
   // A time-out goes back to una.
   assign nxt_next = step[tcp_pkg::TIMER_APPLY] ? '0 : placed;
@@ -82,6 +85,6 @@ module tcp_places #(
   assign number = ahead + base;
 
   logic unused;
-  assign unused = &{1'b0, first_sequence[P+2:0], found, sum[0], step, peer_next[2:0]};
+  assign unused = &{1'b0, first_sequence[P+2:0], found, flags, sum[0], step, peer_next[2:0]};
 endmodule
 `default_nettype wire

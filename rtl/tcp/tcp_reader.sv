@@ -42,7 +42,7 @@ module tcp_reader (
 
   logic [2:0] step;
   logic [95:0] body;  // ports and numbers, or hardware and protocol address of an ARP frame
-  logic [4:0] flags;
+  logic [7:0] flags;
   logic [15:0] window;
   logic [2:0] options_index;
   logic [tcp_pkg::WORDS_BITS-1:0] mss;
@@ -53,7 +53,7 @@ module tcp_reader (
   assign is_syn = is_segment && record_data[48+tcp_pkg::SYN];
   assign valid = state == DONE;
   assign record_ready = valid && ready;
-  assign segment = {body, flags, window, mss, scale};
+  assign segment = {body, flags, window, mss, scale, meta.marked};
   assign neighbour = {body[63:0], body[79:64]};
 
   always_comb begin
@@ -89,7 +89,7 @@ module tcp_reader (
         if (step == PORTS + BEHIND)
           body[95:64] <= is_segment ? record_data[31:0] : {16'd0, record_data[63:48]};
         if (at_end) begin
-          {flags, window} <= {record_data[52:48], record_data[47:32]};
+          {flags, window} <= {record_data[55:48], record_data[47:32]};
           state <= is_syn ? OPTIONS : DONE;
         end
       end

@@ -22,6 +22,8 @@ module tcp_request #(
     input logic [STREAM_BITS-1:0] stream,
     input tcp_pkg::look_t found,
     input logic is_open,
+    input logic [1:0] ecn_flags,  // CWR, ECE
+    input logic takes_marks,
     input logic ends,  // with all data that there is, or with its block
     input logic [BITS:0] fitting,
     input logic [28:0] number,
@@ -51,6 +53,9 @@ module tcp_request #(
       request.flags[tcp_pkg::SYN] <= kind == tcp_pkg::A_SYN;
       request.flags[tcp_pkg::RST] <= kind == tcp_pkg::A_RST;
       request.flags[tcp_pkg::PSH] <= kind == tcp_pkg::DATA && ends;
+      request.flags[5] <= 1'b0;
+      request.flags[tcp_pkg::CWR:tcp_pkg::ECE] <= ecn_flags;
+      request.takes_marks <= takes_marks;
       request.flags[tcp_pkg::ACK] <= kind != tcp_pkg::A_SYN && kind != tcp_pkg::A_RST;
     end
     if (rst) {applied, pending} <= '0;

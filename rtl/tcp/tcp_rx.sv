@@ -99,7 +99,7 @@ module tcp_rx #(
   logic [ 7:0] keep;
   logic [ 4:0] header;
   logic [ 3:0] offset;
-  logic is_arp, is_ip, is_tcp, is_icmp, is_echo, is_reply, from_peer, all_there;
+  logic is_arp, is_ip, is_tcp, is_icmp, is_echo, is_reply, from_peer, marked, all_there;
   logic
       for_us,
       shape_fits,
@@ -139,6 +139,7 @@ module tcp_rx #(
       operation_fits <= q[15:0] == net_pkg::ARP_REQUEST || q[15:0] == net_pkg::ARP_REPLY;
       is_reply <= q[15:0] == net_pkg::ARP_REPLY;
       version_fits <= q[63:56] == net_pkg::IP_VERSION[15:8];
+      marked <= q[49:48] == tcp_pkg::CONGESTION_MARK;
       fragment <= q[13:0] != '0;  // more fragments, or not the first one
       too_short <= q[47:32] < LEAST;
       too_long <= q[47:32] > ECHO_MOST;
@@ -249,7 +250,7 @@ module tcp_rx #(
   // ---- the record ----------------------------------------------------------------------------
   // The first two words of the next frame may come meanwhile, and are not needed.
   tcp_pkg::meta_t meta;
-  assign meta = {kind, from_peer, length};
+  assign meta = {kind, from_peer, marked, length};
   assign record_write = decided || (q_valid && place[10:tcp_pkg::RECORD_BITS] == '0);
   assign record_word = decided ? tcp_pkg::RECORD_BITS'(tcp_pkg::META_WORD) : place[tcp_pkg::RECORD_BITS-1:0];
   // Above it anything may stand.

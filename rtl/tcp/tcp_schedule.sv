@@ -13,8 +13,8 @@
 // when its head has moved, after each event of it that asks for it (`again`), and, for what else may change, in turn with the
 // others each microsecond.
 //
-// `may_pick`: an event may begin. `recovers`: the stream has a place where its recovery ends. `settled`: the last step of an
-// event may be done.
+// `may_pick`: an event may begin. `recovers`: the stream has a place where its recovery ends, or above which its window may fall
+// again (tcp_ecn). `settled`: the last step of an event may be done.
 `default_nettype none
 module tcp_schedule #(
     parameter int STREAMS = 1,

@@ -4,7 +4,7 @@
 //
 //                     +-------------+
 //   segment =========>|             |====> meaning
-//   flags, una ... ==>| tcp_segment |====> confirms, told (words)
+//   flags, una ... ==>| tcp_segment |====> confirms, told (words), peer_next_next
 //   begins, judges -->|             |
 //   beyond, at_end -->|             |
 //                     +-------------+
@@ -20,19 +20,20 @@ module tcp_segment #(
     input  logic                       begins,
     input  logic                       judges,
     input  tcp_pkg::segment_t          segment,
-    input  logic              [  15:0] length,      // of its payload
+    input  logic              [  15:0] length,         // of its payload
     input  tcp_pkg::flags_t            flags,
     input  logic              [  28:0] una,
-    input  logic                       under_way,   // something is
+    input  logic                       under_way,      // something is
     input  logic              [  31:0] peer_next,
-    input  logic              [  15:0] raw_window,  // as the segment before had it
+    input  logic              [  15:0] raw_window,     // as the segment before had it
     input  logic              [   3:0] scale,
-    input  logic              [BITS:0] best,        // the largest window that there was
+    input  logic              [BITS:0] best,           // the largest window that there was
     input  logic                       beyond,
     input  logic                       at_end,
     output tcp_pkg::meaning_t          meaning,
-    output logic              [BITS:0] confirms,    // words after una
-    output logic              [BITS:0] told         // the window
+    output logic              [BITS:0] confirms,       // words after una
+    output logic              [BITS:0] told,           // the window
+    output logic              [  31:0] peer_next_next
 );
   localparam int P = BITS + 1;
   localparam logic [P-1:0] BUFFER = {1'b1, BITS'(0)};
@@ -98,9 +99,18 @@ module tcp_segment #(
     meaning.is_wider <= is_open && plain && !is_ahead && !is_old && told > best;
   end
 
+  // A stranger's ACK is the number of the RST.
+  logic [32:0] moved;
+  logic [15:0] bytes;
+  logic counts;  // SYN or FIN
+  assign bytes = syn || meaning.refuses ? '0 : length;
+  assign counts = (fin || syn) && !meaning.refuses;
+  assign moved = {16'd0, bytes, counts} + {meaning.refuses ? segment.ack : segment.sequence_number, 1'b1};
+  assign peer_next_next = moved[32:1];
+
   logic unused;
   assign unused = &{
-    1'b0, shifting_on[2:0], segment.source_port, segment.port, segment.mss, segment.scale, segment.flags[4:2], flags
+    1'b0, moved[0], shifting_on[2:0], segment.source_port, segment.port, segment.mss, segment.scale, segment.flags, segment.marked, flags
   };
 endmodule
 `default_nettype wire

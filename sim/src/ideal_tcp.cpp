@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kTcp = 34;
 constexpr uint8_t kProtocol = 6;
-constexpr uint8_t kFin = 1, kSyn = 2, kAck = 16;
+constexpr uint8_t kFin = 1, kSyn = 2, kAck = 16, kEce = 64, kCwr = 128;
 constexpr uint32_t kIss = 0x10000000;
 
 }  // namespace
@@ -48,7 +48,8 @@ void IdealTcp::on_segment(const Frame& frame) {
       stream.file.open(name, std::ios::binary);
       if (!stream.file) throw std::runtime_error("--save " + name + ": cannot be written");
     }
-    answer(frame, stream, kSyn | kAck);
+    stream.marks = (flags & kEce) && (flags & kCwr);
+    answer(frame, stream, kSyn | kAck | (stream.marks ? kEce : 0));
     return;
   }
   const auto found = streams_.find(port);
@@ -59,6 +60,8 @@ void IdealTcp::on_segment(const Frame& frame) {
   Stream& stream = found->second;
   const auto ahead = static_cast<int32_t>(sequence - stream.first - static_cast<uint32_t>(stream.bytes));
   const size_t size = length - header;
+  if (flags & kCwr) stream.marked = false;
+  if ((frame[15] & kEcnMask) == kCongestionMark) stream.marked = true;
   if (size > 0 && ahead > 0) stream.ahead.emplace(stream.bytes + ahead, Frame(&frame[kTcp + header], &frame[kTcp + header] + size));
   else if (size > 0 && static_cast<int64_t>(size) + ahead <= 0) result_.duplicates++;
   else if (size > 0) deliver(stream, stream.bytes - static_cast<uint64_t>(-ahead), &frame[kTcp + header], size);
@@ -67,7 +70,7 @@ void IdealTcp::on_segment(const Frame& frame) {
     deliver(stream, next.key(), next.mapped().data(), next.mapped().size());
   }
   if ((flags & kFin) && sequence + size == stream.first + static_cast<uint32_t>(stream.bytes)) stream.ended = true;
-  if (size > 0 || (flags & kFin)) answer(frame, stream, stream.ended ? kFin | kAck : kAck);
+  if (size > 0 || (flags & kFin)) answer(frame, stream, (stream.ended ? kFin | kAck : kAck) | (stream.marks && stream.marked ? kEce : 0));
   result_.complete = streams_.size() == settings_.streams &&
                      std::all_of(streams_.begin(), streams_.end(), [](const auto& s) { return s.second.ended; });
 }
@@ -85,7 +88,7 @@ void IdealTcp::deliver(Stream& stream, uint64_t place, const uint8_t* data, size
   }
 }
 
-void IdealTcp::answer(const Frame& frame, const Stream& stream, uint8_t flags) {
+void IdealTcp::answer(const Frame& frame, const Stream& stream, unsigned flags) {
   const bool syn = flags & kSyn;
   unsigned scale = 0;
   while (settings_.window >> scale > 0xFFFF) scale++;
@@ -106,7 +109,7 @@ void IdealTcp::answer(const Frame& frame, const Stream& stream, uint8_t flags) {
   put32(&out[38], syn ? kIss : kIss + 1);
   put32(&out[42], stream.first + static_cast<uint32_t>(stream.bytes) + (stream.ended ? 1 : 0));
   out[46] = static_cast<uint8_t>((out.size() - kTcp) / 4 << 4);
-  out[47] = flags;
+  out[47] = static_cast<uint8_t>(flags);
   put16(&out[48], syn ? std::min(settings_.window, 0xFFFFu) : settings_.window >> scale);
   if (syn) {
     const uint8_t options[] = {2, 4, static_cast<uint8_t>(settings_.mss >> 8), static_cast<uint8_t>(settings_.mss),

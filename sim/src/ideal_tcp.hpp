@@ -36,12 +36,13 @@ class IdealTcp : public VirtualReceiver {
     uint64_t bytes = 0;                 // in order
     std::map<uint64_t, Frame> ahead;    // data that came early, by its place
     bool ended = false;
+    bool marks = false, marked = false;  // agreed (RFC 3168); one came, and the board's CWR not yet
     std::ofstream file;
   };
 
   void on_segment(const Frame& frame);
   void deliver(Stream& stream, uint64_t place, const uint8_t* data, size_t size);
-  void answer(const Frame& frame, const Stream& stream, uint8_t flags);
+  void answer(const Frame& frame, const Stream& stream, unsigned flags);
 
   Settings settings_;
   Output output_;

@@ -28,6 +28,18 @@ inline uint16_t checksum(const uint8_t* data, size_t size, uint32_t sum) {
   return static_cast<uint16_t>(~sum);
 }
 
+constexpr uint8_t kEcnMask = 3, kCongestionMark = 3;  // of the header's second byte (RFC 3168 5)
+
+// Marks a packet, in a frame with its frame check sequence, as a switch does whose queue fills (RFC 3168 5): true if it may be marked.
+inline bool mark_congestion(Frame& frame) {
+  if (be16(&frame[12]) != kIpv4 || (frame[15] & kEcnMask) == 0 || !strip_fcs(frame)) return false;
+  frame[15] |= kCongestionMark;
+  put16(&frame[24], 0);
+  put16(&frame[24], checksum(&frame[kIp], 20, 0));
+  frame = with_fcs(std::move(frame));
+  return true;
+}
+
 // Sum of the pseudo header of a packet of `protocol` with `length` bytes of it (RFC 9293 3.1, RFC 768).
 inline uint32_t pseudo_sum(const Frame& frame, uint32_t protocol, size_t length) {
   uint32_t sum = protocol + static_cast<uint32_t>(length);

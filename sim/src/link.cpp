@@ -4,6 +4,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "ip_frame.hpp"
+
 namespace fadelink {
 namespace {
 
@@ -52,10 +54,11 @@ void LinkSettings::parse(const std::string& text) {
     else if (name == "jitter") jitter = duration(name, value);
     else if (name == "reorder-by") reorder_by = duration(name, value);
     else if (name == "rate") rate = number(name, value, "a rate in Mb/s");
+    else if (name == "mark") mark = static_cast<uint64_t>(number(name, value, "a number of bytes"));
     else if (name == "queue") queue = static_cast<uint64_t>(number(name, value, "a number of bytes"));
     else
       throw std::invalid_argument("link setting '" + item + "': expected loss, duplicate, reorder, corrupt, delay, "
-                                  "jitter, reorder-by, rate or queue, with =VALUE");
+                                  "jitter, reorder-by, rate, queue or mark, with =VALUE");
   }
 }
 
@@ -74,10 +77,12 @@ void Link::push(Frame frame, Picoseconds now) {
   if (settings_.rate > 0) {
     const double ps_per_byte = 8e6 / settings_.rate;
     if (line_free_ < now) line_free_ = now;
-    if (settings_.queue > 0 && static_cast<double>(line_free_ - now) / ps_per_byte > static_cast<double>(settings_.queue)) {
+    const double waiting = static_cast<double>(line_free_ - now) / ps_per_byte;
+    if (settings_.queue > 0 && waiting > static_cast<double>(settings_.queue)) {
       counters_.queue_full++;
       return;
     }
+    if (settings_.mark > 0 && waiting > static_cast<double>(settings_.mark)) counters_.marked += mark_congestion(frame);
     const size_t size = frame.size() + 20;  // with preamble and gap
     counters_.bytes += size;
     line_free_ += static_cast<Picoseconds>(static_cast<double>(size) * ps_per_byte);

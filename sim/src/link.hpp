@@ -17,13 +17,14 @@ struct LinkSettings {
   Picoseconds reorder_by = 20 * kMicrosecond;                // how much later a reordered frame comes
   double rate = 0;                                           // Mb/s, 0: no limit
   uint64_t queue = 0;                                        // bytes that wait for the rate, 0: no limit
+  uint64_t mark = 0;  // bytes from which on a packet whose sender allows it is marked (RFC 3168), 0: none
 
   // Reads "loss=0.01,delay=10us,rate=1000"; settings that are not named keep their value.
   void parse(const std::string& text);
 };
 
 struct LinkCounters {
-  uint64_t frames = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0, queue_full = 0;
+  uint64_t frames = 0, lost = 0, duplicated = 0, reordered = 0, corrupted = 0, queue_full = 0, marked = 0;
   uint64_t bytes = 0;  // that the rate took, with preamble and gap
 };
 

@@ -70,7 +70,8 @@ std::vector<Station> make_stations(const Options& o) {
 
 Json to_json(const LinkCounters& c) {
   return {{"frames", c.frames},       {"lost", c.lost},           {"duplicated", c.duplicated},
-          {"reordered", c.reordered}, {"corrupted", c.corrupted}, {"queue_full", c.queue_full}};
+          {"reordered", c.reordered}, {"corrupted", c.corrupted}, {"queue_full", c.queue_full},
+          {"marked", c.marked}};
 }
 
 Json to_json(const Station& s) {

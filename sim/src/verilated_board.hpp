@@ -135,6 +135,7 @@ class VerilatedBoard : public Board {
     model_.local_port = s.local_port;
     model_.mtu = s.mtu;
     model_.push = s.push;
+    model_.ecn = s.ecn;
     model_.streams = s.streams;
     model_.payload = s.payload;
     model_.checksum = s.checksum;

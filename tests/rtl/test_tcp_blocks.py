@@ -81,7 +81,7 @@ def verdict(data, echo_free):
 
 def some_frame(random):
     """A frame for the board, or nearly."""
-    ip = dict(src=random.choice([PEER, PEER, "10.9.0.7"]), dst=OURS)
+    ip = dict(src=random.choice([PEER, PEER, "10.9.0.7"]), dst=OURS, tos=random.choice([0, 1, 2, 3, 0xFF]))
     payload = random.randbytes(random.choice([0, 0, 1, 2, 7, 8, random.randrange(300)]))
     options = [("MSS", 1460), ("NOP", None), ("WScale", 7)] if random.random() < 0.3 else []
     kind = random.randrange(8)
@@ -130,8 +130,9 @@ async def tcp_rx_judges_every_frame(dut):
             assert result == expected, (*where, expected)
             return
         kind, from_peer, length = expected
-        assert result == kind == slot[0] >> 17, (*where, expected)
-        assert from_peer in (None, slot[0] >> 16 & 1) and length in (None, slot[0] & 0xFFFF), (*where, expected)
+        assert result == kind == slot[0] >> 18, (*where, expected)
+        assert from_peer in (None, slot[0] >> 17 & 1) and length in (None, slot[0] & 0xFFFF), (*where, expected)
+        assert kind != 3 or slot[0] >> 16 & 1 == (data[15] & 3 == 3), where
         words = [int.from_bytes(data[6 + 8 * word : 14 + 8 * word], "big") for word in range(min(11, (len(data) - 6) // 8))]
         assert [slot[word] for word in range(2, len(words))] == words[2:], where
         if kind == 2:
@@ -148,15 +149,15 @@ async def tcp_rx_judges_every_frame(dut):
             await ReadOnly()
             if int(dut.record_write.value):
                 word = int(dut.record_word.value)
-                # Of what was found out 19 bits count.
-                slot[word] = int(dut.record_data.value) & (2**64 - 1 if word else 2**19 - 1)
+                # Of what was found out 20 bits count.
+                slot[word] = int(dut.record_data.value) & (2**64 - 1 if word else 2**20 - 1)
             if int(dut.echo_write_enable.value):
                 echo[int(dut.echo_write_address.value)] = int(dut.echo_write_data.value)
             if int(dut.drop.value):
                 check(DROPS[int(dut.drop.value).bit_length() - 1], slot, echo)
             if int(dut.record_commit.value):
-                check(slot[0] >> 17, slot, echo)
-                hold = 40 if slot[0] >> 17 == 2 else hold
+                check(slot[0] >> 18, slot, echo)
+                hold = 40 if slot[0] >> 18 == 2 else hold
             await RisingEdge(dut.clk)
             hold -= hold > 0
             dut.echo_busy.value = hold > 0
@@ -310,7 +311,7 @@ async def tcp_rtt_follows_rfc6298(dut):
 
 
 class Window:
-    """The congestion window of RFC 5681, 6582 and 6928, in words; slow start ends, too, when the round trip grows."""
+    """The congestion window of RFC 5681, 6582, 6928 and 3168, in words; slow start ends, too, when the round trip grows."""
 
     MOST = 2 ** CONGESTION["BITS"]
 
@@ -338,6 +339,10 @@ class Window:
         elif op == "lost":
             self.threshold = max(flight // 2, 2 * limit)
             self.window, self.credit = self.threshold + 3 * limit, 0
+        elif op == "lost too":
+            self.window, self.credit = self.threshold + 3 * limit, 0
+        elif op == "marked":
+            self.threshold = self.window = max(flight // 2, 2 * limit)
         elif op == "another":
             self.window, self.credit = self.window + limit, 0
         elif op == "partial":
@@ -356,8 +361,9 @@ class Window:
 @cocotb.test()
 async def tcp_congestion_follows_rfc5681(dut):
     """Operations of two streams, in any order; the segments from small to large."""
-    names = ["", "opened", "opened late", "acked", "lost", "another", "partial", "mended", "timed out", "timed out again", "rested"]
-    weights = [0, 1, 1, 40, 2, 5, 3, 2, 1, 1, 1]
+    names = ["", "opened", "opened late", "acked", "lost", "lost too", "marked", "another", "partial", "mended", "timed out",
+             "timed out again", "rested"]  # fmt: skip
+    weights = [0, 1, 1, 40, 2, 1, 2, 5, 3, 2, 1, 1, 1]
     random = rng("congestion")
     for name in ["op", "stream", "amount", "flight", "limit", "slower"]:
         getattr(dut, name).value = 0

@@ -68,3 +68,13 @@ def test_words_end_with_the_connection():
     report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     board = report["boards"][0]
     assert board["complete"] and board["words"] == 150_000 and board["wrong_words"] == 0 and board["retransmitted"] > 0
+
+
+def test_marks_keep_the_queue_short():
+    """RFC 3168: boards that are told of a queue drop nothing, send nothing again, and share the port."""
+    report = run("--boards", 4, "--ecn", "--mtu", 9000, "--rtt", 20, "--receive-window", 2**20, "--spread-us", 1000, "--spread-ppm", 50,
+                 "--switch", "rate=10000,queue=1048576,mark=65536", limit=12)  # fmt: skip
+    rates, port = [board["goodput_bps"] for board in report["boards"]], report["switch"]
+    assert port["marked"] > 0 and port["queue_full"] == 0 and port["use"] > 0.99
+    assert all(board["retransmitted"] == 0 for board in report["boards"])
+    assert jain(rates) > 0.98

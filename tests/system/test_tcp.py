@@ -116,6 +116,25 @@ def test_pushed_blocks_arrive(net, block, link):
     assert net.end_sim(sim)["boards"][0]["sent"] >= 5000 / min(block, 1120)
 
 
+@pytest.mark.parametrize("mark", [0, 20000])
+def test_the_kernel_agrees_to_marks(net, tmp_path, mark):
+    """RFC 3168, as Linux understands it: it counts what comes marked, tells the board, and hears that the board has slowed down."""
+    pcap = tmp_path / "run.pcap"
+    # What the board's link holds is marked from so many bytes on.
+    sim = boards(net, "--ecn", "--pcap", pcap, "--up", f"rate=100,queue=1000000,mark={mark}")
+    assert received(net)["streams"][0]["words"] == WORDS
+    names, values = (line.split() for line in net.run_in(net.pc_ns, "cat", "/proc/net/netstat").splitlines() if line.startswith("IpExt:"))
+    counts = dict(zip(names[1:], map(int, values[1:])))
+    board = net.end_sim(sim)["boards"][0]
+    assert board["retransmitted"] == 0 and counts["InECT0Pkts"] > 0
+    assert counts["InCEPkts"] == board["up"]["marked"]
+    fields = ["-T", "fields", "-e", "ip.src", "-e", "tcp.flags.ece", "-e", "tcp.flags.cwr"]
+    lines = [line.split("\t") for line in sh("tshark", "-r", pcap, *fields, "tcp.flags.syn == 0 && tcp.flags.reset == 0").splitlines()]
+    told = sum(line[0] == PC and line[1] == "1" for line in lines)
+    heard = sum(line[0] == BOARD and line[2] == "1" for line in lines)
+    assert (board["up"]["marked"] > 0) == (told > 0) == (heard > 0) == (mark > 0)
+
+
 @pytest.mark.parametrize("phy", ["gmii", "xgmii"])
 @pytest.mark.parametrize("mtu", [1500, 9000])
 @pytest.mark.parametrize("link", ["loss=0.001", "loss=0.01", "loss=0.05", "reorder=0.1,duplicate=0.1", "corrupt=0.02"])

@@ -53,6 +53,7 @@ package example_pkg;
     // TCP
     logic [13:0] mtu;
     logic push;
+    logic ecn;
     logic [2:0] streams;
     // UDP
     logic [13:0] payload;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The TCP sender in virtual time, against an ideal receiver: throughput by MTU, fragment, round trip and buffer; boards merged,
-and boards that share a port by its queue.
+and boards that share a port by its queue, with and without marks.
 
-Usage: bench/tcp.py [PART ...], of: mtu, fragment, round-trip, merged, queues
+Usage: bench/tcp.py [PART ...], of: mtu, fragment, round-trip, merged, queues, marks
 """
 
 import concurrent.futures
+import itertools
 import json
 import os
 import subprocess
@@ -86,31 +87,41 @@ def merged():
     print(f"\nThe paper: {PAPER['merged']} of 40 Gb/s.")
 
 
-# Boards by MTU; of each queue the time that is simulated, longer where round trips are.
-QUEUES = {9000: (2, 4, 8)}
-TIMES = {16: 40, 64: 40, 256: 40, 1024: 60, 4096: 80}  # KiB: ms
+# Of each queue the time that is simulated, longer where round trips are: KiB: ms.
+TIMES = {16: 40, 64: 40, 256: 40, 1024: 60, 4096: 80}
+MIDDLE = (64, 256, 1024)  # the queues of the larger ones
 
 
-def queues():
-    print("\n## TCP sender: boards of 10 Gb/s that share a port of 10 Gb/s, by its queue; round trip 20 us beside the queue\n")
-    print("| MTU | boards | queue | port in use | user data | Jain index | time-outs | fast retransmissions | dropped by the port |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    cases = [(mtu, boards, queue) for mtu, counts in QUEUES.items() for boards in counts for queue in TIMES]
+def share_port(cases, *options, mark=0):
+    """Boards that share a port of 10 Gb/s. cases: boards and queue in KiB; mark: the share of the queue from which on data is marked."""
+    print("| boards | queue | port in use | user data | Jain index | time-outs | fast retransmissions | dropped by the port |")
+    print("|---|---|---|---|---|---|---|---|")
 
-    def share(mtu, boards, queue):
-        return run("--boards", boards, "--mtu", mtu, "--rtt", 20, "--receive-window", 2**20, "--spread-us", 1000, "--spread-ppm", 50,
-                   "--switch", f"rate=10000,queue={queue * 1024}", limit=TIMES[queue])  # fmt: skip
+    def share(boards, queue):
+        size = queue * 1024
+        return run("--boards", boards, "--mtu", 9000, "--rtt", 20, "--receive-window", 2**20, "--spread-us", 1000, "--spread-ppm", 50,
+                   "--switch", f"rate=10000,queue={size},mark={round(mark * size)}", *options, limit=TIMES[queue])  # fmt: skip
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for (mtu, boards, queue), report in zip(cases, pool.map(lambda case: share(*case), cases)):
+        for (boards, queue), report in zip(cases, pool.map(lambda case: share(*case), cases)):
             rates = [board["goodput_bps"] / 1e9 for board in report["boards"]]
             port = report["switch"]
             timeouts, fast = (sum(board[name] for board in report["boards"]) for name in ("timeouts", "early"))
-            print(f"| {mtu} | {boards} | {queue} KiB | {100 * port['use']:.1f} % | {sum(rates):.2f} Gb/s | {jain(rates):.4f} "
+            print(f"| {boards} | {queue} KiB | {100 * port['use']:.1f} % | {sum(rates):.2f} Gb/s | {jain(rates):.4f} "
                   f"| {timeouts} | {fast} | {100 * port['queue_full'] / port['frames']:.1f} % |", flush=True)  # fmt: skip
 
 
-PARTS = {"mtu": by_mtu, "fragment": by_fragment, "round-trip": by_round_trip, "merged": merged, "queues": queues}
+def queues():
+    print("\n## TCP sender: boards of 10 Gb/s that share a port of 10 Gb/s, by its queue; MTU 9000, round trip 20 us beside the queue\n")
+    share_port([*itertools.product((2, 4, 8), TIMES), *itertools.product((16, 32), MIDDLE)])
+
+
+def marks():
+    print("\n## TCP sender: the same through a switch that marks (RFC 3168), from half of its queue on\n")
+    share_port([*itertools.product((2, 8, 32), MIDDLE)], "--ecn", mark=0.5)
+
+
+PARTS = {"mtu": by_mtu, "fragment": by_fragment, "round-trip": by_round_trip, "merged": merged, "queues": queues, "marks": marks}
 
 if __name__ == "__main__":
     sandbox.enter()

@@ -253,223 +253,48 @@ module tcp_engine #(
   tcp_places #(.BITS(BITS)) places (.*);
 
   // ---- what changes --------------------------------------------------------------------------
-  logic forgets, fails;  // fails: the connection, which is opened again later
-  logic [tcp_pkg::EVENTS-1:0] happens;
+  tcp_pkg::changes_t of_look, of_segment, of_timer, changes;
+  tcp_on_look #(
+      .STREAMS(STREAMS)
+  ) on_look (
+      .changes(of_look),
+      .*
+  );
+  tcp_on_segment on_segment (
+      .changes(of_segment),
+      .*
+  );
+  tcp_on_timer on_timer (
+      .changes(of_timer),
+      .*
+  );
   always_comb begin
-    flags_next = flags;
-    write_flags = 1'b0;
-    {write_una, write_peer_next, write_nxt, write_sent, write_recover, write_timed} = '0;
-    {write_timed_at, write_window, write_best, write_limit} = '0;
-    limit_next = segment.mss < LEAST ? LEAST : segment.mss < mtu_words ? segment.mss : mtu_words;
-    {sets, stops} = '0;
-    span = tcp_pkg::WAIT;
-    rtt = tcp_pkg::RTT_NOTHING;
-    congestion = tcp_pkg::CONGESTION_NOTHING;
-    happens = '0;
-    {forgets, fails} = '0;
-
-    if (step[tcp_pkg::WIPE]) begin
-      flags_next  = '0;
-      write_flags = 1'b1;
-    end
-
-    if (step[tcp_pkg::LOOK_APPLY]) begin
-      write_flags = 1'b1;
-      flags_next.ecn = ecn_sent;
-      case (found.kind)
-        tcp_pkg::A_SYN: flags_next.syn_due = 1'b0;
-        tcp_pkg::A_RST: begin
-          flags_next.rst_due = 1'b0;
-          // At once, but once: the next SYN is the timer's.
-          if (flags.backoff == '0) begin
-            flags_next.syn_due = 1'b1;
-            flags_next.backoff = 4'd1;
-          end
-        end
-        tcp_pkg::NOTHING: ;
-        default: flags_next.ack_due = 1'b0;
-      endcase
-      if (found.kind == tcp_pkg::A_FIN) flags_next.fin_due = 1'b0;
-      if (found.kind == tcp_pkg::AGAIN) flags_next.resend = 1'b0;
-      happens[tcp_pkg::EVENT_SENT] = sends;
-      happens[tcp_pkg::EVENT_PROBE] = found.kind == tcp_pkg::KEEPALIVE;
-      happens[tcp_pkg::EVENT_RETRANSMITTED] = found.kind == tcp_pkg::AGAIN || (found.kind == tcp_pkg::DATA && found.is_behind);
-      if (found.kind == tcp_pkg::DATA) begin
-        write_nxt = 1'b1;
-        write_sent = !found.is_behind;
-        {flags_next.force_one, flags_next.persists, flags_next.pauses} = '0;
-        if (!found.is_behind && !flags.timing) begin
-          flags_next.timing = 1'b1;
-          {write_timed, write_timed_at} = '1;
-        end
-      end
-      sets = found.kind == tcp_pkg::A_FIN || (sends && !under_way)
-            || ((sends || found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::A_RST) && !timer_runs);
-      if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING) begin
-        flags_next.bounded = found.held;
-        if (found.held) {flags_next.halted, flags_next.pauses} = {1'b1, STREAMS <= 4};
-      end
-      // For data that the window holds back.
-      if (flags.state == tcp_pkg::OPEN && found.kind == tcp_pkg::NOTHING && found.waits && !under_way && !flags.force_one
-            && !(flags.persists && timer_runs)) begin
-        flags_next.persists = 1'b1;
-        sets = 1'b1;
-      end
-      if (found.ceases) begin
-        flags_next.state = tcp_pkg::IDLE;
-        stops = 1'b1;
-      end
-      if (found.lost) begin
-        happens[tcp_pkg::EVENT_RESET] = 1'b1;
-        fails = 1'b1;
-      end
-      if (found.drained) begin
-        flags_next.state   = tcp_pkg::FIN_SENT;
-        flags_next.fin_due = 1'b1;
-      end
-      if (found.connects) begin
-        flags_next = '0;
-        flags_next.started = flags.started;
-        if (found.wanted) begin
-          flags_next.state   = tcp_pkg::SYN_SENT;
-          flags_next.syn_due = 1'b1;
-        end
-        {write_nxt, write_sent} = '1;
-        write_una = fresh;
-        rtt = tcp_pkg::RTT_CLEAR;
-      end
-    end
-
-    if (step[tcp_pkg::SEGMENT_RECOVER]) write_recover = meaning.is_new;
-    if (step[tcp_pkg::SEGMENT_TIMED]) write_timed = meaning.is_new;
-    if (step[tcp_pkg::SEGMENT_NEXT]) write_nxt = meaning.is_new;
-
-    if (step[tcp_pkg::SEGMENT_APPLY]) begin
-      write_flags = 1'b1;
-      flags_next.ecn = ecn_heard;
-      happens[tcp_pkg::EVENT_UNACCEPTABLE] = meaning.unacceptable;
-      if (meaning.answers) flags_next.ack_due = 1'b1;
-      // The payload is not wanted; it is confirmed, so that the peer does not repeat it. After a RST its own number.
-      write_peer_next = meaning.takes || meaning.refuses || meaning.opens;
-      write_window = meaning.has_window || meaning.opens;
-      write_best = meaning.is_wider || meaning.opens;
-      if (meaning.closes) flags_next.peer_closed = 1'b1;
-      if (meaning.refuses) flags_next.rst_due = 1'b1;
-      if (meaning.opens) begin
-        flags_next.state = tcp_pkg::OPEN;
-        flags_next.started = 1'b1;
-        flags_next.rst_due = 1'b0;
-        flags_next.ack_due = 1'b1;
-        flags_next.backoff = '0;
-        write_limit = 1'b1;
-        stops = 1'b1;
-        congestion = flags.backoff != '0 ? tcp_pkg::CONGESTION_OPENED_LATE : tcp_pkg::CONGESTION_OPENED;
-      end
-      if (meaning.is_new) begin
-        write_una = 1'b1;
-        write_sent = 1'b1;
-        flags_next.duplicates = '0;
-        flags_next.persists = 1'b0;
-        // With nothing under way it tells when the stream has rested.
-        sets = 1'b1;
-        if (flags.recovering) congestion = tcp_pkg::CONGESTION_PARTIAL;
-        else if (flags.bounded && !echoed) congestion = tcp_pkg::CONGESTION_ACKED;
-        if (flags.timing && reaches_timed) begin
-          {flags_next.timing, flags_next.halted} = '0;
-          flags_next.bounded = flags.halted;
-          rtt = tcp_pkg::RTT_SAMPLE;
-          // Only now: a round trip over the time-out would never be measured (RFC 6298 section 5).
-          flags_next.backoff = '0;
-        end
-        if (reaches_recover) begin
-          {flags_next.recovering, flags_next.rewound, flags_next.resend} = '0;
-          if (flags.recovering) congestion = tcp_pkg::CONGESTION_MENDED;
-        end else if (flags.recovering) begin
-          flags_next.resend = 1'b1;
-          flags_next.repaired = 1'b0;
-          span = tcp_pkg::TWO_ROUNDS;
-        end
-      end
-      if (reduces) {write_recover, congestion} = {1'b1, tcp_pkg::CONGESTION_MARKED};
-      if (meaning.is_duplicate && flags.recovering) congestion = tcp_pkg::CONGESTION_ANOTHER;
-      if (meaning.is_duplicate && !flags.recovering && !flags.rewound) begin
-        flags_next.duplicates = flags.duplicates + 2'd1;
-        if (flags.duplicates == 2'd2) begin
-          flags_next.duplicates = '0;
-          {flags_next.recovering, flags_next.resend, flags_next.ecn.tells} = '1;
-          {flags_next.timing, flags_next.repaired} = '0;
-          write_recover = 1'b1;
-          sets = 1'b1;
-          span = tcp_pkg::TWO_ROUNDS;
-          happens[tcp_pkg::EVENT_FAST] = 1'b1;
-          congestion = flags.ecn.reduced ? tcp_pkg::CONGESTION_LOST_TOO : tcp_pkg::CONGESTION_LOST;
-        end
-      end
-      if (meaning.is_fin_acked) flags_next.state = tcp_pkg::FIN_CONFIRMED;
-      if (meaning.is_fin_acked || (flags.state == tcp_pkg::FIN_CONFIRMED && meaning.closes)) begin
-        sets = 1'b1;
-        span = flags.peer_closed || meaning.closes ? tcp_pkg::TWICE : tcp_pkg::LONGEST;
-      end
-      if (meaning.breaks) begin
-        happens[tcp_pkg::EVENT_RESET] = 1'b1;
-        // In the end the peer was content: all is confirmed but the FIN.
-        if (flags.state == tcp_pkg::FIN_SENT || flags.state == tcp_pkg::FIN_CONFIRMED)
-          flags_next.state = tcp_pkg::IDLE;
-        else fails = 1'b1;
-        stops = 1'b1;
-      end
-    end
-    if (fails) begin
+    changes = '0;
+    if (settled && step[tcp_pkg::LOOK_APPLY]) changes = of_look;
+    if (settled && step[tcp_pkg::SEGMENT_APPLY]) changes = of_segment;
+    if (settled && step[tcp_pkg::TIMER_APPLY]) changes = of_timer;
+    flags_next = changes.flags;
+    // The connection is opened again later.
+    if (changes.fails) begin
       flags_next.state = tcp_pkg::BROKEN;
       flags_next.retry_due = 1'b0;
-      sets = 1'b1;
-      span = tcp_pkg::UNTIL_RETRY;
     end
-
-    if (step[tcp_pkg::TIMER_APPLY] && repairs) begin
-      write_flags = 1'b1;
-      {flags_next.resend, flags_next.repaired, sets} = '1;
-    end else if (step[tcp_pkg::TIMER_APPLY] && expired) begin
-      write_flags = 1'b1;
-      stops = 1'b1;
-      if (strikes || (flags.state != tcp_pkg::BROKEN && flags.state != tcp_pkg::OPEN)) begin
-        if (flags.backoff != '1) flags_next.backoff = flags.backoff + 4'd1;
-        forgets = flags.backoff >= 4'd3 && flags.backoff[0];
-        rtt = tcp_pkg::RTT_DOUBLE;
-      end
-      case (flags.state)
-        tcp_pkg::SYN_SENT: flags_next.syn_due = 1'b1;
-        tcp_pkg::OPEN: if (!strikes) congestion = tcp_pkg::CONGESTION_RESTED;
-        tcp_pkg::FIN_SENT: flags_next.fin_due = 1'b1;
-        tcp_pkg::FIN_CONFIRMED: flags_next.state = tcp_pkg::IDLE;
-        tcp_pkg::BROKEN: flags_next.retry_due = 1'b1;
-        default: ;
-      endcase
-    end
-    if (step[tcp_pkg::TIMER_APPLY] && strikes) begin
-      {write_nxt, write_recover} = '1;
-      flags_next.force_one = 1'b1;
-      {flags_next.recovering, flags_next.resend, flags_next.timing, flags_next.persists} = '0;
-      flags_next.rewound = under_way;
-      {flags_next.ecn.reduced, flags_next.ecn.tells} = {
-        1'b0, flags.ecn.tells || (under_way && !shut)
-      };
-      flags_next.duplicates = '0;
-      happens[tcp_pkg::EVENT_TIMEOUT] = under_way && !shut;
-      happens[tcp_pkg::EVENT_PROBE] = !under_way || shut;
-      if (under_way && !shut)
-        congestion = flags.rewound ? tcp_pkg::CONGESTION_TIMED_OUT_AGAIN : tcp_pkg::CONGESTION_TIMED_OUT;
-    end
-
-    // Writes of the steps before the last do not wait.
-    if (!settled && (step[tcp_pkg::LOOK_APPLY] || step[tcp_pkg::SEGMENT_APPLY] || step[tcp_pkg::TIMER_APPLY])) begin
-      {write_flags, write_una, write_peer_next, write_nxt, write_sent, write_recover, write_timed} = '0;
-      {write_timed_at, write_window, write_best, write_limit, sets, stops, forgets} = '0;
-      rtt = tcp_pkg::RTT_NOTHING;
-      congestion = tcp_pkg::CONGESTION_NOTHING;
-      happens = '0;
-    end
+    write_flags = step[tcp_pkg::WIPE] || (settled && (step[tcp_pkg::LOOK_APPLY] || step[tcp_pkg::SEGMENT_APPLY] || step[tcp_pkg::TIMER_APPLY]));
   end
+  // Writes of the steps before the last do not wait.
+  assign write_recover = changes.recover || (step[tcp_pkg::SEGMENT_RECOVER] && meaning.is_new);
+  assign write_timed = changes.timed || (step[tcp_pkg::SEGMENT_TIMED] && meaning.is_new);
+  assign write_nxt = changes.nxt || (step[tcp_pkg::SEGMENT_NEXT] && meaning.is_new);
+  assign {write_una, write_peer_next, write_sent, write_timed_at} = {
+    changes.una, changes.peer_next, changes.sent, changes.timed_at
+  };
+  assign {write_window, write_best, write_limit} = {changes.window, changes.best, changes.limit};
+  assign limit_next = segment.mss < LEAST ? LEAST : segment.mss < mtu_words ? segment.mss : mtu_words;
+  assign sets = changes.sets || changes.fails;
+  assign stops = changes.stops;
+  assign span = changes.fails ? tcp_pkg::UNTIL_RETRY : changes.span;
+  assign rtt = changes.rtt;
+  assign congestion = changes.congestion;
 
   always_ff @(posedge clk) begin
     mark_take <= '0;
@@ -478,8 +303,8 @@ module tcp_engine #(
     confirm[stream] <= una_due;
     confirmed <= number[P-1:0];
     event_stream <= stream;
-    events <= happens;
-    forget_path <= forgets;
+    events <= changes.happens;
+    forget_path <= changes.forgets;
     if (rst) begin
       mark_take <= '0;
       confirm <= '0;

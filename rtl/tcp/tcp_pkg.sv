@@ -222,6 +222,30 @@ package tcp_pkg;
   localparam int EVENTS = 7;
   localparam int EVENT_BITS = 3;
 
+  // What an event changes; a field of a stream that is named is written.
+  typedef struct packed {
+    flags_t flags;
+    logic una;
+    logic peer_next;
+    logic nxt;
+    logic sent;
+    logic recover;
+    logic timed;
+    logic timed_at;
+    logic window;
+    logic best;
+    logic limit;
+    // the timer
+    logic sets;
+    logic stops;
+    span_t span;
+    rtt_op rtt;
+    congestion_op congestion;
+    logic fails;  // the connection
+    logic forgets;  // the address of the next hop
+    logic [EVENTS-1:0] happens;
+  } changes_t;
+
   localparam int STATES_INDEX = 7;
   localparam int PORT_INDEX = 15;
   localparam int INDEX_BITS = 8;

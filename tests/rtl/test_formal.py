@@ -161,7 +161,7 @@ ENGINE_BREAKS = {
     "begins before the congestion window is told": ("tcp_engine.sv", "!rst && !step[tcp_pkg::SEGMENT_APPLY] && !step[tcp_pkg::TIMER_APPLY]", "!rst"),
     "ends beside the round trip": ("tcp_engine.sv", "rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;", "rtt_due == tcp_pkg::RTT_NOTHING;"),
     "overwrites what waits": ("tcp_engine.sv", "assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !pending);", "assign settled = is_timed;"),
-    "writes though it waits": ("tcp_engine.sv", "if (!settled && (step[tcp_pkg::LOOK_APPLY]", "if (1'b0 && (step[tcp_pkg::LOOK_APPLY]"),
+    "writes though it waits": ("tcp_engine.sv", "if (settled && step[tcp_pkg::SEGMENT_APPLY]) changes", "if (step[tcp_pkg::SEGMENT_APPLY]) changes"),
     "another stream at once": ("tcp_schedule.sv", "      if (!settled) step <= step;", "      stream <= segment_stream;\n      if (!settled) step <= step;"),
     "two at once": ("tcp_schedule.sv", "step[tcp_pkg::TIMER_APPLY] <= step[tcp_pkg::TIMER];", "step[tcp_pkg::TIMER_APPLY] <= step[tcp_pkg::TIMER] || step[tcp_pkg::LOOK];"),
     "a number too late": ("tcp_engine.sv", "una_due <= !rst && write_una;", "una_due <= !rst && (write_una || una_due);"),

@@ -49,6 +49,9 @@ rtl/tcp/tcp_ecn.sv
 rtl/tcp/tcp_fields.sv
 rtl/tcp/tcp_gate.sv
 rtl/tcp/tcp_look.sv
+rtl/tcp/tcp_on_look.sv
+rtl/tcp/tcp_on_segment.sv
+rtl/tcp/tcp_on_timer.sv
 rtl/tcp/tcp_places.sv
 rtl/tcp/tcp_request.sv
 rtl/tcp/tcp_schedule.sv

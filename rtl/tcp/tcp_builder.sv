@@ -14,7 +14,7 @@
 // has passed; tcp_tx puts it into word 6.
 //
 // ARP goes first, then echo replies, then segments. While one frame is sent, the next ones are made, up to four. The
-// memory port may answer after any time, in order. A SYN carries one word of options instead of data. With "do not
+// memory port may answer after any time, in order. A SYN carries one word of options, or two, instead of data. With "do not
 // fragment" the identification says nothing, and is zero (RFC 6864).
 `default_nettype none
 module tcp_builder #(
@@ -249,9 +249,10 @@ module tcp_builder #(
     made_word |= {64{segment[3]}} & {net_pkg::TTL, net_pkg::PROTOCOL_TCP, ~ip_sum[15:0], ip_address};
     made_word |= {64{segment[4]}} & {peer_ip, request_port, request_peer_port};
     made_word |= {64{segment[5]}} & {request.sequence_number, request.ack};
-    made_word |= {64{segment[6]}} & {is_syn ? 4'd7 : 4'd5, 4'd0, request.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
-    // Maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
-    made_word |= {64{of_options}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
+    made_word |= {64{segment[6]}} & {is_syn ? (request.words[1] ? 4'd9 : 4'd7) : 4'd5, 4'd0, request.flags, tcp_pkg::RECEIVE_WINDOW, 32'd0};
+    // That selective acknowledgments are read (RFC 2018); maximum segment size, no operation, window scale 0 (RFC 7323: without it the peer may not scale).
+    made_word |= {64{of_options && one_left}} & {16'h0204, 2'd0, mss, 3'b000, 32'h01030300};
+    made_word |= {64{of_options && !one_left}} & 64'h0101040201010101;
     made_word |= {64{ask[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REQUEST};
     made_word |= {64{reply[2]}} & {net_pkg::ARP_SHAPE, net_pkg::ARP_REPLY};
     made_word |= {64{third}} & {48'd0, ip_address[31:16]};

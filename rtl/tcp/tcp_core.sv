@@ -23,7 +23,7 @@
 // The stream is plain: full segments, whatever the user's blocks. With `push` each block (tlast)
 // ends its segment and leaves at once; BLOCKS is how many ends a stream can hold that were not sent
 // (0: tlast is ignored). With ECN, and `ecn` while a connection is opened, switches may mark what they else would drop
-// (RFC 3168).
+// (RFC 3168). With SACK, and `sack`, the peer is asked to tell what it misses (RFC 2018).
 //
 // enable[i] opens stream i's connection and keeps it open; after it has fallen, what was taken is
 // sent, confirmed, and the connection closed. A connection that breaks is opened again after RETRY
@@ -46,6 +46,7 @@ module tcp_core #(
     parameter int BLOCKS = 0,
     parameter int CONGESTION = 1,
     parameter int ECN = 0,
+    parameter int SACK = 0,
     parameter int TICK_CLOCKS = WIDTH == 8 ? 125 : 156,
     parameter int TIMEOUT_MIN = 200_000,
     parameter int TIMEOUT_INIT = 1_000_000,
@@ -67,6 +68,7 @@ module tcp_core #(
     input logic [13:0] mtu,
     input logic push,
     input logic ecn,
+    input logic sack,
     input logic [31:0] first_sequence,
     // user side
     input logic user_clk,
@@ -249,6 +251,7 @@ module tcp_core #(
   tcp_reader reader (
       .clk  (tx_clk),
       .rst  (tx_rst),
+      .sack (sack && SACK != 0),
       .valid(read_valid),
       .ready(read_ready),
       .*
@@ -353,6 +356,7 @@ module tcp_core #(
       .STREAMS           (STREAMS),
       .BITS              (BITS),
       .CONGESTION        (CONGESTION),
+      .SACK              (SACK),
       .TIMEOUT_MIN       (TIMEOUT_MIN),
       .TIMEOUT_INIT      (TIMEOUT_INIT),
       .TIMEOUT_MAX       (TIMEOUT_MAX),
@@ -368,6 +372,7 @@ module tcp_core #(
       .mtu_words     (mtu_words),
       .push          (push && BLOCKS != 0),
       .ecn           (ecn && ECN != 0),
+      .sack          (sack && SACK != 0),
       .segment_valid (is_segment && mine != '0),
       .segment_stream(mine_index),
       .segment_length(meta.length),

@@ -34,6 +34,7 @@ module tcp_engine #(
     parameter int STREAMS = 1,
     parameter int BITS = 12,  // a socket buffer is 2^BITS words
     parameter int CONGESTION = 1,
+    parameter int SACK = 0,
     parameter int TIMEOUT_MIN = 200_000,  // microseconds
     parameter int TIMEOUT_INIT = 1_000_000,
     parameter int TIMEOUT_MAX = 8_000_000,
@@ -52,6 +53,7 @@ module tcp_engine #(
     input logic [31:0] first_sequence,  // of the first data byte, a multiple of twice the buffer
     input logic [tcp_pkg::WORDS_BITS-1:0] mtu_words,  // the most words of a segment
     input logic ecn,  // see tcp_ecn
+    input logic sack,  // see tcp_sack
     // socket buffers
     output logic [STREAMS-1:0] accept,
     output logic [STREAMS-1:0] running,
@@ -170,6 +172,8 @@ module tcp_engine #(
     always_ff @(posedge clk) if (stream == '0 && !rtt_busy) {timeout, window} <= {wait_time, told};
   end
 
+  tcp_pkg::changes_t of_look, of_segment, of_timer, changes;
+
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
   logic may_pick, is_timed, settled, again, recovers, under_way, shut, expired, repairs, strikes;
@@ -182,7 +186,7 @@ module tcp_engine #(
     is_timed <= !rst && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;
   end
   assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !pending);
-  assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark;
+  assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark || found.drops_hole;
   assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && is_timed;
   tcp_schedule #(
       .STREAMS(STREAMS)
@@ -194,6 +198,8 @@ module tcp_engine #(
   // ---- a look --------------------------------------------------------------------------------
   logic ends, fresh, sends, applies_look, reaches_recover, reaches_timed;
   assign applies_look = step[tcp_pkg::LOOK_APPLY] && settled;
+  logic hole_valid;
+  logic [P-1:0] hole_place, hole_end;
   assign sends = found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::AGAIN;
   tcp_look #(
       .BITS(BITS)
@@ -249,11 +255,27 @@ module tcp_engine #(
     strikes <= due[stream] && flags.state == tcp_pkg::OPEN && (flags.recovering ? flags.repaired : sent != '0 || flags.persists);
   end
 
+  if (SACK != 0) begin : g_sack
+    tcp_sack #(
+        .STREAMS(STREAMS),
+        .BITS   (BITS)
+    ) holes (
+        .clears(changes.clears_holes),
+        .adds  (changes.adds_hole),
+        .moves (changes.moves_hole),
+        .drops (changes.drops_hole),
+        .*
+    );
+  end else begin : g_no_sack
+    assign {hole_valid, hole_place, hole_end} = '0;
+    logic unused;
+    assign unused = &{1'b0, changes};
+  end
+
   // ---- places and numbers --------------------------------------------------------------------
   tcp_places #(.BITS(BITS)) places (.*);
 
   // ---- what changes --------------------------------------------------------------------------
-  tcp_pkg::changes_t of_look, of_segment, of_timer, changes;
   tcp_on_look #(
       .STREAMS(STREAMS)
   ) on_look (

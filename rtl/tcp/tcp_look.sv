@@ -45,6 +45,10 @@ module tcp_look #(
     input logic [BITS:0] told,  // window
     input logic [BITS:0] best,  // the largest that there was
     input logic [BITS:0] congestion_window,
+    // see tcp_sack
+    input logic hole_valid,
+    input logic [BITS:0] hole_place,
+    input logic [BITS:0] hole_end,
     input logic [tcp_pkg::WORDS_BITS-1:0] limit,  // of a segment
     output tcp_pkg::look_t found,
     output logic ends,  // with all data that there is, or with its block
@@ -52,7 +56,7 @@ module tcp_look #(
 );
   localparam int P = BITS + 1;
 
-  logic marked, still, enabled, asks, is_lost, is_again, is_behind, by_window, more, empty;
+  logic marked, still, enabled, asks, is_lost, is_again, is_hole, is_behind, by_window, more, empty;
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
   logic [P-1:0] from_head, from_mark, unsent, room;
   logic [P:0] space, room_told, room_space, bound;
@@ -71,12 +75,14 @@ module tcp_look #(
     // A segment beyond the congestion window for each duplicate (RFC 3042).
     space <= (P + 1)'(congestion_window) + (flags.duplicates[1] ? (P + 1)'(limit) << 1 : flags.duplicates[0] ? (P + 1)'(limit) : '0);
     is_behind <= nxt != sent;
-    is_again <= flags.resend;
+    is_hole <= flags.mends != '0 && hole_valid && !flags.resend;
+    is_again <= flags.resend || (flags.mends != '0 && hole_valid);
     room_told <= (P + 1)'(told) - (P + 1)'(nxt);
     // Second.
     by_window <= (P + 1)'(told) <= space;
     room_space <= space - (P + 1)'(nxt);
-    unsent <= (is_again || is_behind ? sent : marked ? from_mark : from_head) - (is_again ? '0 : nxt);
+    unsent <= (is_hole ? hole_end : is_again || is_behind ? sent : marked ? from_mark : from_head)
+        - (is_hole ? (hole_place[P-1] ? '0 : hole_place) : is_again ? '0 : nxt);
     more <= from_head != nxt;
     empty <= from_head == '0;
     // Third.
@@ -113,7 +119,7 @@ module tcp_look #(
         kind = flags.rst_due ? tcp_pkg::A_RST : flags.syn_due ? tcp_pkg::A_SYN : tcp_pkg::NOTHING;
         tcp_pkg::OPEN:
         if (flags.ack_due) kind = tcp_pkg::PURE_ACK;
-        else if (flags.resend) kind = tcp_pkg::AGAIN;
+        else if (is_again) kind = is_hole && is_stale ? tcp_pkg::NOTHING : tcp_pkg::AGAIN;
         else if (data_now && !(in_block && is_stale)) kind = tcp_pkg::DATA;
         else if (asks && !under_way && !flags.persists) kind = tcp_pkg::KEEPALIVE;
         tcp_pkg::FIN_SENT:
@@ -133,6 +139,8 @@ module tcp_look #(
     found.waits <= more && !may_send && !(partial && whole);
     found.drops_mark <= in_block && is_stale;
     found.takes_mark <= in_block;
+    found.is_hole <= is_hole;
+    found.drops_hole <= is_hole && is_stale && flags.state == tcp_pkg::OPEN;
     found.drained <= flags.state == tcp_pkg::OPEN && empty && !under_way && still && kind == tcp_pkg::NOTHING;
     found.connects <= (flags.state == tcp_pkg::IDLE && enabled) || (flags.state == tcp_pkg::BROKEN && flags.retry_due);
     found.wanted <= flags.state == tcp_pkg::IDLE || enabled || !empty;

@@ -17,6 +17,7 @@ module tcp_on_look #(
     input tcp_pkg::look_t found,
     input tcp_pkg::ecn_t ecn_sent,
     input logic sends,  // data
+    input logic ends,  // with all that there is of it
     input logic fresh,
     input logic under_way,  // something is
     input logic timer_runs,
@@ -40,7 +41,12 @@ module tcp_on_look #(
       default: changes.flags.ack_due = 1'b0;
     endcase
     if (found.kind == tcp_pkg::A_FIN) changes.flags.fin_due = 1'b0;
-    if (found.kind == tcp_pkg::AGAIN) changes.flags.resend = 1'b0;
+    if (found.kind == tcp_pkg::AGAIN) begin
+      if (found.is_hole) changes.flags.mends = flags.mends - 4'd1;
+      else changes.flags.resend = 1'b0;
+    end
+    changes.moves_hole = found.kind == tcp_pkg::AGAIN && found.is_hole && !ends;
+    changes.drops_hole = found.drops_hole || (found.kind == tcp_pkg::AGAIN && found.is_hole && ends);
     changes.happens[tcp_pkg::EVENT_SENT] = sends;
     changes.happens[tcp_pkg::EVENT_PROBE] = found.kind == tcp_pkg::KEEPALIVE;
     changes.happens[tcp_pkg::EVENT_RETRANSMITTED] = found.kind == tcp_pkg::AGAIN || (found.kind == tcp_pkg::DATA && found.is_behind);

@@ -14,6 +14,9 @@
 module tcp_on_segment (
     input tcp_pkg::flags_t flags,
     input tcp_pkg::meaning_t meaning,
+    input logic sack,
+    input tcp_pkg::segment_t segment,
+    input logic hole_valid,  // see tcp_sack
     input logic reaches_recover,
     input logic reaches_timed,
     input tcp_pkg::ecn_t ecn_heard,  // see tcp_ecn
@@ -21,6 +24,8 @@ module tcp_on_segment (
     input logic reduces,
     output tcp_pkg::changes_t changes
 );
+  logic [3:0] mended;
+  assign mended = flags.mends + 4'(flags.mends != '1);
   always_comb begin
     changes = '0;
     changes.flags = flags;
@@ -39,6 +44,7 @@ module tcp_on_segment (
       changes.flags.rst_due = 1'b0;
       changes.flags.ack_due = 1'b1;
       changes.flags.backoff = '0;
+      changes.flags.selective = sack && segment.sack_allowed;
       changes.limit = 1'b1;
       changes.stops = 1'b1;
       changes.congestion = flags.backoff != '0 ? tcp_pkg::CONGESTION_OPENED_LATE : tcp_pkg::CONGESTION_OPENED;
@@ -60,21 +66,29 @@ module tcp_on_segment (
         changes.flags.backoff = '0;
       end
       if (reaches_recover) begin
-        {changes.flags.recovering, changes.flags.rewound, changes.flags.resend} = '0;
+        {changes.flags.recovering, changes.flags.rewound, changes.flags.resend, changes.flags.mends} = '0;
         if (flags.recovering) changes.congestion = tcp_pkg::CONGESTION_MENDED;
       end else if (flags.recovering) begin
-        changes.flags.resend = 1'b1;
+        if (flags.selective) changes.flags.mends = mended;
+        else changes.flags.resend = 1'b1;
         changes.flags.repaired = 1'b0;
         changes.span = tcp_pkg::TWO_ROUNDS;
       end
     end
     if (reduces) {changes.recover, changes.congestion} = {1'b1, tcp_pkg::CONGESTION_MARKED};
-    if (meaning.is_duplicate && flags.recovering) changes.congestion = tcp_pkg::CONGESTION_ANOTHER;
+    // Every other duplicate mends a hole, if there is one; the others, or all, let new data go.
+    if (meaning.is_duplicate && flags.recovering) begin
+      if (flags.selective) changes.flags.turn = !flags.turn;
+      if (flags.selective && hole_valid && flags.turn) changes.flags.mends = mended;
+      else changes.congestion = tcp_pkg::CONGESTION_ANOTHER;
+    end
     if (meaning.is_duplicate && !flags.recovering && !flags.rewound) begin
       changes.flags.duplicates = flags.duplicates + 2'd1;
       if (flags.duplicates == 2'd2) begin
         changes.flags.duplicates = '0;
-        {changes.flags.recovering, changes.flags.resend, changes.flags.ecn.tells} = '1;
+        {changes.flags.recovering, changes.flags.ecn.tells} = '1;
+        if (flags.selective && hole_valid) changes.flags.mends = mended;
+        else changes.flags.resend = 1'b1;
         {changes.flags.timing, changes.flags.repaired} = '0;
         changes.recover = 1'b1;
         changes.sets = 1'b1;
@@ -83,6 +97,8 @@ module tcp_on_segment (
         changes.congestion = flags.ecn.reduced ? tcp_pkg::CONGESTION_LOST_TOO : tcp_pkg::CONGESTION_LOST;
       end
     end
+    changes.clears_holes = flags.selective && meaning.is_duplicate && !flags.recovering && !flags.rewound && flags.duplicates == '0;
+    changes.adds_hole = flags.selective && segment.has_block && !flags.rewound && (meaning.is_duplicate || (meaning.is_new && flags.recovering));
     if (meaning.is_fin_acked) changes.flags.state = tcp_pkg::FIN_CONFIRMED;
     if (meaning.is_fin_acked || (flags.state == tcp_pkg::FIN_CONFIRMED && meaning.closes)) begin
       changes.sets = 1'b1;
@@ -98,6 +114,6 @@ module tcp_on_segment (
     end
   end
   logic unused;
-  assign unused = &{1'b0, flags, meaning};
+  assign unused = &{1'b0, flags, meaning, segment};
 endmodule
 `default_nettype wire

@@ -44,7 +44,7 @@ module tcp_on_timer (
     if (strikes) begin
       {changes.nxt, changes.recover} = '1;
       changes.flags.force_one = 1'b1;
-      {changes.flags.recovering, changes.flags.resend, changes.flags.timing, changes.flags.persists} = '0;
+      {changes.flags.recovering, changes.flags.resend, changes.flags.mends, changes.flags.timing, changes.flags.persists} = '0;
       changes.flags.rewound = under_way;
       {changes.flags.ecn.reduced, changes.flags.ecn.tells} = {
         1'b0, flags.ecn.tells || (under_way && !shut)

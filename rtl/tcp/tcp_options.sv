@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the options of a SYN: maximum segment size and window scale (RFC 9293 3.1, RFC 7323 2.2).
+// Reads the options of a SYN: maximum segment size, window scale, whether selective ACKs are understood (RFC 9293 3.1, 7323 2.2,
+// 2018).
 //
 //               +-------------+
-//   s_length ==>|             |====> mss, scale
+//   s_length ==>|             |====> mss, scale, sack_allowed
 //   s_valid --->| tcp_options |----> busy (from the next clock on, until they are read)
 //   word <=====>|             |
 //               +-------------+
@@ -20,13 +21,15 @@ module tcp_options (
     output logic [                    2:0] word_index,
     input  logic [                   63:0] word_data,
     output logic                           busy,
-    output logic [tcp_pkg::WORDS_BITS-1:0] mss,         // in words
-    output logic [                    3:0] scale
+    output logic [tcp_pkg::WORDS_BITS-1:0] mss,          // in words
+    output logic [                    3:0] scale,
+    output logic                           sack_allowed
 );
   localparam logic [7:0] END = 8'd0;
   localparam logic [7:0] NOP = 8'd1;
   localparam logic [7:0] MSS = 8'd2;
   localparam logic [7:0] SCALE = 8'd3;
+  localparam logic [7:0] SACK_ALLOWED = 8'd4;
   localparam int MSS_DEFAULT = 536;
   localparam logic [3:0] SCALE_MOST = 4'd14;  // RFC 7323 2.3
 
@@ -43,7 +46,7 @@ module tcp_options (
   logic [2:0] reading;
   logic [7:0] octet, octet_last, rest;
   logic [15:0] value;
-  logic is_mss, is_scale, value_ends, over;
+  logic is_mss, is_scale, is_allowed, value_ends, over;
   assign word_index = place[5:3];
   assign value = {octet_last, octet};
   assign over = left[6] || (state == KIND && octet == END) || (state == LENGTH && octet < 8'd2);
@@ -60,9 +63,10 @@ module tcp_options (
       state <= KIND;
       busy <= s_valid;
     end else if (!reading[0]) begin
-      left  <= left - 7'd1;
-      mss   <= tcp_pkg::WORDS_BITS'(MSS_DEFAULT / 8);
+      left <= left - 7'd1;
+      mss <= tcp_pkg::WORDS_BITS'(MSS_DEFAULT / 8);
       scale <= '0;
+      sack_allowed <= 1'b0;
     end else if (reading[2]) begin
       left <= left - 7'd1;
       octet_last <= octet;
@@ -71,13 +75,15 @@ module tcp_options (
       value_ends <= state == LENGTH ? octet == 8'd3 : state == VALUE && rest == 8'd4;
       case (state)
         KIND: begin
-          is_mss   <= octet == MSS;
+          is_mss <= octet == MSS;
           is_scale <= octet == SCALE;
+          is_allowed <= octet == SACK_ALLOWED;
           if (octet != NOP) state <= LENGTH;
         end
         LENGTH: begin
           if (octet != 8'd4) is_mss <= 1'b0;
           if (octet != 8'd3) is_scale <= 1'b0;
+          if (octet == 8'd2 && is_allowed) sack_allowed <= 1'b1;
           rest  <= octet;
           state <= octet == 8'd2 ? KIND : VALUE;
         end

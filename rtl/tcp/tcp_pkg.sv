@@ -54,6 +54,11 @@ package tcp_pkg;
     logic [WORDS_BITS-1:0] mss;  // of a SYN, in words
     logic [3:0] scale;
     logic marked;
+    // RFC 2018: of a SYN; the first block of the option, in words
+    logic sack_allowed;
+    logic has_block;
+    logic [28:0] left;
+    logic [28:0] right;
   } segment_t;
   typedef struct packed {
     logic [47:0] mac;
@@ -117,8 +122,11 @@ package tcp_pkg;
     logic [1:0] duplicates;  // ACKs, but in a recovery
     logic [3:0] backoff;
     ecn_t ecn;
+    logic selective;  // the peer tells what it misses (RFC 2018)
+    logic [3:0] mends;  // segments of holes that are due
+    logic turn;  // every other duplicate ACK of a recovery
   } flags_t;
-  localparam int FLAGS_BITS = 3 + 17 + 2 + 4 + 4;
+  localparam int FLAGS_BITS = 3 + 17 + 2 + 4 + 4 + 6;
 
   // Steps of the engine's events: a bit each.
   localparam int WIPE = 0;
@@ -161,6 +169,8 @@ package tcp_pkg;
     logic connects;
     logic wanted;  // a connection, or there is data
     logic ceases;  // before the connection was there
+    logic is_hole;  // what goes again, see tcp_sack
+    logic drops_hole;  // it is none any more
     logic lost;  // the peer
   } look_t;
 
@@ -243,6 +253,11 @@ package tcp_pkg;
     congestion_op congestion;
     logic fails;  // the connection
     logic forgets;  // the address of the next hop
+    // see tcp_sack
+    logic clears_holes;
+    logic adds_hole;
+    logic moves_hole;
+    logic drops_hole;
     logic [EVENTS-1:0] happens;
   } changes_t;
 

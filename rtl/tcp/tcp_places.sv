@@ -31,6 +31,7 @@ module tcp_places #(
     input logic [BITS:0] sent,
     input logic [BITS:0] recover,
     input logic [BITS:0] timed,
+    input logic [BITS:0] hole_place,
     output logic [BITS:0] placed,
     output logic [BITS:0] nxt_next,
     output logic reaches_recover,
@@ -73,6 +74,7 @@ module tcp_places #(
     if (!looks) ahead_next[P-1:0] = confirms;
     else begin
       if (found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::PURE_ACK) ahead_next[P-1:0] = nxt;
+      if (found.kind == tcp_pkg::AGAIN && found.is_hole) ahead_next[P-1:0] = hole_place;
       if (fresh) ahead_next[28:P] = first_sequence[31:P+3];
       if (found.kind == tcp_pkg::A_SYN || found.kind == tcp_pkg::KEEPALIVE) ahead_next = '1;
     end

@@ -24,6 +24,7 @@ module tcp_request #(
     input logic is_open,
     input logic [1:0] ecn_flags,  // CWR, ECE
     input logic takes_marks,
+    input logic sack,  // a SYN has a second word of options
     input logic ends,  // with all data that there is, or with its block
     input logic [BITS:0] fitting,
     input logic [28:0] number,
@@ -48,7 +49,7 @@ module tcp_request #(
           : kind == tcp_pkg::A_SYN || kind == tcp_pkg::KEEPALIVE ? 3'd7 : {2'd0, kind == tcp_pkg::PURE_ACK && !is_open};
       request.ack <= peer_next;
       request.words <= kind == tcp_pkg::DATA || kind == tcp_pkg::AGAIN ? fitting[tcp_pkg::WORDS_BITS-1:0]
-          : tcp_pkg::WORDS_BITS'(kind == tcp_pkg::A_SYN);
+          : kind == tcp_pkg::A_SYN ? tcp_pkg::WORDS_BITS'(1) + tcp_pkg::WORDS_BITS'(sack) : '0;
       request.flags[tcp_pkg::FIN] <= kind == tcp_pkg::A_FIN;
       request.flags[tcp_pkg::SYN] <= kind == tcp_pkg::A_SYN;
       request.flags[tcp_pkg::RST] <= kind == tcp_pkg::A_RST;

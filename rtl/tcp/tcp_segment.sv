@@ -109,8 +109,6 @@ module tcp_segment #(
   assign peer_next_next = moved[32:1];
 
   logic unused;
-  assign unused = &{
-    1'b0, moved[0], shifting_on[2:0], segment.source_port, segment.port, segment.mss, segment.scale, segment.flags, segment.marked, flags
-  };
+  assign unused = &{1'b0, moved[0], shifting_on[2:0], segment, flags};
 endmodule
 `default_nettype wire

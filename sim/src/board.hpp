@@ -35,7 +35,7 @@ struct IpSettings {
   uint16_t mtu = 1500;
   uint8_t streams = 1;
   bool push = false;            // each block in segments of its own
-  bool ecn = false;
+  bool ecn = false, sack = false;
   // of UDP
   uint16_t payload = 1472;
   unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master

@@ -37,9 +37,9 @@ void* fadelink_board_new(const char* protocol, const char* phy, unsigned window,
 }
 
 // The TCP sender: first_sequence in units of twice the buffer; limit of each source and its blocks, which are pushed, in words; ecn:
-// switches may mark its data.
+// switches may mark its data; sack: the peer may tell what it misses.
 void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned streams, unsigned mtu, uint32_t first_sequence,
-                             uint32_t limit, unsigned gap, unsigned block, int ecn) try {
+                             uint32_t limit, unsigned gap, unsigned block, int ecn, int sack) try {
   fadelink::BoardSettings s;
   s.protocol = "tcp";
   s.phy = phy;
@@ -49,6 +49,7 @@ void* fadelink_tcp_board_new(const char* phy, const uint8_t* mac, unsigned strea
   s.source.block = static_cast<uint16_t>(block);
   s.ip.push = block != 0;
   s.ip.ecn = ecn != 0;
+  s.ip.sack = sack != 0;
   s.ip.streams = static_cast<uint8_t>(streams);
   s.ip.mtu = static_cast<uint16_t>(mtu);
   s.first_sequence = first_sequence;

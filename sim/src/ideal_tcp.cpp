@@ -13,6 +13,15 @@ constexpr size_t kTcp = 34;
 constexpr uint8_t kProtocol = 6;
 constexpr uint8_t kFin = 1, kSyn = 2, kAck = 16, kEce = 64, kCwr = 128;
 constexpr uint32_t kIss = 0x10000000;
+constexpr uint8_t kSackAllowed = 4, kSack = 5;  // options (RFC 2018)
+constexpr size_t kMostBlocks = 4;
+
+// Does a SYN have an option, whose value is not wanted?
+bool has_option(const uint8_t* options, size_t size, uint8_t kind) {
+  for (size_t i = 0; i < size && options[i] != 0; i += options[i] == 1 ? 1 : std::max<size_t>(2, options[i + 1]))
+    if (options[i] == kind) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -48,6 +57,7 @@ void IdealTcp::on_segment(const Frame& frame) {
       stream.file.open(name, std::ios::binary);
       if (!stream.file) throw std::runtime_error("--save " + name + ": cannot be written");
     }
+    stream.selective = has_option(&frame[kTcp + 20], header - 20, kSackAllowed);
     stream.marks = (flags & kEce) && (flags & kCwr);
     answer(frame, stream, kSyn | kAck | (stream.marks ? kEce : 0));
     return;
@@ -62,6 +72,7 @@ void IdealTcp::on_segment(const Frame& frame) {
   const size_t size = length - header;
   if (flags & kCwr) stream.marked = false;
   if ((frame[15] & kEcnMask) == kCongestionMark) stream.marked = true;
+  stream.latest = stream.bytes + static_cast<uint64_t>(static_cast<int64_t>(ahead));
   if (size > 0 && ahead > 0) stream.ahead.emplace(stream.bytes + ahead, Frame(&frame[kTcp + header], &frame[kTcp + header] + size));
   else if (size > 0 && static_cast<int64_t>(size) + ahead <= 0) result_.duplicates++;
   else if (size > 0) deliver(stream, stream.bytes - static_cast<uint64_t>(-ahead), &frame[kTcp + header], size);
@@ -88,11 +99,40 @@ void IdealTcp::deliver(Stream& stream, uint64_t place, const uint8_t* data, size
   }
 }
 
+// Options of an answer: of a SYN maximum segment size and scale; then what came out of order, first where the last segment is.
+Frame IdealTcp::options(const Stream& stream, bool syn, unsigned scale) const {
+  Frame out;
+  if (syn) {
+    out = {2, 4, static_cast<uint8_t>(settings_.mss >> 8), static_cast<uint8_t>(settings_.mss), 1, 3, 3, static_cast<uint8_t>(scale)};
+    if (stream.selective) out.insert(out.end(), {1, 1, kSackAllowed, 2});
+    return out;
+  }
+  if (!stream.selective || stream.ahead.empty()) return out;
+  std::vector<std::pair<uint64_t, uint64_t>> blocks;
+  for (const auto& [place, data] : stream.ahead) {
+    if (blocks.empty() || place > blocks.back().second) blocks.emplace_back(place, place + data.size());
+    else blocks.back().second = std::max(blocks.back().second, place + data.size());
+  }
+  std::stable_partition(blocks.begin(), blocks.end(),
+                        [&](const auto& block) { return block.first <= stream.latest && stream.latest < block.second; });
+  blocks.resize(std::min(blocks.size(), kMostBlocks));
+  out.resize(4 + 8 * blocks.size());
+  out[0] = out[1] = 1;
+  out[2] = kSack;
+  out[3] = static_cast<uint8_t>(2 + 8 * blocks.size());
+  for (size_t i = 0; i < blocks.size(); i++) {
+    put32(&out[4 + 8 * i], stream.first + static_cast<uint32_t>(blocks[i].first));
+    put32(&out[8 + 8 * i], stream.first + static_cast<uint32_t>(blocks[i].second));
+  }
+  return out;
+}
+
 void IdealTcp::answer(const Frame& frame, const Stream& stream, unsigned flags) {
   const bool syn = flags & kSyn;
   unsigned scale = 0;
   while (settings_.window >> scale > 0xFFFF) scale++;
-  Frame out(kTcp + 20 + (syn ? 8 : 0));
+  const Frame more = options(stream, syn, scale);
+  Frame out(kTcp + 20 + more.size());
   std::copy(settings_.feb.begin(), settings_.feb.end(), out.begin());
   std::copy(kReceiverMac.begin(), kReceiverMac.end(), out.begin() + 6);
   put16(&out[12], kIpv4);
@@ -111,11 +151,7 @@ void IdealTcp::answer(const Frame& frame, const Stream& stream, unsigned flags) 
   out[46] = static_cast<uint8_t>((out.size() - kTcp) / 4 << 4);
   out[47] = static_cast<uint8_t>(flags);
   put16(&out[48], syn ? std::min(settings_.window, 0xFFFFu) : settings_.window >> scale);
-  if (syn) {
-    const uint8_t options[] = {2, 4, static_cast<uint8_t>(settings_.mss >> 8), static_cast<uint8_t>(settings_.mss),
-                               1, 3, 3, static_cast<uint8_t>(scale)};
-    std::copy(std::begin(options), std::end(options), out.begin() + 54);
-  }
+  std::copy(more.begin(), more.end(), out.begin() + kTcp + 20);
   put16(&out[50], checksum(&out[kTcp], out.size() - kTcp, pseudo_sum(out, kProtocol, out.size() - kTcp)));
   output_(std::move(out));
 }

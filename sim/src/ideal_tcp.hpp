@@ -36,6 +36,8 @@ class IdealTcp : public VirtualReceiver {
     uint64_t bytes = 0;                 // in order
     std::map<uint64_t, Frame> ahead;    // data that came early, by its place
     bool ended = false;
+    bool selective = false;             // agreed (RFC 2018)
+    uint64_t latest = 0;                // place of the last segment
     bool marks = false, marked = false;  // agreed (RFC 3168); one came, and the board's CWR not yet
     std::ofstream file;
   };
@@ -43,6 +45,7 @@ class IdealTcp : public VirtualReceiver {
   void on_segment(const Frame& frame);
   void deliver(Stream& stream, uint64_t place, const uint8_t* data, size_t size);
   void answer(const Frame& frame, const Stream& stream, unsigned flags);
+  Frame options(const Stream& stream, bool syn, unsigned scale) const;
 
   Settings settings_;
   Output output_;

@@ -90,6 +90,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--block", o.source.block, "TCP, UDP: words of a block of the source, 0: none");
   app.add_flag("--push", o.ip.push, "TCP: each block ends its segment and leaves at once");
   app.add_flag("--ecn", o.ip.ecn, "TCP: switches may mark the data instead of dropping it (RFC 3168)");
+  app.add_flag("--sack", o.ip.sack, "TCP: the receiver is asked to tell what it misses (RFC 2018)");
   app.add_option("--mtu", o.ip.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
   app.add_option("--payload", o.ip.payload, "UDP: bytes of a datagram of the stream, a multiple of 4")->check(CLI::Range(16, 8972));
   app.add_flag("--checksum", o.ip.checksum, "UDP: datagrams of the stream have a checksum");

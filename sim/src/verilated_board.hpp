@@ -136,6 +136,7 @@ class VerilatedBoard : public Board {
     model_.mtu = s.mtu;
     model_.push = s.push;
     model_.ecn = s.ecn;
+    model_.sack = s.sack;
     model_.streams = s.streams;
     model_.payload = s.payload;
     model_.checksum = s.checksum;

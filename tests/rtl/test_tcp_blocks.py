@@ -184,7 +184,7 @@ async def tcp_rx_judges_every_frame(dut):
 
 
 async def options(dut, data):
-    """What is read from option bytes: MSS in words, scale."""
+    """What is read from option bytes: MSS in words, scale, whether selective ACKs are understood."""
     padded = data.ljust(64, b"\xee")
     dut.s_length.value = len(data)
     dut.s_valid.value = 1
@@ -194,7 +194,7 @@ async def options(dut, data):
         dut.s_valid.value = 0
         await ReadOnly()
         if not int(dut.busy.value):
-            found = int(dut.mss.value), int(dut.scale.value)
+            found = int(dut.mss.value), int(dut.scale.value), bool(int(dut.sack_allowed.value))
             await Timer(1, "ps")
             assert clocks <= len(data) + 6, "a byte a clock"
             return found
@@ -207,8 +207,8 @@ async def options(dut, data):
 
 
 def read_options(data):
-    """The same in Python, after RFC 9293 3.1."""
-    mss, scale, place = 536, 0, 0
+    """The same in Python, after RFC 9293 3.1 and 2018."""
+    mss, scale, allowed, place = 536, 0, False, 0
     while place < len(data):
         kind = data[place]
         if kind == 0:
@@ -224,8 +224,9 @@ def read_options(data):
                 mss = int.from_bytes(data[place + 2 : place + 4], "big")
             if kind == 3 and length == 3:
                 scale = min(14, data[place + 2])
+        allowed |= kind == 4 and length == 2
         place += length
-    return min(mss // 8, 0x7FF), scale
+    return min(mss // 8, 0x7FF), scale, allowed
 
 
 @cocotb.test()
@@ -235,7 +236,8 @@ async def tcp_options_reads_what_stacks_send(dut):
     for text in [
         "020405b40402080a000000000000000001030307",  # Linux
         "020423000103030a", "", "01", "00", "0101010102040218", "030315", "03030e", "0402", "fe0a0000000000000000020405dc",
-        "0200020405b4", "0201020405b4", "00020405b4", "ff2801",
+        "0200020405b4", "0201020405b4", "00020405b4", "ff2801", "0101050a1234567812345bb0", "0101051212345678123456b811112222333344440402",
+        "05050102030103050a00000008fffffff8", "0502040204020402", "0204058c01030300010104020101",
     ]:  # fmt: skip
         data = bytes.fromhex(text)
         assert await options(dut, data) == read_options(data), text
@@ -248,11 +250,11 @@ async def tcp_options_never_hangs(dut):
     dut.s_valid.value = 0
     await start(dut, {"clk": 6400}, ["rst"])
     for _ in range(600):
-        data = bytes(random.choice([0, 1, 1, 2, 3, 3, 4, 4, 8, random.randrange(256)]) for _ in range(4 * random.randrange(11)))
+        data = bytes(random.choice([0, 1, 1, 2, 3, 3, 4, 4, 5, 8, 10, random.randrange(256)]) for _ in range(4 * random.randrange(11)))
         found, expected = await options(dut, data), read_options(data)
         # A value cut off by the end of the header is read from what stands behind; no stack sends that.
         cut = any(data[i : i + 2] in (b"\2\4", b"\3\3") and i + data[i + 1] > len(data) for i in range(len(data) - 1))
-        cut = cut or data[-1:] in (b"\2", b"\3")
+        cut = cut or data[-1:] in (b"\2", b"\3", b"\4")
         assert cut or found == expected, data.hex()
 
 

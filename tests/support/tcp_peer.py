@@ -15,8 +15,8 @@ WORD = 8
 class TcpBoard(IpBoard):
     """A board and what is on its wire."""
 
-    def __init__(self, phy="xgmii", streams=1, mtu=1500, first_sequence=0, words=0, gap=0, block=0, ecn=False):
-        handle = LIB.fadelink_tcp_board_new(phy.encode(), FEB, streams, mtu, first_sequence, words, gap, block, ecn)
+    def __init__(self, phy="xgmii", streams=1, mtu=1500, first_sequence=0, words=0, gap=0, block=0, ecn=False, sack=False):
+        handle = LIB.fadelink_tcp_board_new(phy.encode(), FEB, streams, mtu, first_sequence, words, gap, block, ecn, sack)
         super().__init__(phy, handle)
 
     def expect(self, layer, timeout=2 * INIT * US):

@@ -54,6 +54,7 @@ rtl/tcp/tcp_on_segment.sv
 rtl/tcp/tcp_on_timer.sv
 rtl/tcp/tcp_places.sv
 rtl/tcp/tcp_request.sv
+rtl/tcp/tcp_sack.sv
 rtl/tcp/tcp_schedule.sv
 rtl/tcp/tcp_segment.sv
 rtl/tcp/tcp_keepalive.sv

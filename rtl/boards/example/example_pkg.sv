@@ -54,6 +54,7 @@ package example_pkg;
     logic [13:0] mtu;
     logic push;
     logic ecn;
+    logic sack;
     logic [2:0] streams;
     // UDP
     logic [13:0] payload;

@@ -31,6 +31,7 @@ OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h
 # Linux's line into the link has about the rate of the simulated board's, bits/s: else its frames would come in bursts.
 LINE = 30e6
 WARM_UP, MEASURED = 8, 50  # seconds
+BOARDS = {"board": [], "board with SACK": ["--sack"]}
 SENDER = """
 import socket, sys
 s = socket.socket()
@@ -117,7 +118,7 @@ def forward(network, rate, queue, delay, loss):
 
 
 def measure(senders, rate, queue, delay, loss=0.0):
-    """Goodput of each sender in bits/s of the computer's clock. senders: "board", or a congestion control of Linux."""
+    """Goodput of each sender in bits/s of the computer's clock. senders: of BOARDS, or a congestion control of Linux."""
     counts = [0] * len(senders)
 
     def count(connection, place):
@@ -137,8 +138,8 @@ def measure(senders, rate, queue, delay, loss=0.0):
                     listener.bind((PC, PORT + place))
                     listener.listen()
                     listener.settimeout(60)
-                    if sender == "board":
-                        network.sim("--protocol", "tcp", "--mtu", 1500, "--port", PORT + place)
+                    if sender in BOARDS:
+                        network.sim("--protocol", "tcp", "--mtu", 1500, "--port", PORT + place, *BOARDS[sender])
                     else:
                         network.start(network.linux_ns, sys.executable, "-c", SENDER, PC, PORT + place, sender)
                     connections.append(listener.accept()[0])
@@ -173,11 +174,13 @@ def beside():
 def loss():
     rate, delay = 10e6, 0.025
     print(f"\n## TCP sender: random loss, MTU 1500, {rate / 1e6:g} Mb/s, round trip {2000 * delay:g} ms, queue 128 KiB; one sender at a time\n")
-    print("| loss | board | Linux, CUBIC | board / Linux |")
-    print("|---|---|---|---|")
+    print("| loss | board | with SACK | Linux, CUBIC | board / Linux | with SACK / Linux |")
+    print("|---|---|---|---|---|---|")
     for share in (0, 0.001, 0.01):
-        (board,), (linux,) = (measure([sender], rate, 128 * 1024, delay, share) for sender in ("board", "cubic"))
-        print(f"| {100 * share:g} % | {board / 1e6:.2f} Mb/s | {linux / 1e6:.2f} Mb/s | {board / linux:.2f} |", flush=True)
+        rates = [measure([sender], rate, 128 * 1024, delay, share)[0] / 1e6 for sender in (*BOARDS, "cubic")]
+        ratios = [board / rates[-1] for board in rates[:-1]]
+        cells = [f"{found:.2f} Mb/s" for found in rates] + [f"{ratio:.2f}" for ratio in ratios]
+        print(f"| {100 * share:g} % | " + " | ".join(cells) + " |", flush=True)
 
 
 PARTS = {"beside": beside, "loss": loss}

@@ -147,6 +147,19 @@ def test_every_word_arrives_over_a_bad_link(net, phy, mtu, link):
     assert lost == 0 or board["retransmitted"] + board["down"]["lost"] + board["down"]["corrupted"] > 0
 
 
+@pytest.mark.parametrize("link", ["loss=0.03", "loss=0.1", "reorder=0.1,duplicate=0.1"])
+@pytest.mark.parametrize("block", [0, 50])
+def test_the_kernel_tells_what_it_misses(net, tmp_path, link, block):
+    """RFC 2018, as Linux understands it."""
+    pcap = tmp_path / "run.pcap"
+    pushed = ["--block", block, "--push"] if block else []
+    sim = boards(net, "--sack", *pushed, "--pcap", pcap, "--up", link, "--rtt", 20)
+    assert received(net)["streams"][0]["words"] == WORDS
+    board = net.end_sim(sim)["boards"][0]
+    blocks = sh("tshark", "-r", pcap, "-T", "fields", "-e", "tcp.options.sack_le", f"ip.src == {PC} && tcp.options.sack.count > 0").split()
+    assert blocks and board["retransmitted"] > 0
+
+
 def test_four_streams_arrive(net):
     boards(net, "--streams", 4)
     found = received(net, streams=4)

@@ -82,7 +82,7 @@ module tcp_look #(
     by_window <= (P + 1)'(told) <= space;
     room_space <= space - (P + 1)'(nxt);
     unsent <= (is_hole ? hole_end : is_again || is_behind ? sent : marked ? from_mark : from_head)
-        - (is_hole ? (hole_place[P-1] ? '0 : hole_place) : is_again ? '0 : nxt);
+        - (is_hole ? hole_place : is_again ? '0 : nxt);
     more <= from_head != nxt;
     empty <= from_head == '0;
     // Third.

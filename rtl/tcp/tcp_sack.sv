@@ -48,22 +48,24 @@ module tcp_sack #(
   // Words after una; `covered` is where the blocks before end.
   logic [28:0] edge_place;
   logic [P-1:0] top, top_place, left, covered;
-  logic fits, left_fits, from_una, leaves_hole, is_higher;
+  logic fits, left_fits, begins_anew, from_una, leaves_hole, is_higher;
   assign top_place = top - una[P-1:0];
+  assign begins_anew = top_place[P-1] || (!flags.recovering && flags.duplicates == '0);
   assign fits = edge_place[28:P] == '0 && edge_place[P-1:0] < sent;
   always_ff @(posedge clk) begin
     edge_place <= (step[tcp_pkg::SEGMENT] ? segment.left : segment.right) - una;
     if (step[tcp_pkg::SEGMENT_SECOND]) {left_fits, left} <= {fits, edge_place[P-1:0]};
-    from_una <= top_place[P-1] || (!flags.recovering && flags.duplicates == '0);
-    covered <= top_place;
-    leaves_hole <= left > (from_una ? '0 : covered);
-    is_higher <= edge_place[P-1:0] > (from_una ? '0 : covered);
+    from_una <= begins_anew;
+    covered  <= top_place;
+    if (begins_anew) covered <= '0;
+    leaves_hole <= left > covered;
+    is_higher   <= edge_place[P-1:0] > covered;
   end
 
   // ---- the queue -----------------------------------------------------------------------------
   pointer_t head, tail, head_next, tail_next;
   logic is_full, counts, pushes, moves_due;
-  logic [P-1:0] hole_start, hole_stop, rest;
+  logic [P-1:0] hole_start, hole_stop, start_place, rest;
   assign hole_valid = head != tail;
   assign is_full = head + pointer_t'(1) == tail;
   assign counts = adds && left_fits;
@@ -92,8 +94,9 @@ module tcp_sack #(
   );
   (* ram_style = "distributed" *)
   logic [P-1:0] starts[2**ADDRESS_BITS], stops[2**ADDRESS_BITS];
-  assign hole_start = starts[address_t'({stream, tail})];
-  assign hole_stop  = stops[address_t'({stream, tail})];
+  assign hole_start  = starts[address_t'({stream, tail})];
+  assign hole_stop   = stops[address_t'({stream, tail})];
+  assign start_place = hole_start - una[P-1:0];
   always_ff @(posedge clk) begin
     moves_due <= moves;
     if (pushes) stops[address_t'({stream, head})] <= segment.left[P-1:0];
@@ -103,10 +106,10 @@ module tcp_sack #(
       })] <= moves_due ? rest : from_una ? una[P-1:0] : top;
     if (step[tcp_pkg::LOOK]) begin
       hole_end   <= hole_stop - una[P-1:0];
-      hole_place <= hole_start - una[P-1:0];
+      hole_place <= start_place;
+      // What was confirmed meanwhile is no hole.
+      if (start_place[P-1]) hole_place <= '0;
     end
-    // What was confirmed meanwhile is no hole.
-    if (step[tcp_pkg::LOOK_SECOND] && hole_place[P-1]) hole_place <= '0;
   end
 
   logic unused;

@@ -110,8 +110,9 @@ def test_the_proof_can_fail(name):
     assert not prove(broken.relative_to(TOP), "fade1" if manager == MANAGER1 else "fade10g", BREAK_STEPS, **offered)
 
 
-# What an event reads is free: the state of the streams, what a look finds, what a segment means, which timers ran out.
-FREE = ["tcp_look", "tcp_segment", "tcp_places", "tcp_fields", "tcp_timer", "tcp_gate"]
+# What an event reads is free: the state of the streams, what a look finds, what a segment means, which timers ran out, which
+# holes there are.
+FREE = ["tcp_look", "tcp_segment", "tcp_places", "tcp_fields", "tcp_timer", "tcp_gate", "tcp_sack"]
 
 
 def prove_engine(streams=2, file="tcp_engine.sv", old="", new="", name=""):
@@ -137,7 +138,7 @@ def prove_engine(streams=2, file="tcp_engine.sv", old="", new="", name=""):
         sources.append(str((folder / path.name).relative_to(TOP)))
     return run("; ".join([
         f"read_verilog -sv -formal {' '.join(sources)}",
-        f"chparam -set STREAMS {streams} tcp_engine",
+        f"chparam -set STREAMS {streams} -set SACK 1 tcp_engine",
         "hierarchy -top tcp_engine",
         "proc",
         "cutpoint " + " ".join(f"t:*{module}*" for module in FREE),

@@ -32,20 +32,22 @@ module tcp_engine_proof #(
     input tcp_pkg::congestion_op congestion,
     input tcp_pkg::congestion_op congestion_due,
     input logic congestion_busy,
+    input tcp_pkg::changes_t changes,
     input logic pending,
     input logic request_take
 );
-  logic begins, in_event, applies, writes, changes_time, changes_window;
+  logic begins, in_event, applies, writes, changes_time, changes_window, changes_holes;
   assign begins = step[tcp_pkg::LOOK] || step[tcp_pkg::SEGMENT] || step[tcp_pkg::TIMER];
   assign in_event = step[tcp_pkg::STEPS-1:tcp_pkg::LOOK] != '0;
   assign applies = step[tcp_pkg::LOOK_APPLY] || step[tcp_pkg::SEGMENT_APPLY] || step[tcp_pkg::TIMER_APPLY];
   assign changes_time = rtt != tcp_pkg::RTT_NOTHING;
   assign changes_window = congestion != tcp_pkg::CONGESTION_NOTHING;
+  assign changes_holes = changes.clears_holes || changes.adds_hole || changes.moves_hole || changes.drops_hole;
   assign writes = write_una || write_peer_next || write_nxt || write_sent || write_recover || write_timed || write_timed_at
       || write_window || write_best || write_limit || sets || stops || changes_time || changes_window;
 
   // What the event of the clock before was, and what the two units behind the events have not done yet.
-  logic was_in_event, could_begin, was_settled, timer_set, window_due, time_due;
+  logic was_in_event, could_begin, was_settled, timer_set, hole_due, window_due, time_due;
   logic [STREAM_BITS-1:0] stream_before, window_stream;
   logic is_reset = 1'b0;
   always_ff @(posedge clk) begin
@@ -54,12 +56,14 @@ module tcp_engine_proof #(
     could_begin <= step[tcp_pkg::PICK];
     was_settled <= settled && applies;
     timer_set <= sets || stops;
+    hole_due <= changes.moves_hole;
     stream_before <= stream;
     if (changes_window) {window_due, window_stream} <= {1'b1, stream};
     else if (congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy) window_due <= 1'b0;
     if (changes_time) time_due <= 1'b1;
     else if (rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy) time_due <= 1'b0;
-    if (rst) {was_in_event, could_begin, was_settled, timer_set, window_due, time_due} <= '0;
+    if (rst)
+      {was_in_event, could_begin, was_settled, timer_set, hole_due, window_due, time_due} <= '0;
   end
 
   always_comb begin
@@ -72,10 +76,11 @@ module tcp_engine_proof #(
       a_writes : assert (!writes || in_event);
       a_flags : assert (!write_flags || in_event || step[tcp_pkg::WIPE]);
       a_at_its_end :
-      assert (!(sets || stops || changes_time || changes_window || write_una) || (applies && settled));
+      assert (!(sets || stops || changes_time || changes_window || changes_holes || write_una) || (applies && settled));
       a_then_ends : assert (!was_settled || step[tcp_pkg::PICK]);
       a_number : assert (!una_due || (!in_event && stream == stream_before));
       a_timer : assert (!timer_set || (!in_event && stream == stream_before));
+      a_hole : assert (!hole_due || (!in_event && stream == stream_before));
       // The congestion window of the event before is there, and what it is made of stayed.
       a_window : assert (!(window_due && in_event));
       a_window_stream : assert (!window_due || stream == window_stream);
@@ -94,5 +99,5 @@ module tcp_engine_proof #(
   end
 
   logic unused;
-  assign unused = &{1'b0, request_take};
+  assign unused = &{1'b0, request_take, changes};
 endmodule

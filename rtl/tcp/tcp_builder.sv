@@ -187,7 +187,7 @@ module tcp_builder #(
   // ---- the checksum of IP (RFC 1071) ---------------------------------------------------------
   // A 16-bit word a clock, the carry with the next. What is the same in all frames is summed up after the one before.
   localparam logic [15:0] IP_CONSTANT =
-      net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
+      net_pkg::IP_VERSION + 16'(tcp_pkg::IP_TCP_BYTES) + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, net_pkg::PROTOCOL_TCP};
   logic [16:0] ip_sum;
   logic [17:0] ip_added;
   logic [15:0] ip_term, length, service;
@@ -195,7 +195,7 @@ module tcp_builder #(
   assign service = {14'd0, request.takes_marks ? tcp_pkg::ECT_0 : 2'b00};
   always_comb begin
     case (ip_step)
-      4'd0: ip_term = length;
+      4'd0: ip_term = {2'd0, request.words, 3'b000};  // the headers are in the constant
       4'd1: ip_term = service;
       4'd4: ip_term = ip_address[31:16];
       4'd5: ip_term = ip_address[15:0];

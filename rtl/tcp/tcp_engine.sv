@@ -176,7 +176,20 @@ module tcp_engine #(
 
   // ---- events --------------------------------------------------------------------------------
   tcp_pkg::look_t found;
-  logic may_pick, is_timed, settled, again, recovers, under_way, shut, expired, repairs, strikes;
+  logic
+      may_pick,
+      is_timed,
+      is_free,
+      settled,
+      applies_segment,
+      applies_timer,
+      again,
+      recovers,
+      under_way,
+      shut,
+      expired,
+      repairs,
+      strikes;
   assign recovers = flags.recovering || flags.rewound || flags.ecn.reduced;
   // No event begins before the last one's congestion window is there, or ends before its round trip is.
   always_ff @(posedge clk) begin
@@ -184,10 +197,13 @@ module tcp_engine #(
         && congestion_due == tcp_pkg::CONGESTION_NOTHING && !congestion_busy;
     una_due <= !rst && write_una;
     is_timed <= !rst && rtt_due == tcp_pkg::RTT_NOTHING && !rtt_busy;
+    is_free <= !rst && (!pending || request_take);
   end
-  assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || !pending);
+  assign settled = is_timed && (!step[tcp_pkg::LOOK_APPLY] || is_free);
   assign again = !step[tcp_pkg::LOOK_APPLY] || found.kind != tcp_pkg::NOTHING || found.drained || found.connects || found.drops_mark || found.drops_hole;
-  assign segment_take = step[tcp_pkg::SEGMENT_APPLY] && is_timed;
+  assign applies_segment = step[tcp_pkg::SEGMENT_APPLY] && is_timed;
+  assign applies_timer = step[tcp_pkg::TIMER_APPLY] && is_timed;
+  assign segment_take = applies_segment;
   tcp_schedule #(
       .STREAMS(STREAMS)
   ) schedule (
@@ -197,7 +213,7 @@ module tcp_engine #(
 
   // ---- a look --------------------------------------------------------------------------------
   logic ends, fresh, sends, applies_look, reaches_recover, reaches_timed;
-  assign applies_look = step[tcp_pkg::LOOK_APPLY] && settled;
+  assign applies_look = step[tcp_pkg::LOOK_APPLY] && is_timed && is_free;
   logic hole_valid;
   logic [P-1:0] hole_place, hole_end;
   assign sends = found.kind == tcp_pkg::DATA || found.kind == tcp_pkg::AGAIN;
@@ -291,17 +307,14 @@ module tcp_engine #(
       .*
   );
   always_comb begin
-    changes = '0;
-    if (settled && step[tcp_pkg::LOOK_APPLY]) changes = of_look;
-    if (settled && step[tcp_pkg::SEGMENT_APPLY]) changes = of_segment;
-    if (settled && step[tcp_pkg::TIMER_APPLY]) changes = of_timer;
+    changes = (applies_look ? of_look : '0) | (applies_segment ? of_segment : '0) | (applies_timer ? of_timer : '0);
     flags_next = changes.flags;
     // The connection is opened again later.
     if (changes.fails) begin
       flags_next.state = tcp_pkg::BROKEN;
       flags_next.retry_due = 1'b0;
     end
-    write_flags = step[tcp_pkg::WIPE] || (settled && (step[tcp_pkg::LOOK_APPLY] || step[tcp_pkg::SEGMENT_APPLY] || step[tcp_pkg::TIMER_APPLY]));
+    write_flags = step[tcp_pkg::WIPE] || applies_look || applies_segment || applies_timer;
   end
   // Writes of the steps before the last do not wait.
   assign write_recover = changes.recover || (step[tcp_pkg::SEGMENT_RECOVER] && meaning.is_new);

@@ -246,7 +246,7 @@ module tcp_core #(
   tcp_pkg::meta_t meta;
   tcp_pkg::segment_t segment;
   tcp_pkg::neighbour_t neighbour;
-  logic read_valid, read_ready, is_arp, is_echo, reply_valid, reply_take, echo_take;
+  logic read_valid, read_ready, is_arp, is_request, is_echo, reply_valid, reply_take, echo_take;
   logic [15:0] echo_bytes;
   tcp_reader reader (
       .clk  (tx_clk),
@@ -257,7 +257,8 @@ module tcp_core #(
       .*
   );
   // A request is read until it was answered.
-  assign reply_valid = read_valid && meta.kind == tcp_pkg::RECORD_ARP_REQUEST;
+  assign is_request = meta.kind == tcp_pkg::RECORD_ARP_REQUEST;
+  always_ff @(posedge tx_clk) reply_valid <= !tx_rst && read_valid && is_request && !reply_take;
   assign is_arp = meta.kind == tcp_pkg::RECORD_ARP_REQUEST || meta.kind == tcp_pkg::RECORD_ARP_REPLY;
   assign is_echo = read_valid && meta.kind == tcp_pkg::RECORD_ECHO;
 
@@ -349,7 +350,7 @@ module tcp_core #(
   tcp_pkg::request_t request;
   assign is_segment = read_valid && meta.kind == tcp_pkg::RECORD_SEGMENT;
   // A segment is read until the engine has done with it.
-  assign read_ready = reply_valid ? reply_take : !is_segment || mine == '0 || segment_take;
+  assign read_ready = is_request ? reply_take : !is_segment || mine == '0 || segment_take;
   assign event_port = is_segment && mine == '0;
 
   tcp_engine #(

@@ -27,6 +27,8 @@ package net_pkg;
   localparam int IP_BYTES = 20;  // without options
   localparam int UDP_BYTES = 8;
 
+  localparam int SUM_LAG = 4;  // clocks, see ones_sum
+
   // IPv4 settings of a core.
   typedef struct packed {
     logic [31:0] address;

@@ -2,6 +2,7 @@
 rtl/common/link_pkg.sv
 rtl/common/net_pkg.sv
 rtl/tcp/tcp_pkg.sv
+rtl/common/counter_memory.sv
 rtl/common/event_counter.sv
 rtl/common/event_counters.sv
 rtl/common/axis_downsizer.sv
@@ -18,7 +19,6 @@ rtl/common/packet_memory.sv
 rtl/common/record_fifo.sv
 rtl/tcp/tcp_arp.sv
 rtl/tcp/tcp_builder.sv
-rtl/tcp/tcp_counters.sv
 rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
 rtl/tcp/tcp_ecn.sv

@@ -159,14 +159,15 @@ module tcp_core #(
       .*
   );
 
-  tcp_counters #(
-      .STREAMS(STREAMS)
+  counter_memory #(
+      .EVENTS(tcp_pkg::EVENTS),
+      .PAGES (STREAMS)
   ) counters (
       .clk   (tx_clk),
       .rst   (tx_rst),
-      .stream(event_stream),
+      .page  (event_stream),
       .events(event_streams),
-      .index (tx_index[STREAM_BITS+EVENT_BITS-1:0]),
+      .index (tx_index[(STREAMS>1?STREAM_BITS : 0)+EVENT_BITS-1:0]),
       .value (count),
       .valid (count_valid)
   );

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sum of the 16-bit words of a message, for its checksum (RFC 1071).
+// Checks the sum of the 16-bit words of a message (RFC 1071): all ones, if its checksum is right.
 //
 //              +----------+
-//   s_* ======>| ones_sum |====> sum (a clock after the last word)
+//   s_* ======>| ones_sum |----> right
 //   clear ---->|          |
 //              +----------+
 //
-// The message begins with the upper byte of a word, in the lowest lane.
+// The message begins with the upper byte of a word, in the lowest lane. `right` is known net_pkg::SUM_LAG clocks after the
+// clock of the last word, at the latest; `clear` comes then, or later.
 `default_nettype none
 module ones_sum #(
     parameter int WIDTH = 8
@@ -17,28 +18,43 @@ module ones_sum #(
     input  logic [WIDTH-1:0] s_data,
     input  logic [      3:0] s_count,
     input  logic             s_valid,
-    output logic [     31:0] sum
+    output logic             right
 );
-  logic [31:0] part;
   if (WIDTH == 8) begin : g_bytes
-    logic odd;
-    assign part = s_count == '0 ? '0 : odd ? 32'(s_data) : {16'd0, s_data, 8'd0};
+    // Each byte is added to the lower half, and both halves change places: so a carry counts 256.
+    logic [15:0] sum;
+    logic carry;
     always_ff @(posedge clk) begin
-      if (clear) odd <= 1'b0;
-      else if (s_valid && s_count != '0) odd <= !odd;
+      if (s_valid && s_count[0])
+        {carry, sum} <= {1'b0, sum[7:0], sum[15:8]} + {8'd0, carry, s_data};
+      if (clear) {carry, sum} <= '0;
     end
+    assign right = &{sum[15:9], sum[8] ^ carry, sum[7:0]};
+    logic unused;
+    assign unused = &{1'b0, s_count};
   end else begin : g_words
-    always_comb begin
-      part = '0;
-      for (int i = 0; i < WIDTH / 8; i++) begin
-        if (4'(i) < s_count)
-          part += i % 2 == 0 ? {16'd0, s_data[i*8+:8], 8'd0} : 32'(s_data[i*8+:8]);
-      end
+    localparam int HALVES = WIDTH / 16;
+    logic [HALVES-1:0][15:0] halves;
+    logic [1:0][16:0] pairs;
+    logic [17:0] part;
+    logic [31:0] sum;
+    logic [16:0] folded;
+    for (genvar i = 0; i < HALVES; i++) begin : g_half
+      assign halves[i] = {
+        s_count > 4'(2 * i) ? s_data[i*16+:8] : 8'd0,
+        s_count > 4'(2 * i + 1) ? s_data[i*16+8+:8] : 8'd0
+      };
     end
-  end
-  always_ff @(posedge clk) begin
-    if (clear) sum <= '0;
-    else if (s_valid) sum <= sum + part;
+    always_ff @(posedge clk) begin
+      pairs[0] <= {1'b0, halves[0]} + {1'b0, halves[1]};
+      pairs[1] <= {1'b0, halves[2]} + {1'b0, halves[3]};
+      if (!s_valid) pairs <= '0;
+      part <= {1'b0, pairs[0]} + {1'b0, pairs[1]};
+      sum <= sum + 32'(part);
+      folded <= {1'b0, sum[31:16]} + {1'b0, sum[15:0]};
+      if (clear) sum <= '0;
+    end
+    assign right = folded == 17'h0FFFF || folded == 17'h1FFFE;
   end
 endmodule
 `default_nettype wire

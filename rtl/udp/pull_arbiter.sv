@@ -9,8 +9,8 @@
 //                                      +--------------+
 //
 // The lowest client that requests is on offer. The lower layer takes it (m_accept) and, then or
-// later, starts it (m_start); m_data is that client's from the next clock on. A client holds its
-// request, its meta data and its length from the request to its start.
+// later, starts it (m_start); m_meta and m_length are its own until then, m_data from the next clock on. A client
+// holds its request, its meta data and its length from the request to its start.
 `default_nettype none
 module pull_arbiter #(
     parameter int WIDTH = 8,
@@ -32,18 +32,19 @@ module pull_arbiter #(
     output logic [    WIDTH-1:0]                m_data
 );
   localparam int BITS = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
-  logic [BITS-1:0] pick, taken, sending;
+  logic [BITS-1:0] pick, taken, chosen, sending;
   logic waiting;
 
   always_comb begin
     pick = '0;
     for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
+    chosen = waiting ? taken : pick;
     s_start = '0;
-    s_start[waiting?taken : pick] = m_start;
+    s_start[chosen] = m_start;
   end
   assign m_request = s_request != '0 && !waiting;
-  assign m_meta = s_meta[pick];
-  assign m_length = s_length[pick];
+  assign m_meta = s_meta[chosen];
+  assign m_length = s_length[chosen];
   assign m_data = s_data[sending];
 
   always_ff @(posedge clk) begin
@@ -51,7 +52,7 @@ module pull_arbiter #(
     if (m_accept && !m_start) waiting <= 1'b1;
     if (m_start) begin
       waiting <= 1'b0;
-      sending <= waiting ? taken : pick;
+      sending <= chosen;
     end
     if (rst) begin
       waiting <= 1'b0;

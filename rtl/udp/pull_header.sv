@@ -11,7 +11,7 @@
 // The first word is at `data` a clock after `start`, and one more in each clock after. client_start
 // comes so that the client's first word, a clock later, falls in right behind the header: the client's
 // bytes pass through one register. The header's first byte is in its upper bits, a word's in its
-// lower ones.
+// lower ones. The header is not stored: it stands from `start` to client_start.
 `default_nettype none
 module pull_header #(
     parameter int WIDTH = 8,
@@ -34,41 +34,40 @@ module pull_header #(
     $error("pull_header: HEADER_BYTES must be at least a word");
   end
 
-  logic [HEADER_BYTES*8-1:0] lanes, rest;
-  logic [LEFT_BITS-1:0] left;  // words of the header that are not out
+  logic [HEADER_BYTES*8-1:0] lanes;
+  logic [LEFT_BITS-1:0] index;  // of the header's word that goes next
+  logic in_header, is_last;
   byte_reverse #(
       .BYTES(HEADER_BYTES)
   ) reverse (
       .field   (header),
       .reversed(lanes)
   );
-  assign client_start = FULL == 1 ? start : left == LEFT_BITS'(1);
+  assign in_header = start || index != '0;
+  assign client_start = is_last;
 
-  logic [WIDTH-1:0] joined;
+  logic [WIDTH-1:0] joined, word;
+  logic [2**LEFT_BITS*WIDTH-1:0] words;
+  assign words = (2 ** LEFT_BITS * WIDTH)'(lanes);
+  assign word  = words[index*WIDTH+:WIDTH];
+  if (FULL == 1) begin : g_one
+    assign is_last = start;
+  end else begin : g_several
+    assign is_last = index == LEFT_BITS'(FULL - 1);
+  end
   if (REST == 0) begin : g_aligned
     assign joined = client_data;
   end else begin : g_shifted
     logic [REST*8-1:0] carry;
     assign joined = {client_data[WIDTH-REST*8-1:0], carry};
-    always_ff @(posedge clk) begin
-      if (start) carry <= lanes[FULL*WIDTH+:REST*8];
-      else if (left == '0) carry <= client_data[WIDTH-1-:REST*8];
-    end
+    always_ff @(posedge clk)
+      carry <= is_last ? lanes[FULL*WIDTH+:REST*8] : client_data[WIDTH-1-:REST*8];
   end
 
   always_ff @(posedge clk) begin
-    if (start) begin
-      data <= lanes[WIDTH-1:0];
-      rest <= (HEADER_BYTES * 8)'({WIDTH'(0), lanes} >> WIDTH);
-      left <= LEFT_BITS'(FULL - 1);
-    end else if (left != '0) begin
-      data <= rest[WIDTH-1:0];
-      rest <= (HEADER_BYTES * 8)'({WIDTH'(0), rest} >> WIDTH);
-      left <= left - 1'b1;
-    end else begin
-      data <= joined;
-    end
-    if (rst) left <= '0;
+    data  <= in_header ? word : joined;
+    index <= in_header && !is_last ? index + 1'b1 : '0;
+    if (rst) index <= '0;
   end
 endmodule
 `default_nettype wire

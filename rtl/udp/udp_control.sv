@@ -51,7 +51,8 @@ module udp_control #(
     DECIDE,
     ACCESS,
     ADD,
-    REPLY
+    REPLY,
+    SEND
   } state_t;
   state_t state;
 
@@ -83,7 +84,7 @@ module udp_control #(
   logic [31:0] sequence_number, from, last_sequence, last_from, value;
   logic [15:0] from_port, last_port;
   logic [7:0] operation, status;
-  logic answered, known_operation;
+  logic answered, known_operation, sent;
   assign known_operation = operation == udp_pkg::CONTROL_READ || operation == udp_pkg::CONTROL_WRITE;
   assign drop_short = ended && good && !complete;
   assign drop_full = ended && good && complete && state != IDLE;
@@ -129,15 +130,16 @@ module udp_control #(
         sum   <= net_pkg::fold(total);
         state <= REPLY;
       end
-      default: if (start) state <= IDLE;
+      REPLY:   if (start) state <= SEND;
+      default: ;
     endcase
+    if (sent) state <= IDLE;
     if (rst) begin
       state <= IDLE;
       answered <= 1'b0;
     end
   end
 
-  logic none;
   pull_header #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(udp_pkg::CONTROL_BYTES)
@@ -148,12 +150,12 @@ module udp_control #(
       .header({
         last_sequence, operation | udp_pkg::CONTROL_REPLY, status, 16'd0, reg_address, value
       }),
-      .client_start(none),
+      .client_start(sent),
       .client_data('0),
       .data(data)
   );
 
   logic unused;
-  assign unused = &{1'b0, none, behind, behind_count, behind_valid, message[87:64]};
+  assign unused = &{1'b0, behind, behind_count, behind_valid, message[87:64]};
 endmodule
 `default_nettype wire

@@ -3,6 +3,7 @@ rtl/common/link_pkg.sv
 rtl/common/net_pkg.sv
 rtl/udp/ptp_pkg.sv
 rtl/udp/udp_pkg.sv
+rtl/common/counter_memory.sv
 rtl/common/sync_bits.sv
 rtl/common/async_fifo.sv
 rtl/udp/frame_crossing.sv
@@ -21,8 +22,10 @@ rtl/common/byte_reverse.sv
 rtl/udp/header_strip.sv
 rtl/udp/pull_header.sv
 rtl/udp/udp_control.sv
+rtl/udp/length_cut.sv
 rtl/udp/ones_sum.sv
 rtl/udp/udp_datagram_rx.sv
+rtl/common/ones_add.sv
 rtl/udp/pull_arbiter.sv
 rtl/udp/udp_datagram_tx.sv
 rtl/udp/udp_arp.sv
@@ -32,6 +35,7 @@ rtl/common/packet_memory.sv
 rtl/udp/udp_icmp.sv
 rtl/udp/udp_ip_rx.sv
 rtl/udp/udp_ip_tx.sv
+rtl/udp/udp_neighbours.sv
 rtl/udp/udp_network.sv
 rtl/udp/udp_registers.sv
 rtl/common/gray_to_binary.sv

@@ -18,7 +18,7 @@
 //
 // ip.peer, peer_port, payload and checksum are the stream's settings at reset, `start` whether it is enabled; the
 // slow control changes them (udp_pkg). status_enabled is the register; enable low ends the stream whatever it says.
-// status_counts: since reset, in the order of udp_pkg's counter registers; STATUS adds what reads them from the user
+// `events`, one pulse each, are counted in registers that the slow control reads; STATUS adds what reads them from the user
 // side (see link_shell), and counters of the MAC.
 `default_nettype none
 module udp_core #(
@@ -33,7 +33,6 @@ module udp_core #(
     parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // of tx_clk, 2^-32 ns
     parameter int SYNC_CLOCKS = WIDTH == 8 ? 125_000_000 : 156_250_000,
     parameter int SYNC_LOG = 0,
-    parameter int COUNTERS = 24,
     parameter int STATUS = 0
 ) (
     input logic rst,
@@ -75,7 +74,7 @@ module udp_core #(
     output logic status_active,
     output logic status_enabled,
     output ptp_pkg::status_t status_time,
-    output logic [COUNTERS-1:0][31:0] status_counts,
+    output udp_pkg::events_t events,
     // frames from the MAC
     input logic rx_clk,
     output logic rx_rst,
@@ -93,39 +92,37 @@ module udp_core #(
   link_pkg::frame_t rx, tx;
   logic tick_ms, tx_tready;
   logic [15:0] rx_count;
-  logic [14:0] network_events;
-  logic stream_sent, udp_short, udp_checksum, udp_port, control_short, control_full;
-  logic ptp_found, ptp_malformed, ptp_ignored;
-  logic [4:0] tx_index;
+  logic [31:0] tx_count, count;
+  logic count_valid, counter_read;
+  logic [4:0] tx_index, counter_index;
   link_shell #(
       .WIDTH      (WIDTH),
       .ADAPT      (0),
       .TICK_CLOCKS(TICK_CLOCKS),
-      .TX_EVENTS  (COUNTERS),
       .STATUS     (STATUS),
       .VERSION    (udp_pkg::CORE_VERSION)
   ) shell (
       .tick(tick_ms),
       .m_axis_tready(1'b0),
-      .tx_events({
-        ptp_ignored,
-        ptp_malformed,
-        ptp_found,
-        control_full,
-        control_short,
-        udp_port,
-        udp_checksum,
-        udp_short,
-        network_events,
-        stream_sent
-      }),
-      .tx_count(status_counts),
-      .tx_word(status_counts[tx_index]),
-      .tx_word_valid(1'b1),
+      .tx_events(1'b0),
+      .tx_word(count),
+      .tx_word_valid(count_valid && !counter_read),
       .rx_events(1'b0),
       .rx_count(rx_count),
       .mac_count(status_mac),
       .*
+  );
+
+  counter_memory #(
+      .EVENTS(udp_pkg::COUNTERS)
+  ) counters (
+      .clk   (tx_clk),
+      .rst   (tx_rst),
+      .page  (1'b0),
+      .events(events),
+      .index (counter_read ? counter_index : tx_index),
+      .value (count),
+      .valid (count_valid)
   );
 
   logic [WIDTH-1:0] frame_data;
@@ -157,10 +154,9 @@ module udp_core #(
   logic [WIDTH-1:0] ip_data;
   logic [WIDTH-1:0] packet_data;
   logic [3:0] packet_count;
-  logic packet_valid, packet_end, packet_good, packet_claimed, stream_active;
+  logic packet_valid, packet_end, packet_good, packet_claimed, stream_active, stream_changed;
   logic [31:0] packet_source, packet_destination;
-  logic [15:0] packet_length;
-  logic [ 1:0] role;
+  logic [1:0] role;
   udp_network #(
       .WIDTH      (WIDTH),
       .ECHO_BITS  (ECHO_BITS),
@@ -168,37 +164,37 @@ module udp_core #(
       .ARP_TIMEOUT(ARP_TIMEOUT),
       .ARP_RETRY  (ARP_RETRY)
   ) network (
-      .clk          (tx_clk),
-      .rst          (tx_rst),
-      .tick_ms      (tick_ms),
-      .mac_address  (mac_address),
-      .ip           (ip),
-      .group        (role == ptp_pkg::OFF ? '0 : ptp_pkg::GROUP),
-      .stream_ip    (stream_ip),
-      .stream_active(stream_active),
-      .stream_path  (status_path),
-      .s_data       (frame_data),
-      .s_count      (frame_count),
-      .s_valid      (frame_valid),
-      .s_end        (frame_end),
-      .s_good       (frame_good),
-      .tx           (tx),
-      .tx_start     (m_axis_start),
-      .m_data       (packet_data),
-      .m_count      (packet_count),
-      .m_valid      (packet_valid),
-      .m_end        (packet_end),
-      .m_good       (packet_good),
-      .m_claimed    (packet_claimed),
-      .m_source     (packet_source),
-      .m_destination(packet_destination),
-      .m_length     (packet_length),
-      .request      (ip_request),
-      .length       (ip_length),
-      .destination  (ip_to),
-      .start        (ip_start),
-      .data         (ip_data),
-      .events       (network_events)
+      .clk           (tx_clk),
+      .rst           (tx_rst),
+      .tick_ms       (tick_ms),
+      .mac_address   (mac_address),
+      .ip            (ip),
+      .group         (role == ptp_pkg::OFF ? '0 : ptp_pkg::GROUP),
+      .stream_ip     (stream_ip),
+      .stream_changed(stream_changed),
+      .stream_active (stream_active),
+      .stream_path   (status_path),
+      .s_data        (frame_data),
+      .s_count       (frame_count),
+      .s_valid       (frame_valid),
+      .s_end         (frame_end),
+      .s_good        (frame_good),
+      .tx            (tx),
+      .tx_start      (m_axis_start),
+      .m_data        (packet_data),
+      .m_count       (packet_count),
+      .m_valid       (packet_valid),
+      .m_end         (packet_end),
+      .m_good        (packet_good),
+      .m_claimed     (packet_claimed),
+      .m_source      (packet_source),
+      .m_destination (packet_destination),
+      .request       (ip_request),
+      .length        (ip_length),
+      .destination   (ip_to),
+      .start         (ip_start),
+      .data          (ip_data),
+      .events        (events.network)
   );
 
   // ---- UDP -----------------------------------------------------------------------------------
@@ -253,7 +249,6 @@ module udp_core #(
       .s_good       (packet_good),
       .s_source     (packet_source),
       .s_destination(packet_destination),
-      .s_length     (packet_length),
       .s_claimed    (packet_claimed),
       .m_data       (datagram_data),
       .m_count      (datagram_count),
@@ -265,9 +260,9 @@ module udp_core #(
       .port         (datagram_port),
       .length       (datagram_length),
       .claims       ({control_claim, ptp_claim}),
-      .drop_short   (udp_short),
-      .drop_checksum(udp_checksum),
-      .drop_port    (udp_port)
+      .drop_short   (events.drop_udp_short),
+      .drop_checksum(events.drop_udp_checksum),
+      .drop_port    (events.drop_port)
   );
   assign control_claim = datagram_port == udp_pkg::CONTROL_PORT;
   assign ptp_claim = role != ptp_pkg::OFF
@@ -303,9 +298,9 @@ module udp_core #(
       .port          (ptp_port),
       .start         (port_start[UDP_PTP]),
       .data          (port_data[UDP_PTP]),
-      .event_offset  (ptp_found),
-      .drop_malformed(ptp_malformed),
-      .drop_ignored  (ptp_ignored)
+      .event_offset  (events.ptp_offsets),
+      .drop_malformed(events.drop_ptp_malformed),
+      .drop_ignored  (events.drop_ptp_ignored)
   );
   assign port_to[UDP_PTP] = ptp_pkg::GROUP;
   assign port_to_port[UDP_PTP] = ptp_port;
@@ -319,7 +314,7 @@ module udp_core #(
   logic [31:0] last_count;
   logic control_ready, control_error, control_valid, own;
   logic [31:0] control_rdata, own_rdata;
-  logic own_error;
+  logic own_error, own_ready;
   udp_control #(
       .WIDTH(WIDTH)
   ) control (
@@ -333,8 +328,8 @@ module udp_core #(
       .s_claimed       (control_claim),
       .s_source        (datagram_source),
       .s_source_port   (datagram_source_port),
-      .drop_short      (control_short),
-      .drop_full       (control_full),
+      .drop_short      (events.drop_control_short),
+      .drop_full       (events.drop_control_full),
       .request         (port_request[UDP_CONTROL]),
       .length          (port_length[UDP_CONTROL]),
       .destination     (port_to[UDP_CONTROL]),
@@ -352,24 +347,23 @@ module udp_core #(
   );
   assign own = reg_address[31];
   assign reg_valid = control_valid && !own;
-  assign control_ready = own || reg_ready;
+  assign control_ready = own ? own_ready : reg_ready;
   assign control_error = own ? own_error : reg_error;
   assign control_rdata = own ? own_rdata : reg_rdata;
 
   udp_registers #(
       .PAYLOAD_MAX(PAYLOAD_MAX),
       .SYNC_CLOCKS(SYNC_CLOCKS),
-      .SYNC_LOG   (SYNC_LOG),
-      .COUNTERS   (COUNTERS)
+      .SYNC_LOG   (SYNC_LOG)
   ) registers (
       .clk        (tx_clk),
       .rst        (tx_rst),
       .peer_ip    (ip.peer),
       .reg_valid  (control_valid && own),
+      .reg_ready  (own_ready),
       .reg_error  (own_error),
       .reg_rdata  (own_rdata),
       .time_status(status_time),
-      .counters   (status_counts),
       .*
   );
 
@@ -398,7 +392,7 @@ module udp_core #(
       .sum          (port_sum[UDP_STREAM]),
       .start        (port_start[UDP_STREAM]),
       .data         (port_data[UDP_STREAM]),
-      .event_sent   (stream_sent),
+      .event_sent   (events.datagrams),
       .run          (run),
       .last_count   (last_count)
   );
@@ -408,6 +402,6 @@ module udp_core #(
   assign status_enabled = stream_enable;
 
   logic unused;
-  assign unused = &{1'b0, tx_tready, rx_count};
+  assign unused = &{1'b0, tx_tready, rx_count, tx_count};
 endmodule
 `default_nettype wire

@@ -7,7 +7,8 @@
 //   claims =>|                 |----> drop_* (one pulse a dropped datagram, by first reason)
 //            +-----------------+
 //
-// The ports claim their number while m_end may come, a few clocks after the last word.
+// The pseudo header is summed up behind the datagram; then comes m_end, some clocks after the last word. The ports claim their number
+// until then.
 `default_nettype none
 module udp_datagram_rx #(
     parameter int WIDTH   = 8,
@@ -22,7 +23,6 @@ module udp_datagram_rx #(
     input  logic               s_good,
     input  logic [       31:0] s_source,
     input  logic [       31:0] s_destination,
-    input  logic [       15:0] s_length,
     input  logic               s_claimed,      // it is UDP
     output logic [  WIDTH-1:0] m_data,
     output logic [        3:0] m_count,
@@ -38,9 +38,27 @@ module udp_datagram_rx #(
     output logic               drop_checksum,
     output logic               drop_port
 );
+  // ---- length --------------------------------------------------------------------------------
+  logic [3:0] count;
+  logic valid, whole;
+  length_cut #(
+      .WIDTH(WIDTH),
+      .AT   (4)
+  ) cut (
+      .clk    (clk),
+      .rst    (rst),
+      .s_data (s_data),
+      .s_count(s_count),
+      .s_valid(s_valid),
+      .s_end  (s_end),
+      .m_count(count),
+      .m_valid(valid),
+      .whole  (whole)
+  );
+
+  // ---- header --------------------------------------------------------------------------------
   logic [net_pkg::UDP_BYTES*8-1:0] header;
   logic complete, ended, good;
-  logic [3:0] count;
   header_strip #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(net_pkg::UDP_BYTES)
@@ -48,69 +66,75 @@ module udp_datagram_rx #(
       .clk     (clk),
       .rst     (rst),
       .s_data  (s_data),
-      .s_count (s_count),
-      .s_valid (s_valid),
+      .s_count (count),
+      .s_valid (valid),
       .s_end   (s_end),
       .s_good  (s_good && s_claimed),
       .header  (header),
       .complete(complete),
       .m_data  (m_data),
-      .m_count (count),
+      .m_count (m_count),
       .m_valid (m_valid),
       .m_end   (ended),
       .m_good  (good)
   );
-
-  logic [15:0] total_length, checksum, seen;
-  logic [31:0] sum, whole_sum, destination;
-  logic [15:0] ip_length;
+  logic [15:0] total_length, checksum;
   assign {source_port, port, total_length, checksum} = header;
   assign length = total_length - 16'(net_pkg::UDP_BYTES);
-  assign m_count = seen >= length ? '0 : length - seen < 16'(count) ? 4'(length - seen) : count;
 
-  logic [2:0] step;
+  // ---- checksum ------------------------------------------------------------------------------
+  // Behind the datagram its pseudo header; before that, of an odd number of bytes, a zero.
+  localparam int BYTES = WIDTH / 8;
+  localparam int PSEUDO_BYTES = 12;
+  localparam int PSEUDO_WORDS = 16 / BYTES;
+  localparam int INDEX_BITS = $clog2(PSEUDO_WORDS);
+  localparam int LAST = (PSEUDO_BYTES - 1) / BYTES;
+  logic [127:0] pseudo;
+  logic [INDEX_BITS-1:0] index;
+  logic appends, sum_right;
+  logic [net_pkg::SUM_LAG-1:0] lag;
+  byte_reverse #(
+      .BYTES(16)
+  ) reverse (
+      .field({source, destination, 8'd0, net_pkg::PROTOCOL_UDP, total_length, 32'd0}),
+      .reversed(pseudo)
+  );
   ones_sum #(
       .WIDTH(WIDTH)
-  ) data_sum (
+  ) message_sum (
       .clk    (clk),
-      .clear  (rst || step[1]),
-      .s_data (m_data),
-      .s_count(m_count),
-      .s_valid(m_valid),
-      .sum    (sum)
+      .clear  (rst || m_end),
+      .s_data (appends ? pseudo[index*WIDTH+:WIDTH] : s_data),
+      .s_count(appends ? 4'(BYTES) : count),
+      .s_valid(appends || valid),
+      .right  (sum_right)
   );
-
-  logic was_good, length_right, sum_right;
-  logic [2:0] fault;
+  logic [31:0] destination;
+  logic was_good, was_complete;
   always_ff @(posedge clk) begin
-    if (s_end) {source, destination, ip_length} <= {s_source, s_destination, s_length};
-    step <= {step[1:0], ended};
-    if (m_valid) seen <= seen + 16'(m_count);
-    if (ended) begin
-      was_good <= good;
-      length_right <= complete && total_length >= 16'(net_pkg::UDP_BYTES) && total_length <= ip_length;
+    if (s_end) begin
+      {source, destination} <= {s_source, s_destination};
+      appends <= 1'b1;
+      index <= WIDTH == 8 && total_length[0] ? '1 : '0;
     end
-    if (step[0]) begin
-      whole_sum <= sum + 32'(source[31:16]) + 32'(source[15:0]) + 32'(destination[31:16]) + 32'(destination[15:0])
-          + 32'(net_pkg::PROTOCOL_UDP) + 32'(total_length) + 32'(total_length) + 32'(source_port) + 32'(port) + 32'(checksum);
-      length_right <= length_right && seen == length;
+    lag <= {lag[net_pkg::SUM_LAG-2:0], 1'b0};
+    if (appends) begin
+      index <= index + 1'b1;
+      if (index == INDEX_BITS'(LAST)) {appends, lag[0]} <= 2'b01;
     end
-    if (step[1]) begin
-      sum_right <= checksum == '0 || net_pkg::fold(whole_sum) == '1;
-      seen <= '0;
-    end
-    if (rst) begin
-      step <= '0;
-      seen <= '0;
-    end
+    if (ended) {was_good, was_complete} <= {good, complete};
+    if (rst) {appends, lag} <= '0;
   end
+
+  // ---- verdict -------------------------------------------------------------------------------
+  logic [2:0] fault;
   always_comb begin
     fault = '0;
-    if (!length_right) fault[0] = 1'b1;
-    else if (!sum_right) fault[1] = 1'b1;
+    if (!was_complete || !whole) fault[0] = 1'b1;
+    else if (!sum_right && checksum != '0) fault[1] = 1'b1;
     else if (claims == '0) fault[2] = 1'b1;
   end
-  assign m_end = step[2];
+  assign m_end = lag[net_pkg::SUM_LAG-1];
   assign m_good = was_good && fault == '0;
   assign {drop_port, drop_checksum, drop_short} = m_end && was_good ? fault : '0;
 endmodule

@@ -7,7 +7,7 @@
 //   ...                +-----------------+
 //
 // s_sum is the sum of the 16-bit words of the client's data: the checksum stands before the data, so
-// who wants one (s_checksum) knows it before.
+// who wants one (s_checksum) knows it five clocks after the request. One adder makes the checksum, a 16-bit word a clock, while the IP layer finds the way.
 `default_nettype none
 module udp_datagram_tx #(
     parameter int WIDTH   = 8,
@@ -31,10 +31,8 @@ module udp_datagram_tx #(
     input  logic                          m_start,
     output logic [  WIDTH-1:0]            m_data
 );
-  typedef enum logic [2:0] {
+  typedef enum logic [1:0] {
     IDLE,
-    ADD,
-    SUM,
     READY,
     PASS
   } state_t;
@@ -69,9 +67,8 @@ module udp_datagram_tx #(
       .m_data   (client_data)
   );
 
-  logic [15:0] port, destination_port, length, data_sum, checksum, folded;
+  logic [15:0] port, destination_port, length, checksum;
   logic with_checksum;
-  logic [31:0] sum;
   pull_header #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(net_pkg::UDP_BYTES)
@@ -86,32 +83,56 @@ module udp_datagram_tx #(
   );
 
   assign accept = state == IDLE && offer;
-  assign m_request = state == READY;
+  // The checksum is there a clock after the earliest start of the IP layer.
+  assign m_request = state == READY && !summed[0] && !summed[1];
   assign m_length = length[13:0];
-  assign folded = ~net_pkg::fold(sum);
-
   always_ff @(posedge clk) begin
     case (state)
       IDLE:
       if (offer) begin
-        {m_destination, port, destination_port, with_checksum, data_sum} <= chosen;
+        {m_destination, port, destination_port, with_checksum} <= chosen[META_BITS-1:16];
         length <= 16'(chosen_length) + 16'(net_pkg::UDP_BYTES);
-        state <= ADD;
-      end
-      ADD: begin
-        // The pseudo header holds the length, too.
-        sum <= 32'(ip_address[31:16]) + 32'(ip_address[15:0]) + 32'(m_destination[31:16]) + 32'(m_destination[15:0])
-            + 32'(net_pkg::PROTOCOL_UDP) + 32'(length) + 32'(length) + 32'(port) + 32'(destination_port) + 32'(data_sum);
-        state <= SUM;
-      end
-      SUM: begin
-        checksum <= !with_checksum ? '0 : folded == '0 ? '1 : folded;
         state <= READY;
       end
-      READY:   if (m_start) state <= client_start ? IDLE : PASS;
-      default: if (client_start) state <= IDLE;
+      READY:   if (m_start) state <= PASS;
+      default: ;
     endcase
+    if (client_start) state <= IDLE;
     if (rst) state <= IDLE;
+  end
+
+  // ---- checksum (RFC 1071) -------------------------------------------------------------------
+  // What the next datagram has anyway is summed before it comes. The length counts twice: for
+  // the pseudo header, too.
+  localparam int SUM_DONE = 9;
+  logic [SUM_DONE:0] summed;  // how far it is, one bit
+  logic [15:0] term, sum;
+  logic adds, anew;
+  always_comb begin
+    term = '0;
+    if (summed[0]) term |= ip_address[31:16];
+    if (summed[1]) term |= ip_address[15:0];
+    if (summed[2]) term |= {length[14:0], length[15]};
+    if (summed[3]) term |= port;
+    if (summed[4]) term |= destination_port;
+    if (summed[5]) term |= m_destination[31:16];
+    if (summed[6]) term |= m_destination[15:0];
+    if (summed[7]) term |= chosen[15:0];
+  end
+  assign checksum = !with_checksum ? '0 : sum == '1 ? '1 : ~sum;
+  assign adds = !summed[SUM_DONE] && !(summed[2] && state == IDLE);
+  assign anew = rst || client_start;
+  ones_add checksum_sum (
+      .clk (clk),
+      .load(anew),
+      .seed(16'(net_pkg::PROTOCOL_UDP)),
+      .add (adds),
+      .term(term),
+      .sum (sum)
+  );
+  always_ff @(posedge clk) begin
+    if (adds) summed <= summed << 1;
+    if (anew) summed <= (SUM_DONE + 1)'(1);
   end
 endmodule
 `default_nettype wire

@@ -36,11 +36,11 @@ module udp_ethernet_tx #(
     assign meta[i] = {s_destination[i], s_ethertype[i]};
   end
 
-  logic request, start, client_start;
+  logic request, start, busy, client_start;
   logic [63:0] chosen;
-  logic [13:0] length, left;
+  logic [13:0] length;
   logic [WIDTH-1:0] client_data;
-  assign start = m_axis_start && left == '0 && request;
+  assign start = m_axis_start && request;
 
   pull_arbiter #(
       .WIDTH    (WIDTH),
@@ -75,15 +75,24 @@ module udp_ethernet_tx #(
       .data        (m_axis_tdata)
   );
 
-  assign m_axis_tvalid = left != '0 || request;
-  assign m_axis_tlast  = left != '0 && left <= 14'(BYTES);
-  for (genvar i = 0; i < BYTES; i++) begin : g_keep
-    assign m_axis_tkeep[i] = left > 14'(i);
-  end
+  // Words of the frame behind the one that is at the MAC.
+  localparam int LANE_BITS = $clog2(BYTES);
+  logic [14-LANE_BITS:0] left;
+  logic [13:0] total;
+  logic [BYTES-1:0] last_keep;
+  assign total = length + 14'(net_pkg::ETHERNET_BYTES - 1);  // less one
+  assign m_axis_tvalid = busy || request;
   always_ff @(posedge clk) begin
-    if (start) left <= length + 14'(net_pkg::ETHERNET_BYTES);
-    else left <= left > 14'(BYTES) ? left - 14'(BYTES) : '0;
-    if (rst) left <= '0;
+    m_axis_tlast <= left == (15 - LANE_BITS)'(1);
+    m_axis_tkeep <= left == (15 - LANE_BITS)'(1) ? last_keep : '1;
+    if (left != '0) left <= left - 1'b1;
+    else busy <= 1'b0;
+    if (start) begin
+      busy <= 1'b1;
+      left <= (15 - LANE_BITS)'(total >> LANE_BITS);
+      for (int i = 0; i < BYTES; i++) last_keep[i] <= (total & 14'(BYTES - 1)) >= 14'(i);
+    end
+    if (rst) {busy, left, m_axis_tlast} <= '0;
   end
 endmodule
 `default_nettype wire

@@ -38,10 +38,10 @@ module udp_icmp #(
 
   logic [ECHO_BITS:0] write_index, index;
   logic [3:0][7:0] head;  // type, code, checksum
-  logic [31:0] sum, new_sum;
+  logic [31:0] new_sum;
   logic [15:0] new_checksum;
-  logic [ 1:0] step;
-  logic busy, right_type, ours, pending, first, opened, open;
+  logic [net_pkg::SUM_LAG-1:0] step;
+  logic settled, sum_right, busy, right_type, ours, pending, first, opened, open;
   logic [2:0] settle;  // the first words of the reply are not out
   logic [WIDTH-1:0] stored;
 
@@ -49,11 +49,11 @@ module udp_icmp #(
       .WIDTH(WIDTH)
   ) message_sum (
       .clk    (clk),
-      .clear  (rst || step[1]),
+      .clear  (rst || settled),
       .s_data (s_data),
       .s_count(s_count),
       .s_valid(s_valid),
-      .sum    (sum)
+      .right  (sum_right)
   );
 
   packet_memory #(
@@ -71,6 +71,7 @@ module udp_icmp #(
   );
 
   assign right_type = head[0] == net_pkg::ICMP_ECHO_REQUEST && head[1] == '0;
+  assign settled = step[net_pkg::SUM_LAG-1];
   assign busy = pending || step != '0 || settle != '0;
   // Whether a message can be kept is decided at its first word.
   assign open = first ? !busy : opened;
@@ -109,7 +110,7 @@ module udp_icmp #(
 
   always_ff @(posedge clk) begin
     {drop_type, drop_checksum, drop_full} <= '0;
-    step <= {step[0], s_end};
+    step <= {step[net_pkg::SUM_LAG-2:0], s_end};
     first <= s_end || (first && !s_valid);
     if (s_valid && first) opened <= open;
     if (start) settle <= '1;
@@ -125,10 +126,10 @@ module udp_icmp #(
       end
     end
     // The sum is whole.
-    if (step[1]) begin
+    if (settled) begin
       write_index <= '0;
       if (ours) begin
-        if (net_pkg::fold(sum) != '1) drop_checksum <= 1'b1;
+        if (!sum_right) drop_checksum <= 1'b1;
         else if (!right_type || length < 14'd8) drop_type <= 1'b1;
         else if (32'(length) > BYTES << ECHO_BITS) drop_full <= 1'b1;
         else pending <= 1'b1;

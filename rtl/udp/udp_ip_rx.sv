@@ -41,9 +41,27 @@ module udp_ip_rx #(
     output logic               drop_fragment,
     output logic               drop_protocol
 );
+  // ---- length --------------------------------------------------------------------------------
+  logic [3:0] count;
+  logic valid, whole;
+  length_cut #(
+      .WIDTH(WIDTH),
+      .AT   (2)
+  ) cut (
+      .clk    (clk),
+      .rst    (rst),
+      .s_data (s_data),
+      .s_count(s_count),
+      .s_valid(s_valid),
+      .s_end  (s_end),
+      .m_count(count),
+      .m_valid(valid),
+      .whole  (whole)
+  );
+
+  // ---- header --------------------------------------------------------------------------------
   logic [net_pkg::IP_BYTES*8-1:0] header;
   logic complete, good;
-  logic [3:0] count;
   header_strip #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(net_pkg::IP_BYTES)
@@ -51,19 +69,18 @@ module udp_ip_rx #(
       .clk     (clk),
       .rst     (rst),
       .s_data  (s_data),
-      .s_count (s_count),
-      .s_valid (s_valid),
+      .s_count (count),
+      .s_valid (valid),
       .s_end   (s_end),
       .s_good  (s_good),
       .header  (header),
       .complete(complete),
       .m_data  (m_data),
-      .m_count (count),
+      .m_count (m_count),
       .m_valid (m_valid),
       .m_end   (m_end),
       .m_good  (good)
   );
-
   logic [15:0] version, total_length, fragment;
   assign version = header[159:144];
   assign total_length = header[143:128];
@@ -73,30 +90,31 @@ module udp_ip_rx #(
   assign destination = header[31:0];
   assign length = total_length - 16'(net_pkg::IP_BYTES);
 
-  // The frame is at least 46 bytes long, so these are settled before its end.
-  logic [31:0] sum;
-  logic sum_right, for_me, length_right;
-  always_comb begin
-    sum = '0;
-    for (int i = 0; i < net_pkg::IP_BYTES / 2; i++) sum += 32'(header[i*16+:16]);
-  end
+  // A frame is at least 46 bytes long, so these are settled before its end.
+  localparam int BYTES = WIDTH / 8;
+  localparam int HEADER_WORDS = (net_pkg::IP_BYTES + BYTES - 1) / BYTES;
+  localparam int REST = net_pkg::IP_BYTES - (HEADER_WORDS - 1) * BYTES;  // bytes of the last one
+  logic [HEADER_WORDS:0] place;  // of the word, one bit
+  logic sum_right, for_me, on_link;
+  ones_sum #(
+      .WIDTH(WIDTH)
+  ) header_sum (
+      .clk    (clk),
+      .clear  (rst || m_end),
+      .s_data (s_data),
+      .s_count(place[HEADER_WORDS-1] ? 4'(REST) : 4'(BYTES)),
+      .s_valid(s_valid && !place[HEADER_WORDS]),
+      .right  (sum_right)
+  );
   always_ff @(posedge clk) begin
-    sum_right <= net_pkg::fold(sum) == '1;
-    length_right <= total_length >= 16'(net_pkg::IP_BYTES);
-    for_me <= destination == ip_address || (destination == group && group != '0)
-        || net_pkg::is_broadcast(
-        destination, ip_address, mask
-    );
+    if (s_valid && !place[HEADER_WORDS]) place <= place << 1;
+    if (rst || s_end) place <= (HEADER_WORDS + 1)'(1);
+    on_link <= ((destination ^ ip_address) & mask) == '0;
+    for_me <= destination == ip_address || (destination == group && group != '0) || destination == '1
+        || (on_link && (destination | mask) == '1);
   end
 
-  logic [15:0] seen, seen_now;
-  assign m_count  = seen >= length ? '0 : length - seen < 16'(count) ? 4'(length - seen) : count;
-  assign seen_now = seen + (m_valid ? 16'(m_count) : '0);
-  always_ff @(posedge clk) begin
-    seen <= seen_now;
-    if (rst || m_end) seen <= '0;
-  end
-
+  // ---- verdict -------------------------------------------------------------------------------
   // By first reason.
   logic [5:0] fault;
   always_comb begin
@@ -107,7 +125,7 @@ module udp_ip_rx #(
     else if (!for_me) fault[3] = 1'b1;
     // More fragments, or not the first one.
     else if (fragment[13] || fragment[12:0] != '0) fault[4] = 1'b1;
-    else if (!length_right || seen_now != length) fault[0] = 1'b1;
+    else if (!whole) fault[0] = 1'b1;
     else if (claims == '0) fault[5] = 1'b1;
   end
   assign m_good = good && fault == '0;
@@ -115,6 +133,6 @@ module udp_ip_rx #(
       m_end && good ? fault : '0;
 
   logic unused;
-  assign unused = &{1'b0, version[7:0], fragment[15:14]};
+  assign unused = &{1'b0, header, version, fragment};
 endmodule
 `default_nettype wire

@@ -4,12 +4,14 @@
 //
 //   ICMP  s_*[0] ==>+-----------+
 //   UDP   s_*[1] ==>| udp_ip_tx |====> m_request, length, destination, start, data (Ethernet)
-//   ...             |           |====> lookup_ip / known, mac, resolve (ARP)
+//   ...             |           |====> lookup_ip / known, mac (udp_neighbours)
 //                   +-----------+
 //
-// A packet whose next hop ARP does not know is started without a frame: its data goes nowhere, it is
+// A packet whose next hop is not known is started without a frame: its data goes nowhere, it is
 // counted, and the hop is asked for. So nobody waits for a station that is not there; who must not
-// lose packets looks at ARP before (udp_stream).
+// lose packets looks at the path before (udp_stream).
+//
+// The checksum is made by one adder, a 16-bit word a clock, beside the search for the next hop.
 `default_nettype none
 module udp_ip_tx #(
     parameter int WIDTH   = 8,
@@ -18,8 +20,6 @@ module udp_ip_tx #(
     input  logic                          clk,
     input  logic                          rst,
     input  logic [       31:0]            ip_address,
-    input  logic [       31:0]            mask,
-    input  logic [       31:0]            gateway,
     input  logic [CLIENTS-1:0]            s_request,
     input  logic [CLIENTS-1:0][     13:0] s_length,
     input  logic [CLIENTS-1:0][     31:0] s_destination,
@@ -31,20 +31,18 @@ module udp_ip_tx #(
     output logic [       47:0]            m_destination,
     input  logic                          m_start,
     output logic [  WIDTH-1:0]            m_data,
+    output logic                          lookup,
     output logic [       31:0]            lookup_ip,
+    input  logic                          lookup_done,
     input  logic                          known,
     input  logic [       47:0]            mac,
-    output logic                          resolve,
     output logic                          drop_unresolved
 );
-  typedef enum logic [2:0] {
+  typedef enum logic [1:0] {
     IDLE,
-    ROUTE,
     LOOK,
-    SUM,
     READY,
-    PASS,
-    DISCARD
+    PASS
   } state_t;
   state_t state;
 
@@ -52,7 +50,7 @@ module udp_ip_tx #(
   for (genvar i = 0; i < CLIENTS; i++) begin : g_meta
     assign meta[i] = {s_destination[i], s_protocol[i]};
   end
-  logic offer, accept, start, client_start;
+  logic offer, accept, start, client_start, is_found;
   logic [39:0] chosen;
   logic [13:0] chosen_length;
   logic [WIDTH-1:0] client_data;
@@ -76,10 +74,9 @@ module udp_ip_tx #(
       .m_data   (client_data)
   );
 
-  logic [31:0] destination, sum;
-  logic [15:0] length, identification, checksum;
+  logic [31:0] destination;
+  logic [15:0] length, identification;
   logic [7:0] protocol;
-  logic direct, is_group, is_broadcast;
   pull_header #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(net_pkg::IP_BYTES)
@@ -94,7 +91,7 @@ module udp_ip_tx #(
         net_pkg::IP_DO_NOT_FRAGMENT,
         net_pkg::TTL,
         protocol,
-        checksum,
+        ~sum,
         ip_address,
         destination
       }),
@@ -104,49 +101,66 @@ module udp_ip_tx #(
   );
 
   assign accept = state == IDLE && offer;
-  assign start = m_start || (state == LOOK && !direct && !known);
-  assign resolve = state == LOOK && !direct && !known;
-  assign drop_unresolved = resolve;
-  assign m_request = state == READY;
+  assign start = m_start || drop_unresolved;
+  assign drop_unresolved = state == LOOK && lookup_done && !known;
+  assign lookup = state == LOOK;
+  assign lookup_ip = destination;
+  assign is_found = state == LOOK && lookup_done && known;
+  assign m_request = (state == READY || is_found) && summed[SUM_DONE];
   assign m_length = length[13:0];
-  assign is_group = net_pkg::is_group(destination);
-  assign is_broadcast = net_pkg::is_broadcast(destination, ip_address, mask);
-  assign direct = is_group || is_broadcast;
-
+  assign m_destination = mac;
   always_ff @(posedge clk) begin
     case (state)
       IDLE:
       if (offer) begin
         {destination, protocol} <= chosen;
         length <= 16'(chosen_length) + 16'(net_pkg::IP_BYTES);
-        state <= ROUTE;
-      end
-      ROUTE: begin
-        lookup_ip <= net_pkg::next_hop(destination, ip_address, mask, gateway);
         state <= LOOK;
-        sum <= 32'(net_pkg::IP_VERSION) + 32'(length) + 32'(identification) + 32'(net_pkg::IP_DO_NOT_FRAGMENT)
-            + 32'({net_pkg::TTL, protocol}) + 32'(ip_address[31:16]) + 32'(ip_address[15:0]);
       end
-      LOOK: begin
-        m_destination <= is_broadcast ? net_pkg::BROADCAST : is_group ? {net_pkg::MULTICAST, 1'b0, destination[22:0]} : mac;
-        sum <= sum + 32'(destination[31:16]) + 32'(destination[15:0]);
-        state <= direct || known ? SUM : DISCARD;
-      end
-      SUM: begin
-        checksum <= ~net_pkg::fold(sum);
-        state <= READY;
-      end
-      READY: if (m_start) state <= PASS;
-      default:
-      if (client_start) begin
-        state <= IDLE;
-        identification <= identification + 16'd1;
-      end
+      LOOK:    if (lookup_done) state <= known && !m_start ? READY : PASS;
+      READY:   if (m_start) state <= PASS;
+      default: ;
     endcase
+    if (client_start) begin
+      state <= IDLE;
+      identification <= identification + 16'd1;
+    end
     if (rst) begin
       state <= IDLE;
       identification <= '0;
     end
+  end
+
+  // ---- checksum (RFC 1071) -------------------------------------------------------------------
+  // What the next packet has anyway is summed before it comes.
+  localparam int SUM_DONE = 8;
+  localparam logic [15:0] CONSTANT = net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, 8'd0};
+  logic [SUM_DONE:0] summed;  // how far it is, one bit
+  logic [15:0] term, sum;
+  logic adds, anew;
+  always_comb begin
+    term = '0;
+    if (summed[0]) term |= ip_address[31:16];
+    if (summed[1]) term |= ip_address[15:0];
+    if (summed[2]) term |= identification;
+    if (summed[3]) term |= length;
+    if (summed[4]) term |= {8'd0, protocol};
+    if (summed[5]) term |= destination[31:16];
+    if (summed[6]) term |= destination[15:0];
+  end
+  assign adds = !summed[SUM_DONE] && !(summed[3] && state == IDLE);
+  assign anew = rst || client_start;
+  ones_add checksum_sum (
+      .clk (clk),
+      .load(anew),
+      .seed(CONSTANT),
+      .add (adds),
+      .term(term),
+      .sum (sum)
+  );
+  always_ff @(posedge clk) begin
+    if (adds) summed <= summed << 1;
+    if (anew) summed <= (SUM_DONE + 1)'(1);
   end
 endmodule
 `default_nettype wire

@@ -5,14 +5,13 @@
 //                 +-----------------------------------------------+
 //   s_* ========> | udp_ethernet_rx -> udp_ip_rx -----------------|====> m_* (to the UDP layer)
 //                 |      |                 +-> udp_icmp           |
-//                 |   udp_arp                      |              |
+//                 |   udp_arp - udp_neighbours     |              |
 //   tx <========= | udp_ethernet_tx <- udp_ip_tx <-+--------------|<==== request, length, destination, data
 //   tx_start ---> |                                               |----> start
 //                 +-----------------------------------------------+
 //
 // The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
-// is resolved as long as it is active. `group`: the multicast group that is received, 0: none.
-// events: from `unresolved` to `icmp_full`, in the order of udp_core's counters 1 to 15.
+// is resolved as long as it is active (see udp_neighbours). `group`: the multicast group that is received, 0: none.
 `default_nettype none
 module udp_network #(
     parameter int WIDTH = 8,
@@ -28,6 +27,7 @@ module udp_network #(
     input net_pkg::ip_t ip,
     input logic [31:0] group,
     input logic [31:0] stream_ip,
+    input logic stream_changed,
     input logic stream_active,
     output logic stream_path,
     // frames
@@ -47,37 +47,16 @@ module udp_network #(
     output logic m_claimed,
     output logic [31:0] m_source,
     output logic [31:0] m_destination,
-    output logic [15:0] m_length,
     // packets to the wire
     input logic request,
     input logic [13:0] length,
     input logic [31:0] destination,
     output logic start,
     input logic [WIDTH-1:0] data,
-    output logic [14:0] events
+    output udp_pkg::network_events_t events
 );
-  logic unresolved;
-  logic ethernet_destination, ethernet_protocol, ethernet_short;
-  logic arp_short, arp_protocol, arp_destination, arp_full;
-  logic ip_short, ip_version, ip_checksum, ip_destination, ip_fragment, ip_protocol;
-  logic icmp_type, icmp_checksum, icmp_full;
-  assign events = {
-    icmp_full,
-    icmp_checksum,
-    icmp_type,
-    ip_protocol,
-    ip_fragment,
-    ip_destination,
-    ip_checksum,
-    ip_version,
-    ip_short,
-    arp_full,
-    arp_protocol || arp_short || arp_destination,
-    ethernet_short,
-    ethernet_protocol,
-    ethernet_destination,
-    unresolved
-  };
+  logic arp_short, arp_protocol, arp_destination;
+  assign events.drop_arp = arp_protocol || arp_short || arp_destination;
 
   // ---- Ethernet ------------------------------------------------------------------------------
   localparam int ETHERNET_ARP = 0, ETHERNET_IP = 1;
@@ -134,55 +113,47 @@ module udp_network #(
       .source          (frame_source),
       .ethertype       (ethertype),
       .claims          (ethernet_claims),
-      .drop_destination(ethernet_destination),
-      .drop_protocol   (ethernet_protocol),
-      .drop_short      (ethernet_short)
+      .drop_destination(events.drop_destination),
+      .drop_protocol   (events.drop_ethertype),
+      .drop_short      (events.drop_ethernet_short)
   );
   assign ethernet_claims[ETHERNET_ARP] = ethertype == net_pkg::ETHERTYPE_ARP;
   assign ethernet_claims[ETHERNET_IP]  = ethertype == net_pkg::ETHERTYPE_IPV4;
 
   // ---- ARP -----------------------------------------------------------------------------------
-  logic [31:0] hop, stream_hop;
-  logic [ 1:0] known;
-  logic [47:0] hop_mac;
-  logic resolve, stream_direct;
-  assign stream_hop = net_pkg::next_hop(stream_ip, ip.address, ip.mask, ip.gateway);
-  assign stream_direct = net_pkg::is_group(
-      stream_ip
-  ) || net_pkg::is_broadcast(
-      stream_ip, ip.address, ip.mask
-  );
-  assign stream_path = known[1] || stream_direct;
+  logic lookup, lookup_done, known, learn, learn_new, learned, learned_nothing, ask, ask_taken;
+  logic [31:0] lookup_ip, learn_ip, ask_ip;
+  logic [47:0] lookup_mac, learn_mac;
   udp_arp #(
-      .WIDTH  (WIDTH),
-      .ENTRIES(ARP_ENTRIES),
-      .TIMEOUT(ARP_TIMEOUT),
-      .RETRY  (ARP_RETRY)
+      .WIDTH(WIDTH)
   ) arp (
-      .clk             (clk),
-      .rst             (rst),
-      .tick_ms         (tick_ms),
-      .mac_address     (mac_address),
-      .ip_address      (ip.address),
       .s_data          (frame_data),
       .s_count         (frame_count),
       .s_valid         (frame_valid),
       .s_end           (frame_end),
       .s_good          (frame_good && ethernet_claims[ETHERNET_ARP]),
+      .ip_address      (ip.address),
       .drop_short      (arp_short),
       .drop_protocol   (arp_protocol),
       .drop_destination(arp_destination),
-      .drop_full       (arp_full),
+      .drop_full       (events.drop_arp_full),
       .request         (ethernet_request[ETHERNET_ARP]),
       .length          (ethernet_length[ETHERNET_ARP]),
       .destination     (ethernet_to[ETHERNET_ARP]),
       .start           (ethernet_start[ETHERNET_ARP]),
       .data            (ethernet_data[ETHERNET_ARP]),
-      .lookup_ip       ({stream_hop, hop}),
-      .known           (known),
-      .mac             (hop_mac),
-      .resolve         (resolve),
-      .resolve_also    (stream_active && !stream_path)
+      .*
+  );
+  udp_neighbours #(
+      .ENTRIES(ARP_ENTRIES),
+      .TIMEOUT(ARP_TIMEOUT),
+      .RETRY  (ARP_RETRY)
+  ) neighbours (
+      .ip_address(ip.address),
+      .mask      (ip.mask),
+      .gateway   (ip.gateway),
+      .mac       (lookup_mac),
+      .*
   );
 
   // ---- IP ------------------------------------------------------------------------------------
@@ -198,8 +169,6 @@ module udp_network #(
       .clk            (clk),
       .rst            (rst),
       .ip_address     (ip.address),
-      .mask           (ip.mask),
-      .gateway        (ip.gateway),
       .s_request      (ip_request),
       .s_length       (ip_length),
       .s_destination  (ip_to),
@@ -211,14 +180,16 @@ module udp_network #(
       .m_destination  (ethernet_to[ETHERNET_IP]),
       .m_start        (ethernet_start[ETHERNET_IP]),
       .m_data         (ethernet_data[ETHERNET_IP]),
-      .lookup_ip      (hop),
-      .known          (known[0]),
-      .mac            (hop_mac),
-      .resolve        (resolve),
-      .drop_unresolved(unresolved)
+      .lookup         (lookup),
+      .lookup_ip      (lookup_ip),
+      .lookup_done    (lookup_done),
+      .known          (known),
+      .mac            (lookup_mac),
+      .drop_unresolved(events.unresolved)
   );
 
-  logic [7:0] packet_protocol;
+  logic [ 7:0] packet_protocol;
+  logic [15:0] packet_length;
   udp_ip_rx #(
       .WIDTH  (WIDTH),
       .CLIENTS(2)
@@ -241,14 +212,14 @@ module udp_network #(
       .source          (m_source),
       .destination     (m_destination),
       .protocol        (packet_protocol),
-      .length          (m_length),
+      .length          (packet_length),
       .claims          (ip_claims),
-      .drop_short      (ip_short),
-      .drop_version    (ip_version),
-      .drop_checksum   (ip_checksum),
-      .drop_destination(ip_destination),
-      .drop_fragment   (ip_fragment),
-      .drop_protocol   (ip_protocol)
+      .drop_short      (events.drop_ip_short),
+      .drop_version    (events.drop_ip_version),
+      .drop_checksum   (events.drop_ip_checksum),
+      .drop_destination(events.drop_ip_destination),
+      .drop_fragment   (events.drop_fragment),
+      .drop_protocol   (events.drop_ip_protocol)
   );
   assign ip_claims[IP_ICMP] = packet_protocol == net_pkg::PROTOCOL_ICMP;
   assign m_claimed = ip_claims[IP_UDP];
@@ -267,16 +238,16 @@ module udp_network #(
       .s_end        (m_end),
       .s_good       (m_good),
       .s_source     (m_source),
-      .s_length     (m_length[13:0]),
+      .s_length     (packet_length[13:0]),
       .s_claimed    (ip_claims[IP_ICMP]),
       .request      (ip_request[IP_ICMP]),
       .length       (ip_length[IP_ICMP]),
       .destination  (ip_to[IP_ICMP]),
       .start        (ip_start[IP_ICMP]),
       .data         (ip_data[IP_ICMP]),
-      .drop_type    (icmp_type),
-      .drop_checksum(icmp_checksum),
-      .drop_full    (icmp_full)
+      .drop_type    (events.drop_icmp_type),
+      .drop_checksum(events.drop_icmp_checksum),
+      .drop_full    (events.drop_icmp_full)
   );
   assign ip_request[IP_UDP] = request;
   assign ip_length[IP_UDP] = length;
@@ -285,6 +256,6 @@ module udp_network #(
   assign start = ip_start[IP_UDP];
 
   logic unused;
-  assign unused = &{1'b0, frame_source, ip.peer};
+  assign unused = &{1'b0, frame_source, packet_length, ip.peer};
 endmodule
 `default_nettype wire

@@ -42,6 +42,38 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_PTP_LOG = 32'h8000_0018;  // logarithm of the seconds between them, as it is told
   localparam logic [31:0] REGISTER_COUNTERS = 32'h8000_0100;
   localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
+
+  // What is counted, one pulse each: in the order of the counter registers, the first one last.
+  localparam int COUNTERS = 24;
+  typedef struct packed {
+    logic drop_icmp_full;
+    logic drop_icmp_checksum;
+    logic drop_icmp_type;
+    logic drop_ip_protocol;
+    logic drop_fragment;
+    logic drop_ip_destination;
+    logic drop_ip_checksum;
+    logic drop_ip_version;
+    logic drop_ip_short;
+    logic drop_arp_full;
+    logic drop_arp;
+    logic drop_ethernet_short;
+    logic drop_ethertype;
+    logic drop_destination;
+    logic unresolved;
+  } network_events_t;
+  typedef struct packed {
+    logic drop_ptp_ignored;
+    logic drop_ptp_malformed;
+    logic ptp_offsets;
+    logic drop_control_full;
+    logic drop_control_short;
+    logic drop_port;
+    logic drop_udp_checksum;
+    logic drop_udp_short;
+    network_events_t network;
+    logic datagrams;
+  } events_t;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
 `default_nettype wire

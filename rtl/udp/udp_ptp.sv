@@ -180,6 +180,7 @@ module udp_ptp #(
   assign path_delay = 32'((delay_fine + 40'sd128) >>> 8);
   assign mean = 32'((33'(there) + 33'(back)) >>> 1);
 
+  logic sent;  // the message is out
   logic [31:0] timer;
   logic [1:0] evaluate;
   logic [1:0] settle;
@@ -257,12 +258,13 @@ module udp_ptp #(
     if (step_valid) {have_there, awaits_response, has_delay} <= '0;
 
     // -- sent
-    if (start) begin
+    if (start && kind_now == ptp_pkg::SYNC) sync_left <= left_at;
+    if (start && kind_now == ptp_pkg::DELAY_REQ) request_left <= left_at;
+    if (sent) begin
       case (kind_now)
         ptp_pkg::SYNC: begin
           sync_due <= 1'b0;
           follow_due <= 1'b1;
-          sync_left <= left_at;
           follow_sequence <= my_sync;
           my_sync <= my_sync + 16'd1;
         end
@@ -271,7 +273,6 @@ module udp_ptp #(
         ptp_pkg::DELAY_REQ: begin
           request_due <= 1'b0;
           awaits_response <= 1'b1;
-          request_left <= left_at;
           request_sequence <= request_sequence + 16'd1;
         end
         default: begin
@@ -321,14 +322,15 @@ module udp_ptp #(
       .locked      (locked)
   );
   // ---- transmit ------------------------------------------------------------------------------
-  // The choice stands from the request to the start.
-  logic requested, was_started, due;
+  // The choice stands from the request to the message's end.
+  logic chosen, started, was_sent, due;
   assign due = follow_due || response_due || sync_due || request_due || announce_due;
-  assign request = requested;
+  assign request = chosen && !started;
   always_ff @(posedge clk) begin
-    was_started <= start;  // the flags are a clock behind
-    requested   <= !rst && !start && !was_started && (requested || due);
-    if (!requested) begin
+    was_sent <= sent;  // the flags are a clock behind
+    chosen   <= !rst && !sent && !was_sent && (chosen || due);
+    started  <= !rst && !sent && (started || start);
+    if (!chosen) begin
       kind_now <= follow_due ? ptp_pkg::FOLLOW_UP : response_due ? ptp_pkg::DELAY_RESP : sync_due ? ptp_pkg::SYNC
           : request_due ? ptp_pkg::DELAY_REQ : ptp_pkg::ANNOUNCE;
     end
@@ -379,7 +381,6 @@ module udp_ptp #(
       ? {16'd0, 8'd0, PRIORITY, QUALITY, PRIORITY, identity[79:16], 16'd0, INTERNAL_OSCILLATOR}
       : {answer_to, 80'd0};
 
-  logic none;
   pull_header #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(ptp_pkg::ANNOUNCE_BYTES)
@@ -404,13 +405,13 @@ module udp_ptp #(
         out_stamp,
         tail
       }),
-      .client_start(none),
+      .client_start(sent),
       .client_data('0),
       .data(data)
   );
 
   logic unused;
-  assign unused = &{1'b0, none, behind, behind_count, behind_valid, message[343:340], message[351:348],
+  assign unused = &{1'b0, behind, behind_count, behind_valid, message[343:340], message[351:348],
       message[311:304], message[287:272], message[239:192], message[95:88]};
 endmodule
 `default_nettype wire

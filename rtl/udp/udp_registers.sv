@@ -4,7 +4,7 @@
 //
 //              +---------------+
 //   reg_* <===>| udp_registers |====> settings of the stream and of PTP
-//              |               |<==== counters, time_status, run, last_count
+//              |               |<==== count, time_status, run, last_count
 //              +---------------+
 //
 // At reset they are start, peer_ip, peer_port, payload, checksum and ptp_role. `enable` low ends the stream whatever
@@ -13,8 +13,7 @@
 module udp_registers #(
     parameter int PAYLOAD_MAX = 8972,
     parameter int SYNC_CLOCKS = 125_000_000,
-    parameter int SYNC_LOG = 0,
-    parameter int COUNTERS = 24
+    parameter int SYNC_LOG = 0
 ) (
     input logic clk,
     input logic rst,
@@ -31,11 +30,13 @@ module udp_registers #(
     input logic reg_write,
     input logic [31:0] reg_address,
     input logic [31:0] reg_wdata,
+    output logic reg_ready,
     output logic reg_error,
     output logic [31:0] reg_rdata,
     // stream
     output logic stream_enable,
     output logic [31:0] stream_ip,
+    output logic stream_changed,
     output logic [15:0] stream_port,
     output logic [13:0] stream_payload,
     output logic with_checksum,
@@ -48,13 +49,17 @@ module udp_registers #(
     output logic [7:0] sync_log,
     output logic set_time,
     input ptp_pkg::status_t time_status,
-    input logic [COUNTERS*32-1:0] counters
+    // counters
+    output logic counter_read,
+    output logic [4:0] counter_index,
+    input logic [31:0] count,
+    input logic count_valid
 );
-  localparam int COUNTER_BITS = $clog2(COUNTERS);
   logic is_counter, payload_right, still;
-  logic [7:0] counter_index;
-  assign counter_index = reg_address[7:0];
-  assign is_counter = reg_address[31:8] == udp_pkg::REGISTER_COUNTERS[31:8] && counter_index < 8'(COUNTERS);
+  assign counter_index = reg_address[4:0];
+  assign is_counter = reg_address[31:8] == udp_pkg::REGISTER_COUNTERS[31:8] && reg_address[7:0] < 8'(udp_pkg::COUNTERS);
+  assign counter_read = reg_valid && is_counter;
+  assign reg_ready = !is_counter || count_valid;
   assign payload_right = reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
   // Where the stream goes, and how, is changed while it stands.
   assign still = !(stream_enable && enable) && !stream_active;
@@ -86,12 +91,13 @@ module udp_registers #(
       udp_pkg::REGISTER_CHECKSUM: reg_rdata = 32'(with_checksum);
       default: begin
         reg_error = reg_write || !is_counter;
-        reg_rdata = is_counter ? counters[counter_index[COUNTER_BITS-1:0]*32+:32] : '0;
+        reg_rdata = is_counter ? count : '0;
       end
     endcase
   end
   assign set_time = reg_valid && reg_write && reg_address == udp_pkg::REGISTER_PTP_SECONDS;
   always_ff @(posedge clk) begin
+    stream_changed <= reg_valid && reg_write && reg_address == udp_pkg::REGISTER_PEER_IP;
     if (reg_valid && reg_address == udp_pkg::REGISTER_PTP_SECONDS) read_ns <= time_status.now[31:0];
     if (reg_valid && reg_write && !reg_error) begin
       case (reg_address)

@@ -10,7 +10,10 @@
 //
 // A datagram is `payload` bytes (16 to PAYLOAD_MAX, a multiple of 4): a header, the words, filler; one that
 // tlast ends is as long as its words. Without a frame of its own there is no gap: SLOTS datagrams are buffered,
-// and while all are full, or `path` is low, tready is low: the source waits, nothing is dropped here.
+// and while all are full, or `path` is low, tready is low: the source waits, nothing is dropped here. After the last word of a
+// datagram tready is low for four clocks, less than its headers take on the wire.
+//
+// `sum` is that of the datagram's 16-bit words; it is there five clocks after the request.
 //
 // When `enable` falls, what was taken is sent, then END_REPEAT times a datagram without words that
 // tells how many there were (FLAG_END). A new run begins with the next `enable`, its counter at 0.
@@ -48,6 +51,7 @@ module udp_stream #(
   localparam int WORD_BITS = $clog2(WORDS_MAX + 1);
   localparam int SLOT_BITS = $clog2(SLOTS);
   localparam int BYTES = WIDTH / 8;
+  localparam logic [15:0] FILLER_SUM = 16'h4B4B;  // of two of its 16-bit words
 
   if (PAYLOAD_MAX < 16 || PAYLOAD_MAX > 8972 || PAYLOAD_MAX % 4 != 0) begin : g_check_payload
     $error("udp_stream: PAYLOAD_MAX must be 16 to 8972, a multiple of 4");
@@ -57,11 +61,10 @@ module udp_stream #(
   end
 
   // ---- user side -----------------------------------------------------------------------------
-  logic [WORD_BITS-1:0] index, words_now, words_full;
+  logic [WORD_BITS-1:0] index, words_full;
   logic [SLOT_BITS:0] head, tail_here, tail_gray, tail_gray_here, tail;
-  logic [31:0] fill_sum, fill_sum_next, closing_sum;
-  logic [WORD_BITS-1:0] closing_words;
-  logic taken, close, closing, closing_end, was_running, ready, room;
+  logic taken, close, close_end, begun, is_last, was_running, end_due, room, ready, push;
+  logic [4:1] closing;  // clocks since the datagram's last word
   sync_bits sync_enable (
       .clk(user_clk),
       .d  (enable),
@@ -80,42 +83,56 @@ module udp_stream #(
       .gray  (tail_gray_here),
       .binary(tail_here)
   );
-  assign room = head - tail_here != (SLOT_BITS + 1)'(SLOTS);
-  assign s_axis_tready = running && was_running && room && ready;
   assign taken = s_axis_tvalid && s_axis_tready;
-  assign words_now = index + WORD_BITS'(taken);
-  // The end of the run closes what was begun.
-  assign close = (taken && (s_axis_tlast || words_now == words_full)) || (!running && index != '0);
-  always_comb begin
-    fill_sum_next = fill_sum;
-    for (int i = 0; i < 8; i += 2)
-    if (taken) fill_sum_next += {16'd0, s_axis_tdata[i*8+:8], s_axis_tdata[i*8+8+:8]};
-  end
+  // The end of the run closes what was begun; then comes its own datagram.
+  assign close = (taken && (s_axis_tlast || is_last)) || (close_end && begun);
+  assign close_end = end_due && !s_axis_tready && closing == '0;
+  assign push = closing[4] || (close_end && !begun);
   always_ff @(posedge user_clk) begin
     was_running <= running;
     if (running && !was_running)
       words_full <= WORD_BITS'((payload - 14'(udp_pkg::STREAM_HEADER_BYTES)) >> 3);
-    index <= close ? '0 : words_now;
-    fill_sum <= close ? '0 : fill_sum_next;
-    closing <= close;
-    closing_end <= was_running && !running;
-    if (close) begin
-      closing_sum <= fill_sum_next;
-      closing_words <= words_now;
-      head <= head + 1'b1;
+    room <= head - tail_here != (SLOT_BITS + 1)'(SLOTS);
+    s_axis_tready <= running && was_running && !end_due && room && !close && closing[3:1] == '0 && (!closing[4] || ready);
+    if (was_running && !running) end_due <= 1'b1;
+    else if (close_end && !begun && ready) end_due <= 1'b0;
+    closing <= {closing[3] || (closing[4] && !ready), closing[2:1], close};
+    if (taken) index <= index + 1'b1;
+    is_last <= index == (taken ? words_full - WORD_BITS'(2) : words_full - WORD_BITS'(1));
+    if (taken) begun <= 1'b1;
+    if (close) head <= head + 1'b1;
+    if (closing[4] && ready) begin
+      index   <= '0;
+      begun   <= 1'b0;
+      is_last <= words_full == WORD_BITS'(1);
     end
     if (user_rst) begin
-      {was_running, closing, closing_end} <= '0;
-      {index, fill_sum, head} <= '0;
+      {was_running, s_axis_tready, end_due, closing, begun} <= '0;
+      {index, head} <= '0;
     end
   end
 
-  // The end of a run follows its last datagram.
-  logic owed_end;
+  // The sum of the words, and one for each: the header tells their number.
+  logic [3:0][15:0] halves;
+  logic [1:0][16:0] pairs;
+  logic [17:0] part;
+  logic [31:0] sum_here;
+  logic [16:0] folded;
+  logic [15:0] sum_now;
+  logic counts;
+  for (genvar i = 0; i < 4; i++) begin : g_half
+    assign halves[i] = {s_axis_tdata[i*16+:8], s_axis_tdata[i*16+8+:8]};
+  end
+  assign sum_now = folded[15:0] + 16'(folded[16]);
   always_ff @(posedge user_clk) begin
-    if (closing_end) owed_end <= 1'b1;
-    else if (!closing && ready) owed_end <= 1'b0;
-    if (user_rst) owed_end <= 1'b0;
+    counts   <= taken;
+    pairs[0] <= {1'b0, halves[0]} + {1'b0, halves[1]};
+    pairs[1] <= {1'b0, halves[2]} + {1'b0, halves[3]};
+    if (!taken) pairs <= '0;
+    part <= {1'b0, pairs[0]} + {1'b0, pairs[1]} + 18'(counts);
+    sum_here <= sum_here + 32'(part);
+    folded <= {1'b0, sum_here[31:16]} + {1'b0, sum_here[15:0]};
+    if (user_rst || (closing[4] && ready)) sum_here <= '0;
   end
 
   logic described, described_take, is_end;
@@ -125,18 +142,14 @@ module udp_stream #(
       .WIDTH(1 + WORD_BITS + 16),
       .DEPTH(SLOTS < 4 ? 8 : 2 * SLOTS)
   ) descriptors (
-      .s_clk(user_clk),
-      .s_rst(user_rst),
-      .s_data({
-        !closing,
-        closing ? closing_words : WORD_BITS'(0),
-        closing ? net_pkg::fold(closing_sum) : 16'd0
-      }),
-      .s_valid(closing || owed_end),
+      .s_clk  (user_clk),
+      .s_rst  (user_rst),
+      .s_data ({!closing[4], index, closing[4] ? sum_now : 16'(udp_pkg::FLAG_END)}),
+      .s_valid(push),
       .s_ready(ready),
-      .m_clk(tx_clk),
-      .m_rst(tx_rst),
-      .m_data({is_end, words, words_sum}),
+      .m_clk  (tx_clk),
+      .m_rst  (tx_rst),
+      .m_data ({is_end, words, words_sum}),
       .m_valid(described),
       .m_ready(described_take)
   );
@@ -144,59 +157,24 @@ module udp_stream #(
   // ---- transmit side -------------------------------------------------------------------------
   typedef enum logic [1:0] {
     IDLE,
-    SUM,
     REQUEST,
+    HEADER,
     PAUSE
   } state_t;
   state_t state;
-  localparam int AT_BITS = WORD_BITS + (WIDTH == 8 ? 3 : 0);  // of a place in the datagram's data
 
   logic [31:0] counter;
-  logic [ 2:0] repeats;
-  logic [AT_BITS:0] at, next_at, size, size_now;  // in words of the datapath
-  logic client_start, reading, placed, has_slot, over;
-  logic [13:0] own_length;
-  logic [1:0] filler;
-  logic [63:0] stored;
+  logic [2:0] repeats;
+  logic client_start, is_full, has_filler, last_end;
   logic [WIDTH-1:0] client_data;
   logic [63:0] header;
   assign header = {counter, 16'(words), run, is_end ? udp_pkg::FLAG_END : 8'd0};
-  assign own_length = 14'(udp_pkg::STREAM_HEADER_BYTES) + {words, 3'b000};
-  assign length = payload - own_length < 14'd8 && !is_end ? payload : own_length;
-  assign filler = 2'((length - own_length) >> 1);  // 16-bit words
+  assign is_full = words == payload[WORD_BITS+2:3] - WORD_BITS'(1);
   assign request = state == REQUEST;
-  assign active = described || reading;
-  assign size = WIDTH == 8 ? (AT_BITS + 1)'({words, 3'b000}) : (AT_BITS + 1)'(words);
-  assign over = reading && (placed || client_start) && next_at >= size_now;
-  assign described_take = start && (!is_end || repeats == 3'(END_REPEAT - 1));
-  assign event_sent = start && !is_end;
-
-  logic [31:0] total;
-  assign total = 32'(words_sum) + 32'(header[63:48]) + 32'(header[47:32]) + 32'(header[31:16]) + 32'(header[15:0])
-      + 32'(filler) * {16'd0, {2{udp_pkg::FILLER}}};
-
-  logic [WORD_BITS-1:0] read_word;
-  packet_memory #(
-      .ADDRESS_BITS(SLOT_BITS + WORD_BITS)
-  ) datagram_memory (
-      .write_clk    (user_clk),
-      .write_enable (taken),
-      .write_address({head[SLOT_BITS-1:0], index}),
-      .write_data   (s_axis_tdata),
-      .read_clk     (tx_clk),
-      .read_enable  (1'b1),
-      .read_address ({tail[SLOT_BITS-1:0], read_word}),
-      .read_data    (stored)
-  );
-  assign next_at = client_start ? '0 : at + 1'b1;
-  if (WIDTH == 8) begin : g_bytes
-    assign read_word   = next_at[AT_BITS-1:3];
-    assign client_data = at < size_now ? stored[at[2:0]*8+:8] : udp_pkg::FILLER;
-  end else begin : g_words
-    assign read_word   = next_at[AT_BITS-1:0];
-    assign client_data = at < size_now ? stored : {BYTES{udp_pkg::FILLER}};
-  end
-
+  assign active = described || in_data;
+  assign last_end = is_end && repeats == 3'(END_REPEAT - 1);
+  assign described_take = client_start && (!is_end || last_end);
+  assign event_sent = client_start && !is_end;
   pull_header #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(udp_pkg::STREAM_HEADER_BYTES)
@@ -209,46 +187,112 @@ module udp_stream #(
       .client_data (client_data),
       .data        (data)
   );
-
   always_ff @(posedge tx_clk) begin
-    at <= next_at;
-    tail_gray <= tail ^ (tail >> 1);
-    // The words of the datagram that was started; the next one is prepared meanwhile.
-    if (start) begin
-      reading  <= 1'b1;
-      has_slot <= !is_end;
-      size_now <= size;
-      placed   <= client_start;
-    end else begin
-      if (client_start) placed <= 1'b1;
-      if (over) begin
-        reading <= 1'b0;
-        tail <= tail + (SLOT_BITS + 1)'(has_slot);
+    case (state)
+      IDLE:
+      if (described && path) begin
+        state <= REQUEST;
+        has_filler <= is_full && payload[2];
+        length <= is_full ? payload : {11'(words) + 11'd1, 3'b000};
+      end
+      REQUEST: if (start) state <= HEADER;
+      PAUSE:   if (tick_ms) state <= IDLE;
+      default: ;
+    endcase
+    if (client_start) begin
+      state   <= IDLE;
+      counter <= counter + 32'd1;
+      if (is_end) begin
+        counter <= counter;
+        repeats <= repeats + 3'd1;
+        state   <= PAUSE;
+      end
+      if (last_end) begin
+        {counter, repeats} <= '0;
+        last_count <= counter;
+        run <= run + 8'd1;
+        state <= IDLE;
       end
     end
-    case (state)
-      IDLE:    if (described && path) state <= SUM;
-      SUM: begin
-        sum   <= net_pkg::fold(total);
-        state <= REQUEST;
-      end
-      REQUEST:
-      if (start) begin
-        state   <= described_take ? IDLE : PAUSE;
-        counter <= counter + 32'd1;
-        if (is_end) begin
-          counter <= described_take ? '0 : counter;
-          if (described_take) last_count <= counter;
-          repeats <= described_take ? '0 : repeats + 3'd1;
-          run <= run + 8'(described_take);
-        end
-      end
-      default: if (tick_ms) state <= IDLE;
-    endcase
     if (tx_rst) begin
       state <= IDLE;
-      {tail, counter, run, repeats, reading, last_count} <= '0;
+      {counter, run, repeats, last_count} <= '0;
     end
+  end
+
+  // The sum of the datagram: what does not depend on its words is summed before they are there.
+  localparam int SUM_DONE = 6;
+  logic [SUM_DONE:0] summed;  // how far it is, one bit
+  logic [15:0] term;
+  logic adds, anew;
+  always_comb begin
+    term = '0;
+    if (summed[0]) term |= counter[31:16];
+    if (summed[1]) term |= counter[15:0];
+    if (summed[2]) term |= {run, 8'd0};
+    if (summed[3]) term |= words_sum;
+    if (summed[4] && has_filler) term |= FILLER_SUM;
+  end
+  assign adds = !summed[SUM_DONE] && !(summed[3] && !request);
+  assign anew = tx_rst || client_start;
+  ones_add checksum_sum (
+      .clk (tx_clk),
+      .load(anew),
+      .seed('0),
+      .add (adds),
+      .term(term),
+      .sum (sum)
+  );
+  always_ff @(posedge tx_clk) begin
+    if (adds) summed <= summed << 1;
+    if (anew) summed <= (SUM_DONE + 1)'(1);
+  end
+
+  // ---- words ---------------------------------------------------------------------------------
+  // The first word waits behind the memory; the others are read two clocks before they go.
+  localparam int AT_BITS = WORD_BITS + (WIDTH == 8 ? 3 : 0);  // of a place in the datagram's data
+  logic [AT_BITS:0] left;  // in words of the datapath
+  logic [AT_BITS-1:0] fetch;
+  logic in_data;
+  logic [WORD_BITS-1:0] read_word;
+  logic [63:0] stored;
+  packet_memory #(
+      .ADDRESS_BITS(SLOT_BITS + WORD_BITS),
+      .READ_CLOCKS (2)
+  ) datagram_memory (
+      .write_clk    (user_clk),
+      .write_enable (taken),
+      .write_address({head[SLOT_BITS-1:0], index}),
+      .write_data   (s_axis_tdata),
+      .read_clk     (tx_clk),
+      .read_enable  (1'b1),
+      .read_address ({tail[SLOT_BITS-1:0], read_word}),
+      .read_data    (stored)
+  );
+  if (WIDTH == 8) begin : g_bytes
+    logic [2:0] lane;
+    always_ff @(posedge tx_clk) lane <= client_start ? '0 : lane + 3'd1;
+    assign read_word   = fetch[AT_BITS-1:3];
+    assign client_data = in_data ? stored[lane*8+:8] : udp_pkg::FILLER;
+  end else begin : g_words
+    assign read_word   = client_start ? WORD_BITS'(1) : fetch;
+    assign client_data = in_data ? stored : {BYTES{udp_pkg::FILLER}};
+  end
+  always_ff @(posedge tx_clk) begin
+    tail_gray <= tail ^ (tail >> 1);
+    left <= left - 1'b1;
+    fetch <= fetch + 1'b1;
+    if (!in_data || left == (AT_BITS + 1)'(1)) begin
+      in_data <= 1'b0;
+      fetch   <= '0;
+    end
+    if (in_data && left == (AT_BITS + 1)'(1)) tail <= tail + 1'b1;
+    if (client_start) begin
+      in_data <= words != '0;
+      left <= WIDTH == 8 ? (AT_BITS + 1)'({words, 3'b000}) : (AT_BITS + 1)'(words);
+      fetch <= AT_BITS'(2);
+    end
+    if (tx_rst) {in_data, tail} <= '0;
   end
 endmodule
 `default_nettype wire

@@ -31,6 +31,7 @@ rtl/boards/example/example_crate.sv
 rtl/common/event_counter.sv
 rtl/common/event_counters.sv
 rtl/common/sync_bits.sv
+rtl/common/counter_memory.sv
 rtl/common/axis_downsizer.sv
 rtl/common/axis_upsizer.sv
 rtl/common/mac_adapter.sv
@@ -42,7 +43,6 @@ rtl/common/link_shell.sv
 rtl/common/record_fifo.sv
 rtl/tcp/tcp_arp.sv
 rtl/tcp/tcp_builder.sv
-rtl/tcp/tcp_counters.sv
 rtl/tcp/tcp_context.sv
 rtl/tcp/tcp_congestion.sv
 rtl/tcp/tcp_ecn.sv
@@ -99,8 +99,10 @@ rtl/common/byte_reverse.sv
 rtl/udp/header_strip.sv
 rtl/udp/pull_header.sv
 rtl/udp/udp_control.sv
+rtl/udp/length_cut.sv
 rtl/udp/ones_sum.sv
 rtl/udp/udp_datagram_rx.sv
+rtl/common/ones_add.sv
 rtl/udp/pull_arbiter.sv
 rtl/udp/udp_datagram_tx.sv
 rtl/udp/udp_arp.sv
@@ -109,6 +111,7 @@ rtl/udp/udp_ethernet_tx.sv
 rtl/udp/udp_icmp.sv
 rtl/udp/udp_ip_rx.sv
 rtl/udp/udp_ip_tx.sv
+rtl/udp/udp_neighbours.sv
 rtl/udp/udp_network.sv
 rtl/udp/udp_registers.sv
 rtl/udp/udp_stream.sv

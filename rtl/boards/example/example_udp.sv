@@ -36,7 +36,6 @@ module example_udp #(
     input  link_pkg::frame_t       s_mac,
     input  link_pkg::mac_stat_t    mac_stat
 );
-  localparam int COUNTERS = example_pkg::COUNTERS - 1;
   logic user_rst;
 
   // ---- registers -----------------------------------------------------------------------------
@@ -102,7 +101,8 @@ module example_udp #(
   logic status_path, status_active, status_accepted, status_valid;
   logic [31:0] status_value;
   ptp_pkg::status_t status_time;
-  logic [COUNTERS-1:0][31:0] status_counts;
+  udp_pkg::events_t events;
+  logic [udp_pkg::COUNTERS-1:0][31:0] counts;
   logic [link_pkg::MAC_STATS*16-1:0] status_mac;
   udp_core #(
       .WIDTH      (WIDTH),
@@ -110,7 +110,6 @@ module example_udp #(
       .TICK_CLOCKS(WIDTH == 8 ? 1250 : 1562),
       .SYNC_CLOCKS(WIDTH == 8 ? 122_070 : 152_588),
       .SYNC_LOG   (-10),
-      .COUNTERS   (COUNTERS),
       .STATUS     (1)
   ) core (
       .enable        (enable && !done_tx),
@@ -133,14 +132,20 @@ module example_udp #(
       .*
   );
 
+  event_counters #(
+      .EVENTS(udp_pkg::COUNTERS)
+  ) counters (
+      .clk  (tx_clk),
+      .clear(tx_rst),
+      .pulse(events),
+      .count(counts)
+  );
   logic [31:0] mac_dropped;
   always_comb begin
     mac_dropped = '0;
     for (int i = 0; i < link_pkg::MAC_STATS; i++) mac_dropped += 32'(status_mac[i*16+:16]);
   end
-  assign status = {
-    status_active, status_path, status_counts[0], 96'd0, status_time, mac_dropped, status_counts
-  };
+  assign status = {status_active, status_path, counts[0], 96'd0, status_time, mac_dropped, counts};
 
   logic unused;
   assign unused = &{1'b0, settings, m_axis_tready, status_accepted, status_valid, status_value};

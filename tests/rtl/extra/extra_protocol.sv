@@ -23,7 +23,7 @@ module extra_protocol #(
     output logic [WIDTH-1:0] data
 );
   logic [63:0] number;
-  logic complete, ended, good, behind_valid, none;
+  logic complete, ended, good, behind_valid, busy, sent;
   logic [WIDTH-1:0] behind;
   logic [3:0] behind_count;
   header_strip #(
@@ -49,13 +49,14 @@ module extra_protocol #(
   logic [63:0] answer;
   assign length = 14'd8;
   always_ff @(posedge clk) begin
-    if (s_end && !request) destination <= s_source;
+    if (s_end && !busy) destination <= s_source;
     if (start) request <= 1'b0;
-    else if (ended && good && complete && !request) begin
-      request <= 1'b1;
-      answer  <= number + 64'd1;
+    if (sent) busy <= 1'b0;
+    if (ended && good && complete && !busy) begin
+      {busy, request} <= '1;
+      answer <= number + 64'd1;
     end
-    if (rst) request <= 1'b0;
+    if (rst) {busy, request} <= '0;
   end
 
   pull_header #(
@@ -66,11 +67,11 @@ module extra_protocol #(
       .rst         (rst),
       .start       (start),
       .header      (answer),
-      .client_start(none),
+      .client_start(sent),
       .client_data ('0),
       .data        (data)
   );
 
   logic unused;
-  assign unused = &{1'b0, behind, behind_count, behind_valid, none};
+  assign unused = &{1'b0, behind, behind_count, behind_valid};
 endmodule

@@ -24,7 +24,10 @@ module extra_stack #(
   logic valid, ended, good, tick_ms;
   logic [47:0] source;
   logic [15:0] ethertype;
-  logic [1:0] request, start, claims, known;
+  logic [1:0] request, start, claims;
+  logic learn, learn_new, learned, learned_nothing, ask, ask_taken, lookup_done, known, stream_path;
+  logic [31:0] learn_ip, ask_ip;
+  logic [47:0] learn_mac;
   logic [1:0][13:0] length;
   logic [1:0][47:0] destination;
   logic [1:0][WIDTH-1:0] client_data;
@@ -61,11 +64,6 @@ module extra_stack #(
   udp_arp #(
       .WIDTH(WIDTH)
   ) arp (
-      .clk             (clk),
-      .rst             (rst),
-      .tick_ms         (tick_ms),
-      .mac_address     (mac_address),
-      .ip_address      (ip_address),
       .s_data          (data),
       .s_count         (count),
       .s_valid         (valid),
@@ -80,11 +78,17 @@ module extra_stack #(
       .destination     (destination[0]),
       .start           (start[0]),
       .data            (client_data[0]),
-      .lookup_ip       ('0),
-      .known           (known),
-      .mac             (mac),
-      .resolve         (1'b0),
-      .resolve_also    (1'b0)
+      .*
+  );
+  udp_neighbours neighbours (
+      .mask          ('0),
+      .gateway       ('0),
+      .lookup        (1'b0),
+      .lookup_ip     ('0),
+      .stream_ip     ('0),
+      .stream_changed(1'b0),
+      .stream_active (1'b0),
+      .*
   );
   extra_protocol #(
       .WIDTH(WIDTH)
@@ -124,5 +128,5 @@ module extra_stack #(
   );
 
   logic unused;
-  assign unused = &{1'b0, known, mac, drop, arp_drop};
+  assign unused = &{1'b0, known, lookup_done, stream_path, mac, drop, arp_drop};
 endmodule

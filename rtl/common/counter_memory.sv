@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts events, of several pages (streams, say), in distributed RAM; they wrap at 2^32.
+//
+//               +----------------+
+//   page ======>|                |<==== index ({page, event})
+//   events ====>| counter_memory |====> value
+//               |                |----> valid
+//               +----------------+
+//
+// One addition a clock, of the lowest event that waits; meanwhile `value` is not `valid`. So an event may come again when as many clocks
+// have gone by as there are events, and events of another page when those before are counted.
+`default_nettype none
+module counter_memory #(
+    parameter int EVENTS = 8,
+    parameter int PAGES = 1,
+    parameter int PAGE_BITS = PAGES > 1 ? $clog2(PAGES) : 1,
+    parameter int EVENT_BITS = $clog2(EVENTS),
+    parameter int INDEX_BITS = EVENT_BITS + (PAGES > 1 ? PAGE_BITS : 0)
+) (
+    input  logic                  clk,
+    input  logic                  rst,
+    input  logic [ PAGE_BITS-1:0] page,
+    input  logic [    EVENTS-1:0] events,
+    input  logic [INDEX_BITS-1:0] index,
+    output logic [          31:0] value,
+    output logic                  valid
+);
+  (* ram_style = "distributed" *)
+  logic [31:0] counts[2**INDEX_BITS];
+  logic [EVENTS-1:0] pending, first;
+  logic [PAGE_BITS-1:0] owner;
+  logic [EVENT_BITS-1:0] which;
+  logic [INDEX_BITS-1:0] address;
+  logic [INDEX_BITS:0] wiped;  // until the last bit is set
+  logic wiping;
+  assign wiping = !wiped[INDEX_BITS];
+  assign first = pending & (~pending + 1'b1);
+  assign valid = !wiping && pending == '0;
+  assign address = wiping ? wiped[INDEX_BITS-1:0] : pending != '0 ? INDEX_BITS'({owner, which}) : index;
+  assign value = counts[address];
+  always_comb begin
+    which = '0;
+    for (int i = 0; i < EVENTS; i++) if (first[i]) which |= EVENT_BITS'(i);
+  end
+
+  always_ff @(posedge clk) begin
+    if (!valid) counts[address] <= wiping ? '0 : value + 1'b1;
+    wiped   <= wiped + (INDEX_BITS + 1)'(wiping);
+    pending <= (pending & ~first) | events;
+    if (events != '0) owner <= page;
+    if (rst) {wiped, pending} <= '0;
+  end
+endmodule
+`default_nettype wire

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cuts a packet to the length that its header tells: what is behind is padding.
+//
+//            +------------+
+//   s_* ====>| length_cut |====> m_count, m_valid (at once)
+//            |            |----> whole
+//            +------------+
+//
+// The length, of 16 bits with the header, is at byte AT of the header, in its first word. What is in front of it, and it, is passed
+// on. `whole`, from the clock after s_end to the next packet: the packet had as many bytes, and no less than lie in front of the end
+// of the length.
+`default_nettype none
+module length_cut #(
+    parameter int WIDTH = 8,
+    parameter int AT = 2
+) (
+    input  logic             clk,
+    input  logic             rst,
+    input  logic [WIDTH-1:0] s_data,
+    input  logic [      3:0] s_count,
+    input  logic             s_valid,
+    input  logic             s_end,
+    output logic [      3:0] m_count,
+    output logic             m_valid,
+    output logic             whole
+);
+  localparam int BYTES = WIDTH / 8;
+  localparam int FIRST = WIDTH == 8 ? AT + 2 : BYTES;  // bytes before it counts
+  assign m_valid = s_valid && m_count != '0;
+
+  if (WIDTH == 8) begin : g_bytes
+    localparam int INDEX_BITS = $clog2(FIRST + 1);
+    logic [INDEX_BITS-1:0] index;
+    logic [15:0] left;  // and FIRST more
+    logic counts;
+    assign counts  = index == INDEX_BITS'(FIRST);
+    assign m_count = {3'd0, !counts || left > 16'(FIRST)};
+    assign whole   = left == 16'(FIRST);
+    always_ff @(posedge clk) begin
+      if (s_valid && !counts) index <= index + 1'b1;
+      if (s_valid && index == INDEX_BITS'(AT)) left[15:8] <= s_data;
+      else if (s_valid && index == INDEX_BITS'(AT + 1)) left[7:0] <= s_data;
+      else if (m_valid && counts) left <= left - 16'd1;
+      if (rst || s_end) index <= '0;
+      if (s_end && !(counts || (s_valid && index == INDEX_BITS'(AT + 1)))) left <= '0;
+    end
+    logic unused;
+    assign unused = &{1'b0, s_count};
+  end else begin : g_words
+    logic first, rests;
+    logic [15:0] left, told;
+    logic negative, over;
+    assign told = {s_data[AT*8+:8], s_data[AT*8+8+:8]};
+    assign over = left >= 16'(BYTES);  // at least this word is inside
+    assign m_count = first || over ? s_count : s_count < {1'b0, left[2:0]} ? s_count : {1'b0, left[2:0]};
+    assign whole = left == '0 && !rests && !negative;
+    always_ff @(posedge clk) begin
+      if (s_valid) begin
+        first <= 1'b0;
+        if (first) begin
+          left <= told < 16'(BYTES) ? '0 : told - 16'(BYTES);
+          negative <= told < 16'(BYTES);
+          rests <= s_count != 4'(BYTES);
+        end else begin
+          left  <= over ? left - 16'(BYTES) : '0;
+          rests <= over ? s_count != 4'(BYTES) : s_count < {1'b0, left[2:0]};
+        end
+      end
+      if (rst || s_end) first <= 1'b1;
+    end
+    logic unused;
+    assign unused = &{1'b0, s_data};
+  end
+endmodule
+`default_nettype wire

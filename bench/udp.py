@@ -17,9 +17,9 @@ from support.synth import synthesize, totals
 WIRE, HEADERS = 8 + 14 + 4 + 12, 28
 PAPER = {8972: 118.339, 1472: 114.094, 1024: 111.991, 512: 105.597, 256: 94.775}  # MiB/s, table 1
 MODULES = [
-    ("udp_ethernet_tx", {}), ("udp_ethernet_rx", {}), ("udp_arp", {}), ("udp_ip_tx", {}), ("udp_ip_rx", {}), ("udp_icmp", {}),
-    ("udp_datagram_tx", {}), ("udp_datagram_rx", {}), ("udp_control", {}), ("udp_stream", {}), ("udp_ptp", {}), ("ptp_clock", None),
-    ("udp_core", {}),
+    ("udp_ethernet_tx", {}), ("udp_ethernet_rx", {}), ("udp_arp", {}), ("udp_neighbours", None), ("udp_ip_tx", {}), ("udp_ip_rx", {}),
+    ("udp_icmp", {}), ("udp_datagram_tx", {}), ("udp_datagram_rx", {}), ("udp_control", {}), ("udp_registers", None), ("udp_stream", {}),
+    ("udp_ptp", {}), ("ptp_clock", None), ("udp_core", {}),
 ]  # fmt: skip
 
 

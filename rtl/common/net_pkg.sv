@@ -47,11 +47,6 @@ package net_pkg;
     is_group = (to >> 28) == 32'hE;
   endfunction
 
-  // To all, or to all of this network.
-  function automatic is_broadcast(input [31:0] to, input [31:0] ip_address, input [31:0] mask);
-    is_broadcast = to == '1 || (((to ^ ip_address) & mask) == '0 && (to | mask) == '1);
-  endfunction
-
   // The 16-bit one's complement sum of a 32-bit sum of 16-bit words (RFC 1071).
   function automatic [15:0] fold(input [31:0] sum);
     reg [16:0] once;

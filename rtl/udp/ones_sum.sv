@@ -33,23 +33,19 @@ module ones_sum #(
     logic unused;
     assign unused = &{1'b0, s_count};
   end else begin : g_words
-    localparam int HALVES = WIDTH / 16;
-    logic [HALVES-1:0][15:0] halves;
-    logic [1:0][16:0] pairs;
+    logic [WIDTH-1:0] halves;
+    logic [16:0] pair_first, pair_second;
     logic [17:0] part;
     logic [31:0] sum;
     logic [16:0] folded;
-    for (genvar i = 0; i < HALVES; i++) begin : g_half
-      assign halves[i] = {
-        s_count > 4'(2 * i) ? s_data[i*16+:8] : 8'd0,
-        s_count > 4'(2 * i + 1) ? s_data[i*16+8+:8] : 8'd0
-      };
+    for (genvar i = 0; i < WIDTH / 8; i++) begin : g_byte
+      assign halves[(i^1)*8+:8] = s_count > 4'(i) ? s_data[i*8+:8] : 8'd0;
     end
     always_ff @(posedge clk) begin
-      pairs[0] <= {1'b0, halves[0]} + {1'b0, halves[1]};
-      pairs[1] <= {1'b0, halves[2]} + {1'b0, halves[3]};
-      if (!s_valid) pairs <= '0;
-      part <= {1'b0, pairs[0]} + {1'b0, pairs[1]};
+      pair_first  <= {1'b0, halves[15:0]} + {1'b0, halves[31:16]};
+      pair_second <= {1'b0, halves[47:32]} + {1'b0, halves[63:48]};
+      if (!s_valid) {pair_first, pair_second} <= '0;
+      part <= {1'b0, pair_first} + {1'b0, pair_second};
       sum <= sum + 32'(part);
       folded <= {1'b0, sum[31:16]} + {1'b0, sum[15:0]};
       if (clear) sum <= '0;

@@ -89,6 +89,7 @@ module udp_datagram_rx #(
   localparam int PSEUDO_WORDS = 16 / BYTES;
   localparam int INDEX_BITS = $clog2(PSEUDO_WORDS);
   localparam int LAST = (PSEUDO_BYTES - 1) / BYTES;
+  logic [31:0] destination;
   logic [127:0] pseudo;
   logic [INDEX_BITS-1:0] index;
   logic appends, sum_right;
@@ -109,7 +110,6 @@ module udp_datagram_rx #(
       .s_valid(appends || valid),
       .right  (sum_right)
   );
-  logic [31:0] destination;
   logic was_good, was_complete;
   always_ff @(posedge clk) begin
     if (s_end) begin

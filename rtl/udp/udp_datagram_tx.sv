@@ -68,6 +68,9 @@ module udp_datagram_tx #(
   );
 
   logic [15:0] port, destination_port, length, checksum;
+  localparam int SUM_DONE = 9;
+  logic [SUM_DONE:0] summed;  // how far the checksum is, one bit
+  logic [15:0] term, sum;
   logic with_checksum;
   pull_header #(
       .WIDTH       (WIDTH),
@@ -104,9 +107,6 @@ module udp_datagram_tx #(
   // ---- checksum (RFC 1071) -------------------------------------------------------------------
   // What the next datagram has anyway is summed before it comes. The length counts twice: for
   // the pseudo header, too.
-  localparam int SUM_DONE = 9;
-  logic [SUM_DONE:0] summed;  // how far it is, one bit
-  logic [15:0] term, sum;
   logic adds, anew;
   always_comb begin
     term = '0;

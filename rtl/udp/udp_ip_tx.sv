@@ -77,6 +77,9 @@ module udp_ip_tx #(
   logic [31:0] destination;
   logic [15:0] length, identification;
   logic [7:0] protocol;
+  localparam int SUM_DONE = 8;
+  logic [SUM_DONE:0] summed;  // how far the checksum is, one bit
+  logic [15:0] term, sum;
   pull_header #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(net_pkg::IP_BYTES)
@@ -133,10 +136,7 @@ module udp_ip_tx #(
 
   // ---- checksum (RFC 1071) -------------------------------------------------------------------
   // What the next packet has anyway is summed before it comes.
-  localparam int SUM_DONE = 8;
   localparam logic [15:0] CONSTANT = net_pkg::IP_VERSION + net_pkg::IP_DO_NOT_FRAGMENT + {net_pkg::TTL, 8'd0};
-  logic [SUM_DONE:0] summed;  // how far it is, one bit
-  logic [15:0] term, sum;
   logic adds, anew;
   always_comb begin
     term = '0;

@@ -85,6 +85,7 @@ module udp_neighbours #(
   logic [79:0] stations[ENTRIES];  // IP and MAC address
   (* ram_style = "distributed" *)
   logic [AGE_BITS-1:0] ages[ENTRIES];  // milliseconds that are left
+  logic [31:0] target;
   logic [31:0] station_ip;
   logic [47:0] station_mac;
   logic [AGE_BITS-1:0] age;
@@ -99,7 +100,6 @@ module udp_neighbours #(
   end
 
   // ---- route ---------------------------------------------------------------------------------
-  logic [31:0] target;
   logic on_link, to_group, to_network, to_all, ends;
   always_ff @(posedge clk) begin
     on_link  <= ((target ^ ip_address) & mask) == '0;

@@ -163,6 +163,7 @@ module udp_stream #(
   } state_t;
   state_t state;
 
+  logic in_data;
   logic [31:0] counter;
   logic [2:0] repeats;
   logic client_start, is_full, has_filler, last_end;
@@ -253,7 +254,6 @@ module udp_stream #(
   localparam int AT_BITS = WORD_BITS + (WIDTH == 8 ? 3 : 0);  // of a place in the datagram's data
   logic [AT_BITS:0] left;  // in words of the datapath
   logic [AT_BITS-1:0] fetch;
-  logic in_data;
   logic [WORD_BITS-1:0] read_word;
   logic [63:0] stored;
   packet_memory #(

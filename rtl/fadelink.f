@@ -7,7 +7,8 @@ rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
 rtl/tcp/tcp_pkg.sv
 rtl/udp/udp_pkg.sv
-rtl/udp/ptp_pkg.sv
+rtl/ptp/ptp_pkg.sv
+rtl/ptp/ptp_program_pkg.sv
 rtl/fadc/fadc_pkg.sv
 rtl/boards/example/example_pkg.sv
 +incdir+rtl
@@ -17,6 +18,7 @@ rtl/boards/example/example_pkg.sv
 -y rtl/fade1
 -y rtl/fade10g
 -y rtl/tcp
+-y rtl/ptp
 -y rtl/udp
 -y rtl/fadc
 -y rtl/boards/example

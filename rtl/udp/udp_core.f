@@ -1,7 +1,8 @@
 // Files of udp_core, written by tools/file_lists.py; paths are those of the repository.
 rtl/common/link_pkg.sv
 rtl/common/net_pkg.sv
-rtl/udp/ptp_pkg.sv
+rtl/ptp/ptp_pkg.sv
+rtl/ptp/ptp_program_pkg.sv
 rtl/udp/udp_pkg.sv
 rtl/common/counter_memory.sv
 rtl/common/sync_bits.sv
@@ -18,7 +19,12 @@ rtl/common/cdc_handshake.sv
 rtl/common/status_reader.sv
 rtl/common/sync_reset.sv
 rtl/common/link_shell.sv
+rtl/ptp/ptp_clock.sv
+rtl/ptp/ptp_machine.sv
 rtl/common/byte_reverse.sv
+rtl/ptp/ptp_receive.sv
+rtl/ptp/ptp_transmit.sv
+rtl/ptp/ptp_port.sv
 rtl/udp/header_strip.sv
 rtl/udp/pull_header.sv
 rtl/udp/udp_control.sv
@@ -40,8 +46,4 @@ rtl/udp/udp_network.sv
 rtl/udp/udp_registers.sv
 rtl/common/gray_to_binary.sv
 rtl/udp/udp_stream.sv
-rtl/udp/ptp_clock.sv
-rtl/udp/ptp_servo.sv
-rtl/udp/udp_ptp.sv
-rtl/udp/udp_time.sv
 rtl/udp/udp_core.sv

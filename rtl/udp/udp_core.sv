@@ -156,7 +156,16 @@ module udp_core #(
   logic [3:0] packet_count;
   logic packet_valid, packet_end, packet_good, packet_claimed, stream_active, stream_changed;
   logic [31:0] packet_source, packet_destination;
-  logic [1:0] role;
+  logic ptp_open, ptp_layer2, l2_valid, l2_end, l2_good, l2_request, l2_start;
+  logic [WIDTH-1:0] l2_data;
+  logic [3:0] l2_count;
+  localparam int UDP_PTP = 0, UDP_CONTROL = 1, UDP_STREAM = 2;
+  logic [2:0] port_request, port_start;
+  logic [2:0][13:0] port_length;
+  logic [2:0][31:0] port_to;
+  logic [2:0][15:0] port_to_port, port_sum;
+  logic [2:0][WIDTH-1:0] port_data;
+  logic ptp_to_peer;
   udp_network #(
       .WIDTH      (WIDTH),
       .ECHO_BITS  (ECHO_BITS),
@@ -169,7 +178,8 @@ module udp_core #(
       .tick_ms       (tick_ms),
       .mac_address   (mac_address),
       .ip            (ip),
-      .group         (role == ptp_pkg::OFF ? '0 : ptp_pkg::GROUP),
+      .ptp_open      (ptp_open),
+      .ptp_layer2    (ptp_layer2),
       .stream_ip     (stream_ip),
       .stream_changed(stream_changed),
       .stream_active (stream_active),
@@ -194,20 +204,22 @@ module udp_core #(
       .destination   (ip_to),
       .start         (ip_start),
       .data          (ip_data),
+      .m_l2_data     (l2_data),
+      .m_l2_count    (l2_count),
+      .m_l2_valid    (l2_valid),
+      .m_l2_end      (l2_end),
+      .m_l2_good     (l2_good),
+      .l2_request    (l2_request),
+      .l2_length     (port_length[UDP_PTP]),
+      .l2_to_peer    (ptp_to_peer),
+      .l2_start      (l2_start),
+      .l2_data       (port_data[UDP_PTP]),
       .events        (events.network)
   );
 
   // ---- UDP -----------------------------------------------------------------------------------
-  localparam int UDP_PTP = 0, UDP_CONTROL = 1, UDP_STREAM = 2;
-  logic [2:0] port_request, port_start;
-  logic [2:0][13:0] port_length;
-  logic [2:0][31:0] port_to;
-  logic [2:0][15:0] port_to_port, port_sum;
-  logic [2:0][WIDTH-1:0] port_data;
   logic control_claim, ptp_claim, with_checksum;
-  logic [15:0] ptp_port;
-  logic [31:0] sync_clocks;
-  logic [ 7:0] sync_log;
+  logic [15:0] ptp_port_number;
   udp_datagram_tx #(
       .WIDTH  (WIDTH),
       .CLIENTS(3)
@@ -218,7 +230,7 @@ module udp_core #(
       .s_request         (port_request),
       .s_length          (port_length),
       .s_destination     (port_to),
-      .s_port            ({local_port, udp_pkg::CONTROL_PORT, ptp_port}),
+      .s_port            ({local_port, udp_pkg::CONTROL_PORT, ptp_port_number}),
       .s_destination_port(port_to_port),
       .s_checksum        ({with_checksum, 2'b10}),
       .s_sum             (port_sum),
@@ -265,45 +277,66 @@ module udp_core #(
       .drop_port    (events.drop_port)
   );
   assign control_claim = datagram_port == udp_pkg::CONTROL_PORT;
-  assign ptp_claim = role != ptp_pkg::OFF
+  assign ptp_claim = ptp_open && !ptp_layer2
       && (datagram_port == ptp_pkg::PORT_EVENT || datagram_port == ptp_pkg::PORT_GENERAL);
 
   // ---- PTP -----------------------------------------------------------------------------------
-  logic set_time;
-  udp_time #(
-      .WIDTH (WIDTH),
-      .PERIOD(PERIOD)
+  logic in_frame, ptp_event, ptp_valid, ptp_ready, ptp_error, ptp_start;
+  logic [ 4:0] ptp_index;
+  logic [31:0] ptp_rdata;
+  always_ff @(posedge tx_clk) begin
+    if (frame_valid) in_frame <= !frame_end;
+    else if (frame_end) in_frame <= 1'b0;
+    if (tx_rst) in_frame <= 1'b0;
+  end
+  ptp_port #(
+      .WIDTH      (WIDTH),
+      .PERIOD     (PERIOD),
+      .SYNC_CLOCKS(SYNC_CLOCKS),
+      .SYNC_LOG   (SYNC_LOG)
   ) ptp (
       .clk           (tx_clk),
       .rst           (tx_rst),
       .mac_address   (mac_address),
-      .role          (role),
-      .sync_clocks   (sync_clocks),
-      .sync_log      (sync_log),
-      .set_valid     (set_time),
-      .set_seconds   (reg_wdata),
+      .ip_address    (ip.address),
+      .role          (ptp_role),
       .status        (status_time),
-      .s_frame_valid (frame_valid),
-      .s_frame_end   (frame_end),
-      .s_packet_end  (packet_end),
-      .s_data        (datagram_data),
-      .s_count       (datagram_count),
-      .s_valid       (datagram_valid),
-      .s_end         (datagram_end),
-      .s_good        (datagram_good),
-      .s_claimed     (ptp_claim),
-      .s_length      (datagram_length),
-      .request       (port_request[UDP_PTP]),
+      .open          (ptp_open),
+      .layer2        (ptp_layer2),
+      .reg_valid     (ptp_valid),
+      .reg_write     (reg_write),
+      .reg_index     (ptp_index),
+      .reg_wdata     (reg_wdata),
+      .reg_ready     (ptp_ready),
+      .reg_error     (ptp_error),
+      .reg_rdata     (ptp_rdata),
+      .s_begin       (frame_valid && !in_frame),
+      .s_udp_data    (datagram_data),
+      .s_udp_count   (datagram_count),
+      .s_udp_valid   (datagram_valid),
+      .s_udp_end     (datagram_end),
+      .s_udp_good    (datagram_good && ptp_claim),
+      .s_l2_data     (l2_data),
+      .s_l2_count    (l2_count),
+      .s_l2_valid    (l2_valid),
+      .s_l2_end      (l2_end),
+      .s_l2_good     (l2_good),
+      .request_udp   (port_request[UDP_PTP]),
+      .request_l2    (l2_request),
       .length        (port_length[UDP_PTP]),
-      .port          (ptp_port),
-      .start         (port_start[UDP_PTP]),
+      .event_port    (ptp_event),
+      .to_peer       (ptp_to_peer),
+      .start         (ptp_start),
       .data          (port_data[UDP_PTP]),
       .event_offset  (events.ptp_offsets),
       .drop_malformed(events.drop_ptp_malformed),
-      .drop_ignored  (events.drop_ptp_ignored)
+      .drop_ignored  (events.drop_ptp_ignored),
+      .drop_full     (events.drop_ptp_full)
   );
-  assign port_to[UDP_PTP] = ptp_pkg::GROUP;
-  assign port_to_port[UDP_PTP] = ptp_port;
+  assign ptp_start = l2_start || port_start[UDP_PTP];
+  assign port_to[UDP_PTP] = ptp_to_peer ? ptp_pkg::GROUP_PEER : ptp_pkg::GROUP;
+  assign ptp_port_number = ptp_event ? ptp_pkg::PORT_EVENT : ptp_pkg::PORT_GENERAL;
+  assign port_to_port[UDP_PTP] = ptp_port_number;
   assign port_sum[UDP_PTP] = '0;
 
   // ---- slow control --------------------------------------------------------------------------
@@ -352,18 +385,15 @@ module udp_core #(
   assign control_rdata = own ? own_rdata : reg_rdata;
 
   udp_registers #(
-      .PAYLOAD_MAX(PAYLOAD_MAX),
-      .SYNC_CLOCKS(SYNC_CLOCKS),
-      .SYNC_LOG   (SYNC_LOG)
+      .PAYLOAD_MAX(PAYLOAD_MAX)
   ) registers (
-      .clk        (tx_clk),
-      .rst        (tx_rst),
-      .peer_ip    (ip.peer),
-      .reg_valid  (control_valid && own),
-      .reg_ready  (own_ready),
-      .reg_error  (own_error),
-      .reg_rdata  (own_rdata),
-      .time_status(status_time),
+      .clk      (tx_clk),
+      .rst      (tx_rst),
+      .peer_ip  (ip.peer),
+      .reg_valid(control_valid && own),
+      .reg_ready(own_ready),
+      .reg_error(own_error),
+      .reg_rdata(own_rdata),
       .*
   );
 
@@ -402,6 +432,6 @@ module udp_core #(
   assign status_enabled = stream_enable;
 
   logic unused;
-  assign unused = &{1'b0, tx_tready, rx_count, tx_count};
+  assign unused = &{1'b0, datagram_length, tx_tready, rx_count, tx_count};
 endmodule
 `default_nettype wire

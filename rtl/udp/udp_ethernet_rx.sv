@@ -7,7 +7,8 @@
 //   claims =>|                 |----> drop_* (one pulse a dropped frame)
 //            +-----------------+
 //
-// Good are frames to this board, to all, or to an IPv4 multicast group. The layers above claim an ethertype.
+// Good are frames to this board, to all, to an IPv4 multicast group, or for who takes any_group to any other. The layers above
+// claim an ethertype.
 // Frames that the MAC marked bad were counted there.
 `default_nettype none
 module udp_ethernet_rx #(
@@ -30,6 +31,7 @@ module udp_ethernet_rx #(
     output logic [       47:0] source,
     output logic [       15:0] ethertype,
     input  logic [CLIENTS-1:0] claims,
+    input  logic               any_group,
     output logic               drop_destination,
     output logic               drop_protocol,
     output logic               drop_short
@@ -58,7 +60,8 @@ module udp_ethernet_rx #(
       .m_good  (good)
   );
   assign {destination, source, ethertype} = header;
-  assign for_me = destination == mac_address || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST;
+  assign for_me = destination == mac_address || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST
+      || (destination[40] && any_group);
   assign m_good = good && complete && for_me && claims != '0;
   assign drop_short = m_end && good && !complete;
   assign drop_destination = m_end && good && complete && !for_me;

@@ -7,39 +7,40 @@
 //   claims =>|           |----> drop_* (one pulse a dropped packet, by first reason)
 //            +-----------+
 //
-// Good are whole packets without options to this board, to all, or to the group that it listens to.
+// Good are whole packets without options to this board, to all, or, when it has `joined` them, to the groups.
 // The layers above claim a protocol.
 `default_nettype none
 module udp_ip_rx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
 ) (
-    input  logic               clk,
-    input  logic               rst,
-    input  logic [       31:0] ip_address,
-    input  logic [       31:0] mask,
-    input  logic [       31:0] group,             // 0: none
-    input  logic [  WIDTH-1:0] s_data,
-    input  logic [        3:0] s_count,
-    input  logic               s_valid,
-    input  logic               s_end,
-    input  logic               s_good,
-    output logic [  WIDTH-1:0] m_data,
-    output logic [        3:0] m_count,
-    output logic               m_valid,
-    output logic               m_end,
-    output logic               m_good,
-    output logic [       31:0] source,
-    output logic [       31:0] destination,
-    output logic [        7:0] protocol,
-    output logic [       15:0] length,            // of the payload
-    input  logic [CLIENTS-1:0] claims,
-    output logic               drop_short,
-    output logic               drop_version,
-    output logic               drop_checksum,
-    output logic               drop_destination,
-    output logic               drop_fragment,
-    output logic               drop_protocol
+    input  logic                     clk,
+    input  logic                     rst,
+    input  logic [       31:0]       ip_address,
+    input  logic [       31:0]       mask,
+    input  logic [        1:0][31:0] groups,
+    input  logic                     joined,
+    input  logic [  WIDTH-1:0]       s_data,
+    input  logic [        3:0]       s_count,
+    input  logic                     s_valid,
+    input  logic                     s_end,
+    input  logic                     s_good,
+    output logic [  WIDTH-1:0]       m_data,
+    output logic [        3:0]       m_count,
+    output logic                     m_valid,
+    output logic                     m_end,
+    output logic                     m_good,
+    output logic [       31:0]       source,
+    output logic [       31:0]       destination,
+    output logic [        7:0]       protocol,
+    output logic [       15:0]       length,            // of the payload
+    input  logic [CLIENTS-1:0]       claims,
+    output logic                     drop_short,
+    output logic                     drop_version,
+    output logic                     drop_checksum,
+    output logic                     drop_destination,
+    output logic                     drop_fragment,
+    output logic                     drop_protocol
 );
   // ---- length --------------------------------------------------------------------------------
   logic [3:0] count;
@@ -110,7 +111,7 @@ module udp_ip_rx #(
     if (s_valid && !place[HEADER_WORDS]) place <= place << 1;
     if (rst || s_end) place <= (HEADER_WORDS + 1)'(1);
     on_link <= ((destination ^ ip_address) & mask) == '0;
-    for_me <= destination == ip_address || (destination == group && group != '0) || destination == '1
+    for_me <= destination == ip_address || (joined && (destination == groups[0] || destination == groups[1])) || destination == '1
         || (on_link && (destination | mask) == '1);
   end
 

@@ -11,7 +11,7 @@
 //                 +-----------------------------------------------+
 //
 // The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
-// is resolved as long as it is active (see udp_neighbours). `group`: the multicast group that is received, 0: none.
+// is resolved as long as it is active (see udp_neighbours). ptp_open: PTP's groups are received; ptp_layer2: and its frames (l2_*).
 `default_nettype none
 module udp_network #(
     parameter int WIDTH = 8,
@@ -25,7 +25,8 @@ module udp_network #(
     input logic tick_ms,
     input logic [47:0] mac_address,
     input net_pkg::ip_t ip,
-    input logic [31:0] group,
+    input logic ptp_open,
+    input logic ptp_layer2,
     input logic [31:0] stream_ip,
     input logic stream_changed,
     input logic stream_active,
@@ -53,23 +54,34 @@ module udp_network #(
     input logic [31:0] destination,
     output logic start,
     input logic [WIDTH-1:0] data,
+    // PTP over Ethernet
+    output logic [WIDTH-1:0] m_l2_data,
+    output logic [3:0] m_l2_count,
+    output logic m_l2_valid,
+    output logic m_l2_end,
+    output logic m_l2_good,
+    input logic l2_request,
+    input logic [13:0] l2_length,
+    input logic l2_to_peer,
+    output logic l2_start,
+    input logic [WIDTH-1:0] l2_data,
     output udp_pkg::network_events_t events
 );
   logic arp_short, arp_protocol, arp_destination;
   assign events.drop_arp = arp_protocol || arp_short || arp_destination;
 
   // ---- Ethernet ------------------------------------------------------------------------------
-  localparam int ETHERNET_ARP = 0, ETHERNET_IP = 1;
+  localparam int ETHERNET_ARP = 0, ETHERNET_IP = 1, ETHERNET_PTP = 2;
   logic [  WIDTH-1:0] tx_tdata;
   logic [WIDTH/8-1:0] tx_tkeep;
   logic tx_tvalid, tx_tlast;
-  logic [1:0] ethernet_request, ethernet_start, ethernet_claims;
-  logic [1:0][13:0] ethernet_length;
-  logic [1:0][47:0] ethernet_to;
-  logic [1:0][WIDTH-1:0] ethernet_data;
+  logic [2:0] ethernet_request, ethernet_start, ethernet_claims;
+  logic [2:0][13:0] ethernet_length;
+  logic [2:0][47:0] ethernet_to;
+  logic [2:0][WIDTH-1:0] ethernet_data;
   udp_ethernet_tx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(2)
+      .CLIENTS(3)
   ) ethernet_tx (
       .clk          (clk),
       .rst          (rst),
@@ -77,7 +89,7 @@ module udp_network #(
       .s_request    (ethernet_request),
       .s_length     (ethernet_length),
       .s_destination(ethernet_to),
-      .s_ethertype  ({net_pkg::ETHERTYPE_IPV4, net_pkg::ETHERTYPE_ARP}),
+      .s_ethertype  ({ptp_pkg::ETHERTYPE, net_pkg::ETHERTYPE_IPV4, net_pkg::ETHERTYPE_ARP}),
       .s_start      (ethernet_start),
       .s_data       (ethernet_data),
       .m_axis_tdata (tx_tdata),
@@ -95,7 +107,7 @@ module udp_network #(
   logic [15:0] ethertype;
   udp_ethernet_rx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(2)
+      .CLIENTS(3)
   ) ethernet_rx (
       .clk             (clk),
       .rst             (rst),
@@ -113,12 +125,25 @@ module udp_network #(
       .source          (frame_source),
       .ethertype       (ethertype),
       .claims          (ethernet_claims),
+      .any_group       (ethernet_claims[ETHERNET_PTP]),
       .drop_destination(events.drop_destination),
       .drop_protocol   (events.drop_ethertype),
       .drop_short      (events.drop_ethernet_short)
   );
   assign ethernet_claims[ETHERNET_ARP] = ethertype == net_pkg::ETHERTYPE_ARP;
-  assign ethernet_claims[ETHERNET_IP]  = ethertype == net_pkg::ETHERTYPE_IPV4;
+  assign ethernet_claims[ETHERNET_IP] = ethertype == net_pkg::ETHERTYPE_IPV4;
+  assign ethernet_claims[ETHERNET_PTP] = ptp_layer2 && ethertype == ptp_pkg::ETHERTYPE;
+
+  // ---- PTP -----------------------------------------------------------------------------------
+  assign {m_l2_data, m_l2_count, m_l2_valid, m_l2_end} = {
+    frame_data, frame_count, frame_valid, frame_end
+  };
+  assign m_l2_good = frame_good && ethernet_claims[ETHERNET_PTP];
+  assign ethernet_request[ETHERNET_PTP] = l2_request;
+  assign ethernet_length[ETHERNET_PTP] = l2_length;
+  assign ethernet_to[ETHERNET_PTP] = l2_to_peer ? ptp_pkg::MAC_PEER : ptp_pkg::MAC;
+  assign ethernet_data[ETHERNET_PTP] = l2_data;
+  assign l2_start = ethernet_start[ETHERNET_PTP];
 
   // ---- ARP -----------------------------------------------------------------------------------
   logic lookup, lookup_done, known, learn, learn_new, learned, learned_nothing, ask, ask_taken;
@@ -198,7 +223,8 @@ module udp_network #(
       .rst             (rst),
       .ip_address      (ip.address),
       .mask            (ip.mask),
-      .group           (group),
+      .groups          ({ptp_pkg::GROUP_PEER, ptp_pkg::GROUP}),
+      .joined          (ptp_open),
       .s_data          (frame_data),
       .s_count         (frame_count),
       .s_valid         (frame_valid),

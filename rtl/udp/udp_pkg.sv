@@ -31,7 +31,8 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_CHECKSUM = 32'h8000_0005;
   localparam logic [31:0] REGISTER_RUN = 32'h8000_0006;  // number of this run
   localparam logic [31:0] REGISTER_LAST = 32'h8000_0007;  // datagrams of the run before
-  localparam logic [31:0] REGISTER_PTP_ROLE = 32'h8000_0010;  // 0 off, 1 slave, 2 master
+  // PTP's, from 0x10 to 0x2F, are words of its program (ptp.asm).
+  localparam logic [31:0] REGISTER_PTP_ROLE = 32'h8000_0010;  // 0 off, 1 slave, 2 master, 3 the best clock's
   localparam logic [31:0] REGISTER_PTP_LOCKED = 32'h8000_0011;
   localparam logic [31:0] REGISTER_PTP_OFFSET = 32'h8000_0012;  // ns, signed
   localparam logic [31:0] REGISTER_PTP_DELAY = 32'h8000_0013;  // ns, signed
@@ -40,11 +41,20 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_PTP_NS = 32'h8000_0016;
   localparam logic [31:0] REGISTER_PTP_CLOCKS = 32'h8000_0017;  // between two Sync of a master
   localparam logic [31:0] REGISTER_PTP_LOG = 32'h8000_0018;  // logarithm of the seconds between them, as it is told
+  localparam logic [31:0] REGISTER_PTP_STATE = 32'h8000_0019;  // portState
+  localparam logic [31:0] REGISTER_PTP_DOMAIN = 32'h8000_001A;
+  localparam logic [31:0] REGISTER_PTP_TRANSPORT = 32'h8000_001B;  // 0 UDP, 1 Ethernet
+  localparam logic [31:0] REGISTER_PTP_MECHANISM = 32'h8000_001C;  // of the delay: 1 end to end, 2 peer to peer
+  localparam logic [31:0] REGISTER_PTP_PRIORITIES = 32'h8000_001D;  // {priority1, priority2}, 8 bit each
+  localparam logic [31:0] REGISTER_PTP_UTC = 32'h8000_001E;  // {source of time 8, flags 8, offset 16}
+  localparam logic [31:0] REGISTER_PTP_QUALITY = 32'h8000_001F;  // {class 8, accuracy 8, variance 16}
+  localparam logic [31:0] REGISTER_PTP_UTC_USED = 32'h8000_0020;  // the same of the master
+  localparam logic [31:0] REGISTER_PTP_STEPS = 32'h8000_0021;  // from the grandmaster
   localparam logic [31:0] REGISTER_COUNTERS = 32'h8000_0100;
   localparam logic [31:0] IDENTITY = 32'hFADE_0D10;
 
   // What is counted, one pulse each: in the order of the counter registers, the first one last.
-  localparam int COUNTERS = 24;
+  localparam int COUNTERS = 25;
   typedef struct packed {
     logic drop_icmp_full;
     logic drop_icmp_checksum;
@@ -63,6 +73,7 @@ package udp_pkg;
     logic unresolved;
   } network_events_t;
   typedef struct packed {
+    logic drop_ptp_full;
     logic drop_ptp_ignored;
     logic drop_ptp_malformed;
     logic ptp_offsets;

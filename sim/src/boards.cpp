@@ -11,7 +11,7 @@ constexpr const char* kUdpCounters[] = {
     "drop_arp_full", "drop_ip_short", "drop_ip_version", "drop_ip_checksum", "drop_ip_destination", "drop_fragment",
     "drop_ip_protocol", "drop_icmp_type", "drop_icmp_checksum", "drop_icmp_full", "drop_udp_short",
     "drop_udp_checksum", "drop_port", "drop_control_short", "drop_control_full", "ptp_offsets",
-    "drop_ptp_malformed", "drop_ptp_ignored", "drop_mac"};
+    "drop_ptp_malformed", "drop_ptp_ignored", "drop_ptp_full", "drop_mac"};
 
 // As example_fadc: those of its link (example_tcp_link), which TCP has alone, then the crate's.
 constexpr size_t kTcpCounters = 15;

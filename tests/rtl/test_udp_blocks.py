@@ -2,6 +2,7 @@
 
 import pytest
 from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, rng, run, start
+from support.ptp_machine import Machine
 
 MAC, IP, PEER_MAC, PEER = 0x02FADE000001, 0x0A090002, 0x02FADE0000F0, 0x0A090001
 TX = 6400
@@ -16,7 +17,7 @@ TX = 6400
         *[("pull_header", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 64))],
         *[("udp_arp", {"WIDTH": width}) for width in (8, 64)], ("udp_neighbours", {"ENTRIES": 4, "TIMEOUT": 50, "RETRY": 5}),
         ("pull_arbiter", {"CLIENTS": 3, "META_BITS": 8}), ("frame_crossing", {"WIDTH": 8, "DEPTH": 8}),
-        ("ptp_clock", {"PPS_NS": 1000}), ("ptp_servo", {}),
+        ("ptp_clock", {"PPS_NS": 1000}), ("ptp_machine", {}), *[("ptp_receive", {"WIDTH": width}) for width in (8, 64)],
     ],
 )  # fmt: skip
 def test_udp_blocks(toplevel, parameters):
@@ -496,73 +497,116 @@ async def frame_crossing_ends_what_it_could_not_hold(dut):
 
 
 @cocotb.test()
-async def ptp_clock_counts_steps_and_pulses(dut):
-    """Against a model, over the ends of seconds, with rates and steps of both signs."""
-    dut.rate.value = 0
-    dut.step_valid.value = 0
-    dut.step_seconds.value = 0
-    dut.step_ns.value = 0
+async def ptp_clock_counts_is_set_and_pulses(dut):
+    """Over the ends of seconds, with rates of both signs; held, and set a word at a time."""
+    dut.rate.value, dut.hold.value, dut.write.value = 0, 0, 0
     await start(dut, {"clk": 8000}, ["rst"])
     random = rng("clock")
-    await ReadOnly()
-    value = int(dut.now.value)
-    model = ((value >> 32) * 10**9 + value % 2**32) << 32
-    await Timer(1, "ps")
-    rate, pulses = 0, 0
-    for clock in range(4000):
-        step = 0
-        dut.step_valid.value = 0
-        if clock % 100 == 50:
-            # Near the end of a second.
-            seconds, ns = random.randrange(0, 5), random.randrange(-999_999_999, 999_999_999)
-            if clock % 200 == 50:
-                seconds, ns = 1, 999_999_900 - (model >> 32) % 10**9
-            step = seconds * 10**9 + ns
-            if (model >> 32) + step < 10**9:
-                step = seconds = ns = 0
-            dut.step_valid.value, dut.step_seconds.value, dut.step_ns.value = 1, seconds, ns % 2**32
-        if clock % 300 == 0:
-            rate = random.randrange(-(2**26), 2**26)
-        dut.rate.value = rate % 2**32
-        await RisingEdge(dut.clk)
-        model += (8 << 32) + rate + (step << 32)
+
+    async def now():
         await ReadOnly()
-        value = int(dut.now.value)
-        assert (value >> 32) * 10**9 + value % 2**32 == model >> 32, clock
-        assert value % 2**32 < 10**9
-        pulses += int(dut.pps.value)
+        seconds, ns = divmod(int(dut.now.value), 2**32)
         await Timer(1, "ps")
+        return seconds * 10**9 + ns, ns
+
+    pulses = 0
+    for stretch in range(60):
+        rate = random.randrange(-(2**26), 2**26)
+        dut.rate.value = rate % 2**32
+        seconds, ns = random.randrange(2**48 - 10), random.choice([999_999_700, random.randrange(2_000_000_000)])
+        dut.hold.value = 1
+        for i, word in enumerate((ns & 0xFFFF, ns >> 16, seconds & 0xFFFF, seconds >> 16 & 0xFFFF, seconds >> 32)):
+            dut.write.value, dut.wdata.value = 1 << i, word
+            await RisingEdge(dut.clk)
+        dut.hold.value, dut.write.value = 0, 0
+        assert (await now())[0] == seconds * 10**9 + ns
+        await RisingEdge(dut.clk)
+        first, _ = await now()
+        assert 7 <= first - seconds * 10**9 - ns <= 9
+        for clock in range(1, 100):
+            await RisingEdge(dut.clk)
+            value, ns = await now()
+            assert abs(value - first - (clock * ((8 << 32) + rate) >> 32)) <= 1 and ns < 10**9, (stretch, clock)
+            pulses += int(dut.pps.value)
     assert pulses > 100, "the first microsecond of each second"
 
 
 @cocotb.test()
-async def ptp_servo_settles(dut):
-    """On a clock that is wrong by 100 ppm and a second: a step, then the rate; at intervals of 1 s and of 2^-10 s."""
-    dut.offset_valid.value = 0
+async def ptp_machine_does_what_its_program_says(dut):
+    """What it reads and writes outside is what the interpreter does, in the same clocks, over a world of random words."""
+    random = rng("machine")
+    CLOCKS = 150_000
+    choices = [0, 1, 2, 3, 4, 5, 6, 12, 44, 54, 64, 0x102, 0xB02, 0xD02]
+    table = [random.choice([random.randrange(2**16), random.choice(choices)]) for _ in range(1024)]
+    window, wanted, found = random.randrange(18), [], []
+
+    def world(address, written):
+        """It changes with what is written; the machine waits for two of its words."""
+        if 0x310 <= address < 0x315:
+            return 77
+        return table[(address + 37 * written) % 1024] & ~(8 if address == 0x300 else 0)
+
+    machine = Machine(lambda address: world(address, len(wanted)), lambda *write: wanted.append(write), window=window)
+    dut.window.value, dut.rdata.value = window, 0
     await start(dut, {"clk": 8000}, ["rst"])
-    for interval in (0, -10):
-        dut.rst.value = 1
-        await ClockCycles(dut.clk, 2)
-        dut.rst.value = 0
-        seconds = 2.0**interval
-        offset, rate, steps = 1.0e9 + 7, 0, 0
-        for _ in range(60):
-            dut.offset.value = max(-(2**31), min(2**31 - 1, round(offset))) % 2**32
-            dut.offset_far.value = int(abs(offset) >= 2e9)
-            dut.far_seconds.value = int(offset // 10**9) % 2**48
-            dut.far_ns.value = round(offset % 10**9) % 2**32
-            dut.interval.value = interval % 256
-            dut.offset_valid.value = 1
+    for _ in range(CLOCKS):
+        await ReadOnly()
+        address = int(dut.address.value)
+        seen = len(found)
+        if int(dut.write.value) and 0x200 <= address < 0x380:
+            found.append((address, int(dut.wdata.value)))
+        await RisingEdge(dut.clk)
+        # A clock behind its address.
+        dut.rdata.value = world(address, seen)
+    while machine.clocks < CLOCKS:
+        machine.step()
+    assert len(found) > 500 and found == wanted[: len(found)] and len(wanted) - len(found) <= 16
+
+
+@cocotb.test()
+async def ptp_receive_keeps_messages(dut):
+    """With their times; what has no room, or is bad, is not kept."""
+    width = width_of(dut.s_data)
+    for name in ("s_valid", "s_end", "s_begin", "next", "index"):
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": TX}, ["rst"])
+    random = rng("messages")
+    kept, dropped = [], 0
+
+    async def count():
+        nonlocal dropped
+        while True:
             await RisingEdge(dut.clk)
-            dut.offset_valid.value = 0
             await ReadOnly()
-            if int(dut.step_valid.value):
-                steps += 1
-                by = int(dut.step_seconds.value.to_signed()) * 10**9 + int(dut.step_ns.value.to_signed())
-                offset += by
-            rate = int(dut.rate.value.to_signed())
+            dropped += int(dut.drop_full.value)
+
+    cocotb.start_soon(count())
+    wanted_drops = 0
+    for _ in range(200):
+        if kept and random.random() < 0.4:
+            message, stamp = kept.pop(0)
+            await ReadOnly()
+            assert int(dut.pending.value) == 1
+            assert int(dut.length.value) == min(255, len(message)) and int(dut.arrival.value) == stamp
             await Timer(1, "ps")
-            # 100 ppm fast, and what the servo adds to 8 ns a clock.
-            offset += seconds * 1e9 * (100e-6 + rate / 2**32 / 8)
-        assert steps == 1 and abs(offset) < 30 and int(dut.locked.value) == 1, (interval, steps, offset)
-        assert abs(rate / 2**32 / 8 + 100e-6) < 1e-6
+            for index in range(min(64, len(message) // 2)):
+                dut.index.value = index
+                await RisingEdge(dut.clk)
+                await ReadOnly()
+                assert int(dut.word.value) == int.from_bytes(message[2 * index : 2 * index + 2], "big"), index
+                await Timer(1, "ps")
+            dut.next.value = 1
+            await RisingEdge(dut.clk)
+            dut.next.value = 0
+            continue
+        message, stamp, good = random.randbytes(2 * random.randrange(17, 160)), random.randrange(2**48), int(random.random() < 0.8)
+        dut.now.value, dut.s_begin.value = stamp, 1
+        await RisingEdge(dut.clk)
+        dut.now.value, dut.s_begin.value = stamp + 1, 0
+        await give(dut, message, good)
+        if good and len(kept) < 4:
+            kept.append((message, stamp))
+        else:
+            wanted_drops += good
+    await ClockCycles(dut.clk, 3)
+    assert dropped == wanted_drops > 10 and width in (1, 8)

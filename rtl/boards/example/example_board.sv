@@ -80,7 +80,7 @@ module example_board #(
     output logic [31:0]       status_retransmitted,
     output logic [31:0]       status_early,
     output logic [31:0]       status_delay,
-    output logic [24:0][31:0] counters,
+    output logic [25:0][31:0] counters,
     output logic [79:0]       ptp_now,
     output logic              ptp_pps,
     output logic              ptp_locked,

@@ -63,7 +63,7 @@ package example_pkg;
     logic [1:0] ptp_role;
   } settings_t;
 
-  localparam int COUNTERS = 25;
+  localparam int COUNTERS = 26;
   // For a display (tx_clk); what a design does not have is zero.
   typedef struct packed {
     logic running;

@@ -137,6 +137,7 @@ class Program:
     # ---- numbers and operands --------------------------------------------------------------
     def number(self, text):
         """A number, a constant, or both joined by + - * << |."""
+
         def of(node):
             if isinstance(node, ast.Constant) and isinstance(node.value, int):
                 return node.value

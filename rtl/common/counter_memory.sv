@@ -8,8 +8,9 @@
 //               |                |----> valid
 //               +----------------+
 //
-// One addition a clock, of the lowest event that waits; meanwhile `value` is not `valid`. So an event may come again when as many clocks
-// have gone by as there are events, and events of another page when those before are counted.
+// One addition a clock, of the lowest event that waits, in four steps: its choice, its number, the count, the sum. So an event may come again
+// when as many clocks have gone by as there are events, four or more, and events of another page when those before are chosen.
+// `value` is `valid` in clocks in which nothing is counted.
 `default_nettype none
 module counter_memory #(
     parameter int EVENTS = 8,
@@ -28,28 +29,34 @@ module counter_memory #(
 );
   (* ram_style = "distributed" *)
   logic [31:0] counts[2**INDEX_BITS];
-  logic [EVENTS-1:0] pending, first;
-  logic [PAGE_BITS-1:0] owner;
+  logic [EVENTS-1:0] pending, first, chosen;
+  logic [PAGE_BITS-1:0] owner, chosen_page;
   logic [EVENT_BITS-1:0] which;
-  logic [INDEX_BITS-1:0] address;
+  logic [INDEX_BITS-1:0] place, address, read_address;
+  logic place_valid, counts_event, is_read;
   logic [INDEX_BITS:0] wiped;  // until the last bit is set
   logic wiping;
   assign wiping = !wiped[INDEX_BITS];
-  assign first = pending & (~pending + 1'b1);
-  assign valid = !wiping && pending == '0;
-  assign address = wiping ? wiped[INDEX_BITS-1:0] : pending != '0 ? INDEX_BITS'({owner, which}) : index;
-  assign value = counts[address];
+  assign first  = pending & (~pending + 1'b1);
   always_comb begin
     which = '0;
-    for (int i = 0; i < EVENTS; i++) if (first[i]) which |= EVENT_BITS'(i);
+    for (int i = 0; i < EVENTS; i++) if (chosen[i]) which |= EVENT_BITS'(i);
   end
+  assign address = place_valid ? place : index;
+  assign valid   = is_read && read_address == index;
 
   always_ff @(posedge clk) begin
-    if (!valid) counts[address] <= wiping ? '0 : value + 1'b1;
-    wiped   <= wiped + (INDEX_BITS + 1)'(wiping);
     pending <= (pending & ~first) | events;
     if (events != '0) owner <= page;
-    if (rst) {wiped, pending} <= '0;
+    {chosen, chosen_page} <= {first, owner};
+    {place, place_valid} <= {INDEX_BITS'({chosen_page, which}), chosen != '0};
+    value <= counts[address];
+    {read_address, counts_event} <= {address, place_valid};
+    is_read <= !place_valid && !wiping;
+    if (counts_event || wiping)
+      counts[wiping?wiped[INDEX_BITS-1:0] : read_address] <= wiping ? '0 : value + 1'b1;
+    wiped <= wiped + (INDEX_BITS + 1)'(wiping);
+    if (rst) {wiped, pending, chosen, place_valid, counts_event, is_read} <= '0;
   end
 endmodule
 `default_nettype wire

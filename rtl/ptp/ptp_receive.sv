@@ -13,7 +13,7 @@
 `default_nettype none
 module ptp_receive #(
     parameter int WIDTH = 8,
-    parameter int SLOTS = 4,
+    parameter int SLOTS = 8,
     localparam int STAMP_BITS = 48
 ) (
     input  logic                  clk,

@@ -38,7 +38,7 @@ struct IpSettings {
   bool ecn = false, sack = false;
   // of UDP
   uint16_t payload = 1472;
-  unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master
+  unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master, 3 the best clock's
   bool checksum = false, stopped = false;  // stopped: until the slow control starts the stream
 };
 

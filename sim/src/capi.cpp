@@ -120,6 +120,9 @@ size_t fadelink_board_receive(void* handle, uint8_t* out, size_t size, uint64_t*
   return length;
 }
 
+// The board's own clock, ns.
+int64_t fadelink_board_time(const void* handle) { return static_cast<const Handle*>(handle)->board->ptp().time; }
+
 // Running, frames sent, retransmitted, early retransmissions, delay.
 void fadelink_board_status(const void* handle, uint32_t status[5]) {
   const auto s = static_cast<const Handle*>(handle)->board->status();

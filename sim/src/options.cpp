@@ -95,7 +95,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--payload", o.ip.payload, "UDP: bytes of a datagram of the stream, a multiple of 4")->check(CLI::Range(16, 8972));
   app.add_flag("--checksum", o.ip.checksum, "UDP: datagrams of the stream have a checksum");
   app.add_flag("--stopped", o.ip.stopped, "UDP: the stream waits for the slow control");
-  app.add_option("--ptp", o.ip.ptp_role, "UDP: role of PTP, 0 off, 1 slave, 2 master")->check(CLI::Range(0, 2));
+  app.add_option("--ptp", o.ip.ptp_role, "UDP: role of PTP, 0 off, 1 slave, 2 master, 3 by the best master clock algorithm")->check(CLI::Range(0, 3));
   app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on one cable; --rtt is the cable's");
   app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator")->check(CLI::Range(-1000.0, 1000.0));
   app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time before the offset is measured")->check(CLI::NonNegativeNumber);

@@ -32,6 +32,8 @@ LIB.fadelink_board_receive.restype = ctypes.c_size_t
 LIB.fadelink_board_receive.argtypes = [
     ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_uint64),
 ]  # fmt: skip
+LIB.fadelink_board_time.restype = ctypes.c_int64
+LIB.fadelink_board_time.argtypes = [ctypes.c_void_p]
 LIB.fadelink_board_status.argtypes = [ctypes.c_void_p, ctypes.c_uint32 * 5]
 
 FEB = bytes.fromhex("02fade000001")

@@ -130,6 +130,7 @@ CORES = [
     Core("tcp_8_25F", "tcp_core", CHEAP, {"WIDTH": 8, "STREAMS": 1}, "LFE5U-25F-6"),
     Core("tcp_64", "tcp_core", ten_gigabit(*THREE), {"WIDTH": 64, "STREAMS": 1}),
     Core("udp_8", "udp_core", gigabit(*THREE), {"WIDTH": 8}),
+    Core("udp_8_25F", "udp_core", CHEAP, {"WIDTH": 8}, "LFE5U-25F-6"),
     Core("udp_64", "udp_core", ten_gigabit(*THREE), {"WIDTH": 64}),
     Core("example_board", "example_board", gigabit(*THREE), {"DESIGN": 0, "WIDTH": 8, "PACKETS": 16}),
 ]

@@ -20,7 +20,8 @@ class Machine:
         self.memory = [PROGRAM.memory.get(address, 0) for address in range(assemble.RAM)]
         for i, word in enumerate(parameters or [0] * PROGRAM.parameters):
             self.memory[PROGRAM.parameters_at + i] = word
-        self.pc = self.clocks = 0
+        self.pc = self.clocks = 0  # clocks: when the instruction began
+        self.time = 0  # of a read: the clock in which its address is shown
         self.carry = self.zero = self.negative = 0
 
     def at(self, address):
@@ -49,27 +50,29 @@ class Machine:
         code = PROGRAM.code[self.pc]
         name, count, a, b = OPERATIONS[code >> 24], code >> 20 & 15, code >> 10 & 1023, code & 1023
         self.pc += 1
-        self.clocks += 2
+        self.time = self.clocks + 2
         if name == "jump":
-            self.clocks += 1
+            self.clocks += 3
             taken = (1, self.zero, self.carry, self.negative)[count >> 1]
             if taken != (count & 1):
                 self.pc = b
         elif name == "call":
-            self.clocks += 2
             self.write(a, self.pc)
             self.pc = b
+            self.clocks += 4
         elif name == "ret":
-            self.clocks += 3
+            self.clocks += 5
             self.pc = self.read(b)
         else:
             self.arithmetic(name, count + 1, a, b)
 
     def arithmetic(self, name, words, a, b):
-        self.clocks += 5 * words
         carry, zero, word = int(name in ("sub", "cmp")), True, 0
         for i in range(words):
-            source, old = self.read(b), self.read(a)
+            source = self.read(b)
+            self.time += 1
+            old = self.read(a)
+            self.time += 4
             if name == "shr":
                 full = (old >> 15 if i == 0 else carry) << 16 | old
                 word, carry = full >> 1, full & 1
@@ -82,6 +85,7 @@ class Machine:
                 self.write(a, word)
             zero = zero and word == 0
             a, b = a + (1 if name == "shr" else -1), b - 1
+        self.clocks += assemble.clocks(words)
         if name not in ("and", "tst"):
             self.carry = carry
         self.zero, self.negative = int(zero), word >> 15

@@ -61,8 +61,9 @@ class UdpBoard(IpBoard):
         request = struct.pack(">IBBHII", sequence, operation, 0, 0, address, value)
         self.put(IP(src=PC, dst=BOARD) / UDP(sport=port, dport=C["CONTROL_PORT"], **fields) / request)
         while True:
-            frame = self.expect(UDP)
-            if frame[UDP].dport == port:
+            frame = self.receive(10_000 * US)
+            assert frame is not None, "no reply"
+            if UDP in frame and frame[UDP].dport == port:
                 break
         found = struct.unpack(">IBBHII", bytes(frame[UDP].payload)[:16])
         assert found[0] == sequence and found[1] == operation | C["CONTROL_REPLY"] and found[3:5] == (0, address)

@@ -56,11 +56,14 @@ module udp_control #(
   } state_t;
   state_t state;
 
+  // ---- request -------------------------------------------------------------------------------
+  // A request stands in the strip until its reply is sent: what comes meanwhile does not get there.
   logic [udp_pkg::CONTROL_BYTES*8-1:0] message;
-  logic complete, ended, good;
+  logic complete, ended, good, in_datagram, refused, refuses;
   logic [WIDTH-1:0] behind;
   logic [3:0] behind_count;
   logic behind_valid;
+  assign refuses = in_datagram ? refused : state != IDLE;
   header_strip #(
       .WIDTH       (WIDTH),
       .HEADER_BYTES(udp_pkg::CONTROL_BYTES)
@@ -69,9 +72,9 @@ module udp_control #(
       .rst     (rst),
       .s_data  (s_data),
       .s_count (s_count),
-      .s_valid (s_valid),
+      .s_valid (s_valid && !refuses),
       .s_end   (s_end),
-      .s_good  (s_good && s_claimed),
+      .s_good  (s_good && s_claimed && !refuses),
       .header  (message),
       .complete(complete),
       .m_data  (behind),
@@ -81,42 +84,52 @@ module udp_control #(
       .m_good  (good)
   );
 
-  logic [31:0] sequence_number, from, last_sequence, last_from, value;
-  logic [15:0] from_port, last_port;
+  logic [31:0] last_sequence, value;
   logic [7:0] operation, status;
-  logic answered, known_operation, sent;
+  logic answered, known_operation, sent, is_repeated;
   assign known_operation = operation == udp_pkg::CONTROL_READ || operation == udp_pkg::CONTROL_WRITE;
-  assign drop_short = ended && good && !complete;
-  assign drop_full = ended && good && complete && state != IDLE;
   assign reg_valid = state == ACCESS && known_operation;
   assign reg_write = operation == udp_pkg::CONTROL_WRITE;
+  assign reg_wdata = value;
   assign request = state == REPLY;
   assign length = 14'(udp_pkg::CONTROL_BYTES);
-  assign destination = from;
-  assign destination_port = from_port;
 
-  logic [31:0] total;
-  assign total = 32'(last_sequence[31:16]) + 32'(last_sequence[15:0]) + 32'({operation | udp_pkg::CONTROL_REPLY, status})
-      + 32'(reg_address[31:16]) + 32'(reg_address[15:0]) + 32'(value[31:16]) + 32'(value[15:0]);
+  // ---- checksum ------------------------------------------------------------------------------
+  // Of the reply's words, and zero for the last carry.
+  logic [127:0] reply_words;
+  logic [  2:0] index;
+  assign reply_words = {
+    16'd0, value, reg_address, operation | udp_pkg::CONTROL_REPLY, status, last_sequence
+  };
+  ones_add reply_sum (
+      .clk (clk),
+      .load(state == DECIDE && !is_repeated),
+      .seed('0),
+      .add (state == ADD),
+      .term(reply_words[index*16+:16]),
+      .sum (sum)
+  );
 
   always_ff @(posedge clk) begin
-    if (s_end && state == IDLE) {from, from_port} <= {s_source, s_source_port};
+    drop_short <= ended && good && !complete;
+    drop_full  <= s_end && s_good && s_claimed && refuses;
+    if (s_valid) {in_datagram, refused} <= {1'b1, refuses};
+    if (s_end) in_datagram <= 1'b0;
+    // The request's source stands as long as its message.
+    is_repeated <= answered && {message[127:96], s_source, s_source_port} == {last_sequence, destination, destination_port};
     case (state)
-      IDLE:
-      if (ended && good && complete) begin
-        sequence_number <= message[127:96];
-        state <= DECIDE;
-      end
+      IDLE: if (ended && good && complete) state <= DECIDE;
       DECIDE:
-      if (answered && {sequence_number, from, from_port} == {last_sequence, last_from, last_port}) begin
+      if (is_repeated) begin
         state <= REPLY;
       end else begin
-        {last_sequence, last_from, last_port} <= {sequence_number, from, from_port};
+        last_sequence <= message[127:96];
+        {destination, destination_port} <= {s_source, s_source_port};
         answered <= 1'b1;
         operation <= message[95:88];
-        {reg_address, reg_wdata} <= message[63:0];
-        value <= message[31:0];
+        {reg_address, value} <= message[63:0];
         status <= udp_pkg::STATUS_OPERATION;
+        index <= '0;
         state <= ACCESS;
       end
       ACCESS:
@@ -127,16 +140,16 @@ module udp_control #(
         state <= ADD;
       end
       ADD: begin
-        sum   <= net_pkg::fold(total);
-        state <= REPLY;
+        index <= index + 1'b1;
+        if (index == '1) state <= REPLY;
       end
-      REPLY:   if (start) state <= SEND;
+      REPLY: if (start) state <= SEND;
       default: ;
     endcase
     if (sent) state <= IDLE;
     if (rst) begin
       state <= IDLE;
-      answered <= 1'b0;
+      {answered, in_datagram, drop_short, drop_full} <= '0;
     end
   end
 

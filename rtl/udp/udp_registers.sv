@@ -52,49 +52,74 @@ module udp_registers #(
     input logic [31:0] count,
     input logic count_valid
 );
-  logic is_counter, is_ptp, payload_right, still;
+  // ---- address -------------------------------------------------------------------------------
+  localparam logic [3:0] ENABLE = udp_pkg::REGISTER_ENABLE[3:0];
+  localparam logic [3:0] PEER_IP = udp_pkg::REGISTER_PEER_IP[3:0];
+  localparam logic [3:0] PEER_PORT = udp_pkg::REGISTER_PEER_PORT[3:0];
+  localparam logic [3:0] PAYLOAD = udp_pkg::REGISTER_PAYLOAD[3:0];
+  localparam logic [3:0] CHECKSUM = udp_pkg::REGISTER_CHECKSUM[3:0];
+  logic in_range, is_counter, is_ptp, is_own, payload_right, still, writes;
+  logic [3:0] place;
+  assign place = reg_address[3:0];
+  assign in_range = reg_address[31:9] == udp_pkg::REGISTER_IDENTITY[31:9];
+  assign is_own = in_range && reg_address[8:4] == udp_pkg::REGISTER_IDENTITY[8:4];
+  assign is_ptp = in_range && (reg_address[8:4] == 5'd1 || reg_address[8:4] == 5'd2);
+  assign is_counter = in_range && reg_address[8] && reg_address[7:0] < 8'(udp_pkg::COUNTERS);
   assign counter_index = reg_address[4:0];
-  assign is_counter = reg_address[31:8] == udp_pkg::REGISTER_COUNTERS[31:8] && reg_address[7:0] < 8'(udp_pkg::COUNTERS);
   assign counter_read = reg_valid && is_counter;
-  assign is_ptp = reg_address[31:8] == udp_pkg::REGISTER_PTP_ROLE[31:8] && (reg_address[7:4] == 4'd1 || reg_address[7:4] == 4'd2);
   assign ptp_valid = reg_valid && is_ptp;
-  assign ptp_index = {reg_address[5], reg_address[3:0]};
-  assign reg_ready = is_ptp ? ptp_ready : !is_counter || count_valid;
-  assign payload_right = reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
+  assign ptp_index = {reg_address[5], place};
+
+  // ---- read ----------------------------------------------------------------------------------
   // Where the stream goes, and how, is changed while it stands.
   assign still = !(stream_enable && enable) && !stream_active;
+  logic [31:0] wide;
+  logic [15:0] narrow;
+  logic [ 1:0] choice;
+  logic is_narrow, is_identity, is_fixed, refused;
   always_comb begin
-    reg_error = 1'b0;
-    reg_rdata = '0;
-    case (reg_address)
-      udp_pkg::REGISTER_IDENTITY: {reg_error, reg_rdata} = {reg_write, udp_pkg::IDENTITY};
-      udp_pkg::REGISTER_ENABLE: reg_rdata = 32'(stream_enable);
-      udp_pkg::REGISTER_PEER_IP: {reg_error, reg_rdata} = {reg_write && !still, stream_ip};
-      udp_pkg::REGISTER_PEER_PORT:
-      {reg_error, reg_rdata} = {reg_write && !still, 16'd0, stream_port};
-      udp_pkg::REGISTER_PAYLOAD:
-      {reg_error, reg_rdata} = {reg_write && !(still && payload_right), 18'd0, stream_payload};
-      udp_pkg::REGISTER_RUN: {reg_error, reg_rdata} = {reg_write, 24'd0, run};
-      udp_pkg::REGISTER_LAST: {reg_error, reg_rdata} = {reg_write, last_count};
-      udp_pkg::REGISTER_CHECKSUM: reg_rdata = 32'(with_checksum);
-      default: begin
-        reg_error = is_ptp ? ptp_error : reg_write || !is_counter;
-        reg_rdata = is_ptp ? ptp_rdata : is_counter ? count : '0;
-      end
+    case (choice)
+      2'd0: wide = stream_ip;
+      2'd1: wide = last_count;
+      2'd2: wide = count;
+      default: wide = ptp_rdata;
+    endcase
+    case (place)
+      ENABLE: narrow = 16'(stream_enable);
+      PEER_PORT: narrow = stream_port;
+      PAYLOAD: narrow = 16'(stream_payload);
+      CHECKSUM: narrow = 16'(with_checksum);
+      default: narrow = 16'(run);
+    endcase
+    // What cannot be written, now or ever.
+    case (place)
+      ENABLE, CHECKSUM: refused = 1'b0;
+      PEER_IP, PEER_PORT: refused = !still;
+      PAYLOAD: refused = !still || !payload_right;
+      default: refused = 1'b1;
     endcase
   end
   always_ff @(posedge clk) begin
-    stream_changed <= reg_valid && reg_write && reg_address == udp_pkg::REGISTER_PEER_IP;
-    if (reg_valid && reg_write && !reg_error) begin
-      case (reg_address)
-        udp_pkg::REGISTER_ENABLE: stream_enable <= reg_wdata[0];
-        udp_pkg::REGISTER_PEER_IP: stream_ip <= reg_wdata;
-        udp_pkg::REGISTER_PEER_PORT: stream_port <= reg_wdata[15:0];
-        udp_pkg::REGISTER_PAYLOAD: stream_payload <= reg_wdata[13:0];
-        udp_pkg::REGISTER_CHECKSUM: with_checksum <= reg_wdata[0];
-        default: ;
-      endcase
-    end
+    choice <= is_ptp ? 2'd3 : is_counter ? 2'd2 : place == udp_pkg::REGISTER_LAST[3:0] ? 2'd1 : 2'd0;
+    is_narrow <= is_own && place != PEER_IP && place != udp_pkg::REGISTER_LAST[3:0];
+    is_identity <= is_own && place == '0;
+    is_fixed <= !is_own || refused;
+  end
+  assign reg_rdata = is_identity ? udp_pkg::IDENTITY : is_narrow ? 32'(narrow) : wide;
+  assign reg_error = is_ptp ? ptp_error : reg_write ? is_fixed : !is_counter && !(is_own && place < 4'd8);
+  // A clock after the request what it asks is compared, and settled.
+  logic asked;
+  assign reg_ready = is_ptp ? ptp_ready : is_counter ? count_valid : asked;
+  assign writes = reg_valid && asked && reg_write && !is_fixed;
+  always_ff @(posedge clk) begin
+    asked <= reg_valid;
+    payload_right <= reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
+    stream_changed <= writes && place == PEER_IP;
+    if (writes && place == ENABLE) stream_enable <= reg_wdata[0];
+    if (writes && place == PEER_IP) stream_ip <= reg_wdata;
+    if (writes && place == PEER_PORT) stream_port <= reg_wdata[15:0];
+    if (writes && place == PAYLOAD) stream_payload <= reg_wdata[13:0];
+    if (writes && place == CHECKSUM) with_checksum <= reg_wdata[0];
     if (rst) begin
       {stream_enable, stream_ip, stream_port, with_checksum} <= {
         start, peer_ip, peer_port, checksum

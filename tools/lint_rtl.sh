@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lints the RTL: Verible's format; Verilator with all warnings, and slang, on every top module and
-# parameter set; the file lists.
+# parameter set; the file lists; PTP's program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 verilator=.venv/lib/python3*/site-packages/verilator
@@ -42,4 +42,5 @@ runs | sed "s/--top /--top-module /" |
     find rtl -mindepth 2 -name "*.f" | sed -E "s/(.*\/(.*))\.f/-f \1.f --top \2/"
 } | .venv/bin/python tools/lint_slang.py >/dev/null
 .venv/bin/python tools/file_lists.py --check
+.venv/bin/python tools/ptp_assemble.py --check
 echo "lint: RTL is clean"

@@ -1,4 +1,4 @@
-"""PTP against linuxptp's ptp4l, with time stamps in software: messages are understood in both directions.
+"""PTP against linuxptp's ptp4l and pmc, with time stamps in software: messages are understood in both directions.
 
 Simulated time runs slower than the computer's, so clocks are not held together here; tests/rtl/test_ptp.py does that, two
 boards in virtual time. No clock of the computer is set.
@@ -11,22 +11,26 @@ import time
 import pytest
 from support.netns import BOARD, sh, wait_for
 
-ROLE, OFFSET, SECONDS, LOG = "0x80000010", "0x80000012", "0x80000015", "0x80000018"
-SLAVE, MASTER = "1", "2"
+ROLE, OFFSET, SECONDS, CLOCKS, LOG = "0x80000010", "0x80000012", "0x80000015", "0x80000017", "0x80000018"
+STATE, TRANSPORT, MECHANISM, PRIORITIES = "0x80000019", "0x8000001b", "0x8000001c", "0x8000001d"
+SLAVE, MASTER, BEST = "1", "2", "3"
+IS_MASTER = 6
+# Of an interval of Sync: about a quarter of a second of the computer's time.
+SLOW = 1_250_000
 
 
-def ptp4l(net, **settings):
-    """Starts it: the file that holds what it says."""
-    config = net.tmp / "ptp4l.conf"
+def ptp4l(net, name="ptp4l", **settings):
+    """Starts it: the process, and the file that holds what it says."""
+    config = net.tmp / f"{name}.conf"
     settings = {
         "time_stamping": "software", "free_running": 1, "network_transport": "UDPv4", "announceReceiptTimeout": 60,
         "tx_timestamp_timeout": 200, "logging_level": 6, "verbose": 1, "use_syslog": 0,
-        "uds_address": net.tmp / "ptp4l.socket", **settings,
+        "uds_address": net.tmp / f"{name}.socket", **settings,
     }  # fmt: skip
     config.write_text("[global]\n" + "".join(f"{name} {value}\n" for name, value in settings.items()))
-    log = net.tmp / "ptp4l.log"
-    net.start(net.pc_ns, "ptp4l", "-f", config, "-i", "eth0", stdout_to=log.open("w"))
-    return log
+    log = net.tmp / f"{name}.log"
+    process = net.start(net.pc_ns, "ptp4l", "-f", config, "-i", "eth0", stdout_to=log.open("w"))
+    return process, log
 
 
 def counters(net, sim):
@@ -43,34 +47,39 @@ def tshark(capture, *words):
     return sh("tshark", "-n", "-r", capture, *words).splitlines()
 
 
-@pytest.mark.parametrize("phy", ["gmii", "xgmii"])
-def test_ptp4l_follows_the_board(net, phy):
+@pytest.mark.parametrize(
+    "phy,transport,mechanism", [("gmii", "UDPv4", "E2E"), ("xgmii", "UDPv4", "P2P"), ("xgmii", "L2", "E2E"), ("gmii", "L2", "P2P")]
+)
+def test_ptp4l_follows_the_board(net, phy, transport, mechanism):
     capture = net.tmp / "ptp.pcap"
     sim = net.sim("--protocol", "udp", "--stopped", "--phy", phy, "--ptp", MASTER, "--pcap", capture)
     # A master is believed when its Announce come as often as it tells: by the computer's clock.
     register(net, LOG, 0xFF)
-    log = ptp4l(net, slaveOnly=1)
+    register(net, MECHANISM, 2 if mechanism == "P2P" else 1)
+    register(net, TRANSPORT, int(transport == "L2"))
+    _, log = ptp4l(net, slaveOnly=1, network_transport=transport, delay_mechanism=mechanism)
     wait_for(lambda: len(re.findall(r"rms +\d+ max +\d+ freq .* delay +-?\d+", log.read_text())) >= 2, timeout=60)
     text = log.read_text()
     assert "selected best master clock 02fade.fffe.000001" in text and "LISTENING to UNCALIBRATED on RS_SLAVE" in text
     assert not re.search(r"bad message|ignor|unexpected|malformed", text), text
     board = counters(net, sim)
-    assert board["drop_ptp_malformed"] == 0
-    # Each Sync has its Follow_Up, each Delay_Req its answer; tshark dissects all of them.
+    assert board["drop_ptp_malformed"] == board["drop_ptp_full"] == 0
+    # Each Sync has its Follow_Up, each request its answer; tshark dissects all of them.
     kinds = [int(kind, 0) for kind in tshark(capture, "-Y", "ptp", "-T", "fields", "-e", "ptp.v2.messagetype")]
-    assert abs(kinds.count(0) - kinds.count(8)) <= 1 and 0 < kinds.count(1) and abs(kinds.count(1) - kinds.count(9)) <= 1
-    assert kinds.count(0xB) > 0 and set(kinds) == {0, 1, 8, 9, 0xB}
+    request, response = (2, 3) if mechanism == "P2P" else (1, 9)
+    assert abs(kinds.count(0) - kinds.count(8)) <= 1 and abs(kinds.count(request) - kinds.count(response)) <= 3 and kinds.count(response) >= 3
+    assert kinds.count(0xB) > 0 and set(kinds) == {0, 8, 0xB} | ({2, 3, 10} if mechanism == "P2P" else {1, 9})
     assert tshark(capture, "-o", "ip.check_checksum:TRUE", "-Y", "_ws.malformed or ip.checksum.status == 0") == []
-    lengths = {tuple(map(int, line.split())) for line in
-               tshark(capture, "-Y", f"ptp and ip.src == {BOARD}", "-T", "fields", "-e", "ptp.v2.messagelength", "-e", "udp.length")}  # fmt: skip
-    assert lengths == {(44, 52), (54, 62), (64, 72)}
 
 
-@pytest.mark.parametrize("phy", ["gmii", "xgmii"])
-def test_the_board_follows_ptp4l(net, phy):
+@pytest.mark.parametrize("phy,transport,mechanism", [("gmii", "UDPv4", "E2E"), ("xgmii", "L2", "P2P")])
+def test_the_board_follows_ptp4l(net, phy, transport, mechanism):
     """It takes the computer's time, over and over: its own runs slower here."""
     sim = net.sim("--protocol", "udp", "--stopped", "--phy", phy, "--ptp", SLAVE)
-    log = ptp4l(net, masterOnly=1, logSyncInterval=-3, logAnnounceInterval=-1)
+    register(net, CLOCKS, SLOW)
+    register(net, MECHANISM, 2 if mechanism == "P2P" else 1)
+    register(net, TRANSPORT, int(transport == "L2"))
+    _, log = ptp4l(net, masterOnly=1, logSyncInterval=-3, logAnnounceInterval=-1, network_transport=transport, delay_mechanism=mechanism)
     wait_for(lambda: abs(register(net, SECONDS) - time.time()) < 100, timeout=60)
     assert register(net, ROLE) == int(SLAVE)
     time.sleep(1)
@@ -80,11 +89,69 @@ def test_the_board_follows_ptp4l(net, phy):
     assert board["ptp_offsets"] >= 4 and board["drop_ptp_malformed"] == 0
 
 
+def test_of_two_masters_one_ends(net):
+    """The board follows the better one; when that ends, the other; when that ends too, it is the master, and ptp4l its slave."""
+    net.sim("--protocol", "udp", "--stopped", "--ptp", BEST)
+    register(net, CLOCKS, SLOW)
+    register(net, LOG, 2)
+    wait_for(lambda: register(net, STATE) == IS_MASTER, timeout=60)
+    master = {"masterOnly": 1, "logSyncInterval": -2, "logAnnounceInterval": -1}
+    better, _ = ptp4l(net, "better", **master, clockIdentity="0000aa.fffe.000001", priority1=100)
+    other, _ = ptp4l(net, "other", **master, clockIdentity="0000aa.fffe.000002", priority1=110)
+
+    def follows(identity):
+        return f"parentPortIdentity {identity}" in " ".join(pmc(net, "PARENT_DATA_SET").split())
+
+    wait_for(lambda: follows("0000aa.fffe.000001-1"), timeout=60)
+    better.signal(9)
+    wait_for(lambda: follows("0000aa.fffe.000002-1"), timeout=60)
+    other.signal(9)
+    wait_for(lambda: register(net, STATE) == IS_MASTER, timeout=60)
+    _, log = ptp4l(net, "slave", slaveOnly=1)
+    wait_for(lambda: "selected best master clock 02fade.fffe.000001" in log.read_text(), timeout=60)
+
+
+def pmc(net, what):
+    """What linuxptp's management client gets from the board."""
+    config = net.tmp / "pmc.conf"
+    config.write_text(f"[global]\nuds_address {net.tmp / 'pmc.socket'}\n")
+    return net.run_in(net.pc_ns, "pmc", "-4", "-i", "eth0", "-f", config, "-b", 1, f"GET {what}")
+
+
+def fields(text):
+    """Fields of an answer, by name."""
+    assert "RESPONSE MANAGEMENT" in text, text
+    return dict(line.split(None, 1) for line in text.splitlines() if re.match(r"\t\t[\w.]+ +\S", line))
+
+
+def test_pmc_reads_the_data_sets(net):
+    net.sim("--protocol", "udp", "--stopped", "--ptp", MASTER)
+    register(net, PRIORITIES, 0x6465)
+    register(net, LOG, 0xFF)
+    default = fields(pmc(net, "DEFAULT_DATA_SET"))
+    wanted = {"twoStepFlag": "1", "slaveOnly": "0", "numberPorts": "1", "priority1": "100", "clockClass": "248", "clockAccuracy": "0xfe",
+              "offsetScaledLogVariance": "0xffff", "priority2": "101", "clockIdentity": "02fade.fffe.000001", "domainNumber": "0"}  # fmt: skip
+    assert default == wanted
+    assert fields(pmc(net, "CURRENT_DATA_SET")) == {"stepsRemoved": "0", "offsetFromMaster": "0.0", "meanPathDelay": "0.0"}
+    parent = fields(pmc(net, "PARENT_DATA_SET"))
+    assert parent["parentPortIdentity"] == "02fade.fffe.000001-1" and parent["grandmasterIdentity"] == "02fade.fffe.000001"
+    assert (parent["grandmasterPriority1"], parent["grandmasterPriority2"], parent["gm.ClockClass"]) == ("100", "101", "248")
+    times = fields(pmc(net, "TIME_PROPERTIES_DATA_SET"))
+    assert (times["currentUtcOffset"], times["currentUtcOffsetValid"], times["timeSource"]) == ("0", "0", "0xa0")
+    port = fields(pmc(net, "PORT_DATA_SET"))
+    assert (port["portIdentity"], port["portState"], port["delayMechanism"]) == ("02fade.fffe.000001-1", "MASTER", "1")
+    assert (port["logSyncInterval"], port["logAnnounceInterval"], port["announceReceiptTimeout"], port["versionNumber"]) == ("-1", "0", "3", "2")
+    description = pmc(net, "CLOCK_DESCRIPTION")
+    for text in ("IEEE802.3", "02:fa:de:00:00:01", "10.9.0.2", "Fadelink;UDP/IP;-", "00:1b:19:00:01:00"):
+        assert text in description, description
+    assert "MANAGEMENT_ERROR_STATUS" in pmc(net, "GRANDMASTER_SETTINGS_NP") + pmc(net, "USER_DESCRIPTION")
+
+
 def test_roles_and_time_are_set_by_the_slow_control(net):
     net.sim("--protocol", "udp", "--stopped", "--ptp", MASTER)
     register(net, SECONDS, 1_700_000_000)
     assert 0 <= register(net, SECONDS) - 1_700_000_000 < 5
-    status, _, err = net.run("register", "--board", BOARD, ROLE, 3)
+    status, _, err = net.run("register", "--board", BOARD, ROLE, 4)
     assert status == 1 and "not to be written" in err
     assert register(net, ROLE, 0) == 0 and register(net, ROLE) == 0
     assert register(net, OFFSET) == 0

@@ -103,12 +103,12 @@ rtl/ptp/ptp_receive.sv
 rtl/ptp/ptp_transmit.sv
 rtl/ptp/ptp_port.sv
 rtl/udp/header_strip.sv
+rtl/common/ones_add.sv
 rtl/udp/pull_header.sv
 rtl/udp/udp_control.sv
 rtl/udp/length_cut.sv
 rtl/udp/ones_sum.sv
 rtl/udp/udp_datagram_rx.sv
-rtl/common/ones_add.sv
 rtl/udp/pull_arbiter.sv
 rtl/udp/udp_datagram_tx.sv
 rtl/udp/udp_arp.sv

@@ -16,6 +16,9 @@
 // WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. All but the stream's user side is in tx_clk.
 // TICK_CLOCKS is a millisecond of it.
 //
+// Without PTP, CONTROL (the slow control), ICMP or ARP their logic is not there. PTP 2 is a slave only. Without ARP all packets go to peer_mac; without
+// the slow control the settings, which stand still then, are the stream's.
+//
 // ip.peer, peer_port, payload and checksum are the stream's settings at reset, `start` whether it is enabled; the
 // slow control changes them (udp_pkg). status_enabled is the register; enable low ends the stream whatever it says.
 // `events`, one pulse each, are counted in registers that the slow control reads; STATUS adds what reads them from the user
@@ -25,7 +28,11 @@ module udp_core #(
     parameter int WIDTH = 8,
     parameter int PAYLOAD_MAX = 8972,
     parameter int SLOTS = WIDTH == 8 ? 2 : 4,
+    parameter int PTP = 1,
+    parameter int CONTROL = 1,
+    parameter int ICMP = 1,
     parameter int ECHO_BYTES = 2048,
+    parameter int ARP = 1,
     parameter int ARP_ENTRIES = 4,
     parameter int ARP_TIMEOUT = 60_000,
     parameter int ARP_RETRY = 100,
@@ -40,6 +47,7 @@ module udp_core #(
     input logic enable,
     input logic [47:0] mac_address,
     input net_pkg::ip_t ip,
+    input logic [47:0] peer_mac,
     input logic [15:0] peer_port,
     input logic [15:0] local_port,
     input logic [13:0] payload,
@@ -168,7 +176,9 @@ module udp_core #(
   logic ptp_to_peer;
   udp_network #(
       .WIDTH      (WIDTH),
+      .ICMP       (ICMP),
       .ECHO_BITS  (ECHO_BITS),
+      .ARP        (ARP),
       .ARP_ENTRIES(ARP_ENTRIES),
       .ARP_TIMEOUT(ARP_TIMEOUT),
       .ARP_RETRY  (ARP_RETRY)
@@ -178,6 +188,7 @@ module udp_core #(
       .tick_ms       (tick_ms),
       .mac_address   (mac_address),
       .ip            (ip),
+      .peer_mac      (peer_mac),
       .ptp_open      (ptp_open),
       .ptp_layer2    (ptp_layer2),
       .stream_ip     (stream_ip),
@@ -276,64 +287,73 @@ module udp_core #(
       .drop_checksum(events.drop_udp_checksum),
       .drop_port    (events.drop_port)
   );
-  assign control_claim = datagram_port == udp_pkg::CONTROL_PORT;
+  assign control_claim = CONTROL != 0 && datagram_port == udp_pkg::CONTROL_PORT;
   assign ptp_claim = ptp_open && !ptp_layer2
       && (datagram_port == ptp_pkg::PORT_EVENT || datagram_port == ptp_pkg::PORT_GENERAL);
 
   // ---- PTP -----------------------------------------------------------------------------------
-  logic in_frame, ptp_event, ptp_valid, ptp_ready, ptp_error, ptp_start;
+  logic ptp_event, ptp_valid, ptp_ready, ptp_error;
   logic [ 4:0] ptp_index;
   logic [31:0] ptp_rdata;
-  always_ff @(posedge tx_clk) begin
-    if (frame_valid) in_frame <= !frame_end;
-    else if (frame_end) in_frame <= 1'b0;
-    if (tx_rst) in_frame <= 1'b0;
+  if (PTP != 0) begin : g_ptp
+    logic in_frame;
+    always_ff @(posedge tx_clk) begin
+      if (frame_valid) in_frame <= !frame_end;
+      else if (frame_end) in_frame <= 1'b0;
+      if (tx_rst) in_frame <= 1'b0;
+    end
+    ptp_port #(
+        .WIDTH      (WIDTH),
+        .PERIOD     (PERIOD),
+        .SYNC_CLOCKS(SYNC_CLOCKS),
+        .SYNC_LOG   (SYNC_LOG)
+    ) ptp (
+        .clk           (tx_clk),
+        .rst           (tx_rst),
+        .mac_address   (mac_address),
+        .ip_address    (ip.address),
+        .role          (PTP == 2 && ptp_role != ptp_pkg::OFF ? ptp_pkg::SLAVE : ptp_role),
+        .status        (status_time),
+        .open          (ptp_open),
+        .layer2        (ptp_layer2),
+        .reg_valid     (ptp_valid),
+        .reg_write     (reg_write),
+        .reg_index     (ptp_index),
+        .reg_wdata     (reg_wdata),
+        .reg_ready     (ptp_ready),
+        .reg_error     (ptp_error),
+        .reg_rdata     (ptp_rdata),
+        .s_begin       (frame_valid && !in_frame),
+        .s_udp_data    (datagram_data),
+        .s_udp_count   (datagram_count),
+        .s_udp_valid   (datagram_valid),
+        .s_udp_end     (datagram_end),
+        .s_udp_good    (datagram_good && ptp_claim),
+        .s_l2_data     (l2_data),
+        .s_l2_count    (l2_count),
+        .s_l2_valid    (l2_valid),
+        .s_l2_end      (l2_end),
+        .s_l2_good     (l2_good),
+        .request_udp   (port_request[UDP_PTP]),
+        .request_l2    (l2_request),
+        .length        (port_length[UDP_PTP]),
+        .event_port    (ptp_event),
+        .to_peer       (ptp_to_peer),
+        .start         (l2_start || port_start[UDP_PTP]),
+        .data          (port_data[UDP_PTP]),
+        .event_offset  (events.ptp_offsets),
+        .drop_malformed(events.drop_ptp_malformed),
+        .drop_ignored  (events.drop_ptp_ignored),
+        .drop_full     (events.drop_ptp_full)
+    );
+  end else begin : g_no_ptp
+    assign {status_time, ptp_open, ptp_layer2, ptp_ready, ptp_error, ptp_rdata} = {
+      ptp_pkg::STATUS_BITS'(0), 4'b0011, 32'd0
+    };
+    assign {port_request[UDP_PTP], l2_request, port_length[UDP_PTP], ptp_event, ptp_to_peer} = '0;
+    assign port_data[UDP_PTP] = '0;
+    assign {events.ptp_offsets, events.drop_ptp_malformed, events.drop_ptp_ignored, events.drop_ptp_full} = '0;
   end
-  ptp_port #(
-      .WIDTH      (WIDTH),
-      .PERIOD     (PERIOD),
-      .SYNC_CLOCKS(SYNC_CLOCKS),
-      .SYNC_LOG   (SYNC_LOG)
-  ) ptp (
-      .clk           (tx_clk),
-      .rst           (tx_rst),
-      .mac_address   (mac_address),
-      .ip_address    (ip.address),
-      .role          (ptp_role),
-      .status        (status_time),
-      .open          (ptp_open),
-      .layer2        (ptp_layer2),
-      .reg_valid     (ptp_valid),
-      .reg_write     (reg_write),
-      .reg_index     (ptp_index),
-      .reg_wdata     (reg_wdata),
-      .reg_ready     (ptp_ready),
-      .reg_error     (ptp_error),
-      .reg_rdata     (ptp_rdata),
-      .s_begin       (frame_valid && !in_frame),
-      .s_udp_data    (datagram_data),
-      .s_udp_count   (datagram_count),
-      .s_udp_valid   (datagram_valid),
-      .s_udp_end     (datagram_end),
-      .s_udp_good    (datagram_good && ptp_claim),
-      .s_l2_data     (l2_data),
-      .s_l2_count    (l2_count),
-      .s_l2_valid    (l2_valid),
-      .s_l2_end      (l2_end),
-      .s_l2_good     (l2_good),
-      .request_udp   (port_request[UDP_PTP]),
-      .request_l2    (l2_request),
-      .length        (port_length[UDP_PTP]),
-      .event_port    (ptp_event),
-      .to_peer       (ptp_to_peer),
-      .start         (ptp_start),
-      .data          (port_data[UDP_PTP]),
-      .event_offset  (events.ptp_offsets),
-      .drop_malformed(events.drop_ptp_malformed),
-      .drop_ignored  (events.drop_ptp_ignored),
-      .drop_full     (events.drop_ptp_full)
-  );
-  assign ptp_start = l2_start || port_start[UDP_PTP];
   assign port_to[UDP_PTP] = ptp_to_peer ? ptp_pkg::GROUP_PEER : ptp_pkg::GROUP;
   assign ptp_port_number = ptp_event ? ptp_pkg::PORT_EVENT : ptp_pkg::PORT_GENERAL;
   assign port_to_port[UDP_PTP] = ptp_port_number;
@@ -345,57 +365,68 @@ module udp_core #(
   logic [13:0] stream_payload;
   logic [7:0] run;
   logic [31:0] last_count;
-  logic control_ready, control_error, control_valid, own;
-  logic [31:0] control_rdata, own_rdata;
-  logic own_error, own_ready;
-  udp_control #(
-      .WIDTH(WIDTH)
-  ) control (
-      .clk             (tx_clk),
-      .rst             (tx_rst),
-      .s_data          (datagram_data),
-      .s_count         (datagram_count),
-      .s_valid         (datagram_valid),
-      .s_end           (datagram_end),
-      .s_good          (datagram_good),
-      .s_claimed       (control_claim),
-      .s_source        (datagram_source),
-      .s_source_port   (datagram_source_port),
-      .drop_short      (events.drop_control_short),
-      .drop_full       (events.drop_control_full),
-      .request         (port_request[UDP_CONTROL]),
-      .length          (port_length[UDP_CONTROL]),
-      .destination     (port_to[UDP_CONTROL]),
-      .destination_port(port_to_port[UDP_CONTROL]),
-      .sum             (port_sum[UDP_CONTROL]),
-      .start           (port_start[UDP_CONTROL]),
-      .data            (port_data[UDP_CONTROL]),
-      .reg_valid       (control_valid),
-      .reg_write       (reg_write),
-      .reg_address     (reg_address),
-      .reg_wdata       (reg_wdata),
-      .reg_ready       (control_ready),
-      .reg_error       (control_error),
-      .reg_rdata       (control_rdata)
-  );
-  assign own = reg_address[31];
-  assign reg_valid = control_valid && !own;
-  assign control_ready = own ? own_ready : reg_ready;
-  assign control_error = own ? own_error : reg_error;
-  assign control_rdata = own ? own_rdata : reg_rdata;
+  if (CONTROL != 0) begin : g_control
+    logic control_ready, control_error, control_valid, own, own_error, own_ready;
+    logic [31:0] control_rdata, own_rdata;
+    udp_control #(
+        .WIDTH(WIDTH)
+    ) control (
+        .clk             (tx_clk),
+        .rst             (tx_rst),
+        .s_data          (datagram_data),
+        .s_count         (datagram_count),
+        .s_valid         (datagram_valid),
+        .s_end           (datagram_end),
+        .s_good          (datagram_good),
+        .s_claimed       (control_claim),
+        .s_source        (datagram_source),
+        .s_source_port   (datagram_source_port),
+        .drop_short      (events.drop_control_short),
+        .drop_full       (events.drop_control_full),
+        .request         (port_request[UDP_CONTROL]),
+        .length          (port_length[UDP_CONTROL]),
+        .destination     (port_to[UDP_CONTROL]),
+        .destination_port(port_to_port[UDP_CONTROL]),
+        .sum             (port_sum[UDP_CONTROL]),
+        .start           (port_start[UDP_CONTROL]),
+        .data            (port_data[UDP_CONTROL]),
+        .reg_valid       (control_valid),
+        .reg_write       (reg_write),
+        .reg_address     (reg_address),
+        .reg_wdata       (reg_wdata),
+        .reg_ready       (control_ready),
+        .reg_error       (control_error),
+        .reg_rdata       (control_rdata)
+    );
+    assign own = reg_address[31];
+    assign reg_valid = control_valid && !own;
+    assign control_ready = own ? own_ready : reg_ready;
+    assign control_error = own ? own_error : reg_error;
+    assign control_rdata = own ? own_rdata : reg_rdata;
 
-  udp_registers #(
-      .PAYLOAD_MAX(PAYLOAD_MAX)
-  ) registers (
-      .clk      (tx_clk),
-      .rst      (tx_rst),
-      .peer_ip  (ip.peer),
-      .reg_valid(control_valid && own),
-      .reg_ready(own_ready),
-      .reg_error(own_error),
-      .reg_rdata(own_rdata),
-      .*
-  );
+    udp_registers #(
+        .PAYLOAD_MAX(PAYLOAD_MAX)
+    ) registers (
+        .clk      (tx_clk),
+        .rst      (tx_rst),
+        .peer_ip  (ip.peer),
+        .reg_valid(control_valid && own),
+        .reg_ready(own_ready),
+        .reg_error(own_error),
+        .reg_rdata(own_rdata),
+        .*
+    );
+  end else begin : g_no_control
+    // The settings are the stream's.
+    assign {reg_valid, reg_write, reg_address, reg_wdata, ptp_valid, ptp_index, counter_read, counter_index} = '0;
+    assign {events.drop_control_short, events.drop_control_full, stream_changed} = '0;
+    assign {port_request[UDP_CONTROL], port_length[UDP_CONTROL], port_to[UDP_CONTROL]} = '0;
+    assign {port_to_port[UDP_CONTROL], port_sum[UDP_CONTROL], port_data[UDP_CONTROL]} = '0;
+    assign {stream_enable, stream_ip, stream_port, with_checksum} = {
+      start, ip.peer, peer_port, checksum
+    };
+    assign stream_payload = payload > 14'(PAYLOAD_MAX) ? 14'(PAYLOAD_MAX) : payload;
+  end
 
   // ---- stream --------------------------------------------------------------------------------
   udp_stream #(
@@ -432,6 +463,11 @@ module udp_core #(
   assign status_enabled = stream_enable;
 
   logic unused;
-  assign unused = &{1'b0, datagram_length, tx_tready, rx_count, tx_count};
+  // Some of it, where a part is not there.
+  assign unused = &{
+      1'b0, reg_ready, reg_error, reg_rdata, start, ptp_role, datagram_data, datagram_count, datagram_valid, datagram_end, datagram_good,
+      datagram_source, datagram_source_port, datagram_length, run, last_count, ptp_valid, ptp_index, ptp_ready, ptp_error, ptp_rdata,
+      l2_data, l2_count, l2_valid, l2_end, l2_good, l2_start, tx_tready, rx_count, tx_count
+  };
 endmodule
 `default_nettype wire

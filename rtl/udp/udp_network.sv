@@ -10,12 +10,14 @@
 //   tx_start ---> |                                               |----> start
 //                 +-----------------------------------------------+
 //
-// The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
+// Without ICMP echoes are dropped as of no protocol, without ARP its messages as of no ethertype. The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
 // is resolved as long as it is active (see udp_neighbours). ptp_open: PTP's groups are received; ptp_layer2: and its frames (l2_*).
 `default_nettype none
 module udp_network #(
     parameter int WIDTH = 8,
+    parameter int ICMP = 1,
     parameter int ECHO_BITS = 11,
+    parameter int ARP = 1,
     parameter int ARP_ENTRIES = 4,
     parameter int ARP_TIMEOUT = 60_000,
     parameter int ARP_RETRY = 100
@@ -25,6 +27,7 @@ module udp_network #(
     input logic tick_ms,
     input logic [47:0] mac_address,
     input net_pkg::ip_t ip,
+    input logic [47:0] peer_mac,  // without ARP, everybody's
     input logic ptp_open,
     input logic ptp_layer2,
     input logic [31:0] stream_ip,
@@ -130,7 +133,7 @@ module udp_network #(
       .drop_protocol   (events.drop_ethertype),
       .drop_short      (events.drop_ethernet_short)
   );
-  assign ethernet_claims[ETHERNET_ARP] = ethertype == net_pkg::ETHERTYPE_ARP;
+  assign ethernet_claims[ETHERNET_ARP] = ARP != 0 && ethertype == net_pkg::ETHERTYPE_ARP;
   assign ethernet_claims[ETHERNET_IP] = ethertype == net_pkg::ETHERTYPE_IPV4;
   assign ethernet_claims[ETHERNET_PTP] = ptp_layer2 && ethertype == ptp_pkg::ETHERTYPE;
 
@@ -146,40 +149,54 @@ module udp_network #(
   assign l2_start = ethernet_start[ETHERNET_PTP];
 
   // ---- ARP -----------------------------------------------------------------------------------
-  logic lookup, lookup_done, known, learn, learn_new, learned, learned_nothing, ask, ask_taken;
-  logic [31:0] lookup_ip, learn_ip, ask_ip;
-  logic [47:0] lookup_mac, learn_mac;
-  udp_arp #(
-      .WIDTH(WIDTH)
-  ) arp (
-      .s_data          (frame_data),
-      .s_count         (frame_count),
-      .s_valid         (frame_valid),
-      .s_end           (frame_end),
-      .s_good          (frame_good && ethernet_claims[ETHERNET_ARP]),
-      .ip_address      (ip.address),
-      .drop_short      (arp_short),
-      .drop_protocol   (arp_protocol),
-      .drop_destination(arp_destination),
-      .drop_full       (events.drop_arp_full),
-      .request         (ethernet_request[ETHERNET_ARP]),
-      .length          (ethernet_length[ETHERNET_ARP]),
-      .destination     (ethernet_to[ETHERNET_ARP]),
-      .start           (ethernet_start[ETHERNET_ARP]),
-      .data            (ethernet_data[ETHERNET_ARP]),
-      .*
-  );
-  udp_neighbours #(
-      .ENTRIES(ARP_ENTRIES),
-      .TIMEOUT(ARP_TIMEOUT),
-      .RETRY  (ARP_RETRY)
-  ) neighbours (
-      .ip_address(ip.address),
-      .mask      (ip.mask),
-      .gateway   (ip.gateway),
-      .mac       (lookup_mac),
-      .*
-  );
+  logic lookup, lookup_done, known;
+  logic [31:0] lookup_ip;
+  logic [47:0] lookup_mac;
+  if (ARP != 0) begin : g_arp
+    logic learn, learn_new, learned, learned_nothing, ask, ask_taken;
+    logic [31:0] learn_ip, ask_ip;
+    logic [47:0] learn_mac;
+    udp_arp #(
+        .WIDTH(WIDTH)
+    ) arp (
+        .s_data          (frame_data),
+        .s_count         (frame_count),
+        .s_valid         (frame_valid),
+        .s_end           (frame_end),
+        .s_good          (frame_good && ethernet_claims[ETHERNET_ARP]),
+        .ip_address      (ip.address),
+        .drop_short      (arp_short),
+        .drop_protocol   (arp_protocol),
+        .drop_destination(arp_destination),
+        .drop_full       (events.drop_arp_full),
+        .request         (ethernet_request[ETHERNET_ARP]),
+        .length          (ethernet_length[ETHERNET_ARP]),
+        .destination     (ethernet_to[ETHERNET_ARP]),
+        .start           (ethernet_start[ETHERNET_ARP]),
+        .data            (ethernet_data[ETHERNET_ARP]),
+        .*
+    );
+    udp_neighbours #(
+        .ENTRIES(ARP_ENTRIES),
+        .TIMEOUT(ARP_TIMEOUT),
+        .RETRY  (ARP_RETRY)
+    ) neighbours (
+        .ip_address(ip.address),
+        .mask      (ip.mask),
+        .gateway   (ip.gateway),
+        .mac       (lookup_mac),
+        .*
+    );
+  end else begin : g_fixed
+    // Everybody is behind one address.
+    assign {ethernet_request[ETHERNET_ARP], ethernet_length[ETHERNET_ARP], ethernet_to[ETHERNET_ARP]} = '0;
+    assign {ethernet_data[ETHERNET_ARP], arp_short, arp_protocol, arp_destination, events.drop_arp_full} = '0;
+    assign lookup_mac = net_pkg::is_group(
+        lookup_ip
+    ) ? {net_pkg::MULTICAST, 1'b0, lookup_ip[22:0]} : peer_mac;
+    assign {known, stream_path} = '1;
+    always_ff @(posedge clk) lookup_done <= lookup && !lookup_done;
+  end
 
   // ---- IP ------------------------------------------------------------------------------------
   localparam int IP_ICMP = 0, IP_UDP = 1;
@@ -247,34 +264,39 @@ module udp_network #(
       .drop_fragment   (events.drop_fragment),
       .drop_protocol   (events.drop_ip_protocol)
   );
-  assign ip_claims[IP_ICMP] = packet_protocol == net_pkg::PROTOCOL_ICMP;
+  assign ip_claims[IP_ICMP] = ICMP != 0 && packet_protocol == net_pkg::PROTOCOL_ICMP;
   assign m_claimed = ip_claims[IP_UDP];
   assign ip_claims[IP_UDP] = packet_protocol == net_pkg::PROTOCOL_UDP;
 
   // ---- ICMP ----------------------------------------------------------------------------------
-  udp_icmp #(
-      .WIDTH    (WIDTH),
-      .ECHO_BITS(ECHO_BITS)
-  ) icmp (
-      .clk          (clk),
-      .rst          (rst),
-      .s_data       (m_data),
-      .s_count      (m_count),
-      .s_valid      (m_valid),
-      .s_end        (m_end),
-      .s_good       (m_good),
-      .s_source     (m_source),
-      .s_length     (packet_length[13:0]),
-      .s_claimed    (ip_claims[IP_ICMP]),
-      .request      (ip_request[IP_ICMP]),
-      .length       (ip_length[IP_ICMP]),
-      .destination  (ip_to[IP_ICMP]),
-      .start        (ip_start[IP_ICMP]),
-      .data         (ip_data[IP_ICMP]),
-      .drop_type    (events.drop_icmp_type),
-      .drop_checksum(events.drop_icmp_checksum),
-      .drop_full    (events.drop_icmp_full)
-  );
+  if (ICMP != 0) begin : g_icmp
+    udp_icmp #(
+        .WIDTH    (WIDTH),
+        .ECHO_BITS(ECHO_BITS)
+    ) icmp (
+        .clk          (clk),
+        .rst          (rst),
+        .s_data       (m_data),
+        .s_count      (m_count),
+        .s_valid      (m_valid),
+        .s_end        (m_end),
+        .s_good       (m_good),
+        .s_source     (m_source),
+        .s_length     (packet_length[13:0]),
+        .s_claimed    (ip_claims[IP_ICMP]),
+        .request      (ip_request[IP_ICMP]),
+        .length       (ip_length[IP_ICMP]),
+        .destination  (ip_to[IP_ICMP]),
+        .start        (ip_start[IP_ICMP]),
+        .data         (ip_data[IP_ICMP]),
+        .drop_type    (events.drop_icmp_type),
+        .drop_checksum(events.drop_icmp_checksum),
+        .drop_full    (events.drop_icmp_full)
+    );
+  end else begin : g_no_icmp
+    assign {ip_request[IP_ICMP], ip_length[IP_ICMP], ip_to[IP_ICMP], ip_data[IP_ICMP]} = '0;
+    assign {events.drop_icmp_type, events.drop_icmp_checksum, events.drop_icmp_full}   = '0;
+  end
   assign ip_request[IP_UDP] = request;
   assign ip_length[IP_UDP] = length;
   assign ip_to[IP_UDP] = destination;
@@ -282,6 +304,6 @@ module udp_network #(
   assign start = ip_start[IP_UDP];
 
   logic unused;
-  assign unused = &{1'b0, frame_source, packet_length, ip.peer};
+  assign unused = &{1'b0, frame_source, packet_length, ip, peer_mac, tick_ms, stream_ip, stream_changed, stream_active};
 endmodule
 `default_nettype wire

@@ -115,6 +115,7 @@ module example_udp #(
       .enable        (enable && !done_tx),
       .mac_address   (settings.mac_address),
       .ip            (settings.ip),
+      .peer_mac      ('0),
       .peer_port     (settings.peer_port),
       .local_port    (settings.local_port),
       .payload       (settings.payload),

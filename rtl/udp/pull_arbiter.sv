@@ -8,7 +8,7 @@
 //   client 1  ... ====================>|              |
 //                                      +--------------+
 //
-// The lowest client that requests is on offer. The lower layer takes it (m_accept) and, then or
+// The lowest client that requested a clock before is on offer; while nobody does, the one that was. The lower layer takes it (m_accept) and, then or
 // later, starts it (m_start); m_meta and m_length are its own until then, m_data from the next clock on. A client
 // holds its request, its meta data and its length from the request to its start.
 `default_nettype none
@@ -32,23 +32,24 @@ module pull_arbiter #(
     output logic [    WIDTH-1:0]                m_data
 );
   localparam int BITS = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
-  logic [BITS-1:0] pick, taken, chosen, sending;
+  logic [BITS-1:0] pick, offered, taken, chosen, sending;
   logic waiting;
 
   always_comb begin
     pick = '0;
     for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
-    chosen = waiting ? taken : pick;
+    chosen = waiting ? taken : offered;
     s_start = '0;
     s_start[chosen] = m_start;
   end
-  assign m_request = s_request != '0 && !waiting;
+  assign m_request = s_request[offered] && !waiting;
   assign m_meta = s_meta[chosen];
   assign m_length = s_length[chosen];
   assign m_data = s_data[sending];
 
   always_ff @(posedge clk) begin
-    if (m_accept) taken <= pick;
+    if (s_request != '0) offered <= pick;
+    if (m_accept) taken <= offered;
     if (m_accept && !m_start) waiting <= 1'b1;
     if (m_start) begin
       waiting <= 1'b0;
@@ -56,6 +57,7 @@ module pull_arbiter #(
     end
     if (rst) begin
       waiting <= 1'b0;
+      offered <= BITS'(CLIENTS - 1);
       sending <= '0;
     end
   end

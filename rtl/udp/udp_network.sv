@@ -74,7 +74,7 @@ module udp_network #(
   assign events.drop_arp = arp_protocol || arp_short || arp_destination;
 
   // ---- Ethernet ------------------------------------------------------------------------------
-  localparam int ETHERNET_ARP = 0, ETHERNET_IP = 1, ETHERNET_PTP = 2;
+  localparam int ETHERNET_ARP = 0, ETHERNET_PTP = 1, ETHERNET_IP = 2;
   logic [  WIDTH-1:0] tx_tdata;
   logic [WIDTH/8-1:0] tx_tkeep;
   logic tx_tvalid, tx_tlast;
@@ -92,7 +92,7 @@ module udp_network #(
       .s_request    (ethernet_request),
       .s_length     (ethernet_length),
       .s_destination(ethernet_to),
-      .s_ethertype  ({ptp_pkg::ETHERTYPE, net_pkg::ETHERTYPE_IPV4, net_pkg::ETHERTYPE_ARP}),
+      .s_ethertype  ({net_pkg::ETHERTYPE_IPV4, ptp_pkg::ETHERTYPE, net_pkg::ETHERTYPE_ARP}),
       .s_start      (ethernet_start),
       .s_data       (ethernet_data),
       .m_axis_tdata (tx_tdata),

@@ -434,29 +434,32 @@ async def pull_header_puts_headers_before(dut):
 
 @cocotb.test()
 async def pull_arbiter_keeps_its_choice(dut):
-    """Each request is started once, the lowest first; what is taken is started even if a better one comes."""
+    """Each request is started once, the lowest of a clock before first; what is taken is started even if a better one comes."""
     for name in ("s_request", "m_accept", "m_start"):
         getattr(dut, name).value = 0
     dut.s_meta.value = 0x332211
     await start(dut, {"clk": TX}, ["rst"])
     random = rng("arbiter")
-    pending, taken, served = 0, None, [0, 0, 0]
+    pending, offered, taken, served = 0, 2, None, [0, 0, 0]
     for _ in range(3000):
         pending |= 1 << random.randrange(3) if random.random() < 0.3 else 0
         dut.s_request.value = pending
         dut.s_data.value = int.from_bytes(random.randbytes(3), "little")
-        pick = (pending & -pending).bit_length() - 1
-        accept = int(taken is None and pending != 0 and random.random() < 0.5)
+        on_offer = taken is None and pending >> offered & 1
+        accept = int(on_offer and random.random() < 0.5)
         begin = int((taken is not None or accept) and random.random() < 0.5)
         dut.m_accept.value, dut.m_start.value = accept, begin
         await ReadOnly()
-        assert int(dut.m_request.value) == int(pending != 0 and taken is None)
-        if taken is None and pending:
-            assert int(dut.m_meta.value) == 0x11 * (pick + 1)
-        who = taken if taken is not None else pick
+        assert int(dut.m_request.value) == int(on_offer)
+        if on_offer:
+            assert int(dut.m_meta.value) == 0x11 * (offered + 1)
+        who = taken if taken is not None else offered
         assert int(dut.s_start.value) == (1 << who if begin else 0)
+        lowest = (pending & -pending).bit_length() - 1
         if accept:
-            taken = pick
+            taken = offered
+        if pending:
+            offered = lowest
         if begin:
             pending &= ~(1 << who)
             served[who] += 1

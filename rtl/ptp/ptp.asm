@@ -34,9 +34,9 @@ reg offset
 reg delay
 reg rate
 reg seconds
-reg nanoseconds
-reg sync_clocks
-reg sync_log
+reg ns
+reg clocks
+reg log
 reg state
 reg domain
 reg transport                      ; 0 UDP, 1 Ethernet
@@ -215,8 +215,8 @@ var shifted 8
 ; ---- begin -----------------------------------------------------------------------------------
     mov role[0], #0
     mov role[1], io_role
-    mov sync_clocks, p_sync_clocks
-    mov sync_log, p_sync_log
+    mov clocks, p_sync_clocks
+    mov log, p_sync_log
     mov domain, #0
     mov transport, #0
     mov mechanism, #1
@@ -306,7 +306,7 @@ routine register
     ; The seconds are those of the nanoseconds that are read next.
 reread:
     mov more[0:3], io_now[1:3]
-    mov nanoseconds, io_now[3:2]
+    mov ns, io_now[3:2]
     mov work[0:3], io_now[1:3]
     cmp work[0:3], more[0:3]
     jnz reread
@@ -326,13 +326,13 @@ write:
     mov work[0:2], io_value
     cmp counter, #0
     jz  write_role
-    cmp counter, #SYNC_CLOCKS_AT
+    cmp counter, #CLOCKS_AT
     jz  write_clocks
     cmp counter, #TRANSPORT_AT
     jz  write_transport
     cmp counter, #MECHANISM_AT
     jz  write_mechanism
-    cmp counter, #SYNC_LOG_AT
+    cmp counter, #LOG_AT
     jz  write_log
     cmp counter, #DOMAIN_AT
     jz  write_domain
@@ -411,18 +411,18 @@ own_shift:
     call down
     mov own[0], byte
     mov own[1:2], quality
-    mov sync_ticks, sync_clocks
+    mov sync_ticks, clocks
     mov counter, #4
 ticks_shift:
     shr sync_ticks
     sub counter, #1
     jnz ticks_shift
-    mov log_sync, sync_log[1]
+    mov log_sync, log[1]
     and log_sync, #0xff
-    mov log_announce, sync_log[1]
+    mov log_announce, log[1]
     add log_announce, #1
     and log_announce, #0xff
-    mov request_log, sync_log[1]
+    mov request_log, log[1]
     mov byte, domain[1]
     call up
     mov domain_byte, byte
@@ -1095,7 +1095,7 @@ routine schedule
     jz  request_positive
     sub byte, #0x100
 request_positive:
-    sub byte, sync_log[1]
+    sub byte, log[1]
     jn  request_faster
 request_slower:
     cmp byte, #0

@@ -1,6 +1,7 @@
 """PTP in simulated time: message by message against peers made with scapy, and a master and a slave on one cable."""
 
 import json
+import re
 import struct
 import subprocess
 
@@ -36,6 +37,7 @@ from support.ptp_board import (
     live,
     message,
 )  # fmt: skip
+from support.ptp_machine import PROGRAM, assemble
 from support.udp_board import PHYS, C
 
 OTHER = bytes.fromhex("02fadefffe0000ff0001")
@@ -50,6 +52,27 @@ def slave(phy="gmii", ethernet=False, role=SLAVE, intervals=20, **master):
     live(board, [found], intervals + 0.5)
     assert board.found("STATE") == IS_SLAVE
     return board, found
+
+
+def test_the_programs_registers_are_those_of_the_package():
+    found = {f"REGISTER_PTP_{name.upper()}": C["REGISTER_PTP_ROLE"] + i for i, name in enumerate(PROGRAM.registers)}
+    assert found == {name: value for name, value in C.items() if name.startswith("REGISTER_PTP_")}
+
+
+@pytest.mark.parametrize(
+    "line,says",
+    [
+        ("mov t, stamp", "t has 6 words, stamp 3"), ("mov nothing, t", "expected a name"), ("jmp nowhere", "nowhere"),
+        ("mov byte, #65536", "65536: expected a number of 1 words"), ("neg t", "neg: expected an instruction"),
+        ("mov t[5:2], stamp[0:2]", "t[5:2]: expected at most 6 words"), ("var t 3", "name twice"),
+    ],
+)  # fmt: skip
+def test_the_assembler_says_what_is_wrong(line, says):
+    text = (TOP / "rtl/ptp/ptp.asm").read_text()
+    number = len(text.splitlines()) + 1
+    with pytest.raises(assemble.ProgramError, match=re.escape(f"ptp.asm:{number}: {line}: ")) as error:
+        assemble.Program(text + line + "\n")
+    assert says in str(error.value)
 
 
 @pytest.mark.parametrize("phy,ethernet", ETHERNET)

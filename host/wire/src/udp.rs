@@ -44,7 +44,7 @@ pub const REGISTER_CHECKSUM: u32 = 0x8000_0005;
 pub const REGISTER_RUN: u32 = 0x8000_0006;
 /// Register: datagrams of the run before.
 pub const REGISTER_LAST: u32 = 0x8000_0007;
-/// Register: role of PTP: 0 off, 1 slave, 2 master.
+/// Register: role of PTP: 0 off, 1 slave, 2 master, 3 by the best master clock algorithm.
 pub const REGISTER_PTP_ROLE: u32 = 0x8000_0010;
 /// Register: 1 while the slave follows its master within a microsecond.
 pub const REGISTER_PTP_LOCKED: u32 = 0x8000_0011;
@@ -62,6 +62,24 @@ pub const REGISTER_PTP_NS: u32 = 0x8000_0016;
 pub const REGISTER_PTP_CLOCKS: u32 = 0x8000_0017;
 /// Register: logarithm of the seconds between two Sync, as a master tells it, signed.
 pub const REGISTER_PTP_LOG: u32 = 0x8000_0018;
+/// Register: state of the port, by table 8 of IEEE 1588.
+pub const REGISTER_PTP_STATE: u32 = 0x8000_0019;
+/// Register: domain of PTP.
+pub const REGISTER_PTP_DOMAIN: u32 = 0x8000_001A;
+/// Register: 0 UDP, 1 Ethernet.
+pub const REGISTER_PTP_TRANSPORT: u32 = 0x8000_001B;
+/// Register: mechanism of the delay: 1 end to end, 2 peer to peer.
+pub const REGISTER_PTP_MECHANISM: u32 = 0x8000_001C;
+/// Register: priority1 and priority2, 8 bit each.
+pub const REGISTER_PTP_PRIORITIES: u32 = 0x8000_001D;
+/// Register: source of this clock's time 8, flags 8, offset to UTC 16.
+pub const REGISTER_PTP_UTC: u32 = 0x8000_001E;
+/// Register: class 8, accuracy 8, variance 16 of this clock.
+pub const REGISTER_PTP_QUALITY: u32 = 0x8000_001F;
+/// Register: as [`REGISTER_PTP_UTC`], of the master.
+pub const REGISTER_PTP_UTC_USED: u32 = 0x8000_0020;
+/// Register: steps from the grandmaster.
+pub const REGISTER_PTP_STEPS: u32 = 0x8000_0021;
 /// First register of the core's counters.
 pub const REGISTER_COUNTERS: u32 = 0x8000_0100;
 /// Value of [`REGISTER_IDENTITY`].

@@ -1,7 +1,13 @@
 """The blocks of the UDP/IP stack, each for itself; the stack as a whole: test_udp_core.py."""
 
+import re
+
 import pytest
+from scapy.layers.inet import ICMP, UDP
+from scapy.layers.inet import IP as Packet
+from scapy.layers.l2 import ARP, Ether
 from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, rng, run, start
+from support.paths import RTL
 from support.ptp_machine import Machine
 
 MAC, IP, PEER_MAC, PEER = 0x02FADE000001, 0x0A090002, 0x02FADE0000F0, 0x0A090001
@@ -13,6 +19,8 @@ TX = 6400
     [
         *[("extra_stack", {"WIDTH": width}) for width in (8, 64)],
         *[("udp_core", {"WIDTH": width, "PAYLOAD_MAX": 1024}) for width in (8, 64)],
+        ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1024, "PTP": 0, "CONTROL": 0, "ICMP": 0, "ARP": 0}),
+        *[("udp_core", {"WIDTH": 64, "PAYLOAD_MAX": 1024, without: 0}) for without in ("PTP", "CONTROL", "ICMP", "ARP")],
         *[("header_strip", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 10), (64, 44))],
         *[("pull_header", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 64))],
         *[("udp_arp", {"WIDTH": width}) for width in (8, 64)], ("udp_neighbours", {"ENTRIES": 4, "TIMEOUT": 50, "RETRY": 5}),
@@ -333,16 +341,22 @@ async def udp_neighbours_know_the_way(dut):
     assert 5 <= len(asked) <= 7 and asked.count(PEER + 10) == 1 and set(asked) == {PEER + 9, PEER + 10}, asked
 
 
+async def begin_core(dut):
+    """A core whose stream goes to a group, or without ARP to an address behind PEER_MAC."""
+    for name in ("s_axis", "s_mac", "mac_stat", "status_request", "m_axis_start", "reg_ready", "reg_error", "ptp_role"):
+        getattr(dut, name).value = 0
+    dut.mac_address.value, dut.peer_mac.value = MAC, PEER_MAC
+    peer = 0xEF010203 if int(dut.ARP.value) else PEER
+    dut.ip.value = IP << 96 | 0xFFFFFF00 << 64 | peer  # address, mask, gateway, peer
+    dut.payload.value, dut.checksum.value, dut.start.value, dut.enable.value = 64, 1, 1, 1
+    await start(dut, {"tx_clk": TX, "user_clk": TX, "rx_clk": TX}, ["rst"])
+
+
 @cocotb.test()
 async def udp_core_is_on_the_wire_soon(dut):
     """From the stream's request at the UDP layer to the request at the MAC, and to the data behind all headers."""
     width = int(dut.WIDTH.value) // 8
-    for name in ("s_axis", "s_mac", "mac_stat", "status_request", "m_axis_start", "reg_ready", "reg_error", "ptp_role"):
-        getattr(dut, name).value = 0
-    dut.mac_address.value = MAC
-    dut.ip.value = IP << 96 | 0xFFFFFF00 << 64 | 0xEF010203  # address, mask, gateway, peer
-    dut.payload.value, dut.checksum.value, dut.start.value, dut.enable.value = 64, 1, 1, 1
-    await start(dut, {"tx_clk": TX, "user_clk": TX, "rx_clk": TX}, ["rst"])
+    await begin_core(dut)
     dut.s_axis.value = 0x0706050403020100 << 2 | 0b10  # tdata, tvalid, tlast
     clocks = 0
     await ReadOnly()
@@ -368,8 +382,48 @@ async def udp_core_is_on_the_wire_soon(dut):
         await RisingEdge(dut.tx_clk)
     # The first byte of the user's data is in the frame's place, from the clock after the MAC's start on: nothing waits.
     assert frame[12:14] == b"\x08\0" and frame[50:58] == bytes(range(8))
+    assert frame[:6] == (b"\x01\0\x5e\x01\x02\x03" if int(dut.ARP.value) else PEER_MAC.to_bytes(6, "big"))
     dut._log.info(f"latency: {to_mac} clocks from the request to the MAC")
     assert to_mac == 7, to_mac
+
+
+@cocotb.test()
+async def udp_core_counts_what_it_has_no_part_for(dut):
+    """Messages for each of the parts: dropped as of no protocol, or no port, where the part is not there, and only there."""
+    text = (RTL / "udp/udp_pkg.sv").read_text()
+    network, events = (re.findall(r"(\w+);", body) for body in re.findall(r"struct packed \{(.*?)\}", text, re.S))
+    names = [*events[: events.index("network")], *network, "datagrams"][::-1]
+    width = int(dut.WIDTH.value) // 8
+    await begin_core(dut)
+    seen = []
+
+    async def watch():
+        while True:
+            await RisingEdge(dut.tx_clk)
+            await ReadOnly()
+            bits = int(dut.events.value)
+            seen.extend(name for i, name in enumerate(names) if bits >> i & 1)
+
+    cocotb.start_soon(watch())
+    board, pc = MAC.to_bytes(6, "big"), PEER_MAC.to_bytes(6, "big")
+    addresses = {"src": "10.9.0.1", "dst": "10.9.0.2"}
+    parts = {
+        "ARP": (ARP(op=1, hwsrc=pc, psrc="10.9.0.1", pdst="10.9.0.2"), "drop_ethertype"),
+        "ICMP": (Packet(**addresses) / ICMP() / bytes(40), "drop_ip_protocol"),
+        "CONTROL": (Packet(**addresses) / UDP(sport=9, dport=10001) / bytes(16), "drop_port"),
+    }
+    for part, (packet, reason) in parts.items():
+        frame = bytes(Ether(dst=board, src=pc) / packet).ljust(60, b"\0")
+        for i in range(0, len(frame), width):
+            word = frame[i : i + width]
+            last = i + width >= len(frame)
+            dut.s_mac.value = int.from_bytes(word, "little") << 11 | ((1 << len(word)) - 1) << 3 | 0b100 | last << 1
+            await RisingEdge(dut.rx_clk)
+        dut.s_mac.value = 0
+        await ClockCycles(dut.rx_clk, 120)
+        drops = [name for name in seen if name.startswith("drop")]
+        assert drops == ([] if int(getattr(dut, part).value) else [reason]), (part, drops)
+        seen.clear()
 
 
 @cocotb.test()

@@ -7,7 +7,7 @@
 //   ...            |                 |<---- m_axis_start
 //                  +-----------------+
 //
-// m_axis_start comes from the MAC, a clock before it takes the first word: the preamble hides the
+// m_axis_start comes from the MAC, while there is a request, a clock before it takes the first word: the preamble hides the
 // way through the layers. Then the MAC takes a word each clock, so tready is not needed.
 `default_nettype none
 module udp_ethernet_tx #(
@@ -36,11 +36,10 @@ module udp_ethernet_tx #(
     assign meta[i] = {s_destination[i], s_ethertype[i]};
   end
 
-  logic request, start, busy, client_start;
+  logic request, busy, client_start;
   logic [63:0] chosen;
   logic [13:0] length;
   logic [WIDTH-1:0] client_data;
-  assign start = m_axis_start && request;
 
   pull_arbiter #(
       .WIDTH    (WIDTH),
@@ -57,7 +56,7 @@ module udp_ethernet_tx #(
       .m_request(request),
       .m_meta   (chosen),
       .m_length (length),
-      .m_accept (start),
+      .m_accept (m_axis_start),
       .m_start  (client_start),
       .m_data   (client_data)
   );
@@ -68,7 +67,7 @@ module udp_ethernet_tx #(
   ) header_first (
       .clk         (clk),
       .rst         (rst),
-      .start       (start),
+      .start       (m_axis_start),
       .header      ({chosen[63:16], mac_address, chosen[15:0]}),
       .client_start(client_start),
       .client_data (client_data),
@@ -87,7 +86,7 @@ module udp_ethernet_tx #(
     m_axis_tkeep <= left == (15 - LANE_BITS)'(1) ? last_keep : '1;
     if (left != '0) left <= left - 1'b1;
     else busy <= 1'b0;
-    if (start) begin
+    if (m_axis_start) begin
       busy <= 1'b1;
       left <= (15 - LANE_BITS)'(total >> LANE_BITS);
       for (int i = 0; i < BYTES; i++) last_keep[i] <= (total & 14'(BYTES - 1)) >= 14'(i);

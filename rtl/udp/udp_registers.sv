@@ -107,12 +107,12 @@ module udp_registers #(
   end
   assign reg_rdata = is_identity ? udp_pkg::IDENTITY : is_narrow ? 32'(narrow) : wide;
   assign reg_error = is_ptp ? ptp_error : reg_write ? is_fixed : !is_counter && !(is_own && place < 4'd8);
-  // A clock after the request what it asks is compared, and settled.
-  logic asked;
-  assign reg_ready = is_ptp ? ptp_ready : is_counter ? count_valid : asked;
-  assign writes = reg_valid && asked && reg_write && !is_fixed;
+  // Two clocks after the request its value is compared, and whether it can be written.
+  logic [1:0] asked;
+  assign reg_ready = is_ptp ? ptp_ready : is_counter ? count_valid : asked[1];
+  assign writes = reg_valid && asked[1] && reg_write && !is_fixed;
   always_ff @(posedge clk) begin
-    asked <= reg_valid;
+    asked <= {asked[0], reg_valid};
     payload_right <= reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
     stream_changed <= writes && place == PEER_IP;
     if (writes && place == ENABLE) stream_enable <= reg_wdata[0];

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The UDP/IP stack in virtual time: rate by payload, latency from UDP to the wire, PTP between two boards, resources by module.
+"""The UDP/IP stack in virtual time: rate by payload, latency from UDP to the wire, PTP between two boards, resources by module and without some.
 
 Usage: bench/udp.py
 """
@@ -20,6 +20,11 @@ MODULES = [
     ("udp_ethernet_tx", {}), ("udp_ethernet_rx", {}), ("udp_arp", {}), ("udp_neighbours", None), ("udp_ip_tx", {}), ("udp_ip_rx", {}),
     ("udp_icmp", {}), ("udp_datagram_tx", {}), ("udp_datagram_rx", {}), ("udp_control", {}), ("udp_registers", None), ("udp_stream", {}),
     ("ptp_machine", None), ("ptp_clock", None), ("ptp_receive", {}), ("ptp_transmit", {}), ("ptp_port", {}), ("udp_core", {}),
+]  # fmt: skip
+
+SETS = [
+    ("all", {}), ("PTP a slave only", {"PTP": 2}), ("no PTP", {"PTP": 0}), ("no ICMP", {"ICMP": 0}), ("one peer, no ARP", {"ARP": 0}),
+    ("no slow control", {"CONTROL": 0}), ("the stream alone", {"PTP": 0, "ICMP": 0, "ARP": 0, "CONTROL": 0}),
 ]  # fmt: skip
 
 
@@ -82,9 +87,20 @@ def resources():
         print(f"| {module} | " + " | ".join(f"{luts:,}, {ffs:,}, {brams:g}" for luts, ffs, brams in cells) + " |", flush=True)
 
 
+def sets():
+    print("\n## UDP/IP stack: resources without some of its parts, 8 bit\n")
+    print("| parts | parameters | LUT, FF, BRAM |")
+    print("|---|---|---|")
+    for name, parameters in SETS:
+        luts, ffs, brams = totals(synthesize("udp_core", WIDTH=8, **parameters))
+        told = ", ".join(f"{key}={value}" for key, value in parameters.items())
+        print(f"| {name} | {told} | {luts:,}, {ffs:,}, {brams:g} |", flush=True)
+
+
 if __name__ == "__main__":
     sandbox.enter()
     by_payload()
     latency()
     ptp()
     resources()
+    sets()

@@ -109,7 +109,7 @@ module udp_registers #(
   assign reg_error = is_ptp ? ptp_error : reg_write ? is_fixed : !is_counter && !(is_own && place < 4'd8);
   // Two clocks after the request its value is compared, and whether it can be written.
   logic [1:0] asked;
-  assign reg_ready = is_ptp ? ptp_ready : is_counter ? count_valid : asked[1];
+  assign reg_ready = is_ptp ? ptp_ready : asked[1] && (!is_counter || count_valid);
   assign writes = reg_valid && asked[1] && reg_write && !is_fixed;
   always_ff @(posedge clk) begin
     asked <= {asked[0], reg_valid};

@@ -214,6 +214,8 @@ def test_all_at_once(net):
     process = receive(net, "--streams", 1)
     ping = net.start(net.pc_ns, "ping", "-c", 20, "-i", "0.2", "-W", 5, "-s", 1000, BOARD)
     arping = net.start(net.pc_ns, "arping", "-c", 4, "-w", 30, "-I", "eth0", BOARD)
+    # Two clients at once would not be told apart from repetitions (docs/protocol/udp.md): the receiver has asked what it asks.
+    net.wait_for_frames(20)
     control = [register(net, 1, 3) for _ in range(10)]
     code, found = report(process.finish())
     assert code == 0 and found["streams"][0]["words"] == 100_000

@@ -38,7 +38,7 @@ module udp_ethernet_rx #(
 );
   logic [net_pkg::ETHERNET_BYTES*8-1:0] header;
   logic [47:0] destination;
-  logic complete, good, for_me;
+  logic complete, good, for_me, is_claimed;
 
   header_strip #(
       .WIDTH       (WIDTH),
@@ -60,11 +60,15 @@ module udp_ethernet_rx #(
       .m_good  (good)
   );
   assign {destination, source, ethertype} = header;
-  assign for_me = destination == mac_address || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST
+  // The header is there before the frame's end comes out.
+  always_ff @(posedge clk) begin
+    is_claimed <= claims != '0;
+    for_me <= destination == mac_address || destination == net_pkg::BROADCAST || destination[47:24] == net_pkg::MULTICAST
       || (destination[40] && any_group);
-  assign m_good = good && complete && for_me && claims != '0;
+  end
+  assign m_good = good && complete && for_me && is_claimed;
   assign drop_short = m_end && good && !complete;
   assign drop_destination = m_end && good && complete && !for_me;
-  assign drop_protocol = m_end && good && complete && for_me && claims == '0;
+  assign drop_protocol = m_end && good && complete && for_me && !is_claimed;
 endmodule
 `default_nettype wire

@@ -58,7 +58,8 @@ module udp_icmp #(
 
   packet_memory #(
       .ADDRESS_BITS(ECHO_BITS),
-      .WIDTH       (WIDTH)
+      .WIDTH       (WIDTH),
+      .READ_CLOCKS (2)
   ) request_memory (
       .write_clk    (clk),
       .write_enable (s_valid && open && !write_index[ECHO_BITS]),
@@ -66,7 +67,7 @@ module udp_icmp #(
       .write_data   (s_data),
       .read_clk     (clk),
       .read_enable  (1'b1),
-      .read_address (start ? '0 : index[ECHO_BITS-1:0]),
+      .read_address (start ? ECHO_BITS'(1) : index[ECHO_BITS-1:0]),
       .read_data    (stored)
   );
 
@@ -81,15 +82,15 @@ module udp_icmp #(
   assign new_checksum = net_pkg::fold(new_sum);
 
   // The first words are not from the memory: type, code, checksum.
-  logic [ECHO_BITS:0] at;  // of the word in `stored`
+  // The first word waits behind the memory; the others are read two clocks before they go.
   if (WIDTH == 8) begin : g_bytes
     always_comb begin
       data = stored;
-      case (at)
-        (ECHO_BITS + 1)'(0): data = '0;
-        (ECHO_BITS + 1)'(1): data = '0;
-        (ECHO_BITS + 1)'(2): data = new_checksum[15:8];
-        (ECHO_BITS + 1)'(3): data = new_checksum[7:0];
+      case (index)
+        (ECHO_BITS + 1)'(2): data = '0;
+        (ECHO_BITS + 1)'(3): data = '0;
+        (ECHO_BITS + 1)'(4): data = new_checksum[15:8];
+        (ECHO_BITS + 1)'(5): data = new_checksum[7:0];
         default: ;
       endcase
     end
@@ -99,7 +100,8 @@ module udp_icmp #(
   end else begin : g_words
     always_comb begin
       data = stored;
-      if (at == '0) data[31:0] = {new_checksum[7:0], new_checksum[15:8], 16'h0000};
+      if (index == (ECHO_BITS + 1)'(2))
+        data[31:0] = {new_checksum[7:0], new_checksum[15:8], 16'h0000};
     end
     always_ff @(posedge clk) begin
       if (s_valid && open && write_index == '0) head <= s_data[31:0];
@@ -135,8 +137,7 @@ module udp_icmp #(
         else pending <= 1'b1;
       end
     end
-    index <= start ? (ECHO_BITS + 1)'(1) : index + 1'b1;
-    at <= start ? '0 : index;
+    index <= start ? (ECHO_BITS + 1)'(2) : pending ? '0 : index + 1'b1;
     if (start) pending <= 1'b0;
     if (rst) begin
       {step, pending, settle} <= '0;

@@ -134,14 +134,16 @@ module udp_network #(
       .drop_short      (events.drop_ethernet_short)
   );
   assign ethernet_claims[ETHERNET_ARP] = ARP != 0 && ethertype == net_pkg::ETHERTYPE_ARP;
-  assign ethernet_claims[ETHERNET_IP] = ethertype == net_pkg::ETHERTYPE_IPV4;
+  assign ethernet_claims[ETHERNET_IP]  = ethertype == net_pkg::ETHERTYPE_IPV4;
   assign ethernet_claims[ETHERNET_PTP] = ptp_layer2 && ethertype == ptp_pkg::ETHERTYPE;
+  logic [2:0] claimed;
+  always_ff @(posedge clk) claimed <= ethernet_claims;
 
   // ---- PTP -----------------------------------------------------------------------------------
   assign {m_l2_data, m_l2_count, m_l2_valid, m_l2_end} = {
     frame_data, frame_count, frame_valid, frame_end
   };
-  assign m_l2_good = frame_good && ethernet_claims[ETHERNET_PTP];
+  assign m_l2_good = frame_good && claimed[ETHERNET_PTP];
   assign ethernet_request[ETHERNET_PTP] = l2_request;
   assign ethernet_length[ETHERNET_PTP] = l2_length;
   assign ethernet_to[ETHERNET_PTP] = l2_to_peer ? ptp_pkg::MAC_PEER : ptp_pkg::MAC;
@@ -163,7 +165,7 @@ module udp_network #(
         .s_count         (frame_count),
         .s_valid         (frame_valid),
         .s_end           (frame_end),
-        .s_good          (frame_good && ethernet_claims[ETHERNET_ARP]),
+        .s_good          (frame_good && claimed[ETHERNET_ARP]),
         .ip_address      (ip.address),
         .drop_short      (arp_short),
         .drop_protocol   (arp_protocol),
@@ -246,7 +248,7 @@ module udp_network #(
       .s_count         (frame_count),
       .s_valid         (frame_valid),
       .s_end           (frame_end),
-      .s_good          (frame_good && ethernet_claims[ETHERNET_IP]),
+      .s_good          (frame_good && claimed[ETHERNET_IP]),
       .m_data          (m_data),
       .m_count         (m_count),
       .m_valid         (m_valid),

@@ -81,8 +81,7 @@ module udp_icmp #(
   assign new_sum = 32'({head[2], head[3]}) + 32'h0800;
   assign new_checksum = net_pkg::fold(new_sum);
 
-  // The first words are not from the memory: type, code, checksum.
-  // The first word waits behind the memory; the others are read two clocks before they go.
+  // The first words are not from the memory: type, code, checksum. The others are read two clocks before they go.
   if (WIDTH == 8) begin : g_bytes
     always_comb begin
       data = stored;
@@ -98,13 +97,14 @@ module udp_icmp #(
       if (s_valid && open && 32'(write_index) < HEAD) head[write_index[1:0]] <= s_data;
     end
   end else begin : g_words
+    logic [31:0] rest;  // of the first word
     always_comb begin
       data = stored;
       if (index == (ECHO_BITS + 1)'(2))
-        data[31:0] = {new_checksum[7:0], new_checksum[15:8], 16'h0000};
+        data = {rest, new_checksum[7:0], new_checksum[15:8], 16'h0000};
     end
     always_ff @(posedge clk) begin
-      if (s_valid && open && write_index == '0) head <= s_data[31:0];
+      if (s_valid && open && write_index == '0) {rest, head} <= s_data;
     end
     logic unused;
     assign unused = HEAD == 0;
@@ -137,7 +137,7 @@ module udp_icmp #(
         else pending <= 1'b1;
       end
     end
-    index <= start ? (ECHO_BITS + 1)'(2) : pending ? '0 : index + 1'b1;
+    index <= start ? (ECHO_BITS + 1)'(2) : index + 1'b1;
     if (start) pending <= 1'b0;
     if (rst) begin
       {step, pending, settle} <= '0;

@@ -13,9 +13,6 @@ package ptp_pkg;
   localparam logic [47:0] MAC = 48'h011B_1900_0000;
   localparam logic [47:0] MAC_PEER = 48'h0180_C200_000E;
 
-  localparam logic [1:0] OFF = 2'd0;
-  localparam logic [1:0] SLAVE = 2'd1;
-
   localparam int SECOND = 1_000_000_000;  // nanoseconds
 
   // A time is {seconds 48, nanoseconds 32}.

@@ -67,7 +67,7 @@ module ptp_port #(
   localparam int TX_LEAD = (WIDTH == 8 ? 370 : -70) * PERIOD_PS / 10_240;
   localparam int TX_LEAD_L2 = (WIDTH == 8 ? 110 : -80) * PERIOD_PS / 10_240;
   localparam int CLOCKS_LOG = 27;  // of a second, nearly
-  localparam int HOLD_PS = ptp_program_pkg::HOLD_CLOCKS * PERIOD_PS / 1024;
+  localparam int HOLD_NS = ptp_program_pkg::HOLD_CLOCKS * PERIOD_PS / 1024;
 
   // ---- machine -------------------------------------------------------------------------------
   logic [9:0] address;
@@ -77,7 +77,7 @@ module ptp_port #(
       .PARAMETERS({
         32'(SYNC_CLOCKS),
         32'(SYNC_LOG),
-        48'(HOLD_PS),
+        48'(HOLD_NS),
         48'(RX_LAG),
         48'(TX_LEAD),
         48'(TX_LEAD_L2),

@@ -16,7 +16,7 @@
 // WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. All but the stream's user side is in tx_clk.
 // TICK_CLOCKS is a millisecond of it.
 //
-// Without PTP, CONTROL (the slow control), ICMP or ARP their logic is not there. PTP 2 is a slave only. Without ARP all packets go to peer_mac; without
+// Without PTP, CONTROL (the slow control), ICMP or ARP their logic is not there. Without ARP all packets go to peer_mac; without
 // the slow control the settings, which stand still then, are the stream's.
 //
 // ip.peer, peer_port, payload and checksum are the stream's settings at reset, `start` whether it is enabled; the
@@ -312,7 +312,7 @@ module udp_core #(
         .rst           (tx_rst),
         .mac_address   (mac_address),
         .ip_address    (ip.address),
-        .role          (PTP == 2 && ptp_role != ptp_pkg::OFF ? ptp_pkg::SLAVE : ptp_role),
+        .role          (ptp_role),
         .status        (status_time),
         .open          (ptp_open),
         .layer2        (ptp_layer2),

@@ -15,7 +15,7 @@ from support.block import SEED, rng
 from support.board import US
 from support.ip_board import BOARD, BOARD_MAC, PC, PC_MAC
 from support.paths import TOP
-from support.udp_board import BROADCAST, PHYS, PORT, RETRY, C, UdpBoard, be32
+from support.udp_board import BROADCAST, BYTE, PHYS, PORT, RETRY, C, UdpBoard, be32
 
 VECTORS = json.loads((TOP / "tests/vectors/udp.json").read_text())
 
@@ -266,56 +266,93 @@ def test_a_reply_to_a_stranger_waits_for_nobody():
     assert board.expect(ICMP)[ICMP].seq == 2
 
 
-@pytest.mark.parametrize("phy", PHYS)
-def test_what_is_dropped_is_counted_under_its_reason(phy):
-    board = UdpBoard(phy, stopped=True).introduce()
-    me = Ether(src=PC_MAC, dst=BOARD_MAC)
-    control = UDP(sport=5000, dport=C["CONTROL_PORT"])
-    body = Raw(struct.pack(">IBBHII", 0x55, 2, 0, 0, 0, 1))
-    good = me / IP(src=PC, dst=BOARD) / control / body
+ME = Ether(src=PC_MAC, dst=BOARD_MAC)
+BODY = Raw(struct.pack(">IBBHII", 0x55, 2, 0, 0, 0, 1))
+GOOD = ME / IP(src=PC, dst=BOARD) / UDP(sport=5000, dport=C["CONTROL_PORT"]) / BODY
+
+
+def dropped_frames():
+    """Frames that are dropped, by the reason under which they are counted."""
 
     def spoiled(packet, place):
         data = bytearray(bytes(packet))
         data[place] ^= 0x10
         return bytes(data)
 
-    def fcs_wrong(packet):
-        data = bytes(packet).ljust(60, b"\0")
-        return data + b"\1\2\3\4"
-
-    ping = me / IP(src=PC, dst=BOARD) / ICMP(type=8)
-    frames = {
-        "drop_destination": [bytes(Ether(src=PC_MAC, dst="02:00:00:00:00:09") / good[IP])],
+    ping = ME / IP(src=PC, dst=BOARD) / ICMP(type=8)
+    return {
+        "drop_destination": [bytes(Ether(src=PC_MAC, dst="02:00:00:00:00:09") / GOOD[IP])],
         "drop_ethertype": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC, type=0x86DD) / Raw(bytes(60)))],
-        "drop_arp": [bytes(me / ARP(op=1, hwsrc=PC_MAC, psrc="10.9.0.50", pdst="10.9.0.3")), bytes(me / ARP(op=3, psrc=PC, pdst=BOARD)),
-                     bytes(me / ARP(hwtype=6, op=1, psrc=PC, pdst=BOARD))],
-        "drop_ip_short": [bytes(me / IP(src=PC, dst=BOARD, len=300) / UDP()), bytes(me / IP(src=PC, dst=BOARD, len=19) / UDP())],
-        "drop_ip_version": [bytes(me / IP(src=PC, dst=BOARD, options=b"\1\1\1\0") / UDP()),
-                            bytes(me / IP(version=6, src=PC, dst=BOARD) / UDP())],
-        "drop_ip_checksum": [spoiled(good, 14 + 8), spoiled(ping, 14 + 12)],
-        "drop_ip_destination": [bytes(me / IP(src=PC, dst="10.9.0.9") / UDP())],
-        "drop_fragment": [bytes(me / IP(src=PC, dst=BOARD, flags=f, frag=o) / UDP()) for f, o in (("MF", 0), (0, 3))],
-        "drop_ip_protocol": [bytes(me / IP(src=PC, dst=BOARD) / TCP())],
-        "drop_icmp_type": [bytes(me / IP(src=PC, dst=BOARD) / ICMP(type=13)), bytes(me / IP(src=PC, dst=BOARD) / ICMP(type=8, code=1))],
+        "drop_arp": [bytes(ME / ARP(op=1, hwsrc=PC_MAC, psrc="10.9.0.50", pdst="10.9.0.3")), bytes(ME / ARP(op=3, psrc=PC, pdst=BOARD)),
+                     bytes(ME / ARP(hwtype=6, op=1, psrc=PC, pdst=BOARD))],
+        "drop_ip_short": [bytes(ME / IP(src=PC, dst=BOARD, len=300) / UDP()), bytes(ME / IP(src=PC, dst=BOARD, len=19) / UDP())],
+        "drop_ip_version": [bytes(ME / IP(src=PC, dst=BOARD, options=b"\1\1\1\0") / UDP()),
+                            bytes(ME / IP(version=6, src=PC, dst=BOARD) / UDP())],
+        "drop_ip_checksum": [spoiled(GOOD, 14 + 8), spoiled(ping, 14 + 12)],
+        "drop_ip_destination": [bytes(ME / IP(src=PC, dst="10.9.0.9") / UDP())],
+        "drop_fragment": [bytes(ME / IP(src=PC, dst=BOARD, flags=f, frag=o) / UDP()) for f, o in (("MF", 0), (0, 3))],
+        "drop_ip_protocol": [bytes(ME / IP(src=PC, dst=BOARD) / TCP())],
+        "drop_icmp_type": [bytes(ME / IP(src=PC, dst=BOARD) / ICMP(type=13)), bytes(ME / IP(src=PC, dst=BOARD) / ICMP(type=8, code=1))],
         "drop_icmp_checksum": [spoiled(ping / b"abc", 14 + 20 + 9)],
-        "drop_udp_short": [bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=500) / body),
-                           bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=7) / body)],
-        "drop_udp_checksum": [spoiled(good, 14 + 20 + 8 + 15), spoiled(good, 14 + 20 + 1)],
-        "drop_port": [bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=1) / body)],
-        "drop_control_short": [bytes(me / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"]) / Raw(bytes(15)))],
+        "drop_udp_short": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=500) / BODY),
+                           bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=7) / BODY)],
+        "drop_udp_checksum": [spoiled(GOOD, 14 + 20 + 8 + 15), spoiled(GOOD, 14 + 20 + 1)],
+        "drop_port": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=1) / BODY)],
+        "drop_control_short": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"]) / Raw(bytes(15)))],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_what_is_dropped_is_counted_under_its_reason(phy):
+    board = UdpBoard(phy, stopped=True).introduce()
+    frames = dropped_frames()
     before = board.counters()
     for frame in [frame for group in frames.values() for frame in group]:
         board.send(frame)
-    board.send_raw(fcs_wrong(good))
+    board.send_raw(bytes(GOOD).ljust(60, b"\0") + b"\1\2\3\4")
     board.silent(200)
     after = board.counters()
     found = {name: after[name] - before[name] for name in after if after[name] != before[name]}
     assert found == {name: len(group) for name, group in frames.items()} | {"drop_mac": 1}
     assert board.read(0) == 0, "none of them was obeyed"
-    board.send(bytes(good))
+    board.send(bytes(GOOD))
     board.expect(UDP)
     assert board.read(0) == 1
+
+
+@pytest.mark.parametrize("phy", PHYS)
+def test_malformed_frames_at_the_full_rate_do_not_slow_the_stream(phy):
+    """Back to back, and cut, lengthened or spoiled at random: the datagrams keep their distance, and each frame is counted once."""
+    random = rng("malformed")
+    board = UdpBoard(phy, 1472).meet()
+    board.datagram()
+    before = board.counters()
+    groups, sent = [group for group in dropped_frames().values()], 0
+    for _ in range(400):
+        frame = bytearray(random.choice(random.choice(groups)))
+        change = random.randrange(4)
+        if change == 1:
+            frame = frame[: random.randrange(14, len(frame))]
+        elif change == 2:
+            frame += random.randbytes(random.randrange(1, 200))
+        elif change == 3 and frame[12:14] != b"\x08\x06":
+            # An ARP message may become one that is right.
+            frame[random.randrange(14, len(frame))] ^= 1 << random.randrange(8)
+        board.send(bytes(frame))
+        sent += 1
+    gaps, at, answers = set(), None, 0
+    while sum(board.counters()[name] - before[name] for name in before if name.startswith("drop")) + answers < sent:
+        frame = board.receive(1000 * US)
+        assert frame is not None, "a frame is neither counted nor answered"
+        if UDP in frame and frame[UDP].dport == PORT:
+            if at is not None:
+                gaps.add(frame.at - at)
+            at = frame.at
+        else:
+            answers += 1
+            at = None
+    full = (1472 + 42 + 4 + 8 + 12) * BYTE[phy]
+    assert len(gaps) >= 1 and max(gaps) <= full + (0 if phy == "gmii" else 8 * BYTE[phy]), (gaps, full)
 
 
 @pytest.mark.parametrize("phy,tx,rx", [("gmii", 8000, 8001), ("gmii", 8001, 8000), ("xgmii", 6400, 6401), ("gmii", 7993, 8007)])

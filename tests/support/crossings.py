@@ -85,7 +85,8 @@ def crossings(top, module):
                 found.add((name, clock, gates))
             else:
                 if cell["type"] == "$mem_v2":
-                    found.add((name, clock_of(ports["WR_CLK"][0]), True))
+                    # One that nobody writes is logic of its address.
+                    found |= {(name, clock_of(clock), True) for clock in ports["WR_CLK"][:1]}
                     inputs = ports["RD_ADDR"]
                 elif cell["type"] in BITWISE:
                     width = len(ports["Y"])
@@ -110,7 +111,7 @@ def crossings(top, module):
         ports = cell.get("connections", {})
         if is_register(cell):
             look(name, clock_of(ports["CLK"][0]), [b for p, bits in ports.items() if p not in ("CLK", "Q") for b in bits])
-        elif cell["type"] == "$mem_v2":
+        elif cell["type"] == "$mem_v2" and ports["WR_CLK"]:
             write_clock = clock_of(ports["WR_CLK"][0])
             look(name, write_clock, ports["WR_ADDR"] + ports["WR_DATA"] + ports["WR_EN"])
             if clock := read_clock(cell):

@@ -2,7 +2,8 @@
 """Two boards with PTP for an hour of virtual time: the slave's offset, with its MTIE and TDEV, as figures and as a picture.
 
 The boards' program (rtl/ptp/ptp.asm) runs in the interpreter that the RTL is held against, with the clocks and the time stamps of
-ptp_clock and of the stack, which are of whole clocks. The oscillators wander; the cable carries the slave's data too.
+ptp_clock and of the stack, which are of whole clocks. The oscillators wander. Messages wait behind the slave's data
+before they are stamped, so data on the cable changes nothing.
 
 Usage: bench/ptp_hour.py [--seconds N] [--seed N] [--picture FILE.svg]
 """
@@ -25,7 +26,6 @@ IO = {name: PROGRAM.places[name][0] for name in PROGRAM.places if name.startswit
 RX, TX = PROGRAM.places["rx"][0], PROGRAM.places["tx"][0]
 STATUS_PENDING, STATUS_REGISTER = PROGRAM.constants["PENDING"], PROGRAM.constants["REGISTER"]
 TIMERS = ("sync_at", "announce_at", "request_at", "parent_until")
-FRAME = 9000 * 8.0  # ns of the data's frames, which a message may wait for
 
 
 class Oscillator:
@@ -43,12 +43,12 @@ class Oscillator:
 
 
 class Board:
-    """A machine with its clock. Times are ns of the simulation; `local` is what the clock shows."""
+    """A machine with its clock. Times are ns of the simulation; `base`, a whole number, and `local` are what the clock shows."""
 
     def __init__(self, number, role, oscillator, seed, begin):
         self.oscillator, self.role, self.random = oscillator, role, random.Random(seed)
         self.identity = [0x02FA, 0xDEFF, 0xFE00, number]
-        self.at, self.local, self.clocks, self.rate = 0.0, float(begin), 0.0, 0
+        self.at, self.base, self.local, self.clocks, self.rate = 0.0, begin, 0.0, 0.0, 0
         self.queue, self.words, self.sent = [], [0] * 64, []
         self.departure, self.held = (0, 0, 0), None
         rounded = [0, round(LAG), 0, 0]  # nothing of it takes time here
@@ -56,7 +56,8 @@ class Board:
         for ns in rounded:
             parameters += [0, ns >> 16, ns & 0xFFFF]
         self.machine = Machine(self.read, self.write, [*parameters, 27])
-        self.offsets = 0
+        self.offsets = self.ticks = 0
+        self.arrival = 0.0  # of the last message at the other board
 
     def advance(self, t):
         """The clock's time at t."""
@@ -69,12 +70,11 @@ class Board:
     def stamp(self, t):
         """As a message carries it: of the whole clock in which t lies."""
         self.advance(t)
-        ns = int(self.local - self.random.random() * PERIOD)
-        seconds, ns = divmod(ns, SECOND)
+        seconds, ns = divmod(self.base + int(self.local - self.random.random() * PERIOD), SECOND)
         return (seconds & 0xFFFF, ns >> 16, ns & 0xFFFF)
 
     def now_words(self):
-        seconds, ns = divmod(int(self.local), SECOND)
+        seconds, ns = divmod(self.base + int(self.local), SECOND)
         return [seconds >> 32 & 0xFFFF, seconds >> 16 & 0xFFFF, seconds & 0xFFFF, ns >> 16, ns & 0xFFFF]
 
     def read(self, address):
@@ -85,7 +85,7 @@ class Board:
         if place == IO["io_status"]:
             return STATUS_PENDING if self.queue else 0
         if place == IO["io_ticks"]:
-            return int(self.clocks / 16) & 0xFFFF
+            return 0  # see run
         if place == IO["io_random"]:
             return self.random.getrandbits(16)
         if place == IO["io_length"]:
@@ -107,7 +107,7 @@ class Board:
             self.departure = self.stamp(self.at)
             self.sent.append((self.words[:], self.at))
         elif address == IO["io_rate"]:
-            self.rate = (word - (word >> 15 << 16)) << 16
+            self.rate = (word - (word >> 15 << 16)) << 16 | self.rate & 0xFFFF
         elif address == IO["io_rate"] + 1:
             self.rate = self.rate & ~0xFFFF | word
         elif address == IO["io_hold"]:
@@ -115,7 +115,7 @@ class Board:
                 self.held = self.now_words()
             else:
                 seconds, ns = self.held[0] << 32 | self.held[1] << 16 | self.held[2], self.held[3] << 16 | self.held[4]
-                self.local, self.held = float(seconds * SECOND + ns), None
+                self.base, self.local, self.held = seconds * SECOND + ns, 0.0, None
         elif IO["io_now"] <= address < IO["io_now"] + 5:
             self.held[address - IO["io_now"]] = word
         elif address == IO["io_events"]:
@@ -124,6 +124,11 @@ class Board:
     def run(self, t):
         """Runs the program from its main loop back to it, with nothing more to do. What it sent."""
         self.advance(t)
+        # The program adds up the hardware's ticks, which wrap after milliseconds; it is idle for longer here.
+        place = PROGRAM.places["now"][0]
+        now = (self.machine.memory[place] << 16 | self.machine.memory[place + 1]) + int(self.clocks / 16) - self.ticks
+        self.machine.memory[place : place + 2] = [now >> 16 & 0xFFFF, now & 0xFFFF]
+        self.ticks = int(self.clocks / 16)
         main, idle = PROGRAM.labels["main"], 0
         while idle < 2:
             self.machine.step()
@@ -133,16 +138,17 @@ class Board:
         return sent
 
     def due(self):
-        """ns until the next timer, or a few milliseconds: the hardware's ticks must be seen before they wrap."""
+        """ns until the next timer."""
         now = self.machine.get("now")
         master = self.machine.get("state[1]") == PROGRAM.constants["MASTER"]
         names = ["sync_at", "announce_at"] if master else ["parent_until"]
         if not master and self.machine.get("have_there"):
             names.append("request_at")
-        return min((self.machine.get(name) - now) * TICK for name in names)
+        # Numbers of 32 bits, which wrap.
+        return min(((self.machine.get(name) - now + 2**31) % 2**32 - 2**31) * TICK for name in names)
 
 
-def hour(seconds, seed, ppb, begin=100.0):
+def hour(seconds, seed, ppb, begin=100):
     """Offsets of the slave in ns, one a second, of the time after the first minute."""
     master = Board(1, 2, Oscillator(0, 30, 0.3, seed), seed * 3 + 1, 1_800_000_000 * SECOND)
     slave = Board(2, 1, Oscillator(ppb, 50, 0.5, seed + 1), seed * 3 + 2, begin)
@@ -156,19 +162,18 @@ def hour(seconds, seed, ppb, begin=100.0):
         while t >= next_sample:
             for each in boards:
                 each.advance(next_sample)
-            offsets.append(slave.local - master.local)
+            offsets.append(slave.base - master.base + slave.local - master.local)
             next_sample += SECOND
             if len(offsets) == seconds:
                 return offsets
         board.advance(t)
         if message is not None:
-            # Half a clock of the arrival is the crossing's.
-            board.queue.append((message, board.stamp(t + LAG)))
+            board.queue.append((message, board.stamp(t)))
         for words, at in board.run(t):
-            other = boards[1 - boards.index(board)]
-            # A message to the master waits before it is stamped, behind the data; the wire takes what it takes.
-            heapq.heappush(events, (at + 1000.0 + 7.0 * jitter.random(), next(order), other, words))
-        heapq.heappush(events, (t + max(100.0, min(board.due(), 4e6)), next(order), board, None))
+            # The cable, and the phase of the clocks; a message does not overtake the one before.
+            board.arrival = max(board.arrival + 700.0, at + 1000.0 + PERIOD * jitter.random())
+            heapq.heappush(events, (board.arrival + LAG, next(order), boards[1 - boards.index(board)], words))
+        heapq.heappush(events, (t + max(100.0, min(board.due(), SECOND)), next(order), board, None))
 
 
 def mtie(offsets, window):

@@ -65,8 +65,6 @@ module udp_registers #(
   assign is_own = in_range && reg_address[8:4] == udp_pkg::REGISTER_IDENTITY[8:4];
   assign is_ptp = in_range && (reg_address[8:4] == 5'd1 || reg_address[8:4] == 5'd2);
   assign is_counter = in_range && reg_address[8] && reg_address[7:0] < 8'(udp_pkg::COUNTERS);
-  assign counter_index = reg_address[4:0];
-  assign counter_read = reg_valid && is_counter;
   assign ptp_valid = reg_valid && is_ptp;
   assign ptp_index = {reg_address[5], place};
 
@@ -113,6 +111,7 @@ module udp_registers #(
   assign writes = reg_valid && asked[1] && reg_write && !is_fixed;
   always_ff @(posedge clk) begin
     asked <= {asked[0], reg_valid};
+    {counter_read, counter_index} <= {reg_valid && is_counter, reg_address[4:0]};
     payload_right <= reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
     stream_changed <= writes && place == PEER_IP;
     if (writes && place == ENABLE) stream_enable <= reg_wdata[0];

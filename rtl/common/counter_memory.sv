@@ -53,8 +53,9 @@ module counter_memory #(
     value <= counts[address];
     {read_address, counts_event} <= {address, place_valid};
     is_read <= !place_valid && !wiping;
-    if (counts_event || wiping)
-      counts[wiping?wiped[INDEX_BITS-1:0] : read_address] <= wiping ? '0 : value + 1'b1;
+    // Wiping counts on from -1.
+    if (wiping) {read_address, value, counts_event} <= {wiped[INDEX_BITS-1:0], 33'h1_FFFF_FFFF};
+    if (counts_event) counts[read_address] <= value + 1'b1;
     wiped <= wiped + (INDEX_BITS + 1)'(wiping);
     if (rst) {wiped, pending, chosen, place_valid, counts_event, is_read} <= '0;
   end

@@ -48,16 +48,17 @@ module length_cut #(
     logic unused;
     assign unused = &{1'b0, s_count};
   end else begin : g_words
-    logic first, rests;
+    // What of a word is inside is known a clock before it comes.
+    logic first, rests, over;
     logic [15:0] left, told;
-    logic negative, over;
+    logic negative;
     assign told = {s_data[AT*8+:8], s_data[AT*8+8+:8]};
-    assign over = left >= 16'(BYTES);  // at least this word is inside
     assign m_count = first || over ? s_count : s_count < {1'b0, left[2:0]} ? s_count : {1'b0, left[2:0]};
     assign whole = left == '0 && !rests && !negative;
     always_ff @(posedge clk) begin
       if (s_valid) begin
         first <= 1'b0;
+        over  <= (first ? told : left) >= 16'(2 * BYTES);
         if (first) begin
           left <= told < 16'(BYTES) ? '0 : told - 16'(BYTES);
           negative <= told < 16'(BYTES);

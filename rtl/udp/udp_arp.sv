@@ -8,8 +8,8 @@
 //             |         |----> drop_* (one pulse a dropped frame)
 //             +---------+
 //
-// Of one message at a time the sender is kept, until udp_neighbours has it and the reply is out. A message that comes meanwhile is
-// dropped (drop_full). An announcement of somebody in the cache is heard, whoever it is for.
+// A message is judged while it passes; of one at a time the sender is kept, until udp_neighbours has it and the reply is out. One that
+// begins meanwhile is dropped (drop_full). An announcement of somebody in the cache is heard, whoever it is for.
 `default_nettype none
 module udp_arp #(
     parameter int WIDTH = 8
@@ -37,8 +37,8 @@ module udp_arp #(
     // neighbours
     output logic             learn,
     output logic             learn_new,
-    output logic [     31:0] learn_ip,
-    output logic [     47:0] learn_mac,
+    input  logic [      3:0] learn_place,
+    output logic [      7:0] learn_byte,
     input  logic             learned,
     input  logic             learned_nothing,
     input  logic             ask,
@@ -46,58 +46,82 @@ module udp_arp #(
     output logic             ask_taken
 );
   // ---- receive -------------------------------------------------------------------------------
-  logic [net_pkg::ARP_BYTES*8-1:0] header;
-  logic complete, ended, good, shape_right, is_for_me, is_request, take;
-  logic [47:0] shape, sender_mac, target_mac;
-  logic [15:0] operation;
-  logic [31:0] sender_ip, target_ip;
-  logic [WIDTH-1:0] behind;
-  logic [3:0] behind_count;
-  logic behind_valid;
-  header_strip #(
-      .WIDTH       (WIDTH),
-      .HEADER_BYTES(net_pkg::ARP_BYTES)
-  ) strip (
-      .clk     (clk),
-      .rst     (rst),
-      .s_data  (s_data),
-      .s_count (s_count),
-      .s_valid (s_valid),
-      .s_end   (s_end),
-      .s_good  (s_good),
-      .header  (header),
-      .complete(complete),
-      .m_data  (behind),
-      .m_count (behind_count),
-      .m_valid (behind_valid),
-      .m_end   (ended),
-      .m_good  (good)
-  );
-  assign {shape, operation, sender_mac, sender_ip, target_mac, target_ip} = header;
+  // What is wrong with the message, as far as it has come; its parts are at the places that ARP_BYTES of them have (RFC 826).
+  logic [79:0] sender;  // MAC and IP address
+  logic
+      complete, shape_wrong, other_target, has_address, is_request, refused, refuses, busy, begins;
+  assign refuses = begins ? busy : refused;
+  if (WIDTH == 8) begin : g_bytes
+    logic [ 4:0] at;
+    logic [63:0] shape;
+    assign shape  = {net_pkg::ARP_SHAPE, 16'd0};
+    assign begins = at == '0;
+    always_ff @(posedge clk) begin
+      if (s_valid && at != 5'(net_pkg::ARP_BYTES)) at <= at + 1'b1;
+      if (s_valid && begins) {shape_wrong, other_target, has_address} <= '0;
+      if (s_valid && at == 5'd7) is_request <= s_data == net_pkg::ARP_REQUEST[7:0];
+      if (s_valid && at[4:3] == '0 && !(at[2:0] == '1 ? is_operation(
+              s_data
+          ) : s_data == shape[~at[2:0]*8+:8]))
+        shape_wrong <= 1'b1;
+      if (s_valid && !refuses && at >= 5'd8 && at < 5'd18) sender <= {sender[71:0], s_data};
+      if (s_valid && at >= 5'd14 && at < 5'd18 && s_data != '0) has_address <= 1'b1;
+      if (s_valid && at[4:2] == 3'd6 && s_data != ip_address[~at[1:0]*8+:8]) other_target <= 1'b1;
+      complete <= at == 5'(net_pkg::ARP_BYTES) || (s_valid && at == 5'(net_pkg::ARP_BYTES - 1));
+      if (rst || s_end) at <= '0;
+    end
+    logic unused;
+    assign unused = &{1'b0, s_count};
+  end else begin : g_words
+    localparam logic [3:0] REST = 4'(net_pkg::ARP_BYTES % 8);
+    logic [ 4:0] at;  // one bit
+    logic [63:0] word;
+    byte_reverse #(
+        .BYTES(8)
+    ) reverse (
+        .field   (s_data),
+        .reversed(word)
+    );
+    assign begins = at[0];
+    always_ff @(posedge clk) begin
+      if (s_valid && !at[4]) at <= at << 1;
+      if (s_valid && at[0]) begin
+        shape_wrong <= word[63:8] != {net_pkg::ARP_SHAPE, 8'd0} || !is_operation(word[7:0]);
+        is_request  <= word[7:0] == net_pkg::ARP_REQUEST[7:0];
+      end
+      if (s_valid && !refuses && at[1]) sender[79:16] <= word;
+      if (s_valid && !refuses && at[2]) sender[15:0] <= word[63:48];
+      if (s_valid && at[1]) has_address <= word[15:0] != '0;
+      if (s_valid && at[2] && word[63:48] != '0) has_address <= 1'b1;
+      if (s_valid && at[3]) other_target <= word[63:32] != ip_address;
+      complete <= at[4] || (s_valid && at[3] && s_count >= REST);
+      if (rst || s_end) at <= 5'd1;
+    end
+  end
+  function automatic is_operation(input [7:0] value);
+    is_operation = value == net_pkg::ARP_REQUEST[7:0] || value == net_pkg::ARP_REPLY[7:0];
+  endfunction
 
   // ---- one message ---------------------------------------------------------------------------
   // Judged a clock after its end.
-  logic judges, whole, reply_due, sending, sent, is_reply, busy;
+  logic judges, take, reply_due, sending, sent, is_reply;
   assign busy = learn || reply_due;
-  assign take = judges && whole && shape_right && !busy;
-  assign drop_short = judges && !whole;
-  assign drop_protocol = judges && whole && !shape_right;
-  assign drop_full = judges && whole && shape_right && busy;
+  assign take = judges && complete && !shape_wrong && !refused;
+  assign drop_short = judges && !complete;
+  assign drop_protocol = judges && complete && shape_wrong;
+  assign drop_full = judges && complete && !shape_wrong && refused;
   assign drop_destination = learned && learned_nothing;
+  assign learn_byte = sender[(4'd9-learn_place)*8+:8];
   always_ff @(posedge clk) begin
-    judges <= ended && good;
-    whole <= complete;
-    shape_right <= shape == net_pkg::ARP_SHAPE && (operation == net_pkg::ARP_REQUEST || operation == net_pkg::ARP_REPLY);
-    is_for_me <= target_ip == ip_address;
-    is_request <= operation == net_pkg::ARP_REQUEST;
+    if (s_valid) refused <= refuses;
+    judges <= s_end && s_good;
     if (learned) learn <= 1'b0;
     if (sent && is_reply) reply_due <= 1'b0;
     if (take) begin
       learn <= 1'b1;
       // Who asks whether an address is free has none (RFC 5227).
-      learn_new <= is_for_me && sender_ip != '0;
-      {learn_mac, learn_ip} <= {sender_mac, sender_ip};
-      reply_due <= is_for_me && is_request;
+      learn_new <= !other_target && has_address;
+      reply_due <= !other_target && is_request;
     end
     if (rst) {judges, learn, reply_due} <= '0;
   end
@@ -105,7 +129,7 @@ module udp_arp #(
   // ---- transmit ------------------------------------------------------------------------------
   // The choice stands from the request to the message's end.
   assign length = 14'(net_pkg::ARP_BYTES);
-  assign destination = is_reply ? learn_mac : net_pkg::BROADCAST;
+  assign destination = is_reply ? sender[79:32] : net_pkg::BROADCAST;
   assign ask_taken = sent && !is_reply;
   always_ff @(posedge clk) begin
     request <= !start && !sending && (reply_due || ask);
@@ -126,15 +150,11 @@ module udp_arp #(
         is_reply ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST,
         mac_address,
         ip_address,
-        is_reply ? learn_mac : 48'd0,
-        is_reply ? learn_ip : ask_ip
+        is_reply ? sender : {48'd0, ask_ip}
       }),
       .client_start(sent),
       .client_data('0),
       .data(data)
   );
-
-  logic unused;
-  assign unused = &{1'b0, behind, behind_count, behind_valid, target_mac};
 endmodule
 `default_nettype wire

@@ -33,6 +33,7 @@ module udp_ip_tx #(
     output logic [  WIDTH-1:0]            m_data,
     output logic                          lookup,
     output logic [       31:0]            lookup_ip,
+    output logic                          in_use,          // mac
     input  logic                          lookup_done,
     input  logic                          known,
     input  logic [       47:0]            mac,
@@ -108,6 +109,7 @@ module udp_ip_tx #(
   assign drop_unresolved = state == LOOK && lookup_done && !known;
   assign lookup = state == LOOK;
   assign lookup_ip = destination;
+  assign in_use = state != IDLE;
   assign is_found = state == LOOK && lookup_done && known;
   assign m_request = (state == READY || is_found) && summed[SUM_DONE];
   assign m_length = length[13:0];

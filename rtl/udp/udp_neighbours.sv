@@ -5,16 +5,18 @@
 //                 +----------------+
 //   lookup_* ====>|                |----> lookup_done, known, mac
 //   stream_* ====>| udp_neighbours |----> stream_path
-//   learn_* =====>|                |----> learned, learned_known
+//   learn_* <====>|                |----> learned, learned_nothing
 //   tick_ms ----->|                |----> ask, ask_ip
 //                 +----------------+
 //
 // A packet goes to its destination, to the gateway of other networks, or, to a group or to all, to the MAC address of those.
 // The cache has ENTRIES addresses in distributed RAM, each for TIMEOUT milliseconds after it was last heard of; the one
-// that was written longest ago makes room. It is searched an entry after another, from the one that was found last: four clocks
-// from `lookup` to `lookup_done` if it is found there. One search goes on at a time.
+// that was written longest ago makes room. It is searched a byte after another, from the entry that was found last: 15 clocks from
+// `lookup` to `lookup_done` if it is found there, 3 or 4 more for each other entry. The way that was found last is kept: a packet to the
+// same destination has it two clocks after `lookup`. So has the first one to where the stream goes, whose way is found before.
 //
-// lookup, learn: levels, until lookup_done, or `learned`. learn_new: who is not in the cache gets in.
+// lookup, learn: levels, until lookup_done, or `learned`. in_use: `mac` is needed. learn_byte is byte learn_place of the
+// neighbour's MAC address (0 to 5) and IP address (6 to 9). learn_new: who is not in the cache gets in.
 // Where the stream goes is looked up each millisecond, after each word of a neighbour, and when stream_changed tells that it goes
 // elsewhere. ask, a level until ask_taken: this address is wanted. Addresses are asked for one in RETRY milliseconds.
 `default_nettype none
@@ -32,6 +34,7 @@ module udp_neighbours #(
     // a packet
     input  logic        lookup,
     input  logic [31:0] lookup_ip,
+    input  logic        in_use,
     output logic        lookup_done,
     output logic        known,            // from lookup_done on
     output logic [47:0] mac,
@@ -43,8 +46,8 @@ module udp_neighbours #(
     // a neighbour was heard of
     input  logic        learn,
     input  logic        learn_new,
-    input  logic [31:0] learn_ip,
-    input  logic [47:0] learn_mac,
+    output logic [ 3:0] learn_place,
+    input  logic [ 7:0] learn_byte,
     output logic        learned,
     output logic        learned_nothing,  // with it: it was not known and is not
     // a neighbour is wanted
@@ -55,6 +58,7 @@ module udp_neighbours #(
   localparam int AGE_BITS = $clog2(TIMEOUT + 1);
   localparam int RETRY_BITS = $clog2(RETRY + 1);
   localparam int ENTRY_BITS = $clog2(ENTRIES);
+  localparam logic [47:0] GROUP = {net_pkg::MULTICAST, 24'd0};
 
   if (ENTRIES < 2 || ENTRIES != 2 ** ENTRY_BITS) begin : g_check
     $error("udp_neighbours: ENTRIES must be a power of two and at least 2");
@@ -69,124 +73,171 @@ module udp_neighbours #(
   typedef enum logic [2:0] {
     WIPE,
     IDLE,
-    ROUTE,
-    HOP,
-    READ,
-    JUDGE,
+    SEARCH,
     WRITE,
-    AGE
+    AGE,
+    AGED
   } state_t;
   state_t state;
   job_t   job;
 
   // ---- cache ---------------------------------------------------------------------------------
+  // An entry is MAC and IP address, as they stand in a message of ARP; all is done from its last byte to its first.
+  localparam logic [3:0] IP_LAST = 4'd9, IP_FIRST = 4'd6, NONE = '1;
   entry_t at, left, newest;
+  logic [3:0] place, shown;
   (* ram_style = "distributed" *)
-  logic [79:0] stations[ENTRIES];  // IP and MAC address
+  logic [7:0] stations[ENTRIES*16];
   (* ram_style = "distributed" *)
   logic [AGE_BITS-1:0] ages[ENTRIES];  // milliseconds that are left
-  logic [31:0] target;
-  logic [31:0] station_ip;
-  logic [47:0] station_mac;
   logic [AGE_BITS-1:0] age;
-  logic is_it, is_last;
-  assign {station_ip, station_mac} = stations[at];
-  assign age = ages[at];
-  assign is_last = left == '0;
+  logic [7:0] station, target;
+  assign learn_place = place;
   always_ff @(posedge clk) begin
-    if (state == WRITE) stations[at] <= {target, learn_mac};
-    if (state == WIPE || state == WRITE || state == AGE)
+    station <= stations[{at, place}];
+    age <= ages[at];
+    if (state == WRITE) stations[{at, place}] <= learn_byte;
+    if (state == WIPE || state == WRITE || state == AGED)
       ages[at] <= state == WRITE ? AGE_BITS'(TIMEOUT) : state == WIPE || age == '0 ? '0 : age - 1'b1;
   end
 
-  // ---- route ---------------------------------------------------------------------------------
-  logic on_link, to_group, to_network, to_all, ends;
+  // ---- one byte ------------------------------------------------------------------------------
+  logic via, whole, first, restarts, shown_valid, shows_ip;
+  logic is_it, on_link, to_group, to_network, to_all, direct;
+  logic [1:0] octet;  // of an IP address, the last one is 0
+  logic [7:0] own_byte, mask_byte, mac_byte;
+  logic [3:0][7:0] lookup_bytes, stream_bytes, gateway_bytes, own_bytes, mask_bytes;
+  assign {lookup_bytes, stream_bytes, gateway_bytes} = {lookup_ip, stream_ip, gateway};
+  assign {own_bytes, mask_bytes} = {ip_address, mask};
+  assign octet = {place[1], ~place[0]};
+  assign shows_ip = shown_valid && shown >= IP_FIRST;
+  assign first = whole && !via;
+  assign direct = job != LEARN && (to_group || to_all || (to_network && on_link));
+  always_comb begin
+    mac_byte = station;
+    if (to_group && direct)
+      case (shown)
+        4'd5, 4'd4: mac_byte = target;
+        4'd3: mac_byte = {1'b0, target[6:0]};
+        default: mac_byte = GROUP[(3'd5-shown[2:0])*8+:8];
+      endcase
+    if (direct && !to_group) mac_byte = '1;
+  end
   always_ff @(posedge clk) begin
-    on_link  <= ((target ^ ip_address) & mask) == '0;
-    to_group <= net_pkg::is_group(target);
-    to_network <= (target | mask) == '1;
-    to_all <= target == '1;
-    is_it    <= station_ip == target && age != '0;
+    case (job)
+      LEARN:   target <= learn_byte;
+      PACKET:  target <= via ? gateway_bytes[octet] : lookup_bytes[octet];
+      default: target <= via ? gateway_bytes[octet] : stream_bytes[octet];
+    endcase
+    {own_byte, mask_byte} <= {own_bytes[octet], mask_bytes[octet]};
+    shown <= place;
+    shown_valid <= state == SEARCH && place != NONE && !restarts;
+    if (shows_ip) is_it <= (shown == IP_LAST || is_it) && station == target && age != '0;
+    if (shows_ip && first) begin
+      on_link <= (shown == IP_LAST || on_link) && ((target ^ own_byte) & mask_byte) == '0;
+      to_network <= (shown == IP_LAST || to_network) && (target | mask_byte) == '1;
+      to_all <= (shown == IP_LAST || to_all) && target == '1;
+      to_group <= net_pkg::is_group({target, 24'd0});
+    end
   end
 
   // ---- searches ------------------------------------------------------------------------------
-  logic aging_due, stream_due, direct, wished;
+  logic aging_due, stream_due, loads, judges, tried, was_first, ends, found, is_last, to_gateway;
+  logic asked, same, fresh, wished, wishes;
   logic [RETRY_BITS-1:0] pause;
-  assign direct = job != LEARN && (to_group || to_all || (to_network && on_link));
-  assign ends   = (state == HOP && direct) || (state == JUDGE && (is_it || is_last));
+  logic [31:0] route;  // where `mac` leads to
+  // The first entry, and the first for the gateway, are compared to their end, the others to the first difference.
+  assign judges = tried && (was_first || (!whole && !is_it));
+  assign found = direct || (is_it && !to_gateway);
+  assign to_gateway = first && job != LEARN && !direct && !on_link;
+  assign is_last = left == '0;
+  assign restarts = judges && !found;
+  assign ends = (judges && (found ? !loads : !to_gateway && is_last)) || (shown_valid && shown == '0);
   always_ff @(posedge clk) begin
     lookup_done <= 1'b0;
     learned <= 1'b0;
     aging_due <= aging_due || tick_ms;
     stream_due <= stream_due || stream_changed;
-    left <= left - 1'b1;
+    asked <= lookup && !lookup_done;
+    same <= lookup_ip == route;
+    tried <= shows_ip && !restarts;
+    was_first <= shown == IP_FIRST;
+    if (place != NONE) place <= place - 1'b1;
+    if (shows_ip && first && loads) route <= {target, route[31:8]};
+    if (shown_valid && !shows_ip && loads) mac <= {mac_byte, mac[47:8]};
+    if (asked && same && fresh && !lookup_done) {lookup_done, known} <= '1;
     case (state)
       WIPE: begin
-        at <= at + 1'b1;
+        at   <= at + 1'b1;
+        left <= left - 1'b1;
         if (is_last) state <= IDLE;
       end
       IDLE: begin
-        left  <= '1;
-        state <= ROUTE;
+        left <= '1;
+        place <= IP_LAST;
+        whole <= 1'b1;
+        {via, loads, wishes} <= '0;
+        state <= SEARCH;
         if (learn && !learned) begin
           job <= LEARN;
-          target <= learn_ip;
-        end else if (lookup && !lookup_done) begin
+        end else if (asked && lookup && !lookup_done && !(same && fresh)) begin
           job <= PACKET;
-          target <= lookup_ip;
+          loads <= 1'b1;
+          wishes <= !ask && !(wished && pause == '0);
+          fresh <= 1'b0;
         end else if (aging_due) begin
           state <= AGE;
           aging_due <= tick_ms;
         end else if (stream_due) begin
           job <= STREAM;
-          target <= stream_ip;
           stream_due <= stream_changed;
+          wishes <= !ask && !wished;
+          if (!in_use && !(stream_active && stream_path)) {loads, fresh} <= 2'b10;
         end else state <= IDLE;
       end
-      ROUTE: begin
-        left  <= left;
-        state <= HOP;
+      SEARCH:
+      if (restarts) begin
+        place <= IP_LAST;
+        whole <= to_gateway;
+        if (to_gateway) begin
+          via <= 1'b1;
+        end else begin
+          at   <= at + 1'b1;
+          left <= left - 1'b1;
+        end
       end
-      HOP: begin
-        left <= left;
-        if (job != LEARN && !direct && !on_link) target <= gateway;
-        state <= READ;
-      end
-      READ: begin
-        left  <= left;
-        state <= JUDGE;
-      end
-      JUDGE: begin
-        state <= READ;
-        if (!is_it) at <= at + 1'b1;
-      end
-      WRITE: begin
+      WRITE:
+      if (place == '0) begin
+        learned <= 1'b1;
+        learned_nothing <= 1'b0;
         stream_due <= 1'b1;
+        fresh <= 1'b0;
         state <= IDLE;
       end
+      AGE: state <= AGED;
       default: begin
+        // AGED
         at <= at + 1'b1;
-        if (is_last) begin
-          stream_due <= 1'b1;
-          state <= IDLE;
-        end
+        left <= left - 1'b1;
+        state <= is_last ? IDLE : AGE;
+        if (is_last) stream_due <= 1'b1;
+        if (age == AGE_BITS'(1)) fresh <= 1'b0;
       end
     endcase
     if (ends) begin
       state <= IDLE;
       case (job)
-        LEARN: begin
-          learned <= 1'b1;
-          learned_nothing <= !is_it && !learn_new;
-          if (is_it || learn_new) state <= WRITE;
-          if (!is_it && learn_new) {at, newest} <= {2{entry_t'(newest + 1'b1)}};
+        LEARN:
+        if (found || learn_new) begin
+          state <= WRITE;
+          place <= IP_LAST;
+          if (!found) {at, newest} <= {2{entry_t'(newest + 1'b1)}};
+        end else {learned, learned_nothing} <= '1;
+        PACKET: {lookup_done, known, fresh} <= {1'b1, found, found};
+        default: begin
+          if (!stream_due) stream_path <= found;
+          fresh <= loads ? found && !stream_due : fresh;
         end
-        PACKET: begin
-          lookup_done <= 1'b1;
-          known <= direct || is_it;
-          mac <= !direct ? station_mac : to_group ? {net_pkg::MULTICAST, 1'b0, target[22:0]} : net_pkg::BROADCAST;
-        end
-        default: if (!stream_due) stream_path <= direct || is_it;
       endcase
     end
     if (stream_changed) stream_path <= 1'b0;
@@ -194,20 +245,17 @@ module udp_neighbours #(
       state <= WIPE;
       left <= '1;
       {at, newest} <= '0;
-      {lookup_done, learned, aging_due, stream_path} <= '0;
+      {lookup_done, asked, learned, aging_due, stream_path, fresh, tried} <= '0;
       stream_due <= 1'b1;
     end
   end
 
   // ---- wishes --------------------------------------------------------------------------------
-  // A packet that has no way is lost and goes before the stream, which waits.
-  logic misses;
-  assign misses = ends && !direct && !is_it && (job == PACKET || (job == STREAM && stream_active));
+  // A packet that has no way is lost and goes before the stream, which waits and is looked up again.
   always_ff @(posedge clk) begin
-    if (misses && !ask && (job == PACKET || !wished)) begin
-      wished <= 1'b1;
-      ask_ip <= target;
-    end
+    if (shows_ip && whole && wishes) ask_ip <= {target, ask_ip[31:8]};
+    if (shows_ip && wishes) wished <= 1'b0;
+    if (ends && !found && wishes && (job == PACKET || stream_active)) wished <= 1'b1;
     if (tick_ms && pause != '0) pause <= pause - 1'b1;
     if (ask_taken) ask <= 1'b0;
     if (wished && pause == '0 && !ask) begin

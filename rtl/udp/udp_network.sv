@@ -151,13 +151,14 @@ module udp_network #(
   assign l2_start = ethernet_start[ETHERNET_PTP];
 
   // ---- ARP -----------------------------------------------------------------------------------
-  logic lookup, lookup_done, known;
+  logic lookup, lookup_done, known, in_use;
   logic [31:0] lookup_ip;
   logic [47:0] lookup_mac;
   if (ARP != 0) begin : g_arp
     logic learn, learn_new, learned, learned_nothing, ask, ask_taken;
-    logic [31:0] learn_ip, ask_ip;
-    logic [47:0] learn_mac;
+    logic [ 3:0] learn_place;
+    logic [ 7:0] learn_byte;
+    logic [31:0] ask_ip;
     udp_arp #(
         .WIDTH(WIDTH)
     ) arp (
@@ -226,6 +227,7 @@ module udp_network #(
       .m_data         (ethernet_data[ETHERNET_IP]),
       .lookup         (lookup),
       .lookup_ip      (lookup_ip),
+      .in_use         (in_use),
       .lookup_done    (lookup_done),
       .known          (known),
       .mac            (lookup_mac),
@@ -306,6 +308,6 @@ module udp_network #(
   assign start = ip_start[IP_UDP];
 
   logic unused;
-  assign unused = &{1'b0, frame_source, packet_length, ip, peer_mac, tick_ms, stream_ip, stream_changed, stream_active};
+  assign unused = &{1'b0, frame_source, packet_length, ip, peer_mac, tick_ms, stream_ip, stream_changed, stream_active, in_use};
 endmodule
 `default_nettype wire

@@ -127,7 +127,7 @@ def mac_of(ip):
 @cocotb.test()
 async def udp_arp_answers_asks_and_tells(dut):
     """Of messages at random: each is told of, answered, asked for or counted; a reply waits for its start, and stays what it is."""
-    for name in ("s_valid", "s_end", "start", "ask", "learned", "learned_nothing"):
+    for name in ("s_valid", "s_end", "start", "ask", "learned", "learned_nothing", "learn_place"):
         getattr(dut, name).value = 0
     dut.mac_address.value, dut.ip_address.value = MAC, IP
     await start(dut, {"clk": TX}, ["rst"])
@@ -147,8 +147,14 @@ async def udp_arp_answers_asks_and_tells(dut):
         while True:
             await RisingEdge(dut.clk)
             if int(dut.learn.value):
-                await ClockCycles(dut.clk, random.randrange(1, 12))
-                told.append((int(dut.learn_ip.value), int(dut.learn_mac.value), int(dut.learn_new.value)))
+                parts = bytearray()
+                for place in range(10):
+                    dut.learn_place.value = place
+                    await ClockCycles(dut.clk, 1)
+                    await ReadOnly()
+                    parts.append(int(dut.learn_byte.value))
+                    await Timer(1, "ps")
+                told.append((int.from_bytes(parts[6:], "big"), int.from_bytes(parts[:6], "big"), int(dut.learn_new.value)))
                 dut.learned.value, dut.learned_nothing.value = 1, 1 - told[-1][2]
                 await RisingEdge(dut.clk)
                 dut.learned.value = 0
@@ -234,13 +240,21 @@ async def udp_arp_answers_asks_and_tells(dut):
 async def udp_neighbours_know_the_way(dut):
     """Against a model: four addresses, the oldest makes room, each for 50 ms; gateway, groups, broadcast; what is not known is asked for."""
     gateway, mask = 0x0A0900FE, 0xFFFFFF00
-    for name in ("tick_ms", "lookup", "stream_changed", "stream_active", "learn", "ask_taken"):
+    for name in ("tick_ms", "lookup", "stream_changed", "stream_active", "learn", "ask_taken", "learn_byte", "in_use"):
         getattr(dut, name).value = 0
     dut.ip_address.value, dut.mask.value, dut.gateway.value, dut.stream_ip.value = IP, mask, gateway, PEER
     await start(dut, {"clk": TX}, ["rst"])
     await ClockCycles(dut.clk, 20)
     random = rng("neighbours")
     table, place = [None] * 4, 0  # (IP, MAC, milliseconds)
+    sender = bytes(16)  # MAC and IP address, and what is not asked for
+
+    async def give_bytes():
+        while True:
+            dut.learn_byte.value = sender[int(dut.learn_place.value)] if dut.learn_place.value.is_resolvable else 0
+            await dut.learn_place.value_change
+
+    cocotb.start_soon(give_bytes())
 
     def entry(ip):
         return next((i for i, found in enumerate(table) if found and found[0] == ip and found[2] > 0), None)
@@ -254,7 +268,7 @@ async def udp_neighbours_know_the_way(dut):
         return None if i is None else table[i][1]
 
     async def until(signal):
-        for clock in range(1, 40):
+        for clock in range(1, 80):
             await RisingEdge(dut.clk)
             await ReadOnly()
             if int(signal.value):
@@ -263,8 +277,10 @@ async def udp_neighbours_know_the_way(dut):
         raise AssertionError(f"{signal._name} did not come")
 
     async def learn(ip, mac, new):
-        nonlocal place
-        dut.learn.value, dut.learn_ip.value, dut.learn_mac.value, dut.learn_new.value = 1, ip, mac, new
+        nonlocal place, sender
+        sender = mac.to_bytes(6, "big") + ip.to_bytes(4, "big") + bytes(6)
+        dut.learn_byte.value = sender[int(dut.learn_place.value)]
+        dut.learn.value, dut.learn_new.value = 1, new
         await until(dut.learned)
         i = entry(ip)
         assert int(dut.learned_nothing.value) == int(i is None and not new)
@@ -274,15 +290,18 @@ async def udp_neighbours_know_the_way(dut):
             table[i] = (ip, mac, 50)
         await RisingEdge(dut.clk)
         dut.learn.value = 0
-        await ClockCycles(dut.clk, 20)
+        await ClockCycles(dut.clk, 40)
 
     async def lookup(ip):
-        dut.lookup.value, dut.lookup_ip.value = 1, ip
+        dut.lookup.value, dut.in_use.value, dut.lookup_ip.value = 1, 1, ip
         clocks = await until(dut.lookup_done)
         found = int(dut.mac.value) if int(dut.known.value) else None
         await RisingEdge(dut.clk)
         dut.lookup.value = 0
-        await RisingEdge(dut.clk)
+        # While the address is needed nothing changes it.
+        await ClockCycles(dut.clk, random.randrange(1, 30))
+        assert int(dut.mac.value) == found or found is None
+        dut.in_use.value = 0
         assert found == way(ip), f"{ip:08X}"
         return clocks
 
@@ -290,7 +309,7 @@ async def udp_neighbours_know_the_way(dut):
         dut.tick_ms.value = 1
         await RisingEdge(dut.clk)
         dut.tick_ms.value = 0
-        await ClockCycles(dut.clk, 24)
+        await ClockCycles(dut.clk, 50)
         for i, found in enumerate(table):
             table[i] = found and (*found[:2], max(0, found[2] - 1))
 
@@ -309,20 +328,28 @@ async def udp_neighbours_know_the_way(dut):
             await ReadOnly()
             assert int(dut.stream_path.value) == 0, "not before it is looked up"
             await Timer(1, "ps")
-            await ClockCycles(dut.clk, 24)
+            await ClockCycles(dut.clk, random.choice([2, 50]))
         else:
             for _ in range(random.choice([1, 5, 20])):
                 await millisecond()
+        if action >= 0.7:
+            await ClockCycles(dut.clk, 40)
         assert int(dut.stream_path.value) == int(way(int(dut.stream_ip.value)) is not None)
         if int(dut.ask.value):
             dut.ask_taken.value = 1
             await RisingEdge(dut.clk)
             dut.ask_taken.value = 0
             await RisingEdge(dut.clk)
-    # What is found again is found at once.
+    # What is found again is found at once, and so is where the stream goes.
+    await learn(PEER + 1, PEER_MAC + 1, 1)
     await learn(PEER, PEER_MAC, 1)
-    await lookup(PEER)
-    assert await lookup(PEER) <= 5
+    assert await lookup(PEER) <= 27
+    assert await lookup(PEER) <= 3
+    dut.stream_ip.value, dut.stream_changed.value = PEER + 1, 1
+    await RisingEdge(dut.clk)
+    dut.stream_changed.value = 0
+    await ClockCycles(dut.clk, 40)
+    assert await lookup(PEER + 1) <= 3
     # Wanted by the stream: asked for each 5 ms. A packet's goes before it.
     for _ in range(60):
         await millisecond()

@@ -26,8 +26,9 @@ module extra_stack #(
   logic [15:0] ethertype;
   logic [1:0] request, start, claims;
   logic learn, learn_new, learned, learned_nothing, ask, ask_taken, lookup_done, known, stream_path;
-  logic [31:0] learn_ip, ask_ip;
-  logic [47:0] learn_mac;
+  logic [31:0] ask_ip;
+  logic [3:0] learn_place;
+  logic [7:0] learn_byte;
   logic [1:0][13:0] length;
   logic [1:0][47:0] destination;
   logic [1:0][WIDTH-1:0] client_data;
@@ -85,6 +86,7 @@ module extra_stack #(
       .gateway       ('0),
       .lookup        (1'b0),
       .lookup_ip     ('0),
+      .in_use        (1'b0),
       .stream_ip     ('0),
       .stream_changed(1'b0),
       .stream_active (1'b0),

@@ -9,7 +9,7 @@
 //                    |                    ptp_clock                 |====> now, pps, status
 //                    +----------------------------------------------+
 //
-// What the port does is a program, ptp.asm. Its registers are in udp_pkg. PERIOD is the clock's in 2^-32 ns. s_begin: the first
+// What the port does is a program, ptp.asm. Its registers are in udp_pkg. PERIOD is the clock's in 2^-32 ns. s_valid, s_end: of all frames; the first
 // word of a frame leaves the crossing. Because layers pull, a message leaves a fixed time from its start.
 `default_nettype none
 module ptp_port #(
@@ -35,7 +35,8 @@ module ptp_port #(
     output logic                         reg_error,
     output logic             [     31:0] reg_rdata,
     // from the wire
-    input  logic                         s_begin,
+    input  logic                         s_valid,
+    input  logic                         s_end,
     input  logic             [WIDTH-1:0] s_udp_data,
     input  logic             [      3:0] s_udp_count,
     input  logic                         s_udp_valid,
@@ -60,7 +61,7 @@ module ptp_port #(
     output logic                         drop_ignored,
     output logic                         drop_full
 );
-  // Clocks, times ten, from the first byte behind the start delimiter on the wire to s_begin (half a clock of it is the
+  // Clocks, times ten, from the first byte behind the start delimiter on the wire to a frame's first word (half a clock of it is the
   // crossing's phase), and from a message's start back to that byte.
   localparam int PERIOD_PS = int'(PERIOD >> 22);  // nearly
   localparam int RX_LAG = 95 * PERIOD_PS / 10_240;
@@ -97,7 +98,11 @@ module ptp_port #(
   assign rdata = from_io ? io_word : message_word;
 
   // ---- messages ------------------------------------------------------------------------------
-  logic pending, busy;
+  logic pending, busy, in_frame;
+  always_ff @(posedge clk) begin
+    if (s_valid || s_end) in_frame <= !s_end;
+    if (rst) in_frame <= 1'b0;
+  end
   logic [7:0] message_length;
   logic [47:0] arrival, departure;
   ptp_receive #(
@@ -106,7 +111,7 @@ module ptp_port #(
       .clk      (clk),
       .rst      (rst),
       .now      (status.now[47:0]),
-      .s_begin  (s_begin),
+      .s_begin  (s_valid && !in_frame),
       .s_data   (layer2 ? s_l2_data : s_udp_data),
       .s_count  (layer2 ? s_l2_count : s_udp_count),
       .s_valid  (layer2 ? s_l2_valid : s_udp_valid),

@@ -8,13 +8,14 @@
 //   client 1  ... ====================>|              |
 //                                      +--------------+
 //
-// The lowest client that requested a clock before is on offer; while nobody does, the one that was. The lower layer takes it (m_accept) and, then or
+// The lowest client that requested a clock before is on offer; from client FAIR on they take turns; while nobody does, the one that was. The lower layer takes it (m_accept) and, then or
 // later, starts it (m_start); m_meta and m_length are its own until then, m_data from the next clock on. A client
 // holds its request, its meta data and its length from the request to its start.
 `default_nettype none
 module pull_arbiter #(
     parameter int WIDTH = 8,
     parameter int CLIENTS = 2,
+    parameter int FAIR = CLIENTS - 1,
     parameter int META_BITS = 64
 ) (
     input  logic                                clk,
@@ -34,10 +35,13 @@ module pull_arbiter #(
   localparam int BITS = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
   logic [BITS-1:0] pick, offered, taken, chosen, sending;
   logic waiting;
+  logic [CLIENTS-1:0] later;  // those of the fair ones that come behind the one that was taken last
 
   always_comb begin
     pick = '0;
     for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
+    for (int i = CLIENTS - 1; i >= FAIR; i--)
+    if (s_request[i] && later[i] && 32'(pick) >= FAIR) pick = BITS'(i);
     chosen = waiting ? taken : offered;
     s_start = '0;
     s_start[chosen] = m_start;
@@ -50,6 +54,8 @@ module pull_arbiter #(
   always_ff @(posedge clk) begin
     if (s_request != '0) offered <= pick;
     if (m_accept) taken <= offered;
+    for (int i = 0; i < CLIENTS; i++)
+    if (m_accept && 32'(offered) >= FAIR) later[i] <= i > 32'(offered);
     if (m_accept && !m_start) waiting <= 1'b1;
     if (m_start) begin
       waiting <= 1'b0;
@@ -59,6 +65,7 @@ module pull_arbiter #(
       waiting <= 1'b0;
       offered <= BITS'(CLIENTS - 1);
       sending <= '0;
+      later   <= '0;
     end
   end
 endmodule

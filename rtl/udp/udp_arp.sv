@@ -62,11 +62,12 @@ module udp_arp #(
       if (s_valid && at == 5'd7) is_request <= s_data == net_pkg::ARP_REQUEST[7:0];
       if (s_valid && at[4:3] == '0 && !(at[2:0] == '1 ? is_operation(
               s_data
-          ) : s_data == shape[~at[2:0]*8+:8]))
+          ) : s_data == shape[(7-32'(at[2:0]))*8+:8]))
         shape_wrong <= 1'b1;
       if (s_valid && !refuses && at >= 5'd8 && at < 5'd18) sender <= {sender[71:0], s_data};
       if (s_valid && at >= 5'd14 && at < 5'd18 && s_data != '0) has_address <= 1'b1;
-      if (s_valid && at[4:2] == 3'd6 && s_data != ip_address[~at[1:0]*8+:8]) other_target <= 1'b1;
+      if (s_valid && at[4:2] == 3'd6 && s_data != ip_address[(3-32'(at[1:0]))*8+:8])
+        other_target <= 1'b1;
       complete <= at == 5'(net_pkg::ARP_BYTES) || (s_valid && at == 5'(net_pkg::ARP_BYTES - 1));
       if (rst || s_end) at <= '0;
     end
@@ -111,7 +112,7 @@ module udp_arp #(
   assign drop_protocol = judges && complete && shape_wrong;
   assign drop_full = judges && complete && !shape_wrong && refused;
   assign drop_destination = learned && learned_nothing;
-  assign learn_byte = sender[(4'd9-learn_place)*8+:8];
+  assign learn_byte = sender[(9-32'(learn_place))*8+:8];
   always_ff @(posedge clk) begin
     if (s_valid) refused <= refuses;
     judges <= s_end && s_good;

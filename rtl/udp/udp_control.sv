@@ -11,7 +11,7 @@
 // reply and nothing is done again. While a request is served another one is dropped (drop_full).
 //
 // Register bus: reg_valid stands with address, write and data until reg_ready; reg_error with it: no
-// such register.
+// such register. reg_rdata of what is no read is reg_wdata.
 `default_nettype none
 module udp_control #(
     parameter int WIDTH = 8
@@ -84,13 +84,15 @@ module udp_control #(
       .m_good  (good)
   );
 
-  logic [31:0] last_sequence, value;
+  logic [31:0] sequence_number, last_sequence, value;
   logic [7:0] operation, status;
   logic answered, known_operation, sent, is_repeated;
+  assign sequence_number = message[127:96];
+  assign operation = message[95:88];
+  assign {reg_address, reg_wdata} = message[63:0];
+  assign reg_write = operation != udp_pkg::CONTROL_READ;
   assign known_operation = operation == udp_pkg::CONTROL_READ || operation == udp_pkg::CONTROL_WRITE;
   assign reg_valid = state == ACCESS && known_operation;
-  assign reg_write = operation == udp_pkg::CONTROL_WRITE;
-  assign reg_wdata = value;
   assign request = state == REPLY;
   assign length = 14'(udp_pkg::CONTROL_BYTES);
 
@@ -99,7 +101,7 @@ module udp_control #(
   logic [127:0] reply_words;
   logic [  2:0] index;
   assign reply_words = {
-    16'd0, value, reg_address, operation | udp_pkg::CONTROL_REPLY, status, last_sequence
+    16'd0, value, reg_address, operation | udp_pkg::CONTROL_REPLY, status, sequence_number
   };
   ones_add reply_sum (
       .clk (clk),
@@ -116,28 +118,24 @@ module udp_control #(
     if (s_valid) {in_datagram, refused} <= {1'b1, refuses};
     if (s_end) in_datagram <= 1'b0;
     // The request's source stands as long as its message.
-    is_repeated <= answered && {message[127:96], s_source, s_source_port} == {last_sequence, destination, destination_port};
+    is_repeated <= answered && {sequence_number, s_source, s_source_port} == {last_sequence, destination, destination_port};
     case (state)
       IDLE: if (ended && good && complete) state <= DECIDE;
       DECIDE:
       if (is_repeated) begin
         state <= REPLY;
       end else begin
-        last_sequence <= message[127:96];
+        last_sequence <= sequence_number;
         {destination, destination_port} <= {s_source, s_source_port};
         answered <= 1'b1;
-        operation <= message[95:88];
-        {reg_address, value} <= message[63:0];
-        status <= udp_pkg::STATUS_OPERATION;
         index <= '0;
         state <= ACCESS;
       end
-      ACCESS:
-      if (!known_operation) state <= ADD;
-      else if (reg_ready) begin
-        status <= reg_error ? udp_pkg::STATUS_ADDRESS : udp_pkg::STATUS_DONE;
-        if (!reg_write) value <= reg_error ? '0 : reg_rdata;
-        state <= ADD;
+      ACCESS: begin
+        value <= reg_rdata;
+        status <= !known_operation ? udp_pkg::STATUS_OPERATION : reg_error ? udp_pkg::STATUS_ADDRESS : udp_pkg::STATUS_DONE;
+        if (reg_error && !reg_write) value <= '0;
+        if (reg_ready || !known_operation) state <= ADD;
       end
       ADD: begin
         index <= index + 1'b1;
@@ -161,7 +159,7 @@ module udp_control #(
       .rst(rst),
       .start(start),
       .header({
-        last_sequence, operation | udp_pkg::CONTROL_REPLY, status, 16'd0, reg_address, value
+        sequence_number, operation | udp_pkg::CONTROL_REPLY, status, 16'd0, reg_address, value
       }),
       .client_start(sent),
       .client_data('0),

@@ -43,7 +43,9 @@ rtl/udp/udp_ip_rx.sv
 rtl/udp/udp_ip_tx.sv
 rtl/udp/udp_neighbours.sv
 rtl/udp/udp_network.sv
+rtl/udp/udp_receive.sv
 rtl/udp/udp_registers.sv
 rtl/common/gray_to_binary.sv
 rtl/udp/udp_stream.sv
+rtl/udp/udp_streams.sv
 rtl/udp/udp_core.sv

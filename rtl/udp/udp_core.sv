@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UDP/IP stack (design section 5): a stream of words and a slow control over UDP, ARP, ICMP echo.
+// UDP/IP stack (design section 5): streams of words and a slow control over UDP, ARP, ICMP echo, PTP.
 //
 //                   +--------------------------------------------------------------+
 //   s_axis ========>| stream --+                                                   |
 //                   |          +-> UDP --+                                         |
 //   reg_* <========>| control -+         +-> IP --+                                |
 //                   |            ICMP ---+        +-> Ethernet ======================>| m_axis (to the MAC)
-//                   |                      ARP ---+        <- m_axis_start            |
+//   m_udp <=========|                      ARP ---+        <- m_axis_start            |
 //                   |  (the same layers back)  <===== Ethernet <== crossing <=========| s_mac (from the MAC)
 //                   +--------------------------------------------------------------+
 //      user_clk                          tx_clk                            rx_clk
@@ -16,16 +16,22 @@
 // WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. All but the stream's user side is in tx_clk.
 // TICK_CLOCKS is a millisecond of it.
 //
-// Without PTP, CONTROL (the slow control), ICMP or ARP their logic is not there. Without ARP all packets go to peer_mac; without
-// the slow control the settings, which stand still then, are the stream's.
+// There are STREAMS of them, 1 to 8, with ports of their own, which share the line by turns. With RECEIVE the datagrams to local_port come
+// to the user, too (m_udp, see udp_receive); without SEND that is all that a stream does.
 //
-// ip.peer, peer_port, payload and checksum are the stream's settings at reset, `start` whether it is enabled; the
-// slow control changes them (udp_pkg). status_enabled is the register; enable low ends the stream whatever it says.
+// Without PTP, CONTROL (the slow control), ICMP or ARP their logic is not there. Without ARP all packets go to peer_mac; without
+// the slow control the settings, which stand still then, are the streams'.
+//
+// ip.peer, peer_port, payload and checksum are the streams' settings at reset, `start` whether they are enabled; the
+// slow control changes them (udp_pkg). status_enabled is the register; enable low ends the streams whatever it says.
 // `events`, one pulse each, are counted in registers that the slow control reads; STATUS adds what reads them from the user
 // side (see link_shell), and counters of the MAC.
 `default_nettype none
 module udp_core #(
     parameter int WIDTH = 8,
+    parameter int STREAMS = 1,
+    parameter int SEND = 1,
+    parameter int RECEIVE = 0,
     parameter int PAYLOAD_MAX = 8972,
     parameter int SLOTS = WIDTH == 8 ? 2 : 4,
     parameter int PTP = 1,
@@ -48,23 +54,28 @@ module udp_core #(
     input logic [47:0] mac_address,
     input net_pkg::ip_t ip,
     input logic [47:0] peer_mac,
-    input logic [15:0] peer_port,
-    input logic [15:0] local_port,
+    input logic [STREAMS-1:0][15:0] peer_port,
+    input logic [STREAMS-1:0][15:0] local_port,
     input logic [13:0] payload,
     input logic checksum,
-    input logic start,
+    input logic [STREAMS-1:0] start,
     input logic [1:0] ptp_role,
-    // user side
+    // user side; s_axis: of link_pkg::words_t
     input logic user_clk,
     output logic user_rst,
-    input link_pkg::words_t s_axis,
-    output logic s_axis_tready,
-    output logic user_running,
+    input logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] s_axis,
+    output logic [STREAMS-1:0] s_axis_tready,
+    output logic [STREAMS-1:0] user_running,
     input logic [5:0] status_index,
     input logic status_request,
     output logic status_accepted,
     output logic [31:0] status_value,
     output logic status_valid,
+    // datagrams to the user (tx_clk)
+    output link_pkg::frame_t m_udp,
+    output logic [2:0] m_udp_stream,
+    output logic [31:0] m_udp_ip,
+    output logic [15:0] m_udp_port,
     // the user's registers (tx_clk)
     output logic reg_valid,
     output logic reg_write,
@@ -78,9 +89,9 @@ module udp_core #(
     output logic tx_rst,
     output link_pkg::frame_t m_axis,
     input logic m_axis_start,
-    output logic status_path,
-    output logic status_active,
-    output logic status_enabled,
+    output logic [STREAMS-1:0] status_path,
+    output logic [STREAMS-1:0] status_active,
+    output logic [STREAMS-1:0] status_enabled,
     output ptp_pkg::status_t status_time,
     output udp_pkg::events_t events,
     // frames from the MAC
@@ -94,6 +105,9 @@ module udp_core #(
 
   if (WIDTH != 8 && WIDTH != 64) begin : g_check_width
     $error("udp_core: WIDTH must be 8 or 64");
+  end
+  if (STREAMS < 1 || STREAMS > 8) begin : g_check_streams
+    $error("udp_core: STREAMS must be 1 to 8");
   end
 
   // ---- shell ---------------------------------------------------------------------------------
@@ -158,24 +172,28 @@ module udp_core #(
   // ---- network -------------------------------------------------------------------------------
   logic ip_request, ip_start;
   logic [13:0] ip_length;
-  logic [31:0] ip_to, stream_ip;
+  logic [31:0] ip_to;
+  logic [STREAMS-1:0][31:0] stream_ip;
   logic [WIDTH-1:0] ip_data;
   logic [WIDTH-1:0] packet_data;
   logic [3:0] packet_count;
-  logic packet_valid, packet_end, packet_good, packet_claimed, stream_active, stream_changed;
+  logic packet_valid, packet_end, packet_good, packet_claimed;
+  logic [STREAMS-1:0] stream_active, stream_changed;
   logic [31:0] packet_source, packet_destination;
   logic ptp_open, ptp_layer2, l2_valid, l2_end, l2_good, l2_request, l2_start;
   logic [WIDTH-1:0] l2_data;
   logic [3:0] l2_count;
   localparam int UDP_PTP = 0, UDP_CONTROL = 1, UDP_STREAM = 2;
-  logic [2:0] port_request, port_start;
-  logic [2:0][13:0] port_length;
-  logic [2:0][31:0] port_to;
-  logic [2:0][15:0] port_to_port, port_sum;
-  logic [2:0][WIDTH-1:0] port_data;
+  localparam int CLIENTS = UDP_STREAM + STREAMS;
+  logic [CLIENTS-1:0] port_request, port_start;
+  logic [CLIENTS-1:0][13:0] port_length;
+  logic [CLIENTS-1:0][31:0] port_to;
+  logic [CLIENTS-1:0][15:0] port_to_port, port_sum;
+  logic [CLIENTS-1:0][WIDTH-1:0] port_data;
   logic ptp_to_peer;
   udp_network #(
       .WIDTH      (WIDTH),
+      .STREAMS    (STREAMS),
       .ICMP       (ICMP),
       .ECHO_BITS  (ECHO_BITS),
       .ARP        (ARP),
@@ -229,11 +247,13 @@ module udp_core #(
   );
 
   // ---- UDP -----------------------------------------------------------------------------------
-  logic control_claim, ptp_claim, with_checksum;
+  logic control_claim, ptp_claim;
+  logic [STREAMS-1:0] with_checksum, stream_claims;
   logic [15:0] ptp_port_number;
   udp_datagram_tx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(3)
+      .CLIENTS(CLIENTS),
+      .FAIR   (UDP_STREAM)
   ) datagram_tx (
       .clk               (tx_clk),
       .rst               (tx_rst),
@@ -261,7 +281,7 @@ module udp_core #(
   logic [15:0] datagram_source_port, datagram_port, datagram_length;
   udp_datagram_rx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(2)
+      .CLIENTS(2 + STREAMS)
   ) datagram_rx (
       .clk          (tx_clk),
       .rst          (tx_rst),
@@ -282,7 +302,7 @@ module udp_core #(
       .source_port  (datagram_source_port),
       .port         (datagram_port),
       .length       (datagram_length),
-      .claims       ({control_claim, ptp_claim}),
+      .claims       ({stream_claims, control_claim, ptp_claim}),
       .drop_short   (events.drop_udp_short),
       .drop_checksum(events.drop_udp_checksum),
       .drop_port    (events.drop_port)
@@ -296,12 +316,6 @@ module udp_core #(
   logic [ 4:0] ptp_index;
   logic [31:0] ptp_rdata;
   if (PTP != 0) begin : g_ptp
-    logic in_frame;
-    always_ff @(posedge tx_clk) begin
-      if (frame_valid) in_frame <= !frame_end;
-      else if (frame_end) in_frame <= 1'b0;
-      if (tx_rst) in_frame <= 1'b0;
-    end
     ptp_port #(
         .WIDTH      (WIDTH),
         .PERIOD     (PERIOD),
@@ -323,7 +337,8 @@ module udp_core #(
         .reg_ready     (ptp_ready),
         .reg_error     (ptp_error),
         .reg_rdata     (ptp_rdata),
-        .s_begin       (frame_valid && !in_frame),
+        .s_valid       (frame_valid),
+        .s_end         (frame_end),
         .s_udp_data    (datagram_data),
         .s_udp_count   (datagram_count),
         .s_udp_valid   (datagram_valid),
@@ -360,14 +375,14 @@ module udp_core #(
   assign port_sum[UDP_PTP] = '0;
 
   // ---- slow control --------------------------------------------------------------------------
-  logic stream_enable;
-  logic [15:0] stream_port;
-  logic [13:0] stream_payload;
-  logic [7:0] run;
-  logic [31:0] last_count;
+  logic [STREAMS-1:0] stream_enable;
+  logic [STREAMS-1:0][15:0] stream_port;
+  logic [STREAMS-1:0][13:0] stream_payload;
+  logic [STREAMS-1:0][7:0] run;
+  logic [STREAMS-1:0][31:0] last_count;
   if (CONTROL != 0) begin : g_control
-    logic control_ready, control_error, control_valid, own, own_error, own_ready;
-    logic [31:0] control_rdata, own_rdata;
+    logic control_ready, control_error, control_valid;
+    logic [31:0] control_rdata;
     udp_control #(
         .WIDTH(WIDTH)
     ) control (
@@ -398,22 +413,21 @@ module udp_core #(
         .reg_error       (control_error),
         .reg_rdata       (control_rdata)
     );
-    assign own = reg_address[31];
-    assign reg_valid = control_valid && !own;
-    assign control_ready = own ? own_ready : reg_ready;
-    assign control_error = own ? own_error : reg_error;
-    assign control_rdata = own ? own_rdata : reg_rdata;
-
     udp_registers #(
+        .STREAMS    (STREAMS),
         .PAYLOAD_MAX(PAYLOAD_MAX)
     ) registers (
-        .clk      (tx_clk),
-        .rst      (tx_rst),
-        .peer_ip  (ip.peer),
-        .reg_valid(control_valid && own),
-        .reg_ready(own_ready),
-        .reg_error(own_error),
-        .reg_rdata(own_rdata),
+        .clk       (tx_clk),
+        .rst       (tx_rst),
+        .peer_ip   (ip.peer),
+        .reg_valid (control_valid),
+        .reg_ready (control_ready),
+        .reg_error (control_error),
+        .reg_rdata (control_rdata),
+        .user_valid(reg_valid),
+        .user_ready(reg_ready),
+        .user_error(reg_error),
+        .user_rdata(reg_rdata),
         .*
     );
   end else begin : g_no_control
@@ -423,51 +437,64 @@ module udp_core #(
     assign {port_request[UDP_CONTROL], port_length[UDP_CONTROL], port_to[UDP_CONTROL]} = '0;
     assign {port_to_port[UDP_CONTROL], port_sum[UDP_CONTROL], port_data[UDP_CONTROL]} = '0;
     assign {stream_enable, stream_ip, stream_port, with_checksum} = {
-      start, ip.peer, peer_port, checksum
+      start, {STREAMS{ip.peer}}, peer_port, {STREAMS{checksum}}
     };
-    assign stream_payload = payload > 14'(PAYLOAD_MAX) ? 14'(PAYLOAD_MAX) : payload;
+    assign stream_payload = {STREAMS{payload > 14'(PAYLOAD_MAX) ? 14'(PAYLOAD_MAX) : payload}};
   end
 
-  // ---- stream --------------------------------------------------------------------------------
-  udp_stream #(
+  // ---- streams -------------------------------------------------------------------------------
+  udp_streams #(
       .WIDTH      (WIDTH),
+      .STREAMS    (STREAMS),
+      .SEND       (SEND),
       .PAYLOAD_MAX(PAYLOAD_MAX),
       .SLOTS      (SLOTS)
-  ) stream (
-      .user_clk     (user_clk),
-      .user_rst     (user_rst),
-      .s_axis_tdata (s_axis.tdata),
-      .s_axis_tvalid(s_axis.tvalid),
-      .s_axis_tready(s_axis_tready),
-      .s_axis_tlast (s_axis.tlast),
-      .running      (user_running),
-      .tx_clk       (tx_clk),
-      .tx_rst       (tx_rst),
-      .tick_ms      (tick_ms),
-      .enable       (stream_enable && enable),
-      .path         (status_path),
-      .payload      (stream_payload),
-      .active       (stream_active),
-      .request      (port_request[UDP_STREAM]),
-      .length       (port_length[UDP_STREAM]),
-      .sum          (port_sum[UDP_STREAM]),
-      .start        (port_start[UDP_STREAM]),
-      .data         (port_data[UDP_STREAM]),
-      .event_sent   (events.datagrams),
-      .run          (run),
-      .last_count   (last_count)
+  ) streams (
+      .path      (status_path),
+      .request   (port_request[CLIENTS-1:UDP_STREAM]),
+      .length    (port_length[CLIENTS-1:UDP_STREAM]),
+      .sum       (port_sum[CLIENTS-1:UDP_STREAM]),
+      .start     (port_start[CLIENTS-1:UDP_STREAM]),
+      .data      (port_data[CLIENTS-1:UDP_STREAM]),
+      .event_sent(events.datagrams),
+      .*
   );
-  assign port_to[UDP_STREAM] = stream_ip;
-  assign port_to_port[UDP_STREAM] = stream_port;
-  assign status_active = stream_active || (stream_enable && enable);
+  assign port_to[CLIENTS-1:UDP_STREAM] = stream_ip;
+  assign port_to_port[CLIENTS-1:UDP_STREAM] = stream_port;
+  assign status_active = stream_active | (enable ? stream_enable : '0);
   assign status_enabled = stream_enable;
+  always_comb
+    for (int i = 0; i < STREAMS; i++)
+      stream_claims[i] = RECEIVE != 0 && datagram_port == local_port[i];
+  if (RECEIVE != 0) begin : g_receive
+    udp_receive #(
+        .WIDTH  (WIDTH),
+        .STREAMS(STREAMS)
+    ) receive (
+        .clk          (tx_clk),
+        .rst          (tx_rst),
+        .s_data       (datagram_data),
+        .s_count      (datagram_count),
+        .s_valid      (datagram_valid),
+        .s_end        (datagram_end),
+        .s_good       (datagram_good),
+        .s_claims     (packet_claimed ? stream_claims : '0),
+        .s_source     (datagram_source),
+        .s_source_port(datagram_source_port),
+        .m_axis       (m_udp),
+        .m_stream     (m_udp_stream),
+        .m_ip         (m_udp_ip),
+        .m_port       (m_udp_port)
+    );
+  end else begin : g_no_receive
+    assign {m_udp, m_udp_stream, m_udp_ip, m_udp_port} = '0;
+  end
 
   logic unused;
-  // Some of it, where a part is not there.
   assign unused = &{
       1'b0, reg_ready, reg_error, reg_rdata, start, ptp_role, datagram_data, datagram_count, datagram_valid, datagram_end, datagram_good,
       datagram_source, datagram_source_port, datagram_length, run, last_count, ptp_valid, ptp_index, ptp_ready, ptp_error, ptp_rdata,
-      l2_data, l2_count, l2_valid, l2_end, l2_good, l2_start, tx_tready, rx_count, tx_count
+      l2_data, l2_count, l2_valid, l2_end, l2_good, l2_start, port_start, tx_tready, rx_count, tx_count
   };
 endmodule
 `default_nettype wire

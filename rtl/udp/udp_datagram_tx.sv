@@ -6,12 +6,13 @@
 //   stream   s_*[1] ==>| udp_datagram_tx |====> m_request, m_length, m_destination, m_start, m_data (IP)
 //   ...                +-----------------+
 //
-// s_sum is the sum of the 16-bit words of the client's data: the checksum stands before the data, so
+// From client FAIR on they take turns, those before go first. s_sum is the sum of the 16-bit words of the client's data: the checksum stands before the data, so
 // who wants one (s_checksum) knows it five clocks after the request. One adder makes the checksum, a 16-bit word a clock, while the IP layer finds the way.
 `default_nettype none
 module udp_datagram_tx #(
     parameter int WIDTH   = 8,
-    parameter int CLIENTS = 2
+    parameter int CLIENTS = 2,
+    parameter int FAIR    = CLIENTS - 1
 ) (
     input  logic                          clk,
     input  logic                          rst,
@@ -50,6 +51,7 @@ module udp_datagram_tx #(
   pull_arbiter #(
       .WIDTH    (WIDTH),
       .CLIENTS  (CLIENTS),
+      .FAIR     (FAIR),
       .META_BITS(META_BITS)
   ) arbiter (
       .clk      (clk),

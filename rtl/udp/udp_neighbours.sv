@@ -13,51 +13,53 @@
 // The cache has ENTRIES addresses in distributed RAM, each for TIMEOUT milliseconds after it was last heard of; the one
 // that was written longest ago makes room. It is searched a byte after another, from the entry that was found last: 15 clocks from
 // `lookup` to `lookup_done` if it is found there, 3 or 4 more for each other entry. The way that was found last is kept: a packet to the
-// same destination has it two clocks after `lookup`. So has the first one to where the stream goes, whose way is found before.
+// same destination has it two clocks after `lookup`. So has the first one to where a stream goes, whose way was found last.
 //
 // lookup, learn: levels, until lookup_done, or `learned`. in_use: `mac` is needed. learn_byte is byte learn_place of the
 // neighbour's MAC address (0 to 5) and IP address (6 to 9). learn_new: who is not in the cache gets in.
-// Where the stream goes is looked up each millisecond, after each word of a neighbour, and when stream_changed tells that it goes
+// Where a stream goes is looked up each millisecond, after each word of a neighbour, and when stream_changed tells that it goes
 // elsewhere. ask, a level until ask_taken: this address is wanted. Addresses are asked for one in RETRY milliseconds.
 `default_nettype none
 module udp_neighbours #(
+    parameter int STREAMS = 1,
     parameter int ENTRIES = 4,
     parameter int TIMEOUT = 60_000,
     parameter int RETRY   = 100
 ) (
-    input  logic        clk,
-    input  logic        rst,
-    input  logic        tick_ms,
-    input  logic [31:0] ip_address,
-    input  logic [31:0] mask,
-    input  logic [31:0] gateway,
+    input  logic                     clk,
+    input  logic                     rst,
+    input  logic                     tick_ms,
+    input  logic [       31:0]       ip_address,
+    input  logic [       31:0]       mask,
+    input  logic [       31:0]       gateway,
     // a packet
-    input  logic        lookup,
-    input  logic [31:0] lookup_ip,
-    input  logic        in_use,
-    output logic        lookup_done,
-    output logic        known,            // from lookup_done on
-    output logic [47:0] mac,
-    // the stream
-    input  logic [31:0] stream_ip,
-    input  logic        stream_changed,
-    input  logic        stream_active,
-    output logic        stream_path,      // its next hop is known
+    input  logic                     lookup,
+    input  logic [       31:0]       lookup_ip,
+    input  logic                     in_use,
+    output logic                     lookup_done,
+    output logic                     known,            // from lookup_done on
+    output logic [       47:0]       mac,
+    // the streams
+    input  logic [STREAMS-1:0][31:0] stream_ip,
+    input  logic [STREAMS-1:0]       stream_changed,
+    input  logic [STREAMS-1:0]       stream_active,
+    output logic [STREAMS-1:0]       stream_path,      // its next hop is known
     // a neighbour was heard of
-    input  logic        learn,
-    input  logic        learn_new,
-    output logic [ 3:0] learn_place,
-    input  logic [ 7:0] learn_byte,
-    output logic        learned,
-    output logic        learned_nothing,  // with it: it was not known and is not
+    input  logic                     learn,
+    input  logic                     learn_new,
+    output logic [        3:0]       learn_place,
+    input  logic [        7:0]       learn_byte,
+    output logic                     learned,
+    output logic                     learned_nothing,  // with it: it was not known and is not
     // a neighbour is wanted
-    output logic        ask,
-    output logic [31:0] ask_ip,
-    input  logic        ask_taken
+    output logic                     ask,
+    output logic [       31:0]       ask_ip,
+    input  logic                     ask_taken
 );
   localparam int AGE_BITS = $clog2(TIMEOUT + 1);
   localparam int RETRY_BITS = $clog2(RETRY + 1);
   localparam int ENTRY_BITS = $clog2(ENTRIES);
+  localparam int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1;
   localparam logic [47:0] GROUP = {net_pkg::MULTICAST, 24'd0};
 
   if (ENTRIES < 2 || ENTRIES != 2 ** ENTRY_BITS) begin : g_check
@@ -107,7 +109,9 @@ module udp_neighbours #(
   logic [1:0] octet;  // of an IP address, the last one is 0
   logic [7:0] own_byte, mask_byte, mac_byte;
   logic [3:0][7:0] lookup_bytes, stream_bytes, gateway_bytes, own_bytes, mask_bytes;
-  assign {lookup_bytes, stream_bytes, gateway_bytes} = {lookup_ip, stream_ip, gateway};
+  logic [STREAMS-1:0] stream_due;  // to be looked up
+  logic [STREAM_BITS-1:0] next_stream, stream;
+  assign {lookup_bytes, stream_bytes, gateway_bytes} = {lookup_ip, stream_ip[stream], gateway};
   assign {own_bytes, mask_bytes} = {ip_address, mask};
   assign octet = {place[1], ~place[0]};
   assign shows_ip = shown_valid && shown >= IP_FIRST;
@@ -142,7 +146,7 @@ module udp_neighbours #(
   end
 
   // ---- searches ------------------------------------------------------------------------------
-  logic aging_due, stream_due, loads, judges, tried, was_first, ends, found, is_last, to_gateway;
+  logic aging_due, loads, judges, tried, was_first, ends, found, is_last, to_gateway;
   logic asked, same, fresh, wished, wishes;
   logic [RETRY_BITS-1:0] pause;
   logic [31:0] route;  // where `mac` leads to
@@ -153,6 +157,10 @@ module udp_neighbours #(
   assign is_last = left == '0;
   assign restarts = judges && !found;
   assign ends = (judges && (found ? !loads : !to_gateway && is_last)) || (shown_valid && shown == '0);
+  always_comb begin
+    next_stream = '0;
+    for (int i = STREAMS - 1; i >= 0; i--) if (stream_due[i]) next_stream = STREAM_BITS'(i);
+  end
   always_ff @(posedge clk) begin
     lookup_done <= 1'b0;
     learned <= 1'b0;
@@ -188,11 +196,12 @@ module udp_neighbours #(
         end else if (aging_due) begin
           state <= AGE;
           aging_due <= tick_ms;
-        end else if (stream_due) begin
+        end else if (stream_due != '0) begin
           job <= STREAM;
-          stream_due <= stream_changed;
+          stream <= next_stream;
+          stream_due[next_stream] <= stream_changed[next_stream];
           wishes <= !ask && !wished;
-          if (!in_use && !(stream_active && stream_path)) {loads, fresh} <= 2'b10;
+          if (!in_use && (stream_active & stream_path) == '0) {loads, fresh} <= 2'b10;
         end else state <= IDLE;
       end
       SEARCH:
@@ -210,7 +219,7 @@ module udp_neighbours #(
       if (place == '0) begin
         learned <= 1'b1;
         learned_nothing <= 1'b0;
-        stream_due <= 1'b1;
+        stream_due <= '1;
         fresh <= 1'b0;
         state <= IDLE;
       end
@@ -220,7 +229,7 @@ module udp_neighbours #(
         at <= at + 1'b1;
         left <= left - 1'b1;
         state <= is_last ? IDLE : AGE;
-        if (is_last) stream_due <= 1'b1;
+        if (is_last) stream_due <= '1;
         if (age == AGE_BITS'(1)) fresh <= 1'b0;
       end
     endcase
@@ -235,18 +244,19 @@ module udp_neighbours #(
         end else {learned, learned_nothing} <= '1;
         PACKET: {lookup_done, known, fresh} <= {1'b1, found, found};
         default: begin
-          if (!stream_due) stream_path <= found;
-          fresh <= loads ? found && !stream_due : fresh;
+          if (!stream_due[stream]) stream_path[stream] <= found;
+          if (loads) fresh <= found && !stream_due[stream];
         end
       endcase
     end
-    if (stream_changed) stream_path <= 1'b0;
+    for (int i = 0; i < STREAMS; i++) if (stream_changed[i]) stream_path[i] <= 1'b0;
     if (rst) begin
       state <= WIPE;
       left <= '1;
       {at, newest} <= '0;
-      {lookup_done, asked, learned, aging_due, stream_path, fresh, tried} <= '0;
-      stream_due <= 1'b1;
+      {lookup_done, asked, learned, aging_due, fresh, tried} <= '0;
+      stream_path <= '0;
+      stream_due <= '1;
     end
   end
 
@@ -255,7 +265,7 @@ module udp_neighbours #(
   always_ff @(posedge clk) begin
     if (shows_ip && whole && wishes) ask_ip <= {target, ask_ip[31:8]};
     if (shows_ip && wishes) wished <= 1'b0;
-    if (ends && !found && wishes && (job == PACKET || stream_active)) wished <= 1'b1;
+    if (ends && !found && wishes && (job == PACKET || stream_active[stream])) wished <= 1'b1;
     if (tick_ms && pause != '0) pause <= pause - 1'b1;
     if (ask_taken) ask <= 1'b0;
     if (wished && pause == '0 && !ask) begin

@@ -15,6 +15,7 @@
 `default_nettype none
 module udp_network #(
     parameter int WIDTH = 8,
+    parameter int STREAMS = 1,
     parameter int ICMP = 1,
     parameter int ECHO_BITS = 11,
     parameter int ARP = 1,
@@ -30,10 +31,10 @@ module udp_network #(
     input logic [47:0] peer_mac,  // without ARP, everybody's
     input logic ptp_open,
     input logic ptp_layer2,
-    input logic [31:0] stream_ip,
-    input logic stream_changed,
-    input logic stream_active,
-    output logic stream_path,
+    input logic [STREAMS-1:0][31:0] stream_ip,
+    input logic [STREAMS-1:0] stream_changed,
+    input logic [STREAMS-1:0] stream_active,
+    output logic [STREAMS-1:0] stream_path,
     // frames
     input logic [WIDTH-1:0] s_data,
     input logic [3:0] s_count,
@@ -180,6 +181,7 @@ module udp_network #(
         .*
     );
     udp_neighbours #(
+        .STREAMS(STREAMS),
         .ENTRIES(ARP_ENTRIES),
         .TIMEOUT(ARP_TIMEOUT),
         .RETRY  (ARP_RETRY)

@@ -22,7 +22,9 @@ package udp_pkg;
   localparam logic [7:0] STATUS_OPERATION = 8'h01;  // no such operation
   localparam logic [7:0] STATUS_ADDRESS = 8'h02;  // no such register, or not to be written
 
-  // Registers of the core; the others are the user's.
+  // Registers of the core; the others are the user's. Those of the streams, from 1 to 7, are there once for each, its number in three
+  // bits from REGISTER_STREAM_BIT up.
+  localparam int REGISTER_STREAM_BIT = 9;
   localparam logic [31:0] REGISTER_IDENTITY = 32'h8000_0000;
   localparam logic [31:0] REGISTER_ENABLE = 32'h8000_0001;
   localparam logic [31:0] REGISTER_PEER_IP = 32'h8000_0002;

@@ -119,8 +119,10 @@ rtl/udp/udp_ip_rx.sv
 rtl/udp/udp_ip_tx.sv
 rtl/udp/udp_neighbours.sv
 rtl/udp/udp_network.sv
+rtl/udp/udp_receive.sv
 rtl/udp/udp_registers.sv
 rtl/udp/udp_stream.sv
+rtl/udp/udp_streams.sv
 rtl/udp/udp_core.sv
 rtl/boards/example/example_udp.sv
 rtl/common/crc32.sv

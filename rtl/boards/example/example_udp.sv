@@ -99,7 +99,10 @@ module example_udp #(
 
   // ---- core ----------------------------------------------------------------------------------
   logic status_path, status_active, status_accepted, status_valid;
-  logic [31:0] status_value;
+  logic [31:0] status_value, udp_ip;
+  logic [15:0] udp_port;
+  logic [2:0] udp_stream;
+  link_pkg::frame_t udp;
   ptp_pkg::status_t status_time;
   udp_pkg::events_t events;
   logic [udp_pkg::COUNTERS-1:0][31:0] counts;
@@ -124,6 +127,10 @@ module example_udp #(
       .ptp_role      (settings.ptp_role),
       .s_axis        (words),
       .s_axis_tready (words_tready),
+      .m_udp         (udp),
+      .m_udp_stream  (udp_stream),
+      .m_udp_ip      (udp_ip),
+      .m_udp_port    (udp_port),
       .status_index  ('0),
       .status_request(1'b0),
       .status_enabled(enabled),
@@ -149,6 +156,6 @@ module example_udp #(
   assign status = {status_active, status_path, counts[0], 96'd0, status_time, mac_dropped, counts};
 
   logic unused;
-  assign unused = &{1'b0, settings, m_axis_tready, status_accepted, status_valid, status_value};
+  assign unused = &{1'b0, settings, m_axis_tready, status_accepted, status_valid, status_value, udp, udp_stream, udp_ip, udp_port};
 endmodule
 `default_nettype wire

@@ -165,7 +165,7 @@ module udp_neighbours #(
     lookup_done <= 1'b0;
     learned <= 1'b0;
     aging_due <= aging_due || tick_ms;
-    stream_due <= stream_due || stream_changed;
+    stream_due <= stream_due | stream_changed;
     asked <= lookup && !lookup_done;
     same <= lookup_ip == route;
     tried <= shows_ip && !restarts;
@@ -265,7 +265,8 @@ module udp_neighbours #(
   always_ff @(posedge clk) begin
     if (shows_ip && whole && wishes) ask_ip <= {target, ask_ip[31:8]};
     if (shows_ip && wishes) wished <= 1'b0;
-    if (ends && !found && wishes && (job == PACKET || stream_active[stream])) wished <= 1'b1;
+    if (ends && !found && wishes && (job == PACKET || (stream_active[stream] && !stream_due[stream])))
+      wished <= 1'b1;
     if (tick_ms && pause != '0) pause <= pause - 1'b1;
     if (ask_taken) ask <= 1'b0;
     if (wished && pause == '0 && !ask) begin

@@ -162,7 +162,7 @@ module udp_registers #(
     end
   end
   always_ff @(posedge clk) begin
-    asked <= {asked[0], reg_valid};
+    asked <= {asked[0], reg_valid && !booting};
     is_fixed <= !is_stream || refused;
     payload_right <= reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
     stream_changed <= '0;

@@ -46,15 +46,6 @@ package net_pkg;
   function automatic is_group(input [31:0] to);
     is_group = (to >> 28) == 32'hE;
   endfunction
-
-  // The 16-bit one's complement sum of a 32-bit sum of 16-bit words (RFC 1071).
-  function automatic [15:0] fold(input [31:0] sum);
-    reg [16:0] once;
-    begin
-      once = {1'b0, sum[31:16]} + {1'b0, sum[15:0]};
-      fold = once[15:0] + {15'd0, once[16]};
-    end
-  endfunction
 endpackage
 /* verilator lint_on UNUSEDPARAM */
 `default_nettype wire

@@ -10,6 +10,7 @@
 // Data comes in words with `count` bytes from the lowest lane up; only the last word of a frame has
 // less than all. `end` with `good` closes the frame: with its last word or later, and the next one begins
 // two clocks later at the earliest. The header's first byte is in its upper bits; it stands until the next frame.
+// Before m_valid, m_data is of the header, in the same lanes.
 // `complete`, at m_end: the frame had all of it; else the header is not to be looked at.
 `default_nettype none
 module header_strip #(
@@ -91,8 +92,8 @@ module header_strip #(
       m_valid <= 1'b0;
       m_count <= 4'(BYTES);
       m_data  <= {s_data[REST*8-1:0], held};
+      if (s_valid) held <= s_data[WIDTH-1-:HELD*8];
       if (s_valid && 32'(index) >= FULL) begin
-        held <= s_data[WIDTH-1-:HELD*8];
         held_count <= s_count > 4'(REST) ? s_count - 4'(REST) : '0;
         if (32'(index) == FULL) begin
           tail  <= s_data[REST*8-1:0];

@@ -48,9 +48,22 @@ module udp_arp #(
   // ---- receive -------------------------------------------------------------------------------
   // What is wrong with the message, as far as it has come; its parts are at the places that ARP_BYTES of them have (RFC 826).
   logic [79:0] sender;  // MAC and IP address
+  logic asks;
   logic
-      complete, shape_wrong, other_target, has_address, is_request, refused, refuses, busy, begins;
+      complete,
+      shape_wrong,
+      other_target,
+      has_address,
+      is_request,
+      refused,
+      refuses,
+      busy,
+      begins,
+      sent,
+      is_reply;
   assign refuses = begins ? busy : refused;
+  logic [7:0] operation;  // of the message that goes
+  assign operation = is_reply ? net_pkg::ARP_REPLY[7:0] : net_pkg::ARP_REQUEST[7:0];
   if (WIDTH == 8) begin : g_bytes
     logic [ 4:0] at;
     logic [63:0] shape;
@@ -68,8 +81,28 @@ module udp_arp #(
       if (s_valid && at >= 5'd14 && at < 5'd18 && s_data != '0) has_address <= 1'b1;
       if (s_valid && at[4:2] == 3'd6 && s_data != ip_address[(3-32'(at[1:0]))*8+:8])
         other_target <= 1'b1;
+      if (asks) sender <= '1;
       complete <= at == 5'(net_pkg::ARP_BYTES) || (s_valid && at == 5'(net_pkg::ARP_BYTES - 1));
       if (rst || s_end) at <= '0;
+    end
+
+    // Places of the message that goes: shape and operation, own addresses, the other one's.
+    logic [4:0] index;
+    logic [3:0] place;
+    logic [7:0] own, other;
+    logic in_message;
+    logic [79:0] own_bytes;
+    assign own_bytes = {mac_address, ip_address};
+    assign in_message = start || index != '0;
+    assign sent = index == 5'(net_pkg::ARP_BYTES - 1);
+    assign place = learn ? learn_place : 4'(index - 5'd18);
+    assign learn_byte = sender[(9-32'(place))*8+:8];
+    assign own = own_bytes[(17-32'(index))*8+:8];
+    assign other = is_reply ? learn_byte : place < 4'd6 ? 8'd0 : ask_ip[(9-32'(place))*8+:8];
+    always_ff @(posedge clk) begin
+      data <= index >= 5'd18 ? other : index >= 5'd8 ? own : index == 5'd7 ? operation : shape[(7-32'(index))*8+:8];
+      index <= in_message && !sent ? index + 1'b1 : '0;
+      if (rst) index <= '0;
     end
     logic unused;
     assign unused = &{1'b0, s_count};
@@ -95,9 +128,31 @@ module udp_arp #(
       if (s_valid && at[1]) has_address <= word[15:0] != '0;
       if (s_valid && at[2] && word[63:48] != '0) has_address <= 1'b1;
       if (s_valid && at[3]) other_target <= word[63:32] != ip_address;
+      if (asks) sender <= '1;
       complete <= at[4] || (s_valid && at[3] && s_count >= REST);
       if (rst || s_end) at <= 5'd1;
     end
+
+    assign learn_byte = sender[(9-32'(learn_place))*8+:8];
+    pull_header #(
+        .WIDTH       (WIDTH),
+        .HEADER_BYTES(net_pkg::ARP_BYTES)
+    ) message (
+        .clk(clk),
+        .rst(rst),
+        .start(start),
+        .header({
+          net_pkg::ARP_SHAPE,
+          8'd0,
+          operation,
+          mac_address,
+          ip_address,
+          is_reply ? sender : {48'd0, ask_ip}
+        }),
+        .client_start(sent),
+        .client_data('0),
+        .data(data)
+    );
   end
   function automatic is_operation(input [7:0] value);
     is_operation = value == net_pkg::ARP_REQUEST[7:0] || value == net_pkg::ARP_REPLY[7:0];
@@ -105,16 +160,16 @@ module udp_arp #(
 
   // ---- one message ---------------------------------------------------------------------------
   // Judged a clock after its end.
-  logic judges, take, reply_due, sending, sent, is_reply;
-  assign busy = learn || reply_due;
+  logic judges, take, reply_due, replies, asking, sending;
+  assign busy = learn || reply_due || asking;
   assign take = judges && complete && !shape_wrong && !refused;
   assign drop_short = judges && !complete;
   assign drop_protocol = judges && complete && shape_wrong;
   assign drop_full = judges && complete && !shape_wrong && refused;
   assign drop_destination = learned && learned_nothing;
-  assign learn_byte = sender[(9-32'(learn_place))*8+:8];
   always_ff @(posedge clk) begin
     if (s_valid) refused <= refuses;
+    if (asks) refused <= 1'b1;
     judges <= s_end && s_good;
     if (learned) learn <= 1'b0;
     if (sent && is_reply) reply_due <= 1'b0;
@@ -128,34 +183,19 @@ module udp_arp #(
   end
 
   // ---- transmit ------------------------------------------------------------------------------
-  // The choice stands from the request to the message's end.
+  // A reply goes out when its asker is in the cache. Who asks has the place of the other one's addresses: all ones are the address of all.
+  assign replies = reply_due && !learn;
+  assign asks = ask && !busy && !judges && !request && !sending;
+  assign asking = (request || sending) && !is_reply;
   assign length = 14'(net_pkg::ARP_BYTES);
-  assign destination = is_reply ? sender[79:32] : net_pkg::BROADCAST;
+  assign destination = sender[79:32];
   assign ask_taken = sent && !is_reply;
   always_ff @(posedge clk) begin
-    request <= !start && !sending && (reply_due || ask);
+    request <= !start && !sending && (request || replies || asks);
     if (start) sending <= 1'b1;
     if (sent) sending <= 1'b0;
-    if (!request && !sending) is_reply <= reply_due;
+    if (!request && !sending) is_reply <= replies;
     if (rst) {request, sending} <= '0;
   end
-  pull_header #(
-      .WIDTH       (WIDTH),
-      .HEADER_BYTES(net_pkg::ARP_BYTES)
-  ) message (
-      .clk(clk),
-      .rst(rst),
-      .start(start),
-      .header({
-        net_pkg::ARP_SHAPE,
-        is_reply ? net_pkg::ARP_REPLY : net_pkg::ARP_REQUEST,
-        mac_address,
-        ip_address,
-        is_reply ? sender : {48'd0, ask_ip}
-      }),
-      .client_start(sent),
-      .client_data('0),
-      .data(data)
-  );
 endmodule
 `default_nettype wire

@@ -177,9 +177,9 @@ module udp_core #(
   logic [WIDTH-1:0] ip_data;
   logic [WIDTH-1:0] packet_data;
   logic [3:0] packet_count;
-  logic packet_valid, packet_end, packet_good, packet_claimed;
+  logic packet_valid, packet_end, packet_good, packet_claimed, packet_addresses;
   logic [STREAMS-1:0] stream_active, stream_changed;
-  logic [31:0] packet_source, packet_destination;
+  logic [31:0] packet_source;
   logic ptp_open, ptp_layer2, l2_valid, l2_end, l2_good, l2_request, l2_start;
   logic [WIDTH-1:0] l2_data;
   logic [3:0] l2_count;
@@ -223,11 +223,11 @@ module udp_core #(
       .m_data        (packet_data),
       .m_count       (packet_count),
       .m_valid       (packet_valid),
+      .m_addresses   (packet_addresses),
       .m_end         (packet_end),
       .m_good        (packet_good),
       .m_claimed     (packet_claimed),
       .m_source      (packet_source),
-      .m_destination (packet_destination),
       .request       (ip_request),
       .length        (ip_length),
       .destination   (ip_to),
@@ -278,7 +278,7 @@ module udp_core #(
   logic [3:0] datagram_count;
   logic datagram_valid, datagram_end, datagram_good;
   logic [31:0] datagram_source;
-  logic [15:0] datagram_source_port, datagram_port, datagram_length;
+  logic [15:0] datagram_source_port, datagram_port;
   udp_datagram_rx #(
       .WIDTH  (WIDTH),
       .CLIENTS(2 + STREAMS)
@@ -288,10 +288,10 @@ module udp_core #(
       .s_data       (packet_data),
       .s_count      (packet_count),
       .s_valid      (packet_valid),
+      .s_addresses  (packet_addresses),
       .s_end        (packet_end),
       .s_good       (packet_good),
       .s_source     (packet_source),
-      .s_destination(packet_destination),
       .s_claimed    (packet_claimed),
       .m_data       (datagram_data),
       .m_count      (datagram_count),
@@ -301,7 +301,6 @@ module udp_core #(
       .source       (datagram_source),
       .source_port  (datagram_source_port),
       .port         (datagram_port),
-      .length       (datagram_length),
       .claims       ({stream_claims, control_claim, ptp_claim}),
       .drop_short   (events.drop_udp_short),
       .drop_checksum(events.drop_udp_checksum),
@@ -493,7 +492,7 @@ module udp_core #(
   logic unused;
   assign unused = &{
       1'b0, reg_ready, reg_error, reg_rdata, start, ptp_role, datagram_data, datagram_count, datagram_valid, datagram_end, datagram_good,
-      datagram_source, datagram_source_port, datagram_length, run, last_count, ptp_valid, ptp_index, ptp_ready, ptp_error, ptp_rdata,
+      datagram_source, datagram_source_port, run, last_count, ptp_valid, ptp_index, ptp_ready, ptp_error, ptp_rdata,
       l2_data, l2_count, l2_valid, l2_end, l2_good, l2_start, port_start, tx_tready, rx_count, tx_count
   };
 endmodule

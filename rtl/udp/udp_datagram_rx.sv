@@ -3,11 +3,11 @@
 // UDP layer, receive side: checks datagrams, takes the header off, cuts them to their length (RFC 768).
 //
 //            +-----------------+
-//   s_* ====>| udp_datagram_rx |====> m_* (data), source, source_port, port, length
+//   s_* ====>| udp_datagram_rx |====> m_* (data), source, source_port, port
 //   claims =>|                 |----> drop_* (one pulse a dropped datagram, by first reason)
 //            +-----------------+
 //
-// The pseudo header is summed up behind the datagram; then comes m_end, some clocks after the last word. The ports claim their number
+// The pseudo header is summed up when its addresses pass, and behind the datagram; then comes m_end, some clocks after the last word. The ports claim their number
 // until then.
 `default_nettype none
 module udp_datagram_rx #(
@@ -19,10 +19,10 @@ module udp_datagram_rx #(
     input  logic [  WIDTH-1:0] s_data,
     input  logic [        3:0] s_count,
     input  logic               s_valid,
+    input  logic               s_addresses,    // s_data is of source and destination
     input  logic               s_end,
     input  logic               s_good,
     input  logic [       31:0] s_source,
-    input  logic [       31:0] s_destination,
     input  logic               s_claimed,      // it is UDP
     output logic [  WIDTH-1:0] m_data,
     output logic [        3:0] m_count,
@@ -32,7 +32,6 @@ module udp_datagram_rx #(
     output logic [       31:0] source,
     output logic [       15:0] source_port,
     output logic [       15:0] port,
-    output logic [       15:0] length,         // of the data
     input  logic [CLIENTS-1:0] claims,
     output logic               drop_short,
     output logic               drop_checksum,
@@ -80,47 +79,42 @@ module udp_datagram_rx #(
   );
   logic [15:0] total_length, checksum;
   assign {source_port, port, total_length, checksum} = header;
-  assign length = total_length - 16'(net_pkg::UDP_BYTES);
 
   // ---- checksum ------------------------------------------------------------------------------
-  // Behind the datagram its pseudo header; before that, of an odd number of bytes, a zero.
+  // Behind the datagram the rest of its pseudo header; before that, of an odd number of bytes, a zero.
   localparam int BYTES = WIDTH / 8;
-  localparam int PSEUDO_BYTES = 12;
-  localparam int PSEUDO_WORDS = 16 / BYTES;
-  localparam int INDEX_BITS = $clog2(PSEUDO_WORDS);
-  localparam int LAST = (PSEUDO_BYTES - 1) / BYTES;
-  logic [31:0] destination;
-  logic [127:0] pseudo;
-  logic [INDEX_BITS-1:0] index;
+  localparam int LAST = 4 / BYTES == 0 ? 0 : 4 / BYTES - 1;
+  logic [63:0] rest;
+  logic [ 2:0] index;
   logic appends, sum_right;
   logic [net_pkg::SUM_LAG-1:0] lag;
   byte_reverse #(
-      .BYTES(16)
+      .BYTES(8)
   ) reverse (
-      .field({source, destination, 8'd0, net_pkg::PROTOCOL_UDP, total_length, 32'd0}),
-      .reversed(pseudo)
+      .field({8'd0, net_pkg::PROTOCOL_UDP, total_length, 32'd0}),
+      .reversed(rest)
   );
   ones_sum #(
       .WIDTH(WIDTH)
   ) message_sum (
       .clk    (clk),
       .clear  (rst || m_end),
-      .s_data (appends ? pseudo[index*WIDTH+:WIDTH] : s_data),
-      .s_count(appends ? 4'(BYTES) : count),
-      .s_valid(appends || valid),
+      .s_data (appends ? rest[index*WIDTH%64+:WIDTH] : s_data),
+      .s_count(appends || s_addresses ? 4'(BYTES) : count),
+      .s_valid(appends || s_addresses || valid),
       .right  (sum_right)
   );
   logic was_good, was_complete;
   always_ff @(posedge clk) begin
     if (s_end) begin
-      {source, destination} <= {s_source, s_destination};
+      source  <= s_source;
       appends <= 1'b1;
-      index <= WIDTH == 8 && total_length[0] ? '1 : '0;
+      index   <= WIDTH == 8 && total_length[0] ? '1 : '0;
     end
     lag <= {lag[net_pkg::SUM_LAG-2:0], 1'b0};
     if (appends) begin
       index <= index + 1'b1;
-      if (index == INDEX_BITS'(LAST)) {appends, lag[0]} <= 2'b01;
+      if (index == 3'(LAST)) {appends, lag[0]} <= 2'b01;
     end
     if (ended) {was_good, was_complete} <= {good, complete};
     if (rst) {appends, lag} <= '0;

@@ -33,15 +33,11 @@ module udp_icmp #(
     output logic             drop_checksum,
     output logic             drop_full
 );
-  localparam int BYTES = WIDTH / 8;
-  localparam int HEAD = 4 / BYTES;  // words before the checksum's end, at 8 bits
 
   logic [ECHO_BITS:0] write_index, index;
-  logic [3:0][7:0] head;  // type, code, checksum
-  logic [31:0] new_sum;
-  logic [15:0] new_checksum;
+  logic [7:0] high, low, new_high, new_low;  // of the checksum
   logic [net_pkg::SUM_LAG-1:0] step;
-  logic settled, sum_right, busy, right_type, ours, pending, first, opened, open;
+  logic settled, sum_right, busy, right_type, too_long, wrap, ours, pending, first, opened, open;
   logic [2:0] settle;  // the first words of the reply are not out
   logic [WIDTH-1:0] stored;
 
@@ -71,15 +67,14 @@ module udp_icmp #(
       .read_data    (stored)
   );
 
-  assign right_type = head[0] == net_pkg::ICMP_ECHO_REQUEST && head[1] == '0;
   assign settled = step[net_pkg::SUM_LAG-1];
   assign busy = pending || step != '0 || settle != '0;
   // Whether a message can be kept is decided at its first word.
   assign open = first ? !busy : opened;
   assign request = pending;
   // Type 8 becomes 0: the checksum grows by 0x0800 (RFC 1624).
-  assign new_sum = 32'({head[2], head[3]}) + 32'h0800;
-  assign new_checksum = net_pkg::fold(new_sum);
+  assign new_high = high + 8'd8 + 8'(wrap);
+  assign {wrap, new_low} = {1'b0, low} + 9'(high[7:3] == '1);
 
   // The first words are not from the memory: type, code, checksum. The others are read two clocks before they go.
   if (WIDTH == 8) begin : g_bytes
@@ -88,26 +83,30 @@ module udp_icmp #(
       case (index)
         (ECHO_BITS + 1)'(2): data = '0;
         (ECHO_BITS + 1)'(3): data = '0;
-        (ECHO_BITS + 1)'(4): data = new_checksum[15:8];
-        (ECHO_BITS + 1)'(5): data = new_checksum[7:0];
+        (ECHO_BITS + 1)'(4): data = new_high;
+        (ECHO_BITS + 1)'(5): data = new_low;
         default: ;
       endcase
     end
     always_ff @(posedge clk) begin
-      if (s_valid && open && 32'(write_index) < HEAD) head[write_index[1:0]] <= s_data;
+      if (s_valid && open) begin
+        if (write_index == '0) right_type <= s_data == net_pkg::ICMP_ECHO_REQUEST;
+        if (write_index == (ECHO_BITS + 1)'(1) && s_data != '0) right_type <= 1'b0;
+        if (write_index < (ECHO_BITS + 1)'(4)) {high, low} <= {low, s_data};
+      end
     end
   end else begin : g_words
     logic [31:0] rest;  // of the first word
     always_comb begin
       data = stored;
-      if (index == (ECHO_BITS + 1)'(2))
-        data = {rest, new_checksum[7:0], new_checksum[15:8], 16'h0000};
+      if (index == (ECHO_BITS + 1)'(2)) data = {rest, new_low, new_high, 16'h0000};
     end
     always_ff @(posedge clk) begin
-      if (s_valid && open && write_index == '0) {rest, head} <= s_data;
+      if (s_valid && open && write_index == '0) begin
+        {rest, low, high} <= s_data[63:16];
+        right_type <= s_data[15:0] == {8'd0, net_pkg::ICMP_ECHO_REQUEST};
+      end
     end
-    logic unused;
-    assign unused = HEAD == 0;
   end
 
   always_ff @(posedge clk) begin
@@ -119,6 +118,7 @@ module udp_icmp #(
     else if (settle != '0) settle <= settle - 3'd1;
     if (s_valid && open && s_count != '0 && !write_index[ECHO_BITS])
       write_index <= write_index + 1'b1;
+    if (s_valid && open && write_index[ECHO_BITS]) too_long <= 1'b1;
     if (s_end) begin
       ours <= s_good && s_claimed && open;
       drop_full <= s_good && s_claimed && !open;
@@ -130,17 +130,18 @@ module udp_icmp #(
     // The sum is whole.
     if (settled) begin
       write_index <= '0;
+      too_long <= 1'b0;
       if (ours) begin
         if (!sum_right) drop_checksum <= 1'b1;
-        else if (!right_type || length < 14'd8) drop_type <= 1'b1;
-        else if (32'(length) > BYTES << ECHO_BITS) drop_full <= 1'b1;
+        else if (!right_type || length[13:3] == '0) drop_type <= 1'b1;
+        else if (too_long) drop_full <= 1'b1;
         else pending <= 1'b1;
       end
     end
     index <= start ? (ECHO_BITS + 1)'(2) : index + 1'b1;
     if (start) pending <= 1'b0;
     if (rst) begin
-      {step, pending, settle} <= '0;
+      {step, pending, settle, too_long} <= '0;
       first <= 1'b1;
       write_index <= '0;
     end

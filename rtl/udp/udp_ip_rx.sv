@@ -3,7 +3,7 @@
 // IPv4 layer, receive side: checks the header, takes it off, cuts the packet to its length (RFC 791).
 //
 //            +-----------+
-//   s_* ====>| udp_ip_rx |====> m_* (payload), source, destination, protocol, length
+//   s_* ====>| udp_ip_rx |====> m_* (payload), source, protocol, length
 //   claims =>|           |----> drop_* (one pulse a dropped packet, by first reason)
 //            +-----------+
 //
@@ -14,33 +14,33 @@ module udp_ip_rx #(
     parameter int WIDTH   = 8,
     parameter int CLIENTS = 2
 ) (
-    input  logic                     clk,
-    input  logic                     rst,
-    input  logic [       31:0]       ip_address,
-    input  logic [       31:0]       mask,
-    input  logic [        1:0][31:0] groups,
-    input  logic                     joined,
-    input  logic [  WIDTH-1:0]       s_data,
-    input  logic [        3:0]       s_count,
-    input  logic                     s_valid,
-    input  logic                     s_end,
-    input  logic                     s_good,
-    output logic [  WIDTH-1:0]       m_data,
-    output logic [        3:0]       m_count,
-    output logic                     m_valid,
-    output logic                     m_end,
-    output logic                     m_good,
-    output logic [       31:0]       source,
-    output logic [       31:0]       destination,
-    output logic [        7:0]       protocol,
-    output logic [       15:0]       length,            // of the payload
-    input  logic [CLIENTS-1:0]       claims,
-    output logic                     drop_short,
-    output logic                     drop_version,
-    output logic                     drop_checksum,
-    output logic                     drop_destination,
-    output logic                     drop_fragment,
-    output logic                     drop_protocol
+    input logic clk,
+    input logic rst,
+    input logic [31:0] ip_address,
+    input logic [31:0] mask,
+    input logic [1:0][31:0] groups,
+    input logic joined,
+    input logic [WIDTH-1:0] s_data,
+    input logic [3:0] s_count,
+    input logic s_valid,
+    input logic s_end,
+    input logic s_good,
+    output logic [WIDTH-1:0] m_data,
+    output logic [3:0] m_count,
+    output logic m_valid,
+    output logic m_addresses,  // before m_valid: m_data is of source and destination
+    output logic m_end,
+    output logic m_good,
+    output logic [31:0] source,
+    output logic [7:0] protocol,
+    output logic [15:0] length,  // of the payload
+    input logic [CLIENTS-1:0] claims,
+    output logic drop_short,
+    output logic drop_version,
+    output logic drop_checksum,
+    output logic drop_destination,
+    output logic drop_fragment,
+    output logic drop_protocol
 );
   // ---- length --------------------------------------------------------------------------------
   logic [3:0] count;
@@ -82,6 +82,7 @@ module udp_ip_rx #(
       .m_end   (m_end),
       .m_good  (good)
   );
+  logic [31:0] destination;
   logic [15:0] version, total_length, fragment;
   assign version = header[159:144];
   assign total_length = header[143:128];
@@ -95,7 +96,9 @@ module udp_ip_rx #(
   localparam int BYTES = WIDTH / 8;
   localparam int HEADER_WORDS = (net_pkg::IP_BYTES + BYTES - 1) / BYTES;
   localparam int REST = net_pkg::IP_BYTES - (HEADER_WORDS - 1) * BYTES;  // bytes of the last one
+  localparam int ADDRESSES = WIDTH == 8 ? 12 : HEADER_WORDS - 1;  // when they begin to pass
   logic [HEADER_WORDS:0] place;  // of the word, one bit
+  logic addresses;
   logic sum_right, for_me, on_link;
   ones_sum #(
       .WIDTH(WIDTH)
@@ -109,10 +112,17 @@ module udp_ip_rx #(
   );
   always_ff @(posedge clk) begin
     if (s_valid && !place[HEADER_WORDS]) place <= place << 1;
+    addresses <= s_valid && place[HEADER_WORDS-1:ADDRESSES] != '0;
     if (rst || s_end) place <= (HEADER_WORDS + 1)'(1);
     on_link <= ((destination ^ ip_address) & mask) == '0;
     for_me <= destination == ip_address || (joined && (destination == groups[0] || destination == groups[1])) || destination == '1
         || (on_link && (destination | mask) == '1);
+  end
+
+  if (WIDTH == 8) begin : g_addresses
+    always_ff @(posedge clk) m_addresses <= addresses;
+  end else begin : g_addresses_at_once
+    assign m_addresses = addresses;
   end
 
   // ---- verdict -------------------------------------------------------------------------------

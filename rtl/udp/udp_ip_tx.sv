@@ -11,6 +11,7 @@
 // counted, and the hop is asked for. So nobody waits for a station that is not there; who must not
 // lose packets looks at the path before (udp_stream).
 //
+// Packets are not to be fragmented, so their identification may be any number (RFC 6864): it is 0.
 // The checksum is made by one adder, a 16-bit word a clock, beside the search for the next hop.
 `default_nettype none
 module udp_ip_tx #(
@@ -76,9 +77,9 @@ module udp_ip_tx #(
   );
 
   logic [31:0] destination;
-  logic [15:0] length, identification;
-  logic [7:0] protocol;
-  localparam int SUM_DONE = 8;
+  logic [15:0] length;
+  logic [ 7:0] protocol;
+  localparam int SUM_DONE = 7;
   logic [SUM_DONE:0] summed;  // how far the checksum is, one bit
   logic [15:0] term, sum;
   pull_header #(
@@ -91,7 +92,7 @@ module udp_ip_tx #(
       .header({
         net_pkg::IP_VERSION,
         length,
-        identification,
+        16'd0,  // identification
         net_pkg::IP_DO_NOT_FRAGMENT,
         net_pkg::TTL,
         protocol,
@@ -126,14 +127,7 @@ module udp_ip_tx #(
       READY:   if (m_start) state <= PASS;
       default: ;
     endcase
-    if (client_start) begin
-      state <= IDLE;
-      identification <= identification + 16'd1;
-    end
-    if (rst) begin
-      state <= IDLE;
-      identification <= '0;
-    end
+    if (client_start || rst) state <= IDLE;
   end
 
   // ---- checksum (RFC 1071) -------------------------------------------------------------------
@@ -144,13 +138,12 @@ module udp_ip_tx #(
     term = '0;
     if (summed[0]) term |= ip_address[31:16];
     if (summed[1]) term |= ip_address[15:0];
-    if (summed[2]) term |= identification;
-    if (summed[3]) term |= length;
-    if (summed[4]) term |= {8'd0, protocol};
-    if (summed[5]) term |= destination[31:16];
-    if (summed[6]) term |= destination[15:0];
+    if (summed[2]) term |= length;
+    if (summed[3]) term |= {8'd0, protocol};
+    if (summed[4]) term |= destination[31:16];
+    if (summed[5]) term |= destination[15:0];
   end
-  assign adds = !summed[SUM_DONE] && !(summed[3] && state == IDLE);
+  assign adds = !summed[SUM_DONE] && !(summed[2] && state == IDLE);
   assign anew = rst || client_start;
   ones_add checksum_sum (
       .clk (clk),

@@ -106,18 +106,18 @@ module udp_registers #(
   (* ram_style = "distributed" *)
   logic [31:0] settings[8*2**STREAM_BITS];
   logic [31:0] wdata;
-  always_comb begin
-    case (choice)
-      WRITTEN: reg_rdata = reg_wdata;
-      USER: reg_rdata = user_rdata;
-      PTP: reg_rdata = ptp_rdata;
-      COUNTER: reg_rdata = count;
-      SETTING: reg_rdata = settings[address];
-      IS_RUN: reg_rdata = 32'(run[which]);
-      IS_LAST: reg_rdata = last_count[which];
-      default: reg_rdata = udp_pkg::IDENTITY;
-    endcase
-  end
+  logic [8*32-1:0] choices;
+  assign choices = {
+    udp_pkg::IDENTITY,
+    last_count[which],
+    32'(run[which]),
+    settings[address],
+    count,
+    ptp_rdata,
+    user_rdata,
+    reg_wdata
+  };
+  assign reg_rdata = choices[choice*32+:32];
   always_ff @(posedge clk) begin
     choice <= SETTING;
     if (place == '0) choice <= IDENTITY;
@@ -133,7 +133,7 @@ module udp_registers #(
 
   // ---- write ---------------------------------------------------------------------------------
   // Where a stream goes, and how, is changed while it stands. Two clocks after the request its value is compared, and whether it can be
-  // written.
+  // written. A payload is at least 16 bytes.
   logic still, payload_right, refused, is_fixed;
   logic [1:0] asked;
   assign still  = !(stream_enable[which] && enable) && !stream_active[which];
@@ -164,7 +164,7 @@ module udp_registers #(
   always_ff @(posedge clk) begin
     asked <= {asked[0], reg_valid && !booting};
     is_fixed <= !is_stream || refused;
-    payload_right <= reg_wdata >= 32'd16 && reg_wdata <= 32'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
+    payload_right <= reg_wdata[31:14] == '0 && reg_wdata[13:4] != '0 && reg_wdata[13:0] <= 14'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
     stream_changed <= '0;
     for (int i = 0; i < STREAMS; i++)
     if ((booting || writes) && 32'(which) == i) begin

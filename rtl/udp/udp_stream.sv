@@ -61,9 +61,9 @@ module udp_stream #(
   end
 
   // ---- user side -----------------------------------------------------------------------------
-  logic [WORD_BITS-1:0] index, words_full;
+  logic [WORD_BITS-1:0] index, index_next, last_index;
   logic [SLOT_BITS:0] head, tail_here, tail_gray, tail_gray_here, tail;
-  logic taken, close, close_end, begun, is_last, was_running, end_due, room, ready, push;
+  logic taken, full, close, close_end, begun, is_last, was_running, end_due, room, ready, push;
   logic [4:1] closing;  // clocks since the datagram's last word
   sync_bits sync_enable (
       .clk(user_clk),
@@ -84,6 +84,7 @@ module udp_stream #(
       .binary(tail_here)
   );
   assign taken = s_axis_tvalid && s_axis_tready;
+  assign index_next = index + WORD_BITS'(taken);
   // The end of the run closes what was begun; then comes its own datagram.
   assign close = (taken && (s_axis_tlast || is_last)) || (close_end && begun);
   assign close_end = end_due && !s_axis_tready && closing == '0;
@@ -91,20 +92,21 @@ module udp_stream #(
   always_ff @(posedge user_clk) begin
     was_running <= running;
     if (running && !was_running)
-      words_full <= WORD_BITS'((payload - 14'(udp_pkg::STREAM_HEADER_BYTES)) >> 3);
+      last_index <= WORD_BITS'((payload - 14'(udp_pkg::STREAM_HEADER_BYTES + 8)) >> 3);
     room <= head - tail_here != (SLOT_BITS + 1)'(SLOTS);
     s_axis_tready <= running && was_running && !end_due && room && !close && closing[3:1] == '0 && (!closing[4] || ready);
     if (was_running && !running) end_due <= 1'b1;
     else if (close_end && !begun && ready) end_due <= 1'b0;
     closing <= {closing[3] || (closing[4] && !ready), closing[2:1], close};
-    if (taken) index <= index + 1'b1;
-    is_last <= index == (taken ? words_full - WORD_BITS'(2) : words_full - WORD_BITS'(1));
+    index   <= index_next;
+    is_last <= index_next == last_index;
     if (taken) begun <= 1'b1;
+    if (close) full <= taken && is_last;
     if (close) head <= head + 1'b1;
     if (closing[4] && ready) begin
       index   <= '0;
       begun   <= 1'b0;
-      is_last <= words_full == WORD_BITS'(1);
+      is_last <= last_index == '0;
     end
     if (user_rst) begin
       {was_running, s_axis_tready, end_due, closing, begun} <= '0;
@@ -112,18 +114,16 @@ module udp_stream #(
     end
   end
 
-  // The sum of the words, and one for each: the header tells their number.
+  // The sum of the words, and one for each: the header tells their number. Its last carry is added with the filler.
   logic [3:0][15:0] halves;
   logic [1:0][16:0] pairs;
   logic [17:0] part;
   logic [31:0] sum_here;
   logic [16:0] folded;
-  logic [15:0] sum_now;
   logic counts;
   for (genvar i = 0; i < 4; i++) begin : g_half
     assign halves[i] = {s_axis_tdata[i*16+:8], s_axis_tdata[i*16+8+:8]};
   end
-  assign sum_now = folded[15:0] + 16'(folded[16]);
   always_ff @(posedge user_clk) begin
     counts   <= taken;
     pairs[0] <= {1'b0, halves[0]} + {1'b0, halves[1]};
@@ -132,24 +132,25 @@ module udp_stream #(
     part <= {1'b0, pairs[0]} + {1'b0, pairs[1]} + 18'(counts);
     sum_here <= sum_here + 32'(part);
     folded <= {1'b0, sum_here[31:16]} + {1'b0, sum_here[15:0]};
-    if (user_rst || (closing[4] && ready)) sum_here <= '0;
+    if (user_rst || (closing[4] && ready)) {sum_here, folded} <= '0;
   end
 
-  logic described, described_take, is_end;
+  logic described, described_take, is_end, is_full;
   logic [WORD_BITS-1:0] words;
   logic [15:0] words_sum;
+  logic carry;
   async_fifo #(
-      .WIDTH(1 + WORD_BITS + 16),
+      .WIDTH(2 + WORD_BITS + 17),
       .DEPTH(SLOTS < 4 ? 8 : 2 * SLOTS)
   ) descriptors (
       .s_clk  (user_clk),
       .s_rst  (user_rst),
-      .s_data ({!closing[4], index, closing[4] ? sum_now : 16'(udp_pkg::FLAG_END)}),
+      .s_data ({!closing[4], full && closing[4], index, folded}),
       .s_valid(push),
       .s_ready(ready),
       .m_clk  (tx_clk),
       .m_rst  (tx_rst),
-      .m_data ({is_end, words, words_sum}),
+      .m_data ({is_end, is_full, words, carry, words_sum}),
       .m_valid(described),
       .m_ready(described_take)
   );
@@ -166,11 +167,10 @@ module udp_stream #(
   logic in_data;
   logic [31:0] counter;
   logic [2:0] repeats;
-  logic client_start, is_full, has_filler, last_end;
+  logic client_start, has_filler, last_end;
   logic [WIDTH-1:0] client_data;
   logic [63:0] header;
   assign header = {counter, 16'(words), run, is_end ? udp_pkg::FLAG_END : 8'd0};
-  assign is_full = words == payload[WORD_BITS+2:3] - WORD_BITS'(1);
   assign request = state == REQUEST;
   assign active = described || in_data;
   assign last_end = is_end && repeats == 3'(END_REPEAT - 1);
@@ -200,20 +200,13 @@ module udp_stream #(
       PAUSE:   if (tick_ms) state <= IDLE;
       default: ;
     endcase
-    if (client_start) begin
-      state   <= IDLE;
-      counter <= counter + 32'd1;
-      if (is_end) begin
-        counter <= counter;
-        repeats <= repeats + 3'd1;
-        state   <= PAUSE;
-      end
-      if (last_end) begin
-        {counter, repeats} <= '0;
-        last_count <= counter;
-        run <= run + 8'd1;
-        state <= IDLE;
-      end
+    if (client_start) state <= is_end && !last_end ? PAUSE : IDLE;
+    if (event_sent) counter <= counter + 32'd1;
+    if (client_start && is_end) repeats <= repeats + 3'd1;
+    if (client_start && last_end) begin
+      {counter, repeats} <= '0;
+      last_count <= counter;
+      run <= run + 8'd1;
     end
     if (tx_rst) begin
       state <= IDLE;
@@ -232,7 +225,8 @@ module udp_stream #(
     if (summed[1]) term |= counter[15:0];
     if (summed[2]) term |= {run, 8'd0};
     if (summed[3]) term |= words_sum;
-    if (summed[4] && has_filler) term |= FILLER_SUM;
+    if (summed[4])
+      term |= is_end ? 16'(udp_pkg::FLAG_END) : has_filler ? (carry ? FILLER_SUM + 16'd1 : FILLER_SUM) : 16'(carry);
   end
   assign adds = !summed[SUM_DONE] && !(summed[3] && !request);
   assign anew = tx_rst || client_start;
@@ -252,8 +246,9 @@ module udp_stream #(
   // ---- words ---------------------------------------------------------------------------------
   // The first word waits behind the memory; the others are read two clocks before they go.
   localparam int AT_BITS = WORD_BITS + (WIDTH == 8 ? 3 : 0);  // of a place in the datagram's data
-  logic [AT_BITS:0] left;  // in words of the datapath
-  logic [AT_BITS-1:0] fetch;
+  logic [AT_BITS-1:0] fetch, fetched;
+  logic [WORD_BITS-1:0] words_here;
+  logic ends;
   logic [WORD_BITS-1:0] read_word;
   logic [63:0] stored;
   packet_memory #(
@@ -273,24 +268,27 @@ module udp_stream #(
     logic [2:0] lane;
     always_ff @(posedge tx_clk) lane <= client_start ? '0 : lane + 3'd1;
     assign read_word   = fetch[AT_BITS-1:3];
+    assign ends        = fetched == {words_here, 3'b000};
     assign client_data = in_data ? stored[lane*8+:8] : udp_pkg::FILLER;
   end else begin : g_words
     assign read_word   = client_start ? WORD_BITS'(1) : fetch;
+    assign ends        = fetched == words_here;
     assign client_data = in_data ? stored : {BYTES{udp_pkg::FILLER}};
   end
   always_ff @(posedge tx_clk) begin
     tail_gray <= tail ^ (tail >> 1);
-    left <= left - 1'b1;
     fetch <= fetch + 1'b1;
-    if (!in_data || left == (AT_BITS + 1)'(1)) begin
+    fetched <= fetch;
+    if (!in_data || ends) begin
       in_data <= 1'b0;
       fetch   <= '0;
     end
-    if (in_data && left == (AT_BITS + 1)'(1)) tail <= tail + 1'b1;
+    if (in_data && ends) tail <= tail + 1'b1;
     if (client_start) begin
       in_data <= words != '0;
-      left <= WIDTH == 8 ? (AT_BITS + 1)'({words, 3'b000}) : (AT_BITS + 1)'(words);
+      words_here <= words;
       fetch <= AT_BITS'(2);
+      fetched <= AT_BITS'(1);
     end
     if (tx_rst) {in_data, tail} <= '0;
   end

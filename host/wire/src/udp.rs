@@ -44,6 +44,8 @@ pub const REGISTER_CHECKSUM: u32 = 0x8000_0005;
 pub const REGISTER_RUN: u32 = 0x8000_0006;
 /// Register: datagrams of the run before.
 pub const REGISTER_LAST: u32 = 0x8000_0007;
+/// The registers of a stream, from [`REGISTER_ENABLE`] to [`REGISTER_LAST`], have its number (0 to 7) in three bits from this one up.
+pub const REGISTER_STREAM_BIT: u32 = 9;
 /// Register: role of PTP: 0 off, 1 slave, 2 master, 3 by the best master clock algorithm.
 pub const REGISTER_PTP_ROLE: u32 = 0x8000_0010;
 /// Register: 1 while the slave follows its master within a microsecond.

@@ -27,6 +27,7 @@ fn constants_agree() {
         ("REGISTER_CHECKSUM", udp::REGISTER_CHECKSUM.into()),
         ("REGISTER_RUN", udp::REGISTER_RUN.into()),
         ("REGISTER_LAST", udp::REGISTER_LAST.into()),
+        ("REGISTER_STREAM_BIT", udp::REGISTER_STREAM_BIT.into()),
         ("REGISTER_PTP_ROLE", udp::REGISTER_PTP_ROLE.into()),
         ("REGISTER_PTP_LOCKED", udp::REGISTER_PTP_LOCKED.into()),
         ("REGISTER_PTP_OFFSET", udp::REGISTER_PTP_OFFSET.into()),

@@ -38,6 +38,7 @@ module udp_icmp #(
   logic [7:0] high, low, new_high, new_low;  // of the checksum
   logic [net_pkg::SUM_LAG-1:0] step;
   logic settled, sum_right, busy, right_type, too_long, wrap, ours, pending, first, opened, open;
+  logic [13:0] told;  // its length
   logic [2:0] settle;  // the first words of the reply are not out
   logic [WIDTH-1:0] stored;
 
@@ -88,6 +89,7 @@ module udp_icmp #(
         default: ;
       endcase
     end
+    assign told = 14'(write_index);
     always_ff @(posedge clk) begin
       if (s_valid && open) begin
         if (write_index == '0) right_type <= s_data == net_pkg::ICMP_ECHO_REQUEST;
@@ -95,6 +97,8 @@ module udp_icmp #(
         if (write_index < (ECHO_BITS + 1)'(4)) {high, low} <= {low, s_data};
       end
     end
+    logic unused;
+    assign unused = &{1'b0, s_length};
   end else begin : g_words
     logic [31:0] rest;  // of the first word
     always_comb begin
@@ -102,6 +106,7 @@ module udp_icmp #(
       if (index == (ECHO_BITS + 1)'(2)) data = {rest, new_low, new_high, 16'h0000};
     end
     always_ff @(posedge clk) begin
+      if (s_end && open) told <= s_length;
       if (s_valid && open && write_index == '0) begin
         {rest, low, high} <= s_data[63:16];
         right_type <= s_data[15:0] == {8'd0, net_pkg::ICMP_ECHO_REQUEST};
@@ -122,18 +127,16 @@ module udp_icmp #(
     if (s_end) begin
       ours <= s_good && s_claimed && open;
       drop_full <= s_good && s_claimed && !open;
-      if (open) begin
-        destination <= s_source;
-        length <= s_length;
-      end
+      if (open) destination <= s_source;
     end
     // The sum is whole.
     if (settled) begin
       write_index <= '0;
       too_long <= 1'b0;
       if (ours) begin
+        length <= told;
         if (!sum_right) drop_checksum <= 1'b1;
-        else if (!right_type || length[13:3] == '0) drop_type <= 1'b1;
+        else if (!right_type || told[13:3] == '0) drop_type <= 1'b1;
         else if (too_long) drop_full <= 1'b1;
         else pending <= 1'b1;
       end

@@ -4,7 +4,7 @@
 //
 //   PARAMETERS =>+-------------+====> address, write, wdata (0x200 and up)
 //   window =====>| ptp_machine |
-//                |  ROM, RAM   |<==== rdata, a clock behind its address
+//                |  ROM, RAM   |<==== rdata, two clocks behind its address
 //                +-------------+
 //
 // An instruction is {operation 4, words less one or condition 4, a 10, b 10}; a := a op b. Addresses are those of the words
@@ -60,8 +60,8 @@ module ptp_machine #(
     ram[ptp_program_pkg::PARAMETERS_AT+i] = PARAMETERS[(ptp_program_pkg::PARAMETERS-1-i)*16+:16];
   end
   logic [8:0] ram_address;
-  logic [15:0] ram_word, word, held;
-  logic in_window, is_outside;
+  logic [15:0] ram_word, ram_late, word, held;
+  logic in_window, is_outside, outside_late;
   assign address = state[FIRST] ? b : a;
   assign in_window = address[9:7] == 3'b111;
   assign ram_address = in_window ? {3'd0, window, address[0]} : address[8:0];
@@ -69,9 +69,12 @@ module ptp_machine #(
   always_ff @(posedge clk) begin
     ram_word <= ram[ram_address];
     if (write && (!address[9] || in_window)) ram[ram_address] <= wdata;
+    // Nothing is between a block RAM and a register.
+    ram_late <= ram_word;
     is_outside <= address[9] && !in_window;
-    word <= is_outside ? rdata : ram_word;
+    outside_late <= is_outside;
   end
+  assign word = outside_late ? rdata : ram_late;
 
   // ---- arithmetic ----------------------------------------------------------------------------
   // In RESULT `word` is a's, and `held` b's.

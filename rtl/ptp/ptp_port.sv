@@ -73,7 +73,7 @@ module ptp_port #(
   // ---- machine -------------------------------------------------------------------------------
   logic [9:0] address;
   logic write;
-  logic [15:0] wdata, rdata, message_word, io_word;
+  logic [15:0] wdata, rdata, message_word, io_word, io_late;
   ptp_machine #(
       .PARAMETERS({
         32'(SYNC_CLOCKS),
@@ -93,9 +93,9 @@ module ptp_port #(
       .wdata  (wdata),
       .rdata  (rdata)
   );
-  logic io_write, from_io;
+  logic io_write, from_io, from_io_late;
   assign io_write = write && address[9:7] == 3'b110;
-  assign rdata = from_io ? io_word : message_word;
+  assign rdata = from_io_late ? io_late : message_word;
 
   // ---- messages ------------------------------------------------------------------------------
   logic pending, busy, in_frame;
@@ -185,6 +185,7 @@ module ptp_port #(
 
   always_ff @(posedge clk) begin
     from_io <= address[9:7] == 3'b110;
+    {from_io_late, io_late} <= {from_io, io_word};
     case (address[4:0])
       ptp_program_pkg::IO_STATUS:
       io_word <= {12'd0, requested || busy, pending, reg_write, reg_valid && !reg_ready};

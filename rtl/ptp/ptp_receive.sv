@@ -9,7 +9,7 @@
 //                +-------------+
 //
 // s_begin: the first word of a frame is here; its time is that of the message which the frame may hold. SLOTS messages wait, each
-// with its first 128 bytes; drop_full: there was no room. `word` is a clock behind `index`. length is at most 255.
+// with its first 128 bytes; drop_full: there was no room. `word` is two clocks behind `index`. length is at most 255.
 `default_nettype none
 module ptp_receive #(
     parameter int WIDTH = 8,
@@ -97,16 +97,17 @@ module ptp_receive #(
   end
 
   // ---- out -----------------------------------------------------------------------------------
-  logic [BUS-1:0] read;
-  logic [5:0] lane;
+  logic [BUS-1:0] read, read_late;
+  logic [5:0] lane, lane_late;
   assign length  = lengths[read_slot[SLOT_BITS-1:0]];
   assign arrival = stamps[read_slot[SLOT_BITS-1:0]];
   always_ff @(posedge clk) begin
     read <= words[{read_slot[SLOT_BITS-1:0], index[5-:WORD_BITS]}];
     lane <= ~index & 6'(LANES - 1);  // the first one is the highest
+    {read_late, lane_late} <= {read, lane};
     if (next && pending) read_slot <= read_slot + 1'b1;
     if (rst) read_slot <= '0;
   end
-  assign word = read[lane*16+:16];
+  assign word = read_late[lane_late*16+:16];
 endmodule
 `default_nettype wire

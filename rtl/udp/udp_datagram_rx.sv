@@ -38,8 +38,9 @@ module udp_datagram_rx #(
     output logic               drop_port
 );
   // ---- length --------------------------------------------------------------------------------
-  logic [3:0] count;
-  logic valid, whole;
+  logic [WIDTH-1:0] cut_data;
+  logic [3:0] cut_count;
+  logic cut_valid, cut_end, cut_good, cut_addresses, whole;
   length_cut #(
       .WIDTH(WIDTH),
       .AT   (4)
@@ -50,8 +51,12 @@ module udp_datagram_rx #(
       .s_count(s_count),
       .s_valid(s_valid),
       .s_end  (s_end),
-      .m_count(count),
-      .m_valid(valid),
+      .s_good (s_good && s_claimed),
+      .m_data (cut_data),
+      .m_count(cut_count),
+      .m_valid(cut_valid),
+      .m_end  (cut_end),
+      .m_good (cut_good),
       .whole  (whole)
   );
 
@@ -64,11 +69,11 @@ module udp_datagram_rx #(
   ) strip (
       .clk     (clk),
       .rst     (rst),
-      .s_data  (s_data),
-      .s_count (count),
-      .s_valid (valid),
-      .s_end   (s_end),
-      .s_good  (s_good && s_claimed),
+      .s_data  (cut_data),
+      .s_count (cut_count),
+      .s_valid (cut_valid),
+      .s_end   (cut_end),
+      .s_good  (cut_good),
       .header  (header),
       .complete(complete),
       .m_data  (m_data),
@@ -99,15 +104,16 @@ module udp_datagram_rx #(
   ) message_sum (
       .clk    (clk),
       .clear  (rst || m_end),
-      .s_data (appends ? rest[index*WIDTH%64+:WIDTH] : s_data),
-      .s_count(appends || s_addresses ? 4'(BYTES) : count),
-      .s_valid(appends || s_addresses || valid),
+      .s_data (appends ? rest[index*WIDTH%64+:WIDTH] : cut_data),
+      .s_count(appends || cut_addresses ? 4'(BYTES) : cut_count),
+      .s_valid(appends || cut_addresses || cut_valid),
       .right  (sum_right)
   );
   logic was_good, was_complete;
   always_ff @(posedge clk) begin
-    if (s_end) begin
-      source  <= s_source;
+    cut_addresses <= s_addresses;
+    if (s_end) source <= s_source;
+    if (cut_end) begin
       appends <= 1'b1;
       index   <= WIDTH == 8 && total_length[0] ? '1 : '0;
     end

@@ -37,7 +37,7 @@ module udp_icmp #(
   logic [ECHO_BITS:0] write_index, index;
   logic [7:0] high, low, new_high, new_low;  // of the checksum
   logic [net_pkg::SUM_LAG-1:0] step;
-  logic settled, sum_right, busy, right_type, too_long, wrap, ours, pending, first, opened, open;
+  logic settled, sum_right, busy, right_type, too_long, ours, pending, first, opened, open;
   logic [13:0] told;  // its length
   logic [2:0] settle;  // the first words of the reply are not out
   logic [WIDTH-1:0] stored;
@@ -74,8 +74,10 @@ module udp_icmp #(
   assign open = first ? !busy : opened;
   assign request = pending;
   // Type 8 becomes 0: the checksum grows by 0x0800 (RFC 1624).
-  assign new_high = high + 8'd8 + 8'(wrap);
-  assign {wrap, new_low} = {1'b0, low} + 9'(high[7:3] == '1);
+  always_ff @(posedge clk) begin
+    new_high <= high + 8'd8 + 8'(low == '1 && high[7:3] == '1);
+    new_low  <= low + 8'(high[7:3] == '1);
+  end
 
   // The first words are not from the memory: type, code, checksum. The others are read two clocks before they go.
   if (WIDTH == 8) begin : g_bytes

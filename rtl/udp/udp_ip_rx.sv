@@ -43,8 +43,9 @@ module udp_ip_rx #(
     output logic drop_protocol
 );
   // ---- length --------------------------------------------------------------------------------
-  logic [3:0] count;
-  logic valid, whole;
+  logic [WIDTH-1:0] cut_data;
+  logic [3:0] cut_count;
+  logic cut_valid, cut_end, cut_good, whole;
   length_cut #(
       .WIDTH(WIDTH),
       .AT   (2)
@@ -55,8 +56,12 @@ module udp_ip_rx #(
       .s_count(s_count),
       .s_valid(s_valid),
       .s_end  (s_end),
-      .m_count(count),
-      .m_valid(valid),
+      .s_good (s_good),
+      .m_data (cut_data),
+      .m_count(cut_count),
+      .m_valid(cut_valid),
+      .m_end  (cut_end),
+      .m_good (cut_good),
       .whole  (whole)
   );
 
@@ -69,11 +74,11 @@ module udp_ip_rx #(
   ) strip (
       .clk     (clk),
       .rst     (rst),
-      .s_data  (s_data),
-      .s_count (count),
-      .s_valid (valid),
-      .s_end   (s_end),
-      .s_good  (s_good),
+      .s_data  (cut_data),
+      .s_count (cut_count),
+      .s_valid (cut_valid),
+      .s_end   (cut_end),
+      .s_good  (cut_good),
       .header  (header),
       .complete(complete),
       .m_data  (m_data),
@@ -98,6 +103,7 @@ module udp_ip_rx #(
   localparam int REST = net_pkg::IP_BYTES - (HEADER_WORDS - 1) * BYTES;  // bytes of the last one
   localparam int ADDRESSES = WIDTH == 8 ? 12 : HEADER_WORDS - 1;  // when they begin to pass
   logic [HEADER_WORDS:0] place;  // of the word, one bit
+  localparam int LAG = WIDTH == 8 ? 2 : 1;
   logic addresses;
   logic sum_right, for_me, on_link;
   ones_sum #(
@@ -119,11 +125,10 @@ module udp_ip_rx #(
         || (on_link && (destination | mask) == '1);
   end
 
-  if (WIDTH == 8) begin : g_addresses
-    always_ff @(posedge clk) m_addresses <= addresses;
-  end else begin : g_addresses_at_once
-    assign m_addresses = addresses;
-  end
+  // As late as the data.
+  logic [LAG-1:0] late;
+  always_ff @(posedge clk) late <= LAG'({late, addresses});
+  assign m_addresses = late[LAG-1];
 
   // ---- verdict -------------------------------------------------------------------------------
   // By first reason.

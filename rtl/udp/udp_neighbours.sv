@@ -94,11 +94,14 @@ module udp_neighbours #(
   logic [AGE_BITS-1:0] ages[ENTRIES];  // milliseconds that are left
   logic [AGE_BITS-1:0] age;
   logic [7:0] station, target;
+  logic writes;
   assign learn_place = place;
   always_ff @(posedge clk) begin
     station <= stations[{at, place}];
     age <= ages[at];
-    if (state == WRITE) stations[{at, place}] <= learn_byte;
+    // The byte that has come is `target`, and its place is `shown`.
+    writes <= state == WRITE;
+    if (writes) stations[{at, shown}] <= target;
     if (state == WIPE || state == WRITE || state == AGED)
       ages[at] <= state == WRITE ? AGE_BITS'(TIMEOUT) : state == WIPE || age == '0 ? '0 : age - 1'b1;
   end

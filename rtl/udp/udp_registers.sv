@@ -72,12 +72,13 @@ module udp_registers #(
 
   // ---- address -------------------------------------------------------------------------------
   logic in_range, is_counter, is_ptp, is_stream, booting, writes;
-  logic [STREAM_BITS+3:0] boot;  // the register that is written after reset; its upper bit: it is over
+  // The register that is written after reset, in the second of two clocks; its upper bit: it is over.
+  logic [STREAM_BITS+4:0] boot;
   logic [STREAM_BITS+2:0] address;
   logic [STREAM_BITS-1:0] which;
   logic [2:0] place;
-  assign booting = !boot[STREAM_BITS+3];
-  assign address = booting ? boot[STREAM_BITS+2:0] : {
+  assign booting = !boot[STREAM_BITS+4];
+  assign address = booting ? boot[STREAM_BITS+3:1] : {
     reg_address[udp_pkg::REGISTER_STREAM_BIT+:STREAM_BITS], reg_address[2:0]
   };
   assign which = STREAMS > 1 ? address[STREAM_BITS+2:3] : '0;
@@ -105,7 +106,7 @@ module udp_registers #(
   choice_t choice;
   (* ram_style = "distributed" *)
   logic [31:0] settings[8*2**STREAM_BITS];
-  logic [31:0] wdata;
+  logic [31:0] wdata, wdata_next;
   logic [8*32-1:0] choices;
   assign choices = {
     udp_pkg::IDENTITY,
@@ -127,7 +128,8 @@ module udp_registers #(
     if (is_ptp) choice <= PTP;
     if (!reg_address[31]) choice <= USER;
     if (reg_write) choice <= WRITTEN;
-    if (booting || writes) settings[address] <= wdata;
+    wdata <= wdata_next;
+    if (writes) settings[address] <= wdata;
     {counter_read, counter_index} <= {reg_valid && is_counter, reg_address[4:0]};
   end
 
@@ -137,7 +139,7 @@ module udp_registers #(
   logic still, payload_right, refused, is_fixed;
   logic [1:0] asked;
   assign still  = !(stream_enable[which] && enable) && !stream_active[which];
-  assign writes = reg_valid && asked[1] && reg_write && !is_fixed;
+  assign writes = booting ? !boot[0] : reg_valid && asked[1] && reg_write && !is_fixed;
   always_comb begin
     case (place)
       ENABLE, CHECKSUM: refused = 1'b0;
@@ -145,14 +147,14 @@ module udp_registers #(
       PAYLOAD: refused = !still || !payload_right;
       default: refused = 1'b1;
     endcase
-    wdata = reg_wdata;
+    wdata_next = reg_wdata;
     if (booting)
       case (place)
-        ENABLE: wdata = 32'(start[which]);
-        PEER_IP: wdata = peer_ip;
-        PEER_PORT: wdata = 32'(peer_port[which]);
-        PAYLOAD: wdata = 32'(payload > 14'(PAYLOAD_MAX) ? 14'(PAYLOAD_MAX) : payload);
-        default: wdata = 32'(checksum);
+        ENABLE: wdata_next = 32'(start[which]);
+        PEER_IP: wdata_next = peer_ip;
+        PEER_PORT: wdata_next = 32'(peer_port[which]);
+        PAYLOAD: wdata_next = 32'(payload > 14'(PAYLOAD_MAX) ? 14'(PAYLOAD_MAX) : payload);
+        default: wdata_next = 32'(checksum);
       endcase
     if (is_ptp) {reg_ready, reg_error} = {ptp_ready, ptp_error};
     else if (!reg_address[31]) {reg_ready, reg_error} = {user_ready, user_error};
@@ -167,7 +169,7 @@ module udp_registers #(
     payload_right <= reg_wdata[31:14] == '0 && reg_wdata[13:4] != '0 && reg_wdata[13:0] <= 14'(PAYLOAD_MAX) && reg_wdata[1:0] == '0;
     stream_changed <= '0;
     for (int i = 0; i < STREAMS; i++)
-    if ((booting || writes) && 32'(which) == i) begin
+    if (writes && 32'(which) == i) begin
       stream_changed[i] <= place == PEER_IP;
       case (place)
         ENABLE: stream_enable[i] <= wdata[0];
@@ -181,7 +183,7 @@ module udp_registers #(
     // From the last one down: a stream is enabled when it has its settings.
     if (booting) boot <= boot - 1'b1;
     if (rst) begin
-      boot <= {1'b0, {(STREAM_BITS + 3) {1'b1}}};
+      boot <= {1'b0, {(STREAM_BITS + 4) {1'b1}}};
       stream_enable <= '0;
     end
   end

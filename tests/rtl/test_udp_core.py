@@ -8,14 +8,13 @@ import re
 import struct
 
 import pytest
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import ARP, Ether
-from scapy.packet import Raw
 from support.block import SEED, rng
 from support.board import US
 from support.ip_board import BOARD, BOARD_MAC, PC, PC_MAC
 from support.paths import TOP
-from support.udp_board import BROADCAST, BYTE, PHYS, PORT, RETRY, C, UdpBoard, be32
+from support.udp_board import BROADCAST, BYTE, GOOD, PHYS, PORT, RETRY, C, UdpBoard, be32, dropped_frames
 
 VECTORS = json.loads((TOP / "tests/vectors/udp.json").read_text())
 
@@ -264,42 +263,6 @@ def test_a_reply_to_a_stranger_waits_for_nobody():
     board.put(ARP(op=2, hwsrc=PC_MAC, psrc=PC, hwdst=BOARD_MAC, pdst=BOARD))
     board.put(IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=2) / b"x")
     assert board.expect(ICMP)[ICMP].seq == 2
-
-
-ME = Ether(src=PC_MAC, dst=BOARD_MAC)
-BODY = Raw(struct.pack(">IBBHII", 0x55, 2, 0, 0, 0, 1))
-GOOD = ME / IP(src=PC, dst=BOARD) / UDP(sport=5000, dport=C["CONTROL_PORT"]) / BODY
-
-
-def dropped_frames():
-    """Frames that are dropped, by the reason under which they are counted."""
-
-    def spoiled(packet, place):
-        data = bytearray(bytes(packet))
-        data[place] ^= 0x10
-        return bytes(data)
-
-    ping = ME / IP(src=PC, dst=BOARD) / ICMP(type=8)
-    return {
-        "drop_destination": [bytes(Ether(src=PC_MAC, dst="02:00:00:00:00:09") / GOOD[IP])],
-        "drop_ethertype": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC, type=0x86DD) / Raw(bytes(60)))],
-        "drop_arp": [bytes(ME / ARP(op=1, hwsrc=PC_MAC, psrc="10.9.0.50", pdst="10.9.0.3")), bytes(ME / ARP(op=3, psrc=PC, pdst=BOARD)),
-                     bytes(ME / ARP(hwtype=6, op=1, psrc=PC, pdst=BOARD))],
-        "drop_ip_short": [bytes(ME / IP(src=PC, dst=BOARD, len=300) / UDP()), bytes(ME / IP(src=PC, dst=BOARD, len=19) / UDP())],
-        "drop_ip_version": [bytes(ME / IP(src=PC, dst=BOARD, options=b"\1\1\1\0") / UDP()),
-                            bytes(ME / IP(version=6, src=PC, dst=BOARD) / UDP())],
-        "drop_ip_checksum": [spoiled(GOOD, 14 + 8), spoiled(ping, 14 + 12)],
-        "drop_ip_destination": [bytes(ME / IP(src=PC, dst="10.9.0.9") / UDP())],
-        "drop_fragment": [bytes(ME / IP(src=PC, dst=BOARD, flags=f, frag=o) / UDP()) for f, o in (("MF", 0), (0, 3))],
-        "drop_ip_protocol": [bytes(ME / IP(src=PC, dst=BOARD) / TCP())],
-        "drop_icmp_type": [bytes(ME / IP(src=PC, dst=BOARD) / ICMP(type=13)), bytes(ME / IP(src=PC, dst=BOARD) / ICMP(type=8, code=1))],
-        "drop_icmp_checksum": [spoiled(ping / b"abc", 14 + 20 + 9)],
-        "drop_udp_short": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=500) / BODY),
-                           bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=7) / BODY)],
-        "drop_udp_checksum": [spoiled(GOOD, 14 + 20 + 8 + 15), spoiled(GOOD, 14 + 20 + 1)],
-        "drop_port": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=1) / BODY)],
-        "drop_control_short": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"]) / Raw(bytes(15)))],
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("phy", PHYS)

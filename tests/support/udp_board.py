@@ -2,8 +2,9 @@
 
 import struct
 
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Raw
 
 from support.block import package_constants
 from support.board import FEB, LIB, US
@@ -19,6 +20,42 @@ BROADCAST = "ff:ff:ff:ff:ff:ff"
 
 def be32(ip):
     return int.from_bytes(bytes(map(int, ip.split("."))), "big")
+
+
+ME = Ether(src=PC_MAC, dst=BOARD_MAC)
+BODY = Raw(struct.pack(">IBBHII", 0x55, 2, 0, 0, 0, 1))
+GOOD = ME / IP(src=PC, dst=BOARD) / UDP(sport=5000, dport=C["CONTROL_PORT"]) / BODY
+
+
+def dropped_frames():
+    """Frames that are dropped, by the reason under which they are counted."""
+
+    def spoiled(packet, place):
+        data = bytearray(bytes(packet))
+        data[place] ^= 0x10
+        return bytes(data)
+
+    ping = ME / IP(src=PC, dst=BOARD) / ICMP(type=8)
+    return {
+        "drop_destination": [bytes(Ether(src=PC_MAC, dst="02:00:00:00:00:09") / GOOD[IP])],
+        "drop_ethertype": [bytes(Ether(src=PC_MAC, dst=BOARD_MAC, type=0x86DD) / Raw(bytes(60)))],
+        "drop_arp": [bytes(ME / ARP(op=1, hwsrc=PC_MAC, psrc="10.9.0.50", pdst="10.9.0.3")), bytes(ME / ARP(op=3, psrc=PC, pdst=BOARD)),
+                     bytes(ME / ARP(hwtype=6, op=1, psrc=PC, pdst=BOARD))],
+        "drop_ip_short": [bytes(ME / IP(src=PC, dst=BOARD, len=300) / UDP()), bytes(ME / IP(src=PC, dst=BOARD, len=19) / UDP())],
+        "drop_ip_version": [bytes(ME / IP(src=PC, dst=BOARD, options=b"\1\1\1\0") / UDP()),
+                            bytes(ME / IP(version=6, src=PC, dst=BOARD) / UDP())],
+        "drop_ip_checksum": [spoiled(GOOD, 14 + 8), spoiled(ping, 14 + 12)],
+        "drop_ip_destination": [bytes(ME / IP(src=PC, dst="10.9.0.9") / UDP())],
+        "drop_fragment": [bytes(ME / IP(src=PC, dst=BOARD, flags=f, frag=o) / UDP()) for f, o in (("MF", 0), (0, 3))],
+        "drop_ip_protocol": [bytes(ME / IP(src=PC, dst=BOARD) / TCP())],
+        "drop_icmp_type": [bytes(ME / IP(src=PC, dst=BOARD) / ICMP(type=13)), bytes(ME / IP(src=PC, dst=BOARD) / ICMP(type=8, code=1))],
+        "drop_icmp_checksum": [spoiled(ping / b"abc", 14 + 20 + 9)],
+        "drop_udp_short": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=500) / BODY),
+                           bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"], len=7) / BODY)],
+        "drop_udp_checksum": [spoiled(GOOD, 14 + 20 + 8 + 15), spoiled(GOOD, 14 + 20 + 1)],
+        "drop_port": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=1) / BODY)],
+        "drop_control_short": [bytes(ME / IP(src=PC, dst=BOARD) / UDP(sport=1, dport=C["CONTROL_PORT"]) / Raw(bytes(15)))],
+    }  # fmt: skip
 
 
 class UdpBoard(IpBoard):

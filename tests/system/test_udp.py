@@ -9,7 +9,10 @@ import sys
 import time
 
 import pytest
+from scapy.utils import wrpcap
+from support.block import rng
 from support.netns import BOARD, FEBS, PC, add_tap, report, sh, wait_for
+from support.udp_board import dropped_frames
 
 PORT, WORDS = 10000, 20000
 ENABLE, COUNTERS = "0x80000001", "0x80000100"
@@ -205,6 +208,45 @@ def test_arping(net):
     boards(net)
     out = net.run_in(net.pc_ns, "arping", "-c", 3, "-w", 20, "-I", "eth0", BOARD)
     assert "Received 3 response" in out and FEBS[0].upper() in out.upper(), out
+
+
+def test_malformed_packets_replayed(net):
+    """tcpreplay of fragments, options, wrong lengths, wrong checksums and more while the stream runs: it loses nothing, each frame is counted."""
+    sim = boards(net, "--payload", 1472, words=400_000)
+    random, groups, sent = rng("replay"), dropped_frames(), {}
+    frames = []
+    for _ in range(3000):
+        name = random.choice(list(groups))
+        sent[name] = sent.get(name, 0) + 1
+        frames.append(random.choice(groups[name]).ljust(60, b"\0"))
+    capture = net.tmp / "malformed.pcap"
+    wrpcap(str(capture), frames)
+    process = receive(net, "--streams", 1)
+    net.wait_for_frames(20)
+    out = net.run_in(net.pc_ns, "tcpreplay", "--intf1", "eth0", "--pps", 3000, capture)
+    assert re.search(r"Successful packets: +3000", out), out
+    code, found = report(process.finish())
+    assert code == 0 and found["streams"][0]["words"] == 400_000 and found["streams"][0]["counts"]["lost"] == 0
+    time.sleep(0.5)
+    board = net.end_sim(sim)["boards"][0]
+    # What the kernel itself sends (IPv6, groups) comes on top.
+    counted = {name: board[name] for name in sent}
+    for name in ("drop_ethertype", "drop_destination"):
+        counted[name] = min(counted[name], sent[name])
+    assert counted == sent
+
+
+def test_datagrams_to_a_closed_port(net):
+    """An ordinary socket sends to a port that nobody has, while the stream runs: all are counted, and it loses nothing."""
+    sim = boards(net, "--payload", 1472, words=200_000)
+    process = receive(net, "--streams", 1)
+    net.wait_for_frames(20)
+    script = f"import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor i in range(2000):\n    s.sendto(bytes(i % 1400), ('{BOARD}', 9))\n    time.sleep(0.0003)"
+    net.run_in(net.pc_ns, sys.executable, "-c", script)
+    code, found = report(process.finish())
+    assert code == 0 and found["streams"][0]["words"] == 200_000
+    time.sleep(0.5)
+    assert net.end_sim(sim)["boards"][0]["drop_port"] == 2000
 
 
 def test_all_at_once(net):

@@ -28,8 +28,8 @@ module ones_sum #(
       if (s_valid && s_count[0])
         {carry, sum} <= {1'b0, sum[7:0], sum[15:8]} + {8'd0, carry, s_data};
       if (clear) {carry, sum} <= '0;
+      right <= &{sum[15:9], sum[8] ^ carry, sum[7:0]};
     end
-    assign right = &{sum[15:9], sum[8] ^ carry, sum[7:0]};
     logic unused;
     assign unused = &{1'b0, s_count};
   end else begin : g_words

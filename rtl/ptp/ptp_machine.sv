@@ -8,7 +8,7 @@
 //                +-------------+
 //
 // An instruction is {operation 4, words less one or condition 4, a 10, b 10}; a := a op b. Addresses are those of the words
-// of 16 bit; the first word is the most significant. An instruction takes two clocks and six more a word; a jump three.
+// of 16 bit; the first word is the most significant. An instruction takes three clocks and six more a word; a jump four.
 // PARAMETERS are the first in the memory; the RAM is at 0x000; at 0x380 are the two words of the register that `window` selects, which are two of the RAM's lowest.
 `default_nettype none
 module ptp_machine #(
@@ -38,18 +38,18 @@ module ptp_machine #(
   } operation_t;
 
   // One state at a time; FIRST shows b's word to the memories, the others a's; the two behind it only wait.
-  localparam int FETCH = 0, DECODE = 1, FIRST = 2, FOURTH = 5, RESULT = 6, STORE = 7;
-  logic [7:0] state;
+  localparam int FETCH = 0, DECODE = 2, FIRST = 3, FOURTH = 6, RESULT = 7, STORE = 8;
+  logic [8:0] state;
 
   // ---- program -------------------------------------------------------------------------------
   (* rom_style = "block" *)
   logic [WORD-1:0] rom[1024];
   initial for (int i = 0; i < 1024; i++) rom[i] = ptp_program_pkg::PROGRAM[i*WORD+:WORD];
-  logic [WORD-1:0] fetched;
+  logic [WORD-1:0] read, fetched;
   logic [9:0] pc, a, b;
   logic [3:0] count;
   operation_t operation;
-  always_ff @(posedge clk) fetched <= rom[pc];
+  always_ff @(posedge clk) {read, fetched} <= {rom[pc], read};
 
   // ---- memory --------------------------------------------------------------------------------
   (* ram_style = "block" *)
@@ -106,19 +106,19 @@ module ptp_machine #(
     if (state[FIRST]) begin
       if (operation == JUMP) begin
         if (taken) pc <= b;
-        state <= 8'd1 << FETCH;
+        state <= 9'd1 << FETCH;
       end
       if (operation == CALL) begin
         wdata <= 16'(pc);
         pc <= b;
-        state <= 8'd1 << STORE;
+        state <= 9'd1 << STORE;
       end
     end
     if (state[FOURTH]) begin
       held <= word;
       if (operation == RETURN) begin
         pc <= word[9:0];
-        state <= 8'd1 << FETCH;
+        state <= 9'd1 << FETCH;
       end
     end
     if (state[RESULT]) begin
@@ -135,10 +135,10 @@ module ptp_machine #(
       a <= operation == SHIFT ? a + 1'b1 : a - 1'b1;
       b <= b - 1'b1;
       count <= count - 1'b1;
-      state <= count == '0 || operation == CALL ? 8'd1 << FETCH : 8'd1 << FIRST;
+      state <= count == '0 || operation == CALL ? 9'd1 << FETCH : 9'd1 << FIRST;
     end
     if (rst) begin
-      state <= 8'd1 << FETCH;
+      state <= 9'd1 << FETCH;
       pc <= '0;
     end
   end

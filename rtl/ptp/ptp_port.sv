@@ -73,7 +73,7 @@ module ptp_port #(
   // ---- machine -------------------------------------------------------------------------------
   logic [9:0] address;
   logic write;
-  logic [15:0] wdata, rdata, message_word, io_word, io_late;
+  logic [15:0] wdata, rdata, message_word, io_word;
   ptp_machine #(
       .PARAMETERS({
         32'(SYNC_CLOCKS),
@@ -94,8 +94,9 @@ module ptp_port #(
       .rdata  (rdata)
   );
   logic io_write, from_io, from_io_late;
+  logic [4:0] io_address;
   assign io_write = write && address[9:7] == 3'b110;
-  assign rdata = from_io_late ? io_late : message_word;
+  assign rdata = from_io_late ? io_word : message_word;
 
   // ---- messages ------------------------------------------------------------------------------
   logic pending, busy, in_frame;
@@ -185,8 +186,8 @@ module ptp_port #(
 
   always_ff @(posedge clk) begin
     from_io <= address[9:7] == 3'b110;
-    {from_io_late, io_late} <= {from_io, io_word};
-    case (address[4:0])
+    {from_io_late, io_address} <= {from_io, address[4:0]};
+    case (io_address)
       ptp_program_pkg::IO_STATUS:
       io_word <= {12'd0, requested || busy, pending, reg_write, reg_valid && !reg_ready};
       ptp_program_pkg::IO_TICKS: io_word <= clocks[19:4];

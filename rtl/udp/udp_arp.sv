@@ -87,22 +87,21 @@ module udp_arp #(
     end
 
     // Places of the message that goes: shape and operation, own addresses, the other one's.
-    logic [4:0] index;
+    // The bytes of both addresses are chosen a clock before.
+    logic [4:0] index, ahead;
     logic [3:0] place;
     logic [7:0] own, other;
-    logic in_message;
     logic [79:0] own_bytes;
     assign own_bytes = {mac_address, ip_address};
-    assign in_message = start || index != '0;
     assign sent = index == 5'(net_pkg::ARP_BYTES - 1);
-    assign place = learn ? learn_place : 4'(index - 5'd18);
+    assign place = learn ? learn_place : 4'(ahead - 5'd18);
     assign learn_byte = sender[(9-32'(place))*8+:8];
-    assign own = own_bytes[(17-32'(index))*8+:8];
-    assign other = is_reply ? learn_byte : place < 4'd6 ? 8'd0 : ask_ip[(9-32'(place))*8+:8];
     always_ff @(posedge clk) begin
-      data <= index >= 5'd18 ? other : index >= 5'd8 ? own : index == 5'd7 ? operation : shape[(7-32'(index))*8+:8];
-      index <= in_message && !sent ? index + 1'b1 : '0;
-      if (rst) index <= '0;
+      own <= own_bytes[(17-32'(ahead))*8+:8];
+      other <= is_reply ? learn_byte : place < 4'd6 ? 8'd0 : ask_ip[(9-32'(place))*8+:8];
+      data  <= index >= 5'd18 ? other : index >= 5'd8 ? own : index == 5'd7 ? operation : shape[(7-32'(index))*8+:8];
+      if (start || index != '0) {index, ahead} <= {ahead, ahead + 1'b1};
+      if (rst || sent) {index, ahead} <= {5'd0, 5'd1};
     end
     logic unused;
     assign unused = &{1'b0, s_count};

@@ -71,26 +71,27 @@ module udp_registers #(
   localparam logic [2:0] LAST = udp_pkg::REGISTER_LAST[2:0];
 
   // ---- address -------------------------------------------------------------------------------
-  logic in_range, is_counter, is_ptp, is_stream, booting, writes;
-  // The register that is written after reset, in the second of two clocks; its upper bit: it is over.
+  // The address stands some clocks before a request.
+  logic is_counter, is_ptp, is_stream, booting, writes;
+  // The register that is written after reset, in the last of two clocks; its upper bit: it is over.
   logic [STREAM_BITS+4:0] boot;
-  logic [STREAM_BITS+2:0] address;
+  logic [STREAM_BITS+2:0] address, asked_address;
   logic [STREAM_BITS-1:0] which;
   logic [2:0] place;
   assign booting = !boot[STREAM_BITS+4];
-  assign address = booting ? boot[STREAM_BITS+3:1] : {
-    reg_address[udp_pkg::REGISTER_STREAM_BIT+:STREAM_BITS], reg_address[2:0]
-  };
-  assign which = STREAMS > 1 ? address[STREAM_BITS+2:3] : '0;
-  assign place = address[2:0];
-  assign in_range = reg_address[31:8] == udp_pkg::REGISTER_IDENTITY[31:8];
-  assign is_stream = reg_address[31:12] == udp_pkg::REGISTER_IDENTITY[31:12] && reg_address[8:3] == '0
-      && 32'(reg_address[11:udp_pkg::REGISTER_STREAM_BIT]) < STREAMS;
-  assign is_ptp = in_range && (reg_address[7:4] == 4'd1 || reg_address[7:4] == 4'd2);
-  assign is_counter = reg_address[31:8] == udp_pkg::REGISTER_COUNTERS[31:8] && reg_address[7:0] < 8'(udp_pkg::COUNTERS);
+  assign address = booting ? boot[STREAM_BITS+3:1] : asked_address;
+  assign which   = STREAMS > 1 ? address[STREAM_BITS+2:3] : '0;
+  assign place   = address[2:0];
+  always_ff @(posedge clk) begin
+    asked_address <= {reg_address[udp_pkg::REGISTER_STREAM_BIT+:STREAM_BITS], reg_address[2:0]};
+    is_stream <= reg_address[31:12] == udp_pkg::REGISTER_IDENTITY[31:12] && reg_address[8:3] == '0
+        && 32'(reg_address[11:udp_pkg::REGISTER_STREAM_BIT]) < STREAMS;
+    is_ptp <= reg_address[31:8] == udp_pkg::REGISTER_IDENTITY[31:8] && (reg_address[7:4] == 4'd1 || reg_address[7:4] == 4'd2);
+    is_counter <= reg_address[31:8] == udp_pkg::REGISTER_COUNTERS[31:8] && reg_address[7:0] < 8'(udp_pkg::COUNTERS);
+  end
   assign user_valid = reg_valid && !reg_address[31];
-  assign ptp_valid = reg_valid && is_ptp;
-  assign ptp_index = {reg_address[5], reg_address[3:0]};
+  assign ptp_valid  = reg_valid && is_ptp;
+  assign ptp_index  = {reg_address[5], reg_address[3:0]};
 
   // ---- read ----------------------------------------------------------------------------------
   typedef enum logic [2:0] {

@@ -50,18 +50,18 @@ class Machine:
         code = PROGRAM.code[self.pc]
         name, count, a, b = OPERATIONS[code >> 24], code >> 20 & 15, code >> 10 & 1023, code & 1023
         self.pc += 1
-        self.time = self.clocks + 2
+        self.time = self.clocks + 3
         if name == "jump":
-            self.clocks += 3
+            self.clocks += 4
             taken = (1, self.zero, self.carry, self.negative)[count >> 1]
             if taken != (count & 1):
                 self.pc = b
         elif name == "call":
             self.write(a, self.pc)
             self.pc = b
-            self.clocks += 4
+            self.clocks += 5
         elif name == "ret":
-            self.clocks += 6
+            self.clocks += 7
             self.pc = self.read(b)
         else:
             self.arithmetic(name, count + 1, a, b)

@@ -43,7 +43,7 @@ class ProgramError(Exception):
 
 def clocks(words):
     """Of an instruction that is no jump."""
-    return 3 + 6 * words
+    return 1 + 6 * words
 
 
 class Program:

@@ -8,7 +8,8 @@
 //                +-------------+
 //
 // An instruction is {operation 4, words less one or condition 4, a 10, b 10}; a := a op b. Addresses are those of the words
-// of 16 bit; the first word is the most significant. An instruction takes three clocks and six more a word; a jump four.
+// of 16 bit; the first word is the most significant. An instruction takes a clock and six more a word; a jump or a
+// call four, a return seven: the next instruction is read while one goes on.
 // PARAMETERS are the first in the memory; the RAM is at 0x000; at 0x380 are the two words of the register that `window` selects, which are two of the RAM's lowest.
 `default_nettype none
 module ptp_machine #(
@@ -38,7 +39,7 @@ module ptp_machine #(
   } operation_t;
 
   // One state at a time; FIRST shows b's word to the memories, the others a's; the two behind it only wait.
-  localparam int FETCH = 0, DECODE = 2, FIRST = 3, FOURTH = 6, RESULT = 7, STORE = 8;
+  localparam int FETCH = 0, FETCHED = 1, DECODE = 2, FIRST = 3, FOURTH = 6, RESULT = 7, STORE = 8;
   logic [8:0] state;
 
   // ---- program -------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ module ptp_machine #(
       a <= operation == SHIFT ? a + 1'b1 : a - 1'b1;
       b <= b - 1'b1;
       count <= count - 1'b1;
-      state <= count == '0 || operation == CALL ? 9'd1 << FETCH : 9'd1 << FIRST;
+      state <= operation == CALL ? 9'd1 << FETCHED : count == '0 ? 9'd1 << DECODE : 9'd1 << FIRST;
     end
     if (rst) begin
       state <= 9'd1 << FETCH;

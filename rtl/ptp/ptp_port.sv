@@ -126,12 +126,19 @@ module ptp_port #(
       .length   (message_length),
       .arrival  (arrival)
   );
+  // wdata stands a clock more.
+  logic message_write;
+  logic [5:0] message_index;
+  always_ff @(posedge clk)
+    {message_write, message_index} <= {
+      write && address[9:7] == 3'b101, address[5:0]
+    };
   ptp_transmit #(
       .WIDTH(WIDTH)
   ) transmit (
       .clk  (clk),
-      .write(write && address[9:7] == 3'b101),
-      .index(address[5:0]),
+      .write(message_write),
+      .index(message_index),
       .word (wdata),
       .start(start),
       .busy (busy),

@@ -8,7 +8,7 @@ package ptp_program_pkg;
   localparam int REGISTERS = 18;
   localparam int PARAMETERS = 17;
   localparam int PARAMETERS_AT = 64;
-  localparam int HOLD_CLOCKS = 81;  // that a step takes
+  localparam int HOLD_CLOCKS = 71;  // that a step takes
 
   // Words from 0x300 on.
   localparam logic [4:0] IO_STATUS = 5'h00;

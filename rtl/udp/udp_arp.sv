@@ -94,11 +94,11 @@ module udp_arp #(
     logic [79:0] own_bytes;
     assign own_bytes = {mac_address, ip_address};
     assign sent = index == 5'(net_pkg::ARP_BYTES - 1);
-    assign place = learn ? learn_place : 4'(ahead - 5'd18);
-    assign learn_byte = sender[(9-32'(place))*8+:8];
+    assign place = learn ? learn_place : ahead[3:0];
+    assign learn_byte = sender[(11-32'(place))*8+:8];
     always_ff @(posedge clk) begin
       own <= own_bytes[(17-32'(ahead))*8+:8];
-      other <= is_reply ? learn_byte : place < 4'd6 ? 8'd0 : ask_ip[(9-32'(place))*8+:8];
+      other <= is_reply ? learn_byte : !place[3] ? 8'd0 : ask_ip[(3-32'(place[1:0]))*8+:8];
       data  <= index >= 5'd18 ? other : index >= 5'd8 ? own : index == 5'd7 ? operation : shape[(7-32'(index))*8+:8];
       if (start || index != '0) {index, ahead} <= {ahead, ahead + 1'b1};
       if (rst || sent) {index, ahead} <= {5'd0, 5'd1};
@@ -132,7 +132,7 @@ module udp_arp #(
       if (rst || s_end) at <= 5'd1;
     end
 
-    assign learn_byte = sender[(9-32'(learn_place))*8+:8];
+    assign learn_byte = sender[(11-32'(learn_place))*8+:8];
     pull_header #(
         .WIDTH       (WIDTH),
         .HEADER_BYTES(net_pkg::ARP_BYTES)

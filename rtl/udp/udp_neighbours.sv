@@ -16,7 +16,7 @@
 // same destination has it two clocks after `lookup`. So has the first one to where a stream goes, whose way was found last.
 //
 // lookup, learn: levels, until lookup_done, or `learned`. in_use: `mac` is needed. learn_byte is byte learn_place of the
-// neighbour's MAC address (0 to 5) and IP address (6 to 9). learn_new: who is not in the cache gets in.
+// neighbour's MAC address (2 to 7) and IP address (8 to 11). learn_new: who is not in the cache gets in.
 // Where a stream goes is looked up each millisecond, after each word of a neighbour, and when stream_changed tells that it goes
 // elsewhere. ask, a level until ask_taken: this address is wanted. Addresses are asked for one in RETRY milliseconds.
 `default_nettype none
@@ -85,9 +85,9 @@ module udp_neighbours #(
 
   // ---- cache ---------------------------------------------------------------------------------
   // An entry is MAC and IP address, as they stand in a message of ARP; all is done from its last byte to its first.
-  localparam logic [3:0] IP_LAST = 4'd9, IP_FIRST = 4'd6, NONE = '1;
+  localparam logic [3:0] IP_LAST = 4'd11, IP_FIRST = 4'd8, MAC_FIRST = 4'd2, NONE = 4'd1;
   entry_t at, left, newest;
-  logic [3:0] place, shown;
+  logic [3:0] place, shown, here;  // here: in the memory
   (* ram_style = "distributed" *)
   logic [7:0] stations[ENTRIES*16];
   (* ram_style = "distributed" *)
@@ -96,12 +96,13 @@ module udp_neighbours #(
   logic [7:0] station, target;
   logic writes;
   assign learn_place = place;
+  assign here = writes ? shown : place;
   always_ff @(posedge clk) begin
-    station <= stations[{at, place}];
+    station <= stations[{at, here}];
     age <= ages[at];
     // The byte that has come is `target`, and its place is `shown`.
     writes <= state == WRITE;
-    if (writes) stations[{at, shown}] <= target;
+    if (writes) stations[{at, here}] <= target;
     if (state == WIPE || state == WRITE || state == AGED)
       ages[at] <= state == WRITE ? AGE_BITS'(TIMEOUT) : state == WIPE || age == '0 ? '0 : age - 1'b1;
   end
@@ -116,17 +117,17 @@ module udp_neighbours #(
   logic [STREAM_BITS-1:0] next_stream, stream;
   assign {lookup_bytes, stream_bytes, gateway_bytes} = {lookup_ip, stream_ip[stream], gateway};
   assign {own_bytes, mask_bytes} = {ip_address, mask};
-  assign octet = {place[1], ~place[0]};
-  assign shows_ip = shown_valid && shown >= IP_FIRST;
+  assign octet = ~place[1:0];
+  assign shows_ip = shown_valid && shown[3];
   assign first = whole && !via;
   assign direct = job != LEARN && (to_group || to_all || (to_network && on_link));
   always_comb begin
     mac_byte = station;
     if (to_group && direct)
       case (shown)
-        4'd5, 4'd4: mac_byte = target;
-        4'd3: mac_byte = {1'b0, target[6:0]};
-        default: mac_byte = GROUP[(3'd5-shown[2:0])*8+:8];
+        4'd7, 4'd6: mac_byte = target;
+        4'd5: mac_byte = {1'b0, target[6:0]};
+        default: mac_byte = GROUP[(3'd7-shown[2:0])*8+:8];
       endcase
     if (direct && !to_group) mac_byte = '1;
   end
@@ -159,7 +160,7 @@ module udp_neighbours #(
   assign to_gateway = first && job != LEARN && !direct && !on_link;
   assign is_last = left == '0;
   assign restarts = judges && !found;
-  assign ends = (judges && (found ? !loads : !to_gateway && is_last)) || (shown_valid && shown == '0);
+  assign ends = (judges && (found ? !loads : !to_gateway && is_last)) || (shown_valid && shown == MAC_FIRST);
   always_comb begin
     next_stream = '0;
     for (int i = STREAMS - 1; i >= 0; i--) if (stream_due[i]) next_stream = STREAM_BITS'(i);
@@ -219,7 +220,7 @@ module udp_neighbours #(
         end
       end
       WRITE:
-      if (place == '0) begin
+      if (place == MAC_FIRST) begin
         learned <= 1'b1;
         learned_nothing <= 1'b0;
         stream_due <= '1;

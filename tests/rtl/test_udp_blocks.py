@@ -153,7 +153,7 @@ async def udp_arp_answers_asks_and_tells(dut):
             await RisingEdge(dut.clk)
             if int(dut.learn.value):
                 parts = bytearray()
-                for place in range(10):
+                for place in range(2, 12):
                     dut.learn_place.value = place
                     await ClockCycles(dut.clk, 1)
                     await ReadOnly()
@@ -252,7 +252,7 @@ async def udp_neighbours_know_the_way(dut):
     await ClockCycles(dut.clk, 20)
     random = rng("neighbours")
     table, place = [None] * 4, 0  # (IP, MAC, milliseconds)
-    sender = bytes(16)  # MAC and IP address, and what is not asked for
+    sender = bytes(16)  # from 2 on MAC and IP address
 
     async def give_bytes():
         while True:
@@ -283,7 +283,7 @@ async def udp_neighbours_know_the_way(dut):
 
     async def learn(ip, mac, new):
         nonlocal place, sender
-        sender = mac.to_bytes(6, "big") + ip.to_bytes(4, "big") + bytes(6)
+        sender = bytes(2) + mac.to_bytes(6, "big") + ip.to_bytes(4, "big") + bytes(4)
         dut.learn_byte.value = sender[int(dut.learn_place.value)]
         dut.learn.value, dut.learn_new.value = 1, new
         await until(dut.learned)

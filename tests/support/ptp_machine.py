@@ -20,7 +20,7 @@ class Machine:
         self.memory = [PROGRAM.memory.get(address, 0) for address in range(assemble.RAM)]
         for i, word in enumerate(parameters or [0] * PROGRAM.parameters):
             self.memory[PROGRAM.parameters_at + i] = word
-        self.pc = self.clocks = 0  # clocks: when the instruction began
+        self.pc, self.clocks = 0, 2  # clocks: when the instruction began
         self.time = 0  # of a read: the clock in which its address is shown
         self.carry = self.zero = self.negative = 0
 
@@ -50,7 +50,7 @@ class Machine:
         code = PROGRAM.code[self.pc]
         name, count, a, b = OPERATIONS[code >> 24], code >> 20 & 15, code >> 10 & 1023, code & 1023
         self.pc += 1
-        self.time = self.clocks + 3
+        self.time = self.clocks + 1
         if name == "jump":
             self.clocks += 4
             taken = (1, self.zero, self.carry, self.negative)[count >> 1]
@@ -59,7 +59,7 @@ class Machine:
         elif name == "call":
             self.write(a, self.pc)
             self.pc = b
-            self.clocks += 5
+            self.clocks += 4
         elif name == "ret":
             self.clocks += 7
             self.pc = self.read(b)

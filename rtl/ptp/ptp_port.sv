@@ -95,7 +95,15 @@ module ptp_port #(
   );
   logic io_write, from_io, from_io_late;
   logic [4:0] io_address;
-  assign io_write = write && address[9:7] == 3'b110;
+  // What is written stands a clock more.
+  logic message_write;
+  logic [5:0] index;
+  always_ff @(posedge clk) begin
+    io_write <= write && address[9:7] == 3'b110;
+    message_write <= write && address[9:7] == 3'b101;
+    index <= address[5:0];
+  end
+  assign io_address = index[4:0];
   assign rdata = from_io_late ? io_word : message_word;
 
   // ---- messages ------------------------------------------------------------------------------
@@ -120,25 +128,18 @@ module ptp_port #(
       .s_good   (layer2 ? s_l2_good : s_udp_good),
       .drop_full(drop_full),
       .pending  (pending),
-      .next     (io_write && address[4:0] == ptp_program_pkg::IO_NEXT),
+      .next     (io_write && io_address == ptp_program_pkg::IO_NEXT),
       .index    (address[5:0]),
       .word     (message_word),
       .length   (message_length),
       .arrival  (arrival)
   );
-  // wdata stands a clock more.
-  logic message_write;
-  logic [5:0] message_index;
-  always_ff @(posedge clk)
-    {message_write, message_index} <= {
-      write && address[9:7] == 3'b101, address[5:0]
-    };
   ptp_transmit #(
       .WIDTH(WIDTH)
   ) transmit (
       .clk  (clk),
       .write(message_write),
-      .index(message_index),
+      .index(index),
       .word (wdata),
       .start(start),
       .busy (busy),
@@ -152,7 +153,7 @@ module ptp_port #(
       requested <= 1'b0;
       departure <= status.now[47:0];
     end
-    if (io_write && address[4:0] == ptp_program_pkg::IO_SEND) begin
+    if (io_write && io_address == ptp_program_pkg::IO_SEND) begin
       requested <= 1'b1;
       length <= 14'(wdata[7:0]);
       {to_peer, event_port} <= wdata[9:8];
@@ -164,7 +165,7 @@ module ptp_port #(
   logic hold;
   logic [4:0] clock_write;
   for (genvar i = 0; i < 5; i++) begin : g_clock_write
-    assign clock_write[i] = io_write && address[4:0] == ptp_program_pkg::IO_NOW + 5'(4 - i);
+    assign clock_write[i] = io_write && io_address == ptp_program_pkg::IO_NOW + 5'(4 - i);
   end
   ptp_clock #(
       .PERIOD(PERIOD)
@@ -193,7 +194,7 @@ module ptp_port #(
 
   always_ff @(posedge clk) begin
     from_io <= address[9:7] == 3'b110;
-    {from_io_late, io_address} <= {from_io, address[4:0]};
+    from_io_late <= from_io;
     case (io_address)
       ptp_program_pkg::IO_STATUS:
       io_word <= {12'd0, requested || busy, pending, reg_write, reg_valid && !reg_ready};
@@ -228,7 +229,7 @@ module ptp_port #(
     reg_ready <= 1'b0;
     {drop_ignored, drop_malformed, event_offset} <= '0;
     if (io_write) begin
-      case (address[4:0])
+      case (io_address)
         ptp_program_pkg::IO_DONE: {reg_ready, reg_error} <= {1'b1, wdata[0]};
         ptp_program_pkg::IO_ANSWER: reg_rdata[31:16] <= wdata;
         ptp_program_pkg::IO_ANSWER + 5'd1: reg_rdata[15:0] <= wdata;

@@ -4,7 +4,7 @@ import pytest
 from support.place import CORES, median, place_all
 
 # Cores that do not yet reach what their line rate needs.
-BELOW = {"udp_8_25F", "udp_64"}
+BELOW = set()
 
 
 def parameter(core):

@@ -867,16 +867,19 @@ routine departure
     call whole_time
     ret
 
-; t := the time of `stamp`, which is younger than 65,536 s, and `lag` earlier.
+; t := the time of `stamp`, which is less than 32,768 s from now, and `lag` earlier.
 routine whole_time
     mov t_seconds, io_now[0:3]
     cmp t_seconds, io_now[0:3]
     jnz whole_time
-    cmp t[2], stamp[0]
-    jc  whole_same
-    sub t[0:2], #1
-whole_same:
-    mov t[2], stamp[0]
+    ; The clock may have been set back meanwhile: the stamp is later then.
+    mov work[0:3], #0
+    mov work[2], stamp[0]
+    sub work[2], t[2]
+    jp  whole_later
+    mov work[0:2], #-1
+whole_later:
+    add t_seconds, work[0:3]
     mov t[3], #0
     mov t[4:2], stamp[1:2]
     sub t_ns, lag

@@ -55,7 +55,7 @@ class Board:
         parameters = [125_000_000 >> 16, 125_000_000 & 0xFFFF, 0, 0]
         for ns in rounded:
             parameters += [0, ns >> 16, ns & 0xFFFF]
-        self.machine = Machine(self.read, self.write, [*parameters, 27])
+        self.machine = Machine(self.read, self.write, [*parameters, 27, 0, 0])
         self.offsets = self.ticks = 0
         self.arrival = 0.0  # of the last message at the other board
 

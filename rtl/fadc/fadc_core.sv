@@ -13,6 +13,9 @@
 // source_id + link. config_module: 0..MODULES-1, or all with config_all. A clock has SAMPLES samples of each channel (see
 // fadc_link), so it is 250 MHz, 125 MHz or 62.5 MHz. `bad_window` is set while window_ticks is not in 8..131072
 // (32 ns..524288 ns), or, with 4 samples, in 16..131072; then nothing starts. See docs/fadc.md.
+//
+// With FOLLOW windows follow time_now, which is of `clk`, as PTP's (see fadc_schedule): `start` lets the run begin when the time is locked, start_record, start_sec and
+// start_nsec are not used, a window is 32 ticks or longer, and event_off is a pulse for each frame that is off its time.
 `default_nettype none
 module fadc_core #(
     parameter int SAMPLES = 2,
@@ -21,23 +24,27 @@ module fadc_core #(
     parameter int LINKS = 1,
     parameter int BITS = 16,
     parameter int WINDOWS = 512,
-    parameter int INBOX = 512
+    parameter int INBOX = 512,
+    parameter int FOLLOW = 0
 ) (
     input logic clk,
     input logic rst,
 
-    input logic                                        start,
-    input logic                                        enable,
-    input logic [       31:0]                          source_id,
-    input logic [       63:0]                          start_record,
-    input logic [       63:0]                          start_sec,
-    input logic [       31:0]                          start_nsec,
-    input logic [       17:0]                          window_ticks,
-    input logic [       31:0]                          timeout,
-    input logic [       23:0]                          keepalive,
-    input logic [       31:0]                          limit,
-    input logic [MODULES-1:0]                          module_enable,
-    input logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
+    input  logic                                                  start,
+    input  logic                                                  enable,
+    input  logic           [       31:0]                          source_id,
+    input  logic           [       63:0]                          start_record,
+    input  logic           [       63:0]                          start_sec,
+    input  logic           [       31:0]                          start_nsec,
+    input  logic           [       17:0]                          window_ticks,
+    input  logic           [       31:0]                          timeout,
+    input  logic           [       23:0]                          keepalive,
+    input  logic           [       31:0]                          limit,
+    input  logic           [MODULES-1:0]                          module_enable,
+    input  logic           [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
+    input  ptp_pkg::time_t                                        time_now,
+    input  logic                                                  time_locked,
+    output logic                                                  event_off,
 
     input logic        config_valid,
     input logic        config_all,
@@ -77,6 +84,43 @@ module fadc_core #(
   logic [LINKS-1:0] bad_windows;
   assign bad_window = bad_windows != '0;
 
+  // The links' time bases are in step: the first one tells of all.
+  logic begin_now;
+  logic [63:0] first_record, first_sec;
+  logic [31:0] first_nsec;
+  logic signed [2:0] adjust;
+  logic [LINKS-1:0] adjusts;
+  logic [LINKS-1:0][2:0] adjusted;
+  if (FOLLOW != 0) begin : g_follow
+    fadc_schedule #(
+        .SAMPLES(SAMPLES)
+    ) schedule (
+        .clk         (clk),
+        .rst         (rst),
+        .arm         (start),
+        .time_now    (time_now),
+        .time_locked (time_locked),
+        .window_ticks(window_ticks),
+        .start       (begin_now),
+        .start_record(first_record),
+        .start_sec   (first_sec),
+        .start_nsec  (first_nsec),
+        .adjust      (adjust),
+        .adjusts     (adjusts[0]),
+        .adjusted    (adjusted[0]),
+        .off         (event_off)
+    );
+    logic unused;
+    assign unused = &{1'b0, start_record, start_sec, start_nsec, adjusts, adjusted};
+  end else begin : g_free
+    assign {begin_now, first_record, first_sec, first_nsec} = {
+      start, start_record, start_sec, start_nsec
+    };
+    assign {adjust, event_off} = '0;
+    logic unused;
+    assign unused = &{1'b0, time_now, time_locked, adjusts, adjusted};
+  end
+
   for (genvar l = 0; l < LINKS; l++) begin : g_link
     link_pkg::words_t words;
     assign m_axis[l] = words;
@@ -99,16 +143,20 @@ module fadc_core #(
     ) link (
         .clk                 (clk),
         .rst                 (rst),
-        .start               (start),
+        .start               (begin_now),
         .enable              (enable),
         .source_id           (source_id + 32'(l)),
-        .start_record        (start_record),
-        .start_sec           (start_sec),
-        .start_nsec          (start_nsec),
+        .start_record        (first_record),
+        .start_sec           (first_sec),
+        .start_nsec          (first_nsec),
         .window_ticks        (window_ticks),
         .timeout             (timeout),
         .keepalive           (keepalive),
         .limit               (limit),
+        .follow              (FOLLOW != 0),
+        .adjust              (adjust),
+        .adjusts             (adjusts[l]),
+        .adjusted            (adjusted[l]),
         .module_enable       (enabled),
         .samples             (link_samples),
         .config_valid        (configured),

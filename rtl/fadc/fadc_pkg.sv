@@ -25,6 +25,7 @@ package fadc_pkg;
   localparam int SLICE_TICKS = 16384;
   localparam int WINDOW_TICKS_MIN = 8;
   localparam int WINDOW_TICKS_MAX = 131072;
+  localparam int FOLLOW_TICKS_MIN = 32;  // of windows that follow a time
 
   // Frames, which are windows or slices of them, under way from the modules to the builder.
   localparam int FRAMES = 64;

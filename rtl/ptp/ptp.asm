@@ -55,6 +55,7 @@ parameter p_arrival_lag 3          ; ns from a frame's arrival to its stamp
 parameter p_departure_lead 3       ; ns from a frame's departure to its stamp, over UDP
 parameter p_departure_lead_l2 3    ; the same, over Ethernet
 parameter p_clocks_log 1           ; 2^n clocks are a second, nearly
+parameter p_transport 2
 
 ; ---- outside of the memory -------------------------------------------------------------------
 at rx 0x200 64
@@ -218,7 +219,7 @@ var shifted 8
     mov clocks, p_sync_clocks
     mov log, p_sync_log
     mov domain, #0
-    mov transport, #0
+    mov transport, p_transport
     mov mechanism, #1
     mov priorities, #0x8080
     mov quality, #0xf8feffff
@@ -474,6 +475,8 @@ keeps_rate:
     ret
 own_parent:
     mov parent, own
+    mov locked[1], #1
+    add mode, #IS_LOCKED
     jmp restarted
 
 ; Until when the master must be heard.
@@ -825,6 +828,9 @@ steps_shift:
     cmp parent_source, identity
     jnz decided_same
     mov state[1], #MASTER
+    mov locked[1], #1
+    add mode, #IS_LOCKED
+    mov io_mode, mode
     mov utc_used, utc
     mov sync_at, now
     mov announce_at, now

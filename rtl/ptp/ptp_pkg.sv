@@ -28,6 +28,15 @@ package ptp_pkg;
     logic signed [31:0] rate;  // 2^-32 ns a clock
   } status_t;
   localparam int STATUS_BITS = 80 + 1 + 1 + 3 * 32;
+
+  // Of a port, one pulse each.
+  localparam int EVENTS = 4;
+  typedef struct packed {
+    logic drop_full;
+    logic drop_ignored;
+    logic drop_malformed;
+    logic offsets;  // the offset was measured
+  } events_t;
 endpackage
 /* verilator lint_on UNUSEDPARAM */
 `default_nettype wire

@@ -10,13 +10,14 @@
 //                    +----------------------------------------------+
 //
 // What the port does is a program, ptp.asm. Its registers are in udp_pkg. PERIOD is the clock's in 2^-32 ns. s_valid, s_end: of all frames; the first
-// word of a frame leaves the crossing. Because layers pull, a message leaves a fixed time from its start.
+// word of a frame leaves the crossing. LAYER2: over Ethernet from the reset on. Because layers pull, a message leaves a fixed time from its start.
 `default_nettype none
 module ptp_port #(
     parameter int WIDTH = 8,
     parameter logic [37:0] PERIOD = 38'd8 << 32,
     parameter int SYNC_CLOCKS = 125_000_000,
-    parameter int SYNC_LOG = 0
+    parameter int SYNC_LOG = 0,
+    parameter int LAYER2 = 0
 ) (
     input  logic                         clk,
     input  logic                         rst,
@@ -82,7 +83,8 @@ module ptp_port #(
         48'(RX_LAG),
         48'(TX_LEAD),
         48'(TX_LEAD_L2),
-        16'(CLOCKS_LOG)
+        16'(CLOCKS_LOG),
+        32'(LAYER2)
       })
   ) machine (
       .clk    (clk),

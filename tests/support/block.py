@@ -22,8 +22,8 @@ C1 = VECTORS1["constants"]
 SEED = int(paths.SEED)
 
 
-def run(module, parameters=None, toplevel=None, netlist=False):
-    """Simulates a module with the tests of test_`module`: all, or those of `toplevel`, by their names.
+def run(module, parameters=None, toplevel=None, netlist=False, tests=None):
+    """Simulates a module with the tests of test_`module`: all, or by their names those of `toplevel`, or of `tests`.
 
     netlist: what Yosys makes of the module, instead of its source.
     """
@@ -35,7 +35,7 @@ def run(module, parameters=None, toplevel=None, netlist=False):
     # The folder of this interpreter too: Verilator's makefile calls `python`.
     os.environ["PATH"] = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     os.environ["OBJCACHE"] = "ccache"
-    only = {"COCOTB_TEST_FILTER": rf"\.{toplevel}_"} if toplevel else {}
+    only = {"COCOTB_TEST_FILTER": rf"\.{tests or toplevel}_"} if toplevel else {}
     toplevel = toplevel or module
     parameters = parameters or {}
     name = "-".join([toplevel, *(f"{k}{v}" for k, v in sorted(parameters.items()))])

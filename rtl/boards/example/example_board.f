@@ -23,6 +23,7 @@ rtl/fadc/fadc_hit_queue.sv
 rtl/fadc/fadc_module.sv
 rtl/fadc/fadc_timebase.sv
 rtl/fadc/fadc_link.sv
+rtl/fadc/fadc_schedule.sv
 rtl/fadc/fadc_core.sv
 rtl/fadc/fadc_generator_step.sv
 rtl/fadc/fadc_generator.sv

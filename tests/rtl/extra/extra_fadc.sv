@@ -6,7 +6,8 @@ module extra_fadc #(
     parameter int CHANNELS = 2,
     parameter int LINKS = 1,
     parameter int BITS = 10,
-    parameter int WINDOWS = 16
+    parameter int WINDOWS = 16,
+    parameter int FOLLOW = 0
 ) (
     input  logic                                        clk,
     input  logic                                        rst,
@@ -20,6 +21,9 @@ module extra_fadc #(
     input  logic [       31:0]                          limit,
     input  logic [MODULES-1:0]                          module_enable,
     input  logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
+    input  logic [       79:0]                          time_now,
+    input  logic                                        time_locked,
+    output logic                                        event_off,
     input  logic                                        config_valid,
     input  logic                                        config_all,
     input  logic [        3:0]                          config_module,
@@ -55,7 +59,8 @@ module extra_fadc #(
       .LINKS   (LINKS),
       .BITS    (BITS),
       .WINDOWS (WINDOWS),
-      .INBOX   (256)
+      .INBOX   (256),
+      .FOLLOW  (FOLLOW)
   ) core (
       .timeout(32'd64),
       .source_id(32'hC0DA0001),

@@ -33,9 +33,9 @@ runs() {
     echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"
     # 256 channels each: once is enough of what the MAC's width does not change.
     board -GWIDTH=64 -GCRATE=1
-    board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1
+    board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1 -GPTP=1 -GMODULES=2 -GCHANNELS=2
     board -GWIDTH=8 -GDESIGN=3 -GLINKS=1
-    board -GWIDTH=64 -GDESIGN=3 -GLINKS=2
+    board -GWIDTH=64 -GDESIGN=3 -GLINKS=2 -GPTP=1 -GMODULES=2 -GCHANNELS=2
     board -GWIDTH=64 -GDESIGN=3 -GLINKS=4
 }
 runs | sed "s/--top /--top-module /" |

@@ -14,8 +14,9 @@
 // fadc_link), so it is 250 MHz, 125 MHz or 62.5 MHz. `bad_window` is set while window_ticks is not in 8..131072
 // (32 ns..524288 ns), or, with 4 samples, in 16..131072; then nothing starts. See docs/fadc.md.
 //
-// With FOLLOW windows follow time_now, which is of `clk`, as PTP's (see fadc_schedule): `start` lets the run begin when the time is locked, start_record, start_sec and
-// start_nsec are not used, a window is 32 ticks or longer, and event_off is a pulse for each frame that is off its time.
+// With FOLLOW and `follow` windows follow time_now, which is of `clk`, as PTP's (see fadc_schedule): `start` lets the run begin when the time is
+// locked, start_record, start_sec and start_nsec are not used, a window is 32 ticks or longer, and event_off is a pulse for
+// each frame that is off its time.
 `default_nettype none
 module fadc_core #(
     parameter int SAMPLES = 2,
@@ -42,6 +43,7 @@ module fadc_core #(
     input  logic           [       31:0]                          limit,
     input  logic           [MODULES-1:0]                          module_enable,
     input  logic           [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
+    input  logic                                                  follow,
     input  ptp_pkg::time_t                                        time_now,
     input  logic                                                  time_locked,
     output logic                                                  event_off,
@@ -92,34 +94,38 @@ module fadc_core #(
   logic [LINKS-1:0] adjusts;
   logic [LINKS-1:0][2:0] adjusted;
   if (FOLLOW != 0) begin : g_follow
+    logic begin_followed;
+    logic [63:0] record, sec;
+    logic [31:0] nsec;
     fadc_schedule #(
         .SAMPLES(SAMPLES)
     ) schedule (
         .clk         (clk),
         .rst         (rst),
-        .arm         (start),
+        .arm         (start && follow),
         .time_now    (time_now),
         .time_locked (time_locked),
         .window_ticks(window_ticks),
-        .start       (begin_now),
-        .start_record(first_record),
-        .start_sec   (first_sec),
-        .start_nsec  (first_nsec),
+        .start       (begin_followed),
+        .start_record(record),
+        .start_sec   (sec),
+        .start_nsec  (nsec),
         .adjust      (adjust),
         .adjusts     (adjusts[0]),
         .adjusted    (adjusted[0]),
         .off         (event_off)
     );
-    logic unused;
-    assign unused = &{1'b0, start_record, start_sec, start_nsec, adjusts, adjusted};
+    assign begin_now = follow ? begin_followed : start;
+    assign first_record = follow ? record : start_record;
+    assign first_sec = follow ? sec : start_sec;
+    assign first_nsec = follow ? nsec : start_nsec;
   end else begin : g_free
-    assign {begin_now, first_record, first_sec, first_nsec} = {
-      start, start_record, start_sec, start_nsec
-    };
+    assign {begin_now, first_record} = {start, start_record};
+    assign {first_sec, first_nsec} = {start_sec, start_nsec};
     assign {adjust, event_off} = '0;
-    logic unused;
-    assign unused = &{1'b0, time_now, time_locked, adjusts, adjusted};
   end
+  logic unused;
+  assign unused = &{1'b0, follow, time_now, time_locked, adjusts, adjusted};
 
   for (genvar l = 0; l < LINKS; l++) begin : g_link
     link_pkg::words_t words;
@@ -153,7 +159,7 @@ module fadc_core #(
         .timeout             (timeout),
         .keepalive           (keepalive),
         .limit               (limit),
-        .follow              (FOLLOW != 0),
+        .follow              (FOLLOW != 0 && follow),
         .adjust              (adjust),
         .adjusts             (adjusts[l]),
         .adjusted            (adjusted[l]),

@@ -38,6 +38,9 @@ module fadc_schedule #(
   localparam int LEAD_CLOCKS = 4;  // from a comparison to sample 0
   localparam int ADJUST_MAX = 3;
 
+  logic same_second, second_before, second_over, near, over;  // of the time and the begin
+  logic signed [32:0] difference, ahead;
+
   // ---- the next window -----------------------------------------------------------------------
   // The time in ns is seconds times 10^9 and nanoseconds; its quotient by the window's length comes in from the right.
   typedef enum logic [2:0] {
@@ -124,8 +127,6 @@ module fadc_schedule #(
   end
 
   // ---- when it comes -------------------------------------------------------------------------
-  logic same_second, second_before, second_over, near, over;
-  logic signed [32:0] difference, ahead;
   assign go = state == WAIT && count == '0 && near && ahead <= 33'(LEAD_CLOCKS * CLOCK_NS) + 33'(CLOCK_NS / 2);
   always_ff @(posedge clk) begin
     same_second <= time_now[79:32] == seconds;
@@ -145,9 +146,9 @@ module fadc_schedule #(
   logic [5:0] passed_late;
   logic jumped, lost, following;
   logic signed [11:0] deviation;
-  logic signed [ 3:0] wanted;
+  logic signed [ 2:0] wanted;
   assign passed_raw = $signed({1'b0, time_now[31:0]}) - $signed({1'b0, last});
-  assign wanted = 4'((deviation + (deviation < 0 ? 12'sd2 : 12'sd1)) >>> 2);
+  assign wanted = 3'((deviation + (deviation < 0 ? 12'sd2 : 12'sd1)) >>> 2);
   always_ff @(posedge clk) begin
     last <= time_now[31:0];
     passed <= passed_raw[32] ? passed_raw + 33'(ptp_pkg::SECOND) : passed_raw;
@@ -166,7 +167,7 @@ module fadc_schedule #(
     if (!following || lost) adjust <= '0;
     else if (deviation > 12'sd12) adjust <= -3'(ADJUST_MAX);
     else if (deviation < -12'sd12) adjust <= 3'(ADJUST_MAX);
-    else adjust <= -3'(wanted);
+    else adjust <= -wanted;
     off <= following && adjusts && (lost || deviation >= 12'(OFF_NS) || deviation <= -12'(OFF_NS));
     if (rst) {following, lost, off} <= '0;
   end

@@ -10,6 +10,7 @@
 constant SECOND 1000000000
 constant STEP 1000000              ; ns: beyond, the clock is stepped
 constant LOCKED 1000               ; ns
+constant SETTLED 16                ; offsets in a row that are less
 constant RATE_MAX 1 << 26          ; of 2^-32 ns a clock
 constant TIMEOUT 3                 ; intervals of Announce without one: the master is gone (9.2.6.11)
 constant WINDOW 4                  ; intervals of Announce in which the second one must come (9.3.2.4.4)
@@ -198,6 +199,7 @@ var delay_ns 3
 var offset_ns 3
 var offset_all 4
 var started 1
+var settled 1
 var gain 3
 var integral 3
 var shift 1
@@ -430,6 +432,7 @@ ticks_shift:
     mov parent, #-1
     mov candidate, #-1
     mov qualified, #0
+    mov settled, #0
     mov sync_at, now
     mov announce_at, now
     mov request_at, now
@@ -980,17 +983,24 @@ shift_more:
     sub shift, #1
     jmp shift_more
 shifted_all:
-    ; Gains of 1/2 and, of the integral, 1/16 an interval: critically damped.
+    ; Gains of 1/2 and, of the integral, 1/16 an interval: critically damped. At the limit of the rate the integral stands still.
     shr gain
     mov rate_wanted, #0
     sub rate_wanted, gain
     shr gain
     shr gain
     shr gain
-    sub integral, gain
-    mov work[0:3], integral
+    mov work[0:3], rate_wanted
+    add work[0:3], integral
     call clamp
-    mov integral, work[0:3]
+    sub work[0:3], integral
+    cmp work[0:3], rate_wanted
+    jnz at_limit
+    sub integral, gain
+    jmp in_limit
+at_limit:
+    mov settled, #0
+in_limit:
     add rate_wanted, integral
     mov work[0:3], rate_wanted
     call clamp
@@ -1001,9 +1011,18 @@ shifted_all:
     mov work[0:3], offset_ns
     add work[0:3], #LOCKED - 1
     cmp work[0:3], #2 * LOCKED - 1
-    jc  not_locked
+    jc  not_settled
+    add settled, #1
+    cmp settled, #SETTLED
+    jnc not_locked
+    mov settled, #SETTLED
+    tst has_delay, #1
+    jz  not_locked
     mov locked[1], #1
     add mode, #IS_LOCKED
+    jmp not_locked
+not_settled:
+    mov settled, #0
 not_locked:
     mov io_mode, mode
     mov state[1], #SLAVE
@@ -1040,6 +1059,7 @@ held:
     mov io_hold, #0
 released:
     mov started, #1
+    mov settled, #0
     mov locked, #0
     and mode, #OPEN + LAYER2
     mov io_mode, mode
@@ -1069,13 +1089,15 @@ routine steer
     ret
 
 ; ---- the way back: the path's delay ----------------------------------------------------------
-; `apart` is twice the delay: a mean of eight, for the path changes less than the measurements.
+; `apart` is twice the delay: a mean of eight, for the path changes less than the measurements; until the clock runs evenly, the last one.
 routine delay_found
     mov work[0:3], apart
     mov work[3], #0
     shr work
     tst has_delay, #1
     jz  first_delay
+    cmp settled, #SETTLED
+    jnc first_delay
     sub work, mean_delay
     shr work
     shr work

@@ -41,7 +41,7 @@ module pull_arbiter #(
     pick = '0;
     for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
     for (int i = CLIENTS - 1; i >= FAIR; i--)
-    if (s_request[i] && later[i] && 32'(pick) >= FAIR) pick = BITS'(i);
+    if (s_request[i] && later[i] && int'(32'(pick)) >= FAIR) pick = BITS'(i);
     s_start = '0;
     s_start[chosen] = m_start;
   end
@@ -53,7 +53,7 @@ module pull_arbiter #(
   always_ff @(posedge clk) begin
     if (s_request != '0 && (m_start || !(waiting || m_accept))) chosen <= pick;
     for (int i = 0; i < CLIENTS; i++)
-    if (m_accept && 32'(chosen) >= FAIR) later[i] <= i > 32'(chosen);
+    if (m_accept && int'(32'(chosen)) >= FAIR) later[i] <= i > 32'(chosen);
     if (m_accept && !m_start) waiting <= 1'b1;
     if (m_start) begin
       waiting <= 1'b0;

@@ -11,6 +11,10 @@
 
 namespace fadelink {
 
+// A sample of the FADC modules each 4 ns, and SAMPLES of example_crate in a clock.
+constexpr Picoseconds kSamplePeriod = 4000;
+constexpr unsigned kSamples = 2;
+
 struct ClockSettings {
   Picoseconds period = 0;  // 0: the nominal one of the interface
   Picoseconds phase = 0;
@@ -38,7 +42,6 @@ struct IpSettings {
   bool ecn = false, sack = false;
   // of UDP
   uint16_t payload = 1472;
-  unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master, 3 the best clock's
   bool checksum = false, stopped = false;  // stopped: until the slow control starts the stream
 };
 
@@ -53,6 +56,7 @@ struct FadcSettings {
   double rate = 1e5, burst_rate = 0;  // pulses a second and channel
   double burst_every_us = 0, burst_us = 0;
   unsigned noise = 4;
+  bool small = false;  // a crate of few channels
 };
 
 struct BoardSettings {
@@ -66,6 +70,7 @@ struct BoardSettings {
   SourceSettings source;
   IpSettings ip;
   FadcSettings fadc;
+  unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master, 3 the best clock's; of UDP and crates
   ClockSettings user, tx, rx;
   std::string wave;  // FST file, empty: none
 };
@@ -77,7 +82,7 @@ struct BoardStatus {
   std::vector<std::pair<const char*, uint32_t>> more;  // of IP protocols
 };
 
-// Of the clock of the UDP/IP stack.
+// Of the clock of PTP.
 struct PtpState {
   int64_t time = 0;                     // ns
   int32_t offset = 0, delay = 0, rate = 0;  // ns, ns, 2^-32 ns a clock
@@ -100,6 +105,8 @@ class Board {
   // TCP: sends what was taken, and closes the connections.
   virtual void close() = 0;
   virtual PtpState ptp() const = 0;
+  // The pin by which a crate's detector has pulses, one when it rises.
+  virtual void pulse(bool level) = 0;
   virtual double line_rate() const = 0;  // bit/s
 
   // One of boards.def; throws std::invalid_argument if there is none for these settings.

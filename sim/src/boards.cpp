@@ -13,22 +13,22 @@ constexpr const char* kUdpCounters[] = {
     "drop_udp_checksum", "drop_port", "drop_control_short", "drop_control_full", "ptp_offsets",
     "drop_ptp_malformed", "drop_ptp_ignored", "drop_ptp_full", "drop_mac"};
 
-// As example_fadc: those of its link (example_tcp_link), which TCP has alone, then the crate's.
+// As example_fadc: those of its link (example_tcp_link), which TCP has alone, then the crate's; at the end those of PTP.
 constexpr size_t kTcpCounters = 15;
 constexpr const char* kFadcCounters[] = {
     "connections", "path", "timeouts", "probes", "resets", "unacceptable", "window", "drop_port",
     "drop_destination", "drop_protocol", "drop_fragment", "drop_checksum", "drop_short", "drop_full", "drop_mac",
-    "hits", "pileup", "hits_lost", "hits_late", "hits_over", "timeouts", "windows_lost", "messages",
-    "most_buffer_words"};
+    "hits", "pileup", "hits_lost", "hits_late", "hits_over", "modules_timed_out", "windows_lost", "messages",
+    "most_buffer_words", "frames_off_time", "ptp_offsets", "drop_ptp_malformed", "drop_ptp_ignored", "drop_ptp_full"};
 
 struct Entry {
   const char *model, *protocol, *phy;
   unsigned window;  // 0: has none
-  bool crate;
+  bool crate, small;
   std::unique_ptr<Board> (*make)(const BoardSettings&);
 
   bool is(const BoardSettings& s) const {
-    return s.protocol == protocol && s.phy == phy && (window == 0 || s.window == window) && s.source.crate == crate;
+    return s.protocol == protocol && s.phy == phy && (window == 0 || s.window == window) && s.source.crate == crate && s.fadc.small == small;
   }
 };
 
@@ -38,7 +38,7 @@ std::unique_ptr<Board> make(const BoardSettings& s) {
 }
 
 constexpr Entry kBoards[] = {
-#define BOARD(model, protocol, phy, window, crate) {#model, protocol, phy::kName, window, crate, make<V##model, phy>},
+#define BOARD(model, protocol, phy, window, crate, small) {#model, protocol, phy::kName, window, crate, small, make<V##model, phy>},
 #include "boards.def"
 #undef BOARD
 };
@@ -55,11 +55,12 @@ std::unique_ptr<Board> Board::create(const BoardSettings& s) {
   std::string expected;
   for (const Entry& board : kBoards) {
     if (board.is(s)) return board.make(s);
-    if (s.protocol != board.protocol || s.source.crate != board.crate) continue;
+    if (s.protocol != board.protocol || s.source.crate != board.crate || s.fadc.small != board.small) continue;
     expected += std::string(expected.empty() ? "" : ", or ") + "phy " + board.phy;
     if (board.window != 0) expected += " and window " + std::to_string(board.window);
   }
-  const std::string source = s.source.crate ? " with a crate as its source" : "";
+  const std::string crate = s.fadc.small ? "small crate" : "crate";
+  const std::string source = s.source.crate ? " with a " + crate + " as its source" : s.fadc.small ? " with a " + crate : "";
   if (expected.empty()) throw std::invalid_argument("board: there is no " + s.protocol + source);
   throw std::invalid_argument("board: expected " + expected + " for " + s.protocol + source + ", not phy " + s.phy +
                               " and window " + std::to_string(s.window));

@@ -68,7 +68,7 @@ void* fadelink_udp_board_new(const char* phy, const uint8_t* mac, unsigned paylo
   s.source.limit = limit;
   s.source.gap = static_cast<uint16_t>(gap);
   s.source.block = static_cast<uint16_t>(block);
-  s.ip.ptp_role = ptp_role;
+  s.ptp_role = ptp_role;
   s.ip.payload = static_cast<uint16_t>(payload);
   s.ip.checksum = checksum != 0;
   s.ip.stopped = stopped != 0;

@@ -26,6 +26,12 @@ uint64_t le64(const uint8_t* p) {
 
 }  // namespace
 
+IdealReceiver::IdealReceiver(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {
+  if (settings_.save.empty()) return;
+  file_.open(settings_.save, std::ios::binary);
+  if (!file_) throw std::runtime_error("--save " + settings_.save + ": cannot be written");
+}
+
 void IdealReceiver::start(Picoseconds now) { command(kStart, 0, now); }
 
 void IdealReceiver::command(uint16_t code, uint32_t argument, Picoseconds now) {
@@ -139,8 +145,10 @@ void IdealReceiver::deliver(const Frame& frame, bool last, Picoseconds now) {
     const uint64_t word = le64(data + 8 * i);
     // What fills up the last packet of FADE v1, after STOP.
     if (word == kFiller && settings_.fade1 && stop_sent_) break;
-    result_.wrong_words += word != result_.words++;
+    result_.wrong_words += settings_.pattern && word != result_.words;
+    result_.words++;
   }
+  if (file_.is_open()) file_.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(words * 8));
   result_.packets++;
   result_.complete |= last;
   if (result_.packets == settings_.warmup) {

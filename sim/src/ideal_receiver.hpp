@@ -1,8 +1,10 @@
 // An ideal receiver for virtual time: confirms at once, checks every word, sends commands.
 #pragma once
 
+#include <fstream>
 #include <functional>
 #include <map>
+#include <string>
 
 #include "frame.hpp"
 
@@ -43,9 +45,12 @@ class IdealReceiver : public VirtualReceiver {
     uint64_t warmup = 200;    // packets before the measurement begins
     bool commands = false;    // a user command after each response
     uint32_t first_packet = 0;  // of FADE v1: the first set
+    bool pattern = true;  // the words are those of the counter
+    std::string save;     // file of all words, empty: none
     Picoseconds command_timeout = 1000 * kMicrosecond;
   };
-  IdealReceiver(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {}
+  // Throws std::runtime_error if the file cannot be written.
+  IdealReceiver(const Settings& settings, Output output);
 
   void start(Picoseconds now) override;
   void receive(const Frame& frame, Picoseconds now) override;
@@ -62,6 +67,7 @@ class IdealReceiver : public VirtualReceiver {
   void deliver(const Frame& frame, bool last, Picoseconds now);
 
   Settings settings_;
+  std::ofstream file_;
   Output output_;
   bool started_ = false, stop_sent_ = false, waiting_ = false;
   uint16_t code_ = 0, csn_ = 0;

@@ -5,18 +5,38 @@
 #include <optional>
 
 #include "frame.hpp"
+#include "ptp_frame.hpp"
 
 namespace fadelink {
 
-// Frames that wait for the pins, with their frame check sequence (right or wrong).
+// Frames that wait for the pins, with their frame check sequence (right or wrong). The time that an event message of PTP waits is
+// added to its correction, as a transparent clock does (IEEE 1588-2008, 11.5.2); so others on the line do not change its time.
 class LineQueue {
  public:
-  void push(Frame frame) { frames_.push_back(std::move(frame)); }
+  Picoseconds period = 0;  // of a clock
+
+  void push(Frame frame) { frames_.push_back({std::move(frame), clocks_ + 1}); }
   bool empty() const { return frames_.empty() && !busy_; }
 
  protected:
-  std::deque<Frame> frames_;
+  struct Waiting {
+    Frame frame;
+    uint64_t clock;  // in which it could begin
+  };
+
+  // The next frame begins.
+  void begin() {
+    Waiting& next = frames_.front();
+    if (clocks_ != next.clock) correct_event_time(next.frame, (clocks_ - next.clock) * period);
+    busy_ = true;
+    at_ = 0;
+  }
+
+  std::deque<Waiting> frames_;
   bool busy_ = false;
+  size_t at_ = 0;
+  unsigned gap_ = 0;
+  uint64_t clocks_ = 0;
 };
 
 constexpr uint8_t kPreamble = 0x55, kSfd = 0xD5;
@@ -29,16 +49,16 @@ class GmiiSender : public LineQueue {
   };
 
   Pins clock() {
+    clocks_++;
     if (gap_ > 0) {
       gap_--;
       return {};
     }
     if (!busy_) {
       if (frames_.empty()) return {};
-      busy_ = true;
-      at_ = 0;
+      begin();
     }
-    const Frame& frame = frames_.front();
+    const Frame& frame = frames_.front().frame;
     const uint8_t byte = at_ < 7 ? kPreamble : at_ == 7 ? kSfd : frame[at_ - 8];
     if (++at_ == frame.size() + 8) {
       frames_.pop_front();
@@ -48,9 +68,6 @@ class GmiiSender : public LineQueue {
     return {byte, true};
   }
 
- private:
-  size_t at_ = 0;
-  unsigned gap_ = 0;
 };
 
 class GmiiReceiver {
@@ -86,20 +103,20 @@ class XgmiiSender : public LineQueue {
 
   Pins clock() {
     Pins pins;
+    clocks_++;
     if (!busy_) {
       if (frames_.empty() || gap_ > 4) {
         gap_ -= gap_ < 8 ? gap_ : 8;
         return pins;
       }
       // Frames start in lane 4 when the gap ends there, so both start lanes are used.
-      busy_ = true;
-      at_ = 0;
+      begin();
       lane_ = gap_ > 0 ? 4 : 0;
       gap_ = 0;
     } else {
       lane_ = 0;
     }
-    const Frame& frame = frames_.front();
+    const Frame& frame = frames_.front().frame;
     const size_t length = frame.size() + 8;
     for (unsigned lane = lane_; lane < 8; lane++) {
       uint8_t byte = kXgmiiIdle;
@@ -132,8 +149,7 @@ class XgmiiSender : public LineQueue {
   }
 
  private:
-  size_t at_ = 0;
-  unsigned lane_ = 0, gap_ = 0;
+  unsigned lane_ = 0;
 };
 
 class XgmiiReceiver {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <stdexcept>
 
@@ -30,6 +31,9 @@ void check(const Options& o) {
   if (o.ip.payload % 4 != 0) throw std::invalid_argument("--payload " + std::to_string(o.ip.payload) + ": expected a multiple of 4");
   if (o.ptp_pair && !(o.virtual_time && o.protocol == "udp"))
     throw std::invalid_argument("--ptp-pair: expected --virtual --protocol udp");
+  const bool has_ptp = o.protocol == "udp" || has_crate(o);
+  if (!has_ptp && std::any_of(o.ptp.begin(), o.ptp.end(), [](unsigned role) { return role != 0; }))
+    throw std::invalid_argument("--ptp with --protocol " + o.protocol + ": expected udp, fadc, or --crate");
   if (o.ptp_pair && o.settle_ms >= o.limit_ms)
     throw std::invalid_argument("--settle-ms " + std::to_string(o.settle_ms) + ": expected less than --limit-ms");
   if (o.virtual_time && !o.ptp_pair && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
@@ -61,6 +65,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--words", o.source.limit, "source: words after which it is silent, 0: never");
   app.add_flag("--crate", o.source.crate,
                "FADE-10G: the source is a crate of FADC modules, --words windows of --gap ticks, pulses by --source-seed");
+  app.add_flag("--small", o.fadc.small, "FADC, --crate: few channels, which are simulated faster");
+  app.add_option("--test-pulse-us", o.test_pulse_us, "FADC, --crate, --virtual: all channels of all boards have a pulse at the same time, each so many us")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--gap", o.source.gap, "source: idle clocks after each word");
   app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
   app.add_option("--link", o.link, "link settings of both directions, as loss=0.01,delay=10us");
@@ -95,11 +102,13 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--payload", o.ip.payload, "UDP: bytes of a datagram of the stream, a multiple of 4")->check(CLI::Range(16, 8972));
   app.add_flag("--checksum", o.ip.checksum, "UDP: datagrams of the stream have a checksum");
   app.add_flag("--stopped", o.ip.stopped, "UDP: the stream waits for the slow control");
-  app.add_option("--ptp", o.ip.ptp_role, "UDP: role of PTP, 0 off, 1 slave, 2 master, 3 by the best master clock algorithm")->check(CLI::Range(0, 3));
+  app.add_option("--ptp", o.ptp, "UDP, FADC, --crate: role of PTP, 0 off, 1 slave, 2 master, 3 by the best master clock algorithm; one for each board, or for all")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 3));
   app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on one cable; --rtt is the cable's");
   app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator")->check(CLI::Range(-1000.0, 1000.0));
   app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time before the offset is measured")->check(CLI::NonNegativeNumber);
-  app.add_option("--save", o.save, "TCP, FADC, --virtual: files of the streams' bytes: this, board and port");
+  app.add_option("--save", o.save, "TCP, FADC, --crate, --virtual: files of the streams' bytes: this, board and port");
   app.add_option("--source-id", o.fadc.source_id, "FADC: source of the first board's first link; boards count in steps of 256");
   app.add_option("--window-ns", o.fadc.window_ns, "FADC: length of a window in ns, a multiple of 4")->check(CLI::Range(32, 524288));
   app.add_option("--windows", o.fadc.windows, "FADC: windows after which a board is silent, 0: never");
@@ -129,6 +138,8 @@ void add_options(CLI::App& app, Options& o) {
 }
 
 }  // namespace
+
+bool has_crate(const Options& o) { return o.protocol == "fadc" || o.source.crate; }
 
 bool is_tcp(const Options& o) { return o.protocol == "tcp" || o.protocol == "fadc"; }
 

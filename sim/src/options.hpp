@@ -21,7 +21,8 @@ struct Options {
   unsigned prefix = 24;
   uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;
-  double share_from_ms = 0, settle_ms = 50, slave_ppm = 0;
+  std::vector<unsigned> ptp;
+  double share_from_ms = 0, settle_ms = 50, slave_ppm = 0, test_pulse_us = 0;
   bool ptp_pair = false;
   unsigned boards = 1, window = 32;
   uint64_t seed = 1, packets = 2000, warmup = 200;
@@ -40,6 +41,7 @@ Parsed parse_options(int argc, char** argv);
 
 // A crate of FADC modules sends by the TCP sender, too.
 bool is_tcp(const Options& o);
+bool has_crate(const Options& o);
 // Connections of each board.
 unsigned streams(const Options& o);
 

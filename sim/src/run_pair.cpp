@@ -59,8 +59,8 @@ int run_pair(const Options& o) {
   slave.mac = {0x02, 0xfa, 0xde, 0, 0, 2};
   slave.ip.address++;
   master.ip.stopped = slave.ip.stopped = true;
-  master.ip.ptp_role = 2;
-  slave.ip.ptp_role = 1;
+  master.ptp_role = 2;
+  slave.ptp_role = 1;
   // Each receives with the other's clock, as it comes over the cable.
   master.tx = {period, phase()};
   master.rx = {slave_period, phase()};

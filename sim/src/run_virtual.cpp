@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <random>
@@ -32,9 +33,29 @@ std::unique_ptr<VirtualReceiver> make_receiver(const Options& o, const Mac& feb,
   settings.warmup = o.warmup;
   settings.commands = o.commands;
   settings.first_packet = o.first_packet;
+  settings.pattern = !o.source.crate;
+  if (!o.save.empty()) settings.save = o.save + "." + to_string(feb);
   settings.command_timeout += static_cast<Picoseconds>(4 * o.rtt * kMicrosecond);
   return std::make_unique<IdealReceiver>(settings, output);
 }
+
+// Pulses in the detectors of all crates at the same times.
+class TestPulses {
+ public:
+  explicit TestPulses(double us) : every_(static_cast<Picoseconds>(us * kMicrosecond)), next_(every_ > 0 ? every_ : ~Picoseconds{0}) {}
+  Picoseconds next() const { return next_; }
+  void step(std::vector<Station>& stations) {
+    level_ = !level_;
+    next_ += level_ ? kLength : every_ - kLength;
+    for (auto& s : stations) s.board->pulse(level_);
+  }
+
+ private:
+  static constexpr Picoseconds kLength = 100'000;
+  const Picoseconds every_;
+  Picoseconds next_;
+  bool level_ = false;
+};
 
 }  // namespace
 
@@ -65,12 +86,17 @@ int run_virtual(const Options& o) {
   std::vector<uint64_t> before(stations.size(), 0);
   uint64_t port_before = 0;
   bool all_done = false;
+  const bool exact = std::any_of(o.ptp.begin(), o.ptp.end(), [](unsigned role) { return role != 0; });
+  TestPulses pulses(o.test_pulse_us);
   while (!all_done && now < limit && !interrupted) {
     if (share_from > 0 && now < share_from && now + kStep >= share_from) {
       for (size_t i = 0; i < stations.size(); i++) before[i] = receivers[i]->result().packets;
       if (uplink.is_switched()) port_before = uplink.bytes();
     }
-    now += kStep;
+    // For PTP a step ends where a frame arrives, so that it arrives to the picosecond.
+    Picoseconds next = std::min(now + kStep, pulses.next());
+    for (const auto& s : stations) if (exact) next = std::min({next, s.up.next(), s.down.next()});
+    now = std::max(next, now);
     all_done = true;
     for (size_t i = 0; i < stations.size(); i++) {
       advance(stations[i], now);
@@ -81,6 +107,7 @@ int run_virtual(const Options& o) {
       receivers[i]->tick(now);
       all_done &= receivers[i]->done();
     }
+    if (now >= pulses.next()) pulses.step(stations);
     uplink.poll(now, capture.get(), [&](size_t i, const Frame& frame) { receivers[i]->receive(frame, now); });
   }
 

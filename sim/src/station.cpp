@@ -15,6 +15,9 @@ ClockSettings clock_of(double mhz, double ppm) {
   return clock;
 }
 
+// Nominal.
+double line_mhz_of(const std::string& phy) { return phy == "gmii" ? 125 : 156.25; }
+
 }  // namespace
 
 std::vector<Station> make_stations(const Options& o) {
@@ -47,17 +50,18 @@ std::vector<Station> make_stations(const Options& o) {
     s.first_packet = o.first_packet;
     s.first_sequence = o.first_sequence;
     s.ip = o.ip;
+    if (!o.ptp.empty()) s.ptp_role = o.ptp[std::min(i, o.ptp.size() - 1)];
     s.ip.address += static_cast<uint32_t>(i);
     s.fadc = o.fadc;
     s.fadc.source_id += static_cast<uint32_t>(i << 8);
     s.fadc.seed += static_cast<uint32_t>(i);
-    double line_mhz = o.phy == "gmii" ? 125 : 156.25;
+    double line_mhz = line_mhz_of(o.phy);
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
     s.tx = clock_of(line_mhz, o.tx_ppm + error);
     s.rx = clock_of(line_mhz, o.rx_ppm + error);
     // One oscillator a board.
-    if (o.spread_ppm > 0 && o.protocol != "fadc" && !o.source.crate) s.user = clock_of(o.phy == "gmii" ? 125 : 156.25, error);
+    if (o.spread_ppm > 0) s.user = clock_of(has_crate(o) ? 1e6 / (kSamples * kSamplePeriod) : line_mhz_of(o.phy), error);
     if (o.user_mhz > 0) {
       s.user = clock_of(o.user_mhz, error);
       s.user.phase = 1234;

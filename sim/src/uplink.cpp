@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "ptp_frame.hpp"
+
 namespace fadelink {
 
-Uplink::Uplink(const Options& o, std::vector<Station>& stations) : stations_(stations) {
+Uplink::Uplink(const Options& o, std::vector<Station>& stations) : stations_(stations), ptp_to_computer_(!o.virtual_time) {
   if (o.switch_port.empty()) return;
   LinkSettings settings;
   for (const auto& text : o.switch_port) settings.parse(text);
@@ -23,6 +25,7 @@ void Uplink::poll(Picoseconds now, Capture* capture, const Deliver& deliver) {
     for (Frame frame; stations_[i].up.pop(frame, now);) {
       // A switch and a network card drop these.
       if (!strip_fcs(frame)) stations_[i].fcs_errors++;
+      else if (is_ptp(frame)) to_others(i, frame, now, arrive);
       else if (port_) port_->push(with_fcs(std::move(frame)), now);
       else arrive(i, frame);
     }
@@ -31,6 +34,13 @@ void Uplink::poll(Picoseconds now, Capture* capture, const Deliver& deliver) {
     if (!strip_fcs(frame)) port_fcs_errors_++;
     else arrive(station_of(frame), frame);
   }
+}
+
+// Messages of PTP go to groups. Receivers in simulated time know nothing of them.
+void Uplink::to_others(size_t from, const Frame& frame, Picoseconds now, const Deliver& deliver) {
+  for (size_t i = 0; i < stations_.size(); i++)
+    if (i != from) stations_[i].down.push(with_fcs(frame), now);
+  if (ptp_to_computer_) deliver(from, frame);
 }
 
 Json Uplink::to_json() const {

@@ -9,7 +9,8 @@
 
 namespace fadelink {
 
-// Each board's link, then, if there is one, the port of a switch that they share, with its rate and its queue.
+// Each board's link, then, if there is one, the port of a switch that they share, with its rate and its queue. Messages of PTP go
+// to all other boards, too, and do not wait in that queue.
 class Uplink {
  public:
   using Deliver = std::function<void(size_t station, const Frame& frame)>;
@@ -26,8 +27,10 @@ class Uplink {
 
  private:
   size_t station_of(const Frame& frame) const;
+  void to_others(size_t from, const Frame& frame, Picoseconds now, const Deliver& deliver);
 
   std::vector<Station>& stations_;
+  const bool ptp_to_computer_;
   std::optional<Link> port_;
   double rate_ = 0;
   uint64_t port_fcs_errors_ = 0;

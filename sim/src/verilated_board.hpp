@@ -17,10 +17,6 @@ namespace fadelink {
 // Names of the pins `counters`, by protocol.
 std::span<const char* const> counter_names(const std::string& protocol);
 
-// A sample of the FADC modules each 4 ns, and SAMPLES of example_crate in a clock.
-constexpr Picoseconds kSamplePeriod = 4000;
-constexpr unsigned kSamples = 2;
-
 template <class Model, class Phy>
 class VerilatedBoard : public Board {
  public:
@@ -29,6 +25,7 @@ class VerilatedBoard : public Board {
     periods_ = {s.user.period ? s.user.period : user, s.tx.period ? s.tx.period : Phy::kPeriod,
                 s.rx.period ? s.rx.period : Phy::kPeriod};
     fractions_ = {s.user.fraction, s.tx.fraction, s.rx.fraction};
+    phy_.sender.period = periods_[kRx];
     next_ = {periods_[kUser] + s.user.phase, periods_[kTx] + s.tx.phase, periods_[kRx] + s.rx.phase};
     if (!s.wave.empty()) {
       context_.traceEverOn(true);
@@ -95,6 +92,7 @@ class VerilatedBoard : public Board {
     return status;
   }
   void close() override { model_.enable_pin = 0; }
+  void pulse(bool level) override { model_.pulse_pin = level; }
   PtpState ptp() const override {
     // Seconds above 32 bits of nanoseconds.
     const uint64_t low = model_.ptp_now[0] | uint64_t{model_.ptp_now[1]} << 32;
@@ -123,6 +121,7 @@ class VerilatedBoard : public Board {
     model_.paper_rule = s.paper_rule;
     set(s.ip);
     set(s.fadc);
+    model_.ptp_role = s.ptp_role;
     model_.enable_pin = 1;
   }
 
@@ -141,7 +140,6 @@ class VerilatedBoard : public Board {
     model_.payload = s.payload;
     model_.checksum = s.checksum;
     model_.start = !s.stopped;
-    model_.ptp_role = s.ptp_role;
   }
 
   void set(const FadcSettings& s) {

@@ -12,6 +12,8 @@ rtl/ptp/ptp_program_pkg.sv
 rtl/udp/udp_pkg.sv
 rtl/mac/mac_pkg.sv
 rtl/common/cdc_register.sv
+rtl/common/event_counter.sv
+rtl/common/event_counters.sv
 rtl/fadc/fadc_lane.sv
 rtl/fadc/fadc_builder.sv
 rtl/common/stream_fifo.sv
@@ -30,8 +32,6 @@ rtl/fadc/fadc_generator.sv
 rtl/common/packet_memory.sv
 rtl/fadc/fadc_memory.sv
 rtl/boards/example/example_crate.sv
-rtl/common/event_counter.sv
-rtl/common/event_counters.sv
 rtl/common/sync_bits.sv
 rtl/common/counter_memory.sv
 rtl/common/axis_downsizer.sv
@@ -130,6 +130,8 @@ rtl/common/crc32.sv
 rtl/mac/gmii_mac_rx.sv
 rtl/mac/gmii_mac_tx.sv
 rtl/mac/gmii_mac.sv
+rtl/ptp/ptp_follower.sv
+rtl/ptp/ptp_node.sv
 rtl/mac/mac_pause.sv
 rtl/mac/xgmii_mac_rx.sv
 rtl/mac/xgmii_mac_tx.sv

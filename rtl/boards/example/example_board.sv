@@ -11,9 +11,10 @@
 //      user_clk                       tx_clk, rx_clk
 //
 // DESIGN: one of example_pkg; WIDTH: 8 with GMII, 64 with XGMII, the pins of the other are idle. The other parameters
-// are those of the design, if it has them. The three clocks may be unrelated. Settings stand still while a design runs;
-// `enable_pin` low closes connections, or ends the stream. A design has a port of the same name and type for each signal
-// here, so that a board of one's own is this module with another MAC and other pins.
+// are those of the design, if it has them. With PTP there is a port of it between the design and the MAC, and its time in the
+// user's clock, of 125 MHz, is the design's; the UDP/IP stack has its own. The three clocks may be unrelated. Settings stand still while a design runs;
+// `enable_pin` low closes connections, or ends the stream; when `pulse_pin` rises a crate's detector has a pulse. The ports of a design have the names of
+// signals here, so that a board of one's own is this module with another MAC and other pins.
 `default_nettype none
 module example_board #(
     parameter int DESIGN = example_pkg::FADE,
@@ -24,7 +25,10 @@ module example_board #(
     parameter int STREAMS = 4,
     parameter int BITS = 17,
     parameter int LINKS = 1,
-    parameter int BUFFER_BITS = 16
+    parameter int BUFFER_BITS = 16,
+    parameter int MODULES = 16,
+    parameter int CHANNELS = 16,
+    parameter int PTP = 0
 ) (
     input logic        rst,
     input logic        enable_pin,
@@ -66,6 +70,7 @@ module example_board #(
     input logic [31:0] burst_every,
     input logic [31:0] burst_ticks,
     input logic [ 3:0] noise,
+    input logic        pulse_pin,
 
     input  logic              user_clk,
     input  logic              tx_clk,
@@ -80,7 +85,7 @@ module example_board #(
     output logic [31:0]       status_retransmitted,
     output logic [31:0]       status_early,
     output logic [31:0]       status_delay,
-    output logic [25:0][31:0] counters,
+    output logic [28:0][31:0] counters,
     output logic [79:0]       ptp_now,
     output logic              ptp_pps,
     output logic              ptp_locked,
@@ -152,8 +157,13 @@ module example_board #(
   assign {running, path} = {status.running, status.path};
   assign {status_sent, status_retransmitted} = {status.sent, status.retransmitted};
   assign {status_early, status_delay} = {status.early, status.delay};
-  assign {ptp_now, ptp_pps, ptp_locked, ptp_offset, ptp_delay, ptp_rate} = status.clock;
-  assign counters = status.counters;
+  // A detector's pulse comes at any time.
+  logic pulse;
+  sync_bits pulse_in (
+      .clk(user_clk),
+      .d  (pulse_pin),
+      .q  (pulse)
+  );
 
   // ---- MAC -----------------------------------------------------------------------------------
   logic tx_rst, rx_rst, m_axis_tready, m_axis_start;
@@ -192,6 +202,92 @@ module example_board #(
     assign unused = &{1'b0, paused, gmii_rxd, gmii_rx_dv, gmii_rx_er};
   end
 
+  // ---- PTP beside the data -------------------------------------------------------------------
+  link_pkg::frame_t m_core;
+  logic m_core_tready, m_core_start, time_locked;
+  ptp_pkg::time_t   time_now;
+  ptp_pkg::status_t clock;
+  assign {ptp_now, ptp_pps, ptp_locked, ptp_offset, ptp_delay, ptp_rate} = clock;
+  if (PTP != 0) begin : g_ptp
+    localparam logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694;
+    localparam logic [37:0] SAMPLES_PERIOD = 38'd8 << 32;  // of two samples
+    // 8192 Sync a second: simulated time is dear.
+    localparam int SYNC_CLOCKS = WIDTH == 8 ? 15_259 : 19_073;
+    localparam int SYNC_LOG = -13;
+    ptp_pkg::events_t ptp_events;
+    logic ptp_ready, ptp_error;
+    logic [31:0] ptp_rdata;
+    ptp_node #(
+        .WIDTH      (WIDTH),
+        .PERIOD     (PERIOD),
+        .SYNC_CLOCKS(SYNC_CLOCKS),
+        .SYNC_LOG   (SYNC_LOG)
+    ) node (
+        .mac_address  (mac_address),
+        .role         (ptp_role),
+        .tx_clk       (tx_clk),
+        .tx_rst       (tx_rst),
+        .s_axis       (m_core),
+        .s_axis_tready(m_core_tready),
+        .s_axis_start (m_core_start),
+        .m_axis       (m_axis),
+        .m_axis_tready(m_axis_tready),
+        .m_axis_start (m_axis_start),
+        .status       (clock),
+        .events       (ptp_events),
+        .reg_valid    (1'b0),
+        .reg_write    (1'b0),
+        .reg_index    ('0),
+        .reg_wdata    ('0),
+        .reg_ready    (ptp_ready),
+        .reg_error    (ptp_error),
+        .reg_rdata    (ptp_rdata),
+        .rx_clk       (rx_clk),
+        .rx_rst       (rx_rst),
+        .s_mac        (s_mac)
+    );
+    logic user_rst;
+    sync_reset user_reset (
+        .clk    (user_clk),
+        .rst_in (rst),
+        .rst_out(user_rst)
+    );
+    ptp_follower #(
+        .PERIOD       (SAMPLES_PERIOD),
+        .SOURCE_PERIOD(PERIOD)
+    ) follower (
+        .s_clk   (tx_clk),
+        .s_rst   (tx_rst),
+        .s_time  (clock.now),
+        .s_locked(clock.locked),
+        .clk     (user_clk),
+        .rst     (user_rst),
+        .now     (time_now),
+        .locked  (time_locked)
+    );
+    logic [ptp_pkg::EVENTS-1:0][31:0] ptp_counts;
+    event_counters #(
+        .EVENTS(ptp_pkg::EVENTS)
+    ) ptp_counters (
+        .clk  (tx_clk),
+        .clear(tx_rst),
+        .pulse(ptp_events),
+        .count(ptp_counts)
+    );
+    assign counters = {ptp_counts, status.counters[(example_pkg::COUNTERS-ptp_pkg::EVENTS)*32-1:0]};
+    logic unused;
+    assign unused = &{1'b0, ptp_ready, ptp_error, ptp_rdata, status.clock};
+  end else begin : g_no_ptp
+    assign m_axis = m_core;
+    assign {m_core_tready, m_core_start} = {m_axis_tready, m_axis_start};
+    assign {time_now, time_locked} = '0;
+    assign clock = status.clock;
+    assign counters = status.counters;
+  end
+
+  logic unused_time;
+  assign unused_time = &{1'b0, pulse, time_now, time_locked};
+
   // ---- design --------------------------------------------------------------------------------
   case (DESIGN)
     example_pkg::FADE: begin : g_fade
@@ -199,8 +295,14 @@ module example_board #(
           .WIDTH   (WIDTH),
           .PROTOCOL(PROTOCOL),
           .PACKETS (PACKETS),
-          .CRATE   (CRATE)
+          .CRATE   (CRATE),
+          .MODULES (MODULES),
+          .CHANNELS(CHANNELS),
+          .PTP     (PTP)
       ) example (
+          .m_axis       (m_core),
+          .m_axis_tready(m_core_tready),
+          .m_axis_start (m_core_start),
           .*
       );
     end
@@ -210,19 +312,35 @@ module example_board #(
           .STREAMS(STREAMS),
           .BITS   (BITS)
       ) example (
+          .m_axis       (m_core),
+          .m_axis_tready(m_core_tready),
+          .m_axis_start (m_core_start),
           .*
       );
     end
     example_pkg::UDP: begin : g_udp
-      example_udp #(.WIDTH(WIDTH)) example (.*);
+      example_udp #(
+          .WIDTH(WIDTH)
+      ) example (
+          .m_axis       (m_core),
+          .m_axis_tready(m_core_tready),
+          .m_axis_start (m_core_start),
+          .*
+      );
     end
     example_pkg::FADC: begin : g_fadc
       example_fadc #(
           .WIDTH      (WIDTH),
           .LINKS      (LINKS),
+          .MODULES    (MODULES),
+          .CHANNELS   (CHANNELS),
           .BUFFER_BITS(BUFFER_BITS),
-          .BITS       (BITS)
+          .BITS       (BITS),
+          .PTP        (PTP)
       ) example (
+          .m_axis       (m_core),
+          .m_axis_tready(m_core_tready),
+          .m_axis_start (m_core_start),
           .*
       );
     end

@@ -5,23 +5,32 @@
 //               +---------------+
 //   start ----->|               |====> m_axis[] : messages, a stream for each link core
 //   settings ==>| example_crate |
-//               |               |====> counters, see fadc_link
+//   pulse ----->|               |====> counters, see fadc_link
+//   time ======>|               |----> event_off
 //               +---------------+
 //
 // Windows begin with `start`; after `windows` of them (0: never) there are no more. In the first
 // burst_ticks of each burst_every ticks (0: never) the rate of pulses is burst_rate. A clock has SAMPLES ticks.
+// When `pulse` rises all channels have one, in the first sample of the next clock. With FOLLOW and `follow` windows follow the
+// time (see fadc_core).
 `default_nettype none
 module example_crate #(
     parameter int SAMPLES = 2,
     parameter int LINKS = 1,
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
-    parameter int BUFFER_BITS = 16
+    parameter int BUFFER_BITS = 16,
+    parameter int FOLLOW = 0
 ) (
     input  logic                                                      clk,
     input  logic                                                      rst,
     input  logic                                                      start,
     input  example_pkg::crate_t                                       settings,
+    input  logic                                                      pulse,
+    input  logic                                                      follow,
+    input  ptp_pkg::time_t                                            time_now,
+    input  logic                                                      time_locked,
+    output logic                                                      event_off,
     output logic                [LINKS-1:0][link_pkg::WORDS_BITS-1:0] m_axis,
     input  logic                [LINKS-1:0]                           m_axis_tready,
     output logic                [LINKS-1:0]                           running,
@@ -33,6 +42,8 @@ module example_crate #(
 
   // The tick, within bursts, of the sample before the next clock's first one: the rate there decides about that one.
   logic [31:0] burst_tick, burst_now;
+  logic pulse_before;
+  always_ff @(posedge clk) pulse_before <= pulse;
   logic [SAMPLES-1:0][19:0] rate;
   assign burst_now = start ? '1 : burst_tick;
   always_comb begin
@@ -43,6 +54,7 @@ module example_crate #(
           ) < settings.burst_ticks)
         rate[i] = settings.burst_rate;
     end
+    if (pulse && !pulse_before) rate[0] = '1;
   end
   always_ff @(posedge clk) burst_tick <= wrapped(burst_now + 32'(SAMPLES), settings.burst_every);
 
@@ -80,7 +92,8 @@ module example_crate #(
       .MODULES (MODULES),
       .CHANNELS(CHANNELS),
       .LINKS   (LINKS),
-      .BITS    (BUFFER_BITS)
+      .BITS    (BUFFER_BITS),
+      .FOLLOW  (FOLLOW)
   ) crate (
       .clk(clk),
       .rst(rst),
@@ -96,6 +109,10 @@ module example_crate #(
       .limit(settings.windows),
       .module_enable(settings.module_enable[MODULES-1:0]),
       .samples(samples),
+      .follow(follow),
+      .time_now(time_now),
+      .time_locked(time_locked),
+      .event_off(event_off),
       .config_valid(1'b0),
       .config_all(1'b0),
       .config_module(4'd0),

@@ -10,7 +10,8 @@
 //
 // user_clk is the clock of the samples. Each link is a TCP connection; time begins when all have been opened for the
 // first time, and the connections are closed when settings.crate.windows windows (0: never) have been sent.
-// status.counters: see example_tcp_link, then those of the links together, see fadc_link.
+// With PTP and a role of it the crate's time is that of PTP, and settings.crate.first_* are not used.
+// status.counters: see example_tcp_link, then those of the links together, see fadc_link, and frames that were off their time.
 `default_nettype none
 module example_fadc #(
     parameter int WIDTH = 64,
@@ -18,11 +19,15 @@ module example_fadc #(
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
     parameter int BUFFER_BITS = 16,
-    parameter int BITS = 17
+    parameter int BITS = 17,
+    parameter int PTP = 0
 ) (
     input  logic                   rst,
     input  example_pkg::settings_t settings,
     input  logic                   enable,
+    input  logic                   pulse,
+    input  ptp_pkg::time_t         time_now,
+    input  logic                   time_locked,
     input  logic                   user_clk,
     input  logic                   tx_clk,
     output logic                   tx_rst,
@@ -61,16 +66,32 @@ module example_fadc #(
   assign quiet = &idle;
 
   logic [LINKS-1:0][CRATE_COUNTERS*32-1:0] crate_counters;
+  logic event_off;
+  logic [31:0] frames_off;
+  event_counter #(
+      .WIDTH(32)
+  ) off_counter (
+      .clk  (user_clk),
+      .clear(user_rst),
+      .pulse(event_off),
+      .count(frames_off)
+  );
   example_crate #(
       .LINKS      (LINKS),
       .MODULES    (MODULES),
       .CHANNELS   (CHANNELS),
-      .BUFFER_BITS(BUFFER_BITS)
+      .BUFFER_BITS(BUFFER_BITS),
+      .FOLLOW     (PTP)
   ) crate (
       .clk          (user_clk),
       .rst          (user_rst),
       .start        (start),
       .settings     (settings.crate),
+      .pulse        (pulse),
+      .follow       (settings.ptp_role != '0),
+      .time_now     (time_now),
+      .time_locked  (time_locked),
+      .event_off    (event_off),
       .m_axis       (s_axis),
       .m_axis_tready(s_axis_tready),
       .running      (crate_running),
@@ -94,6 +115,7 @@ module example_fadc #(
     counters = link_status.counters;
     for (int i = 0; i < CRATE_COUNTERS; i++)
     for (int l = 0; l < LINKS; l++) counters[LINK_COUNTERS+i] += crate_counters[l][i*32+:32];
+    counters[LINK_COUNTERS+CRATE_COUNTERS] = frames_off;
   end
   assign status = {link_status[$bits(status)-1:$bits(counters)], counters};
 

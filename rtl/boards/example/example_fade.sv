@@ -11,18 +11,24 @@
 //
 // The source is the pattern, or with CRATE a crate of FADC modules (see example_crate): then the seed is that of its
 // pulses, the limit is in windows, the gap is the length of a window in ticks. settings.source: until a user command
-// changes it; FADE v1 has none.
+// changes it; FADE v1 has none. With PTP and a role of it the crate's time is that of PTP.
 `default_nettype none
 module example_fade #(
     parameter int WIDTH = 64,
     parameter int PROTOCOL = 10,
     parameter int PACKETS = 32,
     parameter int TICK_INIT = (WIDTH == 8 ? 131072 : 65536) / (PROTOCOL == 1 ? 4 : 1),
-    parameter int CRATE = 0
+    parameter int CRATE = 0,
+    parameter int MODULES = 16,
+    parameter int CHANNELS = 16,
+    parameter int PTP = 0
 ) (
     input  logic                   rst,
     input  example_pkg::settings_t settings,
     input  logic                   enable,
+    input  logic                   pulse,
+    input  ptp_pkg::time_t         time_now,
+    input  logic                   time_locked,
     input  logic                   user_clk,
     input  logic                   tx_clk,
     output logic                   tx_rst,
@@ -126,7 +132,17 @@ module example_fade #(
       32'd0,
       4'd4
     };
-    example_crate crate (
+    logic event_off;
+    example_crate #(
+        .MODULES (MODULES),
+        .CHANNELS(CHANNELS),
+        .FOLLOW  (PTP)
+    ) crate (
+        .pulse        (pulse),
+        .follow       (settings.ptp_role != '0),
+        .time_now     (time_now),
+        .time_locked  (time_locked),
+        .event_off    (event_off),
         .clk          (user_clk),
         .rst          (crate_rst),
         .settings     (crate_settings),
@@ -138,7 +154,7 @@ module example_fade #(
         .counters     (crate_counters)
     );
     logic unused;
-    assign unused = &{1'b0, random, seed[63:32], crate_running, idle, crate_counters};
+    assign unused = &{1'b0, random, seed[63:32], crate_running, idle, crate_counters, event_off};
   end
 
   // ---- user commands -------------------------------------------------------------------------
@@ -164,6 +180,6 @@ module example_fade #(
   );
 
   logic unused;
-  assign unused = &{1'b0, settings, enable, m_axis_start, cmd.csn, core_status, status_drops};
+  assign unused = &{1'b0, settings, enable, m_axis_start, pulse, time_now, time_locked, cmd.csn, core_status, status_drops};
 endmodule
 `default_nettype wire

@@ -60,10 +60,10 @@ package example_pkg;
     logic [13:0] payload;
     logic checksum;
     logic start;
-    logic [1:0] ptp_role;
+    logic [1:0] ptp_role;  // with PTP beside the data, too
   } settings_t;
 
-  localparam int COUNTERS = 26;
+  localparam int COUNTERS = 29;
   // For a display (tx_clk); what a design does not have is zero.
   typedef struct packed {
     logic running;

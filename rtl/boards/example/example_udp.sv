@@ -153,7 +153,10 @@ module example_udp #(
     mac_dropped = '0;
     for (int i = 0; i < link_pkg::MAC_STATS; i++) mac_dropped += 32'(status_mac[i*16+:16]);
   end
-  assign status = {status_active, status_path, counts[0], 96'd0, status_time, mac_dropped, counts};
+  localparam logic [(example_pkg::COUNTERS-udp_pkg::COUNTERS-1)*32-1:0] UNUSED = '0;
+  assign status = {
+    status_active, status_path, counts[0], 96'd0, status_time, UNUSED, mac_dropped, counts
+  };
 
   logic unused;
   assign unused = &{1'b0, settings, m_axis_tready, status_accepted, status_valid, status_value, udp, udp_stream, udp_ip, udp_port};

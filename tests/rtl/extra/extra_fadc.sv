@@ -62,6 +62,7 @@ module extra_fadc #(
       .INBOX   (256),
       .FOLLOW  (FOLLOW)
   ) core (
+      .follow(FOLLOW != 0),
       .timeout(32'd64),
       .source_id(32'hC0DA0001),
       .memory_write_valid(write_valid),

@@ -23,6 +23,9 @@ SECOND = 10**9
 LAG = 9.5 * PERIOD  # from a frame's arrival to the clock in which it is stamped
 TICK = 16 * PERIOD
 IO = {name: PROGRAM.places[name][0] for name in PROGRAM.places if name.startswith("io_")}
+# Places that are read: (name, word).
+NAMES = ("io_status", "io_random", "io_length", "io_role", "io_now", "io_identity", "io_departure", "io_arrival")
+READ = {PROGRAM.places[name][0] + word: (name, word) for name in NAMES for word in range(PROGRAM.places[name][1])}
 RX, TX = PROGRAM.places["rx"][0], PROGRAM.places["tx"][0]
 STATUS_PENDING, STATUS_REGISTER = PROGRAM.constants["PENDING"], PROGRAM.constants["REGISTER"]
 TIMERS = ("sync_at", "announce_at", "request_at", "parent_until")
@@ -56,7 +59,7 @@ class Board:
         for ns in rounded:
             parameters += [0, ns >> 16, ns & 0xFFFF]
         self.machine = Machine(self.read, self.write, [*parameters, 27, 0, 0])
-        self.offsets = self.ticks = 0
+        self.offsets = self.ticks = self.timer = 0
         self.arrival = 0.0  # of the last message at the other board
 
     def advance(self, t):
@@ -81,22 +84,25 @@ class Board:
         if RX <= address < RX + 64:
             message = self.queue[0][0] if self.queue else [0] * 64
             return message[address - RX]
-        place = address
-        if place == IO["io_status"]:
-            return STATUS_PENDING if self.queue else 0
-        if place == IO["io_ticks"]:
-            return 0  # see run
-        if place == IO["io_random"]:
-            return self.random.getrandbits(16)
-        if place == IO["io_length"]:
-            return self.queue[0][0][1] if self.queue else 0
-        if place == IO["io_role"]:
-            return self.role
-        for name, words in (("io_now", self.now_words()), ("io_identity", self.identity), ("io_departure", self.departure),
-                            ("io_arrival", self.queue[0][1] if self.queue else (0, 0, 0))):  # fmt: skip
-            if IO[name] <= place < IO[name] + len(words):
-                return words[place - IO[name]]
-        return 0
+        name, word = READ.get(address, ("", 0))
+        match name:
+            case "io_status":
+                return STATUS_PENDING if self.queue else 0
+            case "io_random":
+                return self.random.getrandbits(16)
+            case "io_length":
+                return self.queue[0][0][1] if self.queue else 0
+            case "io_role":
+                return self.role
+            case "io_now":
+                return self.now_words()[word]
+            case "io_identity":
+                return self.identity[word]
+            case "io_departure":
+                return self.departure[word]
+            case "io_arrival":
+                return self.queue[0][1][word] if self.queue else 0
+        return 0  # io_ticks too: see run
 
     def write(self, address, word):
         if TX <= address < TX + 64:
@@ -158,7 +164,9 @@ def hour(seconds, seed, ppb, begin=100):
     heapq.heapify(events)
     offsets, next_sample = [], 60.0 * SECOND
     while True:
-        t, _, board, message = heapq.heappop(events)
+        t, number, board, message = heapq.heappop(events)
+        if message is None and number < board.timer:
+            continue  # it ran meanwhile, and has a later one
         while t >= next_sample:
             for each in boards:
                 each.advance(next_sample)
@@ -173,7 +181,8 @@ def hour(seconds, seed, ppb, begin=100):
             # The cable, and the phase of the clocks; a message does not overtake the one before.
             board.arrival = max(board.arrival + 700.0, at + 1000.0 + PERIOD * jitter.random())
             heapq.heappush(events, (board.arrival + LAG, next(order), boards[1 - boards.index(board)], words))
-        heapq.heappush(events, (t + max(100.0, min(board.due(), SECOND)), next(order), board, None))
+        board.timer = next(order)
+        heapq.heappush(events, (t + max(100.0, min(board.due(), SECOND)), board.timer, board, None))
 
 
 def mtie(offsets, window):

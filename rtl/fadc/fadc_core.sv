@@ -16,7 +16,7 @@
 //
 // With FOLLOW and `follow` windows follow time_now, which is of `clk`, as PTP's (see fadc_schedule): `start` lets the run begin when the time is
 // locked, start_record, start_sec and start_nsec are not used, a window is 32 ticks or longer, and event_off is a pulse for
-// each frame that is off its time.
+// each window that is off its time.
 `default_nettype none
 module fadc_core #(
     parameter int SAMPLES = 2,
@@ -90,9 +90,9 @@ module fadc_core #(
   logic begin_now;
   logic [63:0] first_record, first_sec;
   logic [31:0] first_nsec;
-  logic signed [2:0] adjust;
-  logic [LINKS-1:0] adjusts;
-  logic [LINKS-1:0][2:0] adjusted;
+  logic signed [1:0] adjust;
+  logic [LINKS-1:0] adjusts, begins;
+  logic [LINKS-1:0][1:0] adjusted;
   if (FOLLOW != 0) begin : g_follow
     logic begin_followed;
     logic [63:0] record, sec;
@@ -113,6 +113,7 @@ module fadc_core #(
         .adjust      (adjust),
         .adjusts     (adjusts[0]),
         .adjusted    (adjusted[0]),
+        .begins      (begins[0]),
         .off         (event_off)
     );
     assign begin_now = follow ? begin_followed : start;
@@ -125,7 +126,7 @@ module fadc_core #(
     assign {adjust, event_off} = '0;
   end
   logic unused;
-  assign unused = &{1'b0, follow, time_now, time_locked, adjusts, adjusted};
+  assign unused = &{1'b0, follow, time_now, time_locked, adjusts, adjusted, begins};
 
   for (genvar l = 0; l < LINKS; l++) begin : g_link
     link_pkg::words_t words;
@@ -162,6 +163,7 @@ module fadc_core #(
         .follow              (FOLLOW != 0 && follow),
         .adjust              (adjust),
         .adjusts             (adjusts[l]),
+        .begins              (begins[l]),
         .adjusted            (adjusted[l]),
         .module_enable       (enabled),
         .samples             (link_samples),

@@ -38,7 +38,7 @@ module fadc_link #(
     input logic        [       23:0]                          keepalive,
     input logic        [       31:0]                          limit,
     input logic                                               follow,
-    input logic signed [        2:0]                          adjust,
+    input logic signed [        1:0]                          adjust,
     input logic        [MODULES-1:0]                          module_enable,
     input logic        [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
 
@@ -62,8 +62,9 @@ module fadc_link #(
     input  logic            memory_data_valid,
     input  logic [    63:0] memory_data,
 
+    output logic                    begins,
     output logic                    adjusts,
-    output logic signed [2:0]       adjusted,
+    output logic signed [1:0]       adjusted,
     output logic                    bad_window,
     output logic                    running,
     output logic                    idle,
@@ -96,6 +97,7 @@ module fadc_link #(
       .follow      (follow),
       .adjust      (adjust),
       .adjusts     (adjusts),
+      .begins      (begins),
       .adjusted    (adjusted),
       .running     (running),
       .tick        (tick),

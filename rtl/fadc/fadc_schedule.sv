@@ -5,14 +5,15 @@
 //                  +---------------+
 //   arm ---------->|               |----> start; start_record, start_sec, start_nsec (to the time bases)
 //   time_now =====>| fadc_schedule |====> adjust
-//   time_locked -->|               |<==== adjusted (by the first time base)
-//   window_ticks =>|               |----> off
+//   time_locked -->|               |
+//   window_ticks =>|               |<---- adjusts, adjusted, begins (of a time base)
+//                  |               |----> off
 //                  +---------------+
 //
 // After `arm` the run begins with a window as soon as the time is locked. So crates that share a time agree on the number and
-// the time of each window, whenever they begin. time_now is the time of sample 0 of the same clock. `adjust`: ticks by which the frame that ends next is to be longer,
-// because the oscillator that takes the samples is not the time's: windows begin within OFF_NS of their time.
-// off: a pulse for each frame that does not. Once the time has been set to another one, frames are all off, until the next start.
+// the time of each window, whenever they begin. time_now is the time of sample 0 of the same clock. `adjust`: a tick is to be left out (-1) or there twice (1),
+// because the oscillator that takes the samples is not the time's, see fadc_timebase; so ticks, and with them windows, stay within a tick of their time.
+// off: a pulse for each window that is OFF_NS or more away. Once the time has been set to another one, all are, until the next start.
 `default_nettype none
 module fadc_schedule #(
     parameter int SAMPLES = 2
@@ -27,16 +28,17 @@ module fadc_schedule #(
     output logic           [63:0] start_record,
     output logic           [63:0] start_sec,
     output logic           [31:0] start_nsec,
-    output logic signed    [ 2:0] adjust,
+    output logic signed    [ 1:0] adjust,
     input  logic                  adjusts,
-    input  logic signed    [ 2:0] adjusted,
+    input  logic signed    [ 1:0] adjusted,
+    input  logic                  begins,
     output logic                  off
 );
   localparam int CLOCK_NS = SAMPLES * fadc_pkg::TICK_NS;
   localparam int OFF_NS = 16;
   localparam int MARGIN_NS = 16384;  // more than the calculation takes
   localparam int LEAD_CLOCKS = 4;  // from a comparison to sample 0
-  localparam int ADJUST_MAX = 3;
+  localparam int REST_CLOCKS = 7;  // between two adjustments
 
   logic same_second, second_before, second_over, near, over;  // of the time and the begin
   logic signed [32:0] difference, ahead;
@@ -146,9 +148,8 @@ module fadc_schedule #(
   logic [5:0] passed_late;
   logic jumped, lost, following;
   logic signed [11:0] deviation;
-  logic signed [ 2:0] wanted;
+  logic [2:0] rest_clocks;
   assign passed_raw = $signed({1'b0, time_now[31:0]}) - $signed({1'b0, last});
-  assign wanted = 3'((deviation + (deviation < 0 ? 12'sd2 : 12'sd1)) >>> 2);
   always_ff @(posedge clk) begin
     last <= time_now[31:0];
     passed <= passed_raw[32] ? passed_raw + 33'(ptp_pkg::SECOND) : passed_raw;
@@ -164,12 +165,13 @@ module fadc_schedule #(
       )) - 12'(CLOCK_NS) + (adjusts ? 12'(adjusted) <<< 2 : 12'sd0);
       if (jumped || deviation > 12'sd1023 || deviation < -12'sd1023) lost <= 1'b1;
     end
-    if (!following || lost) adjust <= '0;
-    else if (deviation > 12'sd12) adjust <= -3'(ADJUST_MAX);
-    else if (deviation < -12'sd12) adjust <= 3'(ADJUST_MAX);
-    else adjust <= -wanted;
-    off <= following && adjusts && (lost || deviation >= 12'(OFF_NS) || deviation <= -12'(OFF_NS));
-    if (rst) {following, lost, off} <= '0;
+    // An adjustment shows in the deviation two clocks later.
+    if (adjusts) rest_clocks <= 3'(REST_CLOCKS);
+    else if (rest_clocks != '0) rest_clocks <= rest_clocks - 1'b1;
+    if (!following || lost || adjusts || rest_clocks != '0) adjust <= '0;
+    else adjust <= deviation > 12'sd2 ? -2'sd1 : deviation < -12'sd2 ? 2'sd1 : 2'sd0;
+    off <= following && begins && (lost || deviation >= 12'(OFF_NS) || deviation <= -12'(OFF_NS));
+    if (rst) {following, lost, off, rest_clocks} <= '0;
   end
 endmodule
 `default_nettype wire

@@ -13,9 +13,9 @@
 // clocks. The first tick is sample 0 of the next clock. tick, frame and keep come two clocks after their samples. Frames are numbered from 0 on. complete: the hits of all
 // frames before this one have come out of the channels. A window that begins while the builder is far behind is lost as a
 // whole, and so is the one in which `enable` falls or after `limit` windows (0: never): `keep` is low. m_lost counts windows
-// lost before this one, up to LOST_MAX. A frame of FOLLOW_TICKS_MIN ticks or more is `adjust` ticks longer: `adjusts` is high, and `adjusted` the number,
-// in one clock before it ends; ticks that are too many have the number of the last one. It is zero where no time is followed; with
-// `follow` windows are FOLLOW_TICKS_MIN ticks or more. m_deadline: value of `now` (in ticks) at the end of the frame and `timeout` ticks, or some clocks later.
+// lost before this one, up to LOST_MAX. `adjust` is -1 to let the ticks go on one faster, 1 for one slower, else 0: one is left out, or is there
+// twice. It is taken in a clock in which `adjusts` is high, with `adjusted`, never right before a frame ends, and is 0 in the next one. With `follow`
+// windows are FOLLOW_TICKS_MIN ticks or more. begins: a window begins. m_deadline: value of `now` (in ticks) at the end of the frame and `timeout` ticks, or some clocks later.
 //
 // Events go through stages of one clock: 0 counts ticks; 1 decides what becomes of a window that begins; 2 is what the
 // modules see; then the window's number and time are made, and it is told to the builder in stage 5.
@@ -34,9 +34,10 @@ module fadc_timebase #(
     input  logic        [                    31:0]                           timeout,
     input  logic        [                    31:0]                           limit,
     input  logic                                                             follow,
-    input  logic signed [                     2:0]                           adjust,
+    input  logic signed [                     1:0]                           adjust,
     output logic                                                             adjusts,
-    output logic signed [                     2:0]                           adjusted,
+    output logic signed [                     1:0]                           adjusted,
+    output logic                                                             begins,
     output logic                                                             running,
     output logic        [             SAMPLES-1:0][                    13:0] tick,
     output logic        [             SAMPLES-1:0][fadc_pkg::FRAME_BITS-1:0] frame,
@@ -100,7 +101,7 @@ module fadc_timebase #(
   logic next_short;  // it is shorter than a clock
   slice_t slice, next_slice, later_slice, second_slice;
   left_t later_ticks, second_ticks;
-  logic [14:0] first_tick;
+  logic [13:0] first_tick;
   logic go, ends, next_ends;  // this frame and the next one end in this clock
   logic [3:0] both;
   assign go = start && !bad_window;
@@ -130,7 +131,7 @@ module fadc_timebase #(
       first_tick <= '0;
     end else if (running) begin
       left <= next_ends ? short_left : ends ? window_left : slice_left;
-      first_tick <= next_ends ? 15'(SAMPLES) - 15'(both) : ends ? 15'(SAMPLES) - 15'(left[2:0]) : first_tick + 15'(SAMPLES);
+      first_tick <= next_ends ? 14'(SAMPLES) - 14'(both) : ends ? 14'(SAMPLES) - 14'(left[2:0]) : first_tick + 14'(STEP - left_t'(adjusted));
       next_short <= next_ticks < STEP && !ends;
       if (ends) begin
         slice <= next_ends ? '0 : next_slice;
@@ -144,14 +145,12 @@ module fadc_timebase #(
     end
   end
 
-  // Once in a frame, while as much is left of it as a frame may become shorter.
-  logic adjusted_once, may_adjust;
-  assign may_adjust = running && left[LEFT_BITS-1:4] == (LEFT_BITS - 4)'(1) && !adjusted_once;
+  logic may_adjust;
+  assign may_adjust = running && left[LEFT_BITS-1:4] != '0 && adjust != '0 && !adjusts;
   always_ff @(posedge clk) begin
-    adjusts <= may_adjust;
+    adjusts  <= may_adjust;
     adjusted <= may_adjust ? adjust : '0;
-    adjusted_once <= !ends && (adjusted_once || may_adjust);
-    if (rst || go) {adjusts, adjusted, adjusted_once} <= '0;
+    if (rst || go) {adjusts, adjusted} <= '0;
   end
 
   // ---- stage 1: what begins --------------------------------------------------------------------
@@ -159,8 +158,7 @@ module fadc_timebase #(
   logic last1;  // that slice is the window's last
   place_t end1, next_end1, begin1;
   logic [ 1:0] ends1;
-  logic [14:0] tick1;
-  logic [13:0] last_tick1;  // of the frame, but for `adjust`
+  logic [13:0] tick1;
   always_ff @(posedge clk) begin
     running1 <= running;
     go1 <= go;
@@ -172,7 +170,6 @@ module fadc_timebase #(
     begin1 <= go ? NOWHERE : next_ends ? both[2:0] : left[2:0];
     ends1 <= {1'b0, ends} + {1'b0, next_ends};
     tick1 <= first_tick;
-    last_tick1 <= 14'(slice == slices ? last_ticks - 1'b1 : SLICE - 1'b1);
     if (rst) {running1, go1, begins1, slice1, ends1} <= '0;
   end
 
@@ -184,6 +181,8 @@ module fadc_timebase #(
   assign counts = enable && (go1 || !at_limit);
   assign open   = counts && fits;
 
+  assign begins = begins1;
+
   // ---- stage 2: to the modules -----------------------------------------------------------------
   logic go2, begins2, open2, slice2, last2;
   logic [fadc_pkg::LOST_BITS-1:0] lost2;
@@ -192,7 +191,7 @@ module fadc_timebase #(
     for (int i = 0; i < SAMPLES; i++) begin
       if (place_t'(i) >= next_end1) tick[i] <= 14'(place_t'(i) - next_end1);
       else if (place_t'(i) >= end1) tick[i] <= 14'(place_t'(i) - end1);
-      else tick[i] <= tick1 + 15'(i) > {1'b0, last_tick1} ? last_tick1 : 14'(tick1 + 15'(i));
+      else tick[i] <= tick1 + 14'(i);
       frame[i] <= number + frame_t'(opened && place_t'(i) >= end1) + frame_t'(opened && place_t'(i) >= next_end1);
       keep[i] <= running1 && (begins1 && place_t'(i) >= begin1 ? open : opened);
     end

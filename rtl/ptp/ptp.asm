@@ -198,6 +198,8 @@ var mean_delay 4                   ; 2^-16 ns
 var delay_ns 3
 var offset_ns 3
 var offset_all 4
+constant STEPPED 1
+constant STEPPED_AGAIN 2
 var started 1
 var settled 1
 var gain 3
@@ -469,7 +471,7 @@ over_udp:
     mov mode, #0
     mov state[1], #DISABLED
 restarted:
-    tst started, #1
+    tst started, #STEPPED
     jnz keeps_rate
     mov rate_wanted, #0
     call steer
@@ -950,8 +952,19 @@ not_the_first:
     mov io_offset, offset
     mov offset_all[0:3], offset_ns
     mov io_events, #OFFSET_FOUND
-    tst started, #1
+    tst started, #STEPPED
     jz  step
+    ; Once more when the delay is known first, for the way up to then was taken for no delay.
+    tst started, #STEPPED_AGAIN
+    jnz no_step_again
+    tst has_delay, #1
+    jz  no_step_again
+    mov started, #STEPPED + STEPPED_AGAIN
+    mov work[0:3], offset_ns
+    add work[0:3], #LOCKED - 1
+    cmp work[0:3], #2 * LOCKED - 1
+    jc  step
+no_step_again:
     mov work[0:3], offset_ns
     add work[0:3], #STEP
     cmp work[0:3], #2 * STEP + 1
@@ -1058,7 +1071,8 @@ held:
     mov io_now[0:3], work[0:3]
     mov io_hold, #0
 released:
-    mov started, #1
+    and started, #STEPPED_AGAIN
+    add started, #STEPPED
     mov settled, #0
     mov locked, #0
     and mode, #OPEN + LAYER2

@@ -19,7 +19,7 @@ constexpr const char* kFadcCounters[] = {
     "connections", "path", "timeouts", "probes", "resets", "unacceptable", "window", "drop_port",
     "drop_destination", "drop_protocol", "drop_fragment", "drop_checksum", "drop_short", "drop_full", "drop_mac",
     "hits", "pileup", "hits_lost", "hits_late", "hits_over", "modules_timed_out", "windows_lost", "messages",
-    "most_buffer_words", "frames_off_time", "ptp_offsets", "drop_ptp_malformed", "drop_ptp_ignored", "drop_ptp_full"};
+    "most_buffer_words", "windows_off_time", "ptp_offsets", "drop_ptp_malformed", "drop_ptp_ignored", "drop_ptp_full"};
 
 struct Entry {
   const char *model, *protocol, *phy;

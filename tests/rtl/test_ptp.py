@@ -45,7 +45,7 @@ ETHERNET = [pytest.param(phy, ethernet, id=f"{phy}-{'ethernet' if ethernet else 
 ANNOUNCE_INTERVAL = 2  # intervals of Sync
 
 
-def slave(phy="gmii", ethernet=False, role=SLAVE, intervals=20, **master):
+def slave(phy="gmii", ethernet=False, role=SLAVE, intervals=30, **master):
     """A board that follows a master."""
     board = PtpBoard(phy, role, ethernet)
     found = Master(board, **master)

@@ -11,7 +11,7 @@
 // user_clk is the clock of the samples. Each link is a TCP connection; time begins when all have been opened for the
 // first time, and the connections are closed when settings.crate.windows windows (0: never) have been sent.
 // With PTP and a role of it the crate's time is that of PTP, and settings.crate.first_* are not used.
-// status.counters: see example_tcp_link, then those of the links together, see fadc_link, and frames that were off their time.
+// status.counters: see example_tcp_link, then those of the links together, see fadc_link, and windows that were off their time.
 `default_nettype none
 module example_fadc #(
     parameter int WIDTH = 64,
@@ -67,14 +67,14 @@ module example_fadc #(
 
   logic [LINKS-1:0][CRATE_COUNTERS*32-1:0] crate_counters;
   logic event_off;
-  logic [31:0] frames_off;
+  logic [31:0] windows_off;
   event_counter #(
       .WIDTH(32)
   ) off_counter (
       .clk  (user_clk),
       .clear(user_rst),
       .pulse(event_off),
-      .count(frames_off)
+      .count(windows_off)
   );
   example_crate #(
       .LINKS      (LINKS),
@@ -115,7 +115,7 @@ module example_fadc #(
     counters = link_status.counters;
     for (int i = 0; i < CRATE_COUNTERS; i++)
     for (int l = 0; l < LINKS; l++) counters[LINK_COUNTERS+i] += crate_counters[l][i*32+:32];
-    counters[LINK_COUNTERS+CRATE_COUNTERS] = frames_off;
+    counters[LINK_COUNTERS+CRATE_COUNTERS] = windows_off;
   end
   assign status = {link_status[$bits(status)-1:$bits(counters)], counters};
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """FADC streaming: hits of a link, messages by window length, the event builder by number of crates beside a plain reader.
 
-Usage: bench/fadc.py [link] [window] [builder] [resources]     default: all
+Usage: bench/fadc.py [link] [window] [time] [builder] [resources]     default: all
 """
 
 import json
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from support import fadc_model as model
 from support import sandbox
+from support.crate_time import CRATES, compare_pulses, run_crates
 from support.paths import FADELINK, SIM
 from support.synth import synthesize, totals
 
@@ -72,6 +73,19 @@ def by_window():
         kept = bps / 8 * messages
         lost = "none" if board["windows_lost"] == 0 else f"{100 * (1 - kept / (1e9 / window_ns)):.0f} %"
         print(f"| {window_ns} | {1e9 / window_ns:,.0f} | {kept:,.0f} | {lost} | {board['hits_lost']} |", flush=True)
+
+
+def by_time():
+    print("## Two crates with PTP: by how much the slave has a common pulse later\n")
+    print("| crates | oscillators | pulses | mean | deviation | most |")
+    print("|---|---|---|---|---|---|")
+    for crate in CRATES:
+        for ppm in (0, 100):
+            with tempfile.TemporaryDirectory() as folder:
+                found, _ = run_crates(Path(folder), crate, 16384, "2,1", "--spread-ppm", ppm, windows=800)
+            later, _ = compare_pulses(found, 16384)
+            most = max(later, key=abs)
+            print(f"| {crate} | up to {ppm} ppm wrong | {len(later)} | {np.mean(later):.1f} ns | {np.std(later):.1f} ns | {most} ns |", flush=True)
 
 
 def stream(source, messages, hits):
@@ -161,7 +175,7 @@ def resources():
 
 
 def main():
-    parts = {"link": by_link, "window": by_window, "builder": builder, "resources": resources}
+    parts = {"link": by_link, "window": by_window, "time": by_time, "builder": builder, "resources": resources}
     for name in sys.argv[1:] or parts:
         parts[name]()
 

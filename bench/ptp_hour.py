@@ -2,8 +2,8 @@
 """Two boards with PTP for an hour of virtual time: the slave's offset, with its MTIE and TDEV, as figures and as a picture.
 
 The boards' program (rtl/ptp/ptp.asm) runs in the interpreter that the RTL is held against, with the clocks and the time stamps of
-ptp_clock and of the stack, which are of whole clocks. The oscillators wander. Messages wait behind the slave's data
-before they are stamped, so data on the cable changes nothing.
+ptp_clock and of the stack, which are of whole clocks. The oscillators wander. Both boards send data all the while: nine of
+ten messages wait for the end of a frame of 1500 bytes, and are stamped when they leave.
 
 Usage: bench/ptp_hour.py [--seconds N] [--seed N] [--picture FILE.svg]
 """
@@ -22,6 +22,7 @@ PERIOD = 8.0  # ns of a clock
 SECOND = 10**9
 LAG = 9.5 * PERIOD  # from a frame's arrival to the clock in which it is stamped
 TICK = 16 * PERIOD
+BUSY, FRAME = 0.9, 1538 * PERIOD  # how likely a message finds a frame of data on the cable; its time
 IO = {name: PROGRAM.places[name][0] for name in PROGRAM.places if name.startswith("io_")}
 # Places that are read: (name, word).
 NAMES = ("io_status", "io_random", "io_length", "io_role", "io_now", "io_identity", "io_departure", "io_arrival")
@@ -70,10 +71,14 @@ class Board:
             self.local += passed * (1 + self.rate / 2**32 / PERIOD)
         self.at = t
 
+    def shows(self, t):
+        """What the clock shows at t, beyond `base`; a little before `at` as well as behind."""
+        self.advance(max(t, self.at))
+        return self.local - (self.at - t)
+
     def stamp(self, t):
         """As a message carries it: of the whole clock in which t lies."""
-        self.advance(t)
-        seconds, ns = divmod(self.base + int(self.local - self.random.random() * PERIOD), SECOND)
+        seconds, ns = divmod(self.base + int(self.shows(t) - self.random.random() * PERIOD), SECOND)
         return (seconds & 0xFFFF, ns >> 16, ns & 0xFFFF)
 
     def now_words(self):
@@ -110,6 +115,8 @@ class Board:
         elif address == IO["io_next"]:
             self.queue = self.queue[1:]
         elif address == IO["io_send"]:
+            if self.random.random() < BUSY:
+                self.advance(self.at + self.random.random() * FRAME)
             self.departure = self.stamp(self.at)
             self.sent.append((self.words[:], self.at))
         elif address == IO["io_rate"]:
@@ -129,7 +136,7 @@ class Board:
 
     def run(self, t):
         """Runs the program from its main loop back to it, with nothing more to do. What it sent."""
-        self.advance(t)
+        self.advance(max(t, self.at))
         # The program adds up the hardware's ticks, which wrap after milliseconds; it is idle for longer here.
         place = PROGRAM.places["now"][0]
         now = (self.machine.memory[place] << 16 | self.machine.memory[place + 1]) + int(self.clocks / 16) - self.ticks
@@ -168,13 +175,10 @@ def hour(seconds, seed, ppb, begin=100):
         if message is None and number < board.timer:
             continue  # it ran meanwhile, and has a later one
         while t >= next_sample:
-            for each in boards:
-                each.advance(next_sample)
-            offsets.append(slave.base - master.base + slave.local - master.local)
+            offsets.append(slave.base - master.base + slave.shows(next_sample) - master.shows(next_sample))
             next_sample += SECOND
             if len(offsets) == seconds:
                 return offsets
-        board.advance(t)
         if message is not None:
             board.queue.append((message, board.stamp(t)))
         for words, at in board.run(t):
@@ -182,7 +186,7 @@ def hour(seconds, seed, ppb, begin=100):
             board.arrival = max(board.arrival + 700.0, at + 1000.0 + PERIOD * jitter.random())
             heapq.heappush(events, (board.arrival + LAG, next(order), boards[1 - boards.index(board)], words))
         board.timer = next(order)
-        heapq.heappush(events, (t + max(100.0, min(board.due(), SECOND)), board.timer, board, None))
+        heapq.heappush(events, (max(t, board.at) + max(100.0, min(board.due(), SECOND)), board.timer, board, None))
 
 
 def mtie(offsets, window):

@@ -126,6 +126,11 @@ CORES = [
     # Samples of 250 MHz.
     Core("fadc_link_2", "fadc_link", {"clk": (125, 150)}, {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 4}),
     Core("fadc_link_4", "fadc_link", {"clk": (62.5, 75)}, {"SAMPLES": 4, "MODULES": 2, "CHANNELS": 4}),
+    Core("fadc_core_time", "fadc_core", {"clk": (125, 150)}, {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 4, "FOLLOW": 1}),
+    Core("ptp_node_8", "ptp_node", gigabit("tx_clk", "rx_clk"), {"WIDTH": 8}),
+    Core("ptp_node_8_25F", "ptp_node", {"tx_clk": (125, 125), "rx_clk": (125, 125)}, {"WIDTH": 8}, "LFE5U-25F-6"),
+    Core("ptp_node_64", "ptp_node", ten_gigabit("tx_clk", "rx_clk"), {"WIDTH": 64}),
+    Core("ptp_follower", "ptp_follower", {"clk": (125, 150), "s_clk": (156.25, 188)}),
     Core("tcp_8", "tcp_core", gigabit(*THREE), {"WIDTH": 8, "STREAMS": 1}),
     Core("tcp_8_25F", "tcp_core", CHEAP, {"WIDTH": 8, "STREAMS": 1}, "LFE5U-25F-6"),
     Core("tcp_64", "tcp_core", ten_gigabit(*THREE), {"WIDTH": 64, "STREAMS": 1}),

@@ -18,12 +18,12 @@ module ptp_follower #(
     parameter logic [37:0] SOURCE_PERIOD = 38'd8 << 32,
     parameter int INTERVAL_LOG = 10
 ) (
+    input  logic           clk,
+    input  logic           rst,
     input  logic           s_clk,
     input  logic           s_rst,
     input  ptp_pkg::time_t s_time,
     input  logic           s_locked,
-    input  logic           clk,
-    input  logic           rst,
     output ptp_pkg::time_t now,
     output logic           locked
 );

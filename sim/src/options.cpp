@@ -34,6 +34,8 @@ void check(const Options& o) {
   const bool has_ptp = o.protocol == "udp" || has_crate(o);
   if (!has_ptp && std::any_of(o.ptp.begin(), o.ptp.end(), [](unsigned role) { return role != 0; }))
     throw std::invalid_argument("--ptp with --protocol " + o.protocol + ": expected udp, fadc, or --crate");
+  if (o.test_pulse_us > 0 && !(o.virtual_time && has_crate(o)))
+    throw std::invalid_argument("--test-pulse-us: expected --virtual, and --protocol fadc or --crate");
   if (o.ptp_pair && o.settle_ms >= o.limit_ms)
     throw std::invalid_argument("--settle-ms " + std::to_string(o.settle_ms) + ": expected less than --limit-ms");
   if (o.virtual_time && !o.ptp_pair && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
@@ -67,7 +69,7 @@ void add_options(CLI::App& app, Options& o) {
                "FADE-10G: the source is a crate of FADC modules, --words windows of --gap ticks, pulses by --source-seed");
   app.add_flag("--small", o.fadc.small, "FADC, --crate: few channels, which are simulated faster");
   app.add_option("--test-pulse-us", o.test_pulse_us, "FADC, --crate, --virtual: all channels of all boards have a pulse at the same time, each so many us")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(1.0, 1e6));
   app.add_option("--gap", o.source.gap, "source: idle clocks after each word");
   app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
   app.add_option("--link", o.link, "link settings of both directions, as loss=0.01,delay=10us");

@@ -55,6 +55,10 @@ WRONG = [
     [SIM, "--virtual", "--window", 17],
     [SIM, "--virtual", "--feb", "02:fa:de"],
     [SIM, "--virtual", "--packets", 10, "--warmup", 10],
+    [SIM, "--virtual", "--protocol", "tcp", "--words", 10, "--ptp", 1],
+    [SIM, "--virtual", "--protocol", "udp", "--words", 10, "--ptp", 4],
+    [SIM, "--virtual", "--protocol", "udp", "--words", 10, "--test-pulse-us", 5],
+    [SIM, "--iface", "lo", "--protocol", "fadc", "--test-pulse-us", 5],
 ]
 
 

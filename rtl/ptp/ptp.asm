@@ -285,6 +285,15 @@ is_master:
     jn  no_sync
     add sync_at, sync_ticks
     call send_sync
+    ; A master's time counts once a better one would have been heard.
+    tst locked[1], #1
+    jnz no_sync
+    add settled, #1
+    cmp settled, #SETTLED
+    jnc no_sync
+    mov locked[1], #1
+    add mode, #IS_LOCKED
+    mov io_mode, mode
 no_sync:
     mov work[0:2], now
     sub work[0:2], announce_at
@@ -439,7 +448,6 @@ ticks_shift:
     mov announce_at, now
     mov request_at, now
     mov state[0], #0
-    mov locked, #0
     mov offset, #0
     mov offset_all, #0
     mov io_offset, #0
@@ -480,8 +488,6 @@ keeps_rate:
     ret
 own_parent:
     mov parent, own
-    mov locked[1], #1
-    add mode, #IS_LOCKED
     jmp restarted
 
 ; Until when the master must be heard.
@@ -494,8 +500,11 @@ listen_more:
     jnz listen_more
     ret
 
-; What was measured of a way whose ends are others now.
+; What was measured of a way whose ends are others now; so the clock is no longer locked.
 routine forget
+    mov locked, #0
+    and mode, #OPEN + LAYER2
+    mov io_mode, mode
     mov have_there, #0
     mov awaits_follow, #0
     mov awaits_response, #0
@@ -824,18 +833,13 @@ steps_shift:
     cmp parent_source, before[9:5]
     jz  decided_same
     call forget
-    mov locked, #0
-    and mode, #OPEN + LAYER2
-    mov io_mode, mode
     mov state[1], #UNCALIBRATED
     cmp parent_source, #-1
     jz  no_parent
     cmp parent_source, identity
     jnz decided_same
     mov state[1], #MASTER
-    mov locked[1], #1
-    add mode, #IS_LOCKED
-    mov io_mode, mode
+    mov settled, #0
     mov utc_used, utc
     mov sync_at, now
     mov announce_at, now
@@ -858,9 +862,6 @@ gone_slave:
     cmp parent_source, #-1
     jnz gone
     mov state[1], #LISTENING
-    mov locked, #0
-    and mode, #OPEN + LAYER2
-    mov io_mode, mode
     call forget
 gone:
     ret
@@ -1074,9 +1075,6 @@ released:
     and started, #STEPPED_AGAIN
     add started, #STEPPED
     mov settled, #0
-    mov locked, #0
-    and mode, #OPEN + LAYER2
-    mov io_mode, mode
     mov awaits_pdelay, #0
     call forget
     mov drops, #1

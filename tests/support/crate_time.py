@@ -22,7 +22,7 @@ def run_crates(folder, crate, window_ns, roles, *options, windows=400, small=Tru
     """
     links, kind = CRATES[crate]
     window = ["--gap", window_ns // 4] if links == 0 else ["--window-ns", window_ns, "--windows", windows]
-    words = [SIM, "--virtual", "--json", *kind, *window, *(["--small"] if small else []), "--boards", 2, "--ptp", roles, "--rtt", 4,
+    words = [SIM, "--virtual", "--json", *kind, *window, *(["--small"] if small else ["--modules", 1]), "--boards", 2, "--ptp", roles, "--rtt", 4,
              "--pulse-rate", 0, "--test-pulse-us", 3.3, "--save", folder / "out", "--seed", seed, "--limit-ms", 60, *options]  # fmt: skip
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -85,7 +85,10 @@ def by_time():
                 found, _ = run_crates(Path(folder), crate, 16384, "2,1", "--spread-ppm", ppm, windows=800)
             later, _ = compare_pulses(found, 16384)
             most = max(later, key=abs)
-            print(f"| {crate} | {f"up to {ppm} ppm wrong" if ppm else "right"} | {len(later)} | {np.mean(later):.1f} ns | {np.std(later):.1f} ns | {most} ns |", flush=True)
+            print(
+                f"| {crate} | {f'up to {ppm} ppm wrong' if ppm else 'right'} | {len(later)} | {np.mean(later):.1f} ns | {np.std(later):.1f} ns | {most} ns |",
+                flush=True,
+            )
 
 
 def stream(source, messages, hits):

@@ -66,7 +66,7 @@ def latency():
     test = [sys.executable, "-m", "pytest", "-q", "test_udp_blocks.py", "-k", "udp_core"]
     subprocess.run(test, check=True, capture_output=True, cwd=TOP / "tests/rtl")
     for width in (8, 64):
-        log = next((TOP / "build/cocotb").glob(f"udp_core-*WIDTH{width}.test.log")).read_text()
+        log = (TOP / f"build/cocotb/udp_core-PAYLOAD_MAX1024-WIDTH{width}.test.log").read_text()
         found = re.search(r"latency: (\d+ clocks)", log)
         print(f"{width} bit: {found[1]}", flush=True)
 

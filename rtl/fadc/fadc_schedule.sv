@@ -143,17 +143,20 @@ module fadc_schedule #(
 
   // ---- deviation -----------------------------------------------------------------------------
   // Of the time from that of the samples, if a tick were what it should be; `passed_late` is of three clocks before.
-  logic [31:0] last;
+  ptp_pkg::time_t last;
   logic signed [32:0] passed_raw, passed;
   logic [5:0] passed_late;
-  logic jumped, lost, following;
+  logic same_as_last, next_to_last, wrapped, jumped, lost, following;
   logic signed [11:0] deviation;
   logic [2:0] rest_clocks;
-  assign passed_raw = $signed({1'b0, time_now[31:0]}) - $signed({1'b0, last});
+  assign passed_raw = $signed({1'b0, time_now[31:0]}) - $signed({1'b0, last[31:0]});
   always_ff @(posedge clk) begin
-    last <= time_now[31:0];
+    last <= time_now;
+    same_as_last <= time_now[79:32] == last[79:32];
+    next_to_last <= time_now[79:32] == last[79:32] + 1'b1;
+    wrapped <= passed_raw[32];
     passed <= passed_raw[32] ? passed_raw + 33'(ptp_pkg::SECOND) : passed_raw;
-    jumped <= passed[32:6] != '0;
+    jumped <= passed[32:6] != '0 || !(wrapped ? next_to_last : same_as_last);
     passed_late <= passed[5:0];
     if (start) begin
       deviation <= 12'(33'((LEAD_CLOCKS - 1) * CLOCK_NS) - ahead);  // of a clock later

@@ -224,18 +224,17 @@ class Time:
         return int(self.ns)
 
 
-async def follow(crate, time, window_ticks, pulses, duration):
-    """Runs a crate for `duration` ns with pulses at their times. {record: [absolute times]}, messages, windows off."""
+async def follow(crate, time, window_ticks, pulses, clocks):
+    """Runs a crate for so many clocks with pulses at their times. {record: [absolute times]}, messages, windows off."""
     dut, off = crate.dut, 0
     dut.time_locked.value = 0
     time.give()
     await crate.begin(window_ticks)
     for name, value in (("start", 1), ("time_locked", 0)):
         getattr(dut, name).value = value
-    waiting, recent, end = sorted(pulses), [], time.ns + duration
+    waiting, recent = sorted(pulses), []
     sample = time.step / crate.a_clock
-    clock = 0
-    while time.ns < end:
+    for clock in range(clocks):
         now = time.give()
         rows = []
         for i in range(crate.a_clock):
@@ -249,7 +248,6 @@ async def follow(crate, time, window_ticks, pulses, duration):
         await RisingEdge(dut.clk)
         dut.start.value = 0
         dut.time_locked.value = int(clock > 200)
-        clock += 1
         await ReadOnly()
         off += int(dut.event_off.value)
         await NextTimeStep()
@@ -278,7 +276,9 @@ async def follow_windows_keep_the_time(dut):
         crate_begin = crate.begin
         crate.begin = lambda ticks, again=again: crate_begin(ticks, again=again)
         again = True
-        hits, messages, off = await follow(crate, Time(dut, begin + random.randrange(20_000), ppm), window_ticks, pulses, duration)
+        hits, messages, off = await follow(
+            crate, Time(dut, begin + random.randrange(20_000), ppm), window_ticks, pulses, duration // (4 * crate.a_clock)
+        )
         assert off == 0, (window_ticks, ppm, off)
         for found in messages:
             records = [message.record for message in found]
@@ -295,22 +295,24 @@ async def follow_windows_keep_the_time(dut):
 
 
 @cocotb.test()
-async def follow_a_time_that_is_set_is_told(dut):
+@cocotb.parametrize(by=[5000, -100, 10**9, -65536 * 10**9])
+async def follow_a_time_that_is_set_is_told(dut, by):
     """Behind it windows are counted as off, until the next start."""
     crate = Crate(dut, None)
     time = Time(dut, 10**15, 20)
+    begin = time.ns
 
     def jump():
-        if time.ns > 10**15 + 60_000 and not jumped:
+        if time.ns > begin + 60_000 and not jumped:
             jumped.append(time.ns)
-            time.ns += 5000
+            time.ns += by
         return False
 
     jumped = []
     crate_begin = crate.begin
     crate.begin = lambda ticks: crate_begin(ticks, stall=jump)
-    _, messages, off = await follow(crate, time, 250, [], 100_000)
-    assert jumped and 30 <= off <= 36, off
+    _, messages, off = await follow(crate, time, 250, [], 100_000 // (4 * crate.a_clock))
+    assert jumped and 38 <= off <= 41, off  # of 1 us each
     assert len(messages[0]) > 50
 
 

@@ -33,6 +33,8 @@ module pull_arbiter #(
     output logic [    WIDTH-1:0]                m_data
 );
   localparam int BITS = CLIENTS > 1 ? $clog2(CLIENTS) : 1;
+  localparam logic [(1<<BITS)-1:0] IS_FAIR = '1 << FAIR;
+  localparam bit TURNS = CLIENTS - FAIR > 1;
   logic [BITS-1:0] pick, chosen, sending;  // chosen is on offer, then taken
   logic waiting;
   logic [CLIENTS-1:0] later;  // those of the fair ones that come behind the one that was taken last
@@ -41,7 +43,7 @@ module pull_arbiter #(
     pick = '0;
     for (int i = CLIENTS - 1; i >= 0; i--) if (s_request[i]) pick = BITS'(i);
     for (int i = CLIENTS - 1; i >= FAIR; i--)
-    if (s_request[i] && later[i] && int'(32'(pick)) >= FAIR) pick = BITS'(i);
+    if (TURNS && s_request[i] && later[i] && IS_FAIR[pick]) pick = BITS'(i);
     s_start = '0;
     s_start[chosen] = m_start;
   end
@@ -53,7 +55,7 @@ module pull_arbiter #(
   always_ff @(posedge clk) begin
     if (s_request != '0 && (m_start || !(waiting || m_accept))) chosen <= pick;
     for (int i = 0; i < CLIENTS; i++)
-    if (m_accept && int'(32'(chosen)) >= FAIR) later[i] <= i > 32'(chosen);
+    if (TURNS && m_accept && IS_FAIR[chosen]) later[i] <= i > 32'(chosen);
     if (m_accept && !m_start) waiting <= 1'b1;
     if (m_start) begin
       waiting <= 1'b0;

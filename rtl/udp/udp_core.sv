@@ -172,25 +172,21 @@ module udp_core #(
   // ---- network -------------------------------------------------------------------------------
   logic ip_request, ip_start;
   logic [13:0] ip_length;
-  logic [31:0] ip_to;
+  logic [31:0] ip_to, packet_source;
   logic [STREAMS-1:0][31:0] stream_ip;
-  logic [WIDTH-1:0] ip_data;
-  logic [WIDTH-1:0] packet_data;
-  logic [3:0] packet_count;
+  logic [WIDTH-1:0] ip_data, packet_data, l2_data;
+  logic [3:0] packet_count, l2_count;
   logic packet_valid, packet_end, packet_good, packet_claimed, packet_addresses;
   logic [STREAMS-1:0] stream_active, stream_changed;
-  logic [31:0] packet_source;
-  logic ptp_open, ptp_layer2, l2_valid, l2_end, l2_good, l2_request, l2_start;
-  logic [WIDTH-1:0] l2_data;
-  logic [3:0] l2_count;
+  logic ptp_open, ptp_layer2, ptp_to_peer, l2_valid, l2_end, l2_good, l2_request, l2_start;
   localparam int UDP_PTP = 0, UDP_CONTROL = 1, UDP_STREAM = 2;
   localparam int CLIENTS = UDP_STREAM + STREAMS;
-  logic [CLIENTS-1:0] port_request, port_start;
+  localparam int FIRST = PTP != 0 ? UDP_PTP : UDP_CONTROL;
+  logic [CLIENTS-1:0] port_request, port_start, port_checksum;
   logic [CLIENTS-1:0][13:0] port_length;
   logic [CLIENTS-1:0][31:0] port_to;
-  logic [CLIENTS-1:0][15:0] port_to_port, port_sum;
+  logic [CLIENTS-1:0][15:0] port_from, port_to_port, port_sum;
   logic [CLIENTS-1:0][WIDTH-1:0] port_data;
-  logic ptp_to_peer;
   udp_network #(
       .WIDTH      (WIDTH),
       .STREAMS    (STREAMS),
@@ -199,7 +195,8 @@ module udp_core #(
       .ARP        (ARP),
       .ARP_ENTRIES(ARP_ENTRIES),
       .ARP_TIMEOUT(ARP_TIMEOUT),
-      .ARP_RETRY  (ARP_RETRY)
+      .ARP_RETRY  (ARP_RETRY),
+      .PTP        (PTP)
   ) network (
       .clk           (tx_clk),
       .rst           (tx_rst),
@@ -250,23 +247,25 @@ module udp_core #(
   logic control_claim, ptp_claim;
   logic [STREAMS-1:0] with_checksum, stream_claims;
   logic [15:0] ptp_port_number;
+  assign port_from = {local_port, udp_pkg::CONTROL_PORT, ptp_port_number};
+  assign port_checksum = {with_checksum, 2'b10};
   udp_datagram_tx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(CLIENTS),
-      .FAIR   (UDP_STREAM)
+      .CLIENTS(CLIENTS - FIRST),
+      .FAIR   (UDP_STREAM - FIRST)
   ) datagram_tx (
       .clk               (tx_clk),
       .rst               (tx_rst),
       .ip_address        (ip.address),
-      .s_request         (port_request),
-      .s_length          (port_length),
-      .s_destination     (port_to),
-      .s_port            ({local_port, udp_pkg::CONTROL_PORT, ptp_port_number}),
-      .s_destination_port(port_to_port),
-      .s_checksum        ({with_checksum, 2'b10}),
-      .s_sum             (port_sum),
-      .s_start           (port_start),
-      .s_data            (port_data),
+      .s_request         (port_request[CLIENTS-1:FIRST]),
+      .s_length          (port_length[CLIENTS-1:FIRST]),
+      .s_destination     (port_to[CLIENTS-1:FIRST]),
+      .s_port            (port_from[CLIENTS-1:FIRST]),
+      .s_destination_port(port_to_port[CLIENTS-1:FIRST]),
+      .s_checksum        (port_checksum[CLIENTS-1:FIRST]),
+      .s_sum             (port_sum[CLIENTS-1:FIRST]),
+      .s_start           (port_start[CLIENTS-1:FIRST]),
+      .s_data            (port_data[CLIENTS-1:FIRST]),
       .m_request         (ip_request),
       .m_length          (ip_length),
       .m_destination     (ip_to),
@@ -365,7 +364,7 @@ module udp_core #(
       ptp_pkg::STATUS_BITS'(0), 4'b0011, 32'd0
     };
     assign {port_request[UDP_PTP], l2_request, port_length[UDP_PTP], ptp_event, ptp_to_peer} = '0;
-    assign port_data[UDP_PTP] = '0;
+    assign {port_data[UDP_PTP], port_start[UDP_PTP]} = '0;
     assign {events.ptp_offsets, events.drop_ptp_malformed, events.drop_ptp_ignored, events.drop_ptp_full} = '0;
   end
   assign port_to[UDP_PTP] = ptp_to_peer ? ptp_pkg::GROUP_PEER : ptp_pkg::GROUP;
@@ -493,7 +492,7 @@ module udp_core #(
   assign unused = &{
       1'b0, reg_ready, reg_error, reg_rdata, start, ptp_role, datagram_data, datagram_count, datagram_valid, datagram_end, datagram_good,
       datagram_source, datagram_source_port, run, last_count, ptp_valid, ptp_index, ptp_ready, ptp_error, ptp_rdata,
-      l2_data, l2_count, l2_valid, l2_end, l2_good, l2_start, port_start, tx_tready, rx_count, tx_count
+      l2_data, l2_count, l2_valid, l2_end, l2_good, l2_start, port_request, port_length, port_data, port_start, port_from, port_to, port_to_port, port_checksum, port_sum, tx_tready, rx_count, tx_count
   };
 endmodule
 `default_nettype wire

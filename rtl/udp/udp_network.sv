@@ -21,7 +21,8 @@ module udp_network #(
     parameter int ARP = 1,
     parameter int ARP_ENTRIES = 4,
     parameter int ARP_TIMEOUT = 60_000,
-    parameter int ARP_RETRY = 100
+    parameter int ARP_RETRY = 100,
+    parameter int PTP = 1
 ) (
     input logic clk,
     input logic rst,
@@ -75,7 +76,8 @@ module udp_network #(
   assign events.drop_arp = arp_protocol || arp_short || arp_destination;
 
   // ---- Ethernet ------------------------------------------------------------------------------
-  localparam int ETHERNET_ARP = 0, ETHERNET_PTP = 1, ETHERNET_IP = 2;
+  localparam int ETHERNET_PTP = 0, ETHERNET_ARP = 1, ETHERNET_IP = 2;
+  localparam int FIRST = PTP != 0 ? ETHERNET_PTP : ETHERNET_ARP;
   logic [  WIDTH-1:0] tx_tdata;
   logic [WIDTH/8-1:0] tx_tkeep;
   logic tx_tvalid, tx_tlast;
@@ -83,19 +85,23 @@ module udp_network #(
   logic [2:0][13:0] ethernet_length;
   logic [2:0][47:0] ethernet_to;
   logic [2:0][WIDTH-1:0] ethernet_data;
+  logic [2:0][15:0] ethernet_type;
+  logic [2-FIRST:0] starts;  // without PTP it is no client
+  assign ethernet_start = 3'(starts) << FIRST;
+  assign ethernet_type  = {net_pkg::ETHERTYPE_IPV4, net_pkg::ETHERTYPE_ARP, ptp_pkg::ETHERTYPE};
   udp_ethernet_tx #(
       .WIDTH  (WIDTH),
-      .CLIENTS(3)
+      .CLIENTS(3 - FIRST)
   ) ethernet_tx (
       .clk          (clk),
       .rst          (rst),
       .mac_address  (mac_address),
-      .s_request    (ethernet_request),
-      .s_length     (ethernet_length),
-      .s_destination(ethernet_to),
-      .s_ethertype  ({net_pkg::ETHERTYPE_IPV4, ptp_pkg::ETHERTYPE, net_pkg::ETHERTYPE_ARP}),
-      .s_start      (ethernet_start),
-      .s_data       (ethernet_data),
+      .s_request    (ethernet_request[2:FIRST]),
+      .s_length     (ethernet_length[2:FIRST]),
+      .s_destination(ethernet_to[2:FIRST]),
+      .s_ethertype  (ethernet_type[2:FIRST]),
+      .s_start      (starts),
+      .s_data       (ethernet_data[2:FIRST]),
       .m_axis_tdata (tx_tdata),
       .m_axis_tkeep (tx_tkeep),
       .m_axis_tvalid(tx_tvalid),
@@ -310,6 +316,7 @@ module udp_network #(
   assign start = ip_start[IP_UDP];
 
   logic unused;
-  assign unused = &{1'b0, frame_source, packet_length, ip, peer_mac, tick_ms, stream_ip, stream_changed, stream_active, in_use};
+  assign unused = &{1'b0, frame_source, packet_length, ip, peer_mac, tick_ms, stream_ip, stream_changed, stream_active, in_use, ethernet_request,
+      ethernet_start, ethernet_length, ethernet_to, ethernet_data, ethernet_type};
 endmodule
 `default_nettype wire

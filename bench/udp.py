@@ -23,7 +23,7 @@ PAPER = {8972: 118.339, 1472: 114.094, 1024: 111.991, 512: 105.597, 256: 94.775}
 MODULES = [
     ("udp_ethernet_tx", {}), ("udp_ethernet_rx", {}), ("udp_arp", {}), ("udp_neighbours", None), ("udp_ip_tx", {}), ("udp_ip_rx", {}),
     ("udp_icmp", {}), ("udp_datagram_tx", {}), ("udp_datagram_rx", {}), ("udp_control", {}), ("udp_registers", None), ("udp_stream", {}),
-    ("ptp_machine", None), ("ptp_clock", None), ("ptp_receive", {}), ("ptp_transmit", {}), ("ptp_port", {}), ("udp_core", {}),
+    ("ptp_machine", None), ("ptp_clock", None), ("ptp_receive", {}), ("ptp_transmit", {}), ("ptp_port", {}), ("ptp_node", {}), ("ptp_follower", None), ("udp_core", {}),
 ]  # fmt: skip
 
 # Sets of parts that boards need.

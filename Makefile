@@ -8,12 +8,12 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp timing lint lint-host lint-rtl lint-c lint-python format clean
+.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp timing lint lint-host lint-rtl lint-c lint-python format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-setup: ## install what the machine lacks
+setup: ## install everything that the tests, benches and demos use
 	@tools/setup.sh
 
 sim: setup ## build the simulated board
@@ -28,8 +28,17 @@ python: host ## install the Python package into .venv
 kafka: setup ## fetch the Kafka broker of the tests
 	@tools/kafka.sh
 
-demo: sim host ## receive and verify two simulated boards over a lossy link
-	@tools/demo.sh
+demo: ## receive and verify two simulated boards over a lossy link; installs and builds only what it uses
+	@tools/setup.sh demo
+	@echo "demo: building the simulated board and the fadelink command"
+	@$(MAKE) --no-print-directory -s -j $(JOBS) demo-sim demo-host
+	@$(PYTHON) tools/demo.py
+
+demo-sim:
+	@$(MAKE) --no-print-directory -s -f sim/Makefile BUILD=$(CURDIR)/build/demo/sim MODELS=xgmii32 $(CURDIR)/build/demo/sim/fadelink-sim
+
+demo-host:
+	@cd host && $(CARGO) build --profile demo --locked --quiet -p fadelink --no-default-features
 
 demo-fadc: sim host ## two simulated FADC crates over TCP, joined: HDF5, ZeroMQ, web page
 	@$(PYTHON) tools/demo_fadc.py

@@ -95,14 +95,19 @@ enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,
  * fade1_sets_stored - notes that a packet is in the ring
  * @s: the transmission
  * @index: of fade1_sets_judge()
+ *
+ * Returns true if it filled a gap: a later packet is in the ring already.
  */
-void fade1_sets_stored(struct fade1_sets *s, u64 index)
+bool fade1_sets_stored(struct fade1_sets *s, u64 index)
 {
+	bool filled_gap = s->ahead >> (index - s->in_order);
+
 	s->ahead |= 1ull << (index - s->in_order);
 	while (s->ahead & 1) {
 		s->ahead >>= 1;
 		s->in_order++;
 	}
+	return filled_gap;
 }
 
 /**

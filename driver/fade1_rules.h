@@ -64,7 +64,7 @@ void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
 	       const struct fade_confirmation *what);
 enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,
 				    u32 packet, u64 released, u64 *index);
-void fade1_sets_stored(struct fade1_sets *s, u64 index);
+bool fade1_sets_stored(struct fade1_sets *s, u64 index);
 u64 fade1_sets_stored_before(const struct fade1_sets *s, u64 index);
 
 #endif /* FADE1_RULES_H */

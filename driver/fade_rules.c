@@ -286,10 +286,14 @@ enum fade_verdict fade_window_judge(const struct fade_window *w,
  * @w: the window
  * @index: of fade_window_judge()
  * @frame: the data frame
+ *
+ * Returns true if it filled a gap: a later packet is in the ring already.
  */
-void fade_window_stored(struct fade_window *w, u64 index,
+bool fade_window_stored(struct fade_window *w, u64 index,
 			const struct fade_frame *frame)
 {
+	bool filled_gap = w->ahead >> (index - w->in_order);
+
 	w->ahead |= 1ull << (index - w->in_order);
 	while (w->ahead & 1) {
 		w->ahead >>= 1;
@@ -300,6 +304,7 @@ void fade_window_stored(struct fade_window *w, u64 index,
 		w->last_index = index;
 		w->last_words = frame->last_words;
 	}
+	return filled_gap;
 }
 
 /**
@@ -998,7 +1003,8 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 	switch (fade_window_judge(&feb->window, frame, released, &index)) {
 	case FADE_STORE:
 		out->slot = fade_window_slot(&feb->window, index);
-		fade_window_stored(&feb->window, index, frame);
+		feb->stats.repaired +=
+			fade_window_stored(&feb->window, index, frame);
 		feb->stats.packets++;
 		if (fade_window_complete(&feb->window))
 			feb->state = FADE_STATE_COMPLETE;
@@ -1046,7 +1052,7 @@ static void take_data1(struct fade_feb *feb, const struct fade_settings *setting
 			return;
 		}
 		out->slot = index % feb->sets.ring_packets;
-		fade1_sets_stored(&feb->sets, index);
+		feb->stats.repaired += fade1_sets_stored(&feb->sets, index);
 		feb->stats.packets++;
 		out->store = true;
 		break;

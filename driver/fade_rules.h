@@ -380,7 +380,7 @@ void fade_window_init(struct fade_window *w, u32 first, u32 size,
 enum fade_verdict fade_window_judge(const struct fade_window *w,
 				    const struct fade_frame *frame,
 				    u64 released, u64 *index);
-void fade_window_stored(struct fade_window *w, u64 index,
+bool fade_window_stored(struct fade_window *w, u64 index,
 			const struct fade_frame *frame);
 u64 fade_window_stored_before(const struct fade_window *w, u64 index);
 u64 fade_stored_before(u64 index, u64 in_order, u64 ahead);

@@ -22,6 +22,7 @@ static int slave_show(struct seq_file *seq, void *unused)
 	spin_unlock_bh(&slave->lock);
 	SHOW(packets);
 	SHOW(duplicates);
+	SHOW(repaired);
 	SHOW(no_space);
 	SHOW(not_started);
 	SHOW(protocol_errors);

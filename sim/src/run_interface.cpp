@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -7,6 +5,7 @@
 
 #include "netif.hpp"
 #include "run.hpp"
+#include "status_line.hpp"
 #include "uplink.hpp"
 
 namespace fadelink {
@@ -14,15 +13,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void show_status(const std::vector<Station>& stations, Picoseconds simulated, double wall) {
-  std::cerr << "\r\033[K" << static_cast<double>(simulated) * 1e-9 << " ms simulated in " << wall << " s";
-  for (const auto& s : stations) {
-    const BoardStatus b = s.board->status();
-    std::cerr << " | " << to_string(s.mac).substr(9) << (b.running ? " running" : " idle") << ", sent " << b.sent
-              << ", again " << b.retransmitted << ", delay " << b.delay;
+// What the boards have sent since the last call, and in all.
+class Rates {
+ public:
+  std::string text(const std::vector<Station>& stations, Picoseconds simulated, double elapsed) {
+    std::ostringstream line;
+    line << std::fixed << std::setprecision(1) << static_cast<double>(simulated) * 1e-9 << " ms simulated";
+    sent_.resize(stations.size());
+    for (size_t i = 0; i < stations.size(); i++) {
+      const BoardStatus b = stations[i].board->status();
+      const double rate = (b.sent - sent_[i]) / (elapsed - elapsed_);
+      sent_[i] = b.sent;
+      line << " | " << to_string(stations[i].mac).substr(9) << (b.running ? ": " : " idle: ") << rate << " packets/s, "
+           << b.sent << " sent, " << b.retransmitted << " of them again";
+    }
+    elapsed_ = elapsed;
+    return line.str();
   }
-  std::cerr << std::flush;
-}
+
+ private:
+  std::vector<uint32_t> sent_;
+  double elapsed_ = 0;
+};
 
 }  // namespace
 
@@ -36,8 +48,9 @@ int run_interface(const Options& o) {
 
   constexpr Picoseconds kStep = kMicrosecond;
   const auto begin = Clock::now();
-  auto last_status = begin, last_connected = begin;
-  const bool status = o.status || (isatty(STDERR_FILENO) && !o.json);
+  auto last_connected = begin;
+  StatusLine status(o.status || !o.json);
+  Rates rates;
   Picoseconds now = 0;
   Frame frame;
   std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", " << o.phy
@@ -58,10 +71,8 @@ int run_interface(const Options& o) {
       if (!closing) for (auto& s : stations) s.board->close();
       closing = true;
     }
-    if (status && wall - last_status >= std::chrono::seconds(1)) {
-      last_status = wall;
-      show_status(stations, now, elapsed);
-    }
+    if (status.is_due())
+      status.show(rates.text(stations, now, elapsed), o.duration > 0 ? std::min(elapsed / o.duration, 1.0) : 0);
 
     bool quiet = uplink.empty();
     for (auto& s : stations) quiet &= s.board->idle() && s.up.empty() && s.down.empty();
@@ -84,7 +95,7 @@ int run_interface(const Options& o) {
     for (auto& s : stations) advance(s, now);
     uplink.poll(now, capture.get(), [&](size_t i, const Frame& f) { stations[i].send_failures += !net.send(f); });
   }
-  if (status) std::cerr << "\n";
+  status.clear();
   if (o.json) {
     Json out{{"iface", o.iface}, {"protocol", o.protocol}, {"phy", o.phy}, {"window", o.window},
              {"simulated_us", now / kMicrosecond}};

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <random>
 
@@ -7,12 +6,11 @@
 #include "ideal_tcp.hpp"
 #include "ideal_udp.hpp"
 #include "run.hpp"
+#include "status_line.hpp"
 #include "uplink.hpp"
 
 namespace fadelink {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::unique_ptr<VirtualReceiver> make_receiver(const Options& o, const Mac& feb, const VirtualReceiver::Output& output) {
   if (is_tcp(o)) {
@@ -59,12 +57,25 @@ class TestPulses {
 
 }  // namespace
 
+void show_status(const Options& o, const std::vector<std::unique_ptr<VirtualReceiver>>& receivers, Picoseconds now, StatusLine& status) {
+  const double ms = static_cast<double>(now) / (1000 * kMicrosecond);
+  uint64_t packets = 0;
+  for (const auto& r : receivers) packets += r->result().packets;
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(2) << ms << " ms simulated, " << packets << " packets";
+  const bool is_fade = o.protocol == "fade10g" || o.protocol == "fade1";
+  const double done = o.share_from_ms > 0 ? ms / o.limit_ms
+                      : is_fade           ? static_cast<double>(packets) / static_cast<double>(o.packets * receivers.size())
+                                          : 0;
+  status.show(text.str(), std::min(done, 1.0));
+}
+
 int run_virtual(const Options& o) {
   constexpr Picoseconds kStep = 64'000;  // how exactly frames cross between board and receiver
   std::vector<Station> stations = make_stations(o);
   std::unique_ptr<Capture> capture;
   if (!o.pcap.empty()) capture = std::make_unique<Capture>(o.pcap);
-  const auto wall = Clock::now();
+  StatusLine status(o.status || !o.json);
 
   Uplink uplink(o, stations);
   std::vector<std::unique_ptr<VirtualReceiver>> receivers;
@@ -109,11 +120,12 @@ int run_virtual(const Options& o) {
     }
     if (now >= pulses.next()) pulses.step(stations);
     uplink.poll(now, capture.get(), [&](size_t i, const Frame& frame) { receivers[i]->receive(frame, now); });
+    if (status.is_due()) show_status(o, receivers, now, status);
   }
+  status.clear();
 
-  const double seconds = std::chrono::duration<double>(Clock::now() - wall).count();
   Json out{{"protocol", o.protocol}, {"phy", o.phy}, {"window", o.window}, {"rtt_us", o.rtt},
-           {"simulated_us", now / kMicrosecond}, {"wall_seconds", seconds}};
+           {"simulated_us", now / kMicrosecond}, {"wall_seconds", status.elapsed()}};
   if (uplink.is_switched()) {
     out["switch"] = uplink.to_json();
     if (share_from > 0)

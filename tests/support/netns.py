@@ -74,7 +74,10 @@ class Bench:
         for process in self.processes:
             if process.popen.poll() is None:
                 process.popen.kill()
-            process.popen.communicate()
+                process.popen.wait()
+            for output in (process.popen.stdout, process.popen.stderr):
+                if output:
+                    output.close()
         self.processes.clear()
 
     def describe(self):

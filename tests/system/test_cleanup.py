@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support import sandbox
 from support.netns import sh, wait_for
-from support.paths import TOP
+from support.paths import FADELINK, SIM, TOP
 
 # What leaves something, and how a run names it.
 LEAKS = {
@@ -178,7 +178,7 @@ def test_nothing_stays(tmp_path, outer, how):
 @pytest.mark.parametrize("program", ["demo", "demo_fadc", "bench"])
 def test_demos_and_benches_leave_nothing(outer, program, number):
     words, ready = {
-        "demo": (["tools/demo.sh", 60], "02:fa:de:00:00:02"),
+        "demo": ([sys.executable, "tools/demo.py", "--seconds", 60, "--simulator", SIM, "--command", FADELINK], "receives 2 boards"),
         "demo_fadc": ([sys.executable, "tools/demo_fadc.py", "--stay", "--port", 0, "--windows", 1000000], "Ctrl-C ends it"),
         "bench": ([sys.executable, "bench/receive.py", "--seconds", 60], "# Receivers over veth"),
     }[program]

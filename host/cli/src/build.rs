@@ -22,6 +22,7 @@ use serde_json::json;
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, Connections, JoinBy};
 use crate::interrupts::Interrupts;
+use crate::progress::{Goal, Progress, Unit};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
@@ -252,6 +253,8 @@ impl Report {
 fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrupts) -> anyhow::Result<From> {
     let intake = Arc::new(Intake::new(Joiner::new(args.policy())));
     let mut run = fadc_crates::Run::begin(&args.crates, port, intake.clone(), interrupts)?;
+    let goal = Goal { duration: args.crates.duration, amount: args.events };
+    let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
     let mut looked = Instant::now();
     let tick = Duration::from_millis(20);
     let mut events = Vec::new();
@@ -263,6 +266,10 @@ fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrup
                 viewers.lock().set_joiner(intake.look(|joiner| json!(joiner.joined())));
             }
             viewers.tick();
+            if progress.is_due() {
+                let incomplete = intake.look(|joiner| joiner.joined().windows.incomplete);
+                progress.show([("events", viewers.events, format!("{incomplete} incomplete"))].into_iter());
+            }
             if args.events.is_some_and(|events| viewers.events >= events) || !viewers.sinks.are_well() {
                 interrupts.stop();
             }
@@ -278,6 +285,7 @@ fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrup
             viewers.give(event);
         });
     }
+    progress.finish();
     let came = run.finish();
     Ok(From::Tcp { joined: intake.look(Joiner::joined), came })
 }

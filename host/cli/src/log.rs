@@ -1,6 +1,6 @@
 //! What the command has to say besides its results: on standard error, or to the journal.
 
-use std::fmt;
+use std::{fmt, io};
 
 use clap::ValueEnum;
 use tracing::{Event, Subscriber};
@@ -11,6 +11,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt as lines, Layer};
+
+use crate::progress::LINES;
 
 /// How messages are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -45,6 +47,19 @@ pub struct Args {
     log_level: Level,
 }
 
+/// Standard error, above the lines of a progress display.
+struct AboveProgress;
+
+impl io::Write for AboveProgress {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        LINES.suspend(|| io::stderr().write(text))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
 /// A line that begins with the command's name.
 struct Plain;
 
@@ -73,7 +88,7 @@ impl Args {
             Level::Debug => LevelFilter::DEBUG,
             Level::Trace => LevelFilter::TRACE,
         };
-        let lines = lines::layer().with_writer(std::io::stderr).with_ansi(false).with_target(false);
+        let lines = lines::layer().with_writer(|| AboveProgress).with_ansi(false).with_target(false);
         let layer = match self.log_format {
             Format::Plain => lines.event_format(Plain).boxed(),
             Format::Text => lines.boxed(),

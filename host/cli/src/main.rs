@@ -18,6 +18,7 @@ mod log;
 mod metrics;
 mod number;
 mod pattern;
+mod progress;
 mod receive;
 mod register;
 mod slow_control;
@@ -26,10 +27,18 @@ mod top;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// What the help of a subcommand begins with: the command that runs a board in one terminal, and those for the other.
+macro_rules! example {
+    ($board:literal, $($command:literal),+) => {
+        concat!("Example:\n  terminal 1: ", $board, $("\n  terminal 2: ", $command),+)
+    };
+}
 
 #[derive(Parser)]
-#[command(version, about = "Detector data from an FPGA to Linux, nothing lost")]
+#[command(version, about = "Detector data from an FPGA to Linux, nothing lost", arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     log: log::Args,
@@ -39,34 +48,73 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the FEBs behind an interface
+    /// List the boards behind a network interface
+    #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink discover --iface fade0"))]
     Discover(discover::Args),
-    /// Receive the data of FEBs until Ctrl-C, or until as much as asked for
+    /// Receive the data of boards, until Ctrl-C or a limit
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap",
+        "fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
+    ))]
     Receive(Box<receive::Args>),
     /// Join the messages of FADC crates by time window
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap --protocol fadc --small --phy gmii --windows 50",
+        "ip address add 10.9.0.1/24 dev fade0",
+        "fadelink build --tcp 10000 --window-ns 65536 --expect 1 --events 40"
+    ))]
     Build(Box<build::Args>),
-    /// Give the messages of FADC crates to Apache Kafka, for builders on many machines
+    /// Send the messages of FADC crates to Apache Kafka, for builders on many computers
     #[cfg(feature = "kafka")]
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap --protocol fadc --small --phy gmii --windows 50",
+        "ip address add 10.9.0.1/24 dev fade0",
+        "fadelink feed --tcp 10000 --kafka localhost:9092 --duration 20"
+    ))]
     Feed(feed::Args),
-    /// Send a user command to a FEB and print the value of its response
+    /// Send a user command to a board and print the value of its response
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap",
+        "fadelink cmd --iface fade0 --feb 02:fa:de:00:00:01 0x0100"
+    ))]
     Cmd(command::Args),
-    /// Read or write a register of a UDP/IP board
+    /// Read or write a register of a board with the UDP/IP stack
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap --protocol udp",
+        "ip address add 10.9.0.1/24 dev fade0",
+        "fadelink register --board 10.9.0.2 0x80000100"
+    ))]
     Register(register::Args),
-    /// Show the state and the counters of FEBs
+    /// Print the state and the counters of boards
+    #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink status --iface fade0"))]
     Status(status::Args),
-    /// Watch the rates and counters of many FEBs
+    /// Watch the rates and counters of many boards
+    #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap --boards 4", "fadelink top --iface fade0"))]
     Top(top::Args),
-    /// Be front-end boards in software, to load receivers
+    /// Run front-end boards in software, to load receivers at full speed
+    #[command(before_help = example!(
+        "fadelink feb --iface feb0 --feb 02:fa:de:00:00:01",
+        "fadelink receive --iface eth1 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
+    ))]
     Feb(feb::Args),
-    /// Say what this computer and its network cards offer to a receiver, and what would make it better
+    /// Check the settings of this computer and its network cards
+    #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink doctor --iface fade0"))]
     Doctor(doctor::Args),
     /// Print the FADE frames of a capture
+    #[command(before_help = example!(
+        "fadelink-sim --virtual --packets 300 --pcap run.pcap",
+        "fadelink dissect --summary run.pcap"
+    ))]
     Dissect(dissect::Args),
 }
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = Cli::command().print_help();
+            return ExitCode::SUCCESS;
+        }
         Err(error) if !error.use_stderr() => {
             let _ = error.print();
             return ExitCode::SUCCESS;

@@ -213,14 +213,14 @@ unsafe extern "C" {
     pub fn fade_command(out: *mut u8, feb: *const u8, local: *const u8, code: u16, csn: u16, argument: u32);
     pub fn fade_window_init(w: *mut Window, first: u32, size: u32, ring_packets: u64);
     pub fn fade_window_judge(w: *const Window, frame: *const Frame, released: u64, index: *mut u64) -> Verdict;
-    pub fn fade_window_stored(w: *mut Window, index: u64, frame: *const Frame);
+    pub fn fade_window_stored(w: *mut Window, index: u64, frame: *const Frame) -> bool;
     pub fn fade_window_stored_before(w: *const Window, index: u64) -> u64;
     pub fn fade_window_slot(w: *const Window, index: u64) -> u64;
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
     pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16);
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
-    pub fn fade1_sets_stored(s: *mut Sets, index: u64);
+    pub fn fade1_sets_stored(s: *mut Sets, index: u64) -> bool;
     pub fn fade1_sets_stored_before(s: *const Sets, index: u64) -> u64;
     pub fn fade_feb_init(feb: *mut Feb, settings: *const Settings, owned: bool, csn: u16);
     pub fn fade_feb_bytes(feb: *const Feb) -> u64;

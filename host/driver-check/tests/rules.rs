@@ -206,9 +206,9 @@ fn random_traces_of_sets_are_judged_alike() {
             let expected = match ours.judge(set, packet, released) {
                 window::Verdict::Store { index } => {
                     assert_eq!(at, index);
-                    ours.stored(index);
+                    let filled_gap = ours.stored(index);
                     // SAFETY: as above.
-                    unsafe { c::fade1_sets_stored(&raw mut theirs, at) };
+                    assert_eq!(unsafe { c::fade1_sets_stored(&raw mut theirs, at) }, filled_gap);
                     c::Verdict::Store
                 }
                 window::Verdict::ConfirmAgain { index } => {
@@ -270,9 +270,10 @@ fn random_traces_are_judged_alike() {
                     );
                     // What is judged a store is not always stored.
                     if random.u8(..10) > 0 {
-                        ours.stored(index, last);
+                        let filled_gap = ours.stored(index, last);
                         // SAFETY: as above.
-                        unsafe { c::fade_window_stored(&raw mut theirs, at, &raw const frame) };
+                        let theirs = unsafe { c::fade_window_stored(&raw mut theirs, at, &raw const frame) };
+                        assert_eq!(theirs, filled_gap);
                     }
                     c::Verdict::Store
                 }

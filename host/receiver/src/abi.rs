@@ -93,6 +93,7 @@ pub struct FebCommand {
 pub struct Statistics {
     pub packets: u64,
     pub duplicates: u64,
+    pub repaired: u64,
     pub no_space: u64,
     pub not_started: u64,
     pub protocol_errors: u64,
@@ -127,6 +128,7 @@ impl From<Statistics> for FebCounts {
         FebCounts {
             packets: counts.packets,
             duplicates: counts.duplicates,
+            repaired: counts.repaired,
             no_space: counts.no_space,
             not_started: counts.not_started,
             protocol_errors: counts.protocol_errors,

@@ -50,6 +50,8 @@ counters! {
         packets,
         /// Data frames of packets that were already confirmed: retransmissions, confirmed again.
         duplicates,
+        /// Data frames stored behind a later one: they filled a gap, for they were lost and sent again, or overtaken.
+        repaired,
         /// Dropped: data frames for which the ring had no free place.
         no_space,
         /// Dropped: data frames that are not known to belong to this transmission: before START was confirmed, and, where

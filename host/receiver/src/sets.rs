@@ -45,12 +45,15 @@ impl Sets {
         }
     }
 
-    /// Notes that packet `index`, judged [`Verdict::Store`], is in the ring.
-    pub fn stored(&mut self, index: u64) {
+    /// Notes that packet `index`, judged [`Verdict::Store`], is in the ring. True if it filled a gap: a later packet is
+    /// in the ring already.
+    pub fn stored(&mut self, index: u64) -> bool {
+        let filled_gap = self.ahead >> (index - self.in_order) != 0;
         self.ahead |= 1 << (index - self.in_order);
         let run = self.ahead.trailing_ones();
         self.ahead = self.ahead.checked_shr(run).unwrap_or(0);
         self.in_order += u64::from(run);
+        filled_gap
     }
 
     /// Which packets before packet `index`, of these two sets, are in: bit i is set if packet `index - 1 - i` is.
@@ -80,7 +83,7 @@ mod tests {
         assert_eq!(sets.judge(0xFFFF, 0, 0), Verdict::ProtocolError, "before the start");
         assert_eq!(sets.judge(1, 31, 0), Verdict::Store { index: 63 });
         assert_eq!(sets.judge(2, 0, 0), Verdict::ProtocolError);
-        (0..33).for_each(|i| sets.stored(i));
+        (0..33).for_each(|i| _ = sets.stored(i));
         assert_eq!(sets.bytes(), 33 * 1024);
         let again = |index| Verdict::ConfirmAgain { index };
         assert_eq!((sets.judge(0, 31, 0), sets.judge(1, 0, 0)), (again(31), again(32)));
@@ -92,7 +95,7 @@ mod tests {
     #[test]
     fn no_space_is_dropped_until_released() {
         let mut sets = Sets::new(64);
-        (0..64).for_each(|i| sets.stored(i));
+        (0..64).for_each(|i| _ = sets.stored(i));
         assert_eq!(sets.judge(2, 0, 0), Verdict::NoSpace);
         assert_eq!(sets.judge(2, 0, 1), Verdict::Store { index: 64 });
         assert_eq!(sets.judge(2, 1, 1), Verdict::NoSpace);

@@ -88,8 +88,10 @@ impl Window {
         }
     }
 
-    /// Notes that packet `index`, judged [`Verdict::Store`], is in the ring.
-    pub fn stored(&mut self, index: u64, last: Option<u64>) {
+    /// Notes that packet `index`, judged [`Verdict::Store`], is in the ring. True if it filled a gap: a later packet is
+    /// in the ring already.
+    pub fn stored(&mut self, index: u64, last: Option<u64>) -> bool {
+        let filled_gap = self.ahead >> (index - self.in_order) != 0;
         self.ahead |= 1 << (index - self.in_order);
         let run = self.ahead.trailing_ones();
         self.ahead = self.ahead.checked_shr(run).unwrap_or(0);
@@ -97,6 +99,7 @@ impl Window {
         if let Some(words) = last {
             self.last = Some((index, words));
         }
+        filled_gap
     }
 
     /// Which packets before packet `index`, of this window, are in: bit i is set if packet `index - 1 - i` is.
@@ -144,9 +147,15 @@ mod tests {
 
     fn take(w: &mut Window, packet: u32, last: Option<u64>) {
         match w.judge(packet, last, 0) {
-            Verdict::Store { index } => w.stored(index, last),
+            Verdict::Store { index } => _ = w.stored(index, last),
             other => panic!("packet {packet}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn a_packet_behind_a_later_one_fills_a_gap() {
+        let mut w = window();
+        assert_eq!([0, 3, 1, 4, 2, 5].map(|index| w.stored(index, None)), [false, false, true, false, true, false]);
     }
 
     #[test]

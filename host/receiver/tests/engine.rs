@@ -151,7 +151,7 @@ fn each_rule_has_its_action_and_its_counter() {
     assert_eq!(bench.requests(), [], "no free space");
     bench.frame(&data(1, 21, None));
     let counters = shared.counters.read();
-    assert_eq!((counters.packets, counters.duplicates, counters.no_space), (16, 2, 1));
+    assert_eq!((counters.packets, counters.duplicates, counters.no_space, counters.repaired), (16, 2, 1, 0));
     assert_eq!((counters.protocol_errors, counters.missing_frames, counters.acks), (1, 2, 18));
     assert_eq!(shared.tail(), 16 * 8192);
 }

@@ -14,7 +14,6 @@ use serde_json::{json, Value};
 
 use super::args::Args;
 use super::plan::{self, Plan};
-use super::progress::Progress;
 use super::summary::Summary;
 use crate::deadline::Deadline;
 use crate::discover;
@@ -22,6 +21,7 @@ use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::pattern::Verifier;
+use crate::progress::{Progress, Unit};
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
 const THRESHOLD: usize = 32 * PACKET_BYTES;
@@ -266,21 +266,24 @@ fn linger(feb: &FebHandle) {
 
 fn line(live: &Live) -> String {
     let c = &live.counters;
-    format!(
-        "{} packets  {} again  {} lost  {} dropped  delay {}  ring {} %{}",
-        c.packets,
-        c.duplicates,
-        c.missing_frames,
-        c.no_space + c.not_started + c.protocol_errors + c.wrong_length + c.wrong_valid_words,
-        c.delay,
-        live.fill.0 * 100 / live.fill.1.max(1),
-        if live.is_slower { "  by AF_PACKET" } else { "" },
-    )
+    let dropped = c.no_space + c.not_started + c.protocol_errors + c.wrong_length + c.wrong_valid_words;
+    let mut text = format!("{} lost, {} repaired", c.missing_frames, c.repaired);
+    if dropped > 0 {
+        text += &format!(", {dropped} dropped");
+    }
+    let full = live.fill.0 * 100 / live.fill.1.max(1);
+    if full >= 50 {
+        text += &format!(", ring {full} % full");
+    }
+    if live.is_slower {
+        text += ", by AF_PACKET";
+    }
+    text
 }
 
 /// Shows rates until `done`.
 fn show_progress(args: &Args, iface: &str, control: &Control, receiver: &Receiver, done: impl Fn() -> bool) {
-    let mut progress = Progress::new(args.quiet);
+    let mut progress = Progress::new(Unit::Bytes, plan::goal(args, args.feb.len() as u32), args.quiet);
     while !done() {
         std::thread::sleep(Duration::from_millis(20));
         if args.metrics.is_none() && !progress.is_due() {

@@ -9,7 +9,6 @@ mod args;
 mod board;
 mod fade;
 mod plan;
-mod progress;
 mod summary;
 mod tcp;
 mod udp;

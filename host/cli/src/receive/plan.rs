@@ -7,6 +7,7 @@ use super::args::Args;
 use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::pattern::{Pattern, Verifier};
+use crate::progress::Goal;
 
 /// Packets of the smallest ring of a stream: some datagrams of any length.
 const RING_MIN: u64 = 16;
@@ -116,6 +117,12 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     check_stdout(args, stdouts * if several { 2 } else { 1 })?;
     check_places(&plan.sinks, "stream", several)?;
     Ok(plan)
+}
+
+/// When the run of this many boards or streams ends by itself.
+pub fn goal(args: &Args, streams: u32) -> Goal {
+    let bytes = limits(args).bytes.map(|bytes| bytes * u64::from(streams));
+    Goal { duration: args.duration, amount: bytes }
 }
 
 /// The limits of a run of one board.

@@ -18,12 +18,12 @@ use serde_json::{json, Value};
 
 use super::args::Args;
 use super::plan::{self, Plan};
-use super::progress::Progress;
 use super::summary::{self, Summary};
 use crate::deadline::{Deadline, Limits};
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
+use crate::progress::{Progress, Unit};
 
 /// Longest wait for data or for room, before other things are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -166,12 +166,12 @@ fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u
     let interrupts = &session.interrupts;
     let run = Deadline::new(session.limits);
     let wanted = args.network.streams.map_or(usize::MAX, |n| n as usize);
-    let mut progress = Progress::new(args.quiet);
+    let mut progress = Progress::new(Unit::Bytes, plan::goal(args, args.network.streams.unwrap_or(1)), args.quiet);
     loop {
         std::thread::sleep(TICK);
         let streams = session.lock();
         if progress.is_due() {
-            progress.show(streams.iter().map(|s| (s.peer, s.bytes, format!("{} bytes", s.bytes))));
+            progress.show(streams.iter().map(|s| (s.peer, s.bytes, String::new())));
         }
         if args.metrics.is_some() {
             for stream in streams.iter() {

@@ -17,12 +17,12 @@ use serde_json::{json, Value};
 use super::args::Args;
 use super::board::{Answer, Boards};
 use super::plan::{self, Plan};
-use super::progress::Progress;
 use super::summary::{self, Summary};
 use crate::deadline::Deadline;
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
+use crate::progress::{Progress, Unit};
 
 /// Receive buffer that the kernel is asked for.
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
@@ -413,7 +413,8 @@ impl Session<'_> {
     /// What need not be told with every batch: progress, metrics.
     fn show(&self, progress: &mut Progress) {
         if progress.is_due() {
-            progress.show(self.streams.iter().map(|s| (s.peer, s.data.bytes, format!("{} bytes", s.data.bytes))));
+            progress
+                .show(self.streams.iter().map(|s| (s.peer, s.data.bytes, format!("{} lost", s.order.counts().lost))));
         }
         if self.args.metrics.is_some() {
             for stream in &self.streams {
@@ -443,7 +444,7 @@ impl Session<'_> {
     }
 
     fn run_to_the_end(&mut self) -> anyhow::Result<()> {
-        let mut progress = Progress::new(self.args.quiet);
+        let mut progress = Progress::new(Unit::Bytes, plan::goal(self.args, 1), self.args.quiet);
         let mut deadline = Deadline::new(plan::limits(self.args));
         let (mut shown, mut asked) = (Instant::now(), Instant::now());
         let wanted = self.args.network.streams.map_or(usize::MAX, |n| n as usize);

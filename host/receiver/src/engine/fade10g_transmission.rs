@@ -79,7 +79,9 @@ impl Fade10g {
                 let (at, gap_free) = (index * PACKET_BYTES as u64, window.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
                 unsafe { shared.store(at, data.payload, swap, gap_free) };
-                window.stored(index, data.last);
+                if window.stored(index, data.last) {
+                    count(&counters.repaired);
+                }
                 count(&counters.packets);
                 shared.set_tail(window.bytes());
                 if window.complete() {

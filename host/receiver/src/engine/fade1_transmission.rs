@@ -106,7 +106,9 @@ impl Fade1 {
                 let (at, gap_free) = (index * PACKET_BYTES as u64, self.sets.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
                 unsafe { shared.store(at, data.payload, swap, gap_free) };
-                self.sets.stored(index);
+                if self.sets.stored(index) {
+                    count(&counters.repaired);
+                }
                 count(&counters.packets);
                 shared.set_tail(self.sets.bytes());
                 index

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <span>
 #include <stdexcept>
 
@@ -28,11 +31,12 @@ class VerilatedBoard : public Board {
     phy_.sender.period = periods_[kRx];
     next_ = {periods_[kUser] + s.user.phase, periods_[kTx] + s.tx.phase, periods_[kRx] + s.rx.phase};
     if (!s.wave.empty()) {
+      // Verilator's own check comes only with the first sample.
+      if (!std::ofstream(s.wave)) throw std::runtime_error("wave file " + s.wave + ": " + std::strerror(errno));
       context_.traceEverOn(true);
       wave_ = std::make_unique<VerilatedFstC>();
       model_.trace(wave_.get(), 99);
       wave_->open(s.wave.c_str());
-      if (!wave_->isOpen()) throw std::runtime_error("wave file " + s.wave + ": cannot be written");
     }
     set(s);
     model_.rst = 1;

@@ -330,7 +330,7 @@ def failing_disk(site, kind, how):
             stack.callback(sh, "umount", disk)
         process = net.fadelink("receive", "--iface", "eth0", "--feb", "02:fa:de:00:00:01", "--json", *words, env=env)
         status, out, err = process.finish()
-        found = re.search(rf"{re.escape(sink)}: .*{told}.*\(the (\d+) bytes before are intact\)", err, re.S)
+        found = re.search(rf"{re.escape(sink)}: .*{told}.*; the (\d+) bytes before are intact", err, re.S)
         assert status == 3 and found, err
         intact = int(found[1]) // 8
         if kind == "hdf5":

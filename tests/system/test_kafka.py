@@ -144,4 +144,4 @@ def test_no_broker():
     (port,) = free_ports(1)
     words = [FADELINK, "feed", "--tcp", 1, "--kafka", f"127.0.0.1:{port}"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "fadelink: Kafka, " in done.stderr, done.stderr
+    assert done.returncode == 1 and "fadelink: Kafka: no broker answers" in done.stderr, done.stderr

@@ -130,7 +130,9 @@ def test_boards_are_drained_while_others_are_started(net):
     boards(net, "--payload", 1472, "--boards", 2, words=0)
     process = receive(net, "--board", BOARD, "--board", "10.9.0.3", "--receive-buffer", 100_000, board="10.9.0.99")
     code, found = report(process.finish())
-    assert code == 3 and found["failed_boards"] == ["board 10.9.0.99: no answer from its slow control in 26 attempts"]
+    assert code == 3 and found["failed_boards"] == [
+        "board 10.9.0.99: no answer from its slow control in 26 attempts; is it on, and is this its address?"
+    ]
     assert {stream["peer"]: stream["complete"] and stream["verified"] for stream in found["streams"]} == dict.fromkeys(
         [f"{BOARD}:49152", "10.9.0.3:49152"], True
     )

@@ -103,7 +103,7 @@ pub struct Args {
     /// End after so many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
-    /// Where events go: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
+    /// Where events go: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
     /// [,policy=drop][,queue=SIZE]; repeat for several
     #[arg(long = "sink", value_name = "KIND:PLACE")]
     sinks: Vec<sink::Spec>,

@@ -168,7 +168,11 @@ pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<Vec<(Mac
     if !named.is_empty() {
         return Ok(named.iter().map(|mac| (*mac, found.remove(mac).unwrap_or_default())).collect());
     }
-    anyhow::ensure!(!found.is_empty(), "no FEB answered on {}; name one with --feb", link.iface);
+    anyhow::ensure!(
+        !found.is_empty(),
+        "no board answered on {}; check its power and the cable, or name one with --feb",
+        link.iface
+    );
     Ok(found.into_iter().collect())
 }
 
@@ -189,7 +193,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if found.is_empty() && !args.json {
         tracing::error!(
-            "no FEB answered on {}; an idle one with a published core must be named with --feb",
+            "no board answered on {}; check its power and the cable; a board with a published core must be named with --feb",
             args.link.iface
         );
     }

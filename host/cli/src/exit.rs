@@ -1,6 +1,9 @@
 //! Exit statuses: 0 done, 1 failed, 2 wrong arguments, 3 data incomplete or wrong.
 
+use std::io;
 use std::process::ExitCode;
+
+use fadelink_receiver::{CommandError, Error};
 
 /// Exit status of wrong arguments.
 pub const USAGE: u8 = 2;
@@ -16,9 +19,38 @@ pub fn of_data(good: bool) -> ExitCode {
     }
 }
 
-/// Tells why an action failed.
+/// What to do about an error, if more can be said than the error says itself.
+fn advice(error: &anyhow::Error) -> Option<&'static str> {
+    let has_timeout = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(Error::Command { error: CommandError::Timeout { .. }, .. }))
+    };
+    if error.chain().any(has_timeout) {
+        return Some("check the power of the board, the cable and the address (`fadelink discover` lists boards)");
+    }
+    let error = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>())?;
+    error.raw_os_error()?;
+    Some(match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program uses this port (`ss -lntup` lists them): end it, or choose another"
+        }
+        io::ErrorKind::AddrNotAvailable => "this computer does not have this address; `ip address` lists those it has",
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+            "this computer has no address in the network of the board; `ip address` lists those it has"
+        }
+        io::ErrorKind::PermissionDenied => "this user has no right to it; run the command as root, or choose another",
+        io::ErrorKind::NotFound => "check the name",
+        _ => return None,
+    })
+}
+
+/// What happened, and what to do.
+pub fn in_words(error: &anyhow::Error) -> String {
+    advice(error).map_or_else(|| format!("{error:#}"), |advice| format!("{error:#}; {advice}"))
+}
+
+/// Says why an action failed, and what to do.
 pub fn of_error(error: &anyhow::Error) -> ExitCode {
-    tracing::error!("{error:#}");
+    tracing::error!("{}", in_words(error));
     ExitCode::from(if error.is::<Usage>() { USAGE } else { 1 })
 }
 

@@ -94,7 +94,7 @@ enum Action {
     /// Run front-end boards in software, to load receivers at full speed
     #[command(before_help = example!(
         "fadelink feb --iface feb0 --feb 02:fa:de:00:00:01",
-        "fadelink receive --iface eth1 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
+        "fadelink receive --iface eth0 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
     ))]
     Feb(feb::Args),
     /// Check the settings of this computer and its network cards
@@ -106,6 +106,19 @@ enum Action {
         "fadelink dissect --summary run.pcap"
     ))]
     Dissect(dissect::Args),
+}
+
+/// What is wrong with the arguments, in one line: clap's message and its tip, and where the usage is explained.
+fn in_one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let message: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let message = message.join(" ");
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let tip = tip.map_or(String::new(), |tip| format!("; {tip}"));
+    let command = Cli::command();
+    let named = std::env::args().skip(1).find(|word| command.find_subcommand(word).is_some());
+    let named = named.map_or(String::new(), |name| format!(" {name}"));
+    format!("{}{tip}; see `fadelink{named} --help`", message.strip_prefix("error: ").unwrap_or(&message))
 }
 
 fn main() -> ExitCode {
@@ -120,11 +133,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            // clap's message without its usage: one line.
-            let text = error.to_string();
-            let lines: Vec<_> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
-            let text = lines.join(" ");
-            eprintln!("fadelink: {}", text.strip_prefix("error: ").unwrap_or(&text));
+            eprintln!("fadelink: {}", in_one_line(&error));
             return ExitCode::from(exit::USAGE);
         }
     };

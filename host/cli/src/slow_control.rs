@@ -88,7 +88,10 @@ impl SlowControl {
                 }
             }
         }
-        anyhow::bail!("board {board}: no answer from its slow control in {} attempts", self.retries + 1)
+        anyhow::bail!(
+            "board {board}: no answer from its slow control in {} attempts; is it on, and is this its address?",
+            self.retries + 1
+        )
     }
 }
 

@@ -32,8 +32,8 @@ pub struct Args {
     batch: Option<u32>,
 }
 
-const HEAD: [&str; 9] = ["FEB", "state", "MB/s", "packets", "sent again", "early", "delay", "errors", "firmware"];
-const WIDTHS: [u16; 9] = [17, 10, 9, 12, 12, 10, 10, 8, 13];
+const HEAD: [&str; 9] = ["board", "state", "MB/s", "packets", "repeated", "early", "delay", "errors", "firmware"];
+const WIDTHS: [u16; 9] = [17, 8, 8, 10, 8, 7, 6, 6, 13];
 /// Registers of the example user commands: sent, sent again, confirmed, early, errors, delay.
 const REGISTERS: [u16; 6] = [0x10, 0x11, 0x12, 0x13, 0x14, 0x15];
 /// A board that does not answer holds the others up no longer than this.
@@ -128,9 +128,12 @@ fn show(args: &Args, boards: &mut [Board], terminal: &mut ratatui::DefaultTermin
         let rows: Vec<_> = boards.iter_mut().map(|board| Row::new(board.row())).collect();
         let running = format!(" {} boards on {}, q: quit ", rows.len(), args.link.iface);
         terminal.draw(|frame| {
-            let table = Table::new(rows, WIDTHS.map(Constraint::Length))
+            // On a narrow terminal the address stays whole.
+            let mut widths = WIDTHS.map(Constraint::Length);
+            widths[0] = Constraint::Min(WIDTHS[0]);
+            let table = Table::new(rows, widths)
                 .header(Row::new(HEAD).style(Style::new().add_modifier(Modifier::BOLD)))
-                .column_spacing(2)
+                .column_spacing(1)
                 .block(Block::bordered().title(running));
             frame.render_widget(table, frame.area());
         })?;

@@ -20,11 +20,11 @@ pub struct Interface {
     pub mtu: u32,
 }
 
-/// Checks that data frames pass: of a FEB that may speak FADE-10G, those.
+/// Checks that data frames pass through the interface of this index: of a FEB that may speak FADE-10G, those.
 ///
 /// # Errors
 /// The MTU is too small; the message says what to do.
-pub(crate) fn check_mtu(mtu: u32, protocol: Option<Protocol>) -> Result<(), String> {
+pub(crate) fn check_mtu(index: u32, mtu: u32, protocol: Option<Protocol>) -> Result<(), String> {
     let (frame, hint) = match protocol {
         Some(Protocol::Fade1) => (fade1::DATA_FRAME_LEN, "1500"),
         _ => (fade10g::DATA_FRAME_LEN, "9000"),
@@ -33,7 +33,11 @@ pub(crate) fn check_mtu(mtu: u32, protocol: Option<Protocol>) -> Result<(), Stri
     if mtu >= needed {
         return Ok(());
     }
-    Err(format!("the interface has MTU {mtu}, expected at least {needed} for data frames: ip link set NAME mtu {hint}"))
+    let name = UnixDatagram::unbound().and_then(|socket| Ok(rustix::net::netdevice::index_to_name(&socket, index)?));
+    let name = name.unwrap_or_else(|_| "NAME".into());
+    Err(format!(
+        "interface {name} has MTU {mtu}, expected at least {needed} for data frames: ip link set {name} mtu {hint}"
+    ))
 }
 
 impl Interface {
@@ -96,7 +100,10 @@ fn check(socket: &UnixDatagram, name: &str) -> io::Result<(MacAddr, u32)> {
         let mtu = ask(libc::SIOCGIFMTU, "MTU")?.ifr_ifru.ifru_mtu;
         let address = ask(libc::SIOCGIFHWADDR, "address")?.ifr_ifru.ifru_hwaddr;
         if address.sa_family != libc::ARPHRD_ETHER {
-            let message = format!("interface {name} is no Ethernet (type {}); choose one that is", address.sa_family);
+            let message = format!(
+                "interface {name} is not an Ethernet interface (type {}); choose one that is",
+                address.sa_family
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let [a, b, c, d, e, f, ..] = address.sa_data.map(|byte| byte as u8);

@@ -145,7 +145,7 @@ impl Source for Kernel {
             );
             return Err(Error::Config(message));
         }
-        check_mtu(self.interface.mtu, config.protocol()).map_err(Error::Config)?;
+        check_mtu(self.interface.index, self.interface.mtu, config.protocol()).map_err(Error::Config)?;
         // Programs that receive by themselves see by this that the FEB is taken.
         let claim = claim::claim(self.interface.index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?;
         let (path, device) = free_device()?;

@@ -214,7 +214,7 @@ impl UserSpace {
     }
 
     fn claim(&self, mac: MacAddr, config: FebConfig) -> Result<Option<Claim>, Error> {
-        check_mtu(self.inner.mtu, config.protocol()).map_err(Error::Config)?;
+        check_mtu(self.inner.index, self.inner.mtu, config.protocol()).map_err(Error::Config)?;
         Ok(match self.inner.index {
             0 => None,
             index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),

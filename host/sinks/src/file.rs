@@ -15,33 +15,27 @@ use serde_json::json;
 use crate::block::Block;
 use crate::durable;
 use crate::origin::{Board, Origin};
-use crate::parts::{Parts, Roll};
+use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
 const ALIGNMENT: usize = 4096;
 
-/// How the files are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct How {
-    /// Past the page cache.
+/// Options of plain files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlainFile {
+    /// Write past the page cache.
     pub direct: bool,
-    /// Step in which the place is reserved; 0: it is not.
+    /// Bytes of disk space to reserve at a time; 0: none.
     pub preallocate: u64,
-    /// When the next file begins.
-    pub roll: Roll,
-}
-
-impl Default for How {
-    fn default() -> How {
-        How { direct: false, preallocate: 0, roll: Roll::never() }
-    }
+    /// Options of all sinks that write files.
+    pub files: FileOptions,
 }
 
 /// The files.
 pub struct FileSink {
     parts: Parts,
-    how: How,
+    options: PlainFile,
     file: Output,
     origin: Origin,
     /// Bytes of the files before this one.
@@ -67,13 +61,13 @@ struct Output {
 struct Page([u8; ALIGNMENT]);
 
 impl Output {
-    fn create(path: &Path, how: How) -> io::Result<Output> {
-        let flags = if how.direct { OFlags::DIRECT } else { OFlags::empty() };
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).custom_flags(flags.bits() as i32);
-        let file = options.open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput if how.direct => {
-                io::Error::other("this file system has no direct I/O; do without `direct`")
+    fn create(path: &Path, options: PlainFile) -> io::Result<Output> {
+        let flags = if options.direct { OFlags::DIRECT } else { OFlags::empty() };
+        let mut open = OpenOptions::new();
+        open.write(true).create(true).truncate(true).custom_flags(flags.bits() as i32);
+        let file = open.open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput if options.direct => {
+                io::Error::other("this file system has no direct I/O; leave out direct")
             }
             _ => error,
         })?;
@@ -82,13 +76,13 @@ impl Output {
             name.push(".json");
             PathBuf::from(name)
         });
-        if manifest.is_none() && how.roll != Roll::never() {
-            return Err(io::Error::other("this is no file on a disk: do without roll and every"));
+        if manifest.is_none() && options.files.rolls() {
+            return Err(io::Error::other("this is not a file on a disk: leave out roll and every"));
         }
-        Ok(Output { manifest, ..Output::of(file, how) })
+        Ok(Output { manifest, ..Output::of(file, options) })
     }
 
-    fn of(file: File, How { direct, preallocate, .. }: How) -> Output {
+    fn of(file: File, PlainFile { direct, preallocate, .. }: PlainFile) -> Output {
         Output { file, direct, preallocate, reserved: 0, written: 0, manifest: None, rest: Vec::new() }
     }
 
@@ -174,10 +168,10 @@ impl FileSink {
     ///
     /// # Errors
     /// The operating system's; a file system without direct I/O is named.
-    pub fn create(path: impl AsRef<Path>, how: How, board: Board) -> io::Result<FileSink> {
-        let parts = Parts::new(path.as_ref(), how.roll)?;
-        let file = Output::create(&parts.path(), how)?;
-        let sink = FileSink { parts, how, file, origin: Origin::of(board), before: 0 };
+    pub fn create(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
+        let parts = Parts::new(path.as_ref(), options.files)?;
+        let file = Output::create(&parts.path(), options)?;
+        let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0 };
         sink.state(None, false)?;
         Ok(sink)
     }
@@ -188,9 +182,9 @@ impl FileSink {
     /// It is closed.
     pub fn stdout(board: Board) -> io::Result<FileSink> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        let how = How::default();
-        let parts = Parts::new("-", how.roll)?;
-        Ok(FileSink { parts, how, file: Output::of(file, how), origin: Origin::of(board), before: 0 })
+        let options = PlainFile::default();
+        let parts = Parts::new("-", options.files)?;
+        Ok(FileSink { parts, options, file: Output::of(file, options), origin: Origin::of(board), before: 0 })
     }
 
     /// Writes the manifest. `end`: of the whole, if it is known. `complete`: all that belongs into this file is there.
@@ -199,7 +193,7 @@ impl FileSink {
         let mut manifest = self.origin.manifest();
         manifest["bytes"] = self.file.written.into();
         manifest["complete"] = complete.into();
-        if self.how.roll != Roll::never() {
+        if self.options.files.rolls() {
             let (number, last) = (self.parts.number(), end.is_some());
             manifest["part"] = json!({ "number": number, "first_byte": self.before, "last": last });
         }
@@ -214,7 +208,7 @@ impl FileSink {
         self.state(None, true)?;
         self.before += std::mem::take(&mut self.file.written);
         self.parts.advance();
-        self.file = Output::create(&self.parts.path(), self.how)?;
+        self.file = Output::create(&self.parts.path(), self.options)?;
         self.state(None, false)
     }
 }
@@ -277,8 +271,8 @@ mod tests {
         let data: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
         for (direct, preallocate) in [(false, 0), (true, 0), (true, 1 << 20), (false, 30_000)] {
             let path = folder.path().join("data");
-            let how = How { direct, preallocate, roll: Roll::never() };
-            let Ok(mut sink) = FileSink::create(&path, how, FEB) else {
+            let options = PlainFile { direct, preallocate, ..PlainFile::default() };
+            let Ok(mut sink) = FileSink::create(&path, options, FEB) else {
                 assert!(direct, "plain files work everywhere");
                 continue;
             };
@@ -304,9 +298,9 @@ mod tests {
     fn files_roll_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.bin");
-        let roll = Roll { size: Some(16384), every: None };
+        let files = FileOptions { roll: Some(16384), ..FileOptions::default() };
         let mut pool = Pool::new(2).unwrap();
-        let mut sink = FileSink::create(&path, How { roll, ..How::default() }, FEB).unwrap();
+        let mut sink = FileSink::create(&path, PlainFile { files, ..PlainFile::default() }, FEB).unwrap();
         for i in 0..5 {
             write(&mut sink, &mut pool, &[i; 8192]);
         }

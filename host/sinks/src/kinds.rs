@@ -6,13 +6,13 @@ use fadelink_receiver::Pool;
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use crate::block::{Block, BLOCK_BYTES};
-use crate::file::{FileSink, How};
+use crate::file::{FileSink, PlainFile};
 #[cfg(feature = "hdf5")]
 use crate::hdf5::WordsSink;
 use crate::options::Options;
 use crate::origin::Board;
-use crate::outlet::{Copy, Error, Outlet, Policy};
-use crate::parts::Roll;
+use crate::outlet::{describe, Copy, Error, Outlet, Policy};
+use crate::parts::FileOptions;
 use crate::share::ShareSink;
 use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
@@ -27,12 +27,12 @@ const QUEUE: u64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
     /// Plain files.
-    File(How),
+    File(PlainFile),
     /// Standard output.
     Stdout,
     /// HDF5 files.
     #[cfg(feature = "hdf5")]
-    Hdf5(Roll),
+    Hdf5(FileOptions),
     /// Other programs on this computer.
     Share {
         /// The first block waits for a first reader.
@@ -42,7 +42,7 @@ pub enum BlockKind {
 
 impl Kind for BlockKind {
     const EXPECTED: &'static str =
-        "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS]) or \
+        "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]) or \
                                     share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
@@ -52,13 +52,13 @@ impl Kind for BlockKind {
 
     fn parse(name: &str, _place: &str, options: &mut Options<'_>) -> std::result::Result<Option<BlockKind>, String> {
         Ok(Some(match name {
-            "file" => BlockKind::File(How {
+            "file" => BlockKind::File(PlainFile {
                 direct: options.flag("direct")?,
                 preallocate: options.size("preallocate")?.unwrap_or(0),
-                roll: Roll::of(options, None)?,
+                files: FileOptions::parse(options, None)?,
             }),
             #[cfg(feature = "hdf5")]
-            "hdf5" => BlockKind::Hdf5(Roll::of(options, Some(EVERY))?),
+            "hdf5" => BlockKind::Hdf5(FileOptions::parse(options, Some(EVERY))?),
             "share" => BlockKind::Share { wait: options.flag("wait")? },
             _ => return Ok(None),
         }))
@@ -81,8 +81,15 @@ fn copier(queue: u64) -> std::io::Result<Copy<Block>> {
 
 impl Spec<BlockKind> {
     /// A plain file (`-`: standard output) that its user did not write as a sink.
-    pub fn file(text: String, path: &str) -> Spec<BlockKind> {
-        let kind = if path == "-" { BlockKind::Stdout } else { BlockKind::File(How::default()) };
+    pub fn file(text: String, path: &str, overwrite: bool) -> Spec<BlockKind> {
+        let kind = if path == "-" {
+            BlockKind::Stdout
+        } else {
+            BlockKind::File(PlainFile {
+                files: FileOptions { overwrite, ..FileOptions::default() },
+                ..PlainFile::default()
+            })
+        };
         Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, queue: None }
     }
 
@@ -99,10 +106,10 @@ impl Spec<BlockKind> {
         let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
         let open = || -> Result<Outlet<Block>> {
             let sink: Box<dyn Sink<Block>> = match self.kind {
-                BlockKind::File(how) => Box::new(FileSink::create(&path, how, board)?),
+                BlockKind::File(plain) => Box::new(FileSink::create(&path, plain, board)?),
                 BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
                 #[cfg(feature = "hdf5")]
-                BlockKind::Hdf5(roll) => Box::new(WordsSink::create(&path, roll, board)?),
+                BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
                 BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, stopping.clone())?),
             };
             let (capacity, copy) = match self.policy {
@@ -114,7 +121,7 @@ impl Spec<BlockKind> {
         };
         open().map_err(|failure| Error {
             sink: self.text.clone(),
-            what: failure.to_string(),
+            what: describe(&failure),
             intact: 0,
             unit: Block::UNIT,
         })
@@ -131,15 +138,15 @@ mod tests {
 
     #[test]
     fn specifications() {
-        let spec = parse("file:/data/{feb}.dat,direct,preallocate=2G,roll=1T,every=0.5").unwrap();
-        let roll = Roll { size: Some(1 << 40), every: Some(Duration::from_millis(500)) };
-        assert_eq!(spec.kind, BlockKind::File(How { direct: true, preallocate: 2 << 30, roll }));
+        let spec = parse("file:/data/{feb}.dat,direct,preallocate=2G,roll=1T,every=0.5,overwrite").unwrap();
+        let files = FileOptions { roll: Some(1 << 40), every: Some(Duration::from_millis(500)), overwrite: true };
+        assert_eq!(spec.kind, BlockKind::File(PlainFile { direct: true, preallocate: 2 << 30, files }));
         assert!(spec.is_per_board("feb") && !spec.is_per_board("stream"));
         assert_eq!(parse("share:x,wait").unwrap().kind, BlockKind::Share { wait: true });
         let hdf5 = parse("hdf5:a.h5,policy=drop,queue=4M").unwrap();
-        assert_eq!(hdf5.kind, BlockKind::Hdf5(Roll { size: None, every: Some(EVERY) }));
+        assert_eq!(hdf5.kind, BlockKind::Hdf5(FileOptions { every: Some(EVERY), ..FileOptions::default() }));
         assert_eq!((hdf5.policy, hdf5.queue), (Policy::Drop, Some(4 << 20)));
-        assert_eq!(parse("hdf5:a.h5,every=0").unwrap().kind, BlockKind::Hdf5(Roll::never()));
+        assert_eq!(parse("hdf5:a.h5,every=0").unwrap().kind, BlockKind::Hdf5(FileOptions::default()));
         for (text, named) in [
             ("", "file:PATH"),
             ("file", "file:PATH"),

@@ -21,6 +21,6 @@ pub use kinds::BlockKind;
 pub use options::Options;
 pub use origin::{Board, Origin};
 pub use outlet::{Error, Outlet, Outlets, Policy, Report};
-pub use parts::{Parts, Roll};
+pub use parts::{FileOptions, Parts};
 pub use sink::{End, Failure, Item, Result, Sink, Stopping, WrongMessages};
 pub use spec::{Kind, Spec};

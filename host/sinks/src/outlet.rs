@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Why a sink could not do its work.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{sink}: {what} (the {intact} {unit} before are intact)")]
+#[error("{sink}: {what}{}", kept(*intact, unit))]
 pub struct Error {
     /// The sink, as its user wrote it.
     pub sink: String,
@@ -103,15 +103,31 @@ fn guarded(work: impl FnOnce() -> Result) -> Result {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(format!("panicked: {}", in_words(&*panic)).into()))
 }
 
-fn describe(failure: &Failure) -> String {
-    let text = failure.to_string();
-    let kind = failure.downcast_ref::<io::Error>().map(io::Error::kind);
-    let is_full = matches!(kind, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded));
-    if is_full || text.contains("No space left on device") {
-        return format!("{text}; make space or choose another place");
+fn kept(intact: u64, unit: &str) -> String {
+    if intact > 0 {
+        format!("; the {intact} {unit} before are intact")
+    } else {
+        String::new()
     }
-    text
 }
+
+/// What happened, and what to do.
+pub(crate) fn describe(failure: &Failure) -> String {
+    let text = failure.to_string();
+    // Errors of this crate say themselves what to do.
+    let of_system = failure.downcast_ref::<io::Error>().filter(|error| error.raw_os_error().is_some());
+    let advice = match of_system.map(io::Error::kind) {
+        Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => FULL,
+        _ if text.contains("No space left on device") => FULL,
+        Some(io::ErrorKind::PermissionDenied) => "choose a place where this user may write, or change its rights",
+        Some(io::ErrorKind::NotFound) => "make the folder first: mkdir -p",
+        Some(io::ErrorKind::IsADirectory) => "it is a folder; name a file in it",
+        _ => return text,
+    };
+    format!("{text}; {advice}")
+}
+
+const FULL: &str = "the disk is full; make space, or choose another place";
 
 /// The thread of a sink.
 fn work<T: Item>(shared: &Shared<T>, mut sink: Box<dyn Sink<T>>) {

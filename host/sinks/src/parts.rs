@@ -1,35 +1,37 @@
 //! Files that roll over: when one is large or old enough, the next begins. So a crash costs the last of them at most, and
 //! no limit of a format ends a run.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use crate::options::Options;
 
-/// When the next file begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Roll {
-    /// When the file has so many bytes.
-    pub size: Option<u64>,
-    /// When it is so old.
+/// Options of sinks that write files. By default there is one file, which must not exist before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// The next file begins when this one has so many bytes.
+    pub roll: Option<u64>,
+    /// The next file begins when this one is so old.
     pub every: Option<Duration>,
+    /// A file of an earlier run is replaced.
+    pub overwrite: bool,
 }
 
-impl Roll {
-    /// From the options `roll=SIZE` and `every=SECONDS`, 0: never; without the latter it is `every`.
+impl FileOptions {
+    /// From the options `roll=SIZE`, `every=SECONDS` (0: never; without it `every`) and `overwrite`.
     ///
     /// # Errors
     /// What was expected.
-    pub fn of(options: &mut Options<'_>, every: Option<Duration>) -> Result<Roll, String> {
-        let size = options.size("roll")?;
+    pub fn parse(options: &mut Options<'_>, every: Option<Duration>) -> Result<FileOptions, String> {
+        let roll = options.size("roll")?;
         let every = options.seconds("every")?.map_or(every, |every| (!every.is_zero()).then_some(every));
-        Ok(Roll { size, every })
+        Ok(FileOptions { roll, every, overwrite: options.flag("overwrite")? })
     }
 
-    /// One file, whatever comes.
-    pub fn never() -> Roll {
-        Roll { size: None, every: None }
+    /// True if there may be a next file.
+    pub fn rolls(&self) -> bool {
+        self.roll.is_some() || self.every.is_some()
     }
 }
 
@@ -37,22 +39,29 @@ impl Roll {
 #[derive(Debug)]
 pub struct Parts {
     path: PathBuf,
-    roll: Roll,
+    options: FileOptions,
     number: u32,
     begun: Instant,
 }
 
 impl Parts {
-    /// Of the sink whose first file is `path`.
+    /// The files of a sink whose first file is `path`.
     ///
     /// # Errors
-    /// A second file is there, of an earlier run: it would be taken for this one's.
-    pub fn new(path: impl Into<PathBuf>, roll: Roll) -> io::Result<Parts> {
-        let mut parts = Parts { path: path.into(), roll, number: 1, begun: Instant::now() };
+    /// A file of an earlier run has data and must not be overwritten, or a second file exists: it would be taken for
+    /// one of this run.
+    pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
+        let mut parts = Parts { path: path.into(), options, number: 0, begun: Instant::now() };
+        let has_data = fs::metadata(&parts.path).is_ok_and(|found| found.is_file() && found.len() > 0);
+        if has_data && !options.overwrite {
+            let advice =
+                "choose another name, or allow to replace it: --overwrite, or the option overwrite of a --sink";
+            return Err(exists(&parts.path, advice));
+        }
+        parts.number = 1;
         let second = parts.path();
-        if roll != Roll::never() && second.exists() {
-            let text = format!("{} is there, of an earlier run; move it away or choose another name", second.display());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        if options.rolls() && second.exists() {
+            return Err(exists(&second, "it belongs to an earlier run; move it away, or choose another name"));
         }
         parts.number = 0;
         Ok(parts)
@@ -86,8 +95,8 @@ impl Parts {
     /// True if the file, which has so many bytes, is large or old enough.
     pub fn is_due(&self, bytes: u64) -> bool {
         bytes > 0
-            && (self.roll.size.is_some_and(|size| bytes >= size)
-                || self.roll.every.is_some_and(|every| self.begun.elapsed() >= every))
+            && (self.options.roll.is_some_and(|size| bytes >= size)
+                || self.options.every.is_some_and(|every| self.begun.elapsed() >= every))
     }
 
     /// Begins the next.
@@ -95,6 +104,10 @@ impl Parts {
         self.number += 1;
         self.begun = Instant::now();
     }
+}
+
+fn exists(path: &Path, advice: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("the file {} exists; {advice}", path.display()))
 }
 
 #[cfg(test)]
@@ -105,19 +118,34 @@ mod tests {
     fn names_and_limits() {
         let folder = tempfile::tempdir().unwrap();
         let name = |name: &str| folder.path().join(name);
-        let roll = Roll { size: Some(100), every: Some(Duration::from_secs(3600)) };
-        let mut parts = Parts::new(name("run.1.h5"), roll).unwrap();
+        let options = FileOptions { roll: Some(100), every: Some(Duration::from_secs(3600)), overwrite: false };
+        let mut parts = Parts::new(name("run.1.h5"), options).unwrap();
         assert_eq!(parts.path(), name("run.1.h5"));
         assert!(!parts.is_due(99) && parts.is_due(100));
         parts.advance();
         assert_eq!(parts.path(), name("run.1.000001.h5"));
-        let mut plain = Parts::new(name("data"), Roll { size: None, every: Some(Duration::ZERO) }).unwrap();
+        let mut plain =
+            Parts::new(name("data"), FileOptions { every: Some(Duration::ZERO), ..Default::default() }).unwrap();
         assert!(plain.is_due(1) && !plain.is_due(0), "one that is empty is not followed by another");
         plain.advance();
         assert_eq!(plain.path(), name("data.000001"));
         std::fs::write(name("data.000001"), "").unwrap();
-        let error = Parts::new(name("data"), roll).unwrap_err().to_string();
-        assert!(error.contains("data.000001 is there, of an earlier run"), "{error}");
-        assert!(Parts::new(name("data"), Roll::never()).is_ok());
+        let error = Parts::new(name("data"), options).unwrap_err().to_string();
+        assert!(error.contains("data.000001 exists; it belongs to an earlier run"), "{error}");
+        assert!(Parts::new(name("data"), FileOptions::default()).is_ok());
+    }
+
+    #[test]
+    fn data_of_an_earlier_run_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        let open = |overwrite| Parts::new(&path, FileOptions { overwrite, ..Default::default() });
+        std::fs::write(&path, "").unwrap();
+        assert!(open(false).is_ok(), "an empty file has no data");
+        std::fs::write(&path, "words").unwrap();
+        let error = open(false).unwrap_err().to_string();
+        assert!(error.contains("data exists; choose another name") && error.contains("--overwrite"), "{error}");
+        assert!(open(true).is_ok());
+        assert!(Parts::new("/dev/null", FileOptions::default()).is_ok());
     }
 }

@@ -9,6 +9,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -80,6 +81,10 @@ impl ShareSink {
         let listener = seqpacket(SocketFlags::NONBLOCK)?;
         let address = SocketAddrUnix::new(path)?;
         match bind(&listener, &address) {
+            Err(Errno::ADDRINUSE) if !std::fs::symlink_metadata(path)?.file_type().is_socket() => {
+                let text = format!("the file {path} exists, and is not a socket; choose another name");
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
             // Left behind by a program that was killed: nobody answers there.
             Err(Errno::ADDRINUSE) if !is_served(&address)? => {
                 std::fs::remove_file(path)?;

@@ -20,12 +20,20 @@ pub(super) const MESSAGE_BYTES: &str = "67108864";
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The library's or a broker's.
-    #[error("Kafka, {what}: {source}")]
+    #[error("Kafka, {what}: {error}")]
     Kafka {
         /// What was tried.
         what: &'static str,
         /// What went wrong.
-        source: KafkaError,
+        error: KafkaError,
+    },
+    /// No broker answers.
+    #[error("Kafka: no broker answers at {brokers} ({error}); check the address, and that the broker runs")]
+    Unreachable {
+        /// Their addresses.
+        brokers: String,
+        /// What went wrong.
+        error: KafkaError,
     },
     /// The topics do not fit together.
     #[error("topic {topic} has {found} partitions: expected {expected}")]
@@ -62,7 +70,7 @@ pub enum Error {
 pub(super) type Result<T> = std::result::Result<T, Error>;
 
 pub(super) fn during<T>(what: &'static str, result: std::result::Result<T, KafkaError>) -> Result<T> {
-    result.map_err(|source| Error::Kafka { what, source })
+    result.map_err(|error| Error::Kafka { what, error })
 }
 
 /// Errors that brokers and their clients get over by themselves.
@@ -115,7 +123,10 @@ pub(super) fn config(brokers: &str) -> ClientConfig {
 /// Partitions of a topic, which is created with `partitions` where it does not exist.
 pub(super) fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usize> {
     let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
-    during("connecting", admin.inner().fetch_metadata(None, CONNECT))?;
+    admin
+        .inner()
+        .fetch_metadata(None, CONNECT)
+        .map_err(|error| Error::Unreachable { brokers: brokers.to_owned(), error })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Err(Error::Delivery("no runtime".into())) };
     let new = NewTopic::new(name, partitions as i32, TopicReplication::Fixed(-1))

@@ -2,7 +2,7 @@
 //! of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
 use fadelink_sinks::hdf5::{append, column, failed, set, Files};
-use fadelink_sinks::{End, Result, Roll, Sink, WrongMessages};
+use fadelink_sinks::{End, FileOptions, Result, Sink, WrongMessages};
 use fadelink_wire::fadc::TICK_NS;
 use hdf5_metno::{Group, H5Type};
 
@@ -78,8 +78,8 @@ impl Columns {
 
 impl Hdf5Sink {
     /// Creates the first file.
-    pub fn create(path: &str, roll: Roll, run: &Run) -> Result<Hdf5Sink> {
-        let files = Files::create(path, roll)?;
+    pub fn create(path: &str, options: FileOptions, run: &Run) -> Result<Hdf5Sink> {
+        let files = Files::create(path, options)?;
         let (table, window_ticks) = (Table::default(), run.window_ticks);
         Ok(Hdf5Sink { files, columns: None, table, window_ticks, events: 0, rows: 0, finished: 0 })
     }

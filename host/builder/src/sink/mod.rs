@@ -7,7 +7,7 @@
 )]
 
 #[cfg(any(feature = "hdf5", feature = "parquet"))]
-use fadelink_sinks::Roll;
+use fadelink_sinks::FileOptions;
 use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Sink};
 
 #[cfg(feature = "hdf5")]
@@ -33,10 +33,10 @@ const QUEUE: u64 = 64 << 20;
 pub enum EventKind {
     /// HDF5 files.
     #[cfg(feature = "hdf5")]
-    Hdf5(Roll),
+    Hdf5(FileOptions),
     /// Parquet files.
     #[cfg(feature = "parquet")]
-    Parquet(Roll),
+    Parquet(FileOptions),
     /// A ZeroMQ PUB socket.
     #[cfg(feature = "zmq")]
     Publish,
@@ -49,7 +49,8 @@ pub enum EventKind {
 pub type Spec = fadelink_sinks::Spec<EventKind>;
 
 impl Kind for EventKind {
-    const EXPECTED: &'static str = "hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS]), zmq-pub:ENDPOINT or \
+    const EXPECTED: &'static str =
+        "hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or \
                                     zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
@@ -64,9 +65,9 @@ impl Kind for EventKind {
     fn parse(name: &str, place: &str, options: &mut Options<'_>) -> Result<Option<EventKind>, String> {
         Ok(Some(match name {
             #[cfg(feature = "hdf5")]
-            "hdf5" => EventKind::Hdf5(Roll::of(options, Some(EVERY))?),
+            "hdf5" => EventKind::Hdf5(FileOptions::parse(options, Some(EVERY))?),
             #[cfg(feature = "parquet")]
-            "parquet" => EventKind::Parquet(Roll::of(options, Some(EVERY))?),
+            "parquet" => EventKind::Parquet(FileOptions::parse(options, Some(EVERY))?),
             #[cfg(feature = "zmq")]
             "zmq-pub" | "zmq-push" => {
                 if !place.contains("://") {
@@ -91,9 +92,9 @@ pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
     let open = || -> fadelink_sinks::Result<Outlet<SharedEvent>> {
         let sink: Box<dyn Sink<SharedEvent>> = match spec.kind {
             #[cfg(feature = "hdf5")]
-            EventKind::Hdf5(roll) => Box::new(hdf5::Hdf5Sink::create(&spec.place, roll, run)?),
+            EventKind::Hdf5(files) => Box::new(hdf5::Hdf5Sink::create(&spec.place, files, run)?),
             #[cfg(feature = "parquet")]
-            EventKind::Parquet(roll) => Box::new(parquet::ParquetSink::create(&spec.place, roll, run)?),
+            EventKind::Parquet(files) => Box::new(parquet::ParquetSink::create(&spec.place, files, run)?),
             #[cfg(feature = "zmq")]
             EventKind::Publish => Box::new(zmq::ZmqSink::bind(&spec.place, run, false)?),
             #[cfg(feature = "zmq")]
@@ -118,7 +119,7 @@ mod tests {
         let spec: Spec = "hdf5:a.h5,roll=2G".parse().unwrap();
         assert_eq!(
             (&*spec.place, spec.kind),
-            ("a.h5", EventKind::Hdf5(Roll { size: Some(2 << 30), every: Some(EVERY) }))
+            ("a.h5", EventKind::Hdf5(FileOptions { roll: Some(2 << 30), every: Some(EVERY), overwrite: false }))
         );
         let spec: Spec = "zmq-pub:tcp://*:5555,policy=drop,queue=1M".parse().unwrap();
         assert_eq!((&*spec.place, spec.queue), ("tcp://*:5555", Some(1 << 20)));

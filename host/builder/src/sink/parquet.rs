@@ -7,7 +7,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fadelink_sinks::{durable, End, Parts, Result, Roll, Sink, WrongMessages};
+use fadelink_sinks::{durable, End, FileOptions, Parts, Result, Sink, WrongMessages};
 use parquet::basic::Compression;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
@@ -192,8 +192,8 @@ impl Tables {
 
 impl ParquetSink {
     /// Creates the first files.
-    pub fn create(path: &str, roll: Roll, run: &Run) -> Result<ParquetSink> {
-        let parts = Parts::new(path, roll)?;
+    pub fn create(path: &str, options: FileOptions, run: &Run) -> Result<ParquetSink> {
+        let parts = Parts::new(path, options)?;
         let tables = Some(Tables::create(&parts.path())?);
         Ok(ParquetSink {
             parts,
@@ -299,7 +299,7 @@ mod tests {
 
     fn sink(path: &Path, limits: (usize, usize)) -> ParquetSink {
         let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default() };
-        let mut sink = ParquetSink::create(path.to_str().unwrap(), Roll::never(), &run).unwrap();
+        let mut sink = ParquetSink::create(path.to_str().unwrap(), FileOptions::default(), &run).unwrap();
         sink.limits = limits;
         sink
     }

@@ -29,7 +29,10 @@ pub struct Args {
     /// and --udp {stream} in it stands for the address and port of each board's stream
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
-    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS]) or
+    /// Replace files of --out that have data from an earlier run
+    #[arg(long, requires = "out")]
+    pub overwrite: bool,
+    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]) or
     /// share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several; {feb} in PATH stands for the address of each
     /// FEB, {stream} with --tcp and --udp for the address and port of each stream
     #[arg(long, value_name = "SINK")]

@@ -182,7 +182,7 @@ fn receive(
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
-    feb.start().context("START (is the FEB there, and not receiving for another computer? --take-over)")?;
+    feb.start().context("START (if the board sends to another computer: --take-over)")?;
     if feb.counters().interrupted > 0 && !args.take_over {
         tracing::warn!(
             "{}: an earlier transmission was still running (its reader was killed?); it was broken off, \
@@ -213,7 +213,9 @@ fn receive(
         }
         anyhow::ensure!(outlets.are_well(), "a sink has failed");
         let is_there = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
-            0 if stopped => "no data came, not even after STOP (is the FEB there?)",
+            0 if stopped => {
+                "no data came, not even after STOP; check the power of the board, the cable and its address"
+            }
             _ => "receiving",
         })?;
         if !is_there {
@@ -342,7 +344,7 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> ExitCode {
     let silent = args.quiet || args.json;
     for (mac, outcome) in febs() {
         if let Some(error) = &outcome.error {
-            tracing::error!("{mac}: {error:#}");
+            tracing::error!("{mac}: {}", exit::in_words(error));
         }
         outcome.summary(mac).tell(args, "", "");
         if let Some(kind) = outcome.kind.filter(|_| !silent) {
@@ -352,8 +354,9 @@ fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> ExitCode {
             eprintln!("  {}", in_words(&outcome.counters.entries()));
         }
     }
-    if !silent {
-        eprintln!("link: {}", in_words(&link.entries()));
+    let link = in_words(&link.entries());
+    if !silent && !link.is_empty() {
+        eprintln!("link: {link}");
     }
     exit::of_data(good)
 }

@@ -65,7 +65,7 @@ fn named(sink: &Spec<BlockKind>) -> String {
 /// The sink of an --out.
 fn out(args: &Args, index: usize) -> Option<Spec<BlockKind>> {
     let path = args.out.get(index)?.to_string_lossy();
-    Some(Spec::file(format!("--out {path}"), &path))
+    Some(Spec::file(format!("--out {path}"), &path, args.overwrite))
 }
 
 /// For boards that --feb names: one for each.

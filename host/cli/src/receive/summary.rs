@@ -73,7 +73,10 @@ impl<Name: Display> Summary<'_, Name> {
 pub fn missing(args: &Args, came: usize) -> usize {
     let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(came));
     if missing > 0 || came == 0 {
-        tracing::warn!("{came} streams came, expected {}", args.network.streams.unwrap_or(1));
+        tracing::warn!(
+            "{came} streams came, expected {}; check the boards, and the address and port that they send to",
+            args.network.streams.unwrap_or(1)
+        );
     }
     missing
 }

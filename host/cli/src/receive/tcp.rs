@@ -186,7 +186,10 @@ fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u
             break;
         }
         if let Some(limit) = run.too_silent().filter(|_| came == 0) {
-            anyhow::bail!("no connection for {} s", limit.as_secs_f64());
+            anyhow::bail!(
+                "no board has connected for {} s; check its address, and the address and port that it sends to",
+                limit.as_secs_f64()
+            );
         }
         if run.is_reached(0) {
             interrupts.stop();

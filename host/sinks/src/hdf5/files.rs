@@ -9,7 +9,7 @@ use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File, Group, H5Type};
 
 use crate::durable;
-use crate::parts::{Parts, Roll};
+use crate::parts::{FileOptions, Parts};
 
 /// The file that is written, and those that follow.
 pub struct Files {
@@ -69,8 +69,8 @@ impl Files {
     ///
     /// # Errors
     /// The library's; a second file is there of an earlier run.
-    pub fn create(path: &str, roll: Roll) -> io::Result<Files> {
-        let mut files = Files { parts: Parts::new(path, roll)?, file: None, is_broken: false };
+    pub fn create(path: &str, options: FileOptions) -> io::Result<Files> {
+        let mut files = Files { parts: Parts::new(path, options)?, file: None, is_broken: false };
         files.open()?;
         Ok(files)
     }

@@ -9,7 +9,7 @@ use hdf5_metno::{Dataset, H5Type};
 use super::files::{append, column, set, set_text, Files};
 use crate::block::Block;
 use crate::origin::{Board, Origin};
-use crate::parts::Roll;
+use crate::parts::FileOptions;
 use crate::sink::{End, Result, Sink};
 
 /// Bytes of a chunk.
@@ -31,8 +31,8 @@ impl WordsSink {
     ///
     /// # Errors
     /// The library's; files of an earlier run.
-    pub fn create(path: &str, roll: Roll, board: Board) -> Result<WordsSink> {
-        let files = Files::create(path, roll)?;
+    pub fn create(path: &str, options: FileOptions, board: Board) -> Result<WordsSink> {
+        let files = Files::create(path, options)?;
         Ok(WordsSink { files, words: None, origin: Origin::of(board), written: 0, finished: 0 })
     }
 
@@ -115,8 +115,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.h5");
         let board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
-        let roll = Roll { size: Some(8192), every: None };
-        let mut sink = WordsSink::create(path.to_str().unwrap(), roll, board).unwrap();
+        let options = FileOptions { roll: Some(8192), ..FileOptions::default() };
+        let mut sink = WordsSink::create(path.to_str().unwrap(), options, board).unwrap();
         let mut pool = Pool::new(1).unwrap();
         for i in 0..3u8 {
             assert_eq!(sink.intact(), 8192 * u64::from(i.saturating_sub(1)));

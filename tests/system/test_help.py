@@ -1,0 +1,125 @@
+"""The help of each subcommand begins with an example: the commands work as they are printed."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+from contextlib import closing
+
+import pytest
+from support.netns import wait_for
+from support.paths import FADELINK, SIM
+
+PATH = f"PATH={SIM.parent}:{FADELINK.parent}:{os.environ['PATH']}"
+
+
+def help_of(*words):
+    return subprocess.run([FADELINK, *words, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+COMMANDS = [name for name in re.findall(r"^  ([a-z]+)  ", help_of().partition("Commands:")[2], re.M) if name != "help"]
+
+
+def example(name):
+    """The command of the first terminal, and those of the second."""
+    lines = help_of(name).splitlines()
+    assert lines[0] == "Example:", lines[0]
+    board, *commands = [line.split(": ", 1) for line in lines[1 : lines.index("")]]
+    assert board[0] == "  terminal 1" and {terminal for terminal, _ in commands} == {"  terminal 2"}
+    assert any(text.startswith(f"fadelink {name} ") for _, text in [board, *commands])
+    return board[1], [text for _, text in commands]
+
+
+class Terminal:
+    """A terminal of 24 lines and 100 columns; `theirs` is the end that a program has."""
+
+    def __init__(self):
+        self.ours, self.theirs = pty.openpty()
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 100, 0, 0))
+        self.shown = b""
+
+    def read(self):
+        """What was shown so far, and comes at once."""
+        while select.select([self.ours], [], [], 0.05)[0]:
+            try:
+                self.shown += os.read(self.ours, 65536)
+            except OSError:  # the program has ended
+                break
+        return self.shown.decode(errors="replace")
+
+    def close(self):
+        os.close(self.ours)
+        os.close(self.theirs)
+
+
+@pytest.fixture
+def terminal():
+    with closing(Terminal()) as terminal:
+        yield terminal
+
+
+def start(bench, namespace, text, **options):
+    return bench.start(namespace, "env", PATH, *text.split(), cwd=bench.tmp, **options)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("top", "feed")])
+def test_examples_work(bench, name):
+    board, commands = example(name)
+    first = start(bench, bench.board_ns if name == "feb" else bench.pc_ns, board)
+    if "--virtual" in board:
+        assert first.finish()[0] == 0
+    else:
+        assert re.search(r"board\(s\) on|in software on", first.popen.stderr.readline())
+    for text in commands:
+        status, out, err = start(bench, bench.pc_ns, text).finish()
+        assert status == 0, f"{text}: {out}{err}"
+        assert out or err or not text.startswith("fadelink")
+
+
+def test_example_of_top_works(bench, terminal):
+    board, [text] = example("top")
+    assert "board(s) on" in start(bench, bench.pc_ns, board).popen.stderr.readline()
+    top = start(bench, bench.pc_ns, text, stdout_to=terminal.theirs, stdin=terminal.theirs)
+    wait_for(lambda: "02:fa:de:00:00:04" in terminal.read() or top.popen.poll() is not None)
+    os.write(terminal.ours, b"q")
+    status, _, err = top.finish(timeout=20)
+    assert status == 0 and "02:fa:de:00:00:04" in terminal.read(), err
+
+
+def test_example_of_feed_has_right_arguments(bench):
+    """It needs a broker: without one that is what is missing."""
+    _, commands = example("feed")
+    status, _, err = start(bench, bench.pc_ns, commands[-1]).finish()
+    assert status == 1 and "no broker answers at localhost:9092" in err
+
+
+@pytest.mark.parametrize("limit", [["--packets", 3000], ["--duration", 2]], ids=lambda words: words[0])
+def test_progress_is_for_terminals(bench, terminal, limit):
+    """Rate, total and time left on a terminal; no line and no control characters where there is none."""
+    words = ["receive", "--iface", "eth0", "--feb", "02:fa:de:00:00:01", *limit]
+    board = bench.start(bench.board_ns, SIM, "--iface", "feb0", "--status", "--duration", 600)
+    first = board.popen.stderr.readline()
+    assert "board(s) on" in first
+    _, out, err = bench.run(*words)
+    assert not out and "\r" not in err and "\x1b" not in err and "complete" in err.splitlines()[0]
+    receiver = bench.fadelink(*words, stderr_to=terminal.theirs)
+    wait_for(lambda: terminal.read() and receiver.popen.poll() is not None)
+    text = terminal.read()
+    assert re.search(r"02:fa:de:00:00:01 .* MB/s .* lost, \d+ repaired", text), text
+    assert re.search(r"\d+ %  \d s, [\d.]+ MB, [\d.]+ MB/s, \d+ seconds? left", text), text
+    board.signal(signal.SIGTERM)
+    _, _, err = board.finish()
+    assert err == "", "the simulator writes its line to terminals only"
+
+
+def test_simulator_shows_progress_on_a_terminal(bench, terminal):
+    run = bench.start(bench.pc_ns, SIM, "--virtual", "--packets", 8000, stderr_to=terminal.theirs)
+    status, out, _ = run.finish()
+    assert status == 0 and "complete" in out
+    shown = terminal.read()
+    assert re.search(r"1 s, \d+ s left, [\d.]+ ms simulated, \d+ packets", shown), shown

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`make demo-fadc`: two simulated FADC crates send over TCP; their events go to HDF5, to ZeroMQ and to a page.
 
-Usage: tools/demo_fadc.py [--windows N] [--port PORT] [--stay]
+Usage: tools/demo_fadc.py [--windows N] [--port PORT] [--stay] [--picture FILE]
 
 Everything runs in two network namespaces of its own; the page is made reachable at http://127.0.0.1:PORT/ (0: at a free port).
 """
@@ -10,11 +10,13 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import signal
 import socket
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import h5py
@@ -25,6 +27,8 @@ from support.netns import Bench, add_address, sh
 from support.paths import SIM
 
 WINDOW_NS, RATE, CRATES = 16384, 10_000, 2
+# Time from the first data to the picture of the page.
+PICTURE_SECONDS = 40
 
 
 async def relay(bench, reader, writer, port):
@@ -58,6 +62,23 @@ def serve(bench, listener, port):
     asyncio.run(run())
 
 
+def take_picture(page, path, folder):
+    """Writes a picture of the page, when it shows data."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for word in ("--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1240,960"):
+        options.add_argument(word)
+    browser = webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver", env=os.environ | {"TMPDIR": str(folder)}))
+    try:
+        browser.get(page)
+        time.sleep(PICTURE_SECONDS)
+        browser.save_screenshot(str(path))
+    finally:
+        browser.quit()
+
+
 def subscribe(endpoint, found):
     client = zmq.Context.instance().socket(zmq.SUB)
     client.subscribe(b"")
@@ -79,7 +100,7 @@ def demo(args, bench):
     sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
     print(f"demo: {CRATES} simulated crates (the RTL, cycle by cycle) of 16 modules with 16 channels, over TCP", flush=True)
     builder = bench.fadelink("build", "--tcp", 10000, "--window-ns", WINDOW_NS, "--expect", CRATES, "--silence", 60,
-                    *(() if args.stay else ("--streams", CRATES)), "--sink", f"hdf5:{out}", "--sink", f"zmq-pub:{endpoint}",
+                    *(() if args.stay else ("--streams", CRATES)), "--sink", f"hdf5:{out},every=0", "--sink", f"zmq-pub:{endpoint}",
                     "--web", f"127.0.0.1:{args.port}", "--quiet", "--json")  # fmt: skip
     builder.popen.stderr.readline()
     threading.Thread(target=serve, args=(bench, listener, args.port), daemon=True).start()
@@ -88,6 +109,8 @@ def demo(args, bench):
     subscribe(endpoint, published)
     board = bench.start(bench.board_ns, SIM, "--iface", "feb0", "--protocol", "fadc", "--phy", "gmii", "--boards", CRATES, "--window-ns", WINDOW_NS,
                   "--pulse-rate", RATE, "--windows", args.windows, "--status", "--json", stderr_to=None)  # fmt: skip
+    if args.picture:
+        take_picture(f"http://127.0.0.1:{listener.getsockname()[1]}/", args.picture, folder)
     if args.stay:
         print("demo: Ctrl-C ends it", flush=True)
         try:
@@ -113,6 +136,7 @@ def main():
     parser.add_argument("--windows", type=int, default=120, help="time windows of 16 us to simulate; about 6 take a second")
     parser.add_argument("--port", type=int, default=8080, help="of the page")
     parser.add_argument("--stay", action="store_true", help="keep the page after the last window, until Ctrl-C")
+    parser.add_argument("--picture", type=Path, help="write a picture of the page to this file (needs Chromium; 1000 windows or more)")
     args = parser.parse_args()
     # The page is for a browser outside.
     sandbox.enter(network="host", root=True)

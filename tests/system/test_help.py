@@ -1,4 +1,4 @@
-"""The help of each subcommand begins with an example: the commands work as they are printed."""
+"""The examples in the help of the subcommands and in the README work as they are printed, and progress is for terminals."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 from support.netns import wait_for
-from support.paths import FADELINK, SIM
+from support.paths import FADELINK, SIM, TOP
 
 PATH = f"PATH={SIM.parent}:{FADELINK.parent}:{os.environ['PATH']}"
 
@@ -79,6 +79,32 @@ def test_examples_work(bench, name):
         status, out, err = start(bench, bench.pc_ns, text).finish()
         assert status == 0, f"{text}: {out}{err}"
         assert out or err or not text.startswith("fadelink")
+
+
+def quick_starts():
+    """{system: the commands of its quick start in the README}"""
+    text = (TOP / "README.md").read_text().split("## Quick start")[1].split("## ")[0]
+    found = {}
+    for block in re.split(r"^(?=\*\*)", text, flags=re.M)[1:]:
+        commands = [line.split("#")[0].strip() for line in block.splitlines() if line.startswith("    ")]
+        if commands:
+            found[re.match(r"\*\*([\w/ -]+)", block)[1]] = commands
+    return found
+
+
+@pytest.mark.parametrize("system", quick_starts())
+def test_quick_starts_work(bench, system):
+    board, *commands = quick_starts()[system]
+    assert "board(s) on" in start(bench, bench.pc_ns, board).popen.stderr.readline()
+    bench.run_in(bench.pc_ns, "ip", "link", "set", "lo", "up")
+    # The terminal is tested below.
+    for text in [text for text in commands if "fadelink top" not in text]:
+        status, out, err = start(bench, bench.pc_ns, text.replace("--duration 10", "--duration 2")).finish()
+        assert status == 0, f"{text}: {out}{err}"
+
+
+def test_all_systems_have_a_quick_start():
+    assert list(quick_starts()) == ["FADE-10G", "TCP sender", "UDP/IP stack", "FADC streaming"]
 
 
 def test_example_of_top_works(bench, terminal):

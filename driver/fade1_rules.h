@@ -2,7 +2,7 @@
 /*
  * The receiver's rules of FADE v1, without kernel calls: its formats and which
  * packet is stored or confirmed. Design section 3; docs/protocol/fade1.md is the
- * reference. What becomes of a frame is decided in fade_rules.c.
+ * reference. What happens to a frame is decided in fade_rules.c.
  */
 #ifndef FADE1_RULES_H
 #define FADE1_RULES_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * The receiver's rules of FADE-10G, and what becomes of a frame; see fade_rules.h.
+ * The receiver's rules of FADE-10G, and what happens to a frame; see fade_rules.h.
  */
 #include "fade_rules.h"
 
@@ -401,7 +401,7 @@ static u32 protocol_of(u32 firmware)
  * @feb: the FEB
  * @settings: of its transmissions
  * @owned: it is opened for its data
- * @csn: command sequence number that is taken for used
+ * @csn: command sequence number that counts as used
  */
 void fade_feb_init(struct fade_feb *feb, const struct fade_settings *settings,
 		   bool owned, u16 csn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * The receiver's rules of FADE-10G and FADE v1, without kernel calls: what a
- * frame from a FEB is, what becomes of its packet and of its command response.
+ * frame from a FEB is, what happens to its packet and its command response.
  * Design sections 2 and 3; paper section 4. docs/protocol/ is the reference.
  *
  * The same file is built into the kernel module and, in user space, into the
@@ -352,7 +352,7 @@ struct fade_tick {
 #define FADE_RESETS		3
 /* How often, with silence after each, where nothing else proves that it was obeyed. */
 #define FADE_RESET_ROUNDS	3
-/* Time after a RESET in which frames under way arrive and are thrown away. */
+/* Time after a RESET in which frames under way arrive and are discarded. */
 #define FADE_SETTLE_MS		20
 /* How often a START that meets a running transmission is preceded by RESET. */
 #define FADE_START_ATTEMPTS	10

@@ -358,7 +358,7 @@ static struct notifier_block fade_notifier = { .notifier_call = netdev_event };
  * @owned: for its data; else for a command, while another program may receive
  *
  * Called with slave->control held. Returns 0, -EINVAL for an address or a name
- * that is none, -ENODEV for an interface that is not there, -ENETDOWN for one
+ * that is invalid, -ENODEV for an interface that is not there, -ENETDOWN for one
  * that is down, -EBUSY for a FEB or a device that is taken.
  */
 int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,

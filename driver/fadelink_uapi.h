@@ -133,7 +133,7 @@ struct fade_statistics {
  * @first_packet: number of the first packet: 0 but in tests of its wrap
  * @protocol: FADE_PROTOCOL_* of the FEB
  * @firmware: FADE_FIRMWARE_* of the FEB
- * @words: FADE_WORDS_*: what becomes of the data words
+ * @words: FADE_WORDS_*: how the data words are stored
  * @reserved: 0
  */
 struct fade_config {
@@ -188,7 +188,7 @@ struct fade_feb_kind {
  */
 
 /**
- * struct fade_feb_command - a command to a FEB, whoever receives from it
+ * struct fade_feb_command - a command to a FEB, also to one of another program
  * @feb: the FEB; a device that is free is used if none is associated with it
  * @command: STOP, IDENTIFY or a user command
  */

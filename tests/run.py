@@ -42,12 +42,12 @@ PARTS = [
     ("lint-python", ".", "own", [[*RUFF, "check", "--quiet", "--no-cache"], [*RUFF, "format", "--quiet", "--no-cache", "--diff"]]),
     ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
-# These make network namespaces, whoever runs them.
+# These make network namespaces, for every user.
 NEED_ROOT = ["test-boards", "test-boards-again"]
 
 
 def results():
-    """Where pytest writes what came of each test."""
+    """Where pytest writes the result of each test."""
     return LOG / "boards.xml"
 
 

@@ -42,7 +42,7 @@ class ProgramError(Exception):
 
 
 def clocks(words):
-    """Of an instruction that is no jump."""
+    """Of an instruction that is not a jump."""
     return 1 + 6 * words
 
 

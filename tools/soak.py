@@ -27,7 +27,7 @@ from support.paths import SEED
 
 @dataclass
 class Sum:
-    """What came of all tries of a fault."""
+    """The results of all tries of a fault."""
 
     tries: int = 0
     promised: int = 0

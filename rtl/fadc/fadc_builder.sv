@@ -10,7 +10,7 @@
 //                   +--------------+
 //
 // Hits are taken from any module that has enough of them, each group behind a header with the slot. A frame is closed when
-// each enabled module has sent its mark, or past its deadline; what comes later of it is thrown away and counted. Losses are
+// each enabled module has sent its mark, or past its deadline; what comes later of it is discarded and counted. Losses are
 // told in the payload, see docs/fadc.md. Words of a window above MAX_WORDS are lost, too. An empty window is withheld, up to
 // `keepalive` in a row. Frames are numbered from 0 on. An empty frame takes three clocks.
 `default_nettype none

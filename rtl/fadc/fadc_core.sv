@@ -86,7 +86,7 @@ module fadc_core #(
   logic [LINKS-1:0] bad_windows;
   assign bad_window = bad_windows != '0;
 
-  // The links' time bases are in step: the first one tells of all.
+  // The links' time bases are in step: the first one represents all.
   logic begin_now;
   logic [63:0] first_record, first_sec;
   logic [31:0] first_nsec;

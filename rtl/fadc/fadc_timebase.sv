@@ -17,7 +17,7 @@
 // twice. It is taken in a clock in which `adjusts` is high, with `adjusted`, never right before a frame ends, and is 0 in the next one. With `follow`
 // windows are FOLLOW_TICKS_MIN ticks or more. begins: a window begins. m_deadline: value of `now` (in ticks) at the end of the frame and `timeout` ticks, or some clocks later.
 //
-// Events go through stages of one clock: 0 counts ticks; 1 decides what becomes of a window that begins; 2 is what the
+// Events go through stages of one clock: 0 counts ticks; 1 decides about a window that begins; 2 is what the
 // modules see; then the window's number and time are made, and it is told to the builder in stage 5.
 `default_nettype none
 module fadc_timebase #(

@@ -12,7 +12,7 @@
 // The command register keeps the last command, for the user (command_send) or not; it may be loaded while command_ready is
 // high. One command is under way at a time. A response stands still from response_valid until response_done. While
 // user_clear is high (a RESET from the computer) the user block must forget the command that it works on; its response would
-// be thrown away here.
+// be discarded here.
 `default_nettype none
 module fade10g_cmd_bridge (
     input  logic        clk,

@@ -8,7 +8,7 @@
 //
 // s_axis_start comes a clock before the first word is taken, for who makes frames while they are sent.
 // tuser at tlast spoils the frame check sequence. A stream that runs dry inside a frame is ended
-// with gmii_tx_er and the rest of it is thrown away.
+// with gmii_tx_er and the rest of it is discarded.
 `default_nettype none
 module gmii_mac_tx (
     input  logic       clk,

@@ -9,7 +9,7 @@
 //
 // Frames start in lane 0 or 4. A deficit idle count makes the gap 9 to 15 bytes, and 12 in the mean, at every length; it is
 // exactly 12 where the frame is a multiple of 4 bytes long, as FADE-10G data frames are. tuser at tlast spoils the frame
-// check sequence. A stream that runs dry inside a frame is ended with an error character and the rest of it is thrown away.
+// check sequence. A stream that runs dry inside a frame is ended with an error character and the rest of it is discarded.
 // s_axis_start comes a clock before the first word is taken, for who makes frames while they are sent. tkeep must be
 // contiguous and, before tlast, full. While `pause` is high no frame starts.
 //

@@ -9,7 +9,7 @@
 //   reaches_recover -->|         |----> echoed, reduces (the congestion window)
 //                      +---------+
 //
-// The first two SYNs ask for it; one that is lost may have been thrown away for that (6.1.1.1). Only new data takes marks: no
+// The first two SYNs ask for it; one that is lost may have been discarded because of that (6.1.1.1). Only new data takes marks: no
 // other segment, nothing that goes again, no probe of a window (6.1.4 to 6.1.6). The window falls once for all marks of a round
 // trip: not again was more is confirmed than was under way, because only then the peer has seen the CWR.
 `default_nettype none

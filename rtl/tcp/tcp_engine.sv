@@ -9,7 +9,7 @@
 //   path --------->|            |----> forget_path, events
 //                  +------------+
 //
-// One engine serves all streams, one event at a time: a segment that came, a timer that ran out, or a look at a stream for
+// One engine serves all streams, one event at a time: a segment that came, a timer that ran out, or a check of a stream for
 // what is to be sent next. The state of the streams is in memories (tcp_context); an event reads and writes those of its
 // stream only, and the next one begins when it has ended: docs/protocol/tcp_sender.md has the table of both.
 //
@@ -26,7 +26,7 @@
 // receiver that was killed closes its direction, too, but answers what comes with RST: then the stream goes on.
 //
 // Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582), the first two a
-// segment that was not sent yet (RFC 3042); after two round trips without a new ACK the first segment goes once more; a
+// segment that was not sent yet (RFC 3042); after two round trips without a new ACK the first segment is repeated; a
 // time-out goes back to the first unconfirmed word and doubles the time-out. With CONGESTION the congestion window bounds
 // what is under way (tcp_congestion), else the receiver's window alone.
 `default_nettype none

@@ -8,7 +8,7 @@
 //   repairs, strikes -->|              |
 //                       +--------------+
 //
-// `repairs`: in a recovery the first segment goes once more; `strikes`: data is sent again from the first word on, or a window is
+// `repairs`: in a recovery the first segment is repeated; `strikes`: data is sent again from the first word on, or a window is
 // asked for.
 `default_nettype none
 module tcp_on_timer (

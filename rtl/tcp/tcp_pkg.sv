@@ -8,7 +8,7 @@ package tcp_pkg;
   localparam logic [31:0] CORE_VERSION = {8'h10, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
 
   localparam int IP_TCP_BYTES = 40;
-  localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is thrown away
+  localparam logic [15:0] RECEIVE_WINDOW = 16'd4096;  // what comes is discarded
 
   // Flags of a segment.
   localparam int FIN = 0;
@@ -147,7 +147,7 @@ package tcp_pkg;
   localparam int TIMER_APPLY = 15;
   localparam int STEPS = 16;
 
-  // What a look at a stream found: the segment that goes next, and what else is to be done.
+  // The result of a check of a stream: the segment to send next, and what else to do.
   typedef enum logic [2:0] {
     NOTHING,
     A_SYN,
@@ -170,14 +170,14 @@ package tcp_pkg;
     logic wanted;  // a connection, or there is data
     logic ceases;  // before the connection was there
     logic is_hole;  // what goes again, see tcp_sack
-    logic drops_hole;  // it is none any more
+    logic drops_hole;  // there is no hole any more
     logic lost;  // the peer
   } look_t;
 
   // What a segment means to its stream.
   typedef struct packed {
     logic opens;  // the connection
-    logic refuses;  // to a SYN: it belongs to another connection, whose end is told of this one
+    logic refuses;  // to a SYN: it belongs to another connection, whose end is informed by it
     logic breaks;  // the connection
     logic unacceptable;
     logic answers;  // an ACK is due

@@ -10,7 +10,7 @@
 //
 // The words of a record are looked at one after another: seven clocks; the memory answers two clocks after record_word.
 // With `sack` two clocks more where a segment has a block of selective acknowledgments where all stacks put it: first of the
-// options, behind two that are no operation. The options of a SYN (tcp_options) take a byte a clock more. `segment` counts if it
+// options, after two no-operation options. The options of a SYN (tcp_options) take a byte a clock more. `segment` counts if it
 // is one, `neighbour` if the frame was ARP.
 `default_nettype none
 module tcp_reader (

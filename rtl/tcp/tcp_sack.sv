@@ -107,7 +107,7 @@ module tcp_sack #(
     if (step[tcp_pkg::LOOK]) begin
       hole_end   <= hole_stop - una[P-1:0];
       hole_place <= start_place;
-      // What was confirmed meanwhile is no hole.
+      // What was confirmed meanwhile is not a hole.
       if (start_place[P-1]) hole_place <= '0;
     end
   end

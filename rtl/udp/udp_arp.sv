@@ -9,7 +9,7 @@
 //             +---------+
 //
 // A message is judged while it passes; of one at a time the sender is kept, until udp_neighbours has it and the reply is out. One that
-// begins meanwhile is dropped (drop_full). An announcement of somebody in the cache is heard, whoever it is for.
+// begins meanwhile is dropped (drop_full). An announcement of a sender in the cache updates it, whatever its target.
 `default_nettype none
 module udp_arp #(
     parameter int WIDTH = 8

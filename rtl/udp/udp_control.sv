@@ -11,7 +11,7 @@
 // reply and nothing is done again. While a request is served another one is dropped (drop_full).
 //
 // Register bus: reg_valid stands with address, write and data until reg_ready; reg_error with it: no
-// such register. reg_rdata of what is no read is reg_wdata.
+// such register. reg_rdata is reg_wdata unless this is a read.
 `default_nettype none
 module udp_control #(
     parameter int WIDTH = 8

@@ -86,7 +86,7 @@ module udp_network #(
   logic [2:0][47:0] ethernet_to;
   logic [2:0][WIDTH-1:0] ethernet_data;
   logic [2:0][15:0] ethernet_type;
-  logic [2-FIRST:0] starts;  // without PTP it is no client
+  logic [2-FIRST:0] starts;  // not with PTP=0
   assign ethernet_start = 3'(starts) << FIRST;
   assign ethernet_type  = {net_pkg::ETHERTYPE_IPV4, net_pkg::ETHERTYPE_ARP, ptp_pkg::ETHERTYPE};
   udp_ethernet_tx #(

@@ -11,7 +11,7 @@
 //
 // After reset start, peer_ip, peer_port, payload and checksum are written, as the slow control would. What was written is read from a
 // memory. `enable` low ends the streams whatever their registers say.
-// reg_rdata of what is no read is reg_wdata.
+// reg_rdata is reg_wdata unless this is a read.
 `default_nettype none
 module udp_registers #(
     parameter int STREAMS = 1,

@@ -1,4 +1,4 @@
-// The line on the terminal that tells how far a run is. Nothing is printed where standard error is no terminal.
+// The progress line of a run. Nothing is printed where standard error is not a terminal.
 #pragma once
 
 #include <sys/ioctl.h>

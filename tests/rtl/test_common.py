@@ -394,7 +394,7 @@ async def writer_at_start(dut, first):
 
 
 async def feed(dut, words):
-    """Offers words until they are taken or nothing is taken for 50 clocks; tells how many were."""
+    """Offers words until they are taken or no word is accepted for 50 clocks; returns how many were."""
     taken = idle = 0
     while taken < len(words) and idle < 50:
         dut.s_axis_tvalid.value = 1

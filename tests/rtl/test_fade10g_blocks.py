@@ -436,7 +436,7 @@ async def fade10g_cmd_processor_reset_clears_all(dut):
     assert int(dut.session.value) == 0 and clear.count["clear"] > 0 and int(dut.hold.value) == 0
     assert await c.response() is None
     await c.send(0x0123, 2)
-    assert (await c.execute(3))[0] == 0x0123, "the CSN of before is forgotten"
+    assert (await c.execute(3))[0] == 0x0123, "the earlier CSN is forgotten"
     await c.send(C["ACK"])
     assert c.pulses.count["event_ack_ignored"] == 1, "no transmission, no window"
 

@@ -227,7 +227,7 @@ async def acks_of_packets_not_sent_are_errors_and_change_nothing(dut):
     assert await m.send() == (1, 1, 0, 0)
     await m.ack(0, 0)
     await m.ack(0, 0)
-    assert m.events.count["event_stale"] == 3, "a duplicate of a confirmed packet is no error"
+    assert m.events.count["event_stale"] == 3, "a duplicate of a confirmed packet is not an error"
     assert await m.tail() == 1
 
 

@@ -457,7 +457,7 @@ async def fade1_desc_manager_agrees_with_a_model(dut):
         sent = max(sent, index + 1)
         if random.random() < 0.8:
             arrived.add(index)
-            if random.random() < 0.7:  # else the ACK is lost: the next block ACK may make good for it
+            if random.random() < 0.7:  # else the ACK is lost: the next block ACK may replace it
                 block = random.random() < 0.5
                 before = {i for i in arrived if index - 32 <= i < index} if block else set()
                 bits = sum(1 << index - 1 - i for i in before) if block else None

@@ -245,7 +245,7 @@ async def tcp_options_reads_what_stacks_send(dut):
 
 @cocotb.test()
 async def tcp_options_never_hangs(dut):
-    """Bytes at random, in whole words as the header has them; an option that goes over the end is no option."""
+    """Bytes at random, in whole words as the header has them; an option that goes over the end is not an option."""
     random = rng("options")
     dut.s_valid.value = 0
     await start(dut, {"clk": 6400}, ["rst"])

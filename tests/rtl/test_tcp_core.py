@@ -80,7 +80,7 @@ def test_a_pushed_block_is_in_segments_of_its_own(phy, block):
 
 
 def test_pushed_blocks_of_any_size_are_all_there():
-    """Loss makes the board go back, where the ends of blocks are no longer known: the words are the same."""
+    """Loss makes the board go back, where it does not know the ends of blocks any more: the words are the same."""
     peer = Peer(block=3, words=5000, window=3000).open()
     random = rng("blocks")
     while (place := (peer.acked - peer.first) % 2**32) < 5000 * WORD:

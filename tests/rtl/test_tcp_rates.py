@@ -71,7 +71,7 @@ def test_words_end_with_the_connection():
 
 
 def test_marks_keep_the_queue_short():
-    """RFC 3168: boards that are told of a queue drop nothing, send nothing again, and share the port."""
+    """RFC 3168: boards that learn of a queue by ECN drop nothing, send nothing again, and share the port."""
     report = run("--boards", 4, "--ecn", "--mtu", 9000, "--rtt", 20, "--receive-window", 2**20, "--spread-us", 1000, "--spread-ppm", 50,
                  "--switch", "rate=10000,queue=1048576,mark=65536", limit=12)  # fmt: skip
     rates, port = [board["goodput_bps"] for board in report["boards"]], report["switch"]

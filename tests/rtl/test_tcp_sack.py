@@ -8,7 +8,7 @@ SACK = {"sack": True, "window": 60000}
 
 
 class Receiver:
-    """The other end of a connection: keeps what comes out of order and tells of it, the latest block first."""
+    """The other end of a connection: keeps what comes out of order and reports it, the latest block first."""
 
     def __init__(self, peer):
         self.peer, self.blocks = peer, []
@@ -166,7 +166,7 @@ def test_more_holes_than_the_queue_takes():
 @pytest.mark.parametrize("block", [0, 100])
 @pytest.mark.parametrize("loss", [0.02, 0.2])
 def test_every_word_arrives_whatever_is_lost(loss, block):
-    """Both ways; also what is sent again. Nothing that came is sent once more but after a time-out or by mistaken disorder."""
+    """Both ways; also what is sent again. Nothing that came is sent again, except after a time-out or by mistaken reordering."""
     random, words = rng(f"{loss} {block}"), 60_000
     peer = Peer(words=words, block=block, **SACK)
     peer.options = [*peer.options, ("SAckOK", b"")]

@@ -1,7 +1,7 @@
 """Traces of the RTL that the software FEBs (host/feb) must reproduce: tests/vectors/fade10g_traces.json, fade1_traces.json.
 
 A frame goes in when the board has come to rest, so that what comes out follows from the rules alone. The
-test fails if the RTL no longer does what the file says; FADELINK_UPDATE=1 writes the file anew.
+test fails if the RTL does not do what the file says; FADELINK_UPDATE=1 writes the file anew.
 """
 
 import json

@@ -131,7 +131,7 @@ def mac_of(ip):
 
 @cocotb.test()
 async def udp_arp_answers_asks_and_tells(dut):
-    """Of messages at random: each is told of, answered, asked for or counted; a reply waits for its start, and stays what it is."""
+    """Of messages at random: each is reported, answered, asked for or counted; a reply waits for its start, and stays what it is."""
     for name in ("s_valid", "s_end", "start", "ask", "learned", "learned_nothing", "learn_place"):
         getattr(dut, name).value = 0
     dut.mac_address.value, dut.ip_address.value = MAC, IP

@@ -1,4 +1,4 @@
-"""How the Rust crates may lean on each other: crates as docs/architecture.md says, and no circles between files."""
+"""Which Rust crates may depend on which: crates as docs/architecture.md says, and no circles between files."""
 
 import re
 import subprocess
@@ -68,7 +68,7 @@ def uses(crate):
 
 
 def circles(graph):
-    """Groups of modules that lean on each other (Tarjan 1972)."""
+    """Groups of modules that depend on each other (Tarjan 1972)."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(node):

@@ -34,7 +34,7 @@ class Core:
 
 @dataclass
 class Placement:
-    """What came of one seed. clocks: name to MHz; paths: name to the longest path, as `from -> to`."""
+    """The result of one seed. clocks: name to MHz; paths: name to the longest path, as `from -> to`."""
 
     clocks: dict
     comb: int

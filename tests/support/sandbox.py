@@ -151,7 +151,7 @@ def marked(name):
 
 
 def descendants():
-    """{process number: command line} of everything that this process is a forefather of."""
+    """{process number: command line} of everything that this process is an ancestor of."""
     found, everything = {}, processes()
     new = {os.getpid()}
     while new:

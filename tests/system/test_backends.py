@@ -98,7 +98,7 @@ def test_xdp_is_taken_by_another_program(bench, soft):
     wait_for(lambda: "AF_XDP on eth0" in first.popen.stderr.readline())
     status, out, err = bench.receive(*XDP, "--packets", "2000", *QUIET, feb=FEBS[1]).finish()
     assert status == 0, err
-    assert re.search(r"AF_XDP is not to be had on eth0: .*another program.*; using AF_PACKET", err), err
+    assert re.search(r"AF_XDP is not available on eth0: .*another program.*; using AF_PACKET", err), err
     status, result = report(first.finish())
     assert status == 0 and result["febs"][0]["verified"], result
     end(boards)

@@ -172,7 +172,7 @@ def test_dissect_shared_vectors(tmp_path):
 
     vectors = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
     good = [bytes.fromhex(v["hex"]) for v in vectors["frames"] if "payload" not in v]
-    # An unknown type may be the code of a user command, and what is no FADE is not dissected.
+    # An unknown type may be the code of a user command, and what is not FADE is not dissected.
     bad = [v for v in vectors["malformed"] if len(v["hex"]) > 28 and v["reason"] not in ("ethertype", "type")]
     bad = [bytes.fromhex(v["hex"]) for v in bad]
     capture = tmp_path / "vectors.pcap"
@@ -211,7 +211,7 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
 
 
 def test_valid_words_in_either_byte_order(tmp_path):
-    """Both tools read every number of valid words, and name a final word that is none."""
+    """Both tools read every number of valid words, and name a final word that is invalid."""
     from scapy.utils import wrpcap
 
     frames = json.loads((TOP / "tests/vectors/fade10g.json").read_text())["frames"]

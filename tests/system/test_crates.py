@@ -163,7 +163,7 @@ def test_crate_behind_another_link_core(net):
 
 
 class Builder:
-    """`fadelink build` on loopback, with its page for a look at what it has done so far."""
+    """`fadelink build` on loopback, with its page, which shows what it has done so far."""
 
     def __init__(self, *words, **options):
         self.port, self.web = free_ports(2)
@@ -317,7 +317,7 @@ def test_late_missing_and_duplicate_by_policy(build, tmp_path):
                      if file["hits/window"][i] == 0 and file["hits/source"][i] == 1]  # fmt: skip
             ones = {int(s) for w, s in zip(file["hits/window"], file["hits/source"], strict=True) if w == 1}
         assert first == ([(3, 1, 1, 1)] if keep else hits_of(1, 0))
-        # Dropped was the window without 2; emitted is what came of 2 too late.
+        # Dropped was the window without 2; emitted is what source 2 sent too late.
         assert ones <= ({2} if keep else {1})
         counts = {"complete": 2, "incomplete": 0, "dropped": 1, "late": 1} if keep else {"complete": 2, "incomplete": 1, "dropped": 0, "late": 0}
         assert found["windows"] == counts
@@ -369,7 +369,7 @@ def test_windows_by_time(build, tmp_path):
 
 
 def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
-    """A sink that takes nothing: the builder waits, then the connection; nothing is thrown away."""
+    """A sink that takes nothing: the builder waits, then the connection; nothing is discarded."""
     endpoint = f"ipc://{tmp_path}/push"
     builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}", "--max-open", 16)
     crate = Crate(builder.port, 1)

@@ -77,7 +77,7 @@ def test_killed_receivers_leave_nothing_behind_that_the_next_takes_for_its_own(b
     assert status == 0 and feb["verified"], finished
     # It is told where data of it was heard.
     assert (INTERRUPTED in finished[2]) == (feb["counters"]["interrupted"] > 0)
-    # It has ended well: there is nothing to tell of the next time.
+    # It has ended well: there is nothing to report the next time.
     finished = bench.receive("--verify", "counter", "--packets", 20).finish()
     assert report(finished)[0] == 0 and INTERRUPTED not in finished[2], finished
 

@@ -130,7 +130,7 @@ with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb, receiver.
     interrupted(lambda: absent.read())
     interrupted(lambda: absent.command(0x0207, 1, timeout=20.0, retries=1))
     interrupted(lambda: absent.command(0x0207, 1, timeout=20.0, retries=1))
-    # It is none the worse for it.
+    # It still works.
     feb.start()
     feb.stop()
     assert sum(len(words) for words in feb.blocks(timeout=0.1)) > 0

@@ -5,7 +5,7 @@ use fadelink_wire::fadc::{Header, Item, Message, WordError, EVENT_VERSION, HEADE
 /// A message that was found to be whole.
 pub type Bytes = Box<[u8]>;
 
-/// What came of one time window.
+/// The messages of one time window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Number of the window.

@@ -9,7 +9,7 @@ use fadelink_wire::fadc::Header;
 
 use crate::event::{Bytes, Event};
 use crate::join::Joiner;
-use crate::tcp::{Messages, Take};
+use crate::tcp::{MessageHandler, Messages};
 
 /// How often sources are looked at that are silent.
 const TICK: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ impl Intake {
     }
 
     /// Looks at the joiner.
-    pub fn look<T>(&self, f: impl FnOnce(&Joiner) -> T) -> T {
+    pub fn with_joiner<T>(&self, f: impl FnOnce(&Joiner) -> T) -> T {
         f(&self.lock().joiner)
     }
 
@@ -85,7 +85,7 @@ impl Intake {
     }
 }
 
-impl Take for Intake {
+impl MessageHandler for Intake {
     fn open(self: Arc<Self>) -> Box<dyn Messages> {
         self.lock().open += 1;
         Box::new(Connection(self))

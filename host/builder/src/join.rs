@@ -65,7 +65,7 @@ pub fn lost_before(message: &Message<'_>, key: u64, passed: u64) -> (u64, Range<
     (lost, first.min(key)..key)
 }
 
-/// What becomes of windows that are not as they should be.
+/// What to do with windows that are incomplete, late or duplicate.
 #[derive(Debug, Clone)]
 pub struct Policy {
     /// What the number of a window is taken from.
@@ -101,7 +101,7 @@ impl Default for Policy {
     }
 }
 
-/// What came of one source.
+/// Counts of one source.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceCounts {
     /// Messages that were joined.
@@ -145,7 +145,7 @@ impl AddAssign<&SourceCounts> for SourceCounts {
     }
 }
 
-/// What came of all.
+/// Counts of all windows.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Windows of which all sources are known.
@@ -167,7 +167,7 @@ impl AddAssign<&Counts> for Counts {
     }
 }
 
-/// What came of all, and of each source.
+/// Counts of all windows, and of each source.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Joined {
     /// Of all.
@@ -274,7 +274,7 @@ impl Joiner {
         self
     }
 
-    /// Goes on behind windows that were given away before; what comes of those is late.
+    /// Continues after windows that were emitted earlier; messages of those are late.
     pub fn resume(&mut self, next: u64) {
         self.next = Some(next);
         for source in self.sources.values_mut() {
@@ -308,7 +308,7 @@ impl Joiner {
         Joined { windows: self.counts.clone(), sources }
     }
 
-    /// What came of the windows that have left: without what waits in open ones.
+    /// Counts of the windows that were emitted or dropped, not of open ones.
     pub fn settled(&self) -> Joined {
         let mut joined = self.joined();
         for (id, part) in self.windows.values().flat_map(|window| &window.parts) {

@@ -23,7 +23,7 @@ pub const HISTORY: usize = 120;
 /// Sources of one crate differ in these bits only: its links.
 pub const LINK_MASK: u32 = 0xFF;
 
-/// What came of a source.
+/// Counts of a source.
 #[derive(Debug, Default, Clone, Serialize)]
 pub struct SourceView {
     /// Hits.
@@ -43,7 +43,7 @@ pub struct SourceView {
 /// Hits by slot and channel.
 pub type Map = [[u64; CHANNELS]; SLOTS];
 
-/// What came of all.
+/// Counts of all sources.
 #[derive(Debug)]
 pub struct Live {
     window_ticks: u32,

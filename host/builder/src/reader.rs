@@ -67,7 +67,7 @@ impl<R: Read> MessageReader<R> {
     }
 
     /// Waits for a message and adds it, and all that have come with it, to `out`; false: the stream has ended. What is
-    /// no message is skipped and counted. After an error it may be called again.
+    /// not a message is skipped and counted. After an error it may be called again.
     ///
     /// # Errors
     /// The input's.
@@ -112,7 +112,7 @@ impl<R: Read> MessageReader<R> {
         }
     }
 
-    /// No more comes: what is left is no message, and counted.
+    /// The stream has ended: what is left is not a message, and is counted.
     pub fn give_up(&mut self) {
         self.counts.cut_bytes += (self.end - self.begin) as u64;
         self.begin = self.end;

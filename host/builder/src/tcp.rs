@@ -17,7 +17,7 @@ use crate::reader::{Counts, MessageReader};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where messages go.
-pub trait Take: Send + Sync {
+pub trait MessageHandler: Send + Sync {
     /// A connection begins.
     fn open(self: Arc<Self>) -> Box<dyn Messages>;
 }
@@ -49,12 +49,12 @@ pub struct Connection {
     pub error: Option<String>,
 }
 
-struct Shared {
+struct ServerState {
     connections: Mutex<Vec<Connection>>,
     stopping: AtomicBool,
 }
 
-impl Shared {
+impl ServerState {
     fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +69,7 @@ impl Shared {
 
 /// Accepts connections of crates until it is stopped.
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     server: tcp::Server,
 }
 
@@ -77,7 +77,7 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn receive(shared: &Shared, index: usize, socket: &TcpStream, take: &mut dyn Messages) -> io::Result<()> {
+fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dyn Messages) -> io::Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut reader = MessageReader::new(socket);
     let mut messages = Vec::new();
@@ -110,7 +110,7 @@ fn receive(shared: &Shared, index: usize, socket: &TcpStream, take: &mut dyn Mes
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &Shared, index: usize, socket: &TcpStream, mut take: Box<dyn Messages>) {
+fn serve(shared: &ServerState, index: usize, socket: &TcpStream, mut take: Box<dyn Messages>) {
     let result = receive(shared, index, socket, &mut *take);
     let connection = &mut shared.lock()[index];
     connection.ended = true;
@@ -124,9 +124,9 @@ impl Server {
     /// Listens on `address`.
     ///
     /// # Errors
-    /// The address is not to be had.
-    pub fn listen(address: SocketAddr, take: Arc<dyn Take>) -> io::Result<Server> {
-        let shared = Arc::new(Shared { connections: Mutex::default(), stopping: AtomicBool::new(false) });
+    /// The address is not available.
+    pub fn listen(address: SocketAddr, take: Arc<dyn MessageHandler>) -> io::Result<Server> {
+        let shared = Arc::new(ServerState { connections: Mutex::default(), stopping: AtomicBool::new(false) });
         let own = shared.clone();
         let server = tcp::Server::listen(address, tcp::Settings::default(), move || {
             let (shared, take) = (own.clone(), take.clone());
@@ -146,7 +146,7 @@ impl Server {
         self.shared.lock().clone()
     }
 
-    /// Times that a connection could not be accepted, as for want of descriptors.
+    /// Times that a connection could not be accepted, as when the process has no free file descriptor.
     pub fn refused(&self) -> u64 {
         self.server.refused()
     }

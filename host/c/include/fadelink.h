@@ -74,7 +74,7 @@ fadelink_feb *fadelink_feb_open(fadelink_receiver *receiver, const char *mac, co
 /* Closes it, by RESET if its transmission runs. */
 void fadelink_feb_close(fadelink_feb *feb);
 
-/* START: the ring begins anew; words of before are not to be used any more. */
+/* START: the ring begins anew; words of an earlier transmission must not be used any more. */
 int fadelink_start(fadelink_feb *feb);
 /* STOP: the packet being filled becomes the last. Read on until FADELINK_END. */
 int fadelink_stop(fadelink_feb *feb);

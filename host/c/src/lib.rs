@@ -46,7 +46,7 @@ fn live<T>(pointer: *const T, name: &str) -> Option<*mut T> {
 }
 
 /// The value of a pointer, or an error.
-unsafe fn the<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
+unsafe fn non_null<'a, T>(pointer: *mut T, name: &str) -> Option<&'a mut T> {
     // SAFETY: live, as the header says.
     live(pointer, name).map(|pointer| unsafe { &mut *pointer })
 }
@@ -122,7 +122,7 @@ impl Config {
     }
 }
 
-pub struct Feb {
+pub struct OpenFeb {
     handle: FebHandle,
     commander: Commander,
 }
@@ -176,9 +176,9 @@ pub unsafe extern "C" fn fadelink_feb_open(
     receiver: *mut Receiver,
     mac: *const c_char,
     config: *const Config,
-) -> *mut Feb {
+) -> *mut OpenFeb {
     // SAFETY: see the header.
-    let (receiver, mac, config) = unsafe { (the(receiver, "receiver"), text(mac, "mac"), config.as_ref()) };
+    let (receiver, mac, config) = unsafe { (non_null(receiver, "receiver"), text(mac, "mac"), config.as_ref()) };
     let (Some(receiver), Some(mac)) = (receiver, mac) else { return std::ptr::null_mut() };
     let wrong = |_| format!("mac `{mac}`: expected an address like 02:fa:de:00:00:01");
     let Some(mac) = noted(mac.parse().map_err(wrong)) else { return std::ptr::null_mut() };
@@ -186,12 +186,12 @@ pub unsafe extern "C" fn fadelink_feb_open(
     let Some(config) = noted(config) else { return std::ptr::null_mut() };
     noted(receiver.open(mac, config)).map_or(std::ptr::null_mut(), |handle| {
         let commander = handle.commander();
-        Box::into_raw(Box::new(Feb { handle, commander }))
+        Box::into_raw(Box::new(OpenFeb { handle, commander }))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_feb_close(feb: *mut Feb) {
+pub unsafe extern "C" fn fadelink_feb_close(feb: *mut OpenFeb) {
     if !feb.is_null() {
         // SAFETY: made by fadelink_feb_open.
         drop(unsafe { Box::from_raw(feb) });
@@ -199,39 +199,39 @@ pub unsafe extern "C" fn fadelink_feb_close(feb: *mut Feb) {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_start(feb: *mut Feb) -> c_int {
+pub unsafe extern "C" fn fadelink_start(feb: *mut OpenFeb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.start()))
 }
 
 /// What the reader of a FEB uses, without touching what other threads may.
-unsafe fn reader<'a>(feb: *const Feb) -> Option<&'a mut FebHandle> {
+unsafe fn reader<'a>(feb: *const OpenFeb) -> Option<&'a mut FebHandle> {
     // SAFETY: live; one thread at a time reads, and nothing else refers to this field.
     live(feb, "feb").map(|feb| unsafe { &mut (*feb).handle })
 }
 
 /// The commands of a FEB, without touching what its reader uses.
-unsafe fn commander<'a>(feb: *const Feb) -> Option<&'a Commander> {
+unsafe fn commander<'a>(feb: *const OpenFeb) -> Option<&'a Commander> {
     // SAFETY: live; only this field is looked at, which never changes.
     live(feb, "feb").map(|feb| unsafe { &(*feb).commander })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_stop(feb: *mut Feb) -> c_int {
+pub unsafe extern "C" fn fadelink_stop(feb: *mut OpenFeb) -> c_int {
     // SAFETY: see the header.
     unsafe { commander(feb) }.map_or(ERROR, |commander| status(commander.command(CMD_STOP, 0).map(drop)))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_reset(feb: *mut Feb) -> c_int {
+pub unsafe extern "C" fn fadelink_reset(feb: *mut OpenFeb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| status(handle.reset()))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_feb_kind(feb: *const Feb, kind: *mut FebKind) -> c_int {
+pub unsafe extern "C" fn fadelink_feb_kind(feb: *const OpenFeb, kind: *mut FebKind) -> c_int {
     // SAFETY: see the header.
-    let (Some(handle), Some(out)) = (unsafe { (reader(feb), the(kind, "kind")) }) else { return ERROR };
+    let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(kind, "kind")) }) else { return ERROR };
     let kind = handle.kind();
     let firmware = kind.and_then(|kind| kind.firmware);
     *out = FebKind {
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn fadelink_feb_kind(feb: *const Feb, kind: *mut FebKind) 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_command(
-    feb: *mut Feb,
+    feb: *mut OpenFeb,
     code: u16,
     argument: u32,
     timeout_ms: u32,
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn fadelink_command(
     value: *mut u64,
 ) -> c_int {
     // SAFETY: see the header.
-    let (Some(commander), Some(value)) = (unsafe { (commander(feb), the(value, "value")) }) else {
+    let (Some(commander), Some(value)) = (unsafe { (commander(feb), non_null(value, "value")) }) else {
         return ERROR;
     };
     let timeout = Duration::from_millis(timeout_ms.max(1).into());
@@ -265,13 +265,13 @@ pub unsafe extern "C" fn fadelink_command(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_read(
-    feb: *mut Feb,
+    feb: *mut OpenFeb,
     threshold: usize,
     timeout_ms: c_int,
     words: *mut *const u64,
 ) -> i64 {
     // SAFETY: see the header.
-    let (Some(handle), Some(words)) = (unsafe { (reader(feb), the(words, "words")) }) else {
+    let (Some(handle), Some(words)) = (unsafe { (reader(feb), non_null(words, "words")) }) else {
         return ERROR.into();
     };
     let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn fadelink_read(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_release(feb: *mut Feb, words: u64) -> c_int {
+pub unsafe extern "C" fn fadelink_release(feb: *mut OpenFeb, words: u64) -> c_int {
     // SAFETY: see the header.
     let Some(handle) = (unsafe { reader(feb) }) else { return ERROR };
     let there = handle.data().len() as u64 / 8;
@@ -300,20 +300,20 @@ pub unsafe extern "C" fn fadelink_release(feb: *mut Feb, words: u64) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_arm(feb: *mut Feb, threshold: usize) -> c_int {
+pub unsafe extern "C" fn fadelink_arm(feb: *mut OpenFeb, threshold: usize) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| handle.arm(threshold).into())
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_fd(feb: *const Feb) -> c_int {
+pub unsafe extern "C" fn fadelink_fd(feb: *const OpenFeb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| handle.as_fd().as_raw_fd())
 }
 
 unsafe fn counter(entries: Vec<(&'static str, u64)>, name: *const c_char, value: *mut u64) -> c_int {
     // SAFETY: see the header.
-    let (Some(name), Some(value)) = (unsafe { (text(name, "name"), the(value, "value")) }) else {
+    let (Some(name), Some(value)) = (unsafe { (text(name, "name"), non_null(value, "value")) }) else {
         return ERROR;
     };
     match entries.iter().find(|(known, _)| *known == name) {
@@ -330,7 +330,7 @@ unsafe fn counter(entries: Vec<(&'static str, u64)>, name: *const c_char, value:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fadelink_counter(feb: *const Feb, name: *const c_char, value: *mut u64) -> c_int {
+pub unsafe extern "C" fn fadelink_counter(feb: *const OpenFeb, name: *const c_char, value: *mut u64) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb).map_or(ERROR, |handle| counter(handle.counters().entries(), name, value)) }
 }
@@ -343,7 +343,7 @@ pub unsafe extern "C" fn fadelink_link_counter(
 ) -> c_int {
     // SAFETY: see the header.
     unsafe {
-        the(receiver.cast_mut(), "receiver")
+        non_null(receiver.cast_mut(), "receiver")
             .map_or(ERROR, |receiver| counter(receiver.counters().entries(), name, value))
     }
 }

@@ -33,7 +33,7 @@ enum Keep {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Which {
+enum DuplicatePolicy {
     /// The first
     First,
     /// The last
@@ -91,9 +91,9 @@ pub struct Args {
     /// Messages of windows that were given away
     #[arg(long, value_enum, default_value_t = Keep::Drop)]
     late: Keep,
-    /// Which of two messages of one window and source is kept
-    #[arg(long, value_enum, default_value_t = Which::First)]
-    duplicate: Which,
+    /// DuplicatePolicy of two messages of one window and source is kept
+    #[arg(long, value_enum, default_value_t = DuplicatePolicy::First)]
+    duplicate: DuplicatePolicy,
     /// A source that was silent for so many seconds is not waited for
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = crate::number::seconds)]
     silence: Duration,
@@ -123,7 +123,7 @@ impl Args {
             count: self.expect.unwrap_or(0),
             emit_incomplete: self.missing == Keep::Emit,
             emit_late: self.late == Keep::Emit,
-            keep_last: self.duplicate == Which::Last,
+            keep_last: self.duplicate == DuplicatePolicy::Last,
             silence: self.silence,
             max_open: self.max_open,
         }
@@ -133,7 +133,7 @@ impl Args {
 /// Who wants to see events.
 struct Viewers {
     sinks: Outlets<SharedEvent>,
-    live: web::Shared,
+    live: web::SharedLive,
     has_page: bool,
     events: u64,
 }
@@ -177,7 +177,7 @@ impl Viewers {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Serialize)]
 struct Report {
     events: u64,
@@ -263,20 +263,20 @@ fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrup
         if now >= looked + tick {
             looked = now;
             if viewers.has_page {
-                viewers.lock().set_joiner(intake.look(|joiner| json!(joiner.joined())));
+                viewers.lock().set_joiner(intake.with_joiner(|joiner| json!(joiner.joined())));
             }
             viewers.tick();
             if progress.is_due() {
-                let incomplete = intake.look(|joiner| joiner.joined().windows.incomplete);
+                let incomplete = intake.with_joiner(|joiner| joiner.joined().windows.incomplete);
                 progress.show([("events", viewers.events, format!("{incomplete} incomplete"))].into_iter());
             }
             if args.events.is_some_and(|events| viewers.events >= events) || !viewers.sinks.are_well() {
                 interrupts.stop();
             }
-            if run.look() {
+            if run.poll() {
                 intake.finish();
             }
-            anyhow::ensure!(!interrupts.insisted(), "interrupted before the end");
+            anyhow::ensure!(!interrupts.must_abort(), "interrupted before the end");
         }
         if intake.next_events(now + tick, &mut events).is_err() {
             break;
@@ -287,7 +287,7 @@ fn from_tcp(args: &Args, port: u16, viewers: &mut Viewers, interrupts: &Interrup
     }
     progress.finish();
     let came = run.finish();
-    Ok(From::Tcp { joined: intake.look(Joiner::joined), came })
+    Ok(From::Tcp { joined: intake.with_joiner(Joiner::joined), came })
 }
 
 #[cfg(feature = "kafka")]
@@ -322,7 +322,7 @@ fn from_kafka(args: &Args, brokers: &str, viewers: &mut Viewers, interrupts: &In
 /// Builds until the end is asked for.
 ///
 /// # Errors
-/// Wrong arguments, a port or a sink that is not to be had, Kafka's errors.
+/// Wrong arguments, a port or a sink that cannot be opened, Kafka's errors.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let usage = |text: &str| Err(Usage(text.into()).into());
     match (&args.crates.tcp, &args.kafka.kafka) {

@@ -37,7 +37,7 @@ pub struct Found {
     pub protocol: Option<Protocol>,
     /// Whose core it runs.
     pub firmware: Option<Firmware>,
-    /// What a Fadelink one tells of itself.
+    /// What a board of Fadelink reports about itself.
     pub identity: Option<Identity>,
     /// It sends data.
     pub sends: bool,
@@ -157,7 +157,7 @@ pub fn discover(
                 found.entry(header.src).or_default().note(frame);
             }
         })?;
-        // The ring hands frames over by itself; this is no place where latency matters.
+        // The ring hands frames over by itself; latency does not matter here.
         std::thread::sleep(ask.min(end).saturating_duration_since(now).min(Duration::from_millis(5)));
     }
 }

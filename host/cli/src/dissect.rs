@@ -149,7 +149,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut number = 0u64;
     let result = frames(&args.file, |time, frame| {
         number += 1;
-        // A capture has no direction. The types of frames from a FEB are taken for that, though a user
+        // A capture has no direction. Frames with a type of a FEB are treated as frames of a FEB, though a user
         // command may have the same code.
         let parsed = match fade10g::parse_feb(frame) {
             _ if Protocol::of(frame) == Protocol::Fade1 && is_fade(frame) => fade1_frame(frame),

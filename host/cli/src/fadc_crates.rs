@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 use fadelink_builder::join::Key;
-use fadelink_builder::tcp::{Connection, Server, Take};
+use fadelink_builder::tcp::{Connection, MessageHandler, Server};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
 
@@ -84,8 +84,13 @@ impl Run {
     /// Begins to listen.
     ///
     /// # Errors
-    /// The port is not to be had.
-    pub fn begin(args: &Args, port: u16, take: Arc<dyn Take>, interrupts: &Interrupts) -> anyhow::Result<Run> {
+    /// The port is not available.
+    pub fn begin(
+        args: &Args,
+        port: u16,
+        take: Arc<dyn MessageHandler>,
+        interrupts: &Interrupts,
+    ) -> anyhow::Result<Run> {
         let address = SocketAddr::new(args.listen, port);
         let server = Server::listen(address, take).with_context(|| format!("--tcp {port}: listening on {address}"))?;
         if !args.quiet {
@@ -96,14 +101,14 @@ impl Run {
     }
 
     /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
-    pub fn look(&mut self) -> bool {
+    pub fn poll(&mut self) -> bool {
         let connections = self.server.connections();
         let enough =
             self.streams.is_some_and(|n| connections.len() >= n as usize && connections.iter().all(|c| c.ended));
         if enough || self.deadline.is_reached(0) {
             self.interrupts.stop();
         }
-        let stopping = self.interrupts.asked();
+        let stopping = self.interrupts.must_stop();
         if stopping {
             self.server.stop();
         }

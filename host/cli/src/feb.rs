@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::example::Example;
-use fadelink_feb::{Feb, Feb1, Quirk, Quirks, Rule, Settings, Status};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Rule, Settings, Status};
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::Backend;
 use fadelink_receiver::wake::poll;
@@ -84,8 +84,8 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// A FEB of either protocol.
 enum Board {
-    Fade10g(Box<Feb<Example>>),
-    Fade1(Box<Feb1<Example>>),
+    Fade10g(Box<Fade10gFeb<Example>>),
+    Fade1(Box<Fade1Feb<Example>>),
 }
 
 impl Board {
@@ -151,8 +151,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let settings = Settings { window, first_packet: args.first_packet, pace, rule, quirks };
     let example = || Example::with_limit(args.words);
     let new = |mac: &MacAddr| match protocol {
-        Protocol::Fade10g => Board::Fade10g(Box::new(Feb::new(*mac, settings, example()))),
-        Protocol::Fade1 => Board::Fade1(Box::new(Feb1::new(*mac, settings, example()))),
+        Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(*mac, settings, example()))),
+        Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(*mac, settings, example()))),
     };
     let mut random = fastrand::Rng::with_seed(args.seed);
     let mut febs: Vec<_> = args.feb.iter().map(new).collect();

@@ -28,7 +28,7 @@ pub struct Args {
 /// Feeds until the end is asked for.
 ///
 /// # Errors
-/// Kafka's, or a port that is not to be had.
+/// Kafka's, or a port that is not available.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (Some(port), Some(brokers)) = (args.crates.tcp, &args.kafka.kafka) else {
         return Err(exit::Usage("feed: expected --tcp PORT and --kafka BROKERS".into()).into());
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupts = Interrupts::watch()?;
     let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
     let mut run = fadc_crates::Run::begin(&args.crates, port, feeder.clone(), &interrupts)?;
-    while !run.look() {
+    while !run.poll() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let came = run.finish();

@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 pub struct Interrupts {
     asked: Stopping,
-    insisted: Arc<AtomicBool>,
+    must_abort: Arc<AtomicBool>,
 }
 
 impl Interrupts {
@@ -31,7 +31,7 @@ impl Interrupts {
             let seen = interrupts.clone();
             let note = move || {
                 if seen.asked.swap(true, Ordering::Relaxed) {
-                    seen.insisted.store(true, Ordering::Relaxed);
+                    seen.must_abort.store(true, Ordering::Relaxed);
                 }
             };
             // SAFETY: setting atomics is all that is done in the handler.
@@ -40,7 +40,7 @@ impl Interrupts {
         // Is called behind the handlers from above.
         let (seen, mut signals) = (interrupts.clone(), Signals::new([SIGINT, SIGTERM])?);
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            if signals.forever().any(|_| seen.insisted()) {
+            if signals.forever().any(|_| seen.must_abort()) {
                 // Enough for what still answers, as a sink that writes its last.
                 std::thread::sleep(GRACE);
                 tracing::error!("interrupted before the end");
@@ -56,16 +56,16 @@ impl Interrupts {
     }
 
     /// The end was asked for.
-    pub fn asked(&self) -> bool {
+    pub fn must_stop(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
     /// It was asked for again.
-    pub fn insisted(&self) -> bool {
-        self.insisted.load(Ordering::Relaxed)
+    pub fn must_abort(&self) -> bool {
+        self.must_abort.load(Ordering::Relaxed)
     }
 
-    /// The flag behind [`Self::asked`].
+    /// The flag behind [`Self::must_stop`].
     pub fn stopping(&self) -> &Stopping {
         &self.asked
     }

@@ -24,12 +24,12 @@ pub struct Link {
     #[arg(long, value_name = "NAME")]
     pub iface: String,
     #[command(flatten)]
-    pub how: How,
+    pub backend_args: BackendArgs,
 }
 
 /// How to use it.
 #[derive(clap::Args, Clone, Copy)]
-pub struct How {
+pub struct BackendArgs {
     /// How frames come from the wire
     #[arg(long, value_enum, default_value_t = BackendName::Packet)]
     pub backend: BackendName,
@@ -45,7 +45,7 @@ impl Link {
     }
 
     pub fn receiver(&self) -> anyhow::Result<Receiver> {
-        Ok(match self.how.backend {
+        Ok(match self.backend_args.backend {
             BackendName::Packet => Receiver::spawn(Packet::open(&self.iface)?)?,
             BackendName::Xdp => self.xdp()?,
             BackendName::Kernel => Receiver::kernel(&self.iface)?,
@@ -55,14 +55,14 @@ impl Link {
     /// AF_XDP, or what is there instead.
     #[cfg(feature = "xdp")]
     fn xdp(&self) -> anyhow::Result<Receiver> {
-        Ok(match Xdp::open(&self.iface, self.how.busy_poll) {
+        Ok(match Xdp::open(&self.iface, self.backend_args.busy_poll) {
             Ok(xdp) => {
                 let copies = if xdp.is_zero_copy() { "zero-copy" } else { "copy mode" };
                 tracing::info!("AF_XDP on {}, {copies}", self.iface);
                 Receiver::spawn(xdp)?
             }
             Err(error) => {
-                tracing::warn!("AF_XDP is not to be had on {}: {error}; using AF_PACKET", self.iface);
+                tracing::warn!("AF_XDP is not available on {}: {error}; using AF_PACKET", self.iface);
                 Receiver::spawn(Packet::open(&self.iface)?)?
             }
         })
@@ -73,9 +73,9 @@ impl Link {
         anyhow::bail!("--backend xdp: this program was built without it (cargo feature xdp)")
     }
 
-    /// A receiver that only sends commands and looks on.
+    /// A receiver that only sends commands and observes.
     pub fn passive(&self) -> anyhow::Result<Receiver> {
-        Ok(match self.how.backend {
+        Ok(match self.backend_args.backend {
             // A few commands are not worth a program in the kernel.
             BackendName::Packet | BackendName::Xdp => Receiver::spawn_passive(Packet::open(&self.iface)?)?,
             BackendName::Kernel => Receiver::kernel(&self.iface)?,

@@ -13,7 +13,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 /// Serves the metrics at `http://ADDRESS/metrics` from now on.
 ///
 /// # Errors
-/// The address is in use, or not to be had.
+/// The address is in use, or not available.
 pub fn serve(address: SocketAddr) -> anyhow::Result<()> {
     // The exporter binds in a thread of its own, where an error would be lost.
     drop(std::net::TcpListener::bind(address).with_context(|| format!("--metrics {address}"))?);
@@ -42,7 +42,7 @@ pub fn link(interface: &str, counts: &LinkCounts) {
     }
 }
 
-/// What became of a board's data in its sinks so far.
+/// What the sinks of a board have written and dropped so far.
 pub fn sinks(board: Board, reports: &[Report]) {
     for report in reports {
         let labels = [(board.key(), board.to_string()), ("sink", report.sink.clone())];

@@ -1,5 +1,5 @@
 //! Progress of a run on the terminal: a bar of the rate for each stream, then the total and the time left. Nothing is
-//! printed where standard error is no terminal.
+//! printed where standard error is not a terminal.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};

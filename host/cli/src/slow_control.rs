@@ -23,7 +23,7 @@ impl SlowControl {
     pub fn new(board: Ipv4Addr, timeout: Duration, retries: u32) -> anyhow::Result<SlowControl> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.connect(SocketAddrV4::new(board, udp::CONTROL_PORT)).with_context(|| format!("board {board}"))?;
-        // Not the number of the last client, whose request this must not be taken for.
+        // Not the number of the last client: the board would treat this as its request.
         Ok(SlowControl { socket, board, sequence: fastrand::u32(..), timeout, retries })
     }
     /// The board's address.

@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         } else {
             let feb = receiver.open_for_commands(mac)?;
             if found.protocol.is_none() {
-                // Once more, and with patience; else it is an error.
+                // Again, with more time; then it is an error.
                 feb.command(fade10g::CMD_IDENTIFY, 0).with_context(|| {
                     format!("{mac} is not there, or idle with a FADE v1 core, which answers no command")
                 })?;

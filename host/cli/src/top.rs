@@ -36,7 +36,7 @@ const HEAD: [&str; 9] = ["board", "state", "MB/s", "packets", "repeated", "early
 const WIDTHS: [u16; 9] = [17, 8, 8, 10, 8, 7, 6, 6, 13];
 /// Registers of the example user commands: sent, sent again, confirmed, early, errors, delay.
 const REGISTERS: [u16; 6] = [0x10, 0x11, 0x12, 0x13, 0x14, 0x15];
-/// A board that does not answer holds the others up no longer than this.
+/// A board that does not answer delays the others by at most this.
 const TIMEOUT: Duration = Duration::from_millis(20);
 const RETRIES: u32 = 5;
 
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             ratatui::restore();
             shown?;
         }
-        None => anyhow::bail!("standard output is no terminal; print tables with --batch N"),
+        None => anyhow::bail!("standard output is not a terminal; print tables with --batch N"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -121,7 +121,7 @@ pub struct Start {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
-pub struct Feb {
+pub struct DriverFeb {
     pub owned: bool,
     pub window: Window,
     pub sets: Sets,
@@ -222,17 +222,17 @@ unsafe extern "C" {
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64) -> bool;
     pub fn fade1_sets_stored_before(s: *const Sets, index: u64) -> u64;
-    pub fn fade_feb_init(feb: *mut Feb, settings: *const Settings, owned: bool, csn: u16);
-    pub fn fade_feb_bytes(feb: *const Feb) -> u64;
-    pub fn fade_feb_packet_bytes(feb: *const Feb) -> u32;
-    pub fn fade_feb_origin(feb: *const Feb) -> u64;
-    pub fn fade_feb_start(feb: *mut Feb, timeout_ms: u32, retries: u32, now_ms: u64);
-    pub fn fade1_feb_stop(feb: *mut Feb, now_ms: u64) -> bool;
-    pub fn fade_feb_break_off(feb: *mut Feb);
-    pub fn fade_feb_tick(feb: *mut Feb, settings: *const Settings, now_ms: u64, out: *mut Tick);
-    pub fn fade_feb_command(feb: *mut Feb, code: u16) -> u16;
+    pub fn fade_feb_init(feb: *mut DriverFeb, settings: *const Settings, owned: bool, csn: u16);
+    pub fn fade_feb_bytes(feb: *const DriverFeb) -> u64;
+    pub fn fade_feb_packet_bytes(feb: *const DriverFeb) -> u32;
+    pub fn fade_feb_origin(feb: *const DriverFeb) -> u64;
+    pub fn fade_feb_start(feb: *mut DriverFeb, timeout_ms: u32, retries: u32, now_ms: u64);
+    pub fn fade1_feb_stop(feb: *mut DriverFeb, now_ms: u64) -> bool;
+    pub fn fade_feb_break_off(feb: *mut DriverFeb);
+    pub fn fade_feb_tick(feb: *mut DriverFeb, settings: *const Settings, now_ms: u64, out: *mut Tick);
+    pub fn fade_feb_command(feb: *mut DriverFeb, code: u16) -> u16;
     pub fn fade_feb_take(
-        feb: *mut Feb,
+        feb: *mut DriverFeb,
         settings: *const Settings,
         kind: Kind,
         frame: *const Frame,
@@ -240,5 +240,5 @@ unsafe extern "C" {
         now_ms: u64,
         out: *mut Actions,
     );
-    pub fn fade_feb_confirm(feb: *mut Feb, out: *mut Confirmation) -> bool;
+    pub fn fade_feb_confirm(feb: *mut DriverFeb, out: *mut Confirmation) -> bool;
 }

@@ -4,15 +4,15 @@
 mod model;
 
 use fadelink_feb::example::Example;
-use fadelink_feb::{Feb, Feb1, Quirk, Quirks, Settings};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings};
 use fadelink_receiver::shared::Phase;
 use fadelink_receiver::FebConfig;
 use fadelink_wire::{fade10g, Firmware, Protocol};
 use model::{Both, FEB};
 
 enum Board {
-    Fade10g(Box<Feb<Example>>),
-    Fade1(Box<Feb1<Example>>),
+    Fade10g(Box<Fade10gFeb<Example>>),
+    Fade1(Box<Fade1Feb<Example>>),
 }
 
 #[test]
@@ -30,8 +30,8 @@ fn boards_of_every_firmware_are_received_alike() {
         }
         let settings = Settings { window: 16, quirks, ..Settings::default() };
         let mut board = match protocol {
-            Protocol::Fade10g => Board::Fade10g(Box::new(Feb::new(FEB, settings, Example::default()))),
-            Protocol::Fade1 => Board::Fade1(Box::new(Feb1::new(FEB, settings, Example::default()))),
+            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, Example::default()))),
+            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, Example::default()))),
         };
         let told = random.bool();
         let config = FebConfig {

@@ -87,7 +87,7 @@ fn random_traces_give_the_same_actions() {
             both.frame(&data_frame(&mut random, both.driver.feb.sets.in_order - 1));
             both.frame(&data_frame(&mut random, both.driver.feb.sets.in_order));
         }
-        // And once more.
+        // And again.
         both.command(fade10g::CMD_START, 0);
         both.wait(60);
         both.frame(&data_frame(&mut random, 0));

@@ -30,7 +30,7 @@ struct Slot {
 }
 
 /// One front-end board of FADE v1. [`Settings::window`] is not used: it is a set.
-pub struct Feb1<U> {
+pub struct Fade1Feb<U> {
     mac: MacAddr,
     settings: Settings,
     /// What is behind the protocol.
@@ -56,12 +56,12 @@ pub struct Feb1<U> {
     unmeasured: u32,
 }
 
-impl<U: User> Feb1<U> {
+impl<U: User> Fade1Feb<U> {
     /// A FEB that is idle.
-    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Feb1<U> {
+    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Fade1Feb<U> {
         let slot =
             || Slot { frame: Box::new([0; DATA_FRAME_LEN]), sent: Duration::ZERO, again: false, confirmed: false };
-        Feb1 {
+        Fade1Feb {
             mac,
             settings,
             user,
@@ -248,7 +248,7 @@ impl<U: User> Feb1<U> {
     }
 
     /// The confirmation of packet `number` since the start is overdue, whatever the time: for tests that follow
-    /// another FEB. False if it is none that waits for one.
+    /// another FEB. False if no packet waits for it.
     pub fn mark_overdue(&mut self, number: u64) -> bool {
         if !(self.tail..self.fresh).contains(&number) || self.slot(number).confirmed {
             return false;

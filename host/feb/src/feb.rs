@@ -78,7 +78,7 @@ pub struct Status {
     pub wrong_ethertype: u64,
     /// Dropped: another version.
     pub wrong_version: u64,
-    /// Dropped: a code that is none.
+    /// Dropped: an unknown code.
     pub wrong_code: u64,
     /// Dropped: too short for its fields.
     pub short: u64,
@@ -121,7 +121,7 @@ struct Slot {
 }
 
 /// One front-end board.
-pub struct Feb<U> {
+pub struct Fade10gFeb<U> {
     mac: MacAddr,
     settings: Settings,
     /// What is behind the protocol.
@@ -151,12 +151,12 @@ pub struct Feb<U> {
     response_frame: [u8; fadelink_wire::ethernet::MIN_LEN],
 }
 
-impl<U: User> Feb<U> {
+impl<U: User> Fade10gFeb<U> {
     /// A FEB that is idle.
     ///
     /// # Panics
-    /// If the window is no power of two up to 64.
-    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Feb<U> {
+    /// If the window is not a power of two up to 64.
+    pub fn new(mac: MacAddr, settings: Settings, user: U) -> Fade10gFeb<U> {
         assert!(settings.window.is_power_of_two() && settings.window <= 64, "window: expected a power of two to 64");
         let slot = || Slot {
             frame: Box::new([0; DATA_FRAME_LEN]),
@@ -165,7 +165,7 @@ impl<U: User> Feb<U> {
             confirmed: false,
             early: false,
         };
-        Feb {
+        Fade10gFeb {
             mac,
             settings,
             user,
@@ -442,7 +442,7 @@ impl<U: User> Feb<U> {
     }
 
     /// The confirmation of `packet` is overdue, whatever the time: for tests that follow another FEB. False if
-    /// it is none that waits for one.
+    /// it waits for none.
     pub fn mark_overdue(&mut self, packet: u32) -> bool {
         let first = self.settings.first_packet.wrapping_add(self.tail as u32);
         let index = self.tail + u64::from(packet.wrapping_sub(first));

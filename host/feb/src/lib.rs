@@ -13,6 +13,6 @@ pub mod quirks;
 pub mod random;
 
 pub use congestion::Rule;
-pub use fade1::Feb1;
-pub use feb::{Feb, Settings, Status, User};
+pub use fade1::Fade1Feb;
+pub use feb::{Fade10gFeb, Settings, Status, User};
 pub use quirks::{Quirk, Quirks};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use fadelink_feb::random::next_random;
-use fadelink_feb::{Feb, Feb1, Rule, Settings, Status, User};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Rule, Settings, Status, User};
 use fadelink_wire::fade10g::{self, FebFrame};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 
@@ -24,15 +24,15 @@ impl User for Endless {
 }
 
 enum Model {
-    Fade10g(Feb<Endless>),
-    Fade1(Feb1<Endless>),
+    Fade10g(Fade10gFeb<Endless>),
+    Fade1(Fade1Feb<Endless>),
 }
 
 impl Model {
     fn new(protocol: Protocol, mac: MacAddr, settings: Settings) -> Model {
         match protocol {
-            Protocol::Fade10g => Model::Fade10g(Feb::new(mac, settings, Endless)),
-            Protocol::Fade1 => Model::Fade1(Feb1::new(mac, settings, Endless)),
+            Protocol::Fade10g => Model::Fade10g(Fade10gFeb::new(mac, settings, Endless)),
+            Protocol::Fade1 => Model::Fade1(Fade1Feb::new(mac, settings, Endless)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fadelink_feb::example::Example;
-use fadelink_feb::{Feb, Feb1, Settings, Status, User};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Settings, Status, User};
 use fadelink_vectors::{unhex, vectors};
 use fadelink_wire::fade1;
 use fadelink_wire::fade10g::{self, FebFrame, Request, Response, FILLER, PACKET_BYTES, REQUEST_LEN};
@@ -57,7 +57,7 @@ fn replay(trace: &Value) -> usize {
         first_packet: number(&trace["first_packet"]),
         ..Settings::default()
     };
-    let mut feb = Feb::new(FEB, settings, Gate { example: Example::default(), bytes: 0 });
+    let mut feb = Fade10gFeb::new(FEB, settings, Gate { example: Example::default(), bytes: 0 });
     let (mut overdue, mut fresh) = (0, 0);
     let events = trace["events"].as_array().unwrap();
     let mut left_over = events.iter().find_map(|event| event["out"]["last"].as_u64()).unwrap() as usize * 8;
@@ -108,7 +108,7 @@ fn replay(trace: &Value) -> usize {
 /// The same of FADE v1.
 fn replay1(trace: &Value) -> usize {
     let words = trace["words"].as_u64().unwrap() as usize;
-    let mut feb = Feb1::new(FEB, Settings::default(), Gate { example: Example::default(), bytes: words * 8 });
+    let mut feb = Fade1Feb::new(FEB, Settings::default(), Gate { example: Example::default(), bytes: words * 8 });
     let mut overdue = 0;
     for (at, event) in trace["events"].as_array().unwrap().iter().enumerate() {
         let place = format!("seed {} event {at}: {event}", trace["seed"]);

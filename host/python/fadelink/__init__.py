@@ -25,7 +25,7 @@ THRESHOLD = 32 * 8192
 class Receiver:
     """Receives from the FEBs behind `interface`.
 
-    backend: "packet" (AF_PACKET), "xdp" (AF_XDP) or "kernel" (the driver). Raises OSError if it cannot be had.
+    backend: "packet" (AF_PACKET), "xdp" (AF_XDP) or "kernel" (the driver). Raises OSError if it is not available.
     """
 
     def __init__(self, interface, backend="packet", busy_poll=False):

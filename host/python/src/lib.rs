@@ -139,26 +139,26 @@ impl Feb {
     }
 
     /// A block, if so many bytes are there, the transmission has ended, or it is the `last` time to look.
-    fn take(&self, threshold: usize, last: bool) -> PyResult<Take> {
+    fn take(&self, threshold: usize, last: bool) -> PyResult<Available> {
         let mut state = self.state();
         if state.lent > 0 {
             return Err(PyBufferError::new_err("read: the block before is still out; release it first"));
         }
         if !state.handle.arm(threshold) && !last {
-            return Ok(Take::Later);
+            return Ok(Available::Later);
         }
         if !state.handle.wait(1, Some(Duration::ZERO)).map_err(raise)? {
-            return Ok(Take::End);
+            return Ok(Available::End);
         }
         let data = state.handle.data();
         let (at, bytes) = (data.as_ptr() as usize, data.len());
         state.lent = bytes;
-        Ok(Take::Block(Block { handle: self.handle.clone(), at, bytes, released: AtomicBool::new(bytes == 0) }))
+        Ok(Available::Block(Block { handle: self.handle.clone(), at, bytes, released: AtomicBool::new(bytes == 0) }))
     }
 }
 
 /// What there is to read.
-enum Take {
+enum Available {
     Block(Block),
     Later,
     End,
@@ -226,10 +226,10 @@ impl Feb {
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
             match py.detach(|| self.take(threshold, left.is_zero()))? {
-                Take::Block(block) => return Ok(Some(block)),
-                Take::End => return Ok(None),
+                Available::Block(block) => return Ok(Some(block)),
+                Available::End => return Ok(None),
                 // Without the lock, so that other threads go on.
-                Take::Later => py.detach(|| poll(&mut [(self.wake.as_fd(), false)], Some(left.min(LOOK)))),
+                Available::Later => py.detach(|| poll(&mut [(self.wake.as_fd(), false)], Some(left.min(LOOK)))),
             }
             py.check_signals()?;
         }

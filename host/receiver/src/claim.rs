@@ -44,7 +44,7 @@ pub fn claim(interface: u32, feb: MacAddr, what: Use) -> io::Result<Option<Claim
 
 /// True if some program on this computer has claimed the data of `feb`.
 pub fn is_claimed(interface: u32, feb: MacAddr) -> bool {
-    // Connects, for a look by binding would itself be a claim for a moment.
+    // Connects, because binding to check would claim the FEB for a moment.
     let connect = || UnixDatagram::unbound()?.connect_addr(&address(interface, feb, Use::Data)?);
     connect().is_ok()
 }

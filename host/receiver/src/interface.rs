@@ -44,7 +44,7 @@ impl Interface {
     /// Looks interface `name` up.
     ///
     /// # Errors
-    /// It does not exist, is down or is no Ethernet; the message says what to do.
+    /// It does not exist, is down or is not Ethernet; the message says what to do.
     pub fn open(name: &str) -> io::Result<Interface> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidInput, message);
         if name.contains('\0') {

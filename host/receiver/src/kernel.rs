@@ -19,7 +19,7 @@ use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::mapping::Mapping;
 use crate::shared::Phase;
-use crate::source::{Command, Commander, Error, Feb, Source, DEFAULT_RETRIES};
+use crate::source::{Command, Commander, Error, FebBackend, Source, DEFAULT_RETRIES};
 
 /// The driver's own limit of a ring.
 const MAX_RING_PACKETS: u64 = 1 << 17;
@@ -137,7 +137,7 @@ impl Source for Kernel {
         Interface::open(&self.interface.name).err().map(|error| error.to_string())
     }
 
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
         if config.ring_packets > MAX_RING_PACKETS {
             let message = format!(
                 "ring of {} packets: expected at most {MAX_RING_PACKETS} with the kernel driver",
@@ -295,7 +295,7 @@ struct KernelFeb {
     word_order: Option<WordOrder>,
 }
 
-impl Feb for KernelFeb {
+impl FebBackend for KernelFeb {
     fn commander(&self) -> Commander {
         Commander(self.commands.clone())
     }

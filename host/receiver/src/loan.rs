@@ -1,4 +1,4 @@
-//! Parts of a ring that are lent: whoever holds one reads it in place, at its own pace. The ring gets its bytes back in
+//! Parts of a ring that are lent: the program that holds one reads it in place, at its own pace. The ring gets its bytes back in
 //! order, each when nobody holds it or one before it any more; so a slow reader keeps the writer waiting, and nothing is
 //! overwritten.
 
@@ -17,7 +17,7 @@ pub(crate) trait ReadSide: Send + Sync {
     fn file(&self) -> BorrowedFd<'_>;
     /// Size in bytes.
     fn bytes(&self) -> u64;
-    /// First byte; the memory follows itself once more.
+    /// First byte; the memory is mapped twice in a row.
     fn base(&self) -> *const u8;
     /// Byte of the ring behind the last one that was given back.
     fn begin(&self) -> u64;

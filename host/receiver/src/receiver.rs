@@ -17,7 +17,7 @@ use crate::kind::Kind;
 use crate::loan::{Ledger, Loan};
 use crate::schedule::Schedule;
 use crate::shared::Phase;
-use crate::source::{Commander, Error, Feb, Source};
+use crate::source::{Commander, Error, FebBackend, Source};
 use crate::user_space::UserSpace;
 use crate::wake::poll;
 
@@ -110,12 +110,12 @@ impl Receiver {
 /// A FEB that is open. Dropping it closes the FEB, by RESET if its transmission runs.
 pub struct FebHandle {
     mac: MacAddr,
-    feb: Box<dyn Feb>,
+    feb: Box<dyn FebBackend>,
     ledger: Arc<Ledger>,
 }
 
 impl FebHandle {
-    fn new(mac: MacAddr, feb: Box<dyn Feb>) -> FebHandle {
+    fn new(mac: MacAddr, feb: Box<dyn FebBackend>) -> FebHandle {
         let ledger = Ledger::new(feb.ring());
         FebHandle { mac, feb, ledger }
     }

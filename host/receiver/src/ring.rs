@@ -32,7 +32,7 @@ impl Ring {
         let file = memfd_create("fadelink-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, bytes as u64)?;
         let mapping = Mapping::twice(file.as_fd(), bytes)?;
-        // From here on it keeps its size, and whoever is given it can map it for reading alone.
+        // From here on it keeps its size, and a program that gets it can map it only for reading.
         let size = SealFlags::SHRINK | SealFlags::GROW;
         fcntl_add_seals(&file, size | SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
         Ok(Ring { mapping, file })

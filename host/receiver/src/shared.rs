@@ -167,7 +167,7 @@ impl std::ops::Deref for Reader {
 }
 
 impl Reader {
-    /// Asks to be woken when `threshold` bytes are there that are not given back. Look once more before sleeping.
+    /// Asks to be woken when `threshold` bytes are there that are not given back. Check again before sleeping.
     pub fn arm(&self, threshold: u64) {
         self.wake.clear();
         self.wake_at.store(self.head.load(Ordering::Relaxed) + threshold, Ordering::Relaxed);

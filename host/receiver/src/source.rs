@@ -1,4 +1,4 @@
-//! What receives from FEBs, whatever it is: the traits behind [`crate::Receiver`], and what both sides of them speak of.
+//! What receives from FEBs: the traits behind [`crate::Receiver`], and what both sides of them speak of.
 //! [`crate::user_space`] and [`crate::kernel`] stand above this.
 
 use std::io;
@@ -72,12 +72,12 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// The FEB is open already, the operating system refuses, or the interface has failed.
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error>;
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error>;
     /// As [`Self::open`], with a socket of its own, from which the thread that reads receives, if there is such a thing.
     ///
     /// # Errors
     /// As [`Self::open`].
-    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
         self.open(mac, config)
     }
     /// Opens a FEB for commands alone.
@@ -88,7 +88,7 @@ pub trait Source: Send + Sync {
 }
 
 /// One FEB that is open for its data. Dropping it closes the FEB, by RESET if its transmission runs.
-pub trait Feb: Send {
+pub trait FebBackend: Send {
     /// Sends commands to it.
     fn commander(&self) -> Commander;
     /// START. Takes the FEB mutably: the ring begins anew, and no slice of it may be alive.
@@ -135,7 +135,7 @@ pub trait Command: Send + Sync {
     /// Sends a command, waits for the value of its response, repeats it after each `timeout`.
     ///
     /// # Errors
-    /// No response, a code that is no command, or a failed interface.
+    /// No response, a code that is not a command, or a failed interface.
     fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error>;
 }
 
@@ -148,7 +148,7 @@ impl Commander {
     /// A Fadelink FEB executes it exactly once; a published core each time that a repetition comes.
     ///
     /// # Errors
-    /// No response, a code that is no command (START is for [`crate::FebHandle::start`] alone), or a failed
+    /// No response, a code that is not a command (START is for [`crate::FebHandle::start`] alone), or a failed
     /// interface.
     pub fn command_with(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
         if code == fade10g::CMD_START {

@@ -25,7 +25,7 @@ pub type Service = Box<dyn FnOnce(&TcpStream) + Send>;
 /// the order of the connections, with the address of the other end.
 pub type Prepared = Box<dyn FnOnce(SocketAddr) -> Service>;
 
-struct Shared {
+struct ServerState {
     /// Of connections that are open.
     sockets: Mutex<BTreeMap<u64, Arc<TcpStream>>>,
     stopping: AtomicBool,
@@ -34,12 +34,12 @@ struct Shared {
     prepare: Box<dyn Fn() -> io::Result<Prepared> + Send + Sync>,
 }
 
-impl Shared {
+impl ServerState {
     fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<TcpStream>>> {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection that is none: its board tries again.
+    /// A connection that could not be accepted: its board tries again.
     fn refuse(&self, error: &io::Error) {
         if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
             tracing::warn!("a connection could not be accepted: {error}; this goes on being tried");
@@ -50,7 +50,7 @@ impl Shared {
 
 /// Accepts connections until it is stopped.
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     accepting: Option<JoinHandle<Vec<JoinHandle<()>>>>,
     serving: Vec<JoinHandle<()>>,
 }
@@ -65,7 +65,7 @@ pub struct Settings {
 }
 
 /// A connection in the list of those that are open, until this is dropped.
-struct Entry(Arc<Shared>, u64);
+struct Entry(Arc<ServerState>, u64);
 
 impl Drop for Entry {
     fn drop(&mut self) {
@@ -74,7 +74,12 @@ impl Drop for Entry {
 }
 
 /// Gives a connection a thread.
-fn serve(shared: &Arc<Shared>, prepared: Prepared, socket: TcpStream, peer: SocketAddr) -> io::Result<JoinHandle<()>> {
+fn serve(
+    shared: &Arc<ServerState>,
+    prepared: Prepared,
+    socket: TcpStream,
+    peer: SocketAddr,
+) -> io::Result<JoinHandle<()>> {
     socket.set_nonblocking(false)?;
     let number = shared.accepted.load(Ordering::Relaxed);
     let socket = Arc::new(socket);
@@ -89,7 +94,7 @@ fn serve(shared: &Arc<Shared>, prepared: Prepared, socket: TcpStream, peer: Sock
     Ok(thread)
 }
 
-fn accept(shared: &Arc<Shared>, listener: &TcpListener, limit: u64) -> Vec<JoinHandle<()>> {
+fn accept(shared: &Arc<ServerState>, listener: &TcpListener, limit: u64) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut prepared = None;
     while !shared.stopping.load(Ordering::Relaxed) && shared.accepted.load(Ordering::Relaxed) < limit {
@@ -122,7 +127,7 @@ impl Server {
     /// Listens on `address`; `prepare` makes what each connection needs.
     ///
     /// # Errors
-    /// The address is not to be had.
+    /// The address is not available.
     pub fn listen(
         address: SocketAddr,
         settings: Settings,
@@ -134,7 +139,7 @@ impl Server {
             set_socket_recv_buffer_size(&listener, bytes as usize)?;
         }
         listener.set_nonblocking(true)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             sockets: Mutex::default(),
             stopping: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
@@ -146,7 +151,7 @@ impl Server {
         Ok(Server { shared, accepting: Some(accepting), serving: Vec::new() })
     }
 
-    /// Times that a connection could not be accepted, as for want of descriptors.
+    /// Times that a connection could not be accepted, as when the process has no free file descriptor.
     pub fn refused(&self) -> u64 {
         self.shared.refused.load(Ordering::Relaxed)
     }

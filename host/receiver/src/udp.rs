@@ -36,7 +36,7 @@ impl Batches {
     /// Listens on `address`; the kernel is asked for a receive buffer of so many bytes.
     ///
     /// # Errors
-    /// The address is in use or not to be had.
+    /// The address is in use or not available.
     pub fn open(address: SocketAddrV4, receive_buffer: u32, timeout: Duration) -> io::Result<Batches> {
         let socket = UdpSocket::bind(address)?;
         socket.set_read_timeout(Some(timeout))?;
@@ -72,7 +72,7 @@ impl Batches {
     /// is longer than any of the format is given one byte too long.
     ///
     /// # Errors
-    /// What the kernel says; an interrupt is no error.
+    /// What the kernel says; an interrupt is not an error.
     pub fn receive(&mut self, mut each: impl FnMut(SocketAddrV4, &[u8])) -> io::Result<usize> {
         for message in &mut *self.messages {
             message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
@@ -117,7 +117,7 @@ impl Batches {
     }
 }
 
-/// What has become of the datagrams of one run.
+/// Counts of the datagrams of one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Delivered, in order.
@@ -173,7 +173,7 @@ impl Order {
         Order { next: Some(0), ..Order::default() }
     }
 
-    /// What has become of them so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -1,5 +1,5 @@
 //! Receives in this program: engine and backend, and what readers and commands ask of them. A thread runs them, or, for a
-//! FEB with a socket of its own, whoever waits for its data or for an answer.
+//! FEB with a socket of its own, which the thread reads that waits for data or for an answer.
 
 use std::any::Any;
 use std::io;
@@ -24,7 +24,7 @@ use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::schedule::Schedule;
 use crate::shared::{Phase, Reader, Shared};
-use crate::source::{self, Commander, Error, Feb, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use crate::source::{self, Commander, Error, FebBackend, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::wake::{poll, Wake};
 
 /// How often the kernel is asked for its drops.
@@ -221,7 +221,12 @@ impl UserSpace {
         })
     }
 
-    fn open_claimed(&self, mac: MacAddr, config: FebConfig, claim: Option<Claim>) -> Result<Box<dyn Feb>, Error> {
+    fn open_claimed(
+        &self,
+        mac: MacAddr,
+        config: FebConfig,
+        claim: Option<Claim>,
+    ) -> Result<Box<dyn FebBackend>, Error> {
         let (reader, open) = self.open_with(mac, config, true, claim)?;
         Ok(Box::new(UserFeb::new(reader, open, None)))
     }
@@ -251,12 +256,12 @@ impl Source for UserSpace {
         Ok(self.inner.answer(&answer)??)
     }
 
-    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+    fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
         let claim = self.claim(mac, config)?;
         self.open_claimed(mac, config, claim)
     }
 
-    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn Feb>, Error> {
+    fn open_alone(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
         let claim = self.claim(mac, config)?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::SplitOff { mac, reply: tell(reply) })?;
@@ -384,7 +389,7 @@ impl UserFeb {
     }
 }
 
-impl Feb for UserFeb {
+impl FebBackend for UserFeb {
     fn commander(&self) -> Commander {
         Commander(self.commands.clone())
     }

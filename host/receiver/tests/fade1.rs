@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_feb::quirks::{Quirk, Quirks};
-use fadelink_feb::{Feb1, Settings};
+use fadelink_feb::{Fade1Feb, Settings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::shared::{Phase, Reader, Shared};
@@ -369,7 +369,7 @@ fn every_word_arrives_over_a_bad_cable() {
     for (i, (loss, quirks)) in cases.enumerate() {
         let words = 128 * 700 + 5;
         let settings = Settings { quirks, ..Settings::default() };
-        let mut feb = Feb1::new(FEB, settings, Counter { left: words, ..Counter::default() });
+        let mut feb = Fade1Feb::new(FEB, settings, Counter { left: words, ..Counter::default() });
         let mut bench = Bench::new(None);
         let (mut up, mut down) =
             (Cable::new(seed + i as u64, loss, 0.02, 0.05), Cable::new(seed + 50, loss, 0.02, 0.05));

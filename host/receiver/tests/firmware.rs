@@ -8,7 +8,7 @@ use std::sync::mpsc::{channel, Receiver as Replies};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_feb::{Feb, Feb1, Quirk, Quirks, Settings, Status, User};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
@@ -273,8 +273,8 @@ impl User for Words {
 }
 
 enum Board {
-    Fade10g(Box<Feb<Words>>),
-    Fade1(Box<Feb1<Words>>),
+    Fade10g(Box<Fade10gFeb<Words>>),
+    Fade1(Box<Fade1Feb<Words>>),
 }
 
 impl Board {
@@ -344,9 +344,9 @@ fn whatever_was_confirmed_is_delivered() {
         };
         let user = Words { per_run: words, ..Words::default() };
         let mut board = if fade1 {
-            Board::Fade1(Box::new(Feb1::new(FEB, settings, user)))
+            Board::Fade1(Box::new(Fade1Feb::new(FEB, settings, user)))
         } else {
-            Board::Fade10g(Box::new(Feb::new(FEB, settings, user)))
+            Board::Fade10g(Box::new(Fade10gFeb::new(FEB, settings, user)))
         };
         let loss = *random.choice(&[0.0, 0.02, 0.2]).unwrap();
         let cable = |seed| Cable::new(seed, loss, 0.02, 0.05);
@@ -436,7 +436,7 @@ fn boards_with_any_quirks_lose_nothing() {
         let order = if quirks.has(Quirk::BigWords) { WordOrder::Big } else { WordOrder::Little };
         let words = random.u64(1..20_000);
         let user = Words { per_run: words, ..Words::default() };
-        let mut board = Feb::new(FEB, Settings { window: 16, quirks, ..Settings::default() }, user);
+        let mut board = Fade10gFeb::new(FEB, Settings { window: 16, quirks, ..Settings::default() }, user);
         let (mut up, mut down) = (Cable::new(random.u64(..), 0.05, 0.02, 0.05), Cable::new(case, 0.05, 0.02, 0.05));
         let mut program = Program::new(FebConfig { word_order: Some(order), ..SMALL });
         let started = program.command(fade10g::CMD_START);
@@ -475,7 +475,7 @@ fn every_number_of_valid_words_is_taken() {
     {
         let user = Words { per_run: words, ..Words::default() };
         let settings = Settings { window: 16, quirks: Quirks::of(firmware), ..Settings::default() };
-        let mut board = Feb::new(FEB, settings, user);
+        let mut board = Fade10gFeb::new(FEB, settings, user);
         let mut program = Program::new(SMALL);
         program.command(fade10g::CMD_START);
         let (mut stopped, mut received) = (false, 0);

@@ -46,7 +46,7 @@ pub fn finish(path: &Path) -> io::Result<()> {
     sync_parent(path)
 }
 
-/// Replaces a file: whoever reads it sees the content before or this one, whatever happens meanwhile.
+/// Replaces a file: a reader sees the old content or the new one, also after a crash.
 ///
 /// # Errors
 /// The operating system's.

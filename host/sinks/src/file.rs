@@ -49,7 +49,7 @@ struct Output {
     preallocate: u64,
     reserved: u64,
     written: u64,
-    /// Where is stated what it is: nowhere for what is no file on a disk.
+    /// Path of the manifest; `None` if this is not a file on a disk.
     manifest: Option<PathBuf>,
     /// The end of the data, shorter than [`ALIGNMENT`].
     rest: Vec<u8>,
@@ -271,7 +271,8 @@ mod tests {
         let data: Vec<u8> = (0..100_000u32).map(|i| (i * 7) as u8).collect();
         for (direct, preallocate) in [(false, 0), (true, 0), (true, 1 << 20), (false, 30_000)] {
             let path = folder.path().join("data");
-            let options = PlainFile { direct, preallocate, ..PlainFile::default() };
+            let files = FileOptions { overwrite: true, ..FileOptions::default() };
+            let options = PlainFile { direct, preallocate, files };
             let Ok(mut sink) = FileSink::create(&path, options, FEB) else {
                 assert!(direct, "plain files work everywhere");
                 continue;

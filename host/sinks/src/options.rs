@@ -57,7 +57,7 @@ impl<'a> Options<'a> {
     /// A number of bytes, more than 0.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a valid value.
     pub fn size(&mut self, name: &str) -> Result<Option<u64>, String> {
         let Some(text) = self.value(name)? else { return Ok(None) };
         let bytes = size(text).filter(|bytes| *bytes > 0 && *bytes < 1 << 50);
@@ -67,7 +67,7 @@ impl<'a> Options<'a> {
     /// A time.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a valid value.
     pub fn seconds(&mut self, name: &str) -> Result<Option<Duration>, String> {
         let Some(text) = self.value(name)? else { return Ok(None) };
         let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -18,7 +18,7 @@ pub enum Board {
 }
 
 impl Board {
-    /// What stands for it in names of files, in braces, and in what is stated of its data.
+    /// Its placeholder in names of files (in braces), and its key in the description of its data.
     pub fn key(self) -> &'static str {
         match self {
             Board::Feb(_) => "feb",

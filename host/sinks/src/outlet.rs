@@ -1,4 +1,4 @@
-//! A sink in a thread of its own, behind a bounded queue: the slowest of several sets the pace of itself alone. One of
+//! A sink in a thread of its own, behind a bounded queue: a slow sink does not slow the others down. One of
 //! [`Policy::Wait`] holds the source up when its queue is full, one of [`Policy::Drop`] loses what comes then, and counts it.
 
 use std::any::Any;
@@ -39,7 +39,7 @@ pub struct Error {
     pub unit: &'static str,
 }
 
-/// What became of what a sink was given, in units of [`Item::UNIT`].
+/// What a sink has done with its items, in units of [`Item::UNIT`].
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// The sink, as its user wrote it.
@@ -50,7 +50,7 @@ pub struct Report {
     pub dropped: u64,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,
-    /// Messages of which it wrote only what is in front of a word that is none of their format.
+    /// Messages with an invalid word: only the part before it was written.
     #[serde(flatten)]
     pub wrong: WrongMessages,
     /// Memory of what waits for it, in bytes.
@@ -67,13 +67,13 @@ struct State<T> {
     end: Option<bool>,
 }
 
-struct Shared<T> {
+struct Handover<T> {
     state: Mutex<State<T>>,
     came: Condvar,
     left: Condvar,
 }
 
-impl<T> Shared<T> {
+impl<T> Handover<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,7 +84,7 @@ pub type Copy<T> = Box<dyn FnMut(&T) -> Option<T> + Send>;
 
 /// One sink.
 pub struct Outlet<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<Handover<T>>,
     policy: Policy,
     /// Bytes that may wait.
     capacity: u64,
@@ -130,7 +130,7 @@ pub(crate) fn describe(failure: &Failure) -> String {
 const FULL: &str = "the disk is full; make space, or choose another place";
 
 /// The thread of a sink.
-fn work<T: Item>(shared: &Shared<T>, mut sink: Box<dyn Sink<T>>) {
+fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>) {
     let mut looked = Instant::now();
     let mut failed = false;
     let fail = |result: Result| {
@@ -180,7 +180,7 @@ impl<T: Item> Outlet<T> {
     /// for it is a copy, because it must keep nothing of its source.
     ///
     /// # Errors
-    /// The thread cannot be had.
+    /// The thread cannot be started.
     pub fn start(
         name: &str,
         policy: Policy,
@@ -190,7 +190,7 @@ impl<T: Item> Outlet<T> {
     ) -> io::Result<Outlet<T>> {
         let report = Report { sink: name.to_owned(), ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
-        let shared = Arc::new(Shared { state, came: Condvar::new(), left: Condvar::new() });
+        let shared = Arc::new(Handover { state, came: Condvar::new(), left: Condvar::new() });
         let own = shared.clone();
         let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink))?;
         Ok(Outlet { shared, policy, capacity, copy, thread: Some(thread) })
@@ -262,12 +262,12 @@ impl<T: Item> Outlets<T> {
         self.0.iter().all(|outlet| outlet.shared.lock().report.error.is_none())
     }
 
-    /// What became of what they were given.
+    /// The report of each.
     pub fn reports(&self) -> Vec<Report> {
         self.0.iter().map(Outlet::report).collect()
     }
 
-    /// No more comes: each writes what waits and is finished, all at the same time, whatever becomes of the others.
+    /// No more comes: each writes what waits and is finished, all at the same time, also if one fails.
     /// `complete`: the source has ended as it should.
     ///
     /// # Errors
@@ -403,9 +403,10 @@ mod tests {
             }));
             assert!(!outlets.are_well());
             let error = outlets.finish(false).unwrap_err().to_string();
-            let what = if panics { "panicked: at 3" } else { "No space left on device (os error 28); make space or" };
+            let what =
+                if panics { "panicked: at 3" } else { "No space left on device (os error 28); the disk is full; make" };
             assert!(error.starts_with("slow: ") && error.contains(what), "{error}");
-            assert!(error.ends_with("(the 3 numbers before are intact)"), "{error}");
+            assert!(error.ends_with("; the 3 numbers before are intact"), "{error}");
             drop(outlets);
             assert_eq!((seen.ends.lock().unwrap().len(), all.ends.lock().unwrap().len()), (1, 1));
             assert!(all.got.lock().unwrap().len() >= 3);

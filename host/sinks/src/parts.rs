@@ -48,7 +48,7 @@ impl Parts {
     /// The files of a sink whose first file is `path`.
     ///
     /// # Errors
-    /// A file of an earlier run has data and must not be overwritten, or a second file exists: it would be taken for
+    /// A file of an earlier run has data and must not be overwritten, or a second file exists: it would look like
     /// one of this run.
     pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
         let mut parts = Parts { path: path.into(), options, number: 0, begun: Instant::now() };

@@ -24,7 +24,7 @@ pub trait Item: Clone + Send + 'static {
     fn bytes(&self) -> u64;
 }
 
-/// Messages with a word that is none of their format.
+/// Messages with an invalid word.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct WrongMessages {
     /// How many.
@@ -69,7 +69,7 @@ pub trait Sink<T>: Send {
     /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
     fn intact(&self) -> u64;
 
-    /// Messages of which only the part is written that is in front of a word which is none of their format.
+    /// Messages with an invalid word: only the part before it is written.
     fn wrong_messages(&self) -> WrongMessages {
         WrongMessages::default()
     }

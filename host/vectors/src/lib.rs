@@ -5,7 +5,7 @@ use serde_json::Value;
 /// One of the files, by its name without `.json`.
 ///
 /// # Panics
-/// There is none, or it is no JSON.
+/// There is no such file, or it is not JSON.
 pub fn vectors(name: &str) -> Value {
     let path = format!("{}/../../tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(&path).expect(&path)).expect(&path)
@@ -14,7 +14,7 @@ pub fn vectors(name: &str) -> Value {
 /// A list that is not empty by mistake.
 ///
 /// # Panics
-/// It has fewer than four items, or is no list.
+/// It has fewer than four items, or is not a list.
 pub fn list<'a>(vectors: &'a Value, name: &str) -> &'a [Value] {
     let found = vectors[name].as_array().unwrap();
     assert!(found.len() >= 4, "{name}");
@@ -41,7 +41,7 @@ pub fn bytes(vector: &Value) -> Vec<u8> {
 /// filled up, and ends with the number of its words.
 ///
 /// # Panics
-/// The vector is no frame.
+/// The vector is not a frame.
 pub fn frame(vectors: &Value, vector: &Value) -> Vec<u8> {
     let mut frame = bytes(vector);
     let payload = &vector["payload"];
@@ -57,7 +57,7 @@ pub fn frame(vectors: &Value, vector: &Value) -> Vec<u8> {
     frame
 }
 
-/// Last data frames of FADE-10G for every number of valid words, in either byte order, and with final words that are no
+/// Last data frames of FADE-10G for every number of valid words, in either byte order, and with final words that are not a
 /// number; each with the number.
 ///
 /// # Panics

@@ -11,7 +11,7 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const EVENT_VERSION: u32 = 257;
 /// Bytes of a message before its payload.
 pub const HEADER_BYTES: usize = 48;
-/// Most bytes of a message; more are taken for an error.
+/// Largest message in bytes; a longer one is an error.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 28;
 
 /// Payload type: hits of the slot follow; slot 0: the next slice of the window begins.
@@ -36,7 +36,7 @@ pub const WINDOW_TICKS_MAX: u32 = 131_072;
 /// A count of losses that stands for this many or more.
 pub const LOST_MAX: u16 = 1023;
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Fewer bytes than a header has, or than it tells.

@@ -176,7 +176,7 @@ pub enum Request {
     },
 }
 
-/// What a FEB of Fadelink tells of itself (docs/protocol/fade10g.md, IDENTIFY).
+/// What a FEB of Fadelink reports about itself (docs/protocol/fade10g.md, IDENTIFY).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Packets of its window.

@@ -66,7 +66,7 @@ pub struct Report {
     pub messages: u64,
     /// Messages of windows that had been given away before this builder began.
     pub replayed: u64,
-    /// What was no message, or came with a note that cannot be read.
+    /// Messages that are invalid, or have a note that cannot be read.
     pub malformed: u64,
     /// Transactions.
     pub commits: u64,

@@ -19,7 +19,7 @@ use super::note::{Note, Session};
 use super::rule::Rule;
 use crate::event::Bytes;
 use crate::join::{lost_before, Before, Key};
-use crate::tcp::{Messages, Take};
+use crate::tcp::{MessageHandler, Messages};
 
 #[derive(Default)]
 struct Deliveries {
@@ -153,7 +153,7 @@ fn check_topic(brokers: &str, name: &str, rule: Rule) -> Result<()> {
     Ok(())
 }
 
-impl Take for Feeder {
+impl MessageHandler for Feeder {
     fn open(self: Arc<Self>) -> Box<dyn Messages> {
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let session = (self.epoch, number);

@@ -2,7 +2,7 @@
 //!
 //! Feeders put each message into the partition of its window (window modulo partitions), so builders that share a
 //! group each join whole windows. With each message goes what is known of the windows before it ([`note`]). A builder
-//! writes events and its place in the messages in one transaction: an event is there exactly once for whoever reads
+//! writes events and its place in the messages in one transaction: an event is there exactly once for a program that reads
 //! committed data, however often builders are killed.
 
 mod builder;

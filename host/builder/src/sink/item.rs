@@ -23,7 +23,7 @@ impl Item for SharedEvent {
     }
 }
 
-/// What sinks are told of the run.
+/// Settings of the run that sinks need.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// Source of the events.

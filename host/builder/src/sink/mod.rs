@@ -87,7 +87,7 @@ impl Kind for EventKind {
 /// Opens a sink.
 ///
 /// # Errors
-/// The file or the endpoint is not to be had.
+/// The file or the endpoint cannot be opened.
 pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
     let open = || -> fadelink_sinks::Result<Outlet<SharedEvent>> {
         let sink: Box<dyn Sink<SharedEvent>> = match spec.kind {

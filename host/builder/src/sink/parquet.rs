@@ -217,7 +217,7 @@ impl ParquetSink {
         Ok(())
     }
 
-    /// Ends both files, whatever becomes of the other.
+    /// Ends both files, also if one of them fails.
     fn close(&mut self, complete: bool, end: Option<End>) -> Result {
         let Some(mut tables) = self.tables.take() else { return Ok(()) };
         let mut notes = vec![
@@ -262,7 +262,7 @@ impl Sink<SharedEvent> for ParquetSink {
     }
 
     fn finish(&mut self, end: End) -> Result {
-        // Whatever becomes of the rows that wait, the file is ended.
+        // The file is ended also if the rows that wait cannot be written.
         let written = self.write_group();
         let closed = self.close(end.complete && written.is_ok(), Some(end));
         written.and(closed)

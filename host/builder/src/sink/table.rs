@@ -49,7 +49,7 @@ pub struct Table {
     pub hits: Hits,
     /// Of windows.
     pub windows: Windows,
-    /// Messages with a word that is none of the format: what is behind it has no rows.
+    /// Messages with an invalid word: the rows after it are missing.
     pub wrong: WrongMessages,
 }
 

@@ -16,18 +16,18 @@ mod plot;
 const PAGE: &str = include_str!("page.html");
 
 /// What the page shows, and who fills it.
-pub type Shared = Arc<Mutex<Live>>;
+pub type SharedLive = Arc<Mutex<Live>>;
 
-fn lock(live: &Shared) -> MutexGuard<'_, Live> {
+fn lock(live: &SharedLive) -> MutexGuard<'_, Live> {
     live.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn numbers(State(live): State<Shared>) -> Response {
+async fn numbers(State(live): State<SharedLive>) -> Response {
     let view = lock(&live).view();
     ([(header::CACHE_CONTROL, "no-store")], Json(view)).into_response()
 }
 
-async fn plot(State(live): State<Shared>, Path(name): Path<String>) -> Response {
+async fn plot(State(live): State<SharedLive>, Path(name): Path<String>) -> Response {
     let view = lock(&live).view();
     let drawn = match name.strip_suffix(".svg") {
         Some("rates") => plot::rates(&view),
@@ -51,8 +51,8 @@ async fn plot(State(live): State<Shared>, Path(name): Path<String>) -> Response 
 /// chosen where 0 was asked for.
 ///
 /// # Errors
-/// The address is not to be had.
-pub fn serve(address: SocketAddr, live: Shared) -> std::io::Result<SocketAddr> {
+/// The address is not available.
+pub fn serve(address: SocketAddr, live: SharedLive) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;

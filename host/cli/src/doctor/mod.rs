@@ -21,7 +21,7 @@ pub struct Args {
     json: bool,
 }
 
-/// How good a setting is for a receiver.
+/// BackendArgs good a setting is for a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {

@@ -9,7 +9,7 @@ use fadelink_receiver::FebConfig;
 use fadelink_sinks::{BlockKind, Spec};
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 
-use crate::link::How;
+use crate::link::BackendArgs;
 use crate::number;
 use crate::pattern::Pattern;
 
@@ -19,7 +19,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", required_unless_present = "by_ip")]
     pub iface: Option<String>,
     #[command(flatten)]
-    pub how: How,
+    pub backend_args: BackendArgs,
     /// FEB to receive from; repeat for several
     #[arg(long, value_name = "MAC", required_unless_present = "by_ip")]
     pub feb: Vec<MacAddr>,

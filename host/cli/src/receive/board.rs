@@ -15,7 +15,7 @@ use crate::slow_control::SlowControl;
 /// Of the slow control: wait of one attempt, attempts.
 const TIMEOUT: Duration = Duration::from_millis(200);
 const RETRIES: u32 = 25;
-/// Longest wait for the end of a run of before.
+/// Longest wait for the end of an earlier run.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often is asked for that.
 const TICK: Duration = Duration::from_millis(50);
@@ -124,7 +124,7 @@ impl Boards {
         Ok(boards)
     }
 
-    /// True if there are none: streams come from whoever sends them.
+    /// True if there are none: streams of all senders are received.
     pub fn is_empty(&self) -> bool {
         self.boards.is_empty()
     }
@@ -146,7 +146,7 @@ impl Boards {
         }
     }
 
-    /// Stops all of them, whatever becomes of the others.
+    /// Stops all of them, also if one fails.
     pub fn stop(&mut self) {
         if std::mem::replace(&mut self.is_stopped, true) {
             return;

@@ -36,7 +36,7 @@ const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What became of one FEB.
+/// The result of one FEB.
 #[derive(Default)]
 struct Outcome {
     bytes: u64,
@@ -92,9 +92,9 @@ fn check(args: &Args) -> Result<FebConfig, Usage> {
 /// Receives from FEBs until all have ended.
 ///
 /// # Errors
-/// Wrong arguments, an interface or a FEB that is not to be had, a sink that cannot be opened.
+/// Wrong arguments, an interface, a FEB or a sink that cannot be opened.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let link = Link { iface: args.iface.clone().unwrap_or_default(), how: args.how };
+    let link = Link { iface: args.iface.clone().unwrap_or_default(), backend_args: args.backend_args };
     let config = check(args)?;
     let plans = plan::of_febs(args)?;
     let control = Control { interrupts: Interrupts::watch()?, ..Control::default() };
@@ -195,7 +195,7 @@ fn receive(
     let mut stopped = false;
     let mut stopping = None;
     loop {
-        if !stopped && (deadline.is_reached(outcome.bytes) || control.interrupts.asked()) {
+        if !stopped && (deadline.is_reached(outcome.bytes) || control.interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
             stopping = Some(std::thread::spawn(move || {
@@ -208,7 +208,7 @@ fn receive(
         if let Some(Ok(Err(error))) = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join()) {
             return Err(error).context("STOP");
         }
-        if control.interrupts.insisted() && stopped && last_data.elapsed() > LINGER {
+        if control.interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
         anyhow::ensure!(outlets.are_well(), "a sink has failed");

@@ -19,7 +19,7 @@ pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
 /// Receives as the arguments say.
 ///
 /// # Errors
-/// Wrong arguments, what cannot be had, a second interrupt.
+/// Wrong arguments, an interface, port or sink that cannot be opened, a second interrupt.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let by_ip = args.network.tcp.is_some() || args.network.udp.is_some();
     let not_by_ip = [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty())];

@@ -1,4 +1,4 @@
-//! What `fadelink receive` does with the data of every board, whatever it comes by.
+//! What `fadelink receive` does with the data of a board, for all protocols.
 
 use fadelink_sinks::{Block, BlockKind, Board, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
@@ -12,7 +12,7 @@ use crate::progress::Goal;
 /// Packets of the smallest ring of a stream: some datagrams of any length.
 const RING_MIN: u64 = 16;
 
-/// What becomes of the data of one board.
+/// What to do with the data of one board.
 #[derive(Clone)]
 pub struct Plan {
     pub sinks: Vec<Spec<BlockKind>>,
@@ -23,7 +23,7 @@ impl Plan {
     /// Opens the sinks for the data of `board`.
     ///
     /// # Errors
-    /// One of them cannot be had; the others are closed again.
+    /// One of them cannot be opened; the others are closed again.
     pub fn open(&self, board: Board, stopping: &Stopping) -> Result<Outlets<Block>, fadelink_sinks::Error> {
         let outlets: Result<_, _> = self.sinks.iter().map(|spec| spec.open(board, stopping)).collect();
         Ok(Outlets::new(outlets?))
@@ -44,7 +44,7 @@ fn check_stdout(args: &Args, streams: usize) -> Result<(), Usage> {
     Ok(())
 }
 
-/// Each board needs a place of its own if there are `several`: `key` stands for it in the paths.
+/// Each board needs a place of its own if there are `several`: `key` represents the board in the paths.
 fn check_places(sinks: &[Spec<BlockKind>], key: &str, several: bool) -> Result<(), Usage> {
     match sinks.iter().find(|sink| several && !sink.is_per_board(key)) {
         Some(sink) => {

@@ -1,4 +1,4 @@
-//! What is told of a stream at its end, whatever it came by.
+//! The report of a stream at its end, for all protocols.
 
 use std::fmt::Display;
 
@@ -69,7 +69,7 @@ impl<Name: Display> Summary<'_, Name> {
     }
 }
 
-/// Streams that were expected and did not come; tells of them, or that none came at all.
+/// The number of streams that were expected and did not come. Warns of them, or that none came at all.
 pub fn missing(args: &Args, came: usize) -> usize {
     let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(came));
     if missing > 0 || came == 0 {

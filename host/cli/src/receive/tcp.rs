@@ -114,12 +114,12 @@ impl Session {
         socket.set_read_timeout(Some(LOOK))?;
         let (mut bytes, mut asked) = (0, false);
         loop {
-            if !asked && (self.interrupts.asked() || deadline.is_reached(bytes)) {
+            if !asked && (self.interrupts.must_stop() || deadline.is_reached(bytes)) {
                 socket.shutdown(Shutdown::Write).context("asking for the end")?;
                 deadline.stop(PATIENCE);
                 asked = true;
             }
-            anyhow::ensure!(!self.interrupts.insisted(), "interrupted before the end");
+            anyhow::ensure!(!self.interrupts.must_abort(), "interrupted before the end");
             anyhow::ensure!(outlets.are_well(), "a sink has failed");
             if let Some(limit) = deadline.too_silent() {
                 anyhow::bail!("no data for {} s", limit.as_secs_f64());
@@ -194,13 +194,13 @@ fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u
         if run.is_reached(0) {
             interrupts.stop();
         }
-        if interrupts.asked() {
+        if interrupts.must_stop() {
             server.stop();
             if server.is_idle() {
                 break;
             }
         }
-        anyhow::ensure!(!interrupts.insisted(), "interrupted before the end");
+        anyhow::ensure!(!interrupts.must_abort(), "interrupted before the end");
     }
     progress.finish();
     let refused = server.refused();
@@ -228,7 +228,7 @@ fn report(args: &Args, streams: &[Stream], refused: u64) -> ExitCode {
 /// Receives TCP streams until all have ended.
 ///
 /// # Errors
-/// Wrong arguments, a port that is not to be had, a second interrupt.
+/// Wrong arguments, a port that is not available, a second interrupt.
 pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
     let (plan, limits) = (plan::of_streams(args)?, plan::limits(args));
     args.metrics.map_or(Ok(()), crate::metrics::serve)?;

@@ -85,7 +85,7 @@ impl Data {
             self.give(outlets);
         }
         while !self.pool.wait(words.len(), ROOM) {
-            if interrupts.insisted() || !outlets.are_well() {
+            if interrupts.must_abort() || !outlets.are_well() {
                 self.given_up += words.len() as u64;
                 return;
             }
@@ -148,7 +148,7 @@ impl Stream {
     }
 
     /// Gives the sinks what came, and looks whether they are done where no more comes.
-    fn look(&mut self) {
+    fn advance(&mut self) {
         if let Closing::Open(outlets) = &mut self.outlets {
             self.data.give(outlets);
         }
@@ -405,7 +405,7 @@ impl Session<'_> {
             if stream.is_open() && (stream.is_due() || !stream.is_well()) {
                 stream.close(&setup.interrupts);
             }
-            stream.look();
+            stream.advance();
         }
         result
     }
@@ -424,13 +424,13 @@ impl Session<'_> {
         }
     }
 
-    /// Receives until the end, then stops the boards, whatever becomes of each.
+    /// Receives until the end, then stops the boards, also if one fails.
     fn run(&mut self) -> anyhow::Result<()> {
         let result = self.run_to_the_end();
         self.boards.stop();
         // What a board says to this is the last that is heard of it.
         let begin = Instant::now();
-        while !self.boards.are_done() && begin.elapsed() < PATIENCE && !self.setup.interrupts.insisted() {
+        while !self.boards.are_done() && begin.elapsed() < PATIENCE && !self.setup.interrupts.must_abort() {
             self.hear();
             self.receive()?;
         }
@@ -469,8 +469,8 @@ impl Session<'_> {
             if closed >= wanted {
                 break;
             }
-            anyhow::ensure!(!self.setup.interrupts.insisted(), "interrupted before the end");
-            let enough = self.setup.interrupts.asked()
+            anyhow::ensure!(!self.setup.interrupts.must_abort(), "interrupted before the end");
+            let enough = self.setup.interrupts.must_stop()
                 || deadline.is_reached(bytes)
                 || deadline.too_silent().is_some()
                 || !self.streams.iter().all(Stream::is_well)
@@ -523,10 +523,10 @@ impl Session<'_> {
             (dropped.words, "shorter than their words"),
             (dropped.flags, "with unknown flags"),
             (dropped.oversize, "longer than any of the format"),
-            (dropped.other_sender, "of senders that are none of the boards"),
+            (dropped.other_sender, "of other senders"),
             (dropped.other_run, "of runs from before"),
             (dropped.after_end, "of runs that were over"),
-            (dropped.kernel, "dropped by the kernel for want of room (--receive-buffer)"),
+            (dropped.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
         ] {
             if count > 0 {
                 tracing::warn!("{count} datagrams {reason}");
@@ -539,7 +539,7 @@ impl Session<'_> {
 /// Receives UDP streams until all have ended.
 ///
 /// # Errors
-/// Wrong arguments, a port or a sink that is not to be had, a second interrupt.
+/// Wrong arguments, a port or a sink that cannot be opened, a second interrupt.
 pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
     let plan = plan::of_streams(args)?;
     let IpAddr::V4(listen) = args.network.listen else {

@@ -24,7 +24,7 @@ pub const RETRIES: u32 = 8;
 
 /// What the kernel does around the rules, with a ring in plain memory.
 pub struct Driver {
-    pub feb: c::Feb,
+    pub feb: c::DriverFeb,
     settings: c::Settings,
     ring: Vec<u8>,
     head: u64,
@@ -44,7 +44,7 @@ impl Driver {
             firmware: abi::firmware(config.firmware),
             words: abi::words(config.word_order),
         };
-        let mut feb = c::Feb::default();
+        let mut feb = c::DriverFeb::default();
         // SAFETY: live structures.
         unsafe { c::fade_feb_init(&raw mut feb, &raw const settings, owned, csn) };
         let ring = vec![0; ring_packets as usize * PACKET_BYTES];

@@ -66,7 +66,7 @@ pub trait Backend: std::marker::Send + 'static {
 /// Frames that a backend lost.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Losses {
-    /// Dropped by the kernel for want of space.
+    /// Dropped by the kernel, whose buffer was full.
     pub received: u64,
     /// Could not be sent.
     pub sent: u64,

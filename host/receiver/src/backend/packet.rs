@@ -55,7 +55,7 @@ impl Packet {
     /// Opens interface `name`.
     ///
     /// # Errors
-    /// The interface does not exist, is down, is no Ethernet, has too small an MTU, or the program may
+    /// The interface does not exist, is down, is not Ethernet, has too small an MTU, or the program may
     /// not open it; the message says what to do.
     pub fn open(name: &str) -> io::Result<Packet> {
         Packet::on(Interface::open(name)?, BLOCKS, None)

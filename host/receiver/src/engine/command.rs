@@ -14,11 +14,11 @@ pub(super) const RESETS: u32 = 3;
 /// How often that is done, with silence after each, where nothing else proves that RESET was obeyed: on a link that loses
 /// a fifth of its frames all are lost once in two million times.
 pub(super) const RESET_ROUNDS: u32 = 3;
-/// Time after a RESET in which frames under way arrive and are thrown away.
+/// Time after a RESET in which frames under way arrive and are discarded.
 pub(super) const SETTLE: Duration = Duration::from_millis(20);
 /// How often a START that meets a running transmission is preceded by RESET.
 pub(super) const START_ATTEMPTS: u32 = 10;
-/// How often a FEB is asked what it is, before it is taken for one that does not tell. That all answers are lost on
+/// How often a FEB is asked what it is, before it counts as one that does not answer. That all answers are lost on
 /// a link that loses a fifth of its frames happens once in 200,000 times.
 pub(super) const IDENTIFY_ATTEMPTS: u32 = 12;
 /// The part of a command's time-out after which IDENTIFY is repeated.
@@ -129,7 +129,7 @@ pub enum CommandError {
     /// A command to a FEB of FADE v1, which has START, STOP and RESET alone.
     #[error("command {0:#06x}: FADE v1 has no user commands")]
     NoCommands(u16),
-    /// Codes that are no commands.
+    /// Codes that are not commands.
     #[error("command code {0:#06x}: expected STOP, IDENTIFY or 0x0100 to 0xffff")]
     BadCode(u16),
 }

@@ -39,7 +39,7 @@ enum Transmission {
 }
 
 /// One FEB that is open.
-pub(super) struct Feb {
+pub(super) struct FebState {
     pub(super) mac: MacAddr,
     /// This program has the FEB's data, not only its commands.
     owned: bool,
@@ -50,7 +50,7 @@ pub(super) struct Feb {
     protocol: Option<Protocol>,
     /// Whose core it was found to run.
     firmware: Option<Firmware>,
-    /// What it told of itself.
+    /// What it reported about itself.
     identity: Option<Identity>,
     /// What makes its words native.
     swap: Swap,
@@ -71,10 +71,10 @@ pub(super) struct Feb {
     patience: (Duration, u32),
 }
 
-impl Feb {
+impl FebState {
     /// `stray`: data came before it was opened, and was answered by RESET.
-    pub(super) fn new(mac: MacAddr, config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>) -> Feb {
-        Feb {
+    pub(super) fn new(mac: MacAddr, config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>) -> FebState {
+        FebState {
             mac,
             owned,
             next_reset: Duration::ZERO,
@@ -229,7 +229,7 @@ impl Feb {
         }
     }
 
-    /// What becomes of a packet: true if it is to be taken.
+    /// Whether a packet is to be stored.
     fn admitted(&mut self, admission: Admission, local: MacAddr, now: Duration, actions: &mut impl Actions) -> bool {
         match admission {
             Admission::Take => return true,

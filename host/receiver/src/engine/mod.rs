@@ -20,7 +20,7 @@ mod start;
 
 pub use command::{Actions, Command, CommandError, FebConfig, Reply};
 use command::{RESET, RESETS, RESET_INTERVAL};
-use feb::Feb;
+use feb::FebState;
 
 /// FEBs that nobody opened, of which the time of the last RESET is kept.
 const STRANGERS: usize = 64;
@@ -36,9 +36,9 @@ struct Stranger {
 /// The protocol for all FEBs behind one interface.
 pub struct Engine {
     local: MacAddr,
-    /// Never sends a RESET on its own: for programs that look on.
+    /// Never sends a RESET on its own: for programs that only observe.
     passive: bool,
-    febs: HashMap<MacAddr, Feb>,
+    febs: HashMap<MacAddr, FebState>,
     strangers: VecDeque<Stranger>,
     link: Arc<LinkCounters>,
 }
@@ -57,7 +57,7 @@ impl Engine {
             return false;
         }
         let was_reset = self.forget(mac);
-        self.febs.insert(mac, Feb::new(mac, config, owned, was_reset, shared));
+        self.febs.insert(mac, FebState::new(mac, config, owned, was_reset, shared));
         true
     }
 
@@ -131,7 +131,7 @@ impl Engine {
 
     /// The next time at which [`Self::poll`] has something to do.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.febs.values().filter_map(Feb::next_deadline).min()
+        self.febs.values().filter_map(FebState::next_deadline).min()
     }
 
     /// Repeats commands whose response is overdue.
@@ -190,7 +190,7 @@ impl Engine {
     /// Packets of the smallest window of the FEBs whose data comes; 0 if one of them wants each frame confirmed at once,
     /// or if no data comes.
     pub fn window(&self) -> u32 {
-        self.febs.values().filter_map(Feb::window).min().unwrap_or(0)
+        self.febs.values().filter_map(FebState::window).min().unwrap_or(0)
     }
 
     /// A frame of FADE v1.

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fadelink_feb::{Feb, Quirks, Settings, Status, User};
+use fadelink_feb::{Fade10gFeb, Quirks, Settings, Status, User};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::{Firmware, MacAddr, Protocol};
 
@@ -55,7 +55,7 @@ impl User for Counter {
 
 /// A FEB whose time is told by the test.
 pub struct SoftFeb {
-    pub feb: Feb<Counter>,
+    pub feb: Fade10gFeb<Counter>,
     now: Duration,
 }
 
@@ -63,7 +63,7 @@ impl SoftFeb {
     pub fn new(mac: MacAddr, window: u32, first_packet: u32, words: u64, quirks: Quirks) -> SoftFeb {
         let user = Counter { left: words, ..Counter::default() };
         SoftFeb {
-            feb: Feb::new(mac, Settings { window, first_packet, quirks, ..Settings::default() }, user),
+            feb: Fade10gFeb::new(mac, Settings { window, first_packet, quirks, ..Settings::default() }, user),
             now: Duration::ZERO,
         }
     }

@@ -8,7 +8,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp timing lint lint-host lint-rtl lint-c lint-python format clean
+.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -46,7 +46,7 @@ demo-fadc: sim host ## two simulated FADC crates over TCP, joined: HDF5, ZeroMQ,
 test: setup ## run every test; `make test-host`, `test-boards`, `lint-rtl` and the other parts of tests/run.py alone
 	@$(PYTHON) tests/run.py
 
-test-host lint-host lint-rtl lint-c lint-python: setup
+test-host lint-host lint-rtl lint-c lint-python lint-prose: setup
 	@$(PYTHON) tests/run.py $@
 
 test-boards: setup
@@ -101,7 +101,7 @@ timing: setup ## place and route the cores, write docs/timing.md; CORE="NAME ...
 bench-udp: sim ## the UDP/IP stack by payload, PTP between two boards, resources by module
 	@$(PYTHON) bench/udp.py
 
-lint: lint-host lint-rtl lint-c lint-python ## check style and lint of all sources
+lint: lint-host lint-rtl lint-c lint-python lint-prose ## check style and lint of all sources and documents
 
 format: ## format all sources
 	cd host && $(CARGO) fmt

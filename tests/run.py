@@ -40,6 +40,7 @@ PARTS = [
     ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
     ("lint-c", ".", "own", [["tools/lint_c.sh"]]),
     ("lint-python", ".", "own", [[*RUFF, "check", "--quiet", "--no-cache"], [*RUFF, "format", "--quiet", "--no-cache", "--diff"]]),
+    ("lint-prose", ".", "own", [[sys.executable, "tools/lint_prose.py"]]),
     ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
 # These make network namespaces, for every user.

@@ -88,7 +88,7 @@ class Soak:
             self.broker.close()
 
     def table(self, chosen):
-        yield "| fault | what | promised | tries | of what was promised | was lost | not promised: lost and told | failed tries |"
+        yield "| fault | what | promised | tries | promised data | lost | not promised: lost and reported | failed tries |"
         yield "|---|---|---|---|---|---|---|---|"
         for name in chosen:
             fault, total = FAULTS[name], self.sums[name]

@@ -364,7 +364,7 @@ for _kind in ("file", "hdf5"):
 
 @fault(
     "disk-eio-parquet", "`build --sink parquet:`: each write and sync fails (EIO) from a random byte on", "windows",
-    "closed files have every window; the other sink has every window that was given away",
+    "closed files have every window; the other sink has every window that was emitted",
 )  # fmt: skip
 def disk_error_parquet(site):
     disk = site.folder / "disk"

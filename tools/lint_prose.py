@@ -82,9 +82,9 @@ def texts(named):
 
 
 def long_sentences(text):
-    """(position, message) of sentences that are too long. Lines of tables and lists are sentences of their own."""
-    for paragraph in re.finditer(r"(?:(?!\n\s*\n|\n\s*(?:[-*|]|\d+\.) ).)+", text, re.S):
-        if paragraph[0].lstrip().startswith("|") or "\n  " in paragraph[0] and "--help" in paragraph[0]:
+    """(position, message) of sentences that are too long; tables have none. Lines of lists are sentences of their own."""
+    for paragraph in re.finditer(r"(?:(?!\n\s*\n|\n\s*(?:[-*|]|\d+\.) |\n  \S+  |\n {2,6}-{1,2}\w).)+", text, re.S):
+        if paragraph[0].lstrip().startswith("|"):
             continue
         for sentence in re.finditer(r"[^.:;!?]+(?:[.:;!?](?!\s)[^.:;!?]*)*", paragraph[0]):
             words = len(re.findall(r"\w[\w'/-]*", sentence[0]))

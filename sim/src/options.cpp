@@ -55,88 +55,88 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--iface", o.iface, "network interface to attach to: a veth end or a TAP");
   app.add_flag("--create-tap", o.create_tap, "make a TAP of this name if the interface does not exist");
   app.add_flag("--packet-socket", o.packet_socket, "use a TAP from its network side: a virtual machine has the other");
-  app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver in simulated time");
+  app.add_flag("--virtual", o.virtual_time, "no network: an ideal receiver, in simulated time");
   app.add_option("--feb", o.febs, "MAC address of a board; repeat for several");
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
-  app.add_option("--protocol", o.protocol, "link core; fadc: a crate of FADC modules over TCP")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp", "fadc"}));
-  app.add_option("--phy", o.phy, "interface of the MAC: xgmii, of FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
-  app.add_flag("--paper-rule", o.paper_rule, "the paper's rule of congestion control, not the fair one");
-  app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as rate=1000,queue=65536");
-  app.add_flag("--random", o.source.random, "source: random words, not a counter");
+  app.add_option("--protocol", o.protocol, "protocol of the boards; fadc: crates of FADC modules over TCP")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp", "fadc"}));
+  app.add_option("--phy", o.phy, "interface of the MAC; default: xgmii, for FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
+  app.add_flag("--paper-rule", o.paper_rule, "use the paper's rule of congestion control instead of the fair one");
+  app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as in rate=1000,queue=65536");
+  app.add_flag("--random", o.source.random, "source: random words instead of a counter");
   app.add_option("--source-seed", o.source.seed, "source: seed of the random words");
-  app.add_option("--words", o.source.limit, "source: words after which it is silent, 0: never");
+  app.add_option("--words", o.source.limit, "source: number of words, 0: no limit");
   app.add_flag("--crate", o.source.crate,
-               "FADE-10G: the source is a crate of FADC modules, --words windows of --gap ticks, pulses by --source-seed");
-  app.add_flag("--small", o.fadc.small, "FADC, --crate: few channels, which are simulated faster");
-  app.add_option("--test-pulse-us", o.test_pulse_us, "FADC, --crate, --virtual: all channels of all boards have a pulse at the same time, each so many us")
+               "FADE-10G: the source is a crate of FADC modules; --words: windows, --gap: ticks of a window, --source-seed: seed of pulses");
+  app.add_flag("--small", o.fadc.small, "FADC, --crate: few channels, for a faster simulation");
+  app.add_option("--test-pulse-us", o.test_pulse_us, "FADC, --crate, --virtual: period in us of a pulse in all channels of all boards")
       ->check(CLI::Range(1.0, 1e6));
   app.add_option("--gap", o.source.gap, "source: idle clocks after each word");
   app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
-  app.add_option("--link", o.link, "link settings of both directions, as loss=0.01,delay=10us");
-  app.add_option("--up", o.up, "link settings from the board to the computer");
-  app.add_option("--down", o.down, "link settings from the computer to the board");
+  app.add_option("--link", o.link, "settings of the link in both directions, as in loss=0.01,delay=10us");
+  app.add_option("--up", o.up, "settings of the link from board to computer");
+  app.add_option("--down", o.down, "settings of the link from computer to board");
   app.add_option("--seed", o.seed, "seed of the link model");
-  app.add_option("--user-mhz", o.user_mhz, "clock of the user side")->check(CLI::Range(1.0, 1000.0));
-  app.add_option("--line-mhz", o.line_mhz, "clock of the MAC; 12.5 for 100 Mb/s on GMII; one for each board, or for all")
+  app.add_option("--user-mhz", o.user_mhz, "user clock in MHz")->check(CLI::Range(1.0, 1000.0));
+  app.add_option("--line-mhz", o.line_mhz, "clock of the MAC in MHz; 12.5 for 100 Mb/s on GMII; one for all boards or one for each")
       ->delimiter(',')
       ->check(CLI::Range(1.0, 1000.0));
-  app.add_option("--tx-ppm", o.tx_ppm, "error of the transmit clock")->check(CLI::Range(-10000.0, 10000.0));
-  app.add_option("--rx-ppm", o.rx_ppm, "error of the receive clock")->check(CLI::Range(-10000.0, 10000.0));
-  app.add_option("--spread-ppm", o.spread_ppm, "error of each board's clocks, at most, drawn by the seed")
+  app.add_option("--tx-ppm", o.tx_ppm, "error of the transmit clock in ppm")->check(CLI::Range(-10000.0, 10000.0));
+  app.add_option("--rx-ppm", o.rx_ppm, "error of the receive clock in ppm")->check(CLI::Range(-10000.0, 10000.0));
+  app.add_option("--spread-ppm", o.spread_ppm, "largest error of the clocks of a board in ppm; the seed chooses")
       ->check(CLI::Range(0.0, 10000.0));
-  app.add_option("--spread-us", o.spread_us, "--virtual: boards start within this time, drawn by the seed")
+  app.add_option("--spread-us", o.spread_us, "--virtual: boards start within this time in us; the seed chooses")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--first-packet", o.first_packet, "number of the first packet, to test its wrap");
-  app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, to test its wrap");
-  app.add_option("--ip", o.address, "TCP, UDP, FADC: IPv4 address of the first board; the next ones count up");
-  app.add_option("--prefix", o.prefix, "TCP, UDP, FADC: length of the network's prefix")->check(CLI::Range(0, 32));
+  app.add_option("--first-packet", o.first_packet, "number of the first packet, for tests");
+  app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, for tests");
+  app.add_option("--ip", o.address, "TCP, UDP, FADC: IPv4 address of the first board; the next boards count up");
+  app.add_option("--prefix", o.prefix, "TCP, UDP, FADC: prefix length of the network")->check(CLI::Range(0, 32));
   app.add_option("--gateway", o.gateway, "TCP, UDP, FADC: IPv4 address of the gateway to other networks");
   app.add_option("--peer", o.peer_ip, "TCP, UDP, FADC: IPv4 address of the receiver");
   app.add_option("--port", o.ip.peer_port, "TCP, UDP, FADC: port of the receiver")->check(CLI::Range(1, 65535));
   app.add_option("--streams", o.ip.streams, "TCP: connections of each board")->check(CLI::Range(1, 4));
-  app.add_option("--receive-window", o.receive_window, "TCP, --virtual: window of the receiver in bytes")
+  app.add_option("--receive-window", o.receive_window, "TCP, --virtual: receive window in bytes")
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--block", o.source.block, "TCP, UDP: words of a block of the source, 0: none");
-  app.add_flag("--push", o.ip.push, "TCP: each block ends its segment and leaves at once");
-  app.add_flag("--ecn", o.ip.ecn, "TCP: switches may mark the data instead of dropping it (RFC 3168)");
-  app.add_flag("--sack", o.ip.sack, "TCP: the receiver is asked to tell what it misses (RFC 2018)");
-  app.add_option("--mtu", o.ip.mtu, "TCP: largest IP packet that a board sends")->check(CLI::Range(576, 9000));
-  app.add_option("--payload", o.ip.payload, "UDP: bytes of a datagram of the stream, a multiple of 4")->check(CLI::Range(16, 8972));
-  app.add_flag("--checksum", o.ip.checksum, "UDP: datagrams of the stream have a checksum");
-  app.add_flag("--stopped", o.ip.stopped, "UDP: the stream waits for the slow control");
-  app.add_option("--ptp", o.ptp, "UDP, FADC, --crate: role of PTP, 0 off, 1 slave, 2 master, 3 by the best master clock algorithm; one for each board, or for all")
+  app.add_option("--block", o.source.block, "TCP, UDP: source: words of a block, 0: no blocks");
+  app.add_flag("--push", o.ip.push, "TCP: send each block at once, in its own segment");
+  app.add_flag("--ecn", o.ip.ecn, "TCP: allow switches to mark data instead of dropping it (RFC 3168)");
+  app.add_flag("--sack", o.ip.sack, "TCP: enable selective acknowledgements (RFC 2018)");
+  app.add_option("--mtu", o.ip.mtu, "TCP: MTU in bytes")->check(CLI::Range(576, 9000));
+  app.add_option("--payload", o.ip.payload, "UDP: payload of a datagram in bytes, a multiple of 4")->check(CLI::Range(16, 8972));
+  app.add_flag("--checksum", o.ip.checksum, "UDP: add a checksum to datagrams of the stream");
+  app.add_flag("--stopped", o.ip.stopped, "UDP: the stream waits until slow control starts it");
+  app.add_option("--ptp", o.ptp, "UDP, FADC, --crate: PTP role: 0 off, 1 slave, 2 master, 3 by the best master clock algorithm; one for all boards or one for each")
       ->delimiter(',')
       ->check(CLI::Range(0, 3));
-  app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on one cable; --rtt is the cable's");
-  app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator")->check(CLI::Range(-1000.0, 1000.0));
-  app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time before the offset is measured")->check(CLI::NonNegativeNumber);
-  app.add_option("--save", o.save, "TCP, FADC, --crate, --virtual: files of the streams' bytes: this, board and port");
-  app.add_option("--source-id", o.fadc.source_id, "FADC: source of the first board's first link; boards count in steps of 256");
+  app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on a cable with this --rtt");
+  app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator in ppm")->check(CLI::Range(-1000.0, 1000.0));
+  app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time in ms before the offset is measured")->check(CLI::NonNegativeNumber);
+  app.add_option("--save", o.save, "TCP, FADC, --crate, --virtual: write the bytes of each stream to a file with this prefix, board and port");
+  app.add_option("--source-id", o.fadc.source_id, "FADC: source identifier of the first link; boards count in steps of 256");
   app.add_option("--window-ns", o.fadc.window_ns, "FADC: length of a window in ns, a multiple of 4")->check(CLI::Range(32, 524288));
-  app.add_option("--windows", o.fadc.windows, "FADC: windows after which a board is silent, 0: never");
+  app.add_option("--windows", o.fadc.windows, "FADC: number of windows, 0: no limit");
   app.add_option("--first-window", o.fadc.first_window, "FADC: number of the first window");
-  app.add_option("--begin", o.fadc.begin, "FADC: time of window 0 in seconds since 1970");
-  app.add_option("--keepalive", o.fadc.keepalive, "FADC: empty windows in a row that are not sent")->check(CLI::Range(0, 0xFFFFFF));
+  app.add_option("--begin", o.fadc.begin, "FADC: begin of window 0 in seconds since 1970");
+  app.add_option("--keepalive", o.fadc.keepalive, "FADC: number of empty windows in a row that are not sent")->check(CLI::Range(0, 0xFFFFFF));
   app.add_option("--modules", o.fadc.modules, "FADC: mask of the modules that are read out");
-  app.add_option("--pulse-seed", o.fadc.seed, "FADC: seed of the first board's pulses and noise; boards count up");
-  app.add_option("--pulse-rate", o.fadc.rate, "FADC: pulses a second in each channel")->check(CLI::Range(0.0, 250e6));
-  app.add_option("--burst-rate", o.fadc.burst_rate, "FADC: the same in bursts")->check(CLI::Range(0.0, 250e6));
-  app.add_option("--burst-every", o.fadc.burst_every_us, "FADC: us from burst to burst, 0: none")->check(CLI::Range(0.0, 1e7));
-  app.add_option("--burst", o.fadc.burst_us, "FADC: us of a burst")->check(CLI::Range(0.0, 1e7));
+  app.add_option("--pulse-seed", o.fadc.seed, "FADC: seed of pulses and noise of the first board; boards count up");
+  app.add_option("--pulse-rate", o.fadc.rate, "FADC: pulses per second in each channel")->check(CLI::Range(0.0, 250e6));
+  app.add_option("--burst-rate", o.fadc.burst_rate, "FADC: pulses per second in bursts")->check(CLI::Range(0.0, 250e6));
+  app.add_option("--burst-every", o.fadc.burst_every_us, "FADC: time between bursts in us, 0: no bursts")->check(CLI::Range(0.0, 1e7));
+  app.add_option("--burst", o.fadc.burst_us, "FADC: length of a burst in us")->check(CLI::Range(0.0, 1e7));
   app.add_option("--noise", o.fadc.noise, "FADC: noise, in units of 0.57 counts")->check(CLI::Range(0, 15));
-  app.add_option("--pcap", o.pcap, "capture of both directions");
-  app.add_option("--wave", o.wave, "FST wave of the first board");
+  app.add_option("--pcap", o.pcap, "write a capture of both directions to this file");
+  app.add_option("--wave", o.wave, "write an FST wave of the first board to this file");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
-  app.add_flag("--status", o.status, "live status line on the terminal also with --json");
-  app.add_flag("--json", o.json, "summary as JSON");
+  app.add_flag("--status", o.status, "show the status line also with --json");
+  app.add_flag("--json", o.json, "print the summary as JSON");
   app.add_option("--rtt", o.rtt, "round trip of the link in us")->check(CLI::NonNegativeNumber);
   app.add_option("--packets", o.packets, "--virtual: packets before STOP")->check(CLI::PositiveNumber);
   app.add_option("--warmup", o.warmup, "--virtual: packets before the measurement");
   app.add_option("--share-from-ms", o.share_from_ms,
                  "--virtual: measure each board's share of the link from this time to --limit-ms, without STOP")
       ->check(CLI::PositiveNumber);
-  app.add_option("--limit-ms", o.limit_ms, "--virtual: longest simulated time")->check(CLI::PositiveNumber);
-  app.add_flag("--commands", o.commands, "--virtual: a user command after each response");
+  app.add_option("--limit-ms", o.limit_ms, "--virtual: limit of simulated time in ms")->check(CLI::PositiveNumber);
+  app.add_flag("--commands", o.commands, "--virtual: send a user command after each response");
 }
 
 }  // namespace
@@ -149,7 +149,9 @@ unsigned streams(const Options& o) { return o.protocol != "fadc" ? o.ip.streams 
 
 Parsed parse_options(int argc, char** argv) {
   Parsed parsed;
-  CLI::App app{"Simulated boards: the RTL, compiled by Verilator, behind a link model."};
+  CLI::App app{"Example:\n  terminal 1: fadelink-sim --iface fade0 --create-tap --link loss=0.01\n"
+               "  terminal 2: fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500\n\n"
+               "Simulated boards: the RTL, compiled by Verilator, behind a link model."};
   add_options(app, parsed.options);
   try {
     app.parse(argc, argv);

@@ -32,11 +32,18 @@ def test_files_that_a_document_names_exist(document, files):
     assert not missing
 
 
+def anchors(document):
+    """The anchors of a document's headings, as its readers make them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))
 def test_links_lead_somewhere(document, files):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
-        path = (document.parent / target).resolve().relative_to(TOP)
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", document.read_text()):
+        path = (document.parent / target).resolve().relative_to(TOP) if target else document.relative_to(TOP)
         assert str(path) in files or (TOP / path).is_dir(), target
+        assert not anchor or anchor in anchors(TOP / path), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))

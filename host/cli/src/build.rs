@@ -26,9 +26,9 @@ use crate::progress::{Goal, Progress, Unit};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
-    /// Give it to the sinks
+    /// Emit it
     Emit,
-    /// Count it only
+    /// Only count it
     Drop,
 }
 
@@ -43,13 +43,13 @@ enum DuplicatePolicy {
 /// Apache Kafka.
 #[derive(clap::Args)]
 pub struct Kafka {
-    /// Brokers of Apache Kafka, as HOST:PORT,...
+    /// Brokers of Apache Kafka, as in HOST:PORT,...
     #[arg(long, value_name = "BROKERS")]
     pub kafka: Option<String>,
     /// With --kafka: topic of the crates' messages
     #[arg(long, value_name = "TOPIC", default_value = "fadc-messages")]
     pub messages: String,
-    /// With --kafka: partitions of topics that do not exist
+    /// With --kafka: partitions of topics that are created
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = partitions)]
     pub partitions: usize,
 }
@@ -67,50 +67,50 @@ pub struct Args {
     /// With --kafka: topic of the events
     #[arg(long, value_name = "TOPIC", default_value = "fadc-events")]
     events_topic: String,
-    /// With --kafka: builders of one group share the windows
+    /// With --kafka: group of builders that share the windows
     #[arg(long, value_name = "NAME", default_value = "fadelink")]
     group: String,
-    /// With --kafka: this builder's name; another of the same name is shut out
+    /// With --kafka: name of this builder; a second builder with the same name is excluded
     #[arg(long, value_name = "NAME", default_value = "builder")]
     name: String,
     /// Length of a window in ns
     #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
     window_ns: u32,
-    /// Sources that belong into each window, as 0xC0DA0001,0xC0DA0101
+    /// Sources of each window, as in 0xC0DA0001,0xC0DA0101
     #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
     sources: Vec<u32>,
-    /// So many sources belong into each window, whichever they are
+    /// Number of sources of each window, instead of --sources
     #[arg(long, value_name = "N", conflicts_with = "sources")]
     expect: Option<usize>,
-    /// What tells the window of a message
+    /// What identifies the window of a message
     #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
     join: JoinBy,
-    /// Windows in which a source is missing
+    /// What to do with windows in which a source is missing
     #[arg(long, value_enum, default_value_t = Keep::Emit)]
     missing: Keep,
-    /// Messages of windows that were given away
+    /// What to do with messages of windows that were emitted before
     #[arg(long, value_enum, default_value_t = Keep::Drop)]
     late: Keep,
-    /// DuplicatePolicy of two messages of one window and source is kept
+    /// Which of two messages with the same window and source is kept
     #[arg(long, value_enum, default_value_t = DuplicatePolicy::First)]
     duplicate: DuplicatePolicy,
-    /// A source that was silent for so many seconds is not waited for
+    /// Do not wait for a source that was silent for this time
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = crate::number::seconds)]
     silence: Duration,
-    /// Windows that may wait for one; sources that are farther ahead are held up
+    /// Maximum number of open windows; sources that are further ahead must wait
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     max_open: u64,
-    /// End after so many events
+    /// End after this number of events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
-    /// Where events go: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
+    /// Destinations of events: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
     /// [,policy=drop][,queue=SIZE]; repeat for several
     #[arg(long = "sink", value_name = "KIND:PLACE")]
     sinks: Vec<sink::Spec>,
-    /// Source of the events
+    /// Source identifier of the events
     #[arg(long, value_name = "ID", default_value = "0xFADE0001", value_parser = crate::number::u32)]
     builder_id: u32,
-    /// Serve a page with live plots at this address, as 127.0.0.1:8080
+    /// Serve a page with live plots at this address, as in 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     web: Option<SocketAddr>,
 }
@@ -130,7 +130,7 @@ impl Args {
     }
 }
 
-/// Who wants to see events.
+/// The consumers of events.
 struct Viewers {
     sinks: Outlets<SharedEvent>,
     live: web::SharedLive,
@@ -155,7 +155,7 @@ impl Viewers {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an event and shows it on the page.
+    /// Counts an event and adds it to the page.
     fn show(&mut self, event: &Event) {
         self.events += 1;
         if self.has_page {
@@ -163,13 +163,13 @@ impl Viewers {
         }
     }
 
-    /// Gives an event to all; false: a sink has failed.
+    /// Passes an event to all; false: a sink has failed.
     fn give(&mut self, event: Event) -> bool {
         self.show(&event);
         self.sinks.offer(&SharedEvent(Arc::new(event)))
     }
 
-    /// Renews the rates.
+    /// Updates the rates.
     fn tick(&self) {
         if self.has_page {
             self.lock().tick(Instant::now());

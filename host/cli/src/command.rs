@@ -14,7 +14,7 @@ use crate::number;
 pub struct Args {
     #[command(flatten)]
     link: Link,
-    /// FEB to command
+    /// MAC address of the board
     #[arg(long, value_name = "MAC")]
     feb: MacAddr,
     /// Code of the command, 0x0100 to 0xffff
@@ -23,14 +23,14 @@ pub struct Args {
     /// Argument, 32 bits
     #[arg(value_parser = number::u32, default_value = "0")]
     argument: u32,
-    /// Milliseconds between two attempts
+    /// Time between two attempts in milliseconds
     #[arg(long, value_name = "MS", default_value_t = DEFAULT_TIMEOUT.as_millis() as u64,
           value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
-    /// Attempts after the first
+    /// Number of attempts after the first
     #[arg(long, default_value_t = DEFAULT_RETRIES, value_parser = clap::value_parser!(u32).range(0..=1000))]
     retries: u32,
-    /// Send the command so many times, each with its own sequence number
+    /// Send the command this number of times, each with its own sequence number
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Print JSON

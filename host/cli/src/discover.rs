@@ -18,11 +18,11 @@ use crate::number;
 pub struct Args {
     #[command(flatten)]
     link: Link,
-    /// FEB to ask by its address too: an idle one with a published core does not hear what is sent to all. Not one that
-    /// another computer receives from: it would send to this one from then on. Repeat for several
+    /// MAC address of a board to ask directly, because an idle board with a published core ignores broadcasts; repeat for
+    /// several. Do not name a published core that another computer receives from: it would send to this computer
     #[arg(long, value_name = "MAC")]
     feb: Vec<MacAddr>,
-    /// Seconds to listen
+    /// Time to listen in seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number::seconds)]
     timeout: Duration,
     /// Print JSON

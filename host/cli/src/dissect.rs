@@ -18,12 +18,12 @@ use serde_json::{json, Value};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Capture, pcap or pcapng
+    /// Capture file, pcap or pcapng
     file: PathBuf,
-    /// Print JSON, a line a frame
+    /// Print JSON, one line for each frame
     #[arg(long)]
     json: bool,
-    /// Print the counts only
+    /// Print only the counts
     #[arg(long)]
     summary: bool,
 }

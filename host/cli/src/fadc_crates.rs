@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 
-/// What tells the window of a message.
+/// What identifies the window of a message.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum JoinBy {
     /// The record counter
@@ -45,22 +45,22 @@ pub fn window(text: &str) -> Result<u32, String> {
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Port that the connections of the crates come to
+    /// Receive from crates, on this port
     #[arg(long, value_name = "PORT")]
     pub tcp: Option<u16>,
-    /// With --tcp: the address to listen on
+    /// With --tcp: address to listen on
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     pub listen: IpAddr,
-    /// With --tcp: end when so many connections have ended and none is open
+    /// With --tcp: end when this number of connections has ended and none is open
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
-    /// End after so many seconds
+    /// End after this time
     #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
     pub duration: Option<Duration>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print nothing but the summary
+    /// Print only the summary
     #[arg(long)]
     pub quiet: bool,
 }

@@ -21,43 +21,43 @@ use crate::number;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Network interface towards the receiver
+    /// Network interface to the receiver
     #[arg(long, value_name = "NAME")]
     iface: String,
-    /// Address of a FEB; repeat for several
+    /// MAC address of a board; repeat for several
     #[arg(long, value_name = "MAC", required = true)]
     feb: Vec<MacAddr>,
-    /// What the FEBs speak: fade10g or fade1; without it, what their firmware does, or fade10g
+    /// Protocol, fade10g or fade1 [default: that of the firmware, or fade10g]
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<Protocol>,
-    /// Whose core they run: fadelink, published-10g or published-v1
+    /// Firmware, fadelink, published-10g or published-v1
     #[arg(long, value_name = "FIRMWARE", default_value_t = Firmware::Fadelink)]
     firmware: Firmware,
-    /// One thing more that they do as the published cores do (docs/protocol/firmware.md); repeat for several
+    /// A single behaviour of the published cores (docs/protocol/firmware.md); repeat for several
     #[arg(long, value_name = "QUIRK")]
     quirk: Vec<Quirk>,
-    /// The paper's rule of congestion control, not the fair one
+    /// Use the paper's rule of congestion control instead of the fair one
     #[arg(long)]
     paper_rule: bool,
-    /// Packets of the window: a power of two to 64 (32, or 16 of published-10g); of fade1 always a set, 32
+    /// Window in packets, a power of two up to 64 [default: 32; published-10g: 16]; fade1 always has 32
     #[arg(long, value_name = "M", value_parser = window)]
     window: Option<u32>,
-    /// Number of the first packet of a transmission (0 but in tests of its wrap)
+    /// Number of the first packet of a transmission (always 0, except in tests)
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
     first_packet: u32,
-    /// Megabytes (10^6 bytes) a second of each FEB, at most
+    /// Highest rate of each board in MB/s (10^6 bytes per second)
     #[arg(long, value_name = "MB/S", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: Option<u32>,
-    /// Words of each transmission; 0: without end
+    /// Words of each transmission; 0: no limit
     #[arg(long, value_name = "N", default_value = "0", value_parser = number::u32)]
     words: u32,
-    /// Share of the frames that are lost, each way, 0 to 1
+    /// Share of frames that are lost in each direction, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
     loss: f64,
-    /// Of the losses
+    /// Seed of the losses
     #[arg(long, value_name = "SEED", default_value = "1")]
     seed: u64,
-    /// End after so many seconds; without it, at Ctrl-C
+    /// End after this time [default: at Ctrl-C]
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     duration: Option<Duration>,
     /// Print the counters as JSON at the end

@@ -6,12 +6,12 @@ use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::Receiver;
 
-/// How frames come from the wire.
+/// How frames are received.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BackendName {
     /// AF_PACKET socket with a memory-mapped ring
     Packet,
-    /// AF_XDP: frames of the FEBs go past the kernel's network stack
+    /// AF_XDP: frames of the boards bypass the kernel's network stack
     Xdp,
     /// The kernel driver, /dev/l3_fpga%d
     Kernel,
@@ -20,20 +20,20 @@ pub enum BackendName {
 /// The interface to use.
 #[derive(clap::Args)]
 pub struct Link {
-    /// Network interface of the FEBs
+    /// Network interface of the boards
     #[arg(long, value_name = "NAME")]
     pub iface: String,
     #[command(flatten)]
     pub backend_args: BackendArgs,
 }
 
-/// How to use it.
+/// The backend.
 #[derive(clap::Args, Clone, Copy)]
 pub struct BackendArgs {
-    /// How frames come from the wire
+    /// How frames are received
     #[arg(long, value_enum, default_value_t = BackendName::Packet)]
     pub backend: BackendName,
-    /// With --backend xdp: look for frames instead of waiting for interrupts
+    /// With --backend xdp: poll for frames instead of waiting for interrupts
     #[arg(long)]
     pub busy_poll: bool,
 }
@@ -52,7 +52,7 @@ impl Link {
         })
     }
 
-    /// AF_XDP, or what is there instead.
+    /// AF_XDP, or AF_PACKET if that is not available.
     #[cfg(feature = "xdp")]
     fn xdp(&self) -> anyhow::Result<Receiver> {
         Ok(match Xdp::open(&self.iface, self.backend_args.busy_poll) {

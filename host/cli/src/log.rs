@@ -39,10 +39,10 @@ enum Level {
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// How messages are written to standard error, or where else they go
+    /// Format of messages on standard error, or journald
     #[arg(long, global = true, value_enum, default_value_t = Format::Plain, value_name = "FORMAT")]
     log_format: Format,
-    /// The least important messages that are written
+    /// Lowest level of messages
     #[arg(long, global = true, value_enum, default_value_t = Level::Info, value_name = "LEVEL")]
     log_level: Level,
 }

@@ -11,19 +11,19 @@ use crate::slow_control::SlowControl;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Board
+    /// IP address of the board
     #[arg(long, value_name = "IP")]
     board: Ipv4Addr,
-    /// Register
+    /// Address of the register
     #[arg(value_parser = number::u32)]
     address: u32,
-    /// What to write; without it the register is read
+    /// Value to write; without it the register is read
     #[arg(value_parser = number::u32)]
     value: Option<u32>,
-    /// Milliseconds between two attempts
+    /// Time between two attempts in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
-    /// Attempts after the first
+    /// Number of attempts after the first
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
     retries: u32,
     /// Print JSON

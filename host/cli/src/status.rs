@@ -15,7 +15,7 @@ use crate::link::Link;
 pub struct Args {
     #[command(flatten)]
     link: Link,
-    /// FEB to ask; without it, all that answer
+    /// MAC address of a board; repeat for several [default: all boards that answer]
     #[arg(long, value_name = "MAC")]
     feb: Vec<MacAddr>,
     /// Print JSON

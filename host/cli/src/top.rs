@@ -21,13 +21,13 @@ use crate::{link::Link, number};
 pub struct Args {
     #[command(flatten)]
     link: Link,
-    /// FEB to show; without it, all that answer
+    /// MAC address of a board; repeat for several [default: all boards that answer]
     #[arg(long, value_name = "MAC")]
     feb: Vec<MacAddr>,
-    /// Seconds between two looks
+    /// Time between two updates in seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number::seconds)]
     interval: Duration,
-    /// Print so many tables instead of showing them on the terminal
+    /// Print this number of tables instead of showing them on the terminal
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
 }
@@ -36,7 +36,7 @@ const HEAD: [&str; 9] = ["board", "state", "MB/s", "packets", "repeated", "early
 const WIDTHS: [u16; 9] = [17, 8, 8, 10, 8, 7, 6, 6, 13];
 /// Registers of the example user commands: sent, sent again, confirmed, early, errors, delay.
 const REGISTERS: [u16; 6] = [0x10, 0x11, 0x12, 0x13, 0x14, 0x15];
-/// A board that does not answer delays the others by at most this.
+/// A board that does not answer delays the others by at most this time.
 const TIMEOUT: Duration = Duration::from_millis(20);
 const RETRIES: u32 = 5;
 

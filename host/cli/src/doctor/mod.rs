@@ -13,7 +13,7 @@ use files::Files;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Network interface of the FEBs; without it, all network cards
+    /// Network interface of the boards; repeat for several [default: all network cards]
     #[arg(long, value_name = "NAME")]
     iface: Vec<String>,
     /// Print JSON
@@ -21,7 +21,7 @@ pub struct Args {
     json: bool,
 }
 
-/// BackendArgs good a setting is for a receiver.
+/// How good a setting is for a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {

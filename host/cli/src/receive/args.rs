@@ -15,61 +15,61 @@ use crate::pattern::Pattern;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Network interface of the FEBs
+    /// Network interface of the boards
     #[arg(long, value_name = "NAME", required_unless_present = "by_ip")]
     pub iface: Option<String>,
     #[command(flatten)]
     pub backend_args: BackendArgs,
-    /// FEB to receive from; repeat for several
+    /// MAC address of a board; repeat for several
     #[arg(long, value_name = "MAC", required_unless_present = "by_ip")]
     pub feb: Vec<MacAddr>,
     #[command(flatten)]
     pub network: Network,
-    /// File for the data, words as this computer has them; one for each --feb, in order ("-": standard output); with --tcp
-    /// and --udp {stream} in it stands for the address and port of each board's stream
+    /// File for the data, in the byte order of this computer; one for each --feb, in the same order ("-": standard output).
+    /// With --tcp and --udp, {stream} is replaced by address and port of each stream
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     /// Replace files of --out that have data from an earlier run
     #[arg(long, requires = "out")]
     pub overwrite: bool,
-    /// Where else the data goes: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]) or
-    /// share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several; {feb} in PATH stands for the address of each
-    /// FEB, {stream} with --tcp and --udp for the address and port of each stream
+    /// Further destinations of the data: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]) or
+    /// share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH, {feb} is replaced by the address of
+    /// each board; with --tcp and --udp, {stream} is replaced by address and port of each stream
     #[arg(long, value_name = "SINK")]
     pub sink: Vec<Spec<BlockKind>>,
-    /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all FEBs
+    /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all boards
     /// or one for each
     #[arg(long, value_name = "PATTERN")]
     pub verify: Vec<Pattern>,
-    /// STOP after so many packets of 8192 bytes
+    /// Stop after this number of packets of 8192 bytes from each board
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub packets: Option<u64>,
-    /// STOP after so many seconds
+    /// Stop after this time
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     pub duration: Option<Duration>,
-    /// Give up when no data comes for so many seconds
+    /// Give up when no data comes for this time
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     pub idle_timeout: Option<Duration>,
-    /// Packets of 8192 bytes in the ring of each FEB or stream, a power of two
+    /// Size of the ring of each board or stream in packets of 8192 bytes, a power of two
     #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
     pub ring: u64,
-    /// Packets of the FEB's window
+    /// Window of the boards in packets
     #[arg(long, value_name = "M", default_value_t = FebConfig::default().window)]
     pub window: u32,
-    /// Number of the first packet (0 but in tests of its wrap)
+    /// Number of the first packet (always 0, except in tests)
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = number::u32)]
     pub first_packet: u32,
-    /// What the FEBs speak, fade10g or fade1; without it START finds out
+    /// Protocol of the boards, fade10g or fade1 [default: found out at the start]
     #[arg(long, value_name = "PROTOCOL")]
     pub protocol: Option<Protocol>,
-    /// Whose core the FEBs run, fadelink, published-10g or published-v1; without it START finds out
+    /// Firmware of the boards, fadelink, published-10g or published-v1 [default: found out at the start]
     #[arg(long, value_name = "FIRMWARE")]
     pub firmware: Option<Firmware>,
-    /// Byte order of the FEBs' data words on the wire, big or little; without it as their firmware has it. The data goes
-    /// out in this computer's own
+    /// Byte order of data words on the wire, big or little [default: as the firmware has it]. The output is always in the
+    /// byte order of this computer
     #[arg(long, value_name = "ORDER")]
     pub word_order: Option<WordOrder>,
-    /// RESET the FEB first, even if another computer receives from it
+    /// Reset the boards first, even if another computer receives from them
     #[arg(long)]
     pub take_over: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub struct Args {
     /// Serve the counters for Prometheus at http://ADDRESS/metrics
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// No progress
+    /// Show no progress
     #[arg(long)]
     pub quiet: bool,
     /// Print the report as JSON
@@ -85,16 +85,16 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What the threads that receive from FEBs ask of the scheduler.
+/// Scheduling of the threads that receive.
 #[derive(clap::Args)]
 pub struct Threads {
-    /// CPUs that the receiving threads may run on, as 2,4-7
+    /// CPUs for the receiving threads, as in 2,4-7
     #[arg(long, value_name = "LIST", conflicts_with = "by_ip")]
     pub cpus: Option<Cpus>,
     /// Real-time priority of the receiving threads, 1 to 99 (SCHED_FIFO; needs CAP_SYS_NICE)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99), conflicts_with = "by_ip")]
     pub priority: Option<u32>,
-    /// Scheduler slice of the receiving threads in microseconds, 100 to 100000: with a short one they wait less after a
+    /// Scheduler slice of the receiving threads in microseconds, 100 to 100000; a short slice reduces the wait after a
     /// wake-up (Linux 6.12 and later)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=100_000),
           conflicts_with_all = ["by_ip", "priority"])]
@@ -108,27 +108,27 @@ impl Threads {
     }
 }
 
-/// Of boards that speak an IP protocol.
+/// Options for boards with an IP protocol.
 #[derive(clap::Args)]
 pub struct Network {
-    /// Receive from TCP senders: the port that their connections come to
+    /// Receive from TCP senders, on this port
     #[arg(long, value_name = "PORT", group = "by_ip", value_parser = clap::value_parser!(u16).range(1..))]
     pub tcp: Option<u16>,
-    /// Receive the streams of UDP/IP stacks: the port that they are sent to
+    /// Receive the streams of UDP/IP stacks, on this port
     #[arg(long, value_name = "PORT", group = "by_ip", value_parser = clap::value_parser!(u16).range(1..))]
     pub udp: Option<u16>,
-    /// With --tcp, --udp: the address to listen on
+    /// With --tcp, --udp: address to listen on
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED), requires = "by_ip")]
     pub listen: IpAddr,
-    /// With --tcp, --udp: end when so many streams have ended; without it, at Ctrl-C or --duration
+    /// With --tcp, --udp: end when this number of streams has ended [default: at Ctrl-C or --duration]
     #[arg(long, value_name = "N", requires = "by_ip", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
-    /// With --tcp, --udp: receive buffer of each socket in bytes (the kernel doubles it; without it, of TCP the kernel
-    /// chooses, of UDP it is 32 MiB)
+    /// With --tcp, --udp: receive buffer of each socket in bytes; the kernel doubles it [default: TCP: chosen by the kernel,
+    /// UDP: 32 MiB]
     #[arg(long, value_name = "BYTES", requires = "by_ip",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub receive_buffer: Option<u32>,
-    /// With --udp: direct this board's stream here by its slow control, start it, and stop it at the end; repeat for several
+    /// With --udp: start the stream of this board towards this computer, and stop it at the end; repeat for several
     #[arg(long, value_name = "IP", requires = "udp")]
     pub board: Vec<Ipv4Addr>,
 }

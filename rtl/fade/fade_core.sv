@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FADE link core (design sections 2 and 3; paper figure 3): FADE-10G, or FADE v1 with PROTOCOL = 1.
+// FADE link core (docs/protocol; paper figure 3): FADE-10G, or FADE v1 with PROTOCOL = 1.
 //
 //                    +-------------------------------------------------+
 //   s_axis =========>| fade_buffer -------------> engine: sender       |====> m_axis (to the MAC)

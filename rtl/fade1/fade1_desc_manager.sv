@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Descriptor manager: knows the state of each packet in the buffer and says which goes next
-// (transmit clock; design section 3).
+// (transmit clock; docs/protocol/fade1.md).
 //
 //               +--------------------+
 //   ack_* =====>|                    |====> next_* (the packet to send)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The FADE v1 protocol (design section 3), between the shell and the buffer of fade_core: sets of 32 packets.
+// The FADE v1 protocol (docs/protocol/fade1.md), between the shell and the buffer of fade_core: sets of 32 packets.
 //
 //                    +------------------------------------------------------+
 //                    |                   fade1_cmd_processor                |

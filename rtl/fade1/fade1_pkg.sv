@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants of FADE v1 (design section 3). tests/vectors/fade1.json checks them against the host's.
+// Constants of FADE v1 (docs/protocol/fade1.md). tests/vectors/fade1.json checks them against the host's.
 // A design uses some of them only.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */

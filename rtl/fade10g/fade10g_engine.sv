@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The FADE-10G protocol (design section 2), between the shell and the buffer of fade_core.
+// The FADE-10G protocol (docs/protocol/fade10g.md), between the shell and the buffer of fade_core.
 //
 //                    +------------------------------------------------------+
 //   m_cmd, s_rsp <==>| fade10g_cmd_bridge <-> fade10g_cmd_processor         |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants of FADE-10G (design section 2). tests/vectors/fade10g.json checks them against the
+// Constants of FADE-10G (docs/protocol/fade10g.md). tests/vectors/fade10g.json checks them against the
 // host's.
 // A design uses some of them only.
 `default_nettype none

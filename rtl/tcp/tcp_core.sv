@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TCP sender core (design section 4): up to 16 streams, one direction, which an unmodified TCP/IP
+// TCP sender core (docs/protocol/tcp_sender.md): up to 16 streams, one direction, which an unmodified TCP/IP
 // stack receives.
 //
 //                    +------------------------------------------------------------+

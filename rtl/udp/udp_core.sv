@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UDP/IP stack (design section 5): streams of words and a slow control over UDP, ARP, ICMP echo, PTP.
+// UDP/IP stack (docs/protocol/udp.md): streams of words and a slow control over UDP, ARP, ICMP echo, PTP.
 //
 //                   +--------------------------------------------------------------+
 //   s_axis ========>| stream --+                                                   |

@@ -5,11 +5,11 @@
 namespace fadelink {
 namespace {
 
-// FADE-10G (design section 2), as far as this model needs it.
+// FADE-10G (docs/protocol/fade10g.md), as far as this model needs it.
 constexpr uint16_t kStart = 1, kStop = 2, kAck = 3, kReadScratch = 0x0101;
 constexpr uint16_t kData = 0xA5A5, kLast = 0xA5A6, kResponse = 0xA55A;
 constexpr size_t kHeader = 40, kDataFrame = kHeader + 8192;
-// FADE v1 (design section 3).
+// FADE v1 (docs/protocol/fade1.md).
 constexpr size_t kHeader1 = 24, kDataFrame1 = kHeader1 + 1024;
 constexpr uint32_t kNumbers1 = 32 << 16;  // packet numbers before they wrap
 constexpr uint64_t kFiller = 0xA5A5A5A5A5A5A5A5;

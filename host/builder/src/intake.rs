@@ -1,5 +1,5 @@
-//! The joiner between threads: each connection gives messages, one thread takes events. Who is ahead waits, so memory
-//! is bounded and a slow sink holds the crates up.
+//! The joiner between threads: each connection adds messages, one thread takes events. A connection that is too far
+//! ahead must wait, so memory is bounded, and a slow sink makes the crates wait.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
-//! Joins messages by time window: no threads, no clock of its own.
+//! Joins messages by time window. Has no threads and no clock.
 //!
-//! A source sends its windows in order, so what it has not sent when it sends a later one was empty (or is told lost by
-//! that message). A window is given away when each source has sent it or a later one, or is absent: has been silent for
-//! a time. Windows leave in order, each once.
+//! A source sends its windows in order. A window that it skips was empty, or the next message reports it as lost. A
+//! window is emitted when each source has sent it or a later one, or has been silent for a time. Windows are
+//! emitted in order, each once.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,5 @@
-//! Event builder of FADC streaming (docs/fadc.md): reads the messages of many crates, joins them by time window, and
-//! gives the events to sinks, to Apache Kafka and to a web page.
+//! Event builder of FADC streaming (docs/fadc.md): reads the messages of many crates, joins them by time window,
+//! and passes the events to sinks, to Apache Kafka and to a web page.
 
 pub mod event;
 pub mod intake;

@@ -1,4 +1,4 @@
-//! What the web page shows: rates, hit maps, the charge spectrum, differences of time.
+//! The data of the web page: rates, hit maps, the charge spectrum, time differences.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};

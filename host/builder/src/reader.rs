@@ -1,4 +1,4 @@
-//! Cuts a stream of bytes into messages.
+//! Splits a stream of bytes into messages.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,4 @@
-//! The connections of crates: they open them, as TCP senders do (docs/protocol/tcp_sender.md).
+//! The connections of crates, which the crates open like TCP senders (docs/protocol/tcp_sender.md).
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

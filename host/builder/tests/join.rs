@@ -1,4 +1,4 @@
-//! The joiner by its rules, and against random streams.
+//! The joiner: its rules, and random streams.
 
 use std::time::{Duration, Instant};
 

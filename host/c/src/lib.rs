@@ -1,8 +1,8 @@
 //! The functions of `include/fadelink.h`, which documents them.
 //!
 //! # Safety
-//! All pointers are what the header says: live, made by these functions, or NUL-terminated text. NULL is answered by an
-//! error, where a value is needed.
+//! All pointers must be as the header says: live, made by these functions, or NUL-terminated text. NULL where a
+//! value is needed gives an error.
 #![allow(missing_docs, clippy::missing_safety_doc)]
 
 use std::cell::RefCell;

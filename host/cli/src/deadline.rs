@@ -1,4 +1,4 @@
-//! When a run is to end.
+//! Limits of a run.
 
 use std::time::{Duration, Instant};
 

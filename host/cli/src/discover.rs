@@ -1,4 +1,4 @@
-//! `fadelink discover`: who is there.
+//! `fadelink discover`: lists boards.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

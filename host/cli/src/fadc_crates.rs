@@ -1,4 +1,4 @@
-//! What `fadelink build` and `fadelink feed` have in common: crates that send over TCP.
+//! Common parts of `fadelink build` and `fadelink feed`: crates that send over TCP.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `fadelink feed`: the messages of crates to Apache Kafka, for builders on many machines.
+//! `fadelink feed`: sends the messages of crates to Apache Kafka, for builders on many computers.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first asks for the end, the second does not wait for it.
+//! SIGINT and SIGTERM: the first ends the run in order, the second aborts it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

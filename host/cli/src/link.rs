@@ -1,4 +1,4 @@
-//! The interface of the FEBs, and what receives from it.
+//! The interface of the boards, and its backend.
 
 use clap::ValueEnum;
 use fadelink_receiver::backend::packet::Packet;

@@ -1,4 +1,4 @@
-//! What the command has to say besides its results: on standard error, or to the journal.
+//! Messages of the command: on standard error, or to the journal.
 
 use std::{fmt, io};
 

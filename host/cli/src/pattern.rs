@@ -1,4 +1,4 @@
-//! The patterns that the example source sends, to verify data against.
+//! The patterns of the example source, to verify data.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! `fadelink register`: one register of a UDP/IP board.
+//! `fadelink register`: reads or writes a register of a UDP/IP board.
 
 use std::net::Ipv4Addr;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! Client of a UDP/IP board's slow control (docs/protocol/udp.md).
+//! Client for the slow control of a UDP/IP board (docs/protocol/udp.md).
 
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! The driver's rules (`driver/fade_rules.h`) as Rust sees them, for the tests that hold them against
-//! the engine's.
+//! The driver's rules (`driver/fade_rules.h`) as Rust sees them, for tests that compare them with the engine.
 
 use fadelink_receiver::abi::Statistics;
 

@@ -1,4 +1,4 @@
-//! Boards of every firmware, with any quirks, over a bad cable, to the engine and the driver's rules side by side.
+//! Boards of every firmware, with any quirks, over a bad cable, for the engine and the driver's rules side by side.
 //! FADELINK_SEED reproduces a run.
 
 mod model;

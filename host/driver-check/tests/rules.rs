@@ -1,5 +1,5 @@
-//! The driver's rules and the engine's give the same answers: on the shared vectors, on random frames,
-//! on random traces. FADELINK_SEED reproduces a run.
+//! The driver's rules and the engine give the same answers for the shared vectors, random frames and random traces.
+//! FADELINK_SEED reproduces a run.
 
 use fadelink_driver_check as c;
 use fadelink_receiver::sets::Sets;

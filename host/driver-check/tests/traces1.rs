@@ -1,5 +1,5 @@
-//! Whole traces of FADE v1 through the engine and through the driver's rules: the same frames go in, the same frames
-//! must come out, the same packets must be stored, and the counters must be equal. FADELINK_SEED reproduces a run.
+//! Whole traces of FADE v1 for the engine and the driver's rules: both get the same frames. They must send the same
+//! frames, store the same packets and have equal counters. FADELINK_SEED reproduces a run.
 
 mod model;
 

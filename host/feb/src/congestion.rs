@@ -1,4 +1,4 @@
-//! The delay between data frames, by the share of retransmissions (rtl/common/congestion.sv).
+//! The delay between data frames, controlled by the share of retransmissions (rtl/common/congestion.sv).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What the example boards have behind the core (rtl/boards/example): a pattern source, and registers by
-//! user commands.
+//! The user logic of the example boards (rtl/boards/example): a pattern source, and registers that user commands
+//! access.
 
 use crate::feb::{Status, User};
 use crate::random::{first_random, next_random};

@@ -1,4 +1,4 @@
-//! The protocol of one FEB that speaks FADE v1 (rtl/fade1).
+//! The protocol of a FADE v1 board (rtl/fade1).
 
 use std::time::Duration;
 

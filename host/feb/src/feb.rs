@@ -1,4 +1,4 @@
-//! The protocol of one FEB.
+//! The protocol of a FADE-10G board (rtl/fade10g).
 
 use std::time::Duration;
 

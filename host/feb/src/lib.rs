@@ -1,9 +1,9 @@
-//! A front-end board (FEB) in software: the FEB's side of FADE-10G (docs/protocol/fade10g.md), to load
-//! receivers beyond the speed of the simulated board, and to test them without one.
+//! Front-end boards (FEBs) in software (docs/protocol/fade10g.md, fade1.md), to load receivers faster than the
+//! simulated board can, and to test them without one.
 //!
-//! [`Feb`] is the protocol: no socket, no thread, time is a parameter. Its frames are made in place, in
-//! the buffers of its window. [`User`] is what a detector would be: data and user commands;
-//! [`example::Example`] is that of the example boards.
+//! [`Fade10gFeb`] and [`Fade1Feb`] are the protocols: no socket, no thread, time is a parameter. Frames are made in
+//! place, in the buffers of the window. [`User`] is the detector: data and user commands. [`example::Example`] is
+//! the user logic of the example boards.
 
 pub mod congestion;
 pub mod example;

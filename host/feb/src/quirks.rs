@@ -1,5 +1,5 @@
-//! What the published cores do otherwise than Fadelink's (docs/protocol/firmware.md): each by itself, to try receivers
-//! against boards of either kind and against what lies between.
+//! Differences of the published cores (docs/protocol/firmware.md), one by one, to test receivers with boards of
+//! either kind and with mixtures.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! The random words of the example boards' pattern source.
+//! The random words of the pattern source in the example boards.
 
 /// What the generator starts from when its seed is 0.
 const SEED_FOR_ZERO: u64 = 0x9E37_79B9_7F4A_7C15;

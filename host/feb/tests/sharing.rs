@@ -1,4 +1,4 @@
-//! Boards that share one port of a switch: how fairly they do, by each rule of congestion control.
+//! Boards that share one port of a switch: fairness of each rule of congestion control.
 
 use std::collections::VecDeque;
 use std::time::Duration;

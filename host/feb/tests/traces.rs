@@ -1,4 +1,4 @@
-//! The software FEB does what the RTL did: tests/vectors/fade10g_traces.json (tests/rtl/test_trace.py).
+//! The software FEB behaves like the RTL: tests/vectors/fade10g_traces.json (tests/rtl/test_trace.py).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The compiled part of the Python package; `fadelink/__init__.py` is what its users see.
+//! The compiled part of the Python package; `fadelink/__init__.py` is its public part.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -1,7 +1,6 @@
-//! Receives from one FEB in the receiver's thread, and verifies the counter in another: for programs that do something else
-//! with the data meanwhile.
+//! Receives from one FEB in the thread of the receiver, and verifies the counter in another thread.
 //!
-//! two_threads IFACE MAC SECONDS WINDOW    prints the bytes that came
+//! two_threads IFACE MAC SECONDS WINDOW    prints the number of bytes
 
 use std::error::Error;
 use std::time::{Duration, Instant};

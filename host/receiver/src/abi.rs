@@ -1,4 +1,4 @@
-//! The kernel driver's calls and structures, as driver/fadelink_uapi.h has them.
+//! Calls and structures of the kernel driver, as in driver/fadelink_uapi.h.
 #![allow(missing_docs)] // the header documents them
 
 use std::mem::size_of;

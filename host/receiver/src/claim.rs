@@ -1,7 +1,7 @@
 //! Claims a FEB for one program on this computer.
 //!
-//! A claim is an abstract UNIX socket name: bound by one program at a time, gone when it ends however
-//! it ends, and local to the network namespace, as the FEB is.
+//! A claim is an abstract UNIX socket name. One program at a time can bind it, it ends with that program, and it is
+//! local to the network namespace, like the FEB.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;

@@ -1,4 +1,4 @@
-//! What happened, by name. Every dropped frame is counted under exactly one reason.
+//! Counters, by name. Every dropped frame is counted under exactly one reason.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,5 +1,5 @@
-//! When the receiving thread naps instead of waiting for the next frame. A wake-up costs more than a frame does: while
-//! data flows, frames gather during a nap, and are taken and confirmed together.
+//! When the receiving thread naps instead of waiting for the next frame. A wake-up costs more than a frame. During
+//! a nap frames gather, and they are then read and confirmed together.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;

@@ -1,4 +1,4 @@
-//! What a FEB was found to be, and what that means for its data words.
+//! The kind of a FEB, and the format of its data words.
 
 use fadelink_wire::{Firmware, Protocol, WordOrder};
 

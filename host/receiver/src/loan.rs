@@ -1,6 +1,6 @@
-//! Parts of a ring that are lent: the program that holds one reads it in place, at its own pace. The ring gets its bytes back in
-//! order, each when nobody holds it or one before it any more; so a slow reader keeps the writer waiting, and nothing is
-//! overwritten.
+//! Parts of a ring that are lent: a holder reads its part in place, at its own speed. Bytes return to the ring in
+//! order, when there is no holder of them or of earlier ones. So a slow reader makes the writer wait, and nothing
+//! is overwritten.
 
 use std::collections::VecDeque;
 use std::io;

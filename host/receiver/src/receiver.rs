@@ -1,5 +1,5 @@
-//! The receiver as its user sees it: FEBs are opened, read and commanded the same way whether this
-//! program receives ([`crate::user_space`]) or the kernel driver does ([`crate::kernel`]).
+//! The public interface of the receiver: FEBs are opened, read and commanded in the same way with a receiver in
+//! this program ([`crate::user_space`]) and with the kernel driver ([`crate::kernel`]).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

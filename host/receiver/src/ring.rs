@@ -1,5 +1,4 @@
-//! The data ring: 2^N packets in a memory file, mapped twice in a row so that any part of it is
-//! contiguous.
+//! The data ring: 2^N packets in a memory file, mapped twice in a row so that each part of it is contiguous.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

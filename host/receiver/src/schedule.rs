@@ -1,4 +1,4 @@
-//! How the scheduler treats a thread that receives: which CPUs it runs on, and when it gets them (sched(7)).
+//! Scheduling of a receiving thread: its CPUs and its policy (sched(7)).
 
 use std::fmt;
 use std::io;

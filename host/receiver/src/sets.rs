@@ -1,5 +1,5 @@
-//! Which packet of FADE v1 is stored, confirmed or dropped (design section 3), without memory, frames or
-//! time.
+//! Decides which packet of FADE v1 is stored, confirmed or dropped (docs/protocol/fade1.md), without memory, frames
+//! or time.
 
 use fadelink_wire::fade1::{PACKET_BYTES, SET_PACKETS};
 

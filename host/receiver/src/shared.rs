@@ -1,4 +1,4 @@
-//! What the receiving thread and a FEB's reader share: the ring, its head and tail, wake-ups.
+//! State that the receiving thread and the reader of a FEB share: the ring, its head and tail, wake-ups.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,5 +1,5 @@
-//! What receives from FEBs: the traits behind [`crate::Receiver`], and what both sides of them speak of.
-//! [`crate::user_space`] and [`crate::kernel`] stand above this.
+//! The traits behind [`crate::Receiver`], and their common types. [`crate::user_space`] and [`crate::kernel`]
+//! implement them.
 
 use std::io;
 use std::os::fd::BorrowedFd;

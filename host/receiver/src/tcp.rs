@@ -1,6 +1,6 @@
-//! Connections that boards open: each is served in a thread of its own.
+//! Connections that boards open; each has its own thread.
 //!
-//! Closing this side's direction asks a board for the end (docs/protocol/tcp_sender.md): it sends what it has, then closes, too.
+//! When this side closes its direction, a board sends what it has, then closes, too (docs/protocol/tcp_sender.md).
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Streams of the UDP/IP stack (docs/protocol/udp.md): datagrams in batches, put in order, gaps counted.
+//! Streams of the UDP/IP stack (docs/protocol/udp.md): reads datagrams in batches, sorts them, counts gaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

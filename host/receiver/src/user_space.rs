@@ -1,5 +1,5 @@
-//! Receives in this program: engine and backend, and what readers and commands ask of them. A thread runs them, or, for a
-//! FEB with a socket of its own, which the thread reads that waits for data or for an answer.
+//! Receives in this program: engine and backend, and the requests of readers and commands. A thread runs them. For
+//! a FEB with its own socket, the thread that waits for data or for an answer runs them.
 
 use std::any::Any;
 use std::io;

@@ -1,5 +1,5 @@
-//! Which packet is stored, confirmed or dropped: the receiver's rules (design section 2, paper
-//! section 4) without memory, frames or time.
+//! Decides which packet of FADE-10G is stored, confirmed or dropped (docs/protocol/fade10g.md; paper section 4),
+//! without memory, frames or time.
 
 /// Most packets that a window can have.
 pub const MAX_WINDOW: u32 = 64;

@@ -1,5 +1,6 @@
-//! The engine with boards of every firmware (docs/protocol/firmware.md), and receivers that are killed: whatever was
-//! confirmed is delivered. FADELINK_SEED reproduces a run, FADELINK_CASES sets the number of random ones.
+//! The engine with boards of every firmware (docs/protocol/firmware.md), and with receivers that are killed:
+//! confirmed data is always delivered. FADELINK_SEED reproduces a run, FADELINK_CASES sets the number of random
+//! runs.
 
 mod model;
 

@@ -1,4 +1,4 @@
-//! Random and nearly right frames at parser and engine: no panic, each counted, no wrong word.
+//! Random and slightly wrong frames for parser and engine: no panic, each frame is counted, no wrong word.
 //! FADELINK_SEED reproduces a run, FADELINK_FUZZ sets the number of frames.
 
 mod model;

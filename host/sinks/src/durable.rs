@@ -1,4 +1,4 @@
-//! What is on the disk for certain: a name and a content that survive a power cut.
+//! Files on the disk whose name and content survive a power cut.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
-//! A plain file of words as this computer has them; past the page cache (direct I/O) and with its place on the disk
-//! reserved ahead, if asked for. Beside it, in `PATH.json`, its manifest: what the words are, and whether all are there
-//! and on the disk.
+//! A plain file of words in the byte order of this computer. Options: direct I/O past the page cache, and reserved
+//! disk space. The manifest `PATH.json` describes the words, and says whether all of them are there and on the
+//! disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

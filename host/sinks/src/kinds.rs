@@ -1,4 +1,4 @@
-//! The sinks of blocks by their names: a kind of sink is a line of each `match` here, and a module.
+//! The kinds of block sinks by name: each is a line in each `match` here, and a module.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Sinks: where data goes. Each runs in a thread of its own behind a queue ([`Outlet`]); one that is slow holds the source
-//! up, or drops and counts, as its user chose. [`Block`]s of a board's words go to files, HDF5 and other programs
-//! ([`BlockKind`]); other crates bring items and sinks of their own.
+//! Sinks: destinations of data. Each runs in its own thread behind a queue ([`Outlet`]). A slow sink makes the
+//! source wait, or drops and counts, as the user chooses. [`Block`]s of words go to files, HDF5 and other programs
+//! ([`BlockKind`]); other crates add their own items and sinks.
 
 mod block;
 pub mod durable;

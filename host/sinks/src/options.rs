@@ -1,4 +1,4 @@
-//! Options of a sink, as its user writes them behind its place: `,NAME` or `,NAME=VALUE`.
+//! Options of a sink, which follow its path: `,NAME` or `,NAME=VALUE`.
 
 use std::time::Duration;
 

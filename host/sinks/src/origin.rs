@@ -1,4 +1,4 @@
-//! Where data came from and what its words are: every sink states it with the data.
+//! The origin of data and the format of its words, which every sink stores with the data.
 
 use std::fmt;
 use std::net::SocketAddr;

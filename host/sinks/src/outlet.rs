@@ -1,5 +1,5 @@
-//! A sink in a thread of its own, behind a bounded queue: a slow sink does not slow the others down. One of
-//! [`Policy::Wait`] holds the source up when its queue is full, one of [`Policy::Drop`] loses what comes then, and counts it.
+//! A sink in its own thread, behind a bounded queue: a slow sink does not slow the others down. With
+//! [`Policy::Wait`] the source waits when the queue is full; with [`Policy::Drop`] new items are lost and counted.
 
 use std::any::Any;
 use std::collections::VecDeque;

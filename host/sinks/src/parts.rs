@@ -1,5 +1,5 @@
-//! Files that roll over: when one is large or old enough, the next begins. So a crash costs the last of them at most, and
-//! no limit of a format ends a run.
+//! Files that roll over: the next file begins when one is large or old enough. So a crash costs at most the last
+//! file, and no limit of a format ends a run.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

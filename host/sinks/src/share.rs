@@ -1,10 +1,11 @@
 //! Other programs on this computer read the ring in place.
 //!
-//! A UNIX socket of type SEQPACKET. A reader that connects gets one message, [`Hello`], with the descriptor
-//! of the ring's memory file; it maps it read only, twice in a row, and then every block is contiguous. For each
-//! block it gets a [`Part`], and answers with 8 bytes when it is done with it: the bytes of the part. Only when all
-//! readers are done is the block given back to the ring, so a slow reader slows the board down. A part of 0 bytes ends the
-//! transmission; its offset is 1 if it was complete. Numbers are little-endian. docs/sinks.md has an example.
+//! The sink is a UNIX socket of type SEQPACKET. A reader that connects gets one message, [`Hello`], with the
+//! descriptor of the ring's memory file. It maps the file read only, twice in a row, so that every block is
+//! contiguous. For each block it gets a [`Part`], and answers with 8 bytes when it has read it: the number of
+//! bytes. The block returns to the ring when all readers have answered, so a slow reader slows the board down. A
+//! part of 0 bytes ends the transmission; its offset is 1 if it was complete. Numbers are little-endian.
+//! docs/sinks.md has an example.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;

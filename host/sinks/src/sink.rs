@@ -1,4 +1,4 @@
-//! What a sink is, and what it is given.
+//! The trait of sinks, and of their items.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sinks as their users write them.
+//! Specifications of sinks, as users write them.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! What makes an ACK a block ACK: behind the fields of one of FADE-10G or FADE v1 stand a mark, zero (16 bits), the bits, and
-//! zero (64 bits, kept for later).
+//! The extension that makes an ACK of FADE-10G or FADE v1 a block ACK: after its fields come a mark, zero (16
+//! bits), the bits, and zero (64 bits, reserved).
 
 /// Behind the fields of an ACK: a block ACK, which confirms more packets than the one that it names.
 pub const BLOCK_MARK: u16 = 0xB10C;

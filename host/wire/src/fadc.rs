@@ -1,7 +1,7 @@
-//! Messages of FADC250 streaming (docs/fadc.md): the stream_buffer of the JLab slides, all of it little-endian.
+//! Messages of FADC250 streaming (docs/fadc.md): the stream_buffer of the JLab slides, little-endian.
 //!
-//! A message is one time window of one link of a crate. An event joins the messages of all crates: a message, too,
-//! whose payload is those messages one behind the other.
+//! A message is one time window of one link of a crate. An event joins the messages of all crates. It is a message,
+//! too; its payload are those messages, one after the other.
 
 /// Marks a message.
 pub const MAGIC: u32 = 0xC0DA_2019;

@@ -1,4 +1,4 @@
-//! FADE v1 (design section 3): raw Ethernet 0xFADE at 1 Gb/s, sets of 32 packets of 1024 bytes.
+//! FADE v1 (docs/protocol/fade1.md): raw Ethernet 0xFADE at 1 Gb/s, sets of 32 packets of 1024 bytes.
 //!
 //! Header fields are big-endian; data words are 64-bit little-endian. Commands are not confirmed.
 

@@ -1,5 +1,5 @@
-//! FADE-10G (design section 2): raw Ethernet 0xFADE, acknowledged data frames with early
-//! retransmission, and user commands.
+//! FADE-10G (docs/protocol/fade10g.md): raw Ethernet 0xFADE, acknowledged data frames with early retransmission,
+//! and user commands.
 //!
 //! Header fields are big-endian; data words are 64-bit little-endian.
 

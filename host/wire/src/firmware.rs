@@ -1,4 +1,4 @@
-//! Whose core a board runs, and what that says about its data words (docs/protocol/firmware.md).
+//! The firmware of a board, and its format of data words (docs/protocol/firmware.md).
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,7 +1,7 @@
 //! Wire formats of Fadelink.
 //!
-//! One module a protocol. Each offers zero-copy views that parse a byte slice without
-//! copying, allocating or panicking, and builders that write a frame into a caller's buffer.
+//! One module for each protocol. It has zero-copy views, which parse a byte slice without copying, allocating or
+//! panicking, and builders, which write a frame into a buffer of the caller.
 
 mod block;
 pub mod ethernet;

@@ -1,4 +1,4 @@
-//! Which of the protocols that share an ethertype a frame is of.
+//! Decides which protocol a frame of the shared ethertype belongs to.
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,4 +1,4 @@
-//! Serial number arithmetic: comparison of numbers that wrap (design section 2, RFC 1982).
+//! Serial number arithmetic: comparison of numbers that wrap (RFC 1982).
 
 /// True if the 32-bit number `a` is after `b`: `(a - b) mod 2^32` is in `1..2^31`.
 pub const fn after32(a: u32, b: u32) -> bool {

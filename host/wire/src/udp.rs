@@ -1,4 +1,4 @@
-//! Payloads of the UDP/IP stack's own datagrams (docs/protocol/udp.md): the stream and the slow control.
+//! Datagrams of the UDP/IP stack (docs/protocol/udp.md): the stream and slow control.
 //!
 //! Header fields are big-endian; data words are 64-bit little-endian.
 

@@ -1,7 +1,7 @@
-//! Joins the messages of Kafka.
+//! Joins the messages in Kafka.
 //!
-//! Its place is the first message of the windows that are open, with the window that is next; after a restart the
-//! messages from there on are read again, and windows before that one are left alone.
+//! The position of a builder is the first message of the open windows, with the number of the next window. After a
+//! restart messages are read again from there, and windows before that number are skipped.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What feeders and builders ask of the brokers alike.
+//! Requests to the brokers that feeders and builders share.
 
 use std::time::{Duration, Instant};
 

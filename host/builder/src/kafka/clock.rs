@@ -1,8 +1,8 @@
-//! The time by which silence is judged: how far a partition was read, not how long the reader was away.
+//! The time for the detection of silent sources: how far a partition was read, not how long the reader was away.
 //!
-//! It goes on by the times that the broker gave the messages, while they are read; and by this computer's clock while
-//! all messages were read and the broker answers. A step is limited, so a broker or a reader that stood still does not
-//! make every source look silent at once: what was sent meanwhile comes first.
+//! It follows the times that the broker gave to messages while they are read. When all messages were read and the
+//! broker answers, it follows the clock of this computer. A step is limited, so that not all sources look silent
+//! after the broker or the reader has stopped for a while: the messages of that time are read first.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Puts the messages of crates into their partitions.
+//! Writes the messages of crates to their partitions.
 
 use std::collections::BTreeMap;
 use std::io;

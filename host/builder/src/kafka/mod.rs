@@ -1,9 +1,9 @@
-//! Apache Kafka between receivers and builders, for setups beyond one machine.
+//! Apache Kafka between receivers and builders, for setups with several computers.
 //!
-//! Feeders put each message into the partition of its window (window modulo partitions), so builders that share a
-//! group each join whole windows. With each message goes what is known of the windows before it ([`note`]). A builder
-//! writes events and its place in the messages in one transaction: an event is there exactly once for a program that reads
-//! committed data, however often builders are killed.
+//! Feeders write each message to the partition of its window (window modulo partitions), so each builder of a group
+//! joins whole windows. Each message carries what is known about the windows before it (`note`). A builder writes
+//! events, and its position in the messages, in one transaction: a program that reads committed data sees each
+//! event exactly once, also if builders are killed.
 
 mod builder;
 mod client;

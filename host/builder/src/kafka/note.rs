@@ -1,6 +1,6 @@
-//! What a feeder tells with each message, as a header of Kafka's: how it chose the partition, the session of the source,
-//! and what is known of the source's windows before this one. From it a builder sees what a feeder that was killed had
-//! received and not delivered, and what a crate lost of windows that are in other partitions.
+//! The note that a feeder adds to each message, as a Kafka header: the rule of the partition, the session of the
+//! source, and what is known about its windows before this one. It shows a builder what a killed feeder had
+//! received and not delivered, and which windows in other partitions a crate has lost.
 
 use std::fmt;
 use std::str::FromStr;

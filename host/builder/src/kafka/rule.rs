@@ -1,4 +1,4 @@
-//! Which partition a message belongs into.
+//! The partition of a message.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! HDF5 files: group `hits` and group `windows`, each column a dataset of one dimension (see `table`). Attributes beside those
-//! of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
+//! HDF5 files: groups `hits` and `windows`, with a one-dimensional dataset for each column (see `table`).
+//! Attributes, in addition to those of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
 use fadelink_sinks::hdf5::{append, column, failed, set, Files};
 use fadelink_sinks::{End, FileOptions, Result, Sink, WrongMessages};

@@ -1,4 +1,4 @@
-//! What sinks of events are given.
+//! The items of event sinks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Where events go: files of hits, ZeroMQ. What all sinks have, their threads, queues and options, is of `fadelink_sinks`.
+//! Sinks of events: files of hits, ZeroMQ. `fadelink_sinks` has the common parts: threads, queues and options.
 
 // Built without any of them there is no kind that could be opened.
 #![cfg_attr(

@@ -1,6 +1,6 @@
-//! Apache Parquet files of the hits, a row each, and beside each one of the windows: `x.parquet`, `x.windows.parquet`.
-//! Columns: see `table`. A file can be read when it is finished: it has its name then, and before `.part` behind it. Of the last
-//! one the metadata say `complete` (all of the run is there), of all `part` (its number) and `last` (no file follows).
+//! Apache Parquet files: hits in `x.parquet`, windows in `x.windows.parquet`, one row for each. Columns: see
+//! `table`. A file can be read when it is finished; before that its name ends in `.part`. Metadata: `part` (its
+//! number) and `last` (no file follows) in all files, `complete` (the whole run is there) in the last one.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

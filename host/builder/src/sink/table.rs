@@ -1,4 +1,4 @@
-//! Events as rows: one of each hit, one of each window. Files of any format have these columns.
+//! Events as rows, one for each hit and one for each window. Files of all formats have these columns.
 
 use fadelink_sinks::WrongMessages;
 use fadelink_wire::fadc::{Item, TICK_NS};

@@ -1,7 +1,8 @@
-//! ZeroMQ: each event is one message of one part, a stream_buffer whose payload are the crates' stream_buffers.
+//! ZeroMQ: each event is one message with one part, a stream_buffer whose payload are the stream_buffers of the
+//! crates.
 //!
-//! PUB gives every subscriber all events, but drops them for one that is slow, as ZeroMQ defines it. PUSH gives each
-//! event to one of its clients and waits while none has room.
+//! PUB sends all events to each subscriber, but drops them for a slow one, as ZeroMQ defines it. PUSH sends each
+//! event to one of its clients, and waits while no client has room.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The web page: one file, numbers as JSON, plots as SVG that the server draws. Nothing is loaded from elsewhere.
+//! The web page: one file, numbers as JSON, plots as SVG that the server draws. It loads nothing from other
+//! servers.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What is found out about a network card.
+//! Checks of a network card.
 
 use fadelink_wire::{ethernet, fade1, fade10g};
 

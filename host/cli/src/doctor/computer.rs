@@ -1,4 +1,4 @@
-//! What is found out about the computer itself.
+//! Checks of the computer.
 
 use std::time::Duration;
 

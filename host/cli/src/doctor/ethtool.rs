@@ -1,4 +1,5 @@
-//! Settings of a network card that only its driver knows, as `ethtool` shows them (ethtool netlink, Linux 5.6 and later).
+//! Settings of a network card that only its driver has, as `ethtool` shows them (ethtool netlink, Linux 5.6 and
+//! later).
 
 use anyhow::Context;
 use ethtool::{

@@ -1,4 +1,4 @@
-//! What the kernel tells in the files of /proc and /sys.
+//! Values that the kernel gives in /proc and /sys.
 
 use std::fs;
 use std::path::PathBuf;

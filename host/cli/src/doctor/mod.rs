@@ -1,4 +1,4 @@
-//! `fadelink doctor`: what this computer offers to a receiver, and what would make it better (docs/computer.md).
+//! `fadelink doctor`: checks this computer and its network cards, and recommends settings (docs/computer.md).
 
 mod card;
 mod computer;

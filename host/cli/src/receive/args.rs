@@ -1,4 +1,4 @@
-//! Arguments of `fadelink receive`, whatever the boards speak.
+//! Arguments of `fadelink receive`, for all protocols.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Boards whose streams are directed here by their slow control: each is asked in a thread of its own, so that one that
-//! does not answer keeps nobody from draining the others.
+//! Boards whose streams slow control starts. Each has its own thread, so that a board that does not answer does not
+//! delay the data of the others.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

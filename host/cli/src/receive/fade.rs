@@ -1,4 +1,4 @@
-//! `fadelink receive`: data of FEBs by FADE-10G and FADE v1, to sinks, verified on the way.
+//! `fadelink receive` for FADE-10G and FADE v1: passes data to sinks and verifies it.
 
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! `fadelink receive`: data of boards to files and other sinks, verified on the way; one file a protocol, and what they
-//! share in the others.
+//! `fadelink receive`: passes data of boards to files and other sinks, and verifies it. One file for each protocol;
+//! the others have the common parts.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! `fadelink receive --tcp`: the streams of TCP senders (rtl/tcp), as the kernel receives them.
+//! `fadelink receive --tcp`: the streams of TCP senders (rtl/tcp), received by the kernel.
 //!
-//! The boards open the connections. Closing the receiver's direction asks a board for the end: it sends what it
-//! has, then closes, too (docs/protocol/tcp_sender.md).
+//! The boards open the connections. When the receiver closes its direction, a board sends what it has, then closes,
+//! too (docs/protocol/tcp_sender.md).
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};

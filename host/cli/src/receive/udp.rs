@@ -1,5 +1,5 @@
-//! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). What is lost on the way stays lost; it is counted
-//! and told (docs/protocol/udp.md).
+//! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). Lost data is not repeated; it is counted and
+//! reported (docs/protocol/udp.md).
 
 use std::net::{IpAddr, SocketAddrV4};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The driver around its rules, and the engine beside it: the same frames and commands go into both.
+//! The driver's rules and the engine side by side: both get the same frames and commands.
 
 #![allow(dead_code, missing_docs)] // each test uses a part
 

@@ -1,4 +1,4 @@
-//! Backends: what moves frames between the engine and the wire.
+//! Backends move frames between the engine and the wire.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,7 +1,7 @@
 //! AF_PACKET with a memory-mapped ring (TPACKET_V2): no kernel module, any network interface.
 //!
-//! Version 2 hands each frame over at once. Version 3 gathers frames in blocks, and an ACK would wait
-//! for the next frame or a timer.
+//! Version 2 delivers each frame at once. Version 3 collects frames in blocks, and an ACK would wait for the next
+//! frame or a timer.
 
 use std::io::{self, IoSlice};
 use std::mem::{size_of, zeroed};

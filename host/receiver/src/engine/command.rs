@@ -1,4 +1,4 @@
-//! What the engine is asked for, and what it asks of the world.
+//! Inputs and outputs of the engine: requests of its user, and frames to send.
 
 use std::time::Duration;
 

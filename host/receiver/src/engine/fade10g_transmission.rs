@@ -1,4 +1,4 @@
-//! A transmission of FADE-10G: its window, and the gaps in its frame sequence numbers (design section 2).
+//! A transmission of FADE-10G: its window, and the gaps in its frame sequence numbers (docs/protocol/fade10g.md).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

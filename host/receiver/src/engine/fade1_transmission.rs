@@ -1,9 +1,9 @@
-//! A transmission of FADE v1 (design section 3). Nothing but data is confirmed there:
-//! - START is preceded by RESET and a time in which frames under way arrive, and repeated until data comes. Where
-//!   the FEB is known to speak FADE v1, the transmission begins with the first START: its detector may be silent for
-//!   long. Else it begins when data comes.
-//! - STOP is repeated; the transmission is complete when only silence has followed several of them. It is broken off
-//!   when nothing came at all: nobody may be there.
+//! A transmission of FADE v1 (docs/protocol/fade1.md). Only data is confirmed in this protocol:
+//! - RESET, and a time in which frames under way arrive, come before START. START is repeated until data comes. If
+//!   the FEB is known to use FADE v1, the transmission begins with the first START, because its detector may be
+//!   silent for long. Otherwise it begins when data comes.
+//! - STOP is repeated. The transmission is complete when only silence has followed several STOPs. It is aborted if
+//!   nothing came at all, because there may be no board.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One FEB: its commands, its START and RESET, and the transmission that runs, by whichever protocol.
+//! One FEB: its commands, its START and RESET, and its current transmission, in either protocol.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

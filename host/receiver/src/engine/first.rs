@@ -1,6 +1,6 @@
-//! Where START proves nothing: a transmission is certain only when its first packet has come. (The published FADE-10G
-//! core answers every START alike, and goes on with the numbers of an earlier transmission whose RESET was lost; START of
-//! FADE v1 has no answer at all.)
+//! Boards whose START proves nothing: a transmission is certain only when its first packet has come. The published
+//! FADE-10G core answers every START alike, and continues the numbers of an earlier transmission if RESET was lost.
+//! START of FADE v1 has no answer.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The receiver's side of FADE-10G and FADE v1 (design sections 2 and 3): a frame or a moment in time goes in, frames to
-//! send come out. No clock, no socket, no thread: time is a parameter.
+//! The receiver's side of FADE-10G and FADE v1 (docs/protocol): input is a frame or a time, output are frames to
+//! send. No clock, no socket, no thread: time is a parameter.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! START under way: what the FEB is, RESET where START alone proves nothing, and START itself.
+//! START: finds out the kind of a FEB, sends RESET if START alone proves nothing, and sends START.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the tests of the engine and of the receiver share: a FEB with a counter to send, and a bad cable.
+//! Common parts of the tests of engine and receiver: a FEB that sends a counter, and a bad cable.
 
 #![allow(dead_code, missing_docs)] // each test uses a part
 

@@ -1,6 +1,6 @@
-//! HDF5 files. They roll over, as any file that a crash may leave unreadable: each is written under its name and `.part`,
-//! and gets its name when it is closed and on the disk. Attributes of all: `complete` (1: all that belongs into this file is
-//! there), `part` (its number, from 0 on), `last` (1: no file follows).
+//! HDF5 files. They roll over, because a crash can leave an open file unreadable. The name of an open file ends in
+//! `.part`; it gets its final name when it is closed and on the disk. Attributes of all: `complete` (1: all data of
+//! this file is there), `part` (its number, from 0), `last` (1: no file follows).
 
 use std::io;
 use std::path::PathBuf;

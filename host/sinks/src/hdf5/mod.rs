@@ -1,4 +1,4 @@
-//! HDF5: what all files of it have in common, and those of words.
+//! HDF5: the common part of all files, and files of words.
 
 mod files;
 mod words;

@@ -1,6 +1,7 @@
-//! Words of a board: the dataset `words` (unsigned, of 64 bits or 32, one dimension, in chunks of 1 MiB). Attributes: `feb` or
-//! `stream`, `start_time` (of the file, seconds since 1970), `first_word` (how many the files before have), and of the words
-//! `word_bits`, `word_order`, `wire_word_order`, `firmware`, `protocol`; at the end `dropped_bytes`.
+//! Words of a board: the dataset `words` (unsigned, 64 or 32 bits, one dimension, in chunks of 1 MiB). Attributes:
+//! `feb` or `stream`, `start_time` (of the file, seconds since 1970), `first_word` (number of words in the earlier
+//! files); for the words `word_bits`, `word_order`, `wire_word_order`, `firmware`, `protocol`; at the end
+//! `dropped_bytes`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,7 @@
-//! AF_XDP: data of opened FEBs is steered by an XDP program (xdp/steer.bpf.c) to sockets of this program,
-//! one for each FEB and receive queue, past the kernel's network stack. Zero-copy where the network driver has it. All other
-//! frames come through [`Packet`] as usual: of FEBs that nobody opened, and with responses, which other programs
-//! may wait for too.
+//! AF_XDP: an XDP program (xdp/steer.bpf.c) sends the data of opened FEBs to sockets of this program, one for each
+//! FEB and receive queue, past the network stack of the kernel. Zero-copy if the network driver supports it. All
+//! other frames come through [`Packet`]: those of FEBs that no program opened, and those with responses, for which
+//! other programs may wait.
 
 use std::io;
 use std::mem::{size_of, zeroed};

@@ -1,5 +1,5 @@
-//! One receive queue of an interface: the memory that its frames lie in, the rings for free memory and for
-//! answers, and a socket for each FEB whose frames come in by it.
+//! One receive queue of an interface: the memory of its frames, the rings for free memory and for answers, and a
+//! socket for each FEB that sends to it.
 
 use std::io;
 use std::mem::{size_of, zeroed};

@@ -9,8 +9,8 @@
 //                 +------------+
 //       s_clk, s_rst          m_clk, m_rst
 //
-// DEPTH is a power of two, at least 4; the register at the output holds one more. Both sides must be reset together. The
-// memory is small and read without a clock, so that it fits distributed RAM.
+// DEPTH is a power of two, at least 4; the output register holds one more word. Both sides must be reset together. The
+// memory is read without a clock, so that it fits distributed RAM.
 `default_nettype none
 module async_fifo #(
     parameter int WIDTH = 32,

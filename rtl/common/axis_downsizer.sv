@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spreads 64-bit AXI4-Stream words over an 8-bit stream, lowest lane first.
+// Converts 64-bit AXI4-Stream words to an 8-bit stream, lowest lane first.
 //
 //                 +----------------+
 //   s_* 64 bit ==>| axis_downsizer |==> m_* 8 bit (tdata, tlast, tuser)
 //                 +----------------+
 //
-// Bytes follow one another without a gap as long as words do. tkeep must be contiguous from lane 0.
+// Bytes follow each other without a gap if words do. tkeep must be contiguous from lane 0.
 `default_nettype none
 module axis_downsizer (
     input  logic        clk,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathers an 8-bit AXI4-Stream into 64-bit words, first byte in the lowest lane.
+// Converts an 8-bit AXI4-Stream to 64-bit words, first byte in the lowest lane.
 //
 //                +--------------+
 //   s_* 8 bit ==>| axis_upsizer |==> m_* 64 bit (tdata, tkeep, tlast, tuser)
 //                +--------------+
 //
-// No back-pressure: made for the receive side of a MAC, which cannot wait.
+// No back-pressure: it is for the receive side of a MAC, which cannot wait.
 `default_nettype none
 module axis_upsizer (
     input  logic        clk,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A field of any length with its bytes in the opposite order; of 64 bits: link_pkg::swap64.
+// Reverses the byte order of a field of any length; for 64 bits see link_pkg::swap64.
 //
 //             +--------------+
 //   field ===>| byte_reverse |===> reversed

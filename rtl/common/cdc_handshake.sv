@@ -9,8 +9,8 @@
 //                 +---------------+
 //       s_clk, s_rst             m_clk, m_rst
 //
-// Both sides must be reset together. m_data is the source's register, held still until the
-// destination has taken it, so only the two toggles of cdc_token are synchronized.
+// Both sides must be reset together. m_data is the register of the source, which is stable until the
+// destination has read it, so only the two toggles of cdc_token are synchronized.
 `default_nettype none
 module cdc_handshake #(
     parameter int WIDTH = 32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A register that another clock reads while it stands still.
+// A register that another clock domain reads while it is stable.
 //
 //             +--------------+
 //   d =======>|              |=====> q     (read in this clock or in another)
@@ -8,8 +8,8 @@
 //             +--------------+
 //                   clk
 //
-// Its bits do not change together as another clock sees them, so a synchronized signal must tell the reader that q stands
-// still. Constraints of the crossings (crossings.sdc, crossings.xdc) find the register by its name.
+// In another clock domain its bits do not change together, so a synchronized signal must tell the reader when q is
+// stable. Constraints of the crossings (crossings.sdc, crossings.xdc) find the register by its name.
 `default_nettype none
 module cdc_register #(
     parameter int WIDTH = 32

@@ -8,8 +8,8 @@
 //                 +-----------+
 //       s_clk, s_rst      m_clk, m_rst
 //
-// Both sides must be reset together. What belongs to an event stands in a cdc_register, loaded when s_valid and s_ready are
-// high, and is stable while m_valid is.
+// Both sides must be reset together. Data of an event is in a cdc_register, which is loaded when s_valid and s_ready are
+// high, and is stable while m_valid is high.
 `default_nettype none
 module cdc_token (
     input  logic s_clk,

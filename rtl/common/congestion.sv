@@ -10,22 +10,22 @@
 //   paper_rule -->|            |
 //                 +------------+
 //
-// `sent` tells that a frame's header is out, the rest of which takes ten clocks or more; `idle` that no frame goes out: the
-// pause that follows a data frame runs then.
+// `sent`: the header of a frame was sent; its rest takes ten clocks or more. `idle`: no frame is being sent; then the pause
+// after a data frame runs.
 //
 // Over each period of data frames, r = retransmitted / sent. The delay stays within [FLOOR, CEILING].
 // Two rules:
 //   fair: over PERIOD frames; r > 1/8: the delay grows by about the time of a frame times r - 1/8; else
-//     it shrinks by 1/32. Boards that share a link come to equal delays: growth leaves the difference
-//     of two delays as it is, shrinking makes it smaller (Chiu and Jain 1989, with delays in the place
-//     of rates). While frames wait in a queue on their way, up to 1/32 of a frame's time is added to
-//     each pause at random: else, of two boards at the rate of the port, one can find the only free
-//     place of a full queue every time, lose nothing, and the other all (Floyd and Jacobson 1991).
-//     Once the delay is 1/16 of a frame's time it is up to 3/4 of it: less can leave a rhythm of 2 to 1, for
-//     a board does not compete with itself. `seed` makes boards differ. A board that began while
-//     others filled the queue takes the full queue for normal and does not see it: after periods 1,
-//     2, 4 .. 32 and each 64th a pause is a quarter of a frame longer, which gives the free place to
-//     another.
+//     it shrinks by 1/32. Boards that share a link reach equal delays: growth keeps the difference
+//     of two delays, shrinking reduces it (Chiu and Jain 1989, for delays instead of rates). While
+//     frames wait in a queue on their way, up to 1/32 of a frame's time is added to
+//     each pause at random. Otherwise, of two boards at the rate of the port, one can find the only
+//     free slot of a full queue every time, and the other loses everything (Floyd and Jacobson 1991).
+//     When the delay is 1/16 of a frame's time, up to 3/4 of that time is added, because less can
+//     leave a rhythm of 2 to 1 (docs/protocol/congestion.md). `seed` makes boards differ. A board that
+//     began while others filled the queue regards the full queue as normal: therefore after periods 1,
+//     2, 4 .. 32 and each 64th a pause is a quarter of a frame longer, which gives the free slot to
+//     another board.
 //   the paper's: over PAPER_PERIOD frames; r > 1/8: the delay grows by a quarter, and by 16 clocks so
 //     that it can leave zero; r < 1/32: it shrinks by a quarter. The ratio of two delays never changes.
 `default_nettype none

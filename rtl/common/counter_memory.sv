@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts events, of several pages (streams, say), in distributed RAM; they wrap at 2^32.
+// Counts events of several pages (for example streams) in distributed RAM; the counters wrap at 2^32.
 //
 //               +----------------+
 //   page ======>|                |<==== index ({page, event})
@@ -8,8 +8,8 @@
 //               |                |----> valid
 //               +----------------+
 //
-// One addition a clock, of the lowest event that waits, in four steps: its choice, its number, the count, the sum. So an event may come again
-// when as many clocks have gone by as there are events, four or more, and events of another page when those before are chosen.
+// Each clock it adds one, for the lowest event that waits, in four steps: choice, number, count, sum. So an event may occur again
+// after as many clocks as there are events (at least four), and events of another page when the earlier ones are chosen.
 // `value` is `valid` in clocks in which nothing is counted.
 `default_nettype none
 module counter_memory #(

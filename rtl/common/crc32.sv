@@ -10,8 +10,8 @@
 // Combinational. data[7:0] is the first byte on the wire. Start with all ones, send the complement; over data and frame
 // check sequence the result is RESIDUE.
 //
-// The network is linear: crc_out is that of the data with a crc_in of zero, exclusive or that of crc_in with data of zero,
-// so the two can stand in different clocks. Leading zero bytes leave a state of zero alone.
+// The network is linear: crc_out is the CRC of the data with crc_in zero, exclusive or the CRC of zero data with crc_in.
+// So both parts can be computed in different clocks. Leading zero bytes do not change a state of zero.
 `default_nettype none
 module crc32 #(
     parameter int BYTES = 8

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts the pulses of several events, each for itself; see event_counter.
+// Counts the pulses of several events separately; see event_counter.
 //
 //             +----------------+
 //   pulse[] ->| event_counters |====> count[] (they wrap)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two sides of every core are made of: AXI4-Stream of words and of frames, command port, pins of the MACs.
-// Signals that go the other way (tready, ready) stand beside these. A design uses some of them only.
+// Types of the sides of every core: AXI4-Stream of words and of frames, command port, pins of the MACs.
+// Signals in the other direction (tready, ready) are separate. A design uses only some of these types.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package link_pkg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every link core has around its protocol: resets, MAC adapter, tick, counters, status reader.
+// The part of every link core around its protocol: resets, MAC adapter, tick, counters, status reader.
 //
 //                 +------------+
 //   s_mac ======> |            | =====> rx            |
@@ -12,15 +12,15 @@
 //                 +------------+ <====> tx_index/word |
 //     user_clk, tx_clk, rx_clk
 //
-// WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. With ADAPT the engine's frames are 64 bits wide all the same.
-// `rst` may come from any clock; user_rst, tx_rst and rx_rst leave with theirs. `tick` is one clock in TICK_CLOCKS.
+// WIDTH is the width of the MAC: 8 for GMII, 64 for XGMII. With ADAPT the frames of the engine always have 64 bits. `rst`
+// may come from any clock; user_rst, tx_rst and rx_rst end with their clocks. `tick` is high in one clock of TICK_CLOCKS.
 //
-// Counters run since reset and wrap: of tx_events (tx_clk) the first TX_LONG have 32 bits, the others and those of
+// Counters run since reset and wrap: the first TX_LONG of tx_events (tx_clk) have 32 bits, the others and those of
 // rx_events (rx_clk) have 16.
 //
 // With STATUS the reader (see status_reader) reads, where the first bit of the index is clear, the word that tx_word gives
 // for tx_index; where it is set the counters of mac_stat and then those of rx_events. Index STATUS_VERSION gives VERSION.
-// Without STATUS the MAC's pulses are not counted.
+// Without STATUS the pulses of the MAC are not counted.
 `default_nettype none
 module link_shell #(
     parameter int WIDTH = 64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins an engine of 64-bit words to a MAC of 8 or 64 bits.
+// Connects an engine with 64-bit words to a MAC of 8 or 64 bits.
 //
 //               +-------------+
 //   s_mac  ====>|             |====> rx (rx_clk; no back-pressure)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Constants of Ethernet, ARP and IPv4 that the cores of IP protocols share (RFC 826, 791, 768, 792, 1071).
-// A design uses some of them only.
+// A design uses only some of them.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package net_pkg;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adds up 16-bit words in one's complement, one a clock (RFC 1071).
+// Adds 16-bit words in one's complement, one in each clock (RFC 1071).
 //
 //               +----------+
 //   load, seed =>|          |====> sum
 //   add, term ==>| ones_add |
 //               +----------+
 //
-// The carry of an addition is added with the next one: a last addition, of zero, makes `sum` right.
+// The carry of an addition is added with the next one, so a last addition of zero completes `sum`.
 `default_nettype none
 module ones_add (
     input  logic        clk,

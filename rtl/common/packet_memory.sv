@@ -8,8 +8,8 @@
 //                 +---------------+
 //        write_clk            read_clk
 //
-// Address: a packet's place in the upper bits, its word in the lower ones. Block RAM is inferred. READ_CLOCKS = 2 puts a
-// register behind it, for devices whose block RAM is slow; it follows without an enable.
+// Address: the slot of a packet in the upper bits, its word in the lower ones. Block RAM is inferred. READ_CLOCKS = 2 adds
+// an output register, without an enable, for devices with slow block RAM.
 `default_nettype none
 module packet_memory #(
     parameter int ADDRESS_BITS = 15,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts the user's stream into packets and writes them to the packet memory (user clock).
+// Divides the user's stream into packets and writes them to the packet memory (user clock).
 //
 //                    +---------------+
 //   s_axis_* =======>|               |====> write_* (packet memory)
@@ -9,13 +9,13 @@
 //   last_seen ------>|               |
 //                    +---------------+
 //
-// head_gray counts the finished packets, tail_gray the confirmed ones; both run modulo 2M and hold
-// the low bits of the packet number, so a packet's place is its number modulo M. All inputs but
+// head_gray counts the complete packets, tail_gray the confirmed ones; both run modulo 2M and hold
+// the low bits of the packet number, so the slot of a packet is its number modulo M. All inputs except
 // s_axis_* come from the transmit clock and are synchronized here.
 //
-// tready falls when the buffer is full: data waits in the source. On `stop` the packet being filled
+// tready falls when the buffer is full: data waits in the source. On `stop` the packet that is being filled
 // becomes the last. The head moves over it only after the transmit side has answered `last` with
-// `last_seen`, so that it can never take the last packet for a full one. last_words stands still while `last` is high.
+// `last_seen`, so that the last packet never looks like a full one. last_words is stable while `last` is high.
 `default_nettype none
 module packet_writer #(
     parameter int SLOT_BITS = 5,

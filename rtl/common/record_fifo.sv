@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asynchronous FIFO of records in block RAM: the writer may give a record up, the reader looks at its words in any order.
+// Asynchronous FIFO of records in block RAM: the writer may abandon a record, the reader reads its words in any order.
 //
 //               +-------------+
 //   s_data ====>|             |======> m_data (READ_CLOCKS after m_word)
@@ -11,9 +11,9 @@
 //               +-------------+
 //      s_clk, s_rst        m_clk, m_rst
 //
-// A record is 2^WORD_BITS words. s_write stores one of them; s_commit hands the record over, which needs s_ready; until then it may
-// be written again. m_valid: a record can be read; m_ready: it is done. DEPTH is a power of two, at least 4; one place less
-// can be filled, for the record that is being written has one. s_ready needs a clock after a commit to be right.
+// A record has 2^WORD_BITS words. s_write stores one of them; s_commit completes the record, and needs s_ready; before that it can
+// be overwritten. m_valid: a record can be read; m_ready: it was read. DEPTH is a power of two, at least 4; one record less
+// fits, because the record that is being written has a slot. s_ready is valid one clock after a commit.
 // Both sides must be reset together.
 `default_nettype none
 module record_fifo #(

@@ -11,7 +11,7 @@
 //                  +---------------+
 //          clk                  there_clk
 //
-// The word is taken whole in its own domain, so its bits belong together.
+// The word is sampled in its own domain, so its bits are consistent.
 `default_nettype none
 module status_reader #(
     parameter int INDEX_BITS = 3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First-word-fall-through FIFO of one clock, its memory in block RAM.
+// First-word-fall-through FIFO with one clock and its memory in block RAM.
 //
 //                 +-------------+
 //   s_data ======>|             |======> m_data
@@ -9,7 +9,7 @@
 //   used    <=====|             |
 //                 +-------------+
 //
-// DEPTH is a power of two. A word comes out two clocks after it went in, then one each clock.
+// DEPTH is a power of two. The latency is two clocks, then one word comes out in each clock.
 `default_nettype none
 module stream_fifo #(
     parameter int WIDTH = 32,

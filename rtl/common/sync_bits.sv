@@ -6,8 +6,8 @@
 //   d ------>| sync_bits |-----> q     (clk: the destination's clock)
 //            +-----------+
 //
-// Two stages bound the chance of metastability; the bits of d may arrive in different cycles, so a
-// bus crosses here only if it changes in one bit at a time.
+// Two stages limit the chance of metastability. The bits of d may arrive in different cycles, so a
+// bus may cross here only if it changes in one bit at a time.
 `default_nettype none
 module sync_bits #(
     parameter int WIDTH = 1

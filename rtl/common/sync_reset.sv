@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reset for one clock domain: asserted at once, released with the clock.
+// Reset for one clock domain: asserted immediately, released with the clock.
 //
 //              +------------+
 //   rst_in --->| sync_reset |---> rst_out     (clk: the destination's clock)

@@ -9,9 +9,9 @@
 //              +----------------------------------------------+
 //        user_clk                                    tx_clk
 //
-// M = 2^SLOT_BITS packets of 2^WORD_BITS words. `closed` tells that the packet before the head is the last one; last_words
-// comes from the user clock and stands still from when the head moves over that packet. Unless SEND_EMPTY is set the head
-// stays in front of a last packet without a word.
+// M = 2^SLOT_BITS packets of 2^WORD_BITS words. `closed`: the packet before the head is the last one. last_words
+// comes from the user clock and is stable when the head has moved over that packet. Unless SEND_EMPTY is set the head
+// does not move over a last packet without words.
 `default_nettype none
 module fade_buffer #(
     parameter int SLOT_BITS = 5,

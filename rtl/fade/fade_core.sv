@@ -12,9 +12,9 @@
 //        user_clk                    tx_clk                  rx_clk
 //
 // The protocol is an engine between the shell and the buffer: fade10g_engine, with packets of 8192 bytes, PACKETS of
-// 16, 32 or 64 (any power of two from 4), or fade1_engine, with sets of 32 packets of 1024 bytes. What FADE v1 does not
-// have is silent: user commands never come, responses are taken and forgotten, there are no frame sequence numbers, no
-// early retransmissions and no busy state.
+// 16, 32 or 64 (any power of two from 4), or fade1_engine, with sets of 32 packets of 1024 bytes. FADE v1 has no user
+// commands (responses are accepted and ignored), no frame sequence numbers, no early retransmissions and no busy state; the
+// signals for these are never active.
 //
 // WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. The three clocks are unrelated; `rst` may come from any.
 // first_packet (FADE v1: its lower 16 bits are the set) and first_sequence are the numbers a transmission begins with:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two FADE protocols share: counters of a core, in the order in which they are read.
+// The counters of a FADE core, for both protocols, in the order of their indices.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade_pkg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The round trip of the frames of a FADE core: how long the window waits for its confirmations (transmit clock).
+// Measures the round trip of the frames of a FADE core (transmit clock).
 //
 //   start --------->+-----------------+
 //   answered ------>|                 |====> round_trip (units)
@@ -9,10 +9,10 @@
 //   lost ---------->|                 |----> unit (one clock in 2^UNIT_BITS)
 //                   +-----------------+
 //
-// One frame at a time is measured, from `start` to `answered`, or until it is `covered` by the answer to a later one, which
-// says nothing of its own way (batched: that is how the last one ended); `abandoned`: it measures nothing. The estimate
-// follows growth at once and shrinks by a quarter of the difference, but with COVERED_SHRINKS = 0 not by a frame that was covered:
-// others of its batch waited longer. It doubles when the frame or its answer is `lost`.
+// One frame at a time is measured, from `start` to `answered`, or until it is `covered` by the answer to a later frame,
+// which gives no exact time (batched: the last measurement ended so). `abandoned`: no measurement. The estimate follows
+// growth at once and shrinks by a quarter of the difference. With COVERED_SHRINKS = 0 a covered frame does not shrink it,
+// because others of its batch waited longer. It doubles when the frame or its answer is `lost`.
 // overdue: the frame has taken more than twice the estimate, or as long as can be measured. queued: the last one that was
 // answered took a quarter longer than the best, so frames wait somewhere on their way.
 //

@@ -9,12 +9,12 @@
 //   sender_idle -->|                     |
 //                  +---------------------+
 //
-// A record (record_fifo) is taken in steps: its source and type are compared, then it is judged. Its word 1, or word 3 while ack_bits is
-// high, is there while ack_valid is high.
+// A record (record_fifo) is processed in steps: its source and type are compared, then it is judged. Its word 1, or word 3 while
+// ack_bits is high, is available while ack_valid is high.
 //
-// From START to the end of the transmission only the computer that sent the START is obeyed, but
-// RESET is taken from every one. RESET, and the end of a transmission, wait for the frame under
-// way, so that no frame is torn, and until the writer has seen them.
+// From START to the end of the transmission only the computer that sent START is obeyed, except for
+// RESET. RESET and the end of a transmission wait for the end of the current frame, and until
+// the writer has seen them.
 `default_nettype none
 module fade1_cmd_processor #(
     parameter int READ_CLOCKS = 1  // of the records

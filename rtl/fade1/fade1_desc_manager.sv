@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptor manager: knows the state of each packet in the buffer and says which goes next
+// Descriptor manager: stores the state of each packet in the buffer and chooses the next one to send
 // (transmit clock; docs/protocol/fade1.md).
 //
 //               +--------------------+
@@ -10,15 +10,15 @@
 //   session --->|                    |----> all_confirmed, queued, event_*
 //               +--------------------+
 //
-// The buffer holds one set's worth of packets: a packet's place is its number in its set. When the first packets of a set
-// are confirmed, those of the next set take their places; so packets of at most two consecutive sets are in flight. Set and
-// place together are the packet's number, which is not stored: it is the tail's plus the distance to it.
+// The buffer has as many slots as a set has packets: the slot of a packet is its number in its set. When the first packets of a
+// set are confirmed, packets of the next set use their slots; so packets of at most two consecutive sets are in flight. Set and
+// slot together are the number of the packet, which is not stored: it is the number of the tail plus the distance to it.
 //
 // The window is [tail, head); [tail, fresh) has been sent at least once. A descriptor is read in one clock and judged and
-// written in another: that of a packet that an ACK names, of the tail, or of the next place of the cyclic
+// written in another: that of a packet that an ACK names, of the tail, or of the next slot of the cyclic
 // walk. The walk finds packets whose confirmation is overdue, by a little more than the measured
-// round trip, and offers them before fresh ones: the window must not stand still for a lost packet. While a packet is locked
-// nothing moves: what was read and not judged yet is read again afterwards, for next_take may have changed it.
+// round trip, and offers them before fresh ones, so that a lost packet does not stop the window. While a packet is locked
+// nothing moves: a descriptor that was read and not judged is read again afterwards, because next_take may have changed it.
 `default_nettype none
 module fade1_desc_manager #(
     parameter int WAIT_MIN = 256,  // clocks

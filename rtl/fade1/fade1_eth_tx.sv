@@ -7,11 +7,11 @@
 //   delay ==========>| fade1_eth_tx |====> memory_read_*
 //                   +--------------+
 //
-// A frame is 3 words of header and 128 of data. The header is taken from the inputs while it goes
-// out: next_lock holds them still from two clocks before the first word, next_take tells that they were used. Of the last
-// packet, words from last_words on are filler: FADE v1 cannot tell how many are valid. While `hold` or `pausing` is high no
-// frame starts. The frames tell `delay`,
-// and that this board takes block ACKs.
+// A frame has 3 header words and 128 data words. The header is read from the inputs while it is
+// sent: next_lock keeps them stable from two clocks before the first word, next_take says that they were used. In the last
+// packet, words from last_words on are filler: FADE v1 cannot transmit their number. While `hold` or `pausing` is high no
+// frame starts. The frames carry `delay`,
+// and announce block ACKs.
 `default_nettype none
 module fade1_eth_tx (
     input  logic                               clk,

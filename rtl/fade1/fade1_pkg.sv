@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Constants of FADE v1 (docs/protocol/fade1.md). tests/vectors/fade1.json checks them against the host's.
-// A design uses some of them only.
+// A design uses only some of them.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade1_pkg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes user commands to the user clock and their responses back.
+// Carries user commands to the user clock, and their responses back.
 //
 //                    +--------------------+
 //   command_* ======>|                    |====> m_cmd_* (code, sequence, argument)
@@ -9,9 +9,9 @@
 //                    +--------------------+
 //         clk (transmit)              user_clk
 //
-// The command register keeps the last command, for the user (command_send) or not; it may be loaded while command_ready is
-// high. One command is under way at a time. A response stands still from response_valid until response_done. While
-// user_clear is high (a RESET from the computer) the user block must forget the command that it works on; its response would
+// The command register stores the last command, for the user (command_send) or not; it may be loaded while command_ready is
+// high. There is one command at a time. A response is stable from response_valid until response_done. While
+// user_clear is high (a RESET from the computer) the user block must forget its current command; the response would
 // be discarded here.
 `default_nettype none
 module fade10g_cmd_bridge (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command processor: obeys START, STOP, RESET and IDENTIFY, passes user commands on, keeps the
+// Command processor: obeys START, STOP, RESET and IDENTIFY, passes user commands on, stores the
 // response (transmit clock).
 //
 //                  +-----------------------+
@@ -11,18 +11,17 @@
 //   cleared ------>|                       |----> event_*
 //                  +-----------------------+
 //
-// A record (record_fifo) is taken in steps: its source is compared, its fields are decoded, then it is judged. Its fields
-// stand still while ack_valid is high; ack_bits asks for the bits in their place. Its words stand still while identify_valid
-// is high, identify_word saying which. The answer to IDENTIFY waits for the frame under way, and all records behind it wait
-// for that; so that many of them cannot stop the ACKs, another one is answered only after all records were done.
+// A record (record_fifo) is processed in steps: its source is compared, its fields are decoded, then it is judged. Its fields
+// are stable while ack_valid is high; ack_bits selects the bits instead. Its words are stable while identify_valid
+// is high; identify_word selects one. The answer to IDENTIFY waits for the end of the current frame, and all later records wait
+// for that. Another IDENTIFY is answered only when no record waits, so that many of them cannot stop the ACKs.
 //
 // Exactly once: a command with the CSN of the last one from the same computer is answered with the
-// stored response and not executed again. A command that comes while the user side still works
-// on another is dropped; the computer retries it.
+// stored response and not executed again. A command that comes while the user side is busy with another is dropped; the
+// computer repeats it.
 //
-// From START to the end of the transmission only the computer that sent the START is obeyed, but
-// RESET and IDENTIFY are taken from every one. RESET, and the end of a transmission, wait for the
-// frame under way, so that no frame is torn, and until the user side has cleared its part.
+// From START to the end of the transmission only the computer that sent START is obeyed, except for RESET and IDENTIFY.
+// RESET and the end of a transmission wait for the end of the current frame, and until the user side has cleared its part.
 `default_nettype none
 module fade10g_cmd_processor #(
     parameter int SLOT_BITS   = 5,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptor manager: knows the state of each packet in the buffer and says which goes next
+// Descriptor manager: stores the state of each packet in the buffer and chooses the next one to send
 // (transmit clock; paper section 3, figures 3 and 4).
 //
 //                 +----------------------+
@@ -13,19 +13,19 @@
 // The window is [tail, head); [tail, fresh) has been sent at least once. The paper's flags follow
 // from that: V is membership of [tail, head), S of [tail, fresh), F is the packet before a closed head. A descriptor
 // stores the rest: C (confirmed), the last frame sequence, and two marks of the scheduler. The
-// packet number is not stored: it is the tail's plus the distance to it.
+// packet number is not stored: it is the number of the tail plus the distance to it.
 //
-// In falling urgency goes:
+// In this order are sent:
 //   - early: an ACK of a later frame proved the packet lost (or a NACK said so): sent at once;
 //   - fresh: never sent;
-//   - aged: the cyclic scan. A packet goes again only when its confirmation is overdue: it has
-//     stayed unconfirmed for two ticks, and a tick is a little longer than the round trip, which is
-//     measured from frames and their ACKs. A smaller tick would send packets again that are
-//     merely under way.
+//   - aged: the cyclic scan. A packet is repeated only when its confirmation is overdue: it was
+//     unconfirmed for two ticks, and a tick is a little longer than the round trip, which is
+//     measured from frames and their ACKs. A smaller tick would repeat packets whose ACKs are
+//     still on their way.
 //
-// A descriptor is read in one clock and judged and written in the next. A walk reads one a clock, so it judges the one
-// before (`seen`). While a packet is locked nothing moves: what was read and not judged yet is read again afterwards, for
-// next_take may have changed it.
+// A descriptor is read in one clock and judged and written in the next. A walk reads one in each clock, so it judges the
+// previous one (`seen`). While a packet is locked nothing moves: a descriptor that was read and not judged is read again
+// afterwards, because next_take may have changed it.
 `default_nettype none
 module fade10g_desc_manager #(
     parameter int SLOT_BITS = 5,

@@ -10,7 +10,7 @@
 //   read_* <========>|     +---- FIFO <----------|------ fade10g_eth_rx     |<==== rx (rx_clk)
 //                    +------------------------------------------------------+
 //
-// events, drop: see fade_pkg. queued, idle, delay, pausing: of congestion control. clear: RESET was done.
+// events, drop: see fade_pkg. queued, idle, delay, pausing: for congestion control. clear: RESET was executed.
 `default_nettype none
 module fade10g_engine #(
     parameter int READ_CLOCKS = 1,  // see record_fifo

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ethernet receiver: checks a frame from the PC and hands its command or acknowledgment on
+// Ethernet receiver: checks a frame from the computer and passes its command or ACK on
 // (receive clock, 64-bit words).
 //
 //                 +----------------+
@@ -9,9 +9,9 @@
 //                 |                |----> drop_* (one pulse a dropped frame, by first reason)
 //                 +----------------+
 //
-// The words of a record are written while the frame comes, and committed when it has ended well. Frames marked bad by the
-// MAC were counted there. A source stands in its word with its lower 32 bits first, then its upper 16, where the words of
-// the frame have them. Broadcast is accepted for IDENTIFY alone.
+// The words of a record are written while the frame comes, and committed at the end of a good frame. Frames that the MAC
+// marked bad were counted there. The source is stored with its lower 32 bits first, then its upper 16, as in the words of
+// the frame. Broadcast is accepted only for IDENTIFY.
 `default_nettype none
 module fade10g_eth_rx (
     input  logic        clk,

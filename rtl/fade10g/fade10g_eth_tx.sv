@@ -8,12 +8,12 @@
 //   identify_* ====>|                |====> memory_read_*
 //                   +----------------+
 //
-// A data frame is 5 words of header and 1024 of data; a response frame 60 bytes. The header is taken
-// from the inputs while it goes out: next_lock holds them still from the clock before the first word, next_take and
-// response_taken tell that they were used, response_lock that they must not change. A response rides in the data frame
-// that starts next, or goes alone when no data frame may start now. While `hold` is high no frame
-// starts, while `pausing` no data frame. The frames tell `delay`. identify_word: the address of IDENTIFY is used up, `identify`
-// is needed in two clocks.
+// A data frame has 5 header words and 1024 data words, a response frame 60 bytes. The header is read
+// from the inputs while it is sent: next_lock keeps them stable from the clock before the first word, next_take and
+// response_taken say that they were used, response_lock that they must not change. A response is sent in the next data frame,
+// or in its own frame when no data frame may start. While `hold` is high no frame
+// starts, while `pausing` is high no data frame. The frames carry `delay`. identify_word: the address of IDENTIFY was used,
+// `identify` is needed in two clocks.
 `default_nettype none
 module fade10g_eth_tx #(
     parameter int SLOT_BITS = 5

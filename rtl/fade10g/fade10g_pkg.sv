@@ -2,7 +2,7 @@
 //
 // Constants of FADE-10G (docs/protocol/fade10g.md). tests/vectors/fade10g.json checks them against the
 // host's.
-// A design uses some of them only.
+// A design uses only some of them.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade10g_pkg;

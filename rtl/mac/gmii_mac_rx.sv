@@ -7,7 +7,7 @@
 //   gmii_rx_er          |             |----> stat_* (one pulse a bad frame, by first reason)
 //                       +-------------+
 //
-// A frame without a start delimiter carries no byte and is counted as an error frame.
+// A frame without a start delimiter has no bytes and is counted as an error.
 `default_nettype none
 module gmii_mac_rx (
     input  logic       clk,

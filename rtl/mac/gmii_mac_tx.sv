@@ -6,8 +6,8 @@
 //   s_axis_* ====>| gmii_mac_tx |====> gmii_txd, gmii_tx_en, gmii_tx_er
 //                 +-------------+
 //
-// s_axis_start comes a clock before the first word is taken, for who makes frames while they are sent.
-// tuser at tlast spoils the frame check sequence. A stream that runs dry inside a frame is ended
+// s_axis_start comes one clock before the first word is read, for senders that make frames on the fly.
+// tuser at tlast makes the frame check sequence wrong. A stream that stops inside a frame is ended
 // with gmii_tx_er and the rest of it is discarded.
 `default_nettype none
 module gmii_mac_tx (

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Obeys PAUSE frames (IEEE 802.3 annex 31B): holds the transmit side for the time that the other side asks for.
+// Obeys PAUSE frames (IEEE 802.3 annex 31B): stops the transmit side for the requested time.
 //
 //                  +-----------+
 //   pause    <-----|           |
 //   (tx_clk)       | mac_pause |<==== s_axis_* (rx_clk)
 //                  +-----------+
 //
-// s_axis_* are the frames of the receive half, 64-bit words; they go on to the core, which drops what is not its own. The
-// frame must be a good one to 01-80-C2-00-00-01. Each asks for its time from now on, zero for none; a quantum is 512 bits,
-// eight clocks. A frame that is being sent goes on, so `pause` may rise at any time.
+// s_axis_* are the frames of the receive half, in 64-bit words; the core gets them too, and drops PAUSE frames. A
+// PAUSE frame must be good and addressed to 01-80-C2-00-00-01. Its time runs from now on, zero ends the pause; a quantum is 512
+// bits, eight clocks. The current frame is completed, so `pause` may rise at any time.
 `default_nettype none
 module mac_pause (
     input  logic        tx_clk,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Constants shared by the Ethernet MACs (IEEE 802.3).
-// A design uses some of them only.
+// A design uses only some of them.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package mac_pkg;

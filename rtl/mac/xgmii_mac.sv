@@ -7,7 +7,7 @@
 //   m_axis <====|           |<==== xgmii_rx   (rx_clk)
 //               +-----------+
 //
-// s_axis_start: see xgmii_mac_tx. mac_stat: pulses in rx_clk. With PAUSE the other side can stop the frames (see mac_pause);
+// s_axis_start: see xgmii_mac_tx. mac_stat: pulses in rx_clk. With PAUSE the link partner can stop the frames (see mac_pause);
 // paused: they are stopped.
 `default_nettype none
 module xgmii_mac #(

@@ -8,11 +8,11 @@
 //                           |              |----> stat_* (one pulse a bad frame, by first reason)
 //                           +--------------+
 //
-// A frame with a broken preamble, or too short to carry a byte, gives no word and is counted.
+// A frame with a broken preamble, or without any byte, gives no word and is counted.
 //
-// A word goes through stages of one clock each: 0 the pins; 1 in its lanes, without what stands behind the frame's end; 2 the
-// CRC network's output; 3 the CRC; 4 the verdict. The output is a register behind stage 4, where the word behind is known too: it
-// tells whether the frame ends before its own sequence.
+// A word passes stages of one clock each: 0 pins; 1 lanes aligned, without the bytes after the end of the frame; 2 output
+// of the CRC network; 3 CRC; 4 verdict. The output register follows stage 4, where the next word is known too: it shows
+// whether the frame ends before its own check sequence.
 `default_nettype none
 module xgmii_mac_rx (
     input  logic        clk,

@@ -7,16 +7,16 @@
 //   pause ------->|              |
 //                 +--------------+
 //
-// Frames start in lane 0 or 4. A deficit idle count makes the gap 9 to 15 bytes, and 12 in the mean, at every length; it is
-// exactly 12 where the frame is a multiple of 4 bytes long, as FADE-10G data frames are. tuser at tlast spoils the frame
-// check sequence. A stream that runs dry inside a frame is ended with an error character and the rest of it is discarded.
-// s_axis_start comes a clock before the first word is taken, for who makes frames while they are sent. tkeep must be
+// Frames start in lane 0 or 4. A deficit idle count makes the gap 9 to 15 bytes, and 12 on average, at every length; it is
+// exactly 12 if the length of the frame is a multiple of 4, as for FADE-10G data frames. tuser at tlast makes the frame
+// check sequence wrong. A stream that stops inside a frame is ended with an error character and the rest of it is discarded.
+// s_axis_start comes one clock before the first word is read, for senders that make frames on the fly. tkeep must be
 // contiguous and, before tlast, full. While `pause` is high no frame starts.
 //
-// A word goes through stages of one clock each: 0 the input, cut or padded; 1 the CRC network's input; 2 its output; 3 the
-// CRC. The last word waits for the CRC of those before it, which comes when it is in stage 2; then it is moved to the end of
-// the network's window (leading zero bytes do not count), so that one network serves every length. Its result, the frame
-// check sequence, is there in stage 4, in stage 5 it is rotated to its lanes, and stage 6 are the pins.
+// A word passes stages of one clock each: 0 input, cut or padded; 1 input of the CRC network; 2 its output; 3
+// CRC. The last word waits for the CRC of the earlier words, which is ready when it is in stage 2. Then it is moved to the end of
+// the window of the network (leading zero bytes do not count), so that one network serves every length. The frame check
+// sequence is ready in stage 4; stage 5 rotates it to its lanes; stage 6 are the pins.
 `default_nettype none
 module xgmii_mac_tx (
     input  logic        clk,

@@ -8,9 +8,9 @@
 //   write ==>|           |
 //            +-----------+
 //
-// Each clock adds PERIOD and `rate`, both in units of 2^-32 ns. The clock is set a word of 16 bit at a time, and stands as long as
-// `hold`: write[i] sets word i of now, 0 the lowest. Nanoseconds of a second and more, below 2^32, are carried
-// to the seconds. pps is high for the first PPS_NS nanoseconds of a second.
+// Each clock adds PERIOD and `rate`, both in units of 2^-32 ns. The clock is set in words of 16 bits, and stops while
+// `hold` is high: write[i] sets word i of now, 0 is the lowest. Nanoseconds of a second or more, below 2^32, are carried to
+// the seconds. pps is high for the first PPS_NS nanoseconds of a second.
 `default_nettype none
 module ptp_clock #(
     parameter logic [37:0] PERIOD = 38'd8 << 32,

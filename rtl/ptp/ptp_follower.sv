@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PTP's time in another clock: a clock of its own that follows the one of a port.
+// The time of PTP in another clock domain: a clock that follows the clock of a port.
 //
 //                 +--------------+
 //   s_time ======>|              |====> now
@@ -8,10 +8,11 @@
 //                 +--------------+
 //        s_clk                clk
 //
-// Each 2^INTERVAL_LOG clocks both times are compared, and the rate of `now` is steered, proportional 1/4 and integral 1/64 of an interval. The
-// comparison reaches s_clk with an uncertainty of one of its periods, of which the mean remains; with clocks of the same
-// frequency it is a constant of up to half a period. A time that is more than FAR_NS away is set. locked: s_locked, and within
-// NEAR_NS for SETTLED comparisons in a row. PERIOD, SOURCE_PERIOD: of clk and s_clk in 2^-32 ns.
+// Every 2^INTERVAL_LOG clocks both times are compared, and the rate of `now` is adjusted, proportional 1/4 and integral
+// 1/64 of an interval. The comparison reaches s_clk with an uncertainty of one of its periods, of which the mean remains;
+// with clocks of the same frequency this is a constant of up to half a period. A time that is more than FAR_NS away is set.
+// locked: s_locked, and within NEAR_NS for SETTLED comparisons in a row. PERIOD, SOURCE_PERIOD: of clk and s_clk in 2^-32
+// ns.
 `default_nettype none
 module ptp_follower #(
     parameter logic [37:0] PERIOD = 38'd8 << 32,

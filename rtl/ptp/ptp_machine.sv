@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the program of PTP (ptp.asm): numbers of 1 to 16 words of 16 bit, in memory, a word after another.
+// Runs the program of PTP (ptp.asm) on numbers of 1 to 16 words of 16 bits in memory, word by word.
 //
 //   PARAMETERS =>+-------------+====> address, write, wdata (0x200 and up)
 //   window =====>| ptp_machine |
 //                |  ROM, RAM   |<==== rdata, two clocks behind its address
 //                +-------------+
 //
-// An instruction is {operation 4, words less one or condition 4, a 10, b 10}; a := a op b. Addresses are those of the words
-// of 16 bit; the first word is the most significant. An instruction takes a clock and six more a word; a jump or a
-// call four, a return seven: the next instruction is read while one goes on.
-// PARAMETERS are the first in the memory; the RAM is at 0x000; at 0x380 are the two words of the register that `window` selects, which are two of the RAM's lowest.
+// An instruction is {operation 4, words minus one or condition 4, a 10, b 10}; a := a op b. Addresses are those of words of
+// 16 bits; the first word is the most significant. An instruction takes one clock and six more for each word; a jump or a
+// call takes four, a return seven: the next instruction is read meanwhile. PARAMETERS are the first words of the memory;
+// the RAM is at 0x000; at 0x380 are the two words of the register that `window` selects, which are two of the lowest words
+// of the RAM.
 `default_nettype none
 module ptp_machine #(
     parameter logic [ptp_program_pkg::PARAMETERS*16-1:0] PARAMETERS = '0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PTP beside the data of a link core: a port over Ethernet (IEEE 1588-2008, annex F) between the core and its MAC.
+// PTP with the data of a link core: a port over Ethernet (IEEE 1588-2008, annex F) between the core and its MAC.
 //
 //                 +----------------------------------------------+
 //   s_axis ======>|---------------------------------> multiplexer |====> m_axis (to the MAC)
@@ -10,7 +10,7 @@
 //                 +----------------------------------------------+
 //        rx_clk                              tx_clk
 //
-// The core reads s_mac, too, and drops messages of PTP as frames of another protocol. A message waits for the end of the
+// The core reads s_mac, too, and drops PTP messages as frames of another protocol. A message waits for the end of the
 // core's frame; it is stamped when it leaves. role: at reset; reg_*: registers of the port (udp_pkg), from 0x80000010 on.
 `default_nettype none
 module ptp_node #(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Constants of PTP over UDP and IPv4 and Ethernet (IEEE 1588-2008, annexes D and F).
-// A design uses some of them only.
+// A design uses only some of them.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package ptp_pkg;

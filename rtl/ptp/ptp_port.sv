@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A port of PTP, an ordinary clock (IEEE 1588-2008): over UDP or Ethernet, end to end or peer to peer.
+// A PTP port of an ordinary clock (IEEE 1588-2008): over UDP or Ethernet, end to end or peer to peer.
 //
 //                    +----------------------------------------------+
 //   s_udp_*, s_l2_* =>| ptp_receive --+                ptp_transmit =|====> data; request_udp, request_l2, start_*
@@ -9,8 +9,9 @@
 //                    |                    ptp_clock                 |====> now, pps, status
 //                    +----------------------------------------------+
 //
-// What the port does is a program, ptp.asm. Its registers are in udp_pkg. PERIOD is the clock's in 2^-32 ns. s_valid, s_end: of all frames; the first
-// word of a frame leaves the crossing. LAYER2: over Ethernet from the reset on. Because layers pull, a message leaves a fixed time from its start.
+// The program ptp.asm implements the port. Its registers are in udp_pkg. PERIOD is the period of the clock in 2^-32 ns.
+// s_valid, s_end: of all frames; the first word of a frame leaves the crossing. LAYER2: over Ethernet from reset on.
+// Because layers pull, a message leaves a fixed time after its start.
 `default_nettype none
 module ptp_port #(
     parameter int WIDTH = 8,

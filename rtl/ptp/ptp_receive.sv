@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of PTP from the wire, with the times at which they came, until the machine has taken them.
+// PTP messages from the wire with their arrival times, until the machine has read them.
 //
 //                +-------------+
 //   s_* ========>|             |----> pending
@@ -8,8 +8,9 @@
 //   now ========>|             |<---- next, index
 //                +-------------+
 //
-// s_begin: the first word of a frame is here; its time is that of the message which the frame may hold. SLOTS messages wait, each
-// with its first 128 bytes; drop_full: there was no room. `word` is two clocks behind `index`. length is at most 255.
+// s_begin: the first word of a frame is here; its time is that of the message which the frame may contain. SLOTS messages
+// wait, each with its first 128 bytes; drop_full: there was no room. `word` is two clocks behind `index`. length is at most
+// 255.
 `default_nettype none
 module ptp_receive #(
     parameter int WIDTH = 8,

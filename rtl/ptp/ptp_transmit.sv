@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message of PTP to the wire, as the machine has written it.
+// A PTP message to the wire, as the machine has written it.
 //
 //                 +--------------+
 //   index, word =>|              |====> data (pull contract, docs/protocol/udp.md)
 //   start ------->| ptp_transmit |
 //                 +--------------+
 //
-// 64 words of 16 bit, the first byte the most significant of word 0. They are written while nothing is sent: not from
-// `start`, and a clock more, until `busy` is over.
+// 64 words of 16 bits, the first byte is the most significant of word 0. They are written while nothing is sent: not from
+// `start` until one clock after `busy`.
 `default_nettype none
 module ptp_transmit #(
     parameter int WIDTH = 8

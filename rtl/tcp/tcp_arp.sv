@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARP for one peer or gateway: asks until it is answered, remembers, forgets when told to (RFC 826).
+// ARP for one peer or gateway: sends requests until one is answered, stores the address, forgets it on request (RFC 826).
 //
 //                +---------+
 //   wanted ----->|         |----> known, address (of the next hop)
@@ -8,8 +8,7 @@
 //   learn_* ====>|         |
 //                +---------+
 //
-// Every ARP frame from the next hop is learned from, so a changed address is seen at once. learn_ip and learn_mac stay for a
-// clock after learn_valid.
+// Every ARP frame from the next hop updates the address. learn_ip and learn_mac are stable for one clock after learn_valid.
 `default_nettype none
 module tcp_arp #(
     parameter int RETRY = 1_000_000  // microseconds between requests

@@ -9,13 +9,13 @@
 //                  |             |====> frame_* (the oldest frame that is ready)
 //                  +-------------+
 //
-// A frame in the memory: word 0 has the destination address in its lower 48 bits, word 1 our address and the type, then
-// the packet follows: so the IP and TCP headers and the data are whole words. The checksum of TCP is known when all data
+// In the memory, word 0 of a frame has the destination address in its lower 48 bits, word 1 our address and the type. Then
+// the packet follows, so the IP and TCP headers and the data are whole words. The checksum of TCP is known when all data
 // has passed; tcp_tx puts it into word 6.
 //
-// ARP goes first, then echo replies, then segments. While one frame is sent, the next ones are made, up to four. The
-// memory port may answer after any time, in order. A SYN carries one word of options, or two, instead of data. With "do not
-// fragment" the identification says nothing, and is zero (RFC 6864).
+// ARP is sent first, then echo replies, then segments. While one frame is sent, up to four next ones are made. The memory
+// port may answer after any time, in order. A SYN carries one or two words of options instead of data. With "do not
+// fragment" the identification has no meaning, and is zero (RFC 6864).
 `default_nettype none
 module tcp_builder #(
     parameter int STREAMS = 1,

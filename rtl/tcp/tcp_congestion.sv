@@ -11,12 +11,12 @@
 //   slower ------>|                |
 //                 +----------------+
 //
-// All in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a full segment.
-// An operation takes up to 21 clocks, in which all other inputs stay. The window is at most the buffer.
+// All amounts are in words of 64 bits. `amount` is what an ACK confirmed, `flight` what is under way after it, `limit` a
+// full segment. An operation takes up to 21 clocks, in which all other inputs are stable. The window is at most the buffer.
 //
-// An ACK in slow start opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
-// many at once); in congestion avoidance by a segment for each window that was confirmed. Slow start ends, too, when the round
-// trip was longer than those before by four times their variation: then a queue fills (after RFC 9406).
+// In slow start an ACK opens the window by what it confirmed, two segments at most (RFC 3465, for receivers that confirm
+// many at once); in congestion avoidance by one segment for each confirmed window. Slow start also ends when the round trip
+// was longer than the earlier ones by four times their variation, because then a queue fills (after RFC 9406).
 `default_nettype none
 module tcp_congestion #(
     parameter int STREAMS = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A field of the state of each stream: distributed RAM, or of one stream a register.
+// A field of the state of each stream: in distributed RAM, or in a register if there is one stream.
 //
 //               +-------------+
 //   stream ====>|             |====> q (of the stream, at once)

@@ -14,28 +14,25 @@
 //                    +------------------------------------------------------------+
 //        user_clk                 tx_clk                       rx_clk
 //
-// WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. The socket buffer of a stream is 2^BITS words
-// of 64 bits behind the memory port: tcp_memory is block RAM; another memory may take its time, but
-// must have written a word before it takes the next, and must answer in order. MTU bounds the
-// segments (input mtu: now, at most MTU), ECHO_BITS the echo requests (2^ECHO_BITS words a frame).
-// Times are in microseconds of TICK_CLOCKS of tx_clk.
+// WIDTH is the width of the MAC: 8 for GMII, 64 for XGMII. The socket buffer of a stream has 2^BITS words of 64 bits behind
+// the memory port. tcp_memory is block RAM; another memory may be slower, but must have written a word before it accepts
+// the next, and must answer in order. MTU limits the segments (input mtu: the current value, at most MTU), ECHO_BITS the
+// echo requests (2^ECHO_BITS words per frame). Times are in microseconds of TICK_CLOCKS of tx_clk.
 //
-// The stream is plain: full segments, whatever the user's blocks. With `push` each block (tlast)
-// ends its segment and leaves at once; BLOCKS is how many ends a stream can hold that were not sent
-// (0: tlast is ignored). With ECN, and `ecn` while a connection is opened, switches may mark what they else would drop
-// (RFC 3168). With SACK, and `sack`, the peer is asked to tell what it misses (RFC 2018).
+// The stream is plain: full segments, independent of the user's blocks. With `push` each block (tlast) ends its segment and
+// is sent at once; BLOCKS is the number of unsent ends that a stream can store (0: tlast is ignored). With ECN, and `ecn`
+// while a connection is opened, switches may mark data instead of dropping it (RFC 3168). With SACK, and `sack`, the peer
+// reports what it misses (RFC 2018).
 //
-// enable[i] opens stream i's connection and keeps it open; after it has fallen, what was taken is
-// sent, confirmed, and the connection closed. A connection that breaks is opened again after RETRY
-// and goes on with the first word that was not confirmed. With KEEPALIVE a peer that has been silent for
-// so many milliseconds is asked, KEEPALIVE_PROBES times at most, KEEPALIVE_INTERVAL ms after each other; without an
-// answer the connection is broken, too (RFC 9293 3.8.4). The settings stay still while a stream is
-// active. first_sequence, in units of twice the buffer, is zero but in tests of the wrap.
+// enable[i] opens the connection of stream i and keeps it open. After it has fallen, accepted words are sent and confirmed,
+// and the connection is closed. A broken connection is opened again after RETRY and continues with the first word that was
+// not confirmed. With KEEPALIVE a peer that was silent for this number of milliseconds gets up to KEEPALIVE_PROBES probes,
+// KEEPALIVE_INTERVAL ms apart; without an answer the connection is broken, too (RFC 9293 3.8.4). The settings are stable
+// while a stream is active. first_sequence, in units of twice the buffer, is always zero, except in tests.
 //
-// status_*: in tx_clk, but status_drops in rx_clk: frames that were dropped by first reason (tcp_pkg). status_events are
-// pulses of events of any stream. STATUS adds what reads the counters of each stream from the user side (see link_shell):
-// word {stream, event} by tcp_pkg's events; {0, 7} tells path, active and connected streams, {1, 7} is status_port.
-// Counters run since reset.
+// status_*: in tx_clk, except status_drops in rx_clk: dropped frames by first reason (tcp_pkg). status_events are pulses of
+// events of any stream. STATUS adds the reader for the counters of each stream (see link_shell): word {stream, event} by
+// the events of tcp_pkg; {0, 7} has path, active and connected streams, {1, 7} is status_port. Counters run since reset.
 `default_nettype none
 module tcp_core #(
     parameter int WIDTH = 64,

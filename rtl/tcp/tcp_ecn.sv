@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Explicit congestion notification: what the marks of switches mean to a stream (RFC 3168 6.1; no state).
+// Explicit congestion notification: the effect of marks of switches on a stream (RFC 3168 6.1; no state).
 //
 //                      +---------+
 //   ecn --------------->|         |====> ecn_flags, takes_marks (of the segment that goes next)
@@ -9,9 +9,10 @@
 //   reaches_recover -->|         |----> echoed, reduces (the congestion window)
 //                      +---------+
 //
-// The first two SYNs ask for it; one that is lost may have been discarded because of that (6.1.1.1). Only new data takes marks: no
-// other segment, nothing that goes again, no probe of a window (6.1.4 to 6.1.6). The window falls once for all marks of a round
-// trip: not again was more is confirmed than was under way, because only then the peer has seen the CWR.
+// The first two SYNs ask for ECN; a lost one may have been discarded because of that (6.1.1.1). Only new data may be
+// marked: no other segment, no retransmission, no probe of a window (6.1.4 to 6.1.6). The window falls once for all marks
+// of a round trip. It does not fall again before all data that was under way is confirmed, because only then the peer has
+// seen the CWR.
 `default_nettype none
 module tcp_ecn (
     input logic ecn,  // it is to be asked for

@@ -9,26 +9,26 @@
 //   path --------->|            |----> forget_path, events
 //                  +------------+
 //
-// One engine serves all streams, one event at a time: a segment that came, a timer that ran out, or a check of a stream for
-// what is to be sent next. The state of the streams is in memories (tcp_context); an event reads and writes those of its
-// stream only, and the next one begins when it has ended: docs/protocol/tcp_sender.md has the table of both.
+// One engine serves all streams, one event at a time: a segment from the peer, a timer, or a check of a stream for the next
+// segment to send. The state of the streams is in memories (tcp_context); an event reads and writes only that of its
+// stream, and the next one begins when it has ended: docs/protocol/tcp_sender.md has the table of both.
 //
-// Sequence numbers are chosen so that the number of a data byte is its place in the socket buffer: the buffer holds words,
-// and word w of the stream has the numbers 8w .. 8w+7. A new connection begins with the first word that was not confirmed,
-// so a connection that broke (RST) goes on in the next one without a gap. Each attempt uses another local port, so that old
-// segments belong to nobody. All places but `una` are words after it.
+// Sequence numbers are chosen so that the number of a data byte is its position in the socket buffer: the buffer holds
+// words, and word w of the stream has the numbers 8w .. 8w+7. A new connection begins with the first word that was not
+// confirmed, so after a broken connection (RST) the stream continues without a gap. Each attempt uses another local port,
+// so that old segments belong to no connection. All positions except `una` are words after it.
 //
-// A peer that answers the SYN with the number of another connection still holds one that this board has forgotten, as after
-// its reset: it is told so by a RST, and asked again (RFC 9293 3.5.1 and 3.10.7.3).
+// A peer that answers the SYN with the number of another connection still holds one that this board has forgotten, for
+// example after a reset. The engine sends a RST, and the SYN again (RFC 9293 3.5.1 and 3.10.7.3).
 //
-// A peer that closes its direction asks for the end: no more data is taken (`accept` is low), what was taken is sent
-// and confirmed, and the connection is closed: `running` is low. While `enable` stays, the next one is opened then. A
-// receiver that was killed closes its direction, too, but answers what comes with RST: then the stream goes on.
+// A peer that closes its direction asks for the end: no more words are accepted (`accept` is low), the accepted ones are
+// sent and confirmed, and the connection is closed: `running` is low. While `enable` stays high, the next connection is
+// opened then. A killed receiver closes its direction, too, but answers data with RST: then the stream continues.
 //
-// Recovery: three duplicate ACKs send the first segment again, partial ACKs the next hole (RFC 6582), the first two a
-// segment that was not sent yet (RFC 3042); after two round trips without a new ACK the first segment is repeated; a
-// time-out goes back to the first unconfirmed word and doubles the time-out. With CONGESTION the congestion window bounds
-// what is under way (tcp_congestion), else the receiver's window alone.
+// Recovery: three duplicate ACKs repeat the first segment, partial ACKs the next hole (RFC 6582); the first two duplicates
+// send a new segment (RFC 3042). After two round trips without a new ACK the first segment is repeated again. A time-out
+// goes back to the first unconfirmed word and doubles the time-out. With CONGESTION the congestion window (tcp_congestion)
+// limits the data under way, otherwise only the window of the receiver.
 `default_nettype none
 module tcp_engine #(
     parameter int STREAMS = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of the streams: what tcp_engine knows of each (transmit clock).
+// The state of the streams for tcp_engine (transmit clock).
 //
 //                +------------+
 //   stream =====>|            |====> flags, una, nxt ... (of the stream, at once)
@@ -8,7 +8,7 @@
 //   write_* ---->|            |
 //                +------------+
 //
-// Places are words after una; `placed` is written to those that are told to take it.
+// Positions are words after una; `placed` is written to the selected ones.
 `default_nettype none
 module tcp_fields #(
     parameter int STREAMS = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the streams may do now: take words, and be seen as running (transmit clock).
+// Controls which streams may accept words, and which count as running (transmit clock).
 //
 //                  +----------+
 //   stream =======>|          |----> running[], accept[] (to the socket buffers)
@@ -9,7 +9,7 @@
 //   again -------->|          |
 //                  +----------+
 //
-// No word is taken but for a connection. `accept` falls when the writer has followed it up (`accepting`).
+// Words are accepted only for a connection. `accept` falls when the writer has followed it up (`accepting`).
 `default_nettype none
 module tcp_gate #(
     parameter int STREAMS = 1,

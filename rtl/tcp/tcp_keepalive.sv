@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keep-alive of each stream: is its peer still there (transmit clock; RFC 9293 3.8.4)?
+// Keep-alive of each stream (transmit clock; RFC 9293 3.8.4).
 //
 //                +---------------+
 //   stream =====>|               |----> due (a bit a stream): a probe, if nothing is under way
@@ -9,8 +9,8 @@
 //   tick ------->|               |
 //                +---------------+
 //
-// A probe is due REST milliseconds after the peer was heard, the next ones INTERVAL after each other, PROBES in all; INTERVAL
-// after the last one the peer is lost. `heard` and `probed` are of `stream`.
+// A probe is due REST milliseconds after the last segment of the peer, the next ones INTERVAL apart, PROBES in all;
+// INTERVAL after the last one the peer is lost. `heard` and `probed` are of `stream`.
 `default_nettype none
 module tcp_keepalive #(
     parameter int STREAMS = 1,

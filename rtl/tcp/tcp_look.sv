@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a stream is to send next (transmit clock; RFC 9293 3.8, 5681, 3042).
+// Decides what a stream sends next (transmit clock; RFC 9293 3.8, 5681, 3042).
 //
 //                     +----------+
 //   head, mark ======>|          |====> found
@@ -9,14 +9,15 @@
 //   begins ---------->|          |
 //                     +----------+
 //
-// At `begins` it takes what the user's side changes; all other inputs stay from there until `found` is there, four clocks
-// later. Places are words after `una`, the first that was not confirmed.
+// At `begins` it samples what the user side changes; all other inputs are stable from there until `found` is ready, four
+// clocks later. Positions are words after `una`, the first unconfirmed byte.
 //
-// With `pauses` data waits for a random time of some microseconds, a look in four: boards that share a port and answer each ACK
-// at once would else keep their places in its queue, and always the same ones would lose.
+// With `pauses` data waits for a random time of some microseconds, in which one look in four sends it. Otherwise boards
+// that share a port and answer each ACK at once would keep their slots in its queue, and always the same boards would lose.
 //
-// A segment ends with its block, which then waits for nothing: the algorithm of Nagle is for plain streams. What goes again
-// waits for nothing either. What the window does not hold goes in part, but not in small parts (RFC 9293 3.8.6.2.1).
+// A segment ends with its block, which is then sent at once: the algorithm of Nagle is for plain streams. Retransmissions
+// are sent at once, too. If the window is too small for a segment a part of it is sent, but no small parts (RFC 9293
+// 3.8.6.2.1).
 `default_nettype none
 module tcp_look #(
     parameter int BITS = 12  // a socket buffer is 2^BITS words

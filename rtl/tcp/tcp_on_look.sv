@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a check of a stream changes (no state; RFC 9293 3.8, 3.10).
+// Changes of the state by a check of a stream (no state; RFC 9293 3.8, 3.10).
 //
 //                     +-------------+
 //   flags, found ====>|             |====> changes

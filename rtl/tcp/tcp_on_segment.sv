@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a segment from the peer changes (no state; RFC 9293 3.10.7, 5681, 6582, 6298).
+// Changes of the state by a segment from the peer (no state; RFC 9293 3.10.7, 5681, 6582, 6298).
 //
 //                       +----------------+
 //   flags, meaning ====>|                |====> changes
@@ -9,7 +9,7 @@
 //   echoed, reduces --->|                |
 //                       +----------------+
 //
-// The places of what is confirmed were moved before, but for `sent`.
+// The positions of confirmed data were moved before, except `sent`.
 `default_nettype none
 module tcp_on_segment (
     input tcp_pkg::flags_t flags,

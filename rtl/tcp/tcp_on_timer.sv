@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a timer that ran out changes (no state; RFC 6298 section 5, 6582, 9293 3.8.6.1).
+// Changes of the state by a timer (no state; RFC 6298 section 5, 6582, 9293 3.8.6.1).
 //
 //                       +--------------+
 //   flags ============> |              |====> changes
@@ -8,8 +8,8 @@
 //   repairs, strikes -->|              |
 //                       +--------------+
 //
-// `repairs`: in a recovery the first segment is repeated; `strikes`: data is sent again from the first word on, or a window is
-// asked for.
+// `repairs`: in a recovery the first segment is repeated; `strikes`: data is repeated from the first word on, or a window
+// is probed.
 `default_nettype none
 module tcp_on_timer (
     input tcp_pkg::flags_t flags,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the options of a SYN: maximum segment size, window scale, whether selective ACKs are understood (RFC 9293 3.1, 7323 2.2,
-// 2018).
+// Reads the options of a SYN: maximum segment size, window scale, support of selective ACKs (RFC 9293 3.1, 7323 2.2, 2018).
 //
 //               +-------------+
 //   s_length ==>|             |====> mss, scale, sack_allowed
@@ -9,9 +8,9 @@
 //   word <=====>|             |
 //               +-------------+
 //
-// A byte a clock, of word_data, which comes two clocks after word_index; the first byte is in the upper bits. Unknown
-// options are skipped; at one whose length is not possible reading ends. Without the option: MSS 536 (RFC 9293 3.7.1),
-// no scale.
+// It reads one byte of word_data per clock, which comes two clocks after word_index; the first byte is in the upper bits.
+// Unknown options are skipped; reading ends at an impossible length. Without the options: MSS 536 (RFC 9293 3.7.1), no
+// scale.
 `default_nettype none
 module tcp_options (
     input  logic                           clk,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the places and numbers of a stream move in the steps of an event (transmit clock; no state but two results).
+// Moves the positions and numbers of a stream in the steps of an event (transmit clock; two results are its only state).
 //
 //                     +------------+
 //   step, found =====>|            |====> placed, nxt_next
@@ -9,9 +9,9 @@
 //   fitting =========>|            |
 //                     +------------+
 //
-// One adder serves all places: what a segment confirms is taken from each, one step after another; the words that go next
-// are added to the next place. A place that is confirmed becomes una itself. Another adder gives the number of what is sent,
-// or the new una, a clock after the last step.
+// One adder serves all positions: the confirmed amount is subtracted from each, one step after another; the words to send
+// are added to the next position. A confirmed position becomes una itself. Another adder gives the number of the data to
+// send, or the new una, one clock after the last step.
 `default_nettype none
 module tcp_places #(
     parameter int BITS = 12  // a socket buffer is 2^BITS words

@@ -8,10 +8,10 @@
 //               |            |<---- ready
 //               +------------+
 //
-// The words of a record are looked at one after another: seven clocks; the memory answers two clocks after record_word.
-// With `sack` two clocks more where a segment has a block of selective acknowledgments where all stacks put it: first of the
-// options, after two no-operation options. The options of a SYN (tcp_options) take a byte a clock more. `segment` counts if it
-// is one, `neighbour` if the frame was ARP.
+// The words of a record are read one after another: seven clocks; the memory answers two clocks after record_word. With
+// `sack` it takes two more clocks if a segment has a block of selective acknowledgments at the usual place: first of the
+// options, after two no-operation options. The options of a SYN (tcp_options) take one more clock per byte. `segment`
+// counts if it is one, `neighbour` if the frame was ARP.
 `default_nettype none
 module tcp_reader (
     input  logic                                           clk,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The segment that a look found, until the builder takes it (transmit clock).
+// The segment that a look found, until the builder accepts it (transmit clock).
 //
 //                     +-------------+
 //   applies --------->|             |----> pending, request_valid
@@ -8,8 +8,8 @@
 //   fitting, ends ===>|             |<---- request_take
 //                     +-------------+
 //
-// At `applies` a look ends that found `found`; `number`, a clock later, is that of its first word, `fitting` its words. `pending`:
-// the builder has not taken one.
+// At `applies` a look ends that found `found`; `number`, a clock later, is the number of its first word, `fitting` its
+// words. `pending`: the builder has not accepted it.
 `default_nettype none
 module tcp_request #(
     parameter int STREAMS = 1,

@@ -8,13 +8,13 @@
 //   begun, now =>|         |
 //                +---------+
 //
-// CLEAR forgets what was measured, DOUBLE is after a time-out, both at once; SAMPLE takes now - begun, and eight clocks more,
-// the first one sixteen.
-// While it is busy with one stream another may be the one that is looked at, but `timeout` is of the one that it is busy with.
+// CLEAR deletes the measurements, DOUBLE follows a time-out; both act at once. SAMPLE uses now - begun, and takes eight
+// more clocks, the first one sixteen.
+// While it is busy with one stream another may be selected, but `timeout` belongs to the stream that it is busy with.
 //
-// SRTT is kept in eighths, RTTVAR in quarters of a microsecond. Four times RTTVAR is made odd, so it is a microsecond at least
-// (the G of RFC 6298). The RFC asks for a time-out of a second at least; MINIMUM is a parameter, because a link to a computer
-// beside the board is a thousand times faster.
+// SRTT is stored in eighths, RTTVAR in quarters of a microsecond. Four times RTTVAR is made odd, so it is at least a
+// microsecond (the G of RFC 6298). The RFC asks for a time-out of at least a second; MINIMUM is a parameter, because a
+// local link is a thousand times faster.
 `default_nettype none
 module tcp_rtt #(
     parameter int STREAMS = 1,

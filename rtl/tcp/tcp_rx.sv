@@ -9,16 +9,16 @@
 //                     +--------+
 //
 // Dropped: frames to other addresses, other protocols, fragments, IP options, wrong checksums of IP, ICMP and TCP, frames
-// shorter than their IP length, and what finds no room. Frames that the MAC marked bad were counted there.
+// shorter than their IP length, and frames without room. Frames that the MAC marked bad were counted there.
 //
-// The words are shifted, so that all that follows the destination address is aligned: word 0 has the source and the
-// type, 1 to 3 the IP header and the ports (or ARP), 4 and 5 the rest of the TCP header, 6 and on options and payload.
-// Each is checked, and stored, as it passes. Six clocks after the last word at the latest the record is committed, if it
-// is good, with what was found out (tcp_pkg::META_WORD). The words of the next frame must begin two clocks after the last
-// or later, as the gap between frames makes sure.
+// The words are shifted, so that everything after the destination address is aligned: word 0 has the source and the type, 1
+// to 3 the IP header and the ports (or ARP), 4 and 5 the rest of the TCP header, 6 and on options and payload. Each word is
+// checked and stored while it passes. At most six clocks after the last word a good record is committed, with the results
+// of the checks (tcp_pkg::META_WORD). The words of the next frame must begin two clocks after the last one or later, which
+// the gap between frames ensures.
 //
-// An echo request is written to a memory of 2^ECHO_BITS words while it comes, from the source address on, with the checksum of
-// its reply; the record hands it over, and until echo_busy falls the next ones are dropped (drop_full).
+// An echo request is written to a memory of 2^ECHO_BITS words while it comes, from the source address on, with the checksum
+// of its reply. The record makes it available; until echo_busy falls the next ones are dropped (drop_full).
 `default_nettype none
 module tcp_rx #(
     parameter int MTU = 9000,

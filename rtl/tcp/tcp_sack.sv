@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the peer misses of each stream, by its selective acknowledgments (transmit clock; RFC 2018).
+// Stores what the peer of each stream misses, from its selective acknowledgments (transmit clock; RFC 2018).
 //
 //                    +----------+
 //   segment, una ===>|          |====> hole_place, hole_end (words after una; of the oldest hole)
@@ -8,13 +8,13 @@
 //   moves, drops --->|          |<==== number, fitting (of the segment that goes again)
 //                    +----------+
 //
-// A network without disorder loses in the order of what was sent, so a block above all that was told before leaves a hole below
-// it: the holes are a queue, of the oldest first, of 31 at most; what finds no room there is mended as if nothing was told. The
-// first block of an option is enough: it has the segment that the ACK is for. Segments may have any size.
+// A network without reordering loses in the order of sending, so a block above all earlier ones leaves a hole below it. The
+// holes are a queue, the oldest first, with 31 at most; a hole that does not fit is repaired as without SACK. The first
+// block of an option is enough: it contains the segment that the ACK answers. Segments may have any size.
 //
-// `clears` and `adds` at the last step of a segment: the queue begins anew at una; its block counts. `moves` and `drops` at the
-// last step of a look: the oldest hole begins behind what goes now (`number`, a clock later), or is mended or confirmed.
-// hole_place and hole_end are there two clocks after the begin of a look.
+// `clears` and `adds` at the last step of a segment: the queue restarts at una; its block counts. `moves` and `drops` at
+// the last step of a look: the oldest hole now begins after the data to send (`number`, a clock later), or is repaired or
+// confirmed. hole_place and hole_end are ready two clocks after the begin of a look.
 `default_nettype none
 module tcp_sack #(
     parameter int STREAMS = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which event of which stream is next, and its steps (transmit clock).
+// Chooses the next event and its stream, and counts its steps (transmit clock).
 //
 //                   +--------------+
 //   segment_* =====>|              |====> stream
@@ -9,12 +9,12 @@
 //   looks ... ----->|              |
 //                   +--------------+
 //
-// A segment goes first, then a timer, then a look; but after a segment there is a look, if one may be. A stream is looked at
-// when its head has moved, after each event of it that asks for it (`again`), and, for what else may change, in turn with the
-// others each microsecond.
+// Segments have priority over timers, and timers over looks; but after a segment there is a look, if one may be. There is a
+// look at a stream when its head has moved, after each of its events that asks for it (`again`), and in turn with the other
+// streams each microsecond.
 //
-// `may_pick`: an event may begin. `recovers`: the stream has a place where its recovery ends, or above which its window may fall
-// again (tcp_ecn). `settled`: the last step of an event may be done.
+// `may_pick`: an event may begin. `recovers`: the stream has a position where its recovery ends, or above which its window
+// may fall again (tcp_ecn). `settled`: the last step of an event may be made.
 `default_nettype none
 module tcp_schedule #(
     parameter int STREAMS = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a segment from the peer means to its stream (transmit clock; RFC 9293 3.10.7, 5681 section 2, 5961).
+// Evaluates a segment from the peer (transmit clock; RFC 9293 3.10.7, 5681 section 2, 5961).
 //
 //                     +-------------+
 //   segment =========>|             |====> meaning
@@ -9,9 +9,9 @@
 //   beyond, at_end -->|             |
 //                     +-------------+
 //
-// In four clocks, in which all other inputs stay: `begins` is the first, `judges` the third, in which it is known whether
-// data is confirmed. In the second `beyond` and
-// `at_end` tell whether `confirms` is more than what is under way, or all of it.
+// It takes four clocks, in which all other inputs are stable: `begins` is the first; in the third, `judges`, it is known
+// whether data is confirmed. In the second `beyond` and `at_end` say whether `confirms` is more than the data under way, or
+// all of it.
 `default_nettype none
 module tcp_segment #(
     parameter int BITS = 12  // a socket buffer is 2^BITS words

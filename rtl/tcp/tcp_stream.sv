@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The user's side of one stream: takes the words, and tells the engine of them.
+// The user side of one stream: accepts the words, and reports them to the engine.
 //
 //              +--------------------------------------------+
 //   s_axis ===>| tcp_writer --- head, ends of blocks ------>|====> head, moved, mark_* (to tcp_engine)
@@ -9,7 +9,7 @@
 //              +--------------------------------------------+
 //        user_clk                                     tx_clk
 //
-// The socket buffer is behind write_*. When `accepting` is low, the head stands still.
+// The socket buffer is behind write_*. While `accepting` is low the head does not move.
 `default_nettype none
 module tcp_stream #(
     parameter int BITS   = 12,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time of the streams: a timer for each, the time-out that it runs for, keep-alive (transmit clock; RFC 6298).
+// Timers of the streams: a timer and its time-out for each, and keep-alive (transmit clock; RFC 6298).
 //
 //                 +--------------+
 //   stream =====> |              |====> due (a bit a stream), runs
@@ -10,7 +10,8 @@
 //   op, begun ===>|              |
 //                 +--------------+
 //
-// `set` and `stop` act a clock later, in which `stream` stays. Of `op` and `busy`, in which it need not stay, see tcp_rtt.
+// `set` and `stop` act a clock later, while `stream` is stable. For `op` and `busy`, while it need not be stable, see
+// tcp_rtt.
 `default_nettype none
 module tcp_timeouts #(
     parameter int STREAMS = 1,

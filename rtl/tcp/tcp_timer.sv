@@ -9,7 +9,7 @@
 //   tick -------->|           |
 //                 +-----------+
 //
-// The deadlines are looked at one after another, one a clock, and each at least once a microsecond.
+// It checks one deadline per clock, and each at least once in a microsecond.
 `default_nettype none
 module tcp_timer #(
     parameter int STREAMS = 1,

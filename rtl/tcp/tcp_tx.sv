@@ -7,11 +7,11 @@
 //   read_* <==>| tcp_tx |
 //              +--------+
 //
-// A frame's first word has the destination address in its lower six bytes; all that follows are whole words. So each word
-// of m_axis has six bytes of one word of the memory, and two of the next. Short frames are filled up by the MAC.
+// The first word of a frame has the destination address in its lower six bytes; all others are whole words. So each word of
+// m_axis has six bytes of one word of the memory, and two of the next. The MAC pads short frames.
 //
-// The memory answers READ_CLOCKS (1 or 2) after its address: with 2 a register is added here, which waits with all others
-// while the MAC does.
+// The memory answers READ_CLOCKS (1 or 2) after its address. With 2 there is an additional register, which waits with all
+// others while the MAC waits.
 `default_nettype none
 module tcp_tx #(
     parameter int RING_BITS   = 12,

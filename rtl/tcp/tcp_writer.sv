@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes the user's words into the socket buffer of one stream (user clock).
+// Writes the user's words to the socket buffer of one stream (user clock).
 //
 //                  +------------+
 //   s_axis_* =====>|            |====> write_* (memory port)
@@ -9,10 +9,9 @@
 //   push --------->|            |====> mark_* (ends of blocks)
 //                  +------------+
 //
-// head_gray counts the words that were written, `tail` those that were confirmed, modulo twice
-// the buffer. tready falls when the buffer is full: data waits in the source. `accept` comes from
-// the transmit clock; when `accepting` has followed it down, the head stands still. With `push`, a
-// word with tlast is taken together with a mark: the head behind it.
+// head_gray counts the words that were written, `tail` those that were confirmed, modulo twice the buffer. tready falls
+// when the buffer is full: data waits in the source. `accept` comes from the transmit clock; when `accepting` has followed
+// it down, the head does not move. With `push`, a word with tlast is accepted together with a mark: the head after it.
 `default_nettype none
 module tcp_writer #(
     parameter int BITS = 12  // the buffer is 2^BITS words

@@ -9,10 +9,10 @@
 //   keepalive =====>|              |====> window_* : with window_valid, a window is complete
 //                   +--------------+
 //
-// Hits are taken from any module that has enough of them, each group behind a header with the slot. A frame is closed when
-// each enabled module has sent its mark, or past its deadline; what comes later of it is discarded and counted. Losses are
-// told in the payload, see docs/fadc.md. Words of a window above MAX_WORDS are lost, too. An empty window is withheld, up to
-// `keepalive` in a row. Frames are numbered from 0 on. An empty frame takes three clocks.
+// Hits are read from any module that has enough of them, each group after a header with the slot. A frame is closed when
+// each enabled module has sent its mark, or at its deadline; later hits of it are discarded and counted. Losses are
+// reported in the payload, see docs/fadc.md. Words of a window above MAX_WORDS are lost, too. Up to `keepalive` empty
+// windows in a row are withheld. Frames are numbered from 0 on. An empty frame takes three clocks.
 `default_nettype none
 module fadc_builder #(
     parameter int MODULES = 16,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The burst buffer: keeps the payloads of windows in a large memory until the link takes them.
+// The burst buffer: stores the payloads of windows in a large memory until the link reads them.
 //
 //                +-------------------+
 //   s_* ========>|                   |====> window_* : windows that are in the memory, in order
@@ -9,10 +9,9 @@
 //                +-------------------+
 //            memory_write_*   memory_read_*, memory_data_*
 //
-// Payload words are put together in pairs, the first in the lower half; a window begins in a word of
-// its own. The memory port takes a write or a read with valid and ready; data comes in order of the
-// reads, at any time, and holds what writes that were taken before had written. Up to READS reads
-// are under way. 2**BITS words; WINDOWS windows, empty ones included.
+// Payload words are joined in pairs, the first in the lower half; a window begins in a new word. The memory port accepts a
+// write or a read with valid and ready. Data comes in the order of the reads, at any time, and includes earlier writes. Up
+// to READS reads are under way. 2**BITS words; WINDOWS windows, with the empty ones.
 `default_nettype none
 module fadc_burst_buffer #(
     parameter int BITS = 16,

@@ -8,13 +8,13 @@
 //   keep[]             |              |
 //   pedestal, limit ==>+--------------+
 //
-// SAMPLES samples come each clock, the first in place 0; tick, frame and keep of each come two clocks later. A pulse begins
-// with a sample at or above `limit` behind one below. Its charge is the sum of PULSE_TICKS samples, from that one on, less
-// the pedestal. Pulses that begin in this time add to it (pile-up); the next one can begin in the tick after. A hit belongs
-// to the frame of its leading edge. Nothing comes of a pulse that begins while `keep` is low.
+// SAMPLES samples come in each clock, the first at index 0; tick, frame and keep of each come two clocks later. A pulse begins
+// with a sample at or above `limit` after a sample below it. Its charge is the sum of PULSE_TICKS samples, from that one on,
+// minus the pedestal. Pulses that begin in this time add to it (pile-up); the next one can begin in the tick after. A hit
+// belongs to the frame of its leading edge. A pulse that begins while `keep` is low is ignored.
 //
-// A pulse is longer than a clock, so in each clock one ends and one begins at most. Stages: 1 levels; 2 which samples belong
-// to the pulse under way and which to the next one; 3 their sums; then the sum of the pulse.
+// A pulse is longer than a clock, so in each clock at most one ends and one begins. Stages: 1 levels; 2 which samples belong
+// to the current pulse and which to the next one; 3 their sums; then the sum of the pulse.
 `default_nettype none
 module fadc_channel #(
     parameter int SAMPLES = 2

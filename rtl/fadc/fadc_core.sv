@@ -9,14 +9,14 @@
 //   config_* ======>|           |
 //                   +-----------+
 //
-// Module m of the crate goes to link m modulo LINKS, so each link carries whole modules, as
-// source_id + link. config_module: 0..MODULES-1, or all with config_all. A clock has SAMPLES samples of each channel (see
-// fadc_link), so it is 250 MHz, 125 MHz or 62.5 MHz. `bad_window` is set while window_ticks is not in 8..131072
-// (32 ns..524288 ns), or, with 4 samples, in 16..131072; then nothing starts. See docs/fadc.md.
+// Module m of the crate uses link m modulo LINKS, so each link carries whole modules, as source_id + link. config_module:
+// 0..MODULES-1, or all with config_all. A clock has SAMPLES samples of each channel (see fadc_link), so it is 250 MHz, 125
+// MHz or 62.5 MHz. `bad_window` is set while window_ticks is not in 8..131072 (32 ns..524288 ns), or, with 4 samples, in
+// 16..131072; then nothing starts. See docs/fadc.md.
 //
-// With FOLLOW and `follow` windows follow time_now, which is of `clk`, as PTP's (see fadc_schedule): `start` lets the run begin when the time is
-// locked, start_record, start_sec and start_nsec are not used, a window is 32 ticks or longer, and event_off is a pulse for
-// each window that is off its time.
+// With FOLLOW and `follow` windows follow time_now, a time in the domain of `clk`, for example from PTP (see
+// fadc_schedule): after `start` the run begins when the time is locked. start_record, start_sec and start_nsec are not
+// used, a window has 32 ticks or more, and event_off is a pulse for each window that is off its time.
 `default_nettype none
 module fadc_core #(
     parameter int SAMPLES = 2,

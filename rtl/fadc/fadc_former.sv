@@ -8,8 +8,8 @@
 //   source_id =>|             |----> busy
 //               +-------------+
 //
-// The message is little-endian: the first 32-bit word is the lower half. An odd payload is filled
-// up with a zero word, which counts in total_length only. busy: a message is under way.
+// The message is little-endian: the first 32-bit word is the lower half. An odd payload is padded with a zero word, which
+// counts only in total_length. busy: a message is being sent.
 `default_nettype none
 module fadc_former (
     input  logic        clk,

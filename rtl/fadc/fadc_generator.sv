@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of one channel as a detector would give: pulses at random times, noise, pile-up.
+// Samples of one channel, as a detector would give them: pulses at random times, noise, pile-up.
 //
 //                  +----------------+
 //   restart, ----->|                |
@@ -8,11 +8,11 @@
 //   rate[], noise =>|                |
 //                  +----------------+
 //
-// SAMPLES samples a clock, the first in place 0. A pulse begins with a probability of rate / 2^20 in each sample; it rises in
-// two samples, decays in five, and has an amplitude of up to 4096 counts with many small ones. Two pulses may overlap, a third
-// one waits for its luck. Noise: the sum of four uniform numbers, times noise / 8. The random numbers are Marsaglia's
-// xorshift32 (2003; shifts 13, 17, 5), which begin at `seed` after `restart`; the first sample behind that is the pedestal.
-// rate[i] decides about samples[i] of the next clock.
+// SAMPLES samples per clock, the first at index 0. A pulse begins with a probability of rate / 2^20 in each sample; it
+// rises in two samples, decays in five, and has an amplitude of up to 4096 counts; small amplitudes are more frequent. Two
+// pulses may overlap; a third one is not started. Noise: the sum of four uniform numbers, times noise / 8. The random
+// numbers are Marsaglia's xorshift32 (2003; shifts 13, 17, 5), which begin at `seed` after `restart`; the first sample
+// after that is the pedestal. rate[i] decides about samples[i] of the next clock.
 `default_nettype none
 module fadc_generator #(
     parameter int SAMPLES = 2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sample of fadc_generator, and what the one behind it comes of. Combinational.
+// A sample of fadc_generator, and the state for the next one. Combinational.
 //
 //              +---------------------+
 //   state ====>|                     |====> sample

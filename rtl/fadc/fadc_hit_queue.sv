@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hits of one channel that wait for their turn; where there is no room, their number does.
+// Queue of the hits of one channel; it counts the hits for which there is no room.
 //
 //              +----------------+
 //   s_* ======>|                |====> m_* (first word falls through)
@@ -8,8 +8,8 @@
 //              |                |<---- m_ready
 //              +----------------+
 //
-// Nothing holds the channel up. The last place is never a hit's: the first hit that finds no other
-// takes it as `m_lost` = 1, and each further one adds 1 until the place is read.
+// The channel never waits. The last slot is not for hits: the first hit that finds no other slot sets it to `m_lost` = 1,
+// and each further one adds 1 until the slot is read.
 `default_nettype none
 module fadc_hit_queue #(
     parameter int DEPTH = 4

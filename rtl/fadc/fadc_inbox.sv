@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The words of one module that the window builder has not taken yet.
+// Queue of the words of one module for the window builder.
 //
 //                        +------------+
 //   s_valid, s_mark, --->|            |----> m_valid, m_mark, m_ready <----
@@ -8,9 +8,9 @@
 //   s_lost               |            |----> ripe
 //                        +------------+----> lost (pulse)
 //
-// Nothing holds the module up. There is always a place for the mark of each frame under way: a hit
-// that would take it is lost, counted and told by m_lost of its frame's mark. ripe: a mark or BATCH
-// words wait, so taking them at once costs few header words.
+// The module never waits. There is always a slot for the mark of each open frame: a hit that would need it is lost,
+// counted, and reported by m_lost of the mark of its frame. ripe: a mark or BATCH words wait, so reading them together
+// needs few header words.
 `default_nettype none
 module fadc_inbox #(
     parameter int DEPTH = 512,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The word of one module that is next for the window builder, and what it is to the frame that is being built.
+// The next word of one module for the window builder, and its relation to the current frame.
 //
 //                 +-----------+
 //   s_* ========>|           |====> is_hit, is_mark, is_done, is_stale (registered)
@@ -9,9 +9,9 @@
 //                 +-----------+
 //                      frame, hold
 //
-// The word stays until `take`; what is stale, of a frame that was closed, goes by itself. hold: `frame` changes, so no word
-// comes in. is_done: no more hits of the frame will come: its mark, or a word of a later one. A module that is not enabled is
-// done, and all its words are stale.
+// The word stays until `take`; stale words, of a closed frame, are removed. hold: `frame` changes, so no word comes in.
+// is_done: no more hits of the frame will come: there is its mark, or a word of a later frame. A module that is not enabled
+// is done, and all its words are stale.
 `default_nettype none
 module fadc_lane (
     input  logic                            clk,

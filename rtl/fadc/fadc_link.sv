@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What feeds one link: modules, window builder, burst buffer and message former.
+// The data path of one link: modules, window builder, burst buffer and message former.
 //
 //                   +-----------+
 //   start, enable =>|           |====> m_axis_* : messages, to a link core
@@ -9,10 +9,11 @@
 //   config_* ======>|           |====> counters
 //                   +-----------+
 //
-// Module i of the link is module FIRST_MODULE + i * MODULE_STEP of the crate. All in one clock, also that of the link core's
-// user side; SAMPLES samples of each channel come in it, 1, 2 or 4: samples[module] holds the samples of all channels at the
-// first time, then those at the next. idle: nothing is under way. counters: hits, pile-up, hits lost (in the modules), late,
-// over (the window was full), modules timed out, windows lost, messages, most words in the buffer.
+// Module i of the link is module FIRST_MODULE + i * MODULE_STEP of the crate. Everything is in one clock, which is also
+// that of the user side of the link core. It has SAMPLES samples of each channel, 1, 2 or 4: samples[module] has the
+// samples of all channels at the first time, then those at the next. idle: no data is in the link. counters: hits, pile-up,
+// hits lost (in the modules), late, over (the window was full), modules timed out, windows lost, messages, most words in
+// the buffer.
 `default_nettype none
 module fadc_link #(
     parameter int SAMPLES = 2,

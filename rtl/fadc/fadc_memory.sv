@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A memory of block RAM behind the port of the burst buffer; a board with external memory has its
-// controller there.
+// A memory of block RAM for the port of the burst buffer. A board with external memory has its controller instead.
 //
 //             +-------------+
 //   write_* =>| fadc_memory |====> data_valid, data (one clock after the read)

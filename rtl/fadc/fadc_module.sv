@@ -9,12 +9,11 @@
 //   config_* =========>|             |====> pileup : how many in this clock
 //                      +-------------+
 //
-// samples: SAMPLES a clock of each channel, the first in place 0; see fadc_channel and fadc_timebase. The hits of a frame, then
-// its mark: no hit of this frame comes after it. m_hit is a hit word without bit 31 (see fadc_pkg), its charge multiplied by
-// the channel's gain (2.14 bits, 16384 is 1), rounded and limited to 0..8191. m_lost of a mark: hits that found their queue
-// full. Configuration: item 0 pedestal, 1 threshold, 2 gain of a channel, taken with config_valid.
-//
-// A clock takes a hit from one of the channels, from the same one every third.
+// samples: SAMPLES of each channel per clock, the first at index 0; see fadc_channel and fadc_timebase. The output is the
+// hits of a frame, then its mark; no hit of this frame follows. m_hit is a hit word without bit 31 (see fadc_pkg), its
+// charge multiplied by the gain of the channel (2.14 bits, 16384 is 1), rounded and limited to 0..8191. m_lost of a mark:
+// hits that found their queue full. Configuration: item 0 pedestal, 1 threshold, 2 gain of a channel, written with
+// config_valid. In each clock a hit is read from one of the channels, from the same one at most every third clock.
 `default_nettype none
 module fadc_module #(
     parameter int SAMPLES = 2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ties the windows of a crate to a time, as that of PTP: window n lasts from n to n + 1 times its length.
+// Aligns the windows of a crate to a time, for example of PTP: window n lasts from n to n + 1 times its length.
 //
 //                  +---------------+
 //   arm ---------->|               |----> start; start_record, start_sec, start_nsec (to the time bases)
@@ -10,10 +10,11 @@
 //                  |               |----> off
 //                  +---------------+
 //
-// After `arm` the run begins with a window as soon as the time is locked. So crates that share a time agree on the number and
-// the time of each window, whenever they begin. time_now is the time of sample 0 of the same clock. `adjust`: a tick is to be left out (-1) or there twice (1),
-// because the oscillator that takes the samples is not the time's, see fadc_timebase; so ticks, and with them windows, stay within a tick of their time.
-// off: a pulse for each window that is OFF_NS or more away. Once the time has been set to another one, all are, until the next start.
+// After `arm` the run begins with a window as soon as the time is locked. So crates with a common time have the same number
+// and time of each window, independent of their start. time_now is the time of sample 0 of the same clock. `adjust`: a tick
+// is left out (-1) or repeated (1), because samples and time have different oscillators, see fadc_timebase; so ticks and
+// windows stay within a tick of their time. off: a pulse for each window that is OFF_NS or more away. After the time was
+// set to another value this is true for all windows until the next start.
 `default_nettype none
 module fadc_schedule #(
     parameter int SAMPLES = 2

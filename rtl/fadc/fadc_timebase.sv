@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts time into windows, and those into frames of at most SLICE_TICKS.
+// Divides time into windows, and windows into frames of at most SLICE_TICKS.
 //
 //                  +---------------+
 //   start, enable >|               |====> tick[], frame[], keep[] (to the modules, one a sample)
@@ -9,16 +9,19 @@
 //                  |               |<---- m_ready, as it is closed
 //                  +---------------+
 //
-// `start` begins a run at window number start_record and time start_sec, start_nsec; window_ticks has stood still for four
-// clocks. The first tick is sample 0 of the next clock. tick, frame and keep come two clocks after their samples. Frames are numbered from 0 on. complete: the hits of all
-// frames before this one have come out of the channels. A window that begins while the builder is far behind is lost as a
-// whole, and so is the one in which `enable` falls or after `limit` windows (0: never): `keep` is low. m_lost counts windows
-// lost before this one, up to LOST_MAX. `adjust` is -1 to let the ticks go on one faster, 1 for one slower, else 0: one is left out, or is there
-// twice. It is taken in a clock in which `adjusts` is high, with `adjusted`, never right before a frame ends, and is 0 in the next one. With `follow`
-// windows are FOLLOW_TICKS_MIN ticks or more. begins: a window begins. m_deadline: value of `now` (in ticks) at the end of the frame and `timeout` ticks, or some clocks later.
+// `start` begins a run at window number start_record and time start_sec, start_nsec; window_ticks must be stable for four
+// clocks before. The first tick is sample 0 of the next clock. tick, frame and keep come two clocks after their samples.
+// Frames are numbered from 0 on. complete: the hits of all earlier frames have left the channels. A window that begins while
+// the builder is far behind is lost as a whole; so are the one in which `enable` falls, and those after `limit` windows
+// (0: no limit): `keep` is low. m_lost counts windows that were lost before this one, up to LOST_MAX.
 //
-// Events go through stages of one clock: 0 counts ticks; 1 decides about a window that begins; 2 is what the
-// modules see; then the window's number and time are made, and it is told to the builder in stage 5.
+// `adjust` leaves one tick out (-1) or repeats one (1). It is used in a clock in which `adjusts` is high, with `adjusted`,
+// never directly before the end of a frame, and is 0 in the next one. With `follow` windows have FOLLOW_TICKS_MIN ticks or
+// more. begins: a window begins. m_deadline: value of `now` (in ticks) at the end of the frame plus `timeout` ticks, or some
+// clocks later.
+//
+// Events pass stages of one clock: 0 counts ticks; 1 decides about a window that begins; 2 are the outputs to the modules;
+// then number and time of the window are computed, and the builder gets it in stage 5.
 `default_nettype none
 module fadc_timebase #(
     parameter int SAMPLES = 2

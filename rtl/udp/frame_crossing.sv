@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings received frames from the MAC's clock into the stack's, as words with a byte count.
+// Carries received frames from the MAC's clock to the clock of the stack, as words with a byte count.
 //
 //                  +----------------+
 //   s_axis_* =====>| frame_crossing |====> m_* (data, count, end, good)
 //                  +----------------+
 //         rx_clk                     tx_clk
 //
-// The FIFO is empty between frames, so the first word of a frame comes a fixed time after the MAC gave it,
-// within one clock: timestamps are taken here. A frame that finds the FIFO full (clocks too far apart)
-// ends bad. Behind an end there is one clock of rest.
+// The FIFO is empty between frames, so the first word of a frame arrives a fixed time after the MAC gave it, within one
+// clock: timestamps are taken here. A frame that finds the FIFO full (clocks too different) ends bad. After the end of a
+// frame there is one idle clock.
 `default_nettype none
 module frame_crossing #(
     parameter int WIDTH = 8,

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Takes one layer's header off a frame and aligns what is behind it.
+// Removes the header of one layer from a frame and aligns the data after it.
 //
 //                  +--------------+
 //   s_* ==========>| header_strip |====> header, complete
 //   (data, end)    |              |====> m_* (data behind the header, end)
 //                  +--------------+
 //
-// Data comes in words with `count` bytes from the lowest lane up; only the last word of a frame has
-// less than all. `end` with `good` closes the frame: with its last word or later, and the next one begins
-// two clocks later at the earliest. The header's first byte is in its upper bits; it stands until the next frame.
-// Before m_valid, m_data is of the header, in the same lanes.
-// `complete`, at m_end: the frame had all of it; else the header is not to be looked at.
+// Data comes in words with `count` bytes from the lowest lane up; only the last word of a frame may be partial. `end` with
+// `good` closes the frame: with its last word or later; the next one begins at least two clocks later. The first byte of
+// the header is in its upper bits; it is stable until the next frame. Before m_valid, m_data belongs to the header, in the
+// same lanes.
+// `complete`, at m_end: the frame contained the whole header; otherwise ignore the header.
 `default_nettype none
 module header_strip #(
     parameter int WIDTH = 8,

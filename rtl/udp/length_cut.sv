@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a packet to the length that its header tells: what is behind is padding.
+// Cuts a packet to the length in its header; the rest is padding.
 //
 //            +------------+
 //   s_* ====>| length_cut |====> m_* (a clock later)
 //            |            |----> whole
 //            +------------+
 //
-// The length, of 16 bits with the header, is at byte AT of the header, in its first word. What is in front of it, and it, is passed
-// on. `whole`, from the clock after m_end to that of the next packet: the packet had as many bytes, and no less than lie in front of
-// the end of the length. m_data passes with and without m_valid.
+// The length (16 bits, includes the header) is at byte AT of the header, in its first word. The length and the bytes before
+// it are passed on. `whole`, from the clock after m_end to that of the next packet: the packet had as many bytes as its
+// length, and at least the bytes up to the length field. m_data passes with and without m_valid.
 `default_nettype none
 module length_cut #(
     parameter int WIDTH = 8,

@@ -7,8 +7,8 @@
 //   clear ---->|          |
 //              +----------+
 //
-// The message begins with the upper byte of a word, in the lowest lane. `right` is known net_pkg::SUM_LAG clocks after the
-// clock of the last word, at the latest; `clear` comes then, or later.
+// The message begins with the upper byte of a word, in the lowest lane. `right` is valid at most net_pkg::SUM_LAG clocks
+// after the last word; `clear` comes then, or later.
 `default_nettype none
 module ones_sum #(
     parameter int WIDTH = 8

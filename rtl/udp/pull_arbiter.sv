@@ -8,9 +8,10 @@
 //   client 1  ... ====================>|              |
 //                                      +--------------+
 //
-// The lowest client that requested a clock before is on offer; from client FAIR on they take turns; while nobody does, the one that was. The lower layer takes it (m_accept) and, then or
-// later, starts it (m_start); m_meta and m_length are its own until then, m_data from the next clock on. A client
-// holds its request, its meta data and its length from the request to its start.
+// The lowest client that requested one clock earlier is offered; from client FAIR on clients take turns. Without a request
+// the last one stays. The lower layer accepts it (m_accept) and, at the same time or later, starts it (m_start); m_meta and
+// m_length belong to it until then, m_data from the next clock on. A client keeps its request, its meta data and its length
+// stable from the request to its start.
 `default_nettype none
 module pull_arbiter #(
     parameter int WIDTH = 8,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One layer's header before the data of the layer above: the data-pull contract (docs/protocol/udp.md).
+// Sends the header of one layer before the data of the layer above: the data-pull contract (docs/protocol/udp.md).
 //
 //                    +-------------+
 //   start ---------->|             |----> client_start
@@ -8,10 +8,10 @@
 //                    |             |====> data
 //                    +-------------+
 //
-// The first word is at `data` a clock after `start`, and one more in each clock after. client_start
-// comes so that the client's first word, a clock later, falls in right behind the header: the client's
-// bytes pass through one register. The header's first byte is in its upper bits, a word's in its
-// lower ones. The header is not stored: it stands from `start` to client_start.
+// The first word is at `data` one clock after `start`, and one more in each clock after. client_start comes so that the
+// first word of the client, one clock later, follows the header directly: the bytes of the client pass through one
+// register. The first byte of the header is in its upper bits, that of a word in its lower bits. The header is not stored:
+// it is stable from `start` to client_start.
 `default_nettype none
 module pull_header #(
     parameter int WIDTH = 8,

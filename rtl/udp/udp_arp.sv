@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ARP: answers requests for this board, asks for others, tells who was heard of (RFC 826, 5227).
+// ARP: answers requests for this board, sends requests, reports senders (RFC 826, 5227).
 //
 //             +---------+
 //   s_* =====>|         |====> request, length, destination, start, data (to the Ethernet layer)
@@ -8,8 +8,9 @@
 //             |         |----> drop_* (one pulse a dropped frame)
 //             +---------+
 //
-// A message is judged while it passes; of one at a time the sender is kept, until udp_neighbours has it and the reply is out. One that
-// begins meanwhile is dropped (drop_full). An announcement of a sender in the cache updates it, whatever its target.
+// A message is judged while it passes. The sender of one message is stored, until udp_neighbours has it and the reply is
+// sent. A message that begins meanwhile is dropped (drop_full). An announcement of a sender in the cache updates it,
+// whatever its target.
 `default_nettype none
 module udp_arp #(
     parameter int WIDTH = 8

@@ -7,11 +7,9 @@
 //   (UDP)    | udp_control |====> reg_* (register bus)
 //            +-------------+
 //
-// A request with the sequence, the source and the port of the one before is a repetition: it gets the stored
-// reply and nothing is done again. While a request is served another one is dropped (drop_full).
-//
-// Register bus: reg_valid stands with address, write and data until reg_ready; reg_error with it: no
-// such register. reg_rdata is reg_wdata unless this is a read.
+// A request with the sequence, the source and the port of the previous one is a repetition: it gets the stored reply and is
+// not executed again. While a request is served another one is dropped (drop_full). Register bus: reg_valid, address, write
+// and data are stable until reg_ready; reg_error with it: no such register. reg_rdata is reg_wdata unless this is a read.
 `default_nettype none
 module udp_control #(
     parameter int WIDTH = 8

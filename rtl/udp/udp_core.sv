@@ -12,19 +12,19 @@
 //                   +--------------------------------------------------------------+
 //      user_clk                          tx_clk                            rx_clk
 //
-// One module a layer, joined by the data-pull contract (docs/protocol/udp.md): no layer stores a frame.
-// WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. All but the stream's user side is in tx_clk.
+// One module for each layer, connected by the data-pull contract (docs/protocol/udp.md): no layer stores a frame.
+// WIDTH is the width of the MAC: 8 for GMII, 64 for XGMII. Everything except the user side of the streams is in tx_clk.
 // TICK_CLOCKS is a millisecond of it.
 //
-// There are STREAMS of them, 1 to 8, with ports of their own, which share the line by turns. With RECEIVE the datagrams to local_port come
-// to the user, too (m_udp, see udp_receive); without SEND that is all that a stream does.
+// There are STREAMS streams, 1 to 8, with their own ports, which share the line by turns. With RECEIVE datagrams to local_port
+// also come to the user (m_udp, see udp_receive); without SEND that is all that a stream does.
 //
-// Without PTP, CONTROL (the slow control), ICMP or ARP their logic is not there. Without ARP all packets go to peer_mac; without
-// the slow control the settings, which stand still then, are the streams'.
+// Without PTP, CONTROL (slow control), ICMP or ARP their logic is left out. Without ARP all packets go to peer_mac; without
+// slow control the inputs, which must be stable, are the settings of the streams.
 //
-// ip.peer, peer_port, payload and checksum are the streams' settings at reset, `start` whether they are enabled; the
-// slow control changes them (udp_pkg). status_enabled is the register; enable low ends the streams whatever it says.
-// `events`, one pulse each, are counted in registers that the slow control reads; STATUS adds what reads them from the user
+// ip.peer, peer_port, payload and checksum are the settings of the streams at reset; `start`: they are enabled. Slow control
+// changes them (udp_pkg). status_enabled is the register; enable low ends the streams in any case.
+// `events`, one pulse each, are counted in registers that slow control reads; STATUS adds the reader for the user
 // side (see link_shell), and counters of the MAC.
 `default_nettype none
 module udp_core #(

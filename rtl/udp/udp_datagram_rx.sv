@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UDP layer, receive side: checks datagrams, takes the header off, cuts them to their length (RFC 768).
+// UDP layer, receive side: checks datagrams, removes the header, cuts them to their length (RFC 768).
 //
 //            +-----------------+
 //   s_* ====>| udp_datagram_rx |====> m_* (data), source, source_port, port
 //   claims =>|                 |----> drop_* (one pulse a dropped datagram, by first reason)
 //            +-----------------+
 //
-// The pseudo header is summed up when its addresses pass, and behind the datagram; then comes m_end, some clocks after the last word. The ports claim their number
-// until then.
+// The addresses of the pseudo header are added when they pass, the rest of it after the datagram; then comes m_end, some
+// clocks after the last word. The ports claim their number until then.
 `default_nettype none
 module udp_datagram_rx #(
     parameter int WIDTH   = 8,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UDP layer, transmit side: joins the ports, makes the header and, where asked for, the checksum (RFC 768).
+// UDP layer, transmit side: joins the ports, makes the header and, if requested, the checksum (RFC 768).
 //
 //   control  s_*[0] ==>+-----------------+
 //   stream   s_*[1] ==>| udp_datagram_tx |====> m_request, m_length, m_destination, m_start, m_data (IP)
 //   ...                +-----------------+
 //
-// From client FAIR on they take turns, those before go first. s_sum is the sum of the 16-bit words of the client's data: the checksum stands before the data, so
-// who wants one (s_checksum) knows it five clocks after the request. One adder makes the checksum, a 16-bit word a clock, while the IP layer finds the way.
+// From client FAIR on clients take turns; earlier ones have priority. s_sum is the sum of the 16-bit words of the client's
+// data. The checksum comes before the data, so a client with a checksum (s_checksum) must know the sum five clocks after
+// the request. One adder computes the checksum, 16 bits per clock, while the IP layer finds the route.
 `default_nettype none
 module udp_datagram_tx #(
     parameter int WIDTH   = 8,

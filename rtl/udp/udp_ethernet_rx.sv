@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ethernet layer, receive side: takes the header off, looks who is meant.
+// Ethernet layer, receive side: removes the header, checks the destination.
 //
 //            +-----------------+
 //   s_* ====>| udp_ethernet_rx |====> m_* (payload), ethertype, source
 //   claims =>|                 |----> drop_* (one pulse a dropped frame)
 //            +-----------------+
 //
-// Good are frames to this board, to all, to an IPv4 multicast group, or for who takes any_group to any other. The layers above
-// claim an ethertype.
-// Frames that the MAC marked bad were counted there.
+// Accepted are frames to this board, to all, to an IPv4 multicast group, or with any_group to any group. The layers above
+// claim an ethertype. Frames that the MAC marked bad were counted there.
 `default_nettype none
 module udp_ethernet_rx #(
     parameter int WIDTH   = 8,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ethernet layer, transmit side: joins the layers above, puts the header before their data.
+// Ethernet layer, transmit side: joins the layers above, sends the header before their data.
 //
 //   ARP  s_*[0] ==>+-----------------+
 //   IP   s_*[1] ==>| udp_ethernet_tx |====> m_axis_* (to the MAC)
 //   ...            |                 |<---- m_axis_start
 //                  +-----------------+
 //
-// m_axis_start comes from the MAC, while there is a request, a clock before it takes the first word: the preamble hides the
-// way through the layers. Then the MAC takes a word each clock, so tready is not needed.
+// While there is a request, m_axis_start comes from the MAC one clock before it reads the first word: the preamble hides
+// the latency of the layers. Then the MAC reads a word in each clock, so tready is not needed.
 `default_nettype none
 module udp_ethernet_tx #(
     parameter int WIDTH   = 8,

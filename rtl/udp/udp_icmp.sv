@@ -7,8 +7,8 @@
 //   (IP)     | udp_icmp |----> drop_* (one pulse a dropped message)
 //            +----------+
 //
-// One request at a time is kept, to 2^ECHO_BITS words of the datapath; another that comes meanwhile, or
-// a longer one, is dropped (drop_full).
+// One request at a time is stored, up to 2^ECHO_BITS words of the datapath; another one that comes meanwhile, or a longer
+// one, is dropped (drop_full).
 `default_nettype none
 module udp_icmp #(
     parameter int WIDTH = 8,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// IPv4 layer, receive side: checks the header, takes it off, cuts the packet to its length (RFC 791).
+// IPv4 layer, receive side: checks and removes the header, cuts the packet to its length (RFC 791).
 //
 //            +-----------+
 //   s_* ====>| udp_ip_rx |====> m_* (payload), source, protocol, length
 //   claims =>|           |----> drop_* (one pulse a dropped packet, by first reason)
 //            +-----------+
 //
-// Good are whole packets without options to this board, to all, or, when it has `joined` them, to the groups.
-// The layers above claim a protocol.
+// Accepted are whole packets without options to this board, to all, or to the groups that it has `joined`. The layers above
+// claim a protocol.
 `default_nettype none
 module udp_ip_rx #(
     parameter int WIDTH   = 8,

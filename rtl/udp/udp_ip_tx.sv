@@ -7,12 +7,10 @@
 //   ...             |           |====> lookup_ip / known, mac (udp_neighbours)
 //                   +-----------+
 //
-// A packet whose next hop is not known is started without a frame: its data goes nowhere, it is
-// counted, and the hop is asked for. So nobody waits for a station that is not there; who must not
-// lose packets looks at the path before (udp_stream).
-//
-// Packets are not to be fragmented, so their identification may be any number (RFC 6864): it is 0.
-// The checksum is made by one adder, a 16-bit word a clock, beside the search for the next hop.
+// A packet with an unknown next hop is started without a frame: its data is discarded and counted, and the address is
+// requested. So the layers do not wait for an absent station; a client that must not lose packets checks the path before
+// (udp_stream). Packets may not be fragmented, so their identification may be any number (RFC 6864): it is 0. One adder
+// computes the checksum, 16 bits per clock, during the search for the next hop.
 `default_nettype none
 module udp_ip_tx #(
     parameter int WIDTH   = 8,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is where: the way of a packet to its next hop, and the cache of ARP (RFC 826, 1122 2.3.2).
+// Finds the next hop of packets, with the cache of ARP (RFC 826, 1122 2.3.2).
 //
 //                 +----------------+
 //   lookup_* ====>|                |----> lookup_done, known, mac
@@ -9,16 +9,18 @@
 //   tick_ms ----->|                |----> ask, ask_ip
 //                 +----------------+
 //
-// A packet goes to its destination, to the gateway of other networks, or, to a group or to all, to the MAC address of those.
-// The cache has ENTRIES addresses in distributed RAM, each for TIMEOUT milliseconds after it was last heard of; the one
-// that was written longest ago makes room. It is searched a byte after another, from the entry that was found last: 15 clocks from
-// `lookup` to `lookup_done` if it is found there, 3 or 4 more for each other entry. The way that was found last is kept: a packet to the
-// same destination has it two clocks after `lookup`. So has the first one to where a stream goes, whose way was found last.
+// A packet goes to its destination, to the gateway of other networks, or, for a group or broadcast, to the MAC address of
+// that. The cache has ENTRIES addresses in distributed RAM, each for TIMEOUT milliseconds after the last message; a new one
+// replaces the one that was written longest ago. The search goes byte by byte, from the entry that was found last: 15
+// clocks from `lookup` to `lookup_done` if it is found there, 3 or 4 more for each other entry. The last route is stored: a
+// packet to the same destination has it two clocks after `lookup`. So has the first packet to the destination of a stream,
+// if its route was found last.
 //
 // lookup, learn: levels, until lookup_done, or `learned`. in_use: `mac` is needed. learn_byte is byte learn_place of the
-// neighbour's MAC address (2 to 7) and IP address (8 to 11). learn_new: who is not in the cache gets in.
-// Where a stream goes is looked up each millisecond, after each word of a neighbour, and when stream_changed tells that it goes
-// elsewhere. ask, a level until ask_taken: this address is wanted. Addresses are asked for one in RETRY milliseconds.
+// MAC address (2 to 7) and IP address (8 to 11) of the neighbour. learn_new: an unknown neighbour is added to the cache.
+// The destination of a stream is looked up each millisecond, after each message of a neighbour, and when stream_changed
+// says that it has changed. ask, a level until ask_taken: this address is needed. One request is sent in RETRY
+// milliseconds.
 `default_nettype none
 module udp_neighbours #(
     parameter int STREAMS = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stack below UDP: Ethernet, ARP, IP, ICMP echo (one clock).
+// The layers below UDP: Ethernet, ARP, IP, ICMP echo (one clock).
 //
 //                 +-----------------------------------------------+
 //   s_* ========> | udp_ethernet_rx -> udp_ip_rx -----------------|====> m_* (to the UDP layer)
@@ -10,8 +10,9 @@
 //   tx_start ---> |                                               |----> start
 //                 +-----------------------------------------------+
 //
-// Without ICMP echoes are dropped as of no protocol, without ARP its messages as of no ethertype. The layers are joined by the data-pull contract (docs/protocol/udp.md). stream_*: where the stream goes; its address
-// is resolved as long as it is active (see udp_neighbours). ptp_open: PTP's groups are received; ptp_layer2: and its frames (l2_*).
+// Without ICMP, echoes count as "no protocol"; without ARP, its messages count as "no ethertype". The layers are connected
+// by the data-pull contract (docs/protocol/udp.md). stream_*: destination of the stream; its address is resolved while it
+// is active (see udp_neighbours). ptp_open: PTP's groups are received; ptp_layer2: and its frames (l2_*).
 `default_nettype none
 module udp_network #(
     parameter int WIDTH = 8,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Constants of the UDP/IP stack's own datagrams: the stream and the slow control (docs/protocol/udp.md).
-// A design uses some of them only.
+// A design uses only some of them.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package udp_pkg;

@@ -7,9 +7,9 @@
 //   (UDP)    |             |
 //            +-------------+
 //
-// A datagram is a frame of AXI4-Stream without tready: its words, the first byte lowest. The last word waits for the verdict: tuser
-// with tlast tells that the datagram is broken. m_stream, m_ip and m_port (of the sender) stand with tlast. A datagram without data
-// is one word with tkeep 0.
+// A datagram is a frame of AXI4-Stream without tready: its words, the first byte lowest. The last word waits for the
+// verdict: tuser with tlast marks a bad datagram. m_stream, m_ip and m_port (of the sender) are valid with tlast. A
+// datagram without data is one word with tkeep 0.
 `default_nettype none
 module udp_receive #(
     parameter int WIDTH   = 8,

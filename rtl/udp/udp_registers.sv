@@ -9,8 +9,8 @@
 //              |               |<===> ptp_* (registers of PTP)
 //              +---------------+
 //
-// After reset start, peer_ip, peer_port, payload and checksum are written, as the slow control would. What was written is read from a
-// memory. `enable` low ends the streams whatever their registers say.
+// After reset start, peer_ip, peer_port, payload and checksum are written, as slow control would. Written values are read
+// from a memory. `enable` low ends the streams independent of their registers.
 // reg_rdata is reg_wdata unless this is a read.
 `default_nettype none
 module udp_registers #(

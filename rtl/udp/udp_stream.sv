@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream port: cuts the user's words into datagrams with a counter, and sends them as fast as the line goes.
+// Stream port: divides the user's words into datagrams with a counter, and sends them at the rate of the line.
 //
 //                  +------------+
 //   s_axis_* =====>|            |====> request, length, sum, start, data (to the UDP layer)
@@ -8,15 +8,14 @@
 //                  +------------+
 //         user_clk                tx_clk
 //
-// A datagram is `payload` bytes (16 to PAYLOAD_MAX, a multiple of 4): a header, the words, filler; one that
-// tlast ends is as long as its words. Without a frame of its own there is no gap: SLOTS datagrams are buffered,
-// and while all are full, or `path` is low, tready is low: the source waits, nothing is dropped here. After the last word of a
-// datagram tready is low for four clocks, less than its headers take on the wire.
+// A datagram has `payload` bytes (16 to PAYLOAD_MAX, a multiple of 4): a header, the words, filler. tlast ends a datagram
+// with the length of its words. SLOTS datagrams are buffered. While all slots are full, or `path` is low, tready is low:
+// the source waits, nothing is dropped here. After the last word of a datagram tready is low for four clocks, less than its
+// headers take on the wire.
 //
-// `sum` is that of the datagram's 16-bit words; it is there five clocks after the request.
-//
-// When `enable` falls, what was taken is sent, then END_REPEAT times a datagram without words that
-// tells how many there were (FLAG_END). A new run begins with the next `enable`, its counter at 0.
+// `sum` is the sum of the 16-bit words of the datagram; it is ready five clocks after the request. When `enable` falls,
+// accepted words are sent, then END_REPEAT times a datagram without words that contains the number of datagrams (FLAG_END).
+// A new run begins with the next `enable`, its counter at 0.
 `default_nettype none
 module udp_stream #(
     parameter int WIDTH = 8,

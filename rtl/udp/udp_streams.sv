@@ -9,7 +9,7 @@
 //                    +-------------+
 //          user_clk                tx_clk
 //
-// Without SEND there are none.
+// Without SEND there are no streams.
 `default_nettype none
 module udp_streams #(
     parameter int WIDTH = 8,

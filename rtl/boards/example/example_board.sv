@@ -10,11 +10,12 @@
 //               +---------------------------------------+
 //      user_clk                       tx_clk, rx_clk
 //
-// DESIGN: one of example_pkg; WIDTH: 8 with GMII, 64 with XGMII, the pins of the other are idle. The other parameters
-// are those of the design, if it has them. With PTP there is a port of it between the design and the MAC, and its time in the
-// user's clock, of 125 MHz, is the design's; the UDP/IP stack has its own. The three clocks may be unrelated. Settings stand still while a design runs;
-// `enable_pin` low closes connections, or ends the stream; when `pulse_pin` rises a crate's detector has a pulse. The ports of a design have the names of
-// signals here, so that a board of one's own is this module with another MAC and other pins.
+// DESIGN: one of example_pkg; WIDTH: 8 with GMII, 64 with XGMII; the pins of the other interface are idle. The other
+// parameters belong to the designs that have them. With PTP there is a PTP port between the design and the MAC, and its
+// time in the user clock of 125 MHz is given to the design; the UDP/IP stack has its own. The three clocks may be
+// unrelated. Settings are stable while a design runs; `enable_pin` low closes connections, or ends the stream; a rising
+// edge of `pulse_pin` makes a pulse in the detector of a crate. The ports of a design have the names of signals here, so a
+// real board is this module with another MAC and other pins.
 `default_nettype none
 module example_board #(
     parameter int DESIGN = example_pkg::FADE,

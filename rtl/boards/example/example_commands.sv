@@ -8,8 +8,8 @@
 //   status_* <===>|                  |
 //                 +------------------+
 //
-// Codes: 0x01rr reads register rr, 0x02rr writes the argument to it and answers the old value.
-// Every other code, and a register that is not there, answers all ones.
+// Codes: 0x01rr reads register rr, 0x02rr writes the argument to it and returns the old value. Every other code, and an
+// unknown register, returns all ones.
 //
 //   00 identity (read only)      05 words after which the source stops (0: never)
 //   01 scratch                   06 idle clocks after each word

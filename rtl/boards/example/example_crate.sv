@@ -9,10 +9,9 @@
 //   time ======>|               |----> event_off
 //               +---------------+
 //
-// Windows begin with `start`; after `windows` of them (0: never) there are no more. In the first
-// burst_ticks of each burst_every ticks (0: never) the rate of pulses is burst_rate. A clock has SAMPLES ticks.
-// When `pulse` rises all channels have one, in the first sample of the next clock. With FOLLOW and `follow` windows follow the
-// time (see fadc_core).
+// Windows begin with `start`; there are `windows` of them (0: no limit). In the first burst_ticks of each burst_every ticks
+// (0: never) the rate of pulses is burst_rate. A clock has SAMPLES ticks. When `pulse` rises all channels have a pulse, in
+// the first sample of the next clock. With FOLLOW and `follow` windows follow the time (see fadc_core).
 `default_nettype none
 module example_crate #(
     parameter int SAMPLES = 2,

@@ -8,10 +8,10 @@
 //                +-------------------------------------+
 //         user_clk                tx_clk, rx_clk
 //
-// user_clk is the clock of the samples. Each link is a TCP connection; time begins when all have been opened for the
-// first time, and the connections are closed when settings.crate.windows windows (0: never) have been sent.
-// With PTP and a role of it the crate's time is that of PTP, and settings.crate.first_* are not used.
-// status.counters: see example_tcp_link, then those of the links together, see fadc_link, and windows that were off their time.
+// user_clk is the clock of the samples. Each link is a TCP connection. Time begins when all connections have been opened
+// for the first time; they are closed when settings.crate.windows windows (0: no limit) have been sent. With PTP and a PTP
+// role the crate uses the time of PTP, and settings.crate.first_* are not used. status.counters: see example_tcp_link, then
+// those of the links together, see fadc_link, and windows that were off their time.
 `default_nettype none
 module example_fadc #(
     parameter int WIDTH = 64,

@@ -10,8 +10,8 @@
 //         user_clk                        tx_clk, rx_clk
 //
 // The source is the pattern, or with CRATE a crate of FADC modules (see example_crate): then the seed is that of its
-// pulses, the limit is in windows, the gap is the length of a window in ticks. settings.source: until a user command
-// changes it; FADE v1 has none. With PTP and a role of it the crate's time is that of PTP.
+// pulses, the limit is in windows, the gap is the length of a window in ticks. User commands can change settings.source,
+// except for FADE v1. With PTP and a PTP role the crate uses the time of PTP.
 `default_nettype none
 module example_fade #(
     parameter int WIDTH = 64,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings and state of the example boards. A design uses some of them only. What is a structure of another package
-// stands here as a vector: Yosys does not find such types inside a package.
+// Settings and state of the example boards. A design uses only some of them. Structures of other packages are vectors here,
+// because Yosys does not find such types inside a package.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package example_pkg;

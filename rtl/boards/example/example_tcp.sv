@@ -8,8 +8,8 @@
 //                +--------------------------------------+
 //         user_clk                tx_clk, rx_clk
 //
-// A stream whose source has given its limit of words (0: endless) is closed. Random sources: stream i begins with
-// seed + i. Counters: see example_tcp_link.
+// A stream is closed when its source has sent its limit of words (0: no limit). Random sources: stream i begins with seed +
+// i. Counters: see example_tcp_link.
 `default_nettype none
 module example_tcp #(
     parameter int WIDTH = 64,

@@ -8,8 +8,8 @@
 //                  +------------------+
 //         user_clk                tx_clk, rx_clk
 //
-// Streams 0 to streams-1 open connections to ip.peer:peer_port. A stream whose source says `done` is closed when all is
-// sent. status.counters: of all streams together (tx_clk), then the frames that were dropped (rx_clk).
+// Streams 0 to streams-1 open connections to ip.peer:peer_port. When the source of a stream says `done`, the stream is
+// closed after everything is sent. status.counters: of all streams together (tx_clk), then dropped frames (rx_clk).
 `default_nettype none
 module example_tcp_link #(
     parameter int WIDTH = 64,

@@ -9,12 +9,12 @@
 //                +-----------------------------+
 //         user_clk                tx_clk, rx_clk
 //
-// A run ends after `source.limit` words (0: never) or when the slow control disables the stream; the next
-// one begins when it is enabled again.
+// A run ends after `source.limit` words (0: no limit) or when slow control disables the stream; the next one begins when it
+// is enabled again.
 //
-// Registers: 0 scratch, 1 accumulator (a write adds, a read answers the sum), 2 words of a run, 3 idle clocks after
-// each word, 4 words of a block (0: none).
-// A millisecond of the core is a hundredth of one, and a PTP master sends 1024 Sync a second: simulated time is dear.
+// Registers: 0 scratch, 1 accumulator (a write adds, a read returns the sum), 2 words of a run, 3 idle clocks after each
+// word, 4 words of a block (0: no blocks). Because simulated time is slow, a millisecond of the core is 10 us here, and a
+// PTP master sends 1024 Sync a second.
 //
 // status.counters: of the core, then the frames that the MAC dropped.
 `default_nettype none

@@ -8,11 +8,10 @@
 //   seed, gap, -->|                |
 //   limit, block >+----------------+
 //
-// Each transmission begins anew: the counter at 0, or the generator (xorshift64, Marsaglia 2003,
-// shifts 13, 7, 17) at `seed`, whose first output is the step after the seed; seed 0 stands for
-// SEED_FOR_ZERO. `gap` idle clocks follow each word; after `limit` words the source is silent
-// (0: never). A block ends, with tlast, after each `block` words (0: only with the last word). The
-// settings are taken when `running` rises.
+// Each transmission begins anew: the counter at 0, or the generator (xorshift64, Marsaglia 2003, shifts 13, 7, 17) at
+// `seed`, whose first output is the step after the seed; seed 0 means SEED_FOR_ZERO. `gap` idle clocks follow each word;
+// after `limit` words the source stops (0: no limit). A block ends, with tlast, after each `block` words (0: only with the
+// last word). The settings are sampled when `running` rises.
 `default_nettype none
 module pattern_source #(
     parameter logic [63:0] SEED_FOR_ZERO = 64'h9E3779B97F4A7C15

@@ -9,8 +9,8 @@
 //   looks ... ----->|              |
 //                   +--------------+
 //
-// Segments have priority over timers, and timers over looks; but after a segment there is a look, if one may be. There is a
-// look at a stream when its head has moved, after each of its events that asks for it (`again`), and in turn with the other
+// Segments have priority over timers, and timers over looks; but after a segment there is a look, if one may be. A stream is
+// checked when its head has moved, after each of its events that asks for it (`again`), and in turn with the other
 // streams each microsecond.
 //
 // `may_pick`: an event may begin. `recovers`: the stream has a position where its recovery ends, or above which its window

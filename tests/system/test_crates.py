@@ -423,7 +423,7 @@ def test_words_that_cannot_be(build, tmp_path):
     crate.close()
     out, err = builder.popen.communicate(timeout=30)
     assert builder.popen.returncode == 3, err
-    assert err.count("1 messages with a word that cannot be, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
+    assert err.count("1 messages with an invalid word, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
     assert [(sink["written"], sink["wrong_messages"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, 1, None)] * 2
     with h5py.File(files[0]) as file:
         hits, windows = file["hits/window"][:].tolist(), file["windows/lost"][:].tolist()

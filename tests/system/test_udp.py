@@ -291,7 +291,7 @@ def test_registers_over_a_bad_link(net):
         (["register", "--board", "10.9.0.99", "0", "--timeout", "20", "--retries", "2"], 1,
          "board 10.9.0.99: no answer from its slow control in 3 attempts"),
         (["register", "--board", BOARD, "77"], 1, "register 0x0000004d: there is no such register"),
-        (["register", "--board", BOARD, "0x80000004", "13"], 1, "0xd is not to be written: no such register, read only"),
+        (["register", "--board", BOARD, "0x80000004", "13"], 1, "0xd cannot be written: no such register, read-only"),
         (["register", "--board", "here", "0"], 2, "invalid value 'here' for '--board <IP>'"),
         (["register", "--board", BOARD, "0x100000000"], 2, "expected a number from 0 to 0xffffffff"),
         (["receive", "--udp", "0"], 2, "0 is not in 1..=65535"),

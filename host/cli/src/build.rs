@@ -355,7 +355,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     for fadelink_sinks::Report { sink, wrong, .. } in &report.sinks {
         if let Some(first) = &wrong.first {
-            tracing::warn!("{sink}: {} messages with a word that cannot be, the first: {first}", wrong.count);
+            tracing::warn!("{sink}: {} messages with an invalid word, the first: {first}", wrong.count);
         }
     }
     if let Err(error) = finished {

@@ -99,9 +99,9 @@ fn explain(status: u8, write: Option<u32>) -> String {
     match (status, write) {
         (udp::STATUS_ADDRESS, None) => "there is no such register".into(),
         (udp::STATUS_ADDRESS, Some(value)) => {
-            format!("{value:#x} is not to be written: no such register, read only, out of range, or the stream runs")
+            format!("{value:#x} cannot be written: no such register, read-only, out of range, or the stream is running")
         }
-        (udp::STATUS_OPERATION, _) => "the board knows no such operation".into(),
+        (udp::STATUS_OPERATION, _) => "the board does not support this operation".into(),
         (other, _) => format!("status {other:#04x}"),
     }
 }

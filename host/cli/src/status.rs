@@ -81,7 +81,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             if found.protocol.is_none() {
                 // Again, with more time; then it is an error.
                 feb.command(fade10g::CMD_IDENTIFY, 0).with_context(|| {
-                    format!("{mac} is not there, or idle with a FADE v1 core, which answers no command")
+                    format!(
+                        "{mac} does not answer: it is absent, or idle with a FADE v1 core, which answers no command"
+                    )
                 })?;
             }
             counters(&feb)?

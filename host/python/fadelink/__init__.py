@@ -99,7 +99,7 @@ class Feb:
 
         Waits for `threshold` bytes or the end, at most `timeout` seconds; then the array may be empty. Ctrl-C ends the
         wait, and other threads count, command and reset meanwhile.
-        Raises RuntimeError when the transmission was broken off.
+        Raises RuntimeError when the transmission was aborted.
         """
         block = self._feb.read(threshold, timeout)
         return None if block is None else Block(block, self.kind()[1])

@@ -142,7 +142,7 @@ impl Feb {
     fn take(&self, threshold: usize, last: bool) -> PyResult<Available> {
         let mut state = self.state();
         if state.lent > 0 {
-            return Err(PyBufferError::new_err("read: the block before is still out; release it first"));
+            return Err(PyBufferError::new_err("read: the previous block is still held; release it first"));
         }
         if !state.handle.arm(threshold) && !last {
             return Ok(Available::Later);
@@ -191,7 +191,7 @@ impl Feb {
         interruptible(py, move || {
             let mut state = lock(&handle);
             if state.lent > 0 {
-                return Err(PyBufferError::new_err("start: a block is still out; release it first"));
+                return Err(PyBufferError::new_err("start: a block is still held; release it first"));
             }
             state.handle.start().map_err(raise)
         })

@@ -170,7 +170,7 @@ impl FebHandle {
     /// the ring until [`Self::release`]. `None`: the transmission is complete and all is lent or released.
     ///
     /// # Errors
-    /// [`Error::Aborted`] or [`Error::Failed`] when the transmission was broken off and all that came
+    /// [`Error::Aborted`] or [`Error::Failed`] when the transmission was aborted and all that came
     /// before is lent or released.
     pub fn read(&mut self, threshold: usize, timeout: Option<Duration>) -> Result<Option<&[u8]>, Error> {
         Ok(if self.wait(threshold, timeout)? { Some(self.data()) } else { None })

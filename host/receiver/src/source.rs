@@ -42,10 +42,10 @@ pub enum Error {
         error: CommandError,
     },
     /// The transmission ended before its end.
-    #[error("FEB {0}: the transmission was broken off")]
+    #[error("FEB {0}: the transmission was aborted")]
     Aborted(MacAddr),
     /// A new transmission would overwrite what others still read.
-    #[error("FEB {0}: {1} bytes of the transmission before are still lent")]
+    #[error("FEB {0}: {1} bytes of the previous transmission are still lent")]
     Lent(MacAddr, u64),
     /// The interface failed.
     #[error("{0}")]

@@ -42,7 +42,7 @@ impl ServerState {
     /// A connection that could not be accepted: its board tries again.
     fn refuse(&self, error: &io::Error) {
         if self.refused.fetch_add(1, Ordering::Relaxed) == 0 {
-            tracing::warn!("a connection could not be accepted: {error}; this goes on being tried");
+            tracing::warn!("a connection could not be accepted: {error}; trying again");
         }
         std::thread::sleep(TICK);
     }

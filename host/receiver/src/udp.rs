@@ -69,7 +69,7 @@ impl Batches {
     }
 
     /// Waits for datagrams and gives each, with its sender; none came within the time-out: does nothing. A payload that
-    /// is longer than any of the format is given one byte too long.
+    /// is longer than the format allows is given one byte too long.
     ///
     /// # Errors
     /// What the kernel says; an interrupt is not an error.

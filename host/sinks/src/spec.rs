@@ -54,7 +54,7 @@ impl<K: Kind> FromStr for Spec<K> {
         };
         let queue = options.size("queue")?;
         if queue.is_some() && policy == Policy::Wait && K::WAITS_AT_THE_SOURCE {
-            return Err("queue: expected policy=drop with it; else what waits stays in the ring (--ring)".into());
+            return Err("queue: needs policy=drop; with policy=wait data waits in the ring (--ring)".into());
         }
         let unknown = || match K::LEFT_OUT.iter().find(|feature| name.starts_with(**feature)) {
             Some(feature) => format!("sink `{name}`: this program was built without it (cargo feature {feature})"),

@@ -500,7 +500,7 @@ impl Builder {
         let result = self.try_commit(&places, begin + TRANSACTION - 2 * STEP);
         self.committed = Instant::now();
         let Err(error) = result else { return Ok(self.note_commit(seen)) };
-        tracing::warn!("Kafka: a transaction was given up and is done again: {error}");
+        tracing::warn!("Kafka: a transaction was aborted and is repeated: {error}");
         let mut events = 0;
         let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
         let deadline = begin + TRANSACTION;

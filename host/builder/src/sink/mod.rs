@@ -71,7 +71,9 @@ impl Kind for EventKind {
             #[cfg(feature = "zmq")]
             "zmq-pub" | "zmq-push" => {
                 if !place.contains("://") {
-                    return Err(format!("endpoint `{place}`: expected one as tcp://127.0.0.1:5555 or ipc:///path"));
+                    return Err(format!(
+                        "endpoint `{place}`: expected an endpoint like tcp://127.0.0.1:5555 or ipc:///path"
+                    ));
                 }
                 if name == "zmq-pub" {
                     EventKind::Publish

@@ -48,7 +48,7 @@ fn mtu(files: &Files, iface: &str) -> Finding {
     let mend = format!("ip link set dev {iface} mtu 9000");
     match files.value::<usize>(&format!("sys/class/net/{iface}/mtu")) {
         Some(mtu) if mtu < MTU_FADE1 => {
-            let meaning = "no data frame passes: FADE-10G needs 9000, FADE v1 needs 1500";
+            let meaning = "data frames do not fit: FADE-10G needs 9000, FADE v1 needs 1500";
             Finding::fault(CHECK, mtu.to_string(), meaning, mend)
         }
         Some(mtu) if mtu < MTU_FADE10G => {

@@ -522,10 +522,10 @@ impl Session<'_> {
             (dropped.truncated, "without a header"),
             (dropped.words, "shorter than their words"),
             (dropped.flags, "with unknown flags"),
-            (dropped.oversize, "longer than any of the format"),
+            (dropped.oversize, "longer than the format allows"),
             (dropped.other_sender, "of other senders"),
-            (dropped.other_run, "of runs from before"),
-            (dropped.after_end, "of runs that were over"),
+            (dropped.other_run, "of earlier runs"),
+            (dropped.after_end, "of runs that had ended"),
             (dropped.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
         ] {
             if count > 0 {

@@ -53,7 +53,7 @@ impl SlowControl {
     /// Writes a register, once whatever is lost on the way; gives its answer.
     ///
     /// # Errors
-    /// No answer, or the register is not to be written.
+    /// No answer, or the register cannot be written.
     pub fn write(&mut self, address: u32, value: u32) -> anyhow::Result<u32> {
         self.ask(address, Some(value))
     }

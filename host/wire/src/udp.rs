@@ -25,7 +25,7 @@ pub const CONTROL_REPLY: u8 = 0x80;
 pub const STATUS_DONE: u8 = 0x00;
 /// Status: no such operation.
 pub const STATUS_OPERATION: u8 = 0x01;
-/// Status: no such register, or not to be written (now, or so).
+/// Status: no such register, or it cannot be written (now, or with this value).
 pub const STATUS_ADDRESS: u8 = 0x02;
 
 /// Register: [`IDENTITY`].

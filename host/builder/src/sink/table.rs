@@ -37,7 +37,7 @@ pub struct Windows {
     pub missing: Vec<u32>,
     /// Hits.
     pub hits: Vec<u32>,
-    /// Hits that modules tell they have lost, modules that timed out, messages with a word that cannot be; 0: the window is
+    /// Hits that modules report as lost, modules that timed out, messages with an invalid word; 0: the window is
     /// whole.
     pub lost: Vec<u32>,
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The receiver's rules of FADE v1, without kernel calls: its formats and which
- * packet is stored or confirmed. Design section 3; docs/protocol/fade1.md is the
- * reference. What happens to a frame is decided in fade_rules.c.
+ * The receiver's rules of FADE v1, without kernel calls: its formats, and which
+ * packet is stored or confirmed (docs/protocol/fade1.md). fade_rules.c decides
+ * about frames.
  */
 #ifndef FADE1_RULES_H
 #define FADE1_RULES_H
@@ -36,7 +36,7 @@ typedef uint64_t u64;
 /* Packets of 8192 bytes that hold two sets, the most that is in flight. */
 #define FADE1_MIN_RING_PACKETS	8
 
-/* As enum fade_verdict, for a packet of FADE v1. */
+/* Like enum fade_verdict, for a packet of FADE v1. */
 enum fade1_verdict {
 	FADE1_STORE,
 	FADE1_CONFIRM_AGAIN,

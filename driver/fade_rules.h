@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * The receiver's rules of FADE-10G and FADE v1, without kernel calls: what a
- * frame from a FEB is, what happens to its packet and its command response.
- * Design sections 2 and 3; paper section 4. docs/protocol/ is the reference.
+ * The receiver's rules of FADE-10G and FADE v1, without kernel calls: the kind
+ * of a frame from a FEB, and what happens to its packet and command response
+ * (docs/protocol; paper section 4).
  *
  * The same file is built into the kernel module and, in user space, into the
- * test that holds it against the Rust engine (host/driver-check).
+ * test that compares it with the Rust engine (host/driver-check).
  */
 #ifndef FADE_RULES_H
 #define FADE_RULES_H
@@ -50,7 +50,7 @@ typedef uint64_t u64;
 #define FADE_LAST_WORDS_MAX	1023
 #define FADE_MAX_WINDOW		64
 
-/* What a frame from a FEB is; the names of what is wrong are drop reasons. */
+/* The kind of a frame from a FEB; the names of errors are drop reasons. */
 enum fade_kind {
 	FADE_KIND_DATA,
 	FADE_KIND_RESPONSE,
@@ -79,11 +79,11 @@ struct fade_response {
 /**
  * struct fade_frame - the fields of a frame from a FEB
  * @response: command response, alone or inside a data frame
- * @packet: packet number; of FADE v1 in its set
- * @retry: of FADE v1: retry number
- * @block_acks: of FADE v1: the FEB takes block ACKs
+ * @packet: packet number; FADE v1: in its set
+ * @retry: FADE v1: retry number
+ * @block_acks: FADE v1: the FEB accepts block ACKs
  * @delay: transmission delay
- * @sequence: frame sequence number; of FADE v1 set number
+ * @sequence: frame sequence number; FADE v1: set number
  * @last: the last data frame of a transmission
  * @last_words: valid words of the last packet
  */
@@ -102,8 +102,8 @@ struct fade_frame {
 enum fade_verdict {
 	FADE_STORE,		/* new: store it, then confirm it */
 	FADE_CONFIRM_AGAIN,	/* known */
-	FADE_NO_SPACE,		/* new, but its place is not free: no ACK */
-	FADE_PROTOCOL_ERROR,	/* outside the window, or against the end */
+	FADE_NO_SPACE,		/* new, but its slot is not free: no ACK */
+	FADE_PROTOCOL_ERROR,	/* outside the window, or after the end */
 };
 
 /**
@@ -129,9 +129,9 @@ struct fade_window {
 };
 
 /**
- * struct fade_confirmation - what an ACK tells
+ * struct fade_confirmation - content of an ACK
  * @index: packets before @packet since the start
- * @stored: of a block ACK: bit i: packet @packet - 1 - i is stored
+ * @stored: block ACK: bit i: packet @packet - 1 - i is stored
  * @packet: newest packet that it confirms
  * @delay: transmission delay of its last frame
  * @sequence: sequence number of that frame; of FADE v1 number of the set
@@ -148,13 +148,13 @@ struct fade_confirmation {
 	bool fade1;
 };
 
-/* What START is doing. */
+/* Stage of START. */
 enum fade_stage {
-	FADE_STAGE_NONE,	/* none is under way */
+	FADE_STAGE_NONE,	/* not active */
 	FADE_STAGE_IDENTIFY,	/* IDENTIFY was sent */
-	FADE_STAGE_RESET,	/* RESET was sent: there must be silence */
+	FADE_STAGE_RESET,	/* RESET was sent; silence must follow */
 	FADE_STAGE_START,	/* START was sent */
-	FADE_STAGE_STOP,	/* begun again: STOP was sent again */
+	FADE_STAGE_STOP,	/* restarted: STOP was sent again */
 };
 
 /* How the last START ended. */
@@ -165,9 +165,9 @@ enum fade_outcome {
 };
 
 /**
- * struct fade_start - START under way
+ * struct fade_start - a START that is being executed
  * @stage: FADE_STAGE_*
- * @asked: somebody waits for its outcome; else a transmission begins again
+ * @asked: a caller waits for its result; else a transmission restarts
  * @heard: data came since RESET
  * @has_reset: RESET was sent
  * @resets_due: the next tick sends RESETs
@@ -175,12 +175,12 @@ enum fade_outcome {
  * @csn: of IDENTIFY, then of START
  * @attempts: frames sent of the stage
  * @refusals: STARTs answered by "an earlier transmission runs"
- * @rounds: RESETs that met with silence, or are about to
- * @reset_since: when RESET was sent first
- * @next: when there is something to do
- * @timeout_ms: from each attempt to the next
+ * @rounds: RESETs that were followed by silence, and the current one
+ * @reset_since: time of the first RESET
+ * @next: time of the next action
+ * @timeout_ms: time between attempts
  * @retries: attempts after the first
- * @outcome: FADE_BEGUN or what else became of the last one
+ * @outcome: FADE_BEGUN, or the result of the last one
  */
 struct fade_start {
 	u32 stage;
@@ -200,7 +200,7 @@ struct fade_start {
 	u32 outcome;
 };
 
-/* Of a transmission whose START proves nothing: its first packet. */
+/* First packet of a transmission whose START proves nothing. */
 enum fade_first {
 	FADE_FIRST_COME,	/* or what comes is proven to be of it */
 	FADE_FIRST_AWAITED,
@@ -212,15 +212,15 @@ enum fade_first {
  * @owned: it was opened for its data; else another program may receive from it
  * @window: of the transmission, if @started
  * @sets: of a transmission of FADE v1
- * @protocol: FADE_PROTOCOL_* that it was told or found to speak
- * @firmware: FADE_FIRMWARE_* that it was told or found to run
- * @identified: it told what it is, as Fadelink's cores do
- * @block_acks: it takes block ACKs
+ * @protocol: FADE_PROTOCOL_* that was set or found out
+ * @firmware: FADE_FIRMWARE_* that was set or found out
+ * @identified: it answered IDENTIFY like a Fadelink core
+ * @block_acks: it accepts block ACKs
  * @unconfirmed: packets were stored since the last ACK
  * @newest: of them
- * @swap: bytes of the words that must be turned round; 0: none
- * @started: START was answered: data is taken
- * @start: START under way
+ * @swap: bytes of the words to swap; 0: none
+ * @started: START was answered: data is accepted
+ * @start: START that is being executed
  * @first: FADE_FIRST_*
  * @first_since: when another packet than the first came
  * @waiting: START of FADE v1 is repeated until data comes
@@ -229,7 +229,7 @@ enum fade_first {
  * @next_request: when START or STOP of FADE v1 is sent again
  * @stop_sent: STOP was sent since START
  * @stray: data came without a transmission, since the last START
- * @restarts: how often the transmission has begun again since START
+ * @restarts: number of restarts of the transmission since START
  * @state: FADE_STATE_*
  * @pending: a command waits for its response
  * @pending_code: code of the last command
@@ -296,10 +296,10 @@ struct fade_settings {
 };
 
 /**
- * struct fade_actions - what to do about a frame
- * @store: copy the packet to place @slot of the ring
+ * struct fade_actions - actions for a frame
+ * @store: copy the packet to slot @slot of the ring
  * @confirm: send an ACK, after the packet is stored; else fade_feb_confirm()
- *	tells it when all frames that came together were taken
+ *	makes it when all frames that came together were processed
  * @reset: send RESET
  * @begun: a transmission has begun: the ring is empty
  * @answered: the pending command has its response, or START its outcome
@@ -330,11 +330,11 @@ struct fade_request {
 #define FADE_MAX_REQUESTS	12
 
 /**
- * struct fade_tick - what is to be done as time goes on
+ * struct fade_tick - actions that are due by time
  * @requests: frames to send, in order
  * @count: their number
  * @begun: a transmission has begun: the ring is empty
- * @wake: readers, and who waits for START, should look
+ * @wake: wake readers, and the caller of START
  * @next: time of the next call, if @again
  * @again: there is one
  */
@@ -348,24 +348,24 @@ struct fade_tick {
 };
 
 #define FADE_RESET_INTERVAL_MS	50
-/* RESETs in a row, where one that is lost would do harm. */
+/* RESETs in a row, because one may be lost. */
 #define FADE_RESETS		3
-/* How often, with silence after each, where nothing else proves that it was obeyed. */
+/* How often, with silence after each, if nothing else proves its effect. */
 #define FADE_RESET_ROUNDS	3
 /* Time after a RESET in which frames under way arrive and are discarded. */
 #define FADE_SETTLE_MS		20
-/* How often a START that meets a running transmission is preceded by RESET. */
+/* How often RESET is sent before a START that finds a running transmission. */
 #define FADE_START_ATTEMPTS	10
-/* How often a FEB is asked what it is; repeated after this part of a time-out. */
+/* Number of IDENTIFYs to a FEB; repeated after this part of a time-out. */
 #define FADE_IDENTIFY_ATTEMPTS	12
 #define FADE_IDENTIFY_SHARE	4
-/* How long RESET is repeated to a FEB that sends on. */
+/* Time for which RESET is repeated to a FEB that continues to send. */
 #define FADE_RESET_PATIENCE_MS	2000
-/* How long others may come before the first packet of a transmission. */
+/* Time for which others may come before the first packet of a transmission. */
 #define FADE_FIRST_PATIENCE_MS	100
-/* From one START or STOP of FADE v1 to the next. */
+/* Time between two STARTs or STOPs of FADE v1. */
 #define FADE1_INTERVAL_MS	100
-/* STOPs that must have met with silence: that all are lost cannot be. */
+/* STOPs that silence must follow: not all of them are lost. */
 #define FADE1_STOPS		5
 
 enum fade_kind fade_parse(const u8 *head, size_t len, const u8 *final_word,

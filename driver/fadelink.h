@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of the module share. */
+/* Common declarations of the module. */
 #ifndef FADELINK_H
 #define FADELINK_H
 
@@ -27,17 +27,17 @@
  * @lock: all below; taken in softirq
  * @wait: readers and commands
  * @ring: data; lives from open to close
- * @mapped: the ring was mapped: it stays as it is
+ * @mapped: the ring was mapped and must not change
  * @settings: of transmissions, and the size of the ring
  * @netdev: interface of the FEB, NULL: not associated; holds a reference
  * @tracker: of that reference
  * @mac: address of the FEB
- * @feb: what the rules know of it
- * @head: bytes in without a gap since START
- * @tail: bytes given back since START
+ * @feb: its state for the rules
+ * @head: bytes received without a gap since START
+ * @tail: bytes returned since START
  * @origin: byte of the ring where the transmission began
  * @wakeup: bytes that wake the reader, maybe 0
- * @error: errno of what failed, or 0
+ * @error: errno of the failure, or 0
  * @tick: fade_feb_tick(), when it is due
  * @index: minor number
  */

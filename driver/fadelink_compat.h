@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What differs between the kernels that the module is built for. */
+/* Differences between the supported kernels. */
 #ifndef FADELINK_COMPAT_H
 #define FADELINK_COMPAT_H
 

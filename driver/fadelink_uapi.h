@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR Apache-2.0 */
 /*
- * User interface of /dev/l3_fpga%d: one device a front-end board (FEB).
+ * User interface of /dev/l3_fpga%d: one device for each front-end board (FEB).
  *
  * Numbers up to 0x39 and their structures are those of the published driver
  * (the paper's table 4); existing applications run unchanged.
@@ -24,9 +24,9 @@
 
 /**
  * struct fade_pointers - bytes of the ring
- * @head: byte behind the last one received without a gap
- * @tail: first byte that the reader has not given back
- * @eof: the last packet and all before it are in
+ * @head: byte after the last one received without a gap
+ * @tail: first byte that the reader has not returned
+ * @eof: the last packet and all before it have come
  */
 struct fade_pointers {
 	__s32 head;
@@ -37,7 +37,7 @@ struct fade_pointers {
 /**
  * struct fade_slave_id - the FEB of a device
  * @mac: its address
- * @devname: network interface, ended by NUL
+ * @devname: network interface, with NUL at the end
  */
 struct fade_slave_id {
 	__u8 mac[6];
@@ -47,7 +47,7 @@ struct fade_slave_id {
 /**
  * struct fade_user_command - a user command and its response
  * @command: code, 0x0100 to 0xFFFF
- * @retries: FADE_IOC_USERCMD: all attempts; with 0 it is not sent.
+ * @retries: FADE_IOC_USERCMD: number of attempts; with 0 it is not sent.
  *	FADE_IOC_FEBCMD: attempts after the first, at most 1000
  * @argument: argument
  * @timeout: time from each attempt to the next. FADE_IOC_USERCMD: jiffies.
@@ -62,25 +62,25 @@ struct fade_user_command {
 	__u8 response[12];
 } __attribute__((packed));
 
-/* Wake the reader when so many bytes are there: 0 (at once) to half the ring. */
+/* Wake the reader at this number of bytes: 0 (at once) to half the ring. */
 #define FADE_IOC_SETWAKEUP	_IO(FADE_IOC_MAGIC, 0x30)
 /* Returns the length of the ring in bytes. */
 #define FADE_IOC_GETBUFLEN	_IO(FADE_IOC_MAGIC, 0x31)
 /* Returns the bytes available; -EIO when the interface has failed. */
 #define FADE_IOC_READPTRS	_IOR(FADE_IOC_MAGIC, 0x32, struct fade_pointers)
-/* Gives bytes back (argument). */
+/* Returns bytes to the ring (argument: their number). */
 #define FADE_IOC_WRITEPTRS	_IO(FADE_IOC_MAGIC, 0x33)
 /* Associates the device with a FEB. */
 #define FADE_IOC_GETMAC		_IOW(FADE_IOC_MAGIC, 0x34, struct fade_slave_id)
-/* START: the ring begins anew. */
+/* START: the ring is empty. */
 #define FADE_IOC_STARTMAC	_IO(FADE_IOC_MAGIC, 0x35)
-/* STOP: the packet being filled becomes the last. */
+/* STOP: the packet that is being filled becomes the last. */
 #define FADE_IOC_STOPMAC	_IO(FADE_IOC_MAGIC, 0x36)
 /* Ends the association, if there is one. */
 #define FADE_IOC_FREEMAC	_IO(FADE_IOC_MAGIC, 0x37)
 /* Sends a user command, waits for its response. */
 #define FADE_IOC_USERCMD	_IOWR(FADE_IOC_MAGIC, 0x38, struct fade_user_command)
-/* RESET: breaks the transmission off. */
+/* RESET: aborts the transmission. */
 #define FADE_IOC_RESETMAC	_IO(FADE_IOC_MAGIC, 0x39)
 
 /* Extensions of Fadelink. */
@@ -88,10 +88,10 @@ struct fade_user_command {
 /**
  * struct fade_pointers64 - bytes since the start of the transmission
  * @head: received without a gap
- * @tail: given back
+ * @tail: returned by the reader
  * @origin: byte of the ring where the transmission began
  * @state: FADE_STATE_*
- * @error: 0, or the errno value of what failed
+ * @error: 0, or the errno value of the failure
  */
 struct fade_pointers64 {
 	__u64 head;
@@ -110,27 +110,27 @@ struct fade_pointers64 {
 struct fade_statistics {
 	__u64 packets;			/* stored */
 	__u64 duplicates;		/* confirmed again */
-	__u64 repaired;			/* stored behind a later one */
+	__u64 repaired;			/* stored after a later one */
 	__u64 no_space;			/* dropped: no free place */
 	__u64 not_started;		/* dropped: START not answered */
 	__u64 protocol_errors;		/* dropped: against the window */
 	__u64 wrong_length;		/* dropped */
 	__u64 wrong_valid_words;	/* dropped */
-	__u64 missing_frames;		/* sequence numbers that never came */
+	__u64 missing_frames;		/* missing sequence numbers */
 	__u64 acks;
 	__u64 responses;
 	__u64 unexpected_responses;
 	__u64 commands;
 	__u64 resets;
-	__u64 interrupted;		/* STARTs that met an earlier transmission */
-	__u64 delay;			/* told last, in the FEB's clocks */
+	__u64 interrupted;		/* STARTs that found an earlier transmission */
+	__u64 delay;			/* last value, in clocks of the FEB */
 };
 
 /**
  * struct fade_config - settings of a device
  * @ring_packets: packets of its ring, a power of two, at least @window
- * @window: packets of the FEB's window, 1 to 64
- * @first_packet: number of the first packet: 0 but in tests of its wrap
+ * @window: window of the FEB in packets, 1 to 64
+ * @first_packet: number of the first packet: always 0, except in tests
  * @protocol: FADE_PROTOCOL_* of the FEB
  * @firmware: FADE_FIRMWARE_* of the FEB
  * @words: FADE_WORDS_*: how the data words are stored
@@ -155,13 +155,13 @@ struct fade_config {
 #define FADE_FIRMWARE_PUBLISHED_10G	2
 #define FADE_FIRMWARE_PUBLISHED_V1	3
 
-#define FADE_WORDS_WIRE		0	/* left as they come */
-#define FADE_WORDS_NATIVE	1	/* made native, by the firmware's order */
-#define FADE_WORDS_LITTLE	2	/* they come little-endian: made native */
-#define FADE_WORDS_BIG		3	/* they come big-endian: made native */
+#define FADE_WORDS_WIRE		0	/* as on the wire */
+#define FADE_WORDS_NATIVE	1	/* converted to native, by the order of the firmware */
+#define FADE_WORDS_LITTLE	2	/* little-endian on the wire: converted to native */
+#define FADE_WORDS_BIG		3	/* big-endian on the wire: converted to native */
 
 /**
- * struct fade_feb_kind - what the last START found a FEB to be
+ * struct fade_feb_kind - kind of a FEB, found out by the last START
  * @protocol: FADE_PROTOCOL_*; 0: not known yet
  * @firmware: FADE_FIRMWARE_*; 0: not known yet
  */
@@ -179,17 +179,17 @@ struct fade_feb_kind {
 /* As FADE_IOC_SETWAKEUP, up to the whole ring. */
 #define FADE_IOC_SETTHRESHOLD	_IO(FADE_IOC_MAGIC, 0x47)
 
-/* What the FEB is. */
+/* The kind of the FEB. */
 #define FADE_IOC_GETKIND	_IOR(FADE_IOC_MAGIC, 0x46, struct fade_feb_kind)
 
 /*
- * /dev/l3_fpga_ctl: for any number of programs, beside the ones that have the
- * devices.
+ * /dev/l3_fpga_ctl: for any number of programs, in addition to those that use
+ * the devices.
  */
 
 /**
  * struct fade_feb_command - a command to a FEB, also to one of another program
- * @feb: the FEB; a device that is free is used if none is associated with it
+ * @feb: the FEB; a free device is used if none is associated with it
  * @command: STOP, IDENTIFY or a user command
  */
 struct fade_feb_command {

@@ -1,4 +1,4 @@
-// One simulated board, whatever its core: settings, frames in and out, status.
+// One simulated board with any core: settings, frames in and out, status.
 #pragma once
 
 #include <functional>

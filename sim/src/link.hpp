@@ -1,4 +1,4 @@
-// The link model: what happens to frames in one direction between a board and the computer.
+// The link model: effects on frames in one direction between a board and the computer.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A Linux network interface as the far end of the link: a TAP, or a packet socket on a veth end.
+// The network interface at the far end of the link: a TAP, or a packet socket on a veth end.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the program is told on its command line.
+// The options of the command line.
 #pragma once
 
 #include <optional>
@@ -32,14 +32,14 @@ struct Options {
   double user_mhz = 0, tx_ppm = 0, rx_ppm = 0, spread_ppm = 0, spread_us = 0;
 };
 
-// The options, checked; or the status to exit with: help was asked for, or they were wrong and the reason is told.
+// The checked options; or the exit status, after help or an error message was printed.
 struct Parsed {
   Options options;
   std::optional<int> exit;
 };
 Parsed parse_options(int argc, char** argv);
 
-// A crate of FADC modules sends by the TCP sender, too.
+// True also for crates of FADC modules, which use the TCP sender.
 bool is_tcp(const Options& o);
 bool has_crate(const Options& o);
 // Connections of each board.

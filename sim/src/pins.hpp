@@ -1,4 +1,4 @@
-// How frames pass the pins of each MAC of a board.
+// Converts between frames and the pins of each MAC.
 #pragma once
 
 #include "line.hpp"

@@ -1,4 +1,4 @@
-// Messages of PTP over Ethernet (IEEE 1588-2008, annex F), as a switch sees them.
+// PTP messages over Ethernet (IEEE 1588-2008, annex F), as a switch handles them.
 #pragma once
 
 #include "frame.hpp"

@@ -1,4 +1,4 @@
-// The ways to run the boards; each returns the status to exit with.
+// The modes of the program; each returns the exit status.
 #pragma once
 
 #include <signal.h>
@@ -7,7 +7,7 @@
 
 namespace fadelink {
 
-// Signals that asked to end, so far.
+// Number of signals so far that request the end.
 extern volatile sig_atomic_t interrupted;
 
 // In simulated time, before ideal receivers.

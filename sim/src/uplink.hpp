@@ -1,4 +1,4 @@
-// The way from the boards to the computer.
+// The path from the boards to the computer.
 #pragma once
 
 #include <functional>

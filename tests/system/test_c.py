@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	int64_t count;
 	while ((count = fadelink_read(feb, 8, 1000, &words)) > 0)
 		fadelink_release(feb, count);
-	assert(count == FADELINK_ERROR && SAYS("broken off"));
+	assert(count == FADELINK_ERROR && SAYS("aborted"));
 	fadelink_feb_close(feb);
 	feb = fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL);
 	assert(fadelink_command(feb, 0x0100, 0, 10, 1, &value) == FADELINK_TIMEOUT && SAYS("after 2 attempts"));

@@ -165,8 +165,8 @@ with fadelink.Receiver("eth0") as receiver:
         raises(OverflowError, "", feb.command, 0x10000)
         feb.start()
         block = feb.read(8192, 5)
-        raises(BufferError, "still out", feb.read)
-        raises(BufferError, "still out", feb.start)
+        raises(BufferError, "still held", feb.read)
+        raises(BufferError, "still held", feb.start)
         with block as words:
             assert words[0] == 0
         block.__exit__()
@@ -177,7 +177,7 @@ with fadelink.Receiver("eth0") as receiver:
             try:
                 feb.read(1, 5).__exit__()
             except RuntimeError as e:
-                assert "broken off" in str(e)
+                assert "aborted" in str(e)
                 break
     with receiver.open("02:00:00:00:00:99") as silent:
         raises(TimeoutError, "no response to command 0x0100 after 2 attempts", silent.command, 0x0100, timeout=0.02, retries=1)

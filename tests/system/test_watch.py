@@ -63,7 +63,7 @@ def test_top_prints_tables(bench):
     tables = [[line.split() for line in table.splitlines()] for table in out.split("\n\n")]
     assert len(tables) == 2
     for head, first, second, third in tables:
-        assert head[0] == "FEB"
+        assert head[0] == "board"
         assert first[:2] == [FEBS[0], "running"] and second[:2] == [FEBS[1], "idle"]
         assert head[-1] == "firmware" and second[-1] == "fadelink"
         assert third == ["02:00:00:00:00:99", "silent"]
@@ -72,7 +72,7 @@ def test_top_prints_tables(bench):
     assert report(process.finish())[0] == 0
     # Without names: all that answer.
     status, out, err = bench.run("top", "--iface", "eth0", "--batch", 1)
-    assert status == 0 and [line.split()[0] for line in out.splitlines()] == ["FEB", *FEBS[:3]]
+    assert status == 0 and [line.split()[0] for line in out.splitlines()] == ["board", *FEBS[:3]]
 
 
 def test_top_on_a_terminal(bench):

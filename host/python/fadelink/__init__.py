@@ -5,9 +5,8 @@
         for words in feb.blocks():     # numpy arrays of native 64-bit words, views of the ring
             histogram += numpy.bincount(words & 0xfff, minlength=4096)
 
-A block is given back to the ring when the loop asks for the next one: copy what you want to keep, for an array that is
-kept shows what comes there later. As long as you hold a block the ring fills, and in the end the board waits: nothing
-is lost.
+A block returns to the ring when the loop asks for the next one, so copy what you want to keep: an array that you keep
+shows later data. While you hold a block the ring fills, and then the board waits: nothing is lost.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ from . import _fadelink
 
 __all__ = ["Feb", "Receiver"]
 
-#: Bytes that are waited for by default: fewer wake-ups, yet far less than the ring.
+#: Default threshold in bytes: few wake-ups, and much less than the ring.
 THRESHOLD = 32 * 8192
 
 
@@ -32,12 +31,12 @@ class Receiver:
         self._receiver = _fadelink.Receiver(interface, backend, busy_poll)
 
     def open(self, mac, ring_packets=2048, window=64, first_packet=0, protocol=None, firmware=None, word_order=None):
-        """Opens a FEB for its data; no other program has it meanwhile.
+        """Opens a FEB exclusively for its data.
 
-        protocol: "fade10g" or "fade1"; without it, start() finds out. The data of FADE v1 ends with filler, 0xA5.
-        firmware: "fadelink", "published-10g" or "published-v1", whose core it runs; without it, start() finds out.
-        word_order: "big" or "little", of its words on the wire; without it, as its firmware has it. Arrays hold native
-        words. Raises ValueError for a setting out of range, RuntimeError if the FEB is taken.
+        protocol: "fade10g" or "fade1"; default: start() finds it out. The data of FADE v1 ends with filler, 0xA5.
+        firmware: "fadelink", "published-10g" or "published-v1"; default: start() finds it out.
+        word_order: "big" or "little", on the wire; default: that of the firmware. Arrays have native words.
+        Raises ValueError for a setting out of range, RuntimeError if another program has the FEB.
         """
         what = (protocol, firmware, word_order)
         return Feb(self._receiver.open(mac, ring_packets, window, first_packet, what))
@@ -54,7 +53,7 @@ class Receiver:
 
 
 class Feb:
-    """A FEB that is open. Leaving its `with` closes it, by RESET if its transmission runs."""
+    """An open FEB. Leaving its `with` closes it, and sends RESET if its transmission is running."""
 
     def __init__(self, feb):
         self._feb = feb
@@ -64,17 +63,18 @@ class Feb:
         self._feb.start()
 
     def stop(self):
-        """STOP: the packet being filled becomes the last. Read on until the end."""
+        """STOP: the packet that is being filled becomes the last. Continue to read until the end."""
         self._feb.stop()
 
     def reset(self):
-        """RESET: breaks the transmission off."""
+        """RESET: aborts the transmission."""
         self._feb.reset()
 
     def command(self, code, argument=0, timeout=None, retries=None):
         """Sends a user command, returns the 64-bit value of its response.
 
-        A Fadelink FEB executes it exactly once, a published core each time that a repetition comes. timeout: seconds from each attempt to the next. Raises TimeoutError without a response.
+        A Fadelink FEB executes it exactly once, a published core executes each repetition. timeout: seconds from each
+        attempt to the next. Raises TimeoutError without a response.
         """
         return self._feb.command(code, argument, timeout, retries)
 
@@ -83,7 +83,7 @@ class Feb:
         return self._feb.counters()
 
     def kind(self):
-        """What start() found: protocol, firmware, byte order of words on the wire; None for what is not known yet."""
+        """(protocol, firmware, byte order of words on the wire), found out by start(); None if unknown."""
         return self._feb.kind()
 
     def fill(self):
@@ -95,23 +95,23 @@ class Feb:
         return self._feb.fileno()
 
     def read(self, threshold=THRESHOLD, timeout=None):
-        """The next block: an object to be used with `with`, whose value is an array of words; None at the end.
+        """The next block, for use with `with`; its value is an array of words. None at the end.
 
         Waits for `threshold` bytes or the end, at most `timeout` seconds; then the array may be empty. Ctrl-C ends the
-        wait, and other threads count, command and reset meanwhile.
+        wait. Other threads may read counters, send commands and reset meanwhile.
         Raises RuntimeError when the transmission was aborted.
         """
         block = self._feb.read(threshold, timeout)
         return None if block is None else Block(block, self.kind()[1])
 
     def blocks(self, threshold=THRESHOLD, timeout=None):
-        """All blocks to the end of the transmission; each is given back when the next one is asked for."""
+        """All blocks until the end of the transmission; each returns to the ring when the next one is requested."""
         while (block := self.read(threshold, timeout)) is not None:
             with block as words:
                 yield words
 
     async def blocks_async(self, threshold=THRESHOLD):
-        """As `blocks`, for asyncio: other tasks run while it waits."""
+        """Like `blocks`, for asyncio: other tasks run while it waits."""
         loop = asyncio.get_running_loop()
         while True:
             while not self._feb.arm(threshold):

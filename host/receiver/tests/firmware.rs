@@ -217,7 +217,7 @@ fn a_board_that_does_not_fall_silent_is_an_error() {
         program.wait(20 * MS);
     }
     assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::SendsOn));
-    // Of a transmission that should begin again: it is broken off.
+    // A transmission that was to restart is aborted.
     let (mut program, _) = started();
     for _ in 0..230 {
         program.frame(&data(1000, None, None));

@@ -242,7 +242,7 @@ impl<T: Item> Outlet<T> {
     }
 }
 
-/// All sinks of one source. When it is dropped they are finished, as of a source that was broken off.
+/// All sinks of one source. When it is dropped they are finished, as after an aborted transmission.
 pub struct Outlets<T: Item>(Vec<Outlet<T>>);
 
 impl<T: Item> Outlets<T> {

@@ -185,7 +185,7 @@ fn receive(
     feb.start().context("START (if the board sends to another computer: --take-over)")?;
     if feb.counters().interrupted > 0 && !args.take_over {
         tracing::warn!(
-            "{}: an earlier transmission was still running (its reader was killed?); it was broken off, \
+            "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
              what its reader wrote is intact, and a new one begins with word 0",
             feb.mac()
         );

@@ -409,7 +409,7 @@ impl FebState {
         start.tell(Ok(STATUS_DONE));
     }
 
-    /// START has failed. A transmission that should have begun again is broken off.
+    /// START has failed. A transmission that was to restart is aborted.
     fn failed(&mut self, start: Start, error: CommandError) {
         add(&self.shared.counters.interrupted, start.interrupted.into());
         if start.asker.is_none() && self.shared.phase() == Phase::Running {

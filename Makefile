@@ -3,7 +3,8 @@
 BIN     := $(CURDIR)/.venv/bin
 PYTHON  := $(BIN)/python
 PYTEST  := $(PYTHON) -m pytest -c tests/pytest.ini
-CARGO   := cargo --color=never
+# Not in the job server of make: cargo has its own jobs.
+CARGO   := env -u MAKEFLAGS cargo --color=never
 JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim

@@ -4,7 +4,7 @@ BIN     := $(CURDIR)/.venv/bin
 PYTHON  := $(BIN)/python
 PYTEST  := $(PYTHON) -m pytest -c tests/pytest.ini
 # Not in the job server of make: cargo has its own jobs.
-CARGO   := env -u MAKEFLAGS cargo --color=never
+CARGO   := env -u MAKEFLAGS -u MFLAGS cargo --color=never
 JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim

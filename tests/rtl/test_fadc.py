@@ -41,7 +41,7 @@ def test_fadc_blocks(toplevel, parameters):
     run("fadc", parameters, toplevel)
 
 
-@pytest.mark.parametrize("samples,links", [(1, 1), (2, 2), (4, 1)])
+@pytest.mark.parametrize("samples,links", [(2, 2), pytest.param(1, 1, marks=pytest.mark.long), pytest.param(4, 1, marks=pytest.mark.long)])
 def test_windows_follow_a_time(samples, links):
     parameters = {"SAMPLES": samples, "MODULES": 2, "CHANNELS": 2, "LINKS": links, "BITS": 13, "WINDOWS": 512, "FOLLOW": 1}
     run("fadc", parameters, "extra_fadc", tests="follow")

@@ -94,8 +94,7 @@ BREAKS = {
 
 
 # These take seconds, and each breaks something else; the others are for `make test-long`.
-QUICK = ["NACK taken for ACK", "no lock", "marks stay when a packet is sent", "a bit for another packet", "v1 no lock",
-         "v1 window is not looked at", "v1 a bit for another packet", "v1 all before a block ACK are confirmed"]  # fmt: skip
+QUICK = ["NACK taken for ACK", "no lock", "a bit for another packet", "v1 window is not looked at", "v1 all before a block ACK are confirmed"]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in BREAKS])

@@ -107,6 +107,7 @@ def test_simulated_crate_dies_and_returns(net):
     builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out}",
                            "--sources", "0xC0DA0001", "--streams", 2, "--web", "127.0.0.1:8080")  # fmt: skip
     sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
+    assert "page at" in builder.popen.stderr.readline()
 
     def last_window():
         fetch = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8080/live.json').read().decode())"

@@ -15,8 +15,8 @@ def examined(bench, *prefix):
     return status, {finding["check"]: finding for finding in json.loads(out)}
 
 
-def mend(bench, finding):
-    bench.run_in(bench.pc_ns, "sh", "-c", finding["mend"])
+def fix(bench, finding):
+    bench.run_in(bench.pc_ns, "sh", "-c", finding["fix"])
 
 
 def test_what_is_found_is_mended_by_its_line(bench):
@@ -24,15 +24,15 @@ def test_what_is_found_is_mended_by_its_line(bench):
     bench.run_in(bench.pc_ns, "sh", "-c", "echo 3 >/sys/class/net/eth0/queues/rx-0/rps_cpus")
     bench.run_in(bench.pc_ns, "ip", "link", "set", "eth0", "mtu", 1000, "down")
     status, found = examined(bench)
-    wrong = {"link": ("fault", "down"), "MTU": ("fault", "1000"), "receive packet steering": ("improve", "CPUs by mask 3")}
+    wrong = {"link": ("fault", "down"), "MTU": ("fault", "1000"), "receive packet steering": ("improve", "CPU mask 3")}
     assert status == 1
     assert {check: (found[check]["state"], found[check]["found"]) for check in wrong} == wrong
     for check in wrong:
         assert found[check]["iface"] == "eth0" and found[check]["meaning"]
-        mend(bench, found[check])
+        fix(bench, found[check])
     status, found = examined(bench)
     assert status == 0
-    assert all(found[check]["state"] == "good" and "mend" not in found[check] for check in wrong), found
+    assert all(found[check]["state"] == "good" and "fix" not in found[check] for check in wrong), found
 
 
 def test_an_mtu_for_fade_v1_alone(bench):
@@ -43,7 +43,7 @@ def test_an_mtu_for_fade_v1_alone(bench):
     assert status == 0 and found["MTU"]["state"] == "improve"
     status, _, err = bench.receive("--packets", 10, "--quiet").finish()
     assert status == 1 and "MTU 1500" in err
-    mend(bench, found["MTU"])
+    fix(bench, found["MTU"])
     assert bench.receive("--packets", 10, "--quiet").finish()[0] == 0
     bench.end_sim(board)
 
@@ -53,7 +53,7 @@ def test_without_capabilities(bench):
     without = ["setpriv", "--reuid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
     status, found = examined(bench, *without)
     assert status == 1 and found["capabilities"]["state"] == "fault"
-    assert found["capabilities"]["mend"] == f"setcap cap_net_raw,cap_sys_nice+ep {FADELINK}"
+    assert found["capabilities"]["fix"] == f"setcap cap_net_raw,cap_sys_nice+ep {FADELINK}"
     words = [*without, FADELINK, "receive", "--iface", "eth0", "--feb", FEBS[0]]
     status, _, err = bench.start(bench.pc_ns, *words).finish()
     assert status == 1 and "CAP_NET_RAW" in err, err
@@ -69,6 +69,6 @@ def test_text_and_errors(bench):
     status, out, err = bench.run("doctor", "--iface", "eth9")
     assert (status, out) == (1, "") and "interface eth9 does not exist" in err
     status, out, _ = bench.run("doctor", "--iface", "lo")
-    assert status == 1 and "no Ethernet" in out
+    assert status == 1 and "not Ethernet" in out
     found = subprocess.run([FADELINK, "doctor", "--json"], capture_output=True, text=True).stdout
     assert {"capabilities", "processors", "frequency governor", "idle states"} <= {line["check"] for line in json.loads(found)}

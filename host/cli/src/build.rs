@@ -312,10 +312,16 @@ fn from_kafka(args: &Args, brokers: &str, viewers: &mut Viewers, interrupts: &In
     if !args.crates.quiet {
         tracing::info!("joining {} of {brokers}", args.kafka.messages);
     }
+    let goal = Goal { duration: args.crates.duration, amount: args.events };
+    let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
     builder.run(interrupts.stopping(), args.events, |event| {
         viewers.show(event);
         viewers.tick();
+        if progress.is_due() {
+            progress.show([("events", viewers.events, String::new())].into_iter());
+        }
     })?;
+    progress.finish();
     Ok(From::Kafka(builder.report()))
 }
 

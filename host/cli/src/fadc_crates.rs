@@ -115,6 +115,12 @@ impl Run {
         stopping
     }
 
+    /// What has come over each connection so far.
+    #[cfg(feature = "kafka")]
+    pub fn connections(&self) -> Vec<Connection> {
+        self.server.connections()
+    }
+
     /// Waits for the connections' ends; what came over them.
     pub fn finish(self) -> Connections {
         let (connections, refused) = self.server.join();

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::fadc_crates::{Connections, JoinBy};
 use crate::interrupts::Interrupts;
+use crate::progress::{Goal, Progress, Unit};
 use crate::{exit, fadc_crates};
 
 #[derive(clap::Args)]
@@ -17,7 +18,7 @@ pub struct Args {
     crates: fadc_crates::Args,
     #[command(flatten)]
     kafka: crate::build::Kafka,
-    /// What tells the window of a message: as with the builders that will join them
+    /// What identifies the window of a message; use the value of the builders
     #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
     join: JoinBy,
     /// With --join time: length of a window in ns
@@ -40,9 +41,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interrupts = Interrupts::watch()?;
     let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
     let mut run = fadc_crates::Run::begin(&args.crates, port, feeder.clone(), &interrupts)?;
+    let goal = Goal { duration: args.crates.duration, amount: None };
+    let mut progress = Progress::new(Unit::Messages, goal, args.crates.quiet);
     while !run.poll() {
         std::thread::sleep(Duration::from_millis(20));
+        if progress.is_due() {
+            let crates = run.connections();
+            progress.show(crates.iter().map(|one| (one.peer, one.counts.messages, String::new())));
+        }
     }
+    progress.finish();
     let came = run.finish();
     feeder.finish()?;
     let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();

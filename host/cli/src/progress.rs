@@ -25,6 +25,9 @@ pub enum Unit {
     Bytes,
     /// Events of the event builder.
     Events,
+    /// Messages of FADC crates.
+    #[cfg(feature = "kafka")]
+    Messages,
 }
 
 impl Unit {
@@ -32,6 +35,8 @@ impl Unit {
         match self {
             Unit::Bytes => DecimalBytes(amount).to_string(),
             Unit::Events => format!("{amount} events"),
+            #[cfg(feature = "kafka")]
+            Unit::Messages => format!("{amount} messages"),
         }
     }
 
@@ -39,6 +44,8 @@ impl Unit {
         match self {
             Unit::Bytes => format!("{:.2} MB/s", rate / 1e6),
             Unit::Events => format!("{rate:.1} events/s"),
+            #[cfg(feature = "kafka")]
+            Unit::Messages => format!("{rate:.1} messages/s"),
         }
     }
 }

@@ -127,7 +127,8 @@ impl Policy {
         }
         match self {
             Policy::Slice(slice) if slice_of_this_thread()? != slice => {
-                let message = format!("{self}: this kernel has none; Linux 6.12 or later does, for 100 us to 100 ms");
+                let message =
+                    format!("{self}: not supported by this kernel; use Linux 6.12 or later, and 100 us to 100 ms");
                 Err(io::Error::new(io::ErrorKind::Unsupported, message))
             }
             _ => Ok(()),

@@ -26,8 +26,8 @@ fn link(files: &Files, iface: &str) -> Finding {
     const CHECK: &str = "link";
     let of = |name: &str| files.text(&format!("sys/class/net/{iface}/{name}"));
     if !files.is_ethernet(iface) {
-        let step = "name the interface that the FEBs are connected to";
-        return Finding::fault(CHECK, "no Ethernet", "no FEB sends to it", step.into());
+        let step = "name the interface that the boards are connected to";
+        return Finding::fault(CHECK, "not Ethernet", "no board can send to it", step.into());
     }
     let flags = of("flags").and_then(|flags| u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok());
     if flags.is_none_or(|flags| flags & libc::IFF_UP as u32 == 0) {
@@ -45,17 +45,17 @@ fn link(files: &Files, iface: &str) -> Finding {
 
 fn mtu(files: &Files, iface: &str) -> Finding {
     const CHECK: &str = "MTU";
-    let mend = format!("ip link set dev {iface} mtu 9000");
+    let fix = format!("ip link set dev {iface} mtu 9000");
     match files.value::<usize>(&format!("sys/class/net/{iface}/mtu")) {
         Some(mtu) if mtu < MTU_FADE1 => {
             let meaning = "data frames do not fit: FADE-10G needs 9000, FADE v1 needs 1500";
-            Finding::fault(CHECK, mtu.to_string(), meaning, mend)
+            Finding::fault(CHECK, mtu.to_string(), meaning, fix)
         }
         Some(mtu) if mtu < MTU_FADE10G => {
-            Finding::improve(CHECK, mtu.to_string(), "FADE-10G is refused, FADE v1 is received", mend)
+            Finding::improve(CHECK, mtu.to_string(), "FADE-10G is refused, FADE v1 is received", fix)
         }
         Some(mtu) => Finding::good(CHECK, mtu.to_string()),
-        None => Finding::unknown(CHECK, "not told"),
+        None => Finding::unknown(CHECK, "unknown"),
     }
 }
 
@@ -68,11 +68,11 @@ fn ring(settings: &Settings, iface: &str) -> Finding {
     const CHECK: &str = "receive ring";
     match settings.ring {
         Some((now, most)) if now < most => {
-            let meaning = "a burst that finds the ring full is lost, and is sent again";
+            let meaning = "frames that find the ring full are lost, and must be repeated";
             let found = format!("{now} of {most} descriptors");
             Finding::improve(CHECK, found, meaning, format!("ethtool -G {iface} rx {most}"))
         }
-        Some((now, _)) => Finding::good(CHECK, format!("{now} descriptors, the most")),
+        Some((now, _)) => Finding::good(CHECK, format!("{now} descriptors, the maximum")),
         None => Finding::good(CHECK, "the driver has no setting"),
     }
 }
@@ -86,13 +86,13 @@ fn moderation(settings: &Settings, iface: &str) -> Finding {
         (_, true) => "adaptive".into(),
         (Some(usecs), false) => format!("{usecs} us"),
     };
-    let mend = match (usecs, adaptive) {
+    let fix = match (usecs, adaptive) {
         (None, _) => format!("ethtool -C {iface} adaptive-rx off"),
         (_, true) => format!("ethtool -C {iface} adaptive-rx off rx-usecs 0"),
         _ => format!("ethtool -C {iface} rx-usecs 0"),
     };
-    let meaning = "frames wait before the computer looks at them, and each FEB has only its window to go on with";
-    Finding::improve(CHECK, found, meaning, mend)
+    let meaning = "frames wait in the card, and a board can send only its window without an ACK";
+    Finding::improve(CHECK, found, meaning, fix)
 }
 
 fn offloads(settings: &Settings, iface: &str) -> Finding {
@@ -116,9 +116,9 @@ fn rps(files: &Files, iface: &str) -> Finding {
     match masks.find(|mask| !is_off(mask)) {
         None => Finding::good(CHECK, "off"),
         Some(mask) => {
-            let meaning = "each frame is handed to another CPU on its way, which costs time";
-            let mend = format!("echo 0 | tee /sys/class/net/{iface}/queues/rx-*/rps_cpus");
-            Finding::improve(CHECK, format!("CPUs by mask {mask}"), meaning, mend)
+            let meaning = "each frame moves to another CPU, which costs time";
+            let fix = format!("echo 0 | tee /sys/class/net/{iface}/queues/rx-*/rps_cpus");
+            Finding::improve(CHECK, format!("CPU mask {mask}"), meaning, fix)
         }
     }
 }
@@ -135,7 +135,7 @@ fn interrupts(files: &Files, iface: &str) -> Finding {
     cpus.sort();
     cpus.dedup();
     if cpus.is_empty() {
-        return Finding::good(CHECK, "the card has none of its own");
+        return Finding::good(CHECK, "the card has no own interrupts");
     }
     let found = format!("on CPUs {}", cpus.join(" "));
     let is_balanced = files.names("proc").iter().any(|process| {
@@ -143,7 +143,7 @@ fn interrupts(files: &Files, iface: &str) -> Finding {
             && files.text(&format!("proc/{process}/comm")).as_deref() == Some("irqbalance")
     });
     if is_balanced {
-        let meaning = "irqbalance moves them from CPU to CPU while data flows";
+        let meaning = "irqbalance moves interrupts between CPUs while data flows";
         return Finding::improve(CHECK, found, meaning, "systemctl disable --now irqbalance".into());
     }
     Finding::good(CHECK, found)
@@ -157,11 +157,11 @@ fn node(files: &Files, iface: &str) -> Finding {
     let cpus = node.and_then(|node| files.text(&format!("sys/devices/system/node/node{node}/cpulist")));
     match (nodes.count(), cpus) {
         (0 | 1, _) => Finding::good(CHECK, "all"),
-        (_, None) => Finding::unknown(CHECK, "not told"),
+        (_, None) => Finding::unknown(CHECK, "unknown"),
         (_, Some(cpus)) => {
-            let meaning = "on the others each frame comes from memory that is far away";
-            let mend = format!("fadelink receive --cpus {cpus} ...");
-            Finding::improve(CHECK, format!("CPUs {cpus}"), meaning, mend)
+            let meaning = "on other CPUs each frame comes from remote memory";
+            let fix = format!("fadelink receive --cpus {cpus} ...");
+            Finding::improve(CHECK, format!("CPUs {cpus}"), meaning, fix)
         }
     }
 }
@@ -174,15 +174,15 @@ fn losses(files: &Files, iface: &str) -> Finding {
         return Finding::good(CHECK, "none");
     }
     let found = lost.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", ");
-    let mend = match lost.iter().any(|(name, _)| matches!(**name, "rx_crc_errors" | "rx_length_errors")) {
-        true => "check cable and optics, and look again in a minute",
-        false => "set ring and moderation as above, and look again in a minute",
+    let fix = match lost.iter().any(|(name, _)| matches!(**name, "rx_crc_errors" | "rx_length_errors")) {
+        true => "check cable and optics, then check again in a minute",
+        false => "set ring and moderation as above, then check again in a minute",
     };
     Finding::improve(
         CHECK,
         found,
-        "since the interface is there; FADE repairs each, TCP too, UDP does not",
-        mend.into(),
+        "since the interface exists; FADE and TCP repair each loss, UDP does not",
+        fix.into(),
     )
 }
 
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn one(finding: &Finding) -> (State, &str, Option<&str>) {
-        (finding.state, &finding.found, finding.mend.as_deref())
+        (finding.state, &finding.found, finding.fix.as_deref())
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         };
         for settings in [good, Settings::default()] {
             let findings = of_driver(&settings, "eth1");
-            assert!(findings.iter().all(|finding| finding.state == State::Good && finding.mend.is_none()));
+            assert!(findings.iter().all(|finding| finding.state == State::Good && finding.fix.is_none()));
         }
     }
 

@@ -16,7 +16,7 @@ const CAP_NET_RAW: u32 = 13;
 const CAP_SYS_NICE: u32 = 23;
 
 pub fn examine(files: &Files) -> anyhow::Result<Vec<Finding>> {
-    let slice = std::thread::spawn(slice).join().unwrap_or_else(|_| Finding::unknown("scheduler slice", "not told"));
+    let slice = std::thread::spawn(slice).join().unwrap_or_else(|_| Finding::unknown("scheduler slice", "unknown"));
     Ok(vec![capabilities(files), processors()?, governor(files), idle(files), slice, buffer(files)])
 }
 
@@ -25,19 +25,19 @@ fn capabilities(files: &Files) -> Finding {
     let status = files.text("proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let Some(effective) = effective.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()) else {
-        return Finding::unknown(CHECK, "not told");
+        return Finding::unknown(CHECK, "unknown");
     };
     let program = std::env::current_exe().map_or("fadelink".into(), |path| path.display().to_string());
-    let mend = format!("setcap cap_net_raw,cap_sys_nice+ep {program}");
+    let fix = format!("setcap cap_net_raw,cap_sys_nice+ep {program}");
     let has = |capability: u32| effective >> capability & 1 == 1;
     match (has(CAP_NET_RAW), has(CAP_SYS_NICE)) {
         (false, _) => Finding::fault(
             CHECK,
             "no CAP_NET_RAW",
-            "FADE cannot be received; --tcp, --udp and --backend kernel can",
-            mend,
+            "FADE cannot be received, except with --backend kernel; --tcp and --udp work",
+            fix,
         ),
-        (_, false) => Finding::improve(CHECK, "CAP_NET_RAW, no CAP_SYS_NICE", "--priority is refused", mend),
+        (_, false) => Finding::improve(CHECK, "CAP_NET_RAW, no CAP_SYS_NICE", "--priority is refused", fix),
         _ => Finding::good(CHECK, "CAP_NET_RAW, CAP_SYS_NICE"),
     }
 }
@@ -47,9 +47,9 @@ fn processors() -> anyhow::Result<Finding> {
     let allowed = Cpus::allowed()?;
     Ok(match allowed.count() {
         1 => {
-            let meaning = "interrupts, receiver and sinks share it";
-            let mend = "give it two or more: taskset, the container or the virtual machine holds them back".into();
-            Finding::improve(CHECK, format!("CPU {allowed} alone"), meaning, mend)
+            let meaning = "interrupts, receiver and sinks share one processor";
+            let fix = "allow two or more: taskset, the container or the virtual machine limits them".into();
+            Finding::improve(CHECK, format!("only CPU {allowed}"), meaning, fix)
         }
         count => Finding::good(CHECK, format!("{count}: CPUs {allowed}")),
     })
@@ -71,7 +71,7 @@ fn governor(files: &Files) -> Finding {
         None if governors.is_empty() => Finding::good(CHECK, "the kernel does not change the frequency"),
         None => Finding::good(CHECK, "performance"),
         Some(other) => {
-            let meaning = "a processor that has slept is slow for a while";
+            let meaning = "after a sleep a processor is slow for a while";
             Finding::improve(CHECK, other, meaning, "cpupower frequency-set --governor performance".into())
         }
     }
@@ -86,12 +86,12 @@ fn idle(files: &Files) -> Finding {
     let enabled = states.filter(|state| files.text(&format!("{state}/disable")).as_deref() != Some("1"));
     let latency = enabled.filter_map(|state| files.value::<u32>(&format!("{state}/latency"))).max();
     match latency {
-        None => Finding::good(CHECK, "the kernel chooses none"),
+        None => Finding::good(CHECK, "the kernel uses no idle states"),
         Some(latency) if latency <= SHALLOW => Finding::good(CHECK, format!("{latency} us to wake up")),
         Some(latency) => {
-            let meaning = "a frame that comes after a pause waits for its processor to wake up";
-            let mend = format!("cpupower idle-set --disable-by-latency {SHALLOW}");
-            Finding::improve(CHECK, format!("{latency} us to wake up"), meaning, mend)
+            let meaning = "a frame after a pause waits until its processor wakes up";
+            let fix = format!("cpupower idle-set --disable-by-latency {SHALLOW}");
+            Finding::improve(CHECK, format!("{latency} us to wake up"), meaning, fix)
         }
     }
 }
@@ -101,10 +101,9 @@ fn slice() -> Finding {
     const CHECK: &str = "scheduler slice";
     let shortest = Schedule { cpus: None, policy: Some(Policy::Slice(Duration::from_micros(100))) };
     match shortest.apply() {
-        Ok(()) => Finding::good(CHECK, "to be had: fadelink receive --slice 100 ..."),
+        Ok(()) => Finding::good(CHECK, "available: fadelink receive --slice 100 ..."),
         Err(_) => {
-            let meaning =
-                "this kernel has none (Linux 6.12 and later does): beside other work the receiver waits longer";
+            let meaning = "needs Linux 6.12 or later; without it the receiver waits longer when other programs run";
             Finding::improve(CHECK, "none", meaning, "fadelink receive --priority 10 ...".into())
         }
     }
@@ -113,11 +112,11 @@ fn slice() -> Finding {
 fn buffer(files: &Files) -> Finding {
     const CHECK: &str = "largest socket buffer";
     match files.value::<u64>("proc/sys/net/core/rmem_max") {
-        None => Finding::unknown(CHECK, "not told"),
+        None => Finding::unknown(CHECK, "unknown"),
         Some(bytes) if bytes < UDP_BUFFER.into() => {
             let meaning = "--udp loses bursts that do not fit, unless it runs with CAP_NET_ADMIN";
-            let mend = format!("sysctl -w net.core.rmem_max={UDP_BUFFER}");
-            Finding::improve(CHECK, format!("{bytes} bytes"), meaning, mend)
+            let fix = format!("sysctl -w net.core.rmem_max={UDP_BUFFER}");
+            Finding::improve(CHECK, format!("{bytes} bytes"), meaning, fix)
         }
         Some(bytes) => Finding::good(CHECK, format!("{bytes} bytes")),
     }
@@ -175,6 +174,6 @@ mod tests {
     #[test]
     fn a_small_socket_buffer() {
         let finding = buffer(&files(&[("proc/sys/net/core/rmem_max", "212992\n")]).1);
-        assert_eq!(finding.mend.as_deref(), Some("sysctl -w net.core.rmem_max=33554432"));
+        assert_eq!(finding.fix.as_deref(), Some("sysctl -w net.core.rmem_max=33554432"));
     }
 }

@@ -51,24 +51,24 @@ struct Finding {
     meaning: Option<&'static str>,
     /// The command or the step that mends it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    mend: Option<String>,
+    fix: Option<String>,
 }
 
 impl Finding {
     fn good(check: &'static str, found: impl Into<String>) -> Finding {
-        Finding { check, iface: None, state: State::Good, found: found.into(), meaning: None, mend: None }
+        Finding { check, iface: None, state: State::Good, found: found.into(), meaning: None, fix: None }
     }
 
     fn unknown(check: &'static str, found: impl Into<String>) -> Finding {
         Finding { state: State::Unknown, ..Finding::good(check, found) }
     }
 
-    fn improve(check: &'static str, found: impl Into<String>, meaning: &'static str, mend: String) -> Finding {
-        Finding { state: State::Improve, meaning: Some(meaning), mend: Some(mend), ..Finding::good(check, found) }
+    fn improve(check: &'static str, found: impl Into<String>, meaning: &'static str, fix: String) -> Finding {
+        Finding { state: State::Improve, meaning: Some(meaning), fix: Some(fix), ..Finding::good(check, found) }
     }
 
-    fn fault(check: &'static str, found: impl Into<String>, meaning: &'static str, mend: String) -> Finding {
-        Finding { state: State::Fault, ..Finding::improve(check, found, meaning, mend) }
+    fn fault(check: &'static str, found: impl Into<String>, meaning: &'static str, fix: String) -> Finding {
+        Finding { state: State::Fault, ..Finding::improve(check, found, meaning, fix) }
     }
 
     fn print(&self) {
@@ -80,9 +80,9 @@ impl Finding {
         };
         let iface = self.iface.as_deref().map_or(String::new(), |iface| format!("{iface} "));
         println!("{state:8} {:30} {}", format!("{iface}{}", self.check), self.found);
-        if let (Some(meaning), Some(mend)) = (self.meaning, &self.mend) {
+        if let (Some(meaning), Some(fix)) = (self.meaning, &self.fix) {
             println!("{:39} {meaning}", "");
-            println!("{:39} -> {mend}", "");
+            println!("{:39} -> {fix}", "");
         }
     }
 }

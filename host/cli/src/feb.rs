@@ -10,6 +10,7 @@ use fadelink_feb::example::Example;
 use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Rule, Settings, Status};
 use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::Backend;
+use fadelink_receiver::interface::check_mtu;
 use fadelink_receiver::wake::poll;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::PACKET_BYTES;
@@ -157,6 +158,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut random = fastrand::Rng::with_seed(args.seed);
     let mut febs: Vec<_> = args.feb.iter().map(new).collect();
     let mut backend = Packet::open(&args.iface)?;
+    check_mtu(backend.index(), backend.mtu(), Some(protocol)).map_err(anyhow::Error::msg)?;
     tracing::info!("{} FEB(s) in software on {}", febs.len(), args.iface);
 
     let begin = Instant::now();

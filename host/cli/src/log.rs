@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use clap::ValueEnum;
 use tracing::{Event, Subscriber};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
@@ -88,6 +88,9 @@ impl Args {
             Level::Debug => LevelFilter::DEBUG,
             Level::Trace => LevelFilter::TRACE,
         };
+        // At this level ZeroMQ reports each of its threads.
+        let zmq = if level == LevelFilter::INFO { LevelFilter::WARN } else { level };
+        let filter = Targets::new().with_default(level).with_target("rzmq", zmq);
         let lines = lines::layer().with_writer(|| AboveProgress).with_ansi(false).with_target(false);
         let layer = match self.log_format {
             Format::Plain => lines.event_format(Plain).boxed(),
@@ -97,7 +100,7 @@ impl Args {
                 .map_err(|error| anyhow::anyhow!("--log-format journald: {error}; is systemd-journald there?"))?
                 .boxed(),
         };
-        tracing_subscriber::registry().with(layer.with_filter(level)).init();
+        tracing_subscriber::registry().with(layer.with_filter(filter)).init();
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ pub struct Interface {
 ///
 /// # Errors
 /// The MTU is too small; the message says what to do.
-pub(crate) fn check_mtu(index: u32, mtu: u32, protocol: Option<Protocol>) -> Result<(), String> {
+pub fn check_mtu(index: u32, mtu: u32, protocol: Option<Protocol>) -> Result<(), String> {
     let (frame, hint) = match protocol {
         Some(Protocol::Fade1) => (fade1::DATA_FRAME_LEN, "1500"),
         _ => (fade10g::DATA_FRAME_LEN, "9000"),

@@ -20,7 +20,7 @@ pub use block::{Block, BLOCK_BYTES};
 pub use kinds::BlockKind;
 pub use options::Options;
 pub use origin::{Board, Origin};
-pub use outlet::{Error, Outlet, Outlets, Policy, Report};
+pub use outlet::{describe, Error, Outlet, Outlets, Policy, Report};
 pub use parts::{FileOptions, Parts};
 pub use sink::{End, Failure, Item, Result, Sink, Stopping, WrongMessages};
 pub use spec::{Kind, Spec};

@@ -111,14 +111,18 @@ fn kept(intact: u64, unit: &str) -> String {
     }
 }
 
-/// What happened, and what to do.
-pub(crate) fn describe(failure: &Failure) -> String {
+/// What happened to a sink, and what to do.
+pub fn describe(failure: &Failure) -> String {
     let text = failure.to_string();
     // Errors of this crate say themselves what to do.
     let of_system = failure.downcast_ref::<io::Error>().filter(|error| error.raw_os_error().is_some());
     let advice = match of_system.map(io::Error::kind) {
         Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => FULL,
         _ if text.contains("No space left on device") => FULL,
+        // Of a library, without its number.
+        _ if text.contains("Address already in use") => {
+            "another program uses it (`ss -lntup` lists them); end it, or choose another"
+        }
         Some(io::ErrorKind::PermissionDenied) => "choose a place where this user may write, or change its rights",
         Some(io::ErrorKind::NotFound) => "make the folder first: mkdir -p",
         Some(io::ErrorKind::IsADirectory) => "it is a folder; name a file in it",

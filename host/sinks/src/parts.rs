@@ -52,6 +52,9 @@ impl Parts {
     /// one of this run.
     pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
         let mut parts = Parts { path: path.into(), options, number: 0, begun: Instant::now() };
+        if parts.path.is_dir() {
+            return Err(rustix::io::Errno::ISDIR.into());
+        }
         let has_data = fs::metadata(&parts.path).is_ok_and(|found| found.is_file() && found.len() > 0);
         if has_data && !options.overwrite {
             let advice =

@@ -106,7 +106,7 @@ pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
     };
     open().map_err(|failure| Error {
         sink: spec.text.clone(),
-        what: failure.to_string(),
+        what: fadelink_sinks::describe(&failure),
         intact: 0,
         unit: SharedEvent::UNIT,
     })

@@ -228,10 +228,10 @@ def test_doctor_and_a_card_with_settings(bench):
     """Ring and interrupt moderation of a card that has them: found, mended by the lines that are printed, and good."""
     doctor = "fadelink doctor --iface eth1 --json"
     has_carrier = "for i in $(seq 100); do [ $(cat /sys/class/net/eth1/carrier) = 0 ] || break; sleep 0.1; done"
-    mends = r"""tr '{' '\n' | sed -n 's/.*"mend":"\(ethtool [^"]*\)".*/\1/p' >/tmp/mend"""
-    script = ["set -e", "ip link set eth1 up", has_carrier, doctor, f"{doctor} | {mends}", "sh -e /tmp/mend", "sleep 0.1", has_carrier, doctor]
+    fixes = r"""tr '{' '\n' | sed -n 's/.*"fix":"\(ethtool [^"]*\)".*/\1/p' >/tmp/fixes"""
+    script = ["set -e", "ip link set eth1 up", has_carrier, doctor, f"{doctor} | {fixes}", "sh -e /tmp/fixes", "sleep 0.1", has_carrier, doctor]
     out = bench.guest.run("\n".join(script))
     before, after = ({finding["check"]: finding for finding in json.loads(line)} for line in re.findall(r"(\[\{.*\}\])\s*$", out, re.M))
-    assert before["receive ring"]["mend"] == "ethtool -G eth1 rx 4096"
-    assert before["interrupt moderation"]["mend"] == "ethtool -C eth1 rx-usecs 0"
+    assert before["receive ring"]["fix"] == "ethtool -G eth1 rx 4096"
+    assert before["interrupt moderation"]["fix"] == "ethtool -C eth1 rx-usecs 0"
     assert {after[check]["state"] for check in ("receive ring", "interrupt moderation")} == {"good"}, after

@@ -14,7 +14,7 @@ def parameter(core):
     return pytest.param(core, id=core.name, marks=marks)
 
 
-@pytest.mark.parametrize("core", map(parameter, CORES))
+@pytest.mark.parametrize("core", [parameter(core) for core in CORES])
 def test_clocks(core):
     placements = place_all(core, [1] if core.name == "gmii_mac" else [1, 2, 3])
     below = {name: median(placements, name) for name, (needed, _) in core.clocks.items() if median(placements, name) < needed}

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).parent.parent
-CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "ptp_node", "ptp_follower", "gmii_mac", "xgmii_mac", "example_board"]
+CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "ptp_node", "ptp_follower", "gmii_mac", "xgmii_mac", "rgmii", "mii", "rmii"]
+CORES += ["example_board"]
 
 
 def files_of(core, files):

@@ -7,12 +7,13 @@
 //   m_axis <====|          |<==== gmii_rx   (rx_clk)
 //               +----------+
 //
-// s_axis_start: see gmii_mac_tx. mac_stat: pulses in rx_clk.
+// tx_ce, rx_ce: a byte passes the pins in this clock (1 at 1 Gb/s). s_axis_start: see gmii_mac_tx. mac_stat: pulses in rx_clk.
 `default_nettype none
 module gmii_mac (
     // transmit
     input  logic                tx_clk,
     input  logic                tx_rst,
+    input  logic                tx_ce,
     input  link_pkg::frame_t    s_axis,
     output logic                s_axis_tready,
     output logic                s_axis_start,
@@ -20,6 +21,7 @@ module gmii_mac (
     // receive
     input  logic                rx_clk,
     input  logic                rx_rst,
+    input  logic                rx_ce,
     input  link_pkg::gmii_t     gmii_rx,
     output link_pkg::frame_t    m_axis,
     output link_pkg::mac_stat_t mac_stat
@@ -27,6 +29,7 @@ module gmii_mac (
   gmii_mac_tx mac_tx (
       .clk          (tx_clk),
       .rst          (tx_rst),
+      .ce           (tx_ce),
       .s_axis_tdata (s_axis.tdata[7:0]),
       .s_axis_tvalid(s_axis.tvalid),
       .s_axis_tready(s_axis_tready),
@@ -43,6 +46,7 @@ module gmii_mac (
   gmii_mac_rx mac_rx (
       .clk          (rx_clk),
       .rst          (rx_rst),
+      .ce           (rx_ce),
       .gmii_rxd     (gmii_rx.data),
       .gmii_rx_dv   (gmii_rx.valid),
       .gmii_rx_er   (gmii_rx.error),

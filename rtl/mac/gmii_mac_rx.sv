@@ -4,14 +4,16 @@
 //
 //                       +-------------+
 //   gmii_rxd, rx_dv, ==>| gmii_mac_rx |====> m_axis_* (tuser at tlast: bad frame)
-//   gmii_rx_er          |             |----> stat_* (one pulse a bad frame, by first reason)
+//   gmii_rx_er, ce      |             |----> stat_* (one pulse a bad frame, by first reason)
 //                       +-------------+
 //
+// ce: the pins have a new byte in this clock; always at 1 Gb/s, once a byte below that.
 // A frame without a start delimiter has no bytes and is counted as an error.
 `default_nettype none
 module gmii_mac_rx (
     input  logic       clk,
     input  logic       rst,
+    input  logic       ce,
     input  logic [7:0] gmii_rxd,
     input  logic       gmii_rx_dv,
     input  logic       gmii_rx_er,
@@ -54,53 +56,55 @@ module gmii_mac_rx (
 
   always_ff @(posedge clk) begin
     m_axis_tvalid <= 1'b0;
-    m_axis_tlast <= 1'b0;
-    m_axis_tuser <= 1'b0;
-    m_axis_tdata <= tail[39:32];
+    m_axis_tlast  <= 1'b0;
+    m_axis_tuser  <= 1'b0;
+    if (ce) m_axis_tdata <= tail[39:32];
     stat_error <= 1'b0;
     stat_runt <= 1'b0;
     stat_oversize <= 1'b0;
     stat_bad_fcs <= 1'b0;
-    case (state)
-      IDLE, PREAMBLE: begin
-        crc   <= '1;
-        count <= '0;
-        error <= 1'b0;
-        if (!gmii_rx_dv) begin
-          stat_error <= state == PREAMBLE;
-          state <= IDLE;
-        end else if (gmii_rx_er) begin
-          stat_error <= 1'b1;
-          state <= DISCARD;
-        end else if (gmii_rxd == mac_pkg::SFD) begin
-          state <= DATA;
-        end else if (gmii_rxd == mac_pkg::PREAMBLE) begin
-          state <= PREAMBLE;
-        end else begin
-          stat_error <= 1'b1;
-          state <= DISCARD;
+    if (ce) begin
+      case (state)
+        IDLE, PREAMBLE: begin
+          crc   <= '1;
+          count <= '0;
+          error <= 1'b0;
+          if (!gmii_rx_dv) begin
+            stat_error <= state == PREAMBLE;
+            state <= IDLE;
+          end else if (gmii_rx_er) begin
+            stat_error <= 1'b1;
+            state <= DISCARD;
+          end else if (gmii_rxd == mac_pkg::SFD) begin
+            state <= DATA;
+          end else if (gmii_rxd == mac_pkg::PREAMBLE) begin
+            state <= PREAMBLE;
+          end else begin
+            stat_error <= 1'b1;
+            state <= DISCARD;
+          end
         end
-      end
-      DATA:
-      if (gmii_rx_dv) begin
-        tail <= {tail[31:0], gmii_rxd};
-        crc  <= crc_next;
-        if (!long_frame) count <= count + 14'd1;
-        if (gmii_rx_er) error <= 1'b1;
-        // The byte that leaves is not the last one: that goes out when the frame has ended.
-        m_axis_tvalid <= count > 14'd4 && !long_frame;
-      end else begin
-        state <= IDLE;
-        m_axis_tvalid <= count > 14'd4;
-        m_axis_tlast <= 1'b1;
-        m_axis_tuser <= error || short_frame || long_frame || fcs_wrong;
-        if (error) stat_error <= 1'b1;
-        else if (short_frame) stat_runt <= 1'b1;
-        else if (long_frame) stat_oversize <= 1'b1;
-        else if (fcs_wrong) stat_bad_fcs <= 1'b1;
-      end
-      default: if (!gmii_rx_dv) state <= IDLE;
-    endcase
+        DATA:
+        if (gmii_rx_dv) begin
+          tail <= {tail[31:0], gmii_rxd};
+          crc  <= crc_next;
+          if (!long_frame) count <= count + 14'd1;
+          if (gmii_rx_er) error <= 1'b1;
+          // The byte that leaves is not the last one: that goes out when the frame has ended.
+          m_axis_tvalid <= count > 14'd4 && !long_frame;
+        end else begin
+          state <= IDLE;
+          m_axis_tvalid <= count > 14'd4;
+          m_axis_tlast <= 1'b1;
+          m_axis_tuser <= error || short_frame || long_frame || fcs_wrong;
+          if (error) stat_error <= 1'b1;
+          else if (short_frame) stat_runt <= 1'b1;
+          else if (long_frame) stat_oversize <= 1'b1;
+          else if (fcs_wrong) stat_bad_fcs <= 1'b1;
+        end
+        default: if (!gmii_rx_dv) state <= IDLE;
+      endcase
+    end
     if (rst) begin
       state <= IDLE;
       m_axis_tvalid <= 1'b0;

@@ -3,16 +3,19 @@
 // Transmit half of the GMII MAC: preamble, padding, frame check sequence, exact 12-byte gap.
 //
 //                 +-------------+
-//   s_axis_* ====>| gmii_mac_tx |====> gmii_txd, gmii_tx_en, gmii_tx_er
+//   s_axis_* ====>|             |====> gmii_txd, gmii_tx_en, gmii_tx_er
+//   ce ---------->| gmii_mac_tx |
 //                 +-------------+
 //
-// s_axis_start comes one clock before the first word is read, for senders that make frames on the fly.
+// ce: the pins change in this clock; always at 1 Gb/s, once a byte below that.
+// s_axis_start comes one clock with ce before the first word is read, for senders that make frames on the fly.
 // tuser at tlast makes the frame check sequence wrong. A stream that stops inside a frame is ended
 // with gmii_tx_er and the rest of it is discarded.
 `default_nettype none
 module gmii_mac_tx (
     input  logic       clk,
     input  logic       rst,
+    input  logic       ce,
     input  logic [7:0] s_axis_tdata,
     input  logic       s_axis_tvalid,
     output logic       s_axis_tready,
@@ -51,70 +54,72 @@ module gmii_mac_tx (
   );
 
   assign crc_byte = state == DATA ? s_axis_tdata : 8'h00;
-  assign s_axis_start = state == PREAMBLE && count == 6'd7;
-  assign s_axis_tready = state == DATA || state == DISCARD;
+  assign s_axis_start = ce && state == PREAMBLE && count == 6'd7;
+  assign s_axis_tready = ce && (state == DATA || state == DISCARD);
 
   always_ff @(posedge clk) begin
-    gmii_txd   <= 8'h00;
-    gmii_tx_en <= 1'b0;
-    gmii_tx_er <= 1'b0;
-    count      <= count + 6'd1;
-    case (state)
-      IDLE: begin
-        count <= 6'd0;
-        if (s_axis_tvalid) state <= PREAMBLE;
-      end
-      PREAMBLE: begin
-        gmii_tx_en <= 1'b1;
-        gmii_txd <= count == 6'd7 ? mac_pkg::SFD : mac_pkg::PREAMBLE;
-        crc <= '1;
-        bad <= 1'b0;
-        if (count == 6'd7) begin
-          state <= DATA;
+    if (ce) begin
+      gmii_txd   <= 8'h00;
+      gmii_tx_en <= 1'b0;
+      gmii_tx_er <= 1'b0;
+      count      <= count + 6'd1;
+      case (state)
+        IDLE: begin
+          count <= 6'd0;
+          if (s_axis_tvalid) state <= PREAMBLE;
+        end
+        PREAMBLE: begin
+          gmii_tx_en <= 1'b1;
+          gmii_txd <= count == 6'd7 ? mac_pkg::SFD : mac_pkg::PREAMBLE;
+          crc <= '1;
+          bad <= 1'b0;
+          if (count == 6'd7) begin
+            state <= DATA;
+            count <= 6'd0;
+          end
+        end
+        DATA: begin
+          gmii_tx_en <= 1'b1;
+          gmii_txd <= s_axis_tdata;
+          crc <= crc_next;
+          if (count == LAST_PAD) count <= LAST_PAD;
+          if (!s_axis_tvalid) begin
+            gmii_tx_er <= 1'b1;
+            state <= DISCARD;
+          end else if (s_axis_tlast) begin
+            bad   <= s_axis_tuser;
+            state <= count == LAST_PAD ? FCS : PAD;
+            if (count == LAST_PAD) count <= 6'd0;
+          end
+        end
+        PAD: begin
+          gmii_tx_en <= 1'b1;
+          crc <= crc_next;
+          if (count == LAST_PAD) begin
+            state <= FCS;
+            count <= 6'd0;
+          end
+        end
+        FCS: begin
+          gmii_tx_en <= 1'b1;
+          gmii_txd <= ~crc[7:0] ^ {8{bad}};
+          crc <= crc >> 8;
+          if (count == 6'd3) begin
+            state <= GAP;
+            count <= 6'd0;
+          end
+        end
+        GAP:
+        if (count == LAST_GAP) begin
+          state <= s_axis_tvalid ? PREAMBLE : IDLE;
           count <= 6'd0;
         end
-      end
-      DATA: begin
-        gmii_tx_en <= 1'b1;
-        gmii_txd <= s_axis_tdata;
-        crc <= crc_next;
-        if (count == LAST_PAD) count <= LAST_PAD;
-        if (!s_axis_tvalid) begin
-          gmii_tx_er <= 1'b1;
-          state <= DISCARD;
-        end else if (s_axis_tlast) begin
-          bad   <= s_axis_tuser;
-          state <= count == LAST_PAD ? FCS : PAD;
-          if (count == LAST_PAD) count <= 6'd0;
-        end
-      end
-      PAD: begin
-        gmii_tx_en <= 1'b1;
-        crc <= crc_next;
-        if (count == LAST_PAD) begin
-          state <= FCS;
+        default: begin  // DISCARD
           count <= 6'd0;
+          if (s_axis_tvalid && s_axis_tlast) state <= GAP;
         end
-      end
-      FCS: begin
-        gmii_tx_en <= 1'b1;
-        gmii_txd <= ~crc[7:0] ^ {8{bad}};
-        crc <= crc >> 8;
-        if (count == 6'd3) begin
-          state <= GAP;
-          count <= 6'd0;
-        end
-      end
-      GAP:
-      if (count == LAST_GAP) begin
-        state <= s_axis_tvalid ? PREAMBLE : IDLE;
-        count <= 6'd0;
-      end
-      default: begin  // DISCARD
-        count <= 6'd0;
-        if (s_axis_tvalid && s_axis_tlast) state <= GAP;
-      end
-    endcase
+      endcase
+    end
     if (rst) begin
       state <= IDLE;
       count <= 6'd0;

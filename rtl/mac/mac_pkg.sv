@@ -29,6 +29,16 @@ package mac_pkg;
   localparam logic [7:0] PREAMBLE = 8'h55;
   localparam logic [7:0] SFD = 8'hD5;
 
+  // State of the link of a PHY; the code of the speed is that of RGMII's in-band status (RGMII 2.0, table 4).
+  localparam logic [1:0] SPEED_10 = 2'd0;
+  localparam logic [1:0] SPEED_100 = 2'd1;
+  localparam logic [1:0] SPEED_1000 = 2'd2;
+  typedef struct packed {
+    logic full_duplex;
+    logic [1:0] speed;
+    logic up;
+  } link_t;
+
   localparam logic [7:0] XGMII_IDLE = 8'h07;
   localparam logic [7:0] XGMII_START = 8'hFB;
   localparam logic [7:0] XGMII_TERMINATE = 8'hFD;

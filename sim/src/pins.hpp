@@ -18,6 +18,7 @@ struct Gmii {
     model.gmii_rxd = pins.data;
     model.gmii_rx_dv = pins.valid;
     model.gmii_rx_er = 0;
+    model.gmii_tx_ce = model.gmii_rx_ce = 1;
   }
   template <class Model>
   std::optional<Frame> sample(const Model& model) {

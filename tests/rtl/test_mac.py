@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 from cocotbext.eth import XgmiiFrame, XgmiiSink, XgmiiSource
-from support.block import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, rng, run, send_axis, start
+from support.block import AxisMonitor, ClockCycles, Pulses, ReadOnly, RisingEdge, cocotb, on_wire, rng, run, send_axis, spoil, start
 
 STATS = ["stat_error", "stat_runt", "stat_oversize", "stat_bad_fcs"]
 
@@ -23,12 +23,6 @@ def test_netlist(toplevel):
 @pytest.mark.parametrize("pause", [0, 1])
 def test_pause(pause):
     run("mac", {"PAUSE": pause}, "extra_xgmii_mac")
-
-
-def on_wire(frame):
-    """Preamble, padded frame, frame check sequence."""
-    frame = frame.ljust(60, b"\0")
-    return b"\x55" * 7 + b"\xd5" + frame + zlib.crc32(frame).to_bytes(4, "little")
 
 
 def lengths(random):
@@ -57,6 +51,7 @@ async def gmii_lines(dut, lines):
 async def gmii_mac_tx_sends_frames_with_exact_gaps(dut):
     random = rng("gmii tx")
     dut.s_axis_tvalid.value = 0
+    dut.ce.value = 1
     await start(dut, {"clk": 8000}, ["rst"])
     lines = []
     cocotb.start_soon(gmii_lines(dut, lines))
@@ -71,6 +66,7 @@ async def gmii_mac_tx_sends_frames_with_exact_gaps(dut):
 @cocotb.test()
 async def gmii_mac_tx_spoils_bad_frames_and_ends_dry_ones(dut):
     dut.s_axis_tvalid.value = 0
+    dut.ce.value = 1
     await start(dut, {"clk": 8000}, ["rst"])
     lines = []
     cocotb.start_soon(gmii_lines(dut, lines))
@@ -97,14 +93,6 @@ async def gmii_burst(dut, data, error_at=None, gap=12):
     dut.gmii_rx_dv.value = 0
     dut.gmii_rx_er.value = 0
     await ClockCycles(dut.clk, gap)
-
-
-def spoil(random, wire):
-    """One to three bits wrong behind the preamble: a CRC of 32 bits finds every such error."""
-    data = bytearray(wire)
-    for bit in random.sample(range(8 * 8, 8 * len(data)), random.randint(1, 3)):
-        data[bit // 8] ^= 1 << bit % 8
-    return bytes(data)
 
 
 def receive_cases(random):
@@ -136,6 +124,7 @@ async def gmii_mac_rx_takes_good_frames_and_names_bad_ones(dut):
     random = rng("gmii rx")
     dut.gmii_rx_dv.value = 0
     dut.gmii_rx_er.value = 0
+    dut.ce.value = 1
     await start(dut, {"clk": 8000}, ["rst"])
     monitor = AxisMonitor(dut, dut.clk, 1, has_ready=False)
     pulses = Pulses(dut, dut.clk, STATS)

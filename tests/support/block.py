@@ -5,6 +5,7 @@ import os
 import random
 import re
 import sys
+import zlib
 from pathlib import Path
 
 import cocotb
@@ -13,7 +14,7 @@ from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, Timer
 
 from support import paths
 from support.paths import RTL, TOP
-from support.synth import run_yosys
+from support.synth import rtl_sources, run_yosys
 
 VECTORS = json.loads((paths.VECTORS / "fade10g.json").read_text())
 C = VECTORS["constants"]
@@ -45,7 +46,8 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None):
         name += "-netlist"
         source = TOP / "build" / "cocotb" / f"{name}.v"
         source.parent.mkdir(parents=True, exist_ok=True)
-        run_yosys(toplevel, parameters, f"prep -flatten -top {toplevel}", f"write_verilog -noattr {source.relative_to(TOP)}")
+        sources = [*rtl_sources(), *extra.glob(f"{toplevel}.sv")]
+        run_yosys(toplevel, parameters, f"prep -flatten -top {toplevel}", f"write_verilog -noattr {source.relative_to(TOP)}", sources=sources)
         parameters = {}
     runner = get_runner("verilator")
     build_dir = TOP / "build" / "cocotb" / name
@@ -116,6 +118,20 @@ async def start(dut, clocks, resets=()):
         getattr(dut, name).value = 0
     await Timer(10 * max(clocks.values()), "ps")
     await RisingEdge(getattr(dut, next(iter(clocks))))
+
+
+def on_wire(frame):
+    """Preamble, padded frame, frame check sequence."""
+    frame = frame.ljust(60, b"\0")
+    return b"\x55" * 7 + b"\xd5" + frame + zlib.crc32(frame).to_bytes(4, "little")
+
+
+def spoil(random, wire):
+    """One to three bits wrong behind the preamble: a CRC of 32 bits finds every such error."""
+    data = bytearray(wire)
+    for bit in random.sample(range(8 * 8, 8 * len(data)), random.randint(1, 3)):
+        data[bit // 8] ^= 1 << bit % 8
+    return bytes(data)
 
 
 async def send_axis(dut, clk, frame, width=8, prefix="s_axis_", bad=False, gaps=None, ready=True):
@@ -244,5 +260,5 @@ class Pulses:
 
 __all__ = [
     "AxisMonitor", "C", "ClockCycles", "Pulses", "Records", "collect_records", "ReadOnly", "RTL", "RisingEdge", "Timer", "TOP", "VECTORS",
-    "cocotb", "rng", "run", "send_axis", "start",
+    "cocotb", "on_wire", "rng", "run", "send_axis", "spoil", "start",
 ]  # fmt: skip

@@ -10,7 +10,7 @@
 //               +---------------------------------------+
 //      user_clk                       tx_clk, rx_clk
 //
-// DESIGN: one of example_pkg; WIDTH: 8 with GMII, 64 with XGMII; the pins of the other interface are idle. The other
+// DESIGN: one of example_pkg; WIDTH: 8 with GMII (gmii_*_ce as in gmii_mac), 64 with XGMII; the pins of the other interface are idle. The other
 // parameters belong to the designs that have them. With PTP there is a PTP port between the design and the MAC, and its
 // time in the user clock of 125 MHz is given to the design; the UDP/IP stack has its own. The three clocks may be
 // unrelated. Settings are stable while a design runs; `enable_pin` low closes connections, or ends the stream; a rising
@@ -75,6 +75,7 @@ module example_board #(
 
     input  logic              user_clk,
     input  logic              tx_clk,
+    input  logic              gmii_tx_ce,
     output logic [ 7:0]       gmii_txd,
     output logic              gmii_tx_en,
     output logic              gmii_tx_er,
@@ -94,6 +95,7 @@ module example_board #(
     output logic [31:0]       ptp_delay,
     output logic [31:0]       ptp_rate,
     input  logic              rx_clk,
+    input  logic              gmii_rx_ce,
     input  logic [ 7:0]       gmii_rxd,
     input  logic              gmii_rx_dv,
     input  logic              gmii_rx_er,
@@ -180,6 +182,8 @@ module example_board #(
         .s_axis       (m_axis),
         .s_axis_tready(m_axis_tready),
         .s_axis_start (m_axis_start),
+        .tx_ce        (gmii_tx_ce),
+        .rx_ce        (gmii_rx_ce),
         .m_axis       (s_mac),
         .*
     );
@@ -200,7 +204,7 @@ module example_board #(
         .*
     );
     logic unused;
-    assign unused = &{1'b0, paused, gmii_rxd, gmii_rx_dv, gmii_rx_er};
+    assign unused = &{1'b0, paused, gmii_tx_ce, gmii_rx_ce, gmii_rxd, gmii_rx_dv, gmii_rx_er};
   end
 
   // ---- PTP beside the data -------------------------------------------------------------------

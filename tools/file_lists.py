@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).parent.parent
-CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "ptp_node", "ptp_follower", "gmii_mac", "xgmii_mac", "rgmii", "mii", "rmii"]
+CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "ptp_node", "ptp_follower", "gmii_mac", "xgmii_mac", "rgmii", "mii", "rmii", "phy_manager"]
 CORES += ["example_board"]
 
 

@@ -30,8 +30,8 @@ runs() {
         core udp udp_core 8 -GSTATUS=0 "-G$without=0"
     done
     core udp udp_core 64 -GPTP=0 -GCONTROL=0 -GICMP=0 -GARP=0
-    for interface in rgmii mii rmii; do
-        echo "rtl/mac/$interface.sv --top $interface"
+    for name in rgmii mii rmii phy_manager; do
+        echo "rtl/mac/$name.sv --top $name"
     done
     echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"
     # 256 channels each: once is enough of what the MAC's width does not change.

@@ -38,6 +38,15 @@ package mac_pkg;
     logic [1:0] speed;
     logic up;
   } link_t;
+  // What a board knows of its PHY, as a register.
+  typedef struct packed {
+    logic [15:0] downs;  // how often the link went down
+    logic [1:0] unused_high;
+    logic found;
+    logic [4:0] address;
+    logic [3:0] unused_low;
+    link_t link;
+  } phy_t;
 
   localparam logic [7:0] XGMII_IDLE = 8'h07;
   localparam logic [7:0] XGMII_START = 8'hFB;

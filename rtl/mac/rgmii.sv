@@ -119,7 +119,6 @@ module rgmii (
   // ---- in-band status ------------------------------------------------------------------------
   // Taken when it has been the same for some clocks, on both sides: a PHY may change it in any clock, and its bits arrive in
   // different ones.
-  mac_pkg::link_t seen;
   logic [3:0] received;
   steady_bits #(
       .WIDTH(4)
@@ -130,20 +129,12 @@ module rgmii (
       .d  (rxd[3:0]),
       .q  (received)
   );
-  sync_bits #(
+  cdc_steady #(
       .WIDTH(4)
   ) sync_received (
       .clk(tx_clk),
-      .d  (received),
-      .q  (seen)
-  );
-  steady_bits #(
-      .WIDTH(4)
-  ) together (
-      .clk(tx_clk),
       .rst(tx_rst),
-      .ce (1'b1),
-      .d  (seen),
+      .d  (received),
       .q  (link)
   );
 endmodule

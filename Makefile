@@ -9,7 +9,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -98,6 +98,9 @@ bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, 16 boards merged
 
 timing: setup ## place and route the cores, write docs/timing.md; CORE="NAME ..." prints these alone, SEEDS=n (3)
 	@$(PYTHON) bench/timing.py $(if $(CORE),--core $(CORE)) --seeds $(or $(SEEDS),3)
+
+bitstream: setup ## build a bitstream: BOARD=name, DESIGN=fade10g, NUMBER=1 (docs/boards.md); without BOARD: list the boards
+	@$(PYTHON) tools/bitstream.py $(BOARD) $(DESIGN) --number $(or $(NUMBER),1)
 
 bench-udp: sim ## the UDP/IP stack by payload, PTP between two boards, resources by module
 	@$(PYTHON) bench/udp.py

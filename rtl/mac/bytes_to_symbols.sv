@@ -8,7 +8,7 @@
 //                  +------------------+
 //
 // BITS: of a symbol, 4 (IEEE 802.3 clause 22.2.3: MII, RGMII below 1 Gb/s) or 2 (RMII); the lower bits go first. tx_ce:
-// the MAC shall give its next byte.
+// the MAC shall give its next byte, because the last one has been taken.
 `default_nettype none
 module bytes_to_symbols #(
     parameter int BITS = 4
@@ -24,20 +24,24 @@ module bytes_to_symbols #(
 );
   localparam int SYMBOLS = 8 / BITS;
   localparam int PHASE_BITS = $clog2(SYMBOLS);
-  localparam logic [PHASE_BITS-1:0] LAST = PHASE_BITS'(SYMBOLS - 1);
 
   logic [PHASE_BITS-1:0] phase;
-  assign tx_ce = m_ce && phase == LAST;
+  logic [7:BITS] rest;  // of the byte
 
   always_ff @(posedge clk) begin
+    tx_ce <= m_ce && phase == '0;
     if (m_ce) begin
-      phase   <= phase + 1'b1;
-      m_data  <= gmii_tx.data[phase*BITS+:BITS];
-      m_valid <= gmii_tx.valid;
-      m_error <= gmii_tx.error;
+      phase <= phase + 1'b1;
+      if (phase == '0) begin
+        {rest, m_data} <= gmii_tx.data;
+        {m_valid, m_error} <= {gmii_tx.valid, gmii_tx.error};
+      end else begin
+        {rest, m_data} <= 8'(rest);
+      end
     end
     if (rst) begin
       phase   <= '0;
+      tx_ce   <= 1'b0;
       m_valid <= 1'b0;
       m_error <= 1'b0;
     end

@@ -41,50 +41,42 @@ module gmii_mac_tx (
 
   state_t state;
   logic [5:0] count;  // bytes done in this state; of PAD and DATA together, up to LAST_PAD
-  logic [31:0] crc, crc_next;
-  logic [7:0] crc_byte;
   logic bad;
-
-  crc32 #(
-      .BYTES(1)
-  ) crc_engine (
-      .crc_in (crc),
-      .data   (crc_byte),
-      .crc_out(crc_next)
-  );
-
-  assign crc_byte = state == DATA ? s_axis_tdata : 8'h00;
-  assign s_axis_start = ce && state == PREAMBLE && count == 6'd7;
+  assign s_axis_start  = ce && state == PREAMBLE && count == 6'd7;
   assign s_axis_tready = ce && (state == DATA || state == DISCARD);
 
+  // ---- frame ---------------------------------------------------------------------------------
+  logic [7:0] data;
+  logic valid, error, is_summed, is_fcs;
   always_ff @(posedge clk) begin
     if (ce) begin
-      gmii_txd   <= 8'h00;
-      gmii_tx_en <= 1'b0;
-      gmii_tx_er <= 1'b0;
-      count      <= count + 6'd1;
+      data <= 8'h00;
+      valid <= 1'b0;
+      error <= 1'b0;
+      is_summed <= 1'b0;
+      is_fcs <= 1'b0;
+      count <= count + 6'd1;
       case (state)
         IDLE: begin
           count <= 6'd0;
           if (s_axis_tvalid) state <= PREAMBLE;
         end
         PREAMBLE: begin
-          gmii_tx_en <= 1'b1;
-          gmii_txd <= count == 6'd7 ? mac_pkg::SFD : mac_pkg::PREAMBLE;
-          crc <= '1;
-          bad <= 1'b0;
+          valid <= 1'b1;
+          data  <= count == 6'd7 ? mac_pkg::SFD : mac_pkg::PREAMBLE;
+          bad   <= 1'b0;
           if (count == 6'd7) begin
             state <= DATA;
             count <= 6'd0;
           end
         end
         DATA: begin
-          gmii_tx_en <= 1'b1;
-          gmii_txd <= s_axis_tdata;
-          crc <= crc_next;
+          valid <= 1'b1;
+          data <= s_axis_tdata;
+          is_summed <= 1'b1;
           if (count == LAST_PAD) count <= LAST_PAD;
           if (!s_axis_tvalid) begin
-            gmii_tx_er <= 1'b1;
+            error <= 1'b1;
             state <= DISCARD;
           end else if (s_axis_tlast) begin
             bad   <= s_axis_tuser;
@@ -93,17 +85,16 @@ module gmii_mac_tx (
           end
         end
         PAD: begin
-          gmii_tx_en <= 1'b1;
-          crc <= crc_next;
+          valid <= 1'b1;
+          is_summed <= 1'b1;
           if (count == LAST_PAD) begin
             state <= FCS;
             count <= 6'd0;
           end
         end
         FCS: begin
-          gmii_tx_en <= 1'b1;
-          gmii_txd <= ~crc[7:0] ^ {8{bad}};
-          crc <= crc >> 8;
+          valid  <= 1'b1;
+          is_fcs <= 1'b1;
           if (count == 6'd3) begin
             state <= GAP;
             count <= 6'd0;
@@ -124,6 +115,26 @@ module gmii_mac_tx (
       state <= IDLE;
       count <= 6'd0;
     end
+  end
+
+  // ---- frame check sequence ------------------------------------------------------------------
+  // A clock later, so that the logic before the MAC has a clock of its own.
+  logic [31:0] crc, crc_next;
+  crc32 #(
+      .BYTES(1)
+  ) crc_engine (
+      .crc_in (crc),
+      .data   (data),
+      .crc_out(crc_next)
+  );
+  always_ff @(posedge clk) begin
+    if (ce) begin
+      gmii_txd <= is_fcs ? ~crc[7:0] ^ {8{bad}} : data;
+      gmii_tx_en <= valid;
+      gmii_tx_er <= error;
+      crc <= is_summed ? crc_next : is_fcs ? crc >> 8 : '1;
+    end
+    if (rst) gmii_tx_en <= 1'b0;
   end
 endmodule
 `default_nettype wire

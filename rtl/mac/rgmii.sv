@@ -57,7 +57,6 @@ module rgmii (
   assign clocks = tx_speed == mac_pkg::SPEED_100 ? 6'd5 : 6'd50;
   assign high = 7'(clocks);
   assign nibble_ce = count == '0;
-  assign tx_ce = tx_gigabit || byte_ce;
   bytes_to_symbols #(
       .BITS(4)
   ) nibbles (
@@ -78,6 +77,7 @@ module rgmii (
   always_ff @(posedge tx_clk) begin
     count <= count + 6'd1 >= clocks ? '0 : count + 6'd1;
     shown <= count;
+    tx_ce <= tx_gigabit || byte_ce;
     if (tx_gigabit) begin
       rgmii_txd <= gmii_tx.data;
       rgmii_tx_ctl <= {gmii_tx.valid ^ gmii_tx.error, gmii_tx.valid};

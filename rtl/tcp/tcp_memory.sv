@@ -5,7 +5,7 @@
 //                 +------------+
 //   write_* =====>|            |<==== fetch_*
 //   (a stream     | tcp_memory |
-//    each)        |            |====> fetched_* (a clock later)
+//    each)        |            |====> fetched_* (two clocks later)
 //                 +------------+
 //      user_clk                  tx_clk
 `default_nettype none
@@ -28,7 +28,8 @@ module tcp_memory #(
     output logic [                63:0]           fetched_data
 );
   logic [STREAMS-1:0][63:0] data;
-  logic [STREAM_BITS-1:0] stream, fetched_stream;
+  logic [STREAM_BITS-1:0] stream, read_stream, fetched_stream;
+  logic read;
   assign stream = fetch_address[BITS+:STREAM_BITS];
   assign write_ready = '1;
   assign fetch_ready = 1'b1;
@@ -36,7 +37,8 @@ module tcp_memory #(
 
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     packet_memory #(
-        .ADDRESS_BITS(BITS)
+        .ADDRESS_BITS(BITS),
+        .READ_CLOCKS (2)
     ) stream_memory (
         .write_clk    (user_clk),
         .write_enable (write_valid[i]),
@@ -50,8 +52,8 @@ module tcp_memory #(
   end
 
   always_ff @(posedge tx_clk) begin
-    fetched_valid <= fetch_valid && !tx_rst;
-    if (fetch_valid) fetched_stream <= stream;
+    {fetched_valid, read} <= {read, fetch_valid} & {2{!tx_rst}};
+    {fetched_stream, read_stream} <= {read_stream, stream};
   end
 endmodule
 `default_nettype wire

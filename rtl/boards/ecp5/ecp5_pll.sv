@@ -24,6 +24,11 @@ module ecp5_pll #(
   logic locked;
   assign rst = !locked;
 
+  // The loop filter, as ecppll of Project Trellis computes it for an oscillator of 25 MHz behind INPUT_DIV.
+  (* ICP_CURRENT = "12" *)
+  (* LPF_RESISTOR = "8" *)
+  (* MFG_ENABLE_FILTEROPAMP = "1" *)
+  (* MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
       .CLKI_DIV    (INPUT_DIV),
       .CLKFB_DIV   (FEEDBACK_DIV),

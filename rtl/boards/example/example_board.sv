@@ -15,7 +15,8 @@
 // time in the user clock of 125 MHz is given to the design; the UDP/IP stack has its own. The three clocks may be
 // unrelated. Settings are stable while a design runs; `enable_pin` low closes connections, or ends the stream; a rising
 // edge of `pulse_pin` makes a pulse in the detector of a crate. The ports of a design have the names of signals here, so a
-// real board is this module with another MAC and other pins.
+// real board is this module with constants for its settings (rtl/boards/common/board_design.sv). SIMULATED: times of the
+// protocols are shorter.
 `default_nettype none
 module example_board #(
     parameter int DESIGN = example_pkg::FADE,
@@ -29,7 +30,8 @@ module example_board #(
     parameter int BUFFER_BITS = 16,
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
-    parameter int PTP = 0
+    parameter int PTP = 0,
+    parameter int SIMULATED = 1
 ) (
     input logic        rst,
     input logic        enable_pin,
@@ -72,6 +74,7 @@ module example_board #(
     input logic [31:0] burst_ticks,
     input logic [ 3:0] noise,
     input logic        pulse_pin,
+    input logic [31:0] phy_status,
 
     input  logic              user_clk,
     input  logic              tx_clk,
@@ -216,9 +219,10 @@ module example_board #(
   if (PTP != 0) begin : g_ptp
     localparam logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694;
     localparam logic [37:0] SAMPLES_PERIOD = 38'd8 << 32;  // of two samples
-    // 8192 Sync a second: simulated time is dear.
-    localparam int SYNC_CLOCKS = WIDTH == 8 ? 15_259 : 19_073;
-    localparam int SYNC_LOG = -13;
+    // 8192 Sync a second if simulated time is dear.
+    localparam int SECOND = WIDTH == 8 ? 125_000_000 : 156_250_000;
+    localparam int SYNC_CLOCKS = SIMULATED != 0 ? (SECOND + 4096) / 8192 : SECOND;
+    localparam int SYNC_LOG = SIMULATED != 0 ? -13 : 0;
     ptp_pkg::events_t ptp_events;
     logic ptp_ready, ptp_error;
     logic [31:0] ptp_rdata;
@@ -291,7 +295,7 @@ module example_board #(
   end
 
   logic unused_time;
-  assign unused_time = &{1'b0, pulse, time_now, time_locked};
+  assign unused_time = &{1'b0, pulse, time_now, time_locked, phy_status};
 
   // ---- design --------------------------------------------------------------------------------
   case (DESIGN)
@@ -315,7 +319,8 @@ module example_board #(
       example_tcp #(
           .WIDTH  (WIDTH),
           .STREAMS(STREAMS),
-          .BITS   (BITS)
+          .BITS   (BITS),
+          .SIMULATED(SIMULATED)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),
@@ -325,7 +330,8 @@ module example_board #(
     end
     example_pkg::UDP: begin : g_udp
       example_udp #(
-          .WIDTH(WIDTH)
+          .WIDTH(WIDTH),
+          .SIMULATED(SIMULATED)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),
@@ -341,7 +347,8 @@ module example_board #(
           .CHANNELS   (CHANNELS),
           .BUFFER_BITS(BUFFER_BITS),
           .BITS       (BITS),
-          .PTP        (PTP)
+          .PTP        (PTP),
+          .SIMULATED  (SIMULATED)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),

@@ -17,6 +17,7 @@
 //      1 random                  10-1B counters of the transmit side (read only)
 //   03 seed, lower half          1F version of the core (read only)
 //   04 seed, upper half          20-29 counters of the receive side (read only)
+//                                1E the PHY and its link, mac_pkg::phy_t (read only)
 `default_nettype none
 module example_commands #(
     parameter logic [63:0] IDENTITY = 64'h46414445_31304701,  // "FADE10G", version 1
@@ -38,6 +39,7 @@ module example_commands #(
     output logic [63:0] m_rsp_value,
     output logic        m_rsp_valid,
     input  logic        m_rsp_ready,
+    input  logic [31:0] phy,
     output logic        random,
     output logic [63:0] seed,
     output logic [31:0] limit,
@@ -86,6 +88,7 @@ module example_commands #(
       8'h05:   register_value = 64'(limit);
       8'h06:   register_value = 64'(gap);
       8'h07:   register_value = 64'(accumulator);
+      8'h1E:   register_value = 64'(phy);
       default: register_value = '1;
     endcase
   end

@@ -20,7 +20,8 @@ module example_fadc #(
     parameter int CHANNELS = 16,
     parameter int BUFFER_BITS = 16,
     parameter int BITS = 17,
-    parameter int PTP = 0
+    parameter int PTP = 0,
+    parameter int SIMULATED = 1
 ) (
     input  logic                   rst,
     input  example_pkg::settings_t settings,
@@ -103,7 +104,8 @@ module example_fadc #(
   example_tcp_link #(
       .WIDTH  (WIDTH),
       .STREAMS(LINKS),
-      .BITS   (BITS)
+      .BITS   (BITS),
+      .SIMULATED(SIMULATED)
   ) link (
       .streams(3'(LINKS)),
       .status (link_status),

@@ -11,7 +11,7 @@
 //
 // The source is the pattern, or with CRATE a crate of FADC modules (see example_crate): then the seed is that of its
 // pulses, the limit is in windows, the gap is the length of a window in ticks. User commands can change settings.source,
-// except for FADE v1. With PTP and a PTP role the crate uses the time of PTP.
+// except for FADE v1. phy_status (tx_clk): see phy_manager. With PTP and a PTP role the crate uses the time of PTP.
 `default_nettype none
 module example_fade #(
     parameter int WIDTH = 64,
@@ -23,23 +23,24 @@ module example_fade #(
     parameter int CHANNELS = 16,
     parameter int PTP = 0
 ) (
-    input  logic                   rst,
-    input  example_pkg::settings_t settings,
-    input  logic                   enable,
-    input  logic                   pulse,
-    input  ptp_pkg::time_t         time_now,
-    input  logic                   time_locked,
-    input  logic                   user_clk,
-    input  logic                   tx_clk,
-    output logic                   tx_rst,
-    output link_pkg::frame_t       m_axis,
-    input  logic                   m_axis_tready,
-    input  logic                   m_axis_start,
-    output example_pkg::status_t   status,
-    input  logic                   rx_clk,
-    output logic                   rx_rst,
-    input  link_pkg::frame_t       s_mac,
-    input  link_pkg::mac_stat_t    mac_stat
+    input  logic                          rst,
+    input  example_pkg::settings_t        settings,
+    input  logic                   [31:0] phy_status,
+    input  logic                          enable,
+    input  logic                          pulse,
+    input  ptp_pkg::time_t                time_now,
+    input  logic                          time_locked,
+    input  logic                          user_clk,
+    input  logic                          tx_clk,
+    output logic                          tx_rst,
+    output link_pkg::frame_t              m_axis,
+    input  logic                          m_axis_tready,
+    input  logic                          m_axis_start,
+    output example_pkg::status_t          status,
+    input  logic                          rx_clk,
+    output logic                          rx_rst,
+    input  link_pkg::frame_t              s_mac,
+    input  link_pkg::mac_stat_t           mac_stat
 );
   logic user_rst, user_running, user_clear;
   link_pkg::words_t words;
@@ -158,6 +159,15 @@ module example_fade #(
   end
 
   // ---- user commands -------------------------------------------------------------------------
+  logic [31:0] phy;
+  cdc_steady #(
+      .WIDTH(32)
+  ) sync_phy (
+      .clk(user_clk),
+      .rst(user_rst),
+      .d  (phy_status),
+      .q  (phy)
+  );
   example_commands #(
       .TX_WORDS(fade_pkg::STATUS_WORDS),
       .RX_WORDS(link_pkg::MAC_STATS + fade_pkg::DROPS)

@@ -9,12 +9,13 @@
 //         user_clk                tx_clk, rx_clk
 //
 // A stream is closed when its source has sent its limit of words (0: no limit). Random sources: stream i begins with seed +
-// i. Counters: see example_tcp_link.
+// i. SIMULATED, counters: see example_tcp_link.
 `default_nettype none
 module example_tcp #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
-    parameter int BITS = 17
+    parameter int BITS = 17,
+    parameter int SIMULATED = 1
 ) (
     input  logic                   rst,
     input  example_pkg::settings_t settings,
@@ -63,7 +64,8 @@ module example_tcp #(
   example_tcp_link #(
       .WIDTH  (WIDTH),
       .STREAMS(STREAMS),
-      .BITS   (BITS)
+      .BITS   (BITS),
+      .SIMULATED(SIMULATED)
   ) link (
       .streams(settings.streams),
       .*

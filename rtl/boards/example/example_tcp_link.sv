@@ -9,18 +9,19 @@
 //         user_clk                tx_clk, rx_clk
 //
 // Streams 0 to streams-1 open connections to ip.peer:peer_port. When the source of a stream says `done`, the stream is
-// closed after everything is sent. status.counters: of all streams together (tx_clk), then dropped frames (rx_clk).
+// closed after everything is sent. SIMULATED: times are shorter, as simulated time is slow. status.counters: of all streams together (tx_clk), then dropped frames (rx_clk).
 `default_nettype none
 module example_tcp_link #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
     parameter int BITS = 17,
-    parameter int TIMEOUT_MIN = 500,
-    parameter int TIMEOUT_INIT = 5_000,
-    parameter int TIMEOUT_MAX = 100_000,
-    parameter int RETRY = 2_000,
-    parameter int KEEPALIVE = 10,
-    parameter int KEEPALIVE_INTERVAL = 2,
+    parameter int SIMULATED = 1,
+    parameter int TIMEOUT_MIN = SIMULATED != 0 ? 500 : 200_000,
+    parameter int TIMEOUT_INIT = SIMULATED != 0 ? 5_000 : 1_000_000,
+    parameter int TIMEOUT_MAX = SIMULATED != 0 ? 100_000 : 8_000_000,
+    parameter int RETRY = SIMULATED != 0 ? 2_000 : 1_000_000,
+    parameter int KEEPALIVE = SIMULATED != 0 ? 10 : 10_000,
+    parameter int KEEPALIVE_INTERVAL = SIMULATED != 0 ? 2 : 1_000,
     parameter int KEEPALIVE_PROBES = 3
 ) (
     input  logic                                                           rst,

@@ -13,45 +13,48 @@
 // is enabled again.
 //
 // Registers: 0 scratch, 1 accumulator (a write adds, a read returns the sum), 2 words of a run, 3 idle clocks after each
-// word, 4 words of a block (0: no blocks). Because simulated time is slow, a millisecond of the core is 10 us here, and a
-// PTP master sends 1024 Sync a second.
+// word, 4 words of a block (0: no blocks), 5 the PHY and its link (mac_pkg::phy_t, read only). SIMULATED: because simulated
+// time is slow, a millisecond of the core is 10 us, and a PTP master sends 1024 Sync a second.
 //
 // status.counters: of the core, then the frames that the MAC dropped.
 `default_nettype none
 module example_udp #(
-    parameter int WIDTH = 8
+    parameter int WIDTH = 8,
+    parameter int SIMULATED = 1
 ) (
-    input  logic                   rst,
-    input  example_pkg::settings_t settings,
-    input  logic                   enable,
-    input  logic                   user_clk,
-    input  logic                   tx_clk,
-    output logic                   tx_rst,
-    output link_pkg::frame_t       m_axis,
-    input  logic                   m_axis_tready,
-    input  logic                   m_axis_start,
-    output example_pkg::status_t   status,
-    input  logic                   rx_clk,
-    output logic                   rx_rst,
-    input  link_pkg::frame_t       s_mac,
-    input  link_pkg::mac_stat_t    mac_stat
+    input  logic                          rst,
+    input  example_pkg::settings_t        settings,
+    input  logic                   [31:0] phy_status,
+    input  logic                          enable,
+    input  logic                          user_clk,
+    input  logic                          tx_clk,
+    output logic                          tx_rst,
+    output link_pkg::frame_t              m_axis,
+    input  logic                          m_axis_tready,
+    input  logic                          m_axis_start,
+    output example_pkg::status_t          status,
+    input  logic                          rx_clk,
+    output logic                          rx_rst,
+    input  link_pkg::frame_t              s_mac,
+    input  link_pkg::mac_stat_t           mac_stat
 );
+  localparam int MS = WIDTH == 8 ? 125_000 : 156_250;  // in clocks
+  localparam int SYNC_1024 = WIDTH == 8 ? 122_070 : 152_588;
+
   logic user_rst;
 
   // ---- registers -----------------------------------------------------------------------------
   logic reg_valid, reg_write;
   logic [31:0] reg_address, reg_wdata;
   logic [4:0][31:0] registers;
+  // A clock later: the core's next access takes longer to come.
+  logic [4:0] written;
+  logic [31:0] value;
   always_ff @(posedge tx_clk) begin
-    if (reg_valid && reg_write) begin
-      case (reg_address)
-        32'd0:   registers[0] <= reg_wdata;
-        32'd1:   registers[1] <= registers[1] + reg_wdata;
-        32'd2:   registers[2] <= reg_wdata;
-        32'd3:   registers[3] <= reg_wdata;
-        32'd4:   registers[4] <= reg_wdata;
-        default: ;
-      endcase
+    value <= reg_wdata;
+    for (int i = 0; i < 5; i++) begin
+      written[i] <= reg_valid && reg_write && reg_address == 32'(i);
+      if (written[i]) registers[i] <= i == 1 ? registers[i] + value : value;
     end
     if (tx_rst)
       registers <= {
@@ -110,33 +113,33 @@ module example_udp #(
   udp_core #(
       .WIDTH      (WIDTH),
       .ECHO_BYTES (16384),
-      .TICK_CLOCKS(WIDTH == 8 ? 1250 : 1562),
-      .SYNC_CLOCKS(WIDTH == 8 ? 122_070 : 152_588),
-      .SYNC_LOG   (-10),
+      .TICK_CLOCKS(SIMULATED != 0 ? MS / 100 : MS),
+      .SYNC_CLOCKS(SIMULATED != 0 ? SYNC_1024 : MS * 1000),
+      .SYNC_LOG   (SIMULATED != 0 ? -10 : 0),
       .STATUS     (1)
   ) core (
-      .enable        (enable && !done_tx),
-      .mac_address   (settings.mac_address),
-      .ip            (settings.ip),
-      .peer_mac      ('0),
-      .peer_port     (settings.peer_port),
-      .local_port    (settings.local_port),
-      .payload       (settings.payload),
-      .checksum      (settings.checksum),
-      .start         (settings.start),
-      .ptp_role      (settings.ptp_role),
-      .s_axis        (words),
-      .s_axis_tready (words_tready),
-      .m_udp         (udp),
-      .m_udp_stream  (udp_stream),
-      .m_udp_ip      (udp_ip),
-      .m_udp_port    (udp_port),
-      .status_index  ('0),
+      .enable(enable && !done_tx),
+      .mac_address(settings.mac_address),
+      .ip(settings.ip),
+      .peer_mac('0),
+      .peer_port(settings.peer_port),
+      .local_port(settings.local_port),
+      .payload(settings.payload),
+      .checksum(settings.checksum),
+      .start(settings.start),
+      .ptp_role(settings.ptp_role),
+      .s_axis(words),
+      .s_axis_tready(words_tready),
+      .m_udp(udp),
+      .m_udp_stream(udp_stream),
+      .m_udp_ip(udp_ip),
+      .m_udp_port(udp_port),
+      .status_index('0),
       .status_request(1'b0),
       .status_enabled(enabled),
-      .reg_ready     (1'b1),
-      .reg_error     (reg_address > 32'd4),
-      .reg_rdata     (reg_address > 32'd4 ? '0 : registers[reg_address[2:0]]),
+      .reg_ready(1'b1),
+      .reg_error(reg_address > 32'd5 || (reg_write && reg_address == 32'd5)),
+      .reg_rdata     (reg_address > 32'd5 ? '0 : reg_address == 32'd5 ? phy_status : registers[reg_address[2:0]]),
       .*
   );
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A board with a Lattice ECP5 and a gigabit PHY behind RGMII: clocks, PHY, and the design behind them.
+//
+//              +--------------+
+//   clk_pin -->| ecp5_gigabit |====> rgmii_tx*  |
+//              |              |<==== rgmii_rx*  |  pins of the PHY
+//              |              |<===> mdc, mdio  |
+//              |              |----> phy_enable | (low: reset)
+//              |              |----> up, running
+//              +--------------+
+//
+// INPUT_DIV, FEEDBACK_DIV: see ecp5_pll, for a tx_clk of 125 MHz. TXC_DELAY, RX_DELAY: see ecp5_rgmii. ADDRESS, WRITE_COUNT,
+// WRITES: see phy_manager. The others: see board_design. The speed is the one that the PHY has negotiated.
+`default_nettype none
+module ecp5_gigabit #(
+    parameter int INPUT_DIV = 1,
+    parameter int FEEDBACK_DIV = 5,
+    parameter int TXC_DELAY = 0,
+    parameter int RX_DELAY = 0,
+    parameter int ADDRESS = 0,
+    parameter int WRITE_COUNT = 0,
+    parameter logic [21*8-1:0] WRITES = '0,
+    parameter int DESIGN = example_pkg::FADE,
+    parameter int PROTOCOL = 10,
+    parameter int PACKETS = 8,
+    parameter int BITS = 12,
+    parameter int NUMBER = 1
+) (
+    input  logic       clk_pin,
+    output logic       up,
+    output logic       running,
+    output logic       phy_enable,
+    output logic       mdc,
+    inout  wire        mdio,
+    output logic [3:0] rgmii_txd,
+    output logic       rgmii_tx_ctl,
+    output logic       rgmii_txc,
+    input  logic       rgmii_rxc,
+    input  logic [3:0] rgmii_rxd,
+    input  logic       rgmii_rx_ctl
+);
+  logic rst, user_clk, tx_clk, tx_rst, rx_clk, rx_rst;
+  ecp5_pll #(
+      .INPUT_DIV   (INPUT_DIV),
+      .FEEDBACK_DIV(FEEDBACK_DIV)
+  ) pll (
+      .*
+  );
+  assign rx_clk = rgmii_rxc;
+  sync_reset tx_reset (
+      .clk    (tx_clk),
+      .rst_in (rst),
+      .rst_out(tx_rst)
+  );
+  sync_reset rx_reset (
+      .clk    (rx_clk),
+      .rst_in (rst),
+      .rst_out(rx_rst)
+  );
+
+  mac_pkg::phy_t phy;
+  logic mdio_out, mdio_drive, mdio_in;
+  BB mdio_pad (
+      .I(mdio_out),
+      .T(!mdio_drive),
+      .O(mdio_in),
+      .B(mdio)
+  );
+  assign up = phy.link.up;
+  phy_manager #(
+      .ADDRESS    (ADDRESS),
+      .WRITE_COUNT(WRITE_COUNT),
+      .WRITES     (WRITES)
+  ) manager (
+      .clk   (tx_clk),
+      .rst   (tx_rst),
+      .status(phy),
+      .*
+  );
+
+  link_pkg::gmii_t gmii_tx, gmii_rx;
+  logic tx_ce, rx_ce;
+  mac_pkg::link_t in_band_link;
+  ecp5_rgmii #(
+      .TXC_DELAY(TXC_DELAY),
+      .RX_DELAY (RX_DELAY)
+  ) rgmii (
+      .in_band(1'b0),
+      .speed  (phy.link.speed),
+      .link   (in_band_link),
+      .*
+  );
+
+  board_design #(
+      .DESIGN  (DESIGN),
+      .PROTOCOL(PROTOCOL),
+      .PACKETS (PACKETS),
+      .BITS    (BITS),
+      .NUMBER  (NUMBER)
+  ) board_design (
+      .phy_status(phy),
+      .*
+  );
+
+  logic unused;
+  assign unused = &{1'b0, in_band_link};
+endmodule
+`default_nettype wire

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lattice ECP5-5G Versa Development Board: an LFE5UM5G-45F and the first of its two PHYs, a Marvell 88E1512.
+//
+//            +---------------+
+//   clk100 -->| versa_ecp5 |====> rgmii_tx*  |
+//            |               |<==== rgmii_rx*  |  pins of the PHY
+//            |               |<===> mdc, mdio  |
+//            |               |----> phy_enable | (low: reset)
+//            |               |----> led (low: lit; the link is up)
+//            +---------------+
+//
+// The PHY delays both clocks itself, as it does after reset. Pins: versa_ecp5.lpf. Parameters: see board_design.
+`default_nettype none
+module versa_ecp5 #(
+    parameter int DESIGN = example_pkg::FADE,
+    parameter int PROTOCOL = 10,
+    parameter int PACKETS = 8,
+    parameter int BITS = 12,
+    parameter int NUMBER = 1
+) (
+    input  logic       clk100,
+    output logic       led,
+    output logic       phy_enable,
+    output logic       mdc,
+    inout  wire        mdio,
+    output logic [3:0] rgmii_txd,
+    output logic       rgmii_tx_ctl,
+    output logic       rgmii_txc,
+    input  logic       rgmii_rxc,
+    input  logic [3:0] rgmii_rxd,
+    input  logic       rgmii_rx_ctl
+);
+  logic up, running;
+  assign led = !up;
+
+  ecp5_gigabit #(
+      .INPUT_DIV   (4),
+      .FEEDBACK_DIV(5),
+      .DESIGN      (DESIGN),
+      .PROTOCOL    (PROTOCOL),
+      .PACKETS     (PACKETS),
+      .BITS        (BITS),
+      .NUMBER      (NUMBER)
+  ) board (
+      .clk_pin(clk100),
+      .*
+  );
+
+  logic unused;
+  assign unused = running;
+endmodule
+`default_nettype wire

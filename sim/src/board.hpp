@@ -62,6 +62,8 @@ struct FadcSettings {
 struct BoardSettings {
   std::string protocol = "fade10g";  // or fade1, tcp, udp, fadc
   std::string phy = "xgmii";  // or gmii
+  std::string board;          // top module of a board from pin to pin, or empty: example_board
+  unsigned speed = 0;         // of the PHY of such a board, in Mb/s
   unsigned window = 32;       // packets
   Mac mac{};
   uint32_t first_packet = 0;

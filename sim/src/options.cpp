@@ -7,6 +7,8 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "hardware.hpp"
+
 namespace fadelink {
 namespace {
 
@@ -24,6 +26,10 @@ void finish(Options& o) {
   if (!o.peer_ip.empty()) o.ip.peer = parse_ip("--peer", o.peer_ip);
   if (!o.gateway.empty()) o.ip.gateway = parse_ip("--gateway", o.gateway);
   o.ip.mask = o.prefix == 0 ? 0 : ~uint32_t{0} << (32 - o.prefix);
+  if (!o.board.empty()) {
+    o.phy = hardware_phy(o.board);
+    if (o.speed == 0) o.speed = o.phy == "rgmii" ? 1000 : 100;
+  }
   if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";
 }
 
@@ -31,6 +37,8 @@ void check(const Options& o) {
   if (o.ip.payload % 4 != 0) throw std::invalid_argument("--payload " + std::to_string(o.ip.payload) + ": expected a multiple of 4");
   if (o.ptp_pair && !(o.virtual_time && o.protocol == "udp"))
     throw std::invalid_argument("--ptp-pair: expected --virtual --protocol udp");
+  if (o.speed != 0 && o.board.empty()) throw std::invalid_argument("--speed: expected --board, whose PHY has this speed");
+  if (o.speed == 1000 && o.phy == "rmii") throw std::invalid_argument("--speed 1000 with --board " + o.board + ": expected 10 or 100, its PHY has no more");
   const bool has_ptp = o.protocol == "udp" || has_crate(o);
   if (!has_ptp && std::any_of(o.ptp.begin(), o.ptp.end(), [](unsigned role) { return role != 0; }))
     throw std::invalid_argument("--ptp with --protocol " + o.protocol + ": expected udp, fadc, or --crate");
@@ -60,6 +68,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
   app.add_option("--protocol", o.protocol, "protocol of the boards; fadc: crates of FADC modules over TCP")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp", "fadc"}));
   app.add_option("--phy", o.phy, "interface of the MAC; default: xgmii, for FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
+  app.add_option("--board", o.board, "a board from pin to pin, as its bitstream makes it (docs/boards.md): its settings are those of board_design.sv")
+      ->check(CLI::IsMember(hardware_names()));
+  app.add_option("--speed", o.speed, "--board: Mb/s that its PHY negotiates; default: its highest")->check(CLI::IsMember({10, 100, 1000}));
   app.add_flag("--paper-rule", o.paper_rule, "use the paper's rule of congestion control instead of the fair one");
   app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as in rate=1000,queue=65536");
   app.add_flag("--random", o.source.random, "source: random words instead of a counter");
@@ -153,6 +164,12 @@ Parsed parse_options(int argc, char** argv) {
                "  terminal 2: fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500\n\n"
                "Simulated boards: the RTL, compiled by Verilator, behind a link model."};
   add_options(app, parsed.options);
+  // What is fixed in a board, or what it has no pin for.
+  for (const char* name : {"--virtual", "--feb", "--boards", "--phy", "--paper-rule", "--random", "--source-seed", "--words", "--crate",
+                           "--small", "--gap", "--window", "--user-mhz", "--line-mhz", "--tx-ppm", "--rx-ppm", "--spread-ppm", "--first-packet",
+                           "--first-sequence", "--ip", "--prefix", "--gateway", "--peer", "--port", "--streams", "--block", "--push", "--ecn",
+                           "--sack", "--mtu", "--payload", "--checksum", "--stopped", "--ptp"})
+    app.get_option("--board")->excludes(name);
   try {
     app.parse(argc, argv);
     finish(parsed.options);

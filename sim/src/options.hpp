@@ -10,7 +10,7 @@
 namespace fadelink {
 
 struct Options {
-  std::string iface, pcap, wave, phy, protocol = "fade10g";
+  std::string iface, pcap, wave, phy, board, protocol = "fade10g";
   std::vector<std::string> febs, link, up, down, switch_port;
   bool create_tap = false, packet_socket = false, virtual_time = false, json = false, commands = false, status = false;
   bool paper_rule = false;
@@ -24,7 +24,7 @@ struct Options {
   std::vector<unsigned> ptp;
   double share_from_ms = 0, settle_ms = 50, slave_ppm = 0, test_pulse_us = 0;
   bool ptp_pair = false;
-  unsigned boards = 1, window = 32;
+  unsigned boards = 1, window = 32, speed = 0;
   uint64_t seed = 1, packets = 2000, warmup = 200;
   uint32_t first_packet = 0;
   uint16_t first_sequence = 0;

@@ -53,8 +53,9 @@ int run_interface(const Options& o) {
   Rates rates;
   Picoseconds now = 0;
   Frame frame;
-  std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", " << o.phy
-            << ", window " << o.window << "\n";
+  std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", ";
+  if (o.board.empty()) std::cerr << o.phy << ", window " << o.window << "\n";
+  else std::cerr << o.board << " from pin to pin, " << o.phy << ", " << o.speed << " Mb/s\n";
   bool closing = false;
   for (;;) {
     const auto wall = Clock::now();
@@ -97,8 +98,9 @@ int run_interface(const Options& o) {
   }
   status.clear();
   if (o.json) {
-    Json out{{"iface", o.iface}, {"protocol", o.protocol}, {"phy", o.phy}, {"window", o.window},
-             {"simulated_us", now / kMicrosecond}};
+    Json out{{"iface", o.iface}, {"protocol", o.protocol}, {"phy", o.phy}, {"simulated_us", now / kMicrosecond}};
+    if (o.board.empty()) out["window"] = o.window;
+    else out.update({{"board", o.board}, {"speed", o.speed}});
     if (uplink.is_switched()) out["switch"] = uplink.to_json();
     for (const auto& s : stations) out["boards"].push_back(to_json(s));
     std::cout << out.dump(1) << "\n";

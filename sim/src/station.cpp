@@ -43,6 +43,8 @@ std::vector<Station> make_stations(const Options& o) {
     BoardSettings s;
     s.protocol = o.protocol;
     s.phy = o.phy;
+    s.board = o.board;
+    s.speed = o.speed;
     s.window = o.window;
     s.paper_rule = o.paper_rule;
     s.source = o.source;
@@ -58,8 +60,11 @@ std::vector<Station> make_stations(const Options& o) {
     double line_mhz = line_mhz_of(o.phy);
     if (!o.line_mhz.empty()) line_mhz = o.line_mhz[std::min(i, o.line_mhz.size() - 1)];
     const double error = std::uniform_real_distribution<>(-o.spread_ppm, o.spread_ppm)(random);
-    s.tx = clock_of(line_mhz, o.tx_ppm + error);
-    s.rx = clock_of(line_mhz, o.rx_ppm + error);
+    // A board from pin to pin has those of its oscillators.
+    if (o.board.empty()) {
+      s.tx = clock_of(line_mhz, o.tx_ppm + error);
+      s.rx = clock_of(line_mhz, o.rx_ppm + error);
+    }
     // One oscillator a board.
     if (o.spread_ppm > 0) s.user = clock_of(has_crate(o) ? 1e6 / (kSamples * kSamplePeriod) : line_mhz_of(o.phy), error);
     if (o.user_mhz > 0) {

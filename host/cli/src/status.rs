@@ -52,8 +52,22 @@ const COUNTERS: [(u16, &str); 22] = [
     (0x29, "rx_fifo_full"),
 ];
 
+/// Register of the example user commands that tells PHY and link.
+const PHY: u16 = 0x1E;
 /// Register of the example user commands that tells core and version.
 const CORE: u16 = 0x1F;
+
+/// What a board knows of its PHY, as `rtl/mac/mac_pkg.sv` has it in `phy_t`; nothing if it has none.
+fn phy(word: u64) -> Option<[(&'static str, serde_json::Value); 3]> {
+    let word = u32::try_from(word).ok()?;
+    if word >> 13 & 1 == 0 {
+        return None;
+    }
+    let speed = ["10 Mb/s", "100 Mb/s", "1000 Mb/s", "unknown speed"][(word >> 1 & 3) as usize];
+    let duplex = if word >> 3 & 1 != 0 { "full duplex" } else { "half duplex: frames will be lost" };
+    let link = if word & 1 != 0 { format!("{speed}, {duplex}") } else { "down".into() };
+    Some([("link", link.into()), ("link_downs", (word >> 16).into()), ("phy_address", (word >> 8 & 31).into())])
+}
 
 /// What a core says that it is: a byte for the core, then major, minor and patch.
 fn core(word: u64) -> Option<String> {
@@ -115,6 +129,9 @@ fn counters(feb: &Commander) -> anyhow::Result<Option<Map<String, serde_json::Va
     // Boards in software, and boards from before, do not tell.
     if let Some(core) = core(feb.command(READ_REGISTER | CORE, 0)?) {
         counters.insert("core".into(), core.into());
+    }
+    for (name, value) in phy(feb.command(READ_REGISTER | PHY, 0)?).into_iter().flatten() {
+        counters.insert(name.into(), value);
     }
     for (register, name) in COUNTERS {
         counters.insert(name.into(), feb.command(READ_REGISTER | register, 0)?.into());

@@ -71,8 +71,8 @@ impl Example {
                 self.accumulator = sum as u32;
                 sum
             }
-            // A board in software has no core.
-            0x1F => 0,
+            // A board in software has no PHY and no core.
+            0x1E | 0x1F => 0,
             0x10..=0x1B | 0x20..=0x29 => status.register(register),
             _ => NONE,
         }

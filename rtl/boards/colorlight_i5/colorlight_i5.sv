@@ -17,7 +17,8 @@ module colorlight_i5 #(
     parameter int PROTOCOL = 10,
     parameter int PACKETS = 8,
     parameter int BITS = 12,
-    parameter int NUMBER = 1
+    parameter int NUMBER = 1,
+    parameter int SIMULATED = 0
 ) (
     input  logic       clk25,
     output logic       led,
@@ -42,7 +43,8 @@ module colorlight_i5 #(
       .PROTOCOL    (PROTOCOL),
       .PACKETS     (PACKETS),
       .BITS        (BITS),
-      .NUMBER      (NUMBER)
+      .NUMBER      (NUMBER),
+      .SIMULATED   (SIMULATED)
   ) board (
       .clk_pin(clk25),
       .*

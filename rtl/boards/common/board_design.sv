@@ -9,7 +9,7 @@
 //                    +--------------+
 //                   user_clk, rst
 //
-// DESIGN, PROTOCOL, PACKETS, BITS: as in example_board. NUMBER, 1 to 250, tells boards in one network apart: the MAC address
+// DESIGN, PROTOCOL, PACKETS, BITS, SIMULATED, TX_KHZ: as in example_board. NUMBER, 1 to 250, tells boards in one network apart: the MAC address
 // is 02:fa:de:00:00:NUMBER, the IP address 10.9.0.(NUMBER + 1); data go to 10.9.0.1, port 10000. The source is a counter
 // without an end. tx_ce, rx_ce: as in gmii_mac.
 //
@@ -20,7 +20,9 @@ module board_design #(
     parameter int PROTOCOL = 10,
     parameter int PACKETS = 8,
     parameter int BITS = 12,
-    parameter int NUMBER = 1
+    parameter int NUMBER = 1,
+    parameter int SIMULATED = 0,
+    parameter int TX_KHZ = 125_000
 ) (
     input  logic                   rst,
     input  logic            [31:0] phy_status,
@@ -57,7 +59,8 @@ module board_design #(
       .PACKETS  (PACKETS),
       .STREAMS  (1),
       .BITS     (BITS),
-      .SIMULATED(0)
+      .SIMULATED(SIMULATED),
+      .TX_KHZ   (TX_KHZ)
   ) board (
       .enable_pin    (1'b1),
       .mac_address   (MAC_ADDRESS),

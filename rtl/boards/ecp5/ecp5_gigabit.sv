@@ -25,7 +25,8 @@ module ecp5_gigabit #(
     parameter int PROTOCOL = 10,
     parameter int PACKETS = 8,
     parameter int BITS = 12,
-    parameter int NUMBER = 1
+    parameter int NUMBER = 1,
+    parameter int SIMULATED = 0
 ) (
     input  logic       clk_pin,
     output logic       up,
@@ -69,6 +70,7 @@ module ecp5_gigabit #(
   );
   assign up = phy.link.up;
   phy_manager #(
+      .MS         (SIMULATED != 0 ? 1_250 : 125_000),
       .ADDRESS    (ADDRESS),
       .WRITE_COUNT(WRITE_COUNT),
       .WRITES     (WRITES)
@@ -93,11 +95,12 @@ module ecp5_gigabit #(
   );
 
   board_design #(
-      .DESIGN  (DESIGN),
-      .PROTOCOL(PROTOCOL),
-      .PACKETS (PACKETS),
-      .BITS    (BITS),
-      .NUMBER  (NUMBER)
+      .DESIGN   (DESIGN),
+      .PROTOCOL (PROTOCOL),
+      .PACKETS  (PACKETS),
+      .BITS     (BITS),
+      .NUMBER   (NUMBER),
+      .SIMULATED(SIMULATED)
   ) board_design (
       .phy_status(phy),
       .*

@@ -76,6 +76,8 @@ rtl/tcp/tcp_core.sv
 rtl/tcp/tcp_memory.sv
 rtl/boards/example/example_tcp_link.sv
 rtl/boards/example/example_fadc.sv
+rtl/common/steady_bits.sv
+rtl/common/cdc_steady.sv
 rtl/boards/example/example_commands.sv
 rtl/common/congestion.sv
 rtl/fade10g/fade10g_cmd_bridge.sv

@@ -16,7 +16,7 @@
 // unrelated. Settings are stable while a design runs; `enable_pin` low closes connections, or ends the stream; a rising
 // edge of `pulse_pin` makes a pulse in the detector of a crate. The ports of a design have the names of signals here, so a
 // real board is this module with constants for its settings (rtl/boards/common/board_design.sv). SIMULATED: times of the
-// protocols are shorter.
+// protocols are shorter. TX_KHZ: of tx_clk.
 `default_nettype none
 module example_board #(
     parameter int DESIGN = example_pkg::FADE,
@@ -31,7 +31,8 @@ module example_board #(
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
     parameter int PTP = 0,
-    parameter int SIMULATED = 1
+    parameter int SIMULATED = 1,
+    parameter int TX_KHZ = WIDTH == 8 ? 125_000 : 156_250
 ) (
     input logic        rst,
     input logic        enable_pin,
@@ -217,10 +218,10 @@ module example_board #(
   ptp_pkg::status_t clock;
   assign {ptp_now, ptp_pps, ptp_locked, ptp_offset, ptp_delay, ptp_rate} = clock;
   if (PTP != 0) begin : g_ptp
-    localparam logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694;
+    localparam logic [37:0] PERIOD = 38'((64'd1_000_000 << 32) / 64'(TX_KHZ));
     localparam logic [37:0] SAMPLES_PERIOD = 38'd8 << 32;  // of two samples
     // 8192 Sync a second if simulated time is dear.
-    localparam int SECOND = WIDTH == 8 ? 125_000_000 : 156_250_000;
+    localparam int SECOND = TX_KHZ * 1000;
     localparam int SYNC_CLOCKS = SIMULATED != 0 ? (SECOND + 4096) / 8192 : SECOND;
     localparam int SYNC_LOG = SIMULATED != 0 ? -13 : 0;
     ptp_pkg::events_t ptp_events;
@@ -320,7 +321,8 @@ module example_board #(
           .WIDTH  (WIDTH),
           .STREAMS(STREAMS),
           .BITS   (BITS),
-          .SIMULATED(SIMULATED)
+          .SIMULATED(SIMULATED),
+          .TX_KHZ(TX_KHZ)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),
@@ -331,7 +333,8 @@ module example_board #(
     example_pkg::UDP: begin : g_udp
       example_udp #(
           .WIDTH(WIDTH),
-          .SIMULATED(SIMULATED)
+          .SIMULATED(SIMULATED),
+          .TX_KHZ(TX_KHZ)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),
@@ -348,7 +351,8 @@ module example_board #(
           .BUFFER_BITS(BUFFER_BITS),
           .BITS       (BITS),
           .PTP        (PTP),
-          .SIMULATED  (SIMULATED)
+          .SIMULATED  (SIMULATED),
+          .TX_KHZ     (TX_KHZ)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),

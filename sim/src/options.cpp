@@ -68,7 +68,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
   app.add_option("--protocol", o.protocol, "protocol of the boards; fadc: crates of FADC modules over TCP")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp", "fadc"}));
   app.add_option("--phy", o.phy, "interface of the MAC; default: xgmii, for FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
-  app.add_option("--board", o.board, "a board from pin to pin, as its bitstream makes it (docs/boards.md): its settings are those of board_design.sv")
+  app.add_option("--board", o.board, "a board from pin to pin (docs/boards.md), with the settings of board_design.sv")
       ->check(CLI::IsMember(hardware_names()));
   app.add_option("--speed", o.speed, "--board: Mb/s that its PHY negotiates; default: its highest")->check(CLI::IsMember({10, 100, 1000}));
   app.add_flag("--paper-rule", o.paper_rule, "use the paper's rule of congestion control instead of the fair one");

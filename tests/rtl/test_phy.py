@@ -101,7 +101,7 @@ async def extra_rgmii_follows_the_speed_of_the_phy(dut):
         dut.idle.value = 1 | SPEEDS[speed] << 1 | 8
         await ClockCycles(dut.rx_clk, 20)
         assert int(dut.link.value) == 9 | SPEEDS[speed] << 1
-        # What was in the PHY when the speed changed is no frame.
+        # What was in the PHY when the speed changed is not a frame.
         await Timer(20, "us")
         phy.tx.clear()
         await both_ways(dut, phy, monitor, random, speed)

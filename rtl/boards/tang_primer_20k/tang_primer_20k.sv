@@ -30,11 +30,13 @@ module tang_primer_20k #(
     input  logic       rmii_crs_dv,
     input  logic       rmii_rx_er
 );
-  // Registers are zero when the FPGA has loaded its bitstream.
+  // These registers have their values when the FPGA has loaded its bitstream.
   logic [3:0] count = 4'd0;
-  logic rst;
-  assign rst = count != '1;
-  always_ff @(posedge clk27) if (rst) count <= count + 4'd1;
+  logic rst = 1'b1;
+  always_ff @(posedge clk27) begin
+    if (count != '1) count <= count + 4'd1;
+    rst <= count != '1;
+  end
 
   logic mdio_out, mdio_drive, mdio_in, up, running;
   IOBUF mdio_pad (

@@ -31,8 +31,10 @@ module tang_primer_20k #(
     input  logic       rmii_rx_er
 );
   // These registers have their values when the FPGA has loaded its bitstream.
+  /* verilator lint_off PROCASSINIT */
   logic [3:0] count = 4'd0;
   logic rst = 1'b1;
+  /* verilator lint_on PROCASSINIT */
   always_ff @(posedge clk27) begin
     if (count != '1) count <= count + 4'd1;
     rst <= count != '1;

@@ -68,7 +68,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--boards", o.boards, "number of boards, from 02:fa:de:00:00:01")->check(CLI::Range(1, 64));
   app.add_option("--protocol", o.protocol, "protocol of the boards; fadc: crates of FADC modules over TCP")->check(CLI::IsMember({"fade10g", "fade1", "tcp", "udp", "fadc"}));
   app.add_option("--phy", o.phy, "interface of the MAC; default: xgmii, for FADE v1 gmii")->check(CLI::IsMember({"gmii", "xgmii"}));
-  app.add_option("--board", o.board, "a board from pin to pin (docs/boards.md), with the settings of board_design.sv")
+  app.add_option("--board", o.board, "a real board, from pin to pin (docs/boards.md)")
       ->check(CLI::IsMember(hardware_names()));
   app.add_option("--speed", o.speed, "--board: Mb/s that its PHY negotiates; default: its highest")->check(CLI::IsMember({10, 100, 1000}));
   app.add_flag("--paper-rule", o.paper_rule, "use the paper's rule of congestion control instead of the fair one");
@@ -150,6 +150,18 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("--commands", o.commands, "--virtual: send a user command after each response");
 }
 
+// Options that a board from pin to pin has no pin for.
+void check_real_board(const CLI::App& app, const Options& o) {
+  if (o.board.empty()) return;
+  for (const char* name : {"--virtual", "--feb", "--boards", "--phy", "--paper-rule", "--random", "--source-seed", "--words", "--crate", "--small",
+                           "--gap", "--window", "--user-mhz", "--line-mhz", "--tx-ppm", "--rx-ppm", "--spread-ppm", "--first-packet",
+                           "--first-sequence", "--ip", "--prefix", "--gateway", "--peer", "--port", "--streams", "--block", "--push", "--ecn",
+                           "--sack", "--mtu", "--payload", "--checksum", "--stopped", "--ptp"})
+    if (app.count(name) > 0)
+      throw std::invalid_argument(std::string(name) + " with --board " + o.board +
+                                  ": expected no such option, because a real board has constants there (docs/boards.md)");
+}
+
 }  // namespace
 
 bool has_crate(const Options& o) { return o.protocol == "fadc" || o.source.crate; }
@@ -164,14 +176,9 @@ Parsed parse_options(int argc, char** argv) {
                "  terminal 2: fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500\n\n"
                "Simulated boards: the RTL, compiled by Verilator, behind a link model."};
   add_options(app, parsed.options);
-  // What is fixed in a board, or what it has no pin for.
-  for (const char* name : {"--virtual", "--feb", "--boards", "--phy", "--paper-rule", "--random", "--source-seed", "--words", "--crate",
-                           "--small", "--gap", "--window", "--user-mhz", "--line-mhz", "--tx-ppm", "--rx-ppm", "--spread-ppm", "--first-packet",
-                           "--first-sequence", "--ip", "--prefix", "--gateway", "--peer", "--port", "--streams", "--block", "--push", "--ecn",
-                           "--sack", "--mtu", "--payload", "--checksum", "--stopped", "--ptp"})
-    app.get_option("--board")->excludes(name);
   try {
     app.parse(argc, argv);
+    check_real_board(app, parsed.options);
     finish(parsed.options);
     check(parsed.options);
   } catch (const CLI::ParseError& e) {

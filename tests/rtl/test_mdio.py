@@ -10,7 +10,7 @@ WRITES = [(0x1E, 0x0123), (0x1F, 0xABCD)]
 
 
 @pytest.mark.parametrize("toplevel", ["mdio_master", "extra_phy_manager"])
-@pytest.mark.parametrize("netlist", [False, True])
+@pytest.mark.parametrize("netlist", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_mdio(toplevel, netlist):
     run("mdio", {} if toplevel == "mdio_master" else {"MS": MS}, toplevel, netlist=netlist)
 

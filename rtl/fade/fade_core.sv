@@ -171,6 +171,8 @@ module fade_core #(
       .clk  (tx_clk),
       .rst  (tx_rst),
       .seed (mac_address[14:0]),
+      // Of 8 bits, the adapter holds a word: the pause begins when the last one is on its way.
+      .idle (idle && (WIDTH != 8 || tx_tready)),
       .sent (events[fade_pkg::EVENT_SENT]),
       .again(events[fade_pkg::EVENT_RETRANSMITTED]),
       .*

@@ -193,7 +193,7 @@ def test_slow_control(phy):
     assert board.write(0, 0x12345678) == 0 and board.read(0) == 0x12345678
     assert board.read(C["REGISTER_PEER_IP"]) == be32(PC) and board.read(C["REGISTER_PEER_PORT"]) == PORT
     assert board.read(C["REGISTER_PAYLOAD"]) == 1472 and board.read(C["REGISTER_ENABLE"]) == 0
-    for address in (5, 77, C["REGISTER_IDENTITY"] + 99, C["REGISTER_COUNTERS"] + C["COUNTERS"]):
+    for address in (6, 77, C["REGISTER_IDENTITY"] + 99, C["REGISTER_COUNTERS"] + C["COUNTERS"]):
         assert board.control(C["CONTROL_READ"], address) == (C["STATUS_ADDRESS"], 0)
         assert board.write(address, 1) == C["STATUS_ADDRESS"]
     assert board.write(C["REGISTER_IDENTITY"], 1) == C["STATUS_ADDRESS"]

@@ -59,13 +59,13 @@ module tcp_look #(
 
   logic marked, still, enabled, asks, is_lost, is_again, is_hole, is_behind, by_window, more, empty;
   logic unsent_over, room_over, room_short, room_none, is_silly, is_stale;
-  logic in_block, partial, whole_goes;
+  logic in_block, partial, whole_goes, holds;
   logic [P-1:0] from_head, from_mark, unsent, room;
   logic [P:0] space, room_told, room_space, bound;
 
-  // x^10 + x^7 + 1.
-  logic [9:0] dice;
-  always_ff @(posedge clk) dice <= rst ? '0 : {dice[8:0], dice[9] ~^ dice[6]};
+  // x^9 + x^5 + 1.
+  logic [8:0] dice;
+  always_ff @(posedge clk) dice <= rst ? '0 : {dice[7:0], dice[8] ~^ dice[4]};
 
   always_ff @(posedge clk) begin
     // First.
@@ -101,6 +101,7 @@ module tcp_look #(
     // Less than an eighth of the largest window.
     is_silly <= bound[P-1:0] < best >> 3;
     whole_goes <= in_block || flags.rewound || (!under_way && !partial);
+    holds <= flags.pauses && dice[1:0] != '0;
   end
   assign bound = by_window ? room_told : room_space;
   assign in_block = marked && !is_behind;
@@ -113,7 +114,7 @@ module tcp_look #(
   assign full = unsent_over && room_over;
   assign may_send = full || (whole && whole_goes)
       || (!whole && by_window && !room_none && (!is_silly || flags.rewound));
-  assign data_now = more && ((may_send && !(flags.pauses && dice[1:0] != '0)) || flags.force_one);
+  assign data_now = more && ((may_send && !holds) || flags.force_one);
   always_comb begin
     kind = tcp_pkg::NOTHING;
     if (path) begin

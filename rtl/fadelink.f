@@ -11,6 +11,11 @@ rtl/ptp/ptp_pkg.sv
 rtl/ptp/ptp_program_pkg.sv
 rtl/fadc/fadc_pkg.sv
 rtl/boards/example/example_pkg.sv
+rtl/axi/registers/fade_csr_pkg.sv
+rtl/axi/registers/tcp_csr_pkg.sv
+rtl/axi/registers/udp_csr_pkg.sv
+rtl/axi/registers/fadc_csr_pkg.sv
+rtl/axi/registers/ptp_csr_pkg.sv
 +incdir+rtl
 -y rtl/common
 -y rtl/mac
@@ -21,5 +26,7 @@ rtl/boards/example/example_pkg.sv
 -y rtl/ptp
 -y rtl/udp
 -y rtl/fadc
+-y rtl/axi
+-y rtl/axi/registers
 -y rtl/boards/example
 +libext+.sv

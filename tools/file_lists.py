@@ -11,7 +11,7 @@ from pathlib import Path
 
 TOP = Path(__file__).parent.parent
 CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "ptp_node", "ptp_follower", "gmii_mac", "xgmii_mac", "rgmii", "mii", "rmii", "phy_manager"]
-CORES += ["example_board"]
+CORES += ["fade_axi", "tcp_axi", "udp_axi", "fadc_axi", "ptp_axi", "gmii_axi", "xgmii_axi", "example_board"]
 
 
 def files_of(core, files):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Lints the RTL: Verible's format; Verilator with all warnings, and slang, on every top module and
-# parameter set; the file lists; PTP's program.
+# parameter set; the file lists; the register maps; PTP's program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 verilator=.venv/lib/python3*/site-packages/verilator
@@ -12,6 +12,7 @@ find rtl tests/rtl sim/cells -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .
 core() { echo "rtl/$1/$2.sv --top $2 -GWIDTH=$3 ${*:4}"; }
 hardware() { echo "rtl/boards/$1/$1.sv ${*:2} --top $1 -y rtl/boards/common -y rtl/boards/ecp5 -y sim/cells/ecp5 -y sim/cells/gowin"; }
 board() { echo "rtl/boards/example/example_board.sv --top example_board $*"; }
+axi() { echo "rtl/axi/$1.sv --top $*"; }
 runs() {
     for width in 8 64; do
         core fade fade_core $width -GPROTOCOL=10
@@ -40,6 +41,15 @@ runs() {
     done
     hardware colorlight_i5 -GDESIGN=1
     hardware ulx3s -GDESIGN=2
+    for width in 8 64; do
+        for name in "fade_axi -GPROTOCOL=10" "fade_axi -GPROTOCOL=1" "tcp_axi -GSTREAMS=1" "tcp_axi -GSTREAMS=3" "udp_axi -GPULL=0" "udp_axi -GPULL=1 -GSTREAMS=2" ptp_axi; do
+            axi $name -GWIDTH=$width
+        done
+    done
+    axi fadc_axi -GMODULES=2 -GCHANNELS=2
+    axi fadc_axi -GMODULES=2 -GCHANNELS=2 -GLINKS=2 -GFOLLOW=1
+    axi gmii_axi
+    axi xgmii_axi
     # 256 channels each: once is enough of what the MAC's width does not change.
     board -GWIDTH=64 -GCRATE=1
     board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1 -GPTP=1 -GMODULES=2 -GCHANNELS=2
@@ -55,5 +65,6 @@ runs | sed "s/--top /--top-module /" |
     find rtl -mindepth 2 -name "*.f" | sed -E "s/(.*\/(.*))\.f/-f \1.f --top \2/"
 } | .venv/bin/python tools/lint_slang.py >/dev/null
 .venv/bin/python tools/file_lists.py --check
+.venv/bin/python tools/registers.py --check
 .venv/bin/python tools/ptp_assemble.py --check
 echo "lint: RTL is clean"

@@ -76,13 +76,15 @@ module fadc_axi #(
   logic [1:0] link;
   logic [COUNTER_BITS-1:0] counter;
   logic [15:0][31:0] of_link;
+  logic read_ack;
+  logic [31:0] read_value;
   assign {link, counter} = csr.counters.addr[7:2];
   assign of_link = 512'(counters[link[($clog2(LINKS)>0?$clog2(LINKS) : 1)-1:0]]);
   always_ff @(posedge clk) begin
-    csr_in.counters.rd_ack  <= !rst && csr.counters.req;
-    csr_in.counters.rd_data <= 32'(link) < LINKS ? of_link[counter] : '0;
+    read_ack   <= !rst && csr.counters.req;
+    read_value <= 32'(link) < LINKS ? of_link[counter] : '0;
   end
-  assign csr_in.counters.wr_ack = 1'b0;
+  assign csr_in.counters = {read_ack, read_value, 1'b0};
 
   // ---- buffers -------------------------------------------------------------------------------
   logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;

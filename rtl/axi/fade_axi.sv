@@ -99,7 +99,6 @@ module fade_axi #(
       .rst_in (rst),
       .rst_out(csr_rst)
   );
-  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
   fade_csr_pkg::fade__in_t  csr_in;
   fade_csr_pkg::fade__out_t csr;
   fade_csr registers (
@@ -108,6 +107,18 @@ module fade_axi #(
       .hwif_in (csr_in),
       .hwif_out(csr),
       .*
+  );
+  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
+  // What stands still while the core works.
+  logic [47:0] mac_address;
+  logic paper_rule;
+  cdc_register #(
+      .WIDTH(49)
+  ) settings (
+      .clk (user_clk),
+      .load(!csr.control.enable.value),
+      .d   ({csr.mac_high.value.value, csr.mac_low.value.value, csr.control.paper_rule.value}),
+      .q   ({mac_address, paper_rule})
   );
   assign csr_in.version.value.next  = VERSION;
   assign csr_in.status.running.next = user_running;
@@ -174,10 +185,8 @@ module fade_axi #(
       .STATUS   (1)
   ) core (
       .rst           (core_rst),
-      .mac_address   ({csr.mac_high.value.value, csr.mac_low.value.value}),
       .first_packet  ('0),
       .first_sequence('0),
-      .paper_rule    (csr.control.paper_rule.value),
       .s_axis        (words),
       .m_cmd         (cmd),
       .m_cmd_ready   (cmd_ready),

@@ -64,16 +64,15 @@ module ptp_axi #(
     input logic s_mac_tuser
 );
   // ---- registers -----------------------------------------------------------------------------
-  logic csr_rst, node_rst, rx_rst;
+  logic csr_rst, node_rst, ended, rx_ended, rx_rst;
   sync_reset csr_reset (
       .clk    (tx_clk),
       .rst_in (rst),
       .rst_out(csr_rst)
   );
-  always_ff @(posedge tx_clk) node_rst <= csr_rst || !csr.control.enable.value;
   sync_reset rx_reset (
       .clk    (rx_clk),
-      .rst_in (node_rst),
+      .rst_in (rx_ended),
       .rst_out(rx_rst)
   );
   assign tx_rst = csr_rst;
@@ -86,12 +85,15 @@ module ptp_axi #(
       .hwif_out(csr),
       .*
   );
+  assign ended = csr_rst || !csr.control.enable.value;
+  always_ff @(posedge tx_clk) {node_rst, rx_ended} <= {2{ended}};
+
   // An access stands until the port has done it; a port in reset is answered for.
-  logic reg_valid, reg_write, reg_ready, reg_error;
+  logic reg_valid, reg_write, reg_ready, reg_error, read_ack, write_ack;
   logic [4:0] reg_index;
-  logic [31:0] reg_wdata, reg_rdata;
+  logic [31:0] reg_wdata, reg_rdata, read_value;
   always_ff @(posedge tx_clk) begin
-    {csr_in.port.rd_ack, csr_in.port.wr_ack} <= '0;
+    {read_ack, write_ack} <= '0;
     if (csr.port.req) begin
       reg_valid <= 1'b1;
       reg_write <= csr.port.req_is_wr;
@@ -100,11 +102,12 @@ module ptp_axi #(
     end
     if (reg_valid && (reg_ready || node_rst)) begin
       reg_valid <= 1'b0;
-      {csr_in.port.rd_ack, csr_in.port.wr_ack} <= {!reg_write, reg_write};
-      csr_in.port.rd_data <= node_rst || reg_error ? '1 : reg_rdata;
+      {read_ack, write_ack} <= {!reg_write, reg_write};
+      read_value <= node_rst || reg_error ? '1 : reg_rdata;
     end
-    if (csr_rst) reg_valid <= 1'b0;
+    if (csr_rst) {reg_valid, read_ack, write_ack} <= '0;
   end
+  assign csr_in.port = {read_ack, read_value, write_ack};
 
   // ---- frames ----------------------------------------------------------------------------------
   link_pkg::frame_t to_mac, from_mac, from_core;

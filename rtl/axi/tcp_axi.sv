@@ -84,7 +84,6 @@ module tcp_axi #(
       .rst_in (rst),
       .rst_out(csr_rst)
   );
-  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
   tcp_csr_pkg::tcp__in_t  csr_in;
   tcp_csr_pkg::tcp__out_t csr;
   tcp_csr registers (
@@ -94,6 +93,7 @@ module tcp_axi #(
       .hwif_out(csr),
       .*
   );
+  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
   logic status_path;
   logic [STREAMS-1:0] status_connected, status_active, connected, active;
   sync_bits #(
@@ -102,6 +102,41 @@ module tcp_axi #(
       .clk(user_clk),
       .d  ({status_path, status_connected, status_active}),
       .q  ({csr_in.status.path.next, connected, active})
+  );
+  logic [STREAMS-1:0] enable;
+  sync_bits #(
+      .WIDTH(STREAMS)
+  ) sync_enable (
+      .clk(tx_clk),
+      .d  (csr.streams.enable.value[STREAMS-1:0]),
+      .q  (enable)
+  );
+  // What stands still while the core works.
+  logic [47:0] mac_address;
+  net_pkg::ip_t ip;
+  logic [15:0] first_local_port, all_peer_port;
+  logic [13:0] mtu;
+  logic push, ecn, sack;
+  cdc_register #(
+      .WIDTH(225)
+  ) settings (
+      .clk(user_clk),
+      .load(!csr.control.enable.value),
+      .d({
+        csr.mac_high.value.value,
+        csr.mac_low.value.value,
+        csr.address.value.value,
+        csr.mask.value.value,
+        csr.gateway.value.value,
+        csr.peer.value.value,
+        csr.ports.local_port.value,
+        csr.ports.peer_port.value,
+        csr.mtu.value.value,
+        csr.control.push.value,
+        csr.control.ecn.value,
+        csr.control.sack.value
+      }),
+      .q({mac_address, ip, first_local_port, all_peer_port, mtu, push, ecn, sack})
   );
   assign csr_in.version.value.next = tcp_pkg::CORE_VERSION;
   assign csr_in.connections.connected.next = 16'(connected);
@@ -125,8 +160,8 @@ module tcp_axi #(
   logic [STREAMS-1:0][15:0] peer_port, local_port;
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     assign words[i] = {s_axis_tdata[i*64+:64], s_axis_tvalid[i], s_axis_tlast[i]};
-    assign peer_port[i] = csr.ports.peer_port.value;
-    assign local_port[i] = csr.ports.local_port.value + 16'(i);
+    assign peer_port[i] = all_peer_port;
+    assign local_port[i] = first_local_port + 16'(i);
   end
 
   logic [STREAMS-1:0] write_valid, write_ready;
@@ -149,10 +184,6 @@ module tcp_axi #(
   assign from_mac = {64'(s_mac_tdata), 8'(s_mac_tkeep), s_mac_tvalid, s_mac_tlast, s_mac_tuser};
 
   // ---- core ----------------------------------------------------------------------------------
-  net_pkg::ip_t ip;
-  assign ip = {
-    csr.address.value.value, csr.mask.value.value, csr.gateway.value.value, csr.peer.value.value
-  };
   logic [tcp_pkg::EVENTS-1:0] event_streams;
   logic event_port;
   logic [23:0] status_timeout;
@@ -178,12 +209,6 @@ module tcp_axi #(
       .STATUS      (1)
   ) core (
       .rst           (core_rst),
-      .enable        (csr.streams.enable.value[STREAMS-1:0]),
-      .mac_address   ({csr.mac_high.value.value, csr.mac_low.value.value}),
-      .mtu           (csr.mtu.value.value),
-      .push          (csr.control.push.value),
-      .ecn           (csr.control.ecn.value),
-      .sack          (csr.control.sack.value),
       .first_sequence('0),
       .s_axis        (words),
       .m_axis        (to_mac),

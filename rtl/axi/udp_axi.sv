@@ -121,7 +121,6 @@ module udp_axi #(
       .rst_in (rst),
       .rst_out(csr_rst)
   );
-  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
   udp_csr_pkg::udp__in_t  csr_in;
   udp_csr_pkg::udp__out_t csr;
   udp_csr registers (
@@ -131,15 +130,62 @@ module udp_axi #(
       .hwif_out(csr),
       .*
   );
+  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
   ptp_pkg::status_t status_time;
   logic [STREAMS-1:0] status_path, status_active, status_enabled, path, active, enabled;
+  logic [3*STREAMS:0] shown;
+  always_ff @(posedge tx_clk)
+    shown <= {
+      status_time.locked, status_path, status_active, status_enabled
+    };
   assign {ptp_now, ptp_pps} = {status_time.now, status_time.pps};
   sync_bits #(
       .WIDTH(1 + 3 * STREAMS)
   ) sync (
       .clk(user_clk),
-      .d  ({status_time.locked, status_path, status_active, status_enabled}),
+      .d  (shown),
       .q  ({csr_in.status.ptp_locked.next, path, active, enabled})
+  );
+  // What stands still while the core works.
+  logic [47:0] mac_address, peer_mac;
+  net_pkg::ip_t ip;
+  logic [15:0] first_local_port, first_peer_port;
+  logic [13:0] payload;
+  logic checksum;
+  logic [1:0] ptp_role;
+  logic [STREAMS-1:0] start;
+  cdc_register #(
+      .WIDTH(48 + 128 + 48 + 32 + 14 + 3 + STREAMS)
+  ) settings (
+      .clk(user_clk),
+      .load(!csr.control.enable.value),
+      .d({
+        csr.mac_high.value.value,
+        csr.mac_low.value.value,
+        csr.address.value.value,
+        csr.mask.value.value,
+        csr.gateway.value.value,
+        csr.peer.value.value,
+        csr.peer_mac_high.value.value,
+        csr.peer_mac_low.value.value,
+        csr.ports.local_port.value,
+        csr.ports.peer_port.value,
+        csr.payload.value.value,
+        csr.control.checksum.value,
+        csr.control.ptp_role.value,
+        csr.control.start.value[STREAMS-1:0]
+      }),
+      .q({
+        mac_address,
+        ip,
+        peer_mac,
+        first_local_port,
+        first_peer_port,
+        payload,
+        checksum,
+        ptp_role,
+        start
+      })
   );
   assign csr_in.version.value.next = udp_pkg::CORE_VERSION;
   assign csr_in.status.path.next = 8'(path);
@@ -211,15 +257,11 @@ module udp_axi #(
   logic [STREAMS-1:0][15:0] peer_port, local_port;
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     assign words[i] = {s_axis_tdata[i*64+:64], s_axis_tvalid[i], s_axis_tlast[i]};
-    assign peer_port[i] = csr.ports.peer_port.value + 16'(i);
-    assign local_port[i] = csr.ports.local_port.value + 16'(i);
+    assign peer_port[i] = first_peer_port + 16'(i);
+    assign local_port[i] = first_local_port + 16'(i);
   end
 
   // ---- core ----------------------------------------------------------------------------------
-  net_pkg::ip_t ip;
-  assign ip = {
-    csr.address.value.value, csr.mask.value.value, csr.gateway.value.value, csr.peer.value.value
-  };
   link_pkg::frame_t udp;
   assign {m_udp_tdata, m_udp_tkeep} = {udp.tdata[WIDTH-1:0], udp.tkeep[WIDTH/8-1:0]};
   assign {m_udp_tvalid, m_udp_tlast, m_udp_tuser} = {udp.tvalid, udp.tlast, udp.tuser};
@@ -238,12 +280,6 @@ module udp_axi #(
   ) core (
       .rst         (core_rst),
       .enable      (1'b1),
-      .mac_address ({csr.mac_high.value.value, csr.mac_low.value.value}),
-      .peer_mac    ({csr.peer_mac_high.value.value, csr.peer_mac_low.value.value}),
-      .payload     (csr.payload.value.value),
-      .checksum    (csr.control.checksum.value),
-      .start       (csr.control.start.value[STREAMS-1:0]),
-      .ptp_role    (csr.control.ptp_role.value),
       .s_axis      (words),
       .m_udp       (udp),
       .reg_rdata   (bus_rdata),

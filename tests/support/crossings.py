@@ -96,6 +96,12 @@ def crossings(top, module):
                 todo += [(b, True) for b in inputs]
         return found
 
+    def module_of(instance):
+        """The module of an instance; a block of a generate has that of the instance around it."""
+        while instance not in modules:
+            instance = instance.rpartition(".")[0]
+        return modules[instance]
+
     result = set()
 
     def look(name, clock, bits):
@@ -105,7 +111,7 @@ def crossings(top, module):
             for source, source_clock, gates in known[bit]:
                 if source_clock != clock:
                     source, target = instance_of(source), instance_of(name)
-                    result.add(Crossing(source_clock, clock, source, target, modules[target], modules[source], gates))
+                    result.add(Crossing(source_clock, clock, source, target, module_of(target), module_of(source), gates))
 
     for name, cell in cells.items():
         ports = cell.get("connections", {})

@@ -1,0 +1,24 @@
+// Files of ptp_axi, written by tools/file_lists.py; paths are those of the repository.
+rtl/common/link_pkg.sv
+rtl/axi/registers/ptp_csr_pkg.sv
+rtl/ptp/ptp_pkg.sv
+rtl/ptp/ptp_program_pkg.sv
+rtl/common/net_pkg.sv
+rtl/axi/registers/ptp_csr.sv
+rtl/common/sync_bits.sv
+rtl/common/async_fifo.sv
+rtl/udp/frame_crossing.sv
+rtl/ptp/ptp_clock.sv
+rtl/ptp/ptp_machine.sv
+rtl/common/byte_reverse.sv
+rtl/ptp/ptp_receive.sv
+rtl/ptp/ptp_transmit.sv
+rtl/ptp/ptp_port.sv
+rtl/udp/header_strip.sv
+rtl/udp/udp_ethernet_rx.sv
+rtl/udp/pull_arbiter.sv
+rtl/udp/pull_header.sv
+rtl/udp/udp_ethernet_tx.sv
+rtl/ptp/ptp_node.sv
+rtl/common/sync_reset.sv
+rtl/axi/ptp_axi.sv

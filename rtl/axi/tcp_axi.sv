@@ -147,13 +147,16 @@ module tcp_axi #(
       .clk    (user_clk),
       .rst    (csr_rst),
       .enable (!core_rst),
-      .request(csr.counters.req),
+      .request(csr.counters.req && !csr.counters.req_is_wr),
       .address(csr.counters.addr[9:2]),
       .ack    (csr_in.counters.rd_ack),
       .data   (csr_in.counters.rd_data),
       .*
   );
-  assign csr_in.counters.wr_ack = 1'b0;
+  // A write does nothing.
+  logic write_ack;
+  always_ff @(posedge user_clk) write_ack <= !csr_rst && csr.counters.req && csr.counters.req_is_wr;
+  assign csr_in.counters.wr_ack = write_ack;
 
   // ---- streams -------------------------------------------------------------------------------
   logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] words;

@@ -86,7 +86,7 @@ async def begin(dut, key, registers, clocks=CLOCKS):
 
 
 # ---- FADE-10G -------------------------------------------------------------------------------------
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def fade_axi_registers(dut):
     dut.s_axis_tvalid.value = 0
     link = await begin(dut, "fade map", REGISTERS.FADE)
@@ -125,7 +125,7 @@ async def fade_command(link, code, csn, argument=0, take=None):
             return int.from_bytes(answer[4:], "big")
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def fade_axi_a_run_and_user_commands(dut):
     """Words in, frames out, with pauses at every side; user commands reach a memory on m_axil."""
     random = rng("fade axi", width_of(dut))
@@ -203,7 +203,7 @@ async def packet(link, layer, clocks=200_000):
             return Ether(frame)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def tcp_axi_registers(dut):
     dut.s_axis_tvalid.value = 0
     link = await begin(dut, "tcp map", REGISTERS.TCP)
@@ -214,7 +214,7 @@ async def tcp_axi_registers(dut):
     assert await link.get("counters.stream.0.sent") == 0 and await link.get("counters.drop_full") == 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def tcp_axi_streams(dut):
     """Each stream connects, its words arrive in order with pauses at every side, and it is closed."""
     streams = len(dut.s_axis_tvalid)
@@ -279,7 +279,7 @@ async def give(dut, sent, key):
 
 
 # ---- UDP/IP -----------------------------------------------------------------------------------------
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def udp_axi_registers(dut):
     dut.s_axis_tvalid.value = 0
     link = await begin(dut, "udp map", REGISTERS.UDP)
@@ -290,7 +290,7 @@ async def udp_axi_registers(dut):
     assert await link.get("counters.datagrams") == 0 and await link.get("counters.drop_port") == 0
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def udp_axi_streams_echo_and_slow_control(dut):
     streams = len(dut.s_axis_tvalid)
     link = await begin(dut, f"udp {width_of(dut)}", REGISTERS.UDP)
@@ -356,7 +356,7 @@ async def udp_axi_streams_echo_and_slow_control(dut):
 
 
 # ---- FADC -----------------------------------------------------------------------------------------
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def fadc_axi_windows_with_a_pulse(dut):
     dut.samples.value = dut.time_now.value = dut.time_locked.value = dut.m_axis_tready.value = 0
     cpu = Processor(dut, dut.clk, "fadc")
@@ -429,7 +429,7 @@ async def mac_both_ways(dut, key, into, out, frame_of):
     assert (taken.tuser if isinstance(taken.tuser, int) else taken.tuser[-1]) and pulses == 1
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def gmii_axi_both_ways(dut):
     dut.tx_ce.value = dut.rx_ce.value = 1
     into = GmiiSource(dut.gmii_rxd, dut.gmii_rx_er, dut.gmii_rx_dv, dut.rx_clk)
@@ -437,7 +437,7 @@ async def gmii_axi_both_ways(dut):
     await mac_both_ways(dut, "gmii axi", into, out, GmiiFrame.from_payload)
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def xgmii_axi_both_ways(dut):
     into = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.rx_clk)
     out = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.tx_clk)
@@ -445,7 +445,7 @@ async def xgmii_axi_both_ways(dut):
 
 
 # ---- PTP ------------------------------------------------------------------------------------------
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def extra_ptp_axi_master_beside_data(dut):
     """ptp_axi between a stream of frames and gmii_axi: data passes, and a master's messages come between it."""
     random = rng("ptp axi")
@@ -482,7 +482,7 @@ async def extra_ptp_axi_master_beside_data(dut):
 
 
 # ---- parts ----------------------------------------------------------------------------------------
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def status_window_answers_once_and_in_time(dut):
     """A core that is slow, late or does not answer: each request has one answer, and never that of another."""
     random = rng("window")
@@ -539,7 +539,7 @@ async def status_window_answers_once_and_in_time(dut):
     assert min(found.values()) > 20, found
 
 
-@cocotb.test()
+@cocotb.test(timeout_time=20, timeout_unit="ms")
 async def command_bus_forgets_what_is_cleared(dut):
     """A command that is forgotten while its access runs has no answer, and the next one has its own."""
     random = rng("command bus")

@@ -132,6 +132,7 @@ async def check_map(processor, registers, key, without=()):
     shuffled = [register for register in registers if not register.name.startswith(without)]
     random.shuffle(shuffled)
     for register in shuffled:
+        print('W', register.name, cocotb.utils.get_sim_time('ns'), flush=True)
         value = random.getrandbits(32)
         assert await processor.write(register.address, value) == register.writable, register
         if register.writable:

@@ -148,7 +148,8 @@ INTRO = """# Registers
 The register maps of the cores with AXI4-Lite (`rtl/axi`), and of the example boards. `tools/registers.py` writes this file, the RTL
 (`rtl/axi/registers`), the C headers (`host/c/include`), the tables for Rust (`host/wire/src/registers`) and for Python
 (`host/python/fadelink/registers.py`) from the same SystemRDL sources in `rtl/axi/registers`. Addresses are in bytes. A register has 32 bits, and a field
-that is not named is zero. An access to another address, or a write to a register that is only read, gets SLVERR.
+that is not named is zero. An access to another address, or a write to a register that is only read, gets SLVERR. A write
+to a counter does nothing.
 """
 
 

@@ -76,15 +76,15 @@ module fadc_axi #(
   logic [1:0] link;
   logic [COUNTER_BITS-1:0] counter;
   logic [15:0][31:0] of_link;
-  logic read_ack;
+  logic read_ack, write_ack;  // a write does nothing
   logic [31:0] read_value;
   assign {link, counter} = csr.counters.addr[7:2];
   assign of_link = 512'(counters[link[($clog2(LINKS)>0?$clog2(LINKS) : 1)-1:0]]);
   always_ff @(posedge clk) begin
-    read_ack   <= !rst && csr.counters.req;
+    {read_ack, write_ack} <= {2{!rst && csr.counters.req}} & {!csr.counters.req_is_wr, csr.counters.req_is_wr};
     read_value <= 32'(link) < LINKS ? of_link[counter] : '0;
   end
-  assign csr_in.counters = {read_ack, read_value, 1'b0};
+  assign csr_in.counters = {read_ack, read_value, write_ack};
 
   // ---- buffers -------------------------------------------------------------------------------
   logic [LINKS-1:0] write_valid, write_ready, read_valid, read_ready, data_valid;

@@ -132,9 +132,9 @@ async def check_map(processor, registers, key, without=()):
     shuffled = [register for register in registers if not register.name.startswith(without)]
     random.shuffle(shuffled)
     for register in shuffled:
-        print('W', register.name, cocotb.utils.get_sim_time('ns'), flush=True)
         value = random.getrandbits(32)
-        assert await processor.write(register.address, value) == register.writable, register
+        # Counters take a write, and it does nothing.
+        assert await processor.write(register.address, value) == (register.writable or "." in register.name), register
         if register.writable:
             written[register] = sum(field.get(value) << field.low for field in register.fields if field.name not in ("start", "apply"))
     for register in shuffled:

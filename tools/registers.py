@@ -107,12 +107,18 @@ def c_header(name, top):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"fadelink_{name}.h"
         CHeaderExporter().export(top, str(path), reuse_typedefs=False)
-        return f"/* SPDX-License-Identifier: Apache-2.0\n * {MADE.format(name=name)} */\n" + path.read_text()
+        return f"/* SPDX-License-Identifier: Apache-2.0\n * {MADE.format(name=name)} */\n" + re.sub(
+            r"^// *(.*)$", r"/* \1 */", path.read_text(), flags=re.M
+        )
 
 
 # ---- Rust, Python ----------------------------------------------------------------------------------
 def rust(maps):
-    lines = ["//! The register maps, in the order of their addresses. Written by `tools/registers.py`.", "", "use super::{Field, Register};"]
+    lines = [
+        "//! The register maps, in the order of their addresses. Written by `tools/registers.py`.",
+        "",
+        "use super::register::{Field, Register};",
+    ]
     for name, top in maps.items():
         lines += ["", f"/// {top.get_property('name')} (`rtl/axi/registers/{name}.rdl`).", f"pub const {name.upper()}: &[Register] = &["]
         for node in registers_of(top):

@@ -136,7 +136,9 @@ async def check_map(processor, registers, key, without=()):
         # Counters take a write, and it does nothing.
         assert await processor.write(register.address, value) == (register.writable or "." in register.name), register
         if register.writable:
-            written[register] = sum(field.get(value) << field.low for field in register.fields if field.name not in ("start", "apply"))
+            written[register] = sum(
+                field.get(value) << field.low for field in register.fields if not (field.bits == 1 and field.name in ("start", "apply"))
+            )
     for register in shuffled:
         found = await processor.read(register.address)
         assert found is not None, register

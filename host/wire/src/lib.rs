@@ -10,6 +10,7 @@ pub mod fade1;
 pub mod fade10g;
 pub mod firmware;
 mod protocol;
+pub mod registers;
 pub mod serial;
 pub mod udp;
 

@@ -1,6 +1,6 @@
 //! The register maps, in the order of their addresses. Written by `tools/registers.py`.
 
-use super::{Field, Register};
+use super::register::{Field, Register};
 
 /// FADE-10G and FADE v1 (`rtl/axi/registers/fade.rdl`).
 pub const FADE: &[Register] = &[

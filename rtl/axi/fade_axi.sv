@@ -116,7 +116,7 @@ module fade_axi #(
       .WIDTH(49)
   ) settings (
       .clk (user_clk),
-      .load(!csr.control.enable.value),
+      .load(core_rst),
       .d   ({csr.mac_high.value.value, csr.mac_low.value.value, csr.control.paper_rule.value}),
       .q   ({mac_address, paper_rule})
   );

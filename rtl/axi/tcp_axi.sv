@@ -121,7 +121,7 @@ module tcp_axi #(
       .WIDTH(225)
   ) settings (
       .clk(user_clk),
-      .load(!csr.control.enable.value),
+      .load(core_rst),
       .d({
         csr.mac_high.value.value,
         csr.mac_low.value.value,

@@ -158,7 +158,7 @@ module udp_axi #(
       .WIDTH(48 + 128 + 48 + 32 + 14 + 3 + STREAMS)
   ) settings (
       .clk(user_clk),
-      .load(!csr.control.enable.value),
+      .load(core_rst),
       .d({
         csr.mac_high.value.value,
         csr.mac_low.value.value,

@@ -5,12 +5,16 @@ import pytest
 from cocotb.triggers import First
 from cocotbext.axi import AxiStreamFrame
 from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource, XgmiiFrame, XgmiiSink, XgmiiSource
-from support.axi import REGISTERS, Processor, check_map, memory, sink, source, stream_rules
-from support.block import C, ClockCycles, ReadOnly, RisingEdge, on_wire, package_constants, rng, run, start
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import ARP, Ether
+from support.axi import REGISTERS, Processor, check_map, memory, pauses, sink, source, stream_rules
+from support.block import C1, C, ClockCycles, ReadOnly, RisingEdge, Timer, on_wire, package_constants, rng, run, start
 
 FADC = package_constants("fadc/fadc_pkg.sv")
+UDPC = package_constants("udp/udp_pkg.sv")
 CLOCKS = {"user_clk": 7000, "tx_clk": 8000, "rx_clk": 8002}
 MAC, PC = bytes.fromhex("02fade000001"), bytes.fromhex("02fade0000f0")
+IP_CORE, IP_PC = "10.9.0.2", "10.9.0.1"
 
 
 @pytest.mark.parametrize(
@@ -19,11 +23,13 @@ MAC, PC = bytes.fromhex("02fade000001"), bytes.fromhex("02fade0000f0")
         ("fade_axi", {"WIDTH": 64, "PACKETS": 4}),
         ("fade_axi", {"WIDTH": 8, "PACKETS": 4}),
         ("tcp_axi", {"WIDTH": 64, "STREAMS": 2, "TICK_CLOCKS": 4}),
+        ("tcp_axi", {"WIDTH": 8, "STREAMS": 1, "TICK_CLOCKS": 4}),
         ("udp_axi", {"WIDTH": 8, "STREAMS": 2, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
         ("udp_axi", {"WIDTH": 64, "STREAMS": 1, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
         ("fadc_axi", {"MODULES": 2, "CHANNELS": 2, "LINKS": 2}),
         ("gmii_axi", {}),
         ("xgmii_axi", {}),
+        ("extra_ptp_axi", {}),
         ("status_window", {"TIMEOUT": 40}),
         ("command_bus", {}),
     ],
@@ -163,6 +169,41 @@ async def fade_axi_a_run_and_user_commands(dut):
 
 
 # ---- TCP ------------------------------------------------------------------------------------------
+def number(ip):
+    return int.from_bytes(bytes(map(int, ip.split("."))), "big")
+
+
+def mac_text(mac):
+    return ":".join(f"{byte:02x}" for byte in mac)
+
+
+async def ip_settings(link, **values):
+    await link.cpu.put(
+        link.registers, mac_low=int.from_bytes(MAC[2:], "big"), mac_high=int.from_bytes(MAC[:2], "big"), address=number(IP_CORE),
+        mask=number("255.255.255.0"), gateway=number("10.9.0.254"), peer=number(IP_PC), **values,
+    )  # fmt: skip
+    await ClockCycles(link.dut.user_clk, 20)
+
+
+async def answer_arp(link, frame):
+    """Answers a request for the peer's address: whether the frame was one."""
+    packet = Ether(frame)
+    if ARP not in packet:
+        return False
+    if packet[ARP].op == 1 and packet[ARP].pdst == IP_PC:
+        reply = Ether(src=mac_text(PC), dst=mac_text(MAC)) / ARP(op=2, hwsrc=mac_text(PC), psrc=IP_PC, hwdst=mac_text(MAC), pdst=IP_CORE)
+        await link.send(bytes(reply))
+    return True
+
+
+async def packet(link, layer, clocks=200_000):
+    """The next packet with a layer."""
+    while True:
+        frame = await link.frame(clocks)
+        if not await answer_arp(link, frame) and layer in Ether(frame):
+            return Ether(frame)
+
+
 @cocotb.test(timeout_time=20, timeout_unit="ms")
 async def tcp_axi_registers(dut):
     dut.s_axis_tvalid.value = 0
@@ -172,6 +213,70 @@ async def tcp_axi_registers(dut):
     assert await link.get("version") == 0x10 << 24 | 1 << 8
     await ClockCycles(dut.user_clk, 20)
     assert await link.get("counters.stream0.sent") == 0 and await link.get("counters.drop_full") == 0
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def tcp_axi_streams(dut):
+    """Each stream connects, its words arrive in order with pauses at every side, and it is closed."""
+    streams = len(dut.s_axis_tvalid)
+    link = await begin(dut, f"tcp {width_of(dut)}", REGISTERS.TCP)
+    random = rng("tcp axi", width_of(dut))
+    sent = [[random.getrandbits(64) for _ in range(900)] for _ in range(streams)]
+    cocotb.start_soon(give(dut, sent, "tcp"))
+    await ip_settings(link, ports=10000 << 16 | 5000, mtu=1500, control=0b11)
+    await link.cpu.put(REGISTERS.TCP, streams=2**streams - 1)
+    got, next_of, sequence = [b""] * streams, [None] * streams, [0x1000] * streams
+    closed = set()
+    while len(closed) < streams:
+        frame = await packet(link, TCP)
+        segment = frame[TCP]
+        which = (segment.sport - 5000) % 16
+        data = bytes(segment.payload)[: frame[IP].len - 20 - segment.dataofs * 4]
+        flags = "A"
+        if segment.flags.S:
+            next_of[which], flags = (segment.seq + 1) % 2**32, "SA"
+        elif segment.seq == next_of[which]:
+            got[which] += data
+            next_of[which] += len(data)
+            if segment.flags.F:
+                next_of[which] += 1
+                closed.add(which)
+                flags = "FA"
+        elif not data:
+            continue
+        options = [("MSS", 1000)] if "S" in flags else []
+        reply = TCP(sport=10000, dport=segment.sport, flags=flags, seq=sequence[which], ack=next_of[which], window=20000, options=options)
+        if segment.flags.S or data or segment.flags.F:
+            await link.send(bytes(Ether(src=mac_text(PC), dst=mac_text(MAC)) / IP(src=IP_PC, dst=IP_CORE) / reply))
+        if "S" in flags:
+            sequence[which] += 1
+        if sum(map(len, got)) == 8 * 900 * streams and not closed:
+            assert await link.get("connections") & 0xFFFF == 2**streams - 1
+            await link.cpu.put(REGISTERS.TCP, streams=0)
+    for which in range(streams):
+        assert [int.from_bytes(got[which][i : i + 8], "little") for i in range(0, len(got[which]), 8)] == sent[which]
+        assert await link.get(f"counters.stream{which}.sent") >= 8
+    assert link.rules.waits > 100
+
+
+async def give(dut, sent, key):
+    """Words into the streams of a core, which are vectors, with pauses."""
+    random = rng("give", key)
+    left = [list(reversed(words)) for words in sent]
+    offered = [False] * len(sent)
+    while True:
+        for i, words in enumerate(left):
+            offered[i] = offered[i] or (bool(words) and random.random() < 0.7)
+        dut.s_axis_tdata.value = sum(words[-1] << 64 * i for i, words in enumerate(left) if offered[i] and words)
+        dut.s_axis_tvalid.value = sum(1 << i for i, is_offered in enumerate(offered) if is_offered)
+        dut.s_axis_tlast.value = 0
+        await ReadOnly()
+        ready = int(dut.s_axis_tready.value)
+        await RisingEdge(dut.user_clk)
+        for i, words in enumerate(left):
+            if offered[i] and ready >> i & 1:
+                words.pop()
+                offered[i] = False
 
 
 # ---- UDP/IP -----------------------------------------------------------------------------------------
@@ -184,6 +289,71 @@ async def udp_axi_registers(dut):
     assert await link.get("version") == 0x11 << 24 | 1 << 8
     await ClockCycles(dut.user_clk, 20)
     assert await link.get("counters.datagrams") == 0 and await link.get("counters.drop_port") == 0
+
+
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def udp_axi_streams_echo_and_slow_control(dut):
+    streams = len(dut.s_axis_tvalid)
+    link = await begin(dut, f"udp {width_of(dut)}", REGISTERS.UDP)
+    ram = memory(dut, dut.tx_clk, "udp", size=2**16)
+    random = rng("udp axi", width_of(dut))
+    payload = 200
+    full = (payload - 8) // 8
+    sent = [[random.getrandbits(64) for _ in range(20 * full)] for _ in range(streams)]
+    cocotb.start_soon(give(dut, sent, "udp"))
+    await ip_settings(link, ports=10000 << 16 | 6000, payload=payload, control=1 | 2 | (2**streams - 1) << 8)
+    got, sequence = [[] for _ in range(streams)], 0
+    ether = Ether(src=mac_text(PC), dst=mac_text(MAC)) / IP(src=IP_PC, dst=IP_CORE)
+    waits = None  # what the peer asked, and the answer to it
+
+    async def ask():
+        nonlocal sequence, waits
+        sequence += 1
+        match sequence % 3:
+            case 0:
+                data = random.randbytes(random.randrange(1, 200))
+                await link.send(bytes(ether / ICMP(type=8, id=7, seq=sequence) / data))
+                waits = ("echo", data)
+            case 1:
+                register, value = random.randrange(2**14), random.getrandbits(32)
+                request = sequence.to_bytes(4, "big") + b"\x02\0\0\0" + register.to_bytes(4, "big") + value.to_bytes(4, "big")
+                await link.send(bytes(ether / UDP(sport=5000, dport=UDPC["CONTROL_PORT"]) / request))
+                waits = ("write", sequence.to_bytes(4, "big") + b"\x82\0\0\0" + request[8:], register, value)
+            case 2:
+                register = random.choice([random.randrange(2**14), 2**14])
+                request = sequence.to_bytes(4, "big") + b"\x01\0\0\0" + register.to_bytes(4, "big") + bytes(4)
+                value = int.from_bytes(ram.read(4 * register, 4), "little") if register < 2**14 else 0
+                await link.send(bytes(ether / UDP(sport=5000, dport=UDPC["CONTROL_PORT"]) / request))
+                status = 0 if register < 2**14 else UDPC["STATUS_ADDRESS"]
+                waits = ("read", sequence.to_bytes(4, "big") + bytes([0x81, status, 0, 0]) + register.to_bytes(4, "big"), status, value)
+
+    answered = 0
+    while answered < 12 or min(map(len, got)) < 20 * full:
+        if waits is None and answered < 12 and all(got):  # an answer needs a known path
+            await ask()
+        frame = await packet(link, IP)
+        assert frame.dst == mac_text(PC) and frame[IP].src == IP_CORE
+        if ICMP in frame:
+            assert waits[0] == "echo" and bytes(frame[ICMP].payload)[: len(waits[1])] == waits[1]
+            waits, answered = None, answered + 1
+            continue
+        data = bytes(frame[UDP].payload)[: frame[UDP].len - 8]
+        assert frame[UDP].chksum
+        if frame[UDP].dport == 5000:
+            assert data.startswith(waits[1])
+            if waits[0] == "write":
+                assert ram.read(4 * waits[2], 4) == waits[3].to_bytes(4, "big")[::-1]
+            elif waits[2] == 0:
+                assert int.from_bytes(data[12:16], "big") == waits[3]
+            waits, answered = None, answered + 1
+            continue
+        which = frame[UDP].dport - 10000
+        assert frame[UDP].sport == 6000 + which and int.from_bytes(data[:4], "big") * full == len(got[which])
+        count = int.from_bytes(data[4:6], "big")
+        got[which] += [int.from_bytes(data[i : i + 8], "little") for i in range(8, 8 + 8 * count, 8)]
+    assert got == sent and link.rules.waits > 100
+    assert await link.get("counters.datagrams") == 20 * streams
+    assert await link.get("status") & 0xFF == 2**streams - 1, "the paths are known"
 
 
 # ---- FADC -----------------------------------------------------------------------------------------
@@ -273,6 +443,43 @@ async def xgmii_axi_both_ways(dut):
     into = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.rx_clk)
     out = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.tx_clk)
     await mac_both_ways(dut, "xgmii axi", into, out, XgmiiFrame.from_payload)
+
+
+# ---- PTP ------------------------------------------------------------------------------------------
+@cocotb.test(timeout_time=20, timeout_unit="ms")
+async def extra_ptp_axi_master_beside_data(dut):
+    """ptp_axi between a stream of frames and gmii_axi: data passes, and a master's messages come between it."""
+    random = rng("ptp axi")
+    out = GmiiSink(dut.gmii_txd, dut.gmii_tx_er, dut.gmii_tx_en, dut.tx_clk)
+    dut.gmii_rx_dv.value = dut.gmii_rx_er.value = dut.gmii_rxd.value = 0
+    sender = source(dut, dut.tx_clk, "s_axis")
+    cpu = Processor(dut, dut.tx_clk, "ptp")
+    await start(dut, {"tx_clk": 8000, "rx_clk": 8002}, ["rst"])
+    await ClockCycles(dut.tx_clk, 20)
+    await check_map(cpu, REGISTERS.PTP, "ptp", without=("port.", "control"))
+    frames = [random.randbytes(random.randrange(60, 300)) for _ in range(6)]
+    for frame in frames:
+        await sender.send(AxiStreamFrame(frame, tuser=0))
+    for frame in frames:
+        assert bytes((await out.recv()).get_payload()) == frame, "in reset frames pass"
+    assert await cpu.get(REGISTERS.PTP, "port.role") == 0xFFFFFFFF
+    await cpu.put(REGISTERS.PTP, mac_low=int.from_bytes(MAC[2:], "big"), mac_high=int.from_bytes(MAC[:2], "big"), control=1 | 2 << 2)
+    await ClockCycles(dut.tx_clk, 2000)
+    assert await cpu.get(REGISTERS.PTP, "port.role") == 2
+    # Sync messages often enough for a simulation.
+    assert await cpu.write(next(r.address for r in REGISTERS.PTP if r.name == "port.sync_clocks"), 4000)
+    assert await cpu.get(REGISTERS.PTP, "port.sync_clocks") == 4000
+    frames = [random.randbytes(random.randrange(60, 300)) for _ in range(100)]
+    for frame in frames:
+        await sender.send(AxiStreamFrame(frame, tuser=0))
+    data, messages = [], []
+    while len(data) < len(frames):
+        seen = await out.recv()
+        assert seen.check_fcs()
+        frame = bytes(seen.get_payload())
+        (messages if frame[12:14] == b"\x88\xf7" else data).append(frame)
+    assert data == frames and messages and all(frame[6:12] == MAC for frame in messages)
+    assert await cpu.get(REGISTERS.PTP, "port.seconds") is not None and await cpu.get(REGISTERS.PTP, "port.nanoseconds") > 0
 
 
 # ---- parts ----------------------------------------------------------------------------------------

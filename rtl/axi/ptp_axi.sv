@@ -97,7 +97,7 @@ module ptp_axi #(
     if (csr.port.req) begin
       reg_valid <= 1'b1;
       reg_write <= csr.port.req_is_wr;
-      reg_index <= csr.port.addr[6:2] + 5'h10;
+      reg_index <= csr.port.addr[6:2];
       reg_wdata <= csr.port.wr_data;
     end
     if (reg_valid && (reg_ready || node_rst)) begin

@@ -93,7 +93,7 @@ module fade_axi #(
   logic status_request, status_accepted, status_valid;
   logic [ 5:0] status_index;
   logic [31:0] status_value;
-  logic csr_rst, core_rst;
+  logic csr_rst, core_rst, is_idle;
   sync_reset csr_reset (
       .clk    (user_clk),
       .rst_in (rst),
@@ -108,7 +108,7 @@ module fade_axi #(
       .hwif_out(csr),
       .*
   );
-  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
+  always_ff @(posedge user_clk) {core_rst, is_idle} <= {2{csr_rst || !csr.control.enable.value}};
   // What stands still while the core works.
   logic [47:0] mac_address;
   logic paper_rule;
@@ -116,7 +116,7 @@ module fade_axi #(
       .WIDTH(49)
   ) settings (
       .clk (user_clk),
-      .load(core_rst),
+      .load(is_idle),
       .d   ({csr.mac_high.value.value, csr.mac_low.value.value, csr.control.paper_rule.value}),
       .q   ({mac_address, paper_rule})
   );

@@ -78,7 +78,7 @@ module tcp_axi #(
   logic status_request, status_accepted, status_valid;
   logic [tcp_pkg::INDEX_BITS-1:0] status_index;
   logic [31:0] status_value;
-  logic csr_rst, core_rst;
+  logic csr_rst, core_rst, is_idle;
   sync_reset csr_reset (
       .clk    (user_clk),
       .rst_in (rst),
@@ -93,7 +93,7 @@ module tcp_axi #(
       .hwif_out(csr),
       .*
   );
-  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
+  always_ff @(posedge user_clk) {core_rst, is_idle} <= {2{csr_rst || !csr.control.enable.value}};
   logic status_path;
   logic [STREAMS-1:0] status_connected, status_active, connected, active;
   sync_bits #(
@@ -121,7 +121,7 @@ module tcp_axi #(
       .WIDTH(225)
   ) settings (
       .clk(user_clk),
-      .load(core_rst),
+      .load(is_idle),
       .d({
         csr.mac_high.value.value,
         csr.mac_low.value.value,

@@ -115,7 +115,7 @@ module udp_axi #(
   logic status_request, status_accepted, status_valid;
   logic [ 5:0] status_index;
   logic [31:0] status_value;
-  logic csr_rst, core_rst;
+  logic csr_rst, core_rst, is_idle;
   sync_reset csr_reset (
       .clk    (user_clk),
       .rst_in (rst),
@@ -130,7 +130,7 @@ module udp_axi #(
       .hwif_out(csr),
       .*
   );
-  always_ff @(posedge user_clk) core_rst <= csr_rst || !csr.control.enable.value;
+  always_ff @(posedge user_clk) {core_rst, is_idle} <= {2{csr_rst || !csr.control.enable.value}};
   ptp_pkg::status_t status_time;
   logic [STREAMS-1:0] status_path, status_active, status_enabled, path, active, enabled;
   logic [3*STREAMS:0] shown;
@@ -158,7 +158,7 @@ module udp_axi #(
       .WIDTH(48 + 128 + 48 + 32 + 14 + 3 + STREAMS)
   ) settings (
       .clk(user_clk),
-      .load(core_rst),
+      .load(is_idle),
       .d({
         csr.mac_high.value.value,
         csr.mac_low.value.value,

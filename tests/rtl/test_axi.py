@@ -7,8 +7,8 @@ from cocotbext.axi import AxiStreamFrame
 from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource, XgmiiFrame, XgmiiSink, XgmiiSource
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
-from support.axi import REGISTERS, Processor, check_map, memory, pauses, sink, source, stream_rules
-from support.block import C1, C, ClockCycles, ReadOnly, RisingEdge, Timer, on_wire, package_constants, rng, run, start
+from support.axi import REGISTERS, Processor, check_map, memory, sink, source, stream_rules
+from support.block import C, ClockCycles, ReadOnly, RisingEdge, on_wire, package_constants, rng, run, start
 
 FADC = package_constants("fadc/fadc_pkg.sv")
 UDPC = package_constants("udp/udp_pkg.sv")

@@ -5,6 +5,7 @@ Usage: tools/registers.py            writes the files
        tools/registers.py --check    says which are not as they should be
 """
 
+import json
 import re
 import subprocess
 import sys
@@ -130,7 +131,7 @@ def rust(maps):
 
 
 def python(maps):
-    lines = ['"""The register maps of the cores and of the example boards. Written by tools/registers.py."""', ""]
+    lines = ['"""The register maps of the cores. Written by tools/registers.py."""', ""]
     lines += ["from typing import NamedTuple", "", ""]
     lines += ["class Field(NamedTuple):", '    """Bits of a register: `bits` of them from bit `low` on."""', ""]
     lines += ["    name: str", "    low: int", "    bits: int", "    description: str", "", "    def get(self, word):"]
@@ -146,6 +147,56 @@ def python(maps):
     text = "\n".join(lines) + "\n"
     command = [Path(sys.executable).parent / "ruff", "format", "--no-cache", "--stdin-filename", "registers.py", "-"]
     return subprocess.run(command, cwd=TOP, input=text, capture_output=True, text=True, check=True).stdout
+
+
+# ---- names for fadelink status -------------------------------------------------------------------
+def quoted(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def shown_of(field):
+    """How `fadelink status` shows a field: keys of TOML."""
+    shown = {}
+    if field.width != 32:
+        shown |= {"low": field.lsb, "bits": field.width}
+    if field.get_property("is_signed"):
+        shown["signed"] = True
+    for name in ("scale", "unit", "top"):
+        value = field.get_property(name, default=None)
+        if value:
+            shown[name] = float(value) if name == "scale" else value
+    if encode := field.get_property("encode"):
+        words = {member.value: member.rdl_name or member.name for member in encode}
+        shown["values"] = [words.get(value, str(value)) for value in range(max(words) + 1)]
+    return shown
+
+
+def names(top):
+    """The description of a board for `fadelink status`, `top`, `cmd` and `register` (docs/boards.md)."""
+    lines = [f"# {MADE.format(name=top.inst_name)}", f"name = {quoted(top.get_property('name'))}"]
+    if identity := top.get_property("identity", default=None):
+        lines.append(f"identity = {identity:#x}")
+    registers = registers_of(top)
+    short = [label(node, top).split(".")[-1] for node in registers]
+    for node, name in zip(registers, short, strict=True):
+        is_unique = short.count(name) == 1
+        lines += ["", "[[register]]", f"name = {quoted(name if is_unique else label(node, top))}", f"number = {node.absolute_address // 4:#04x}"]
+        if node.has_sw_writable:
+            lines.append("writable = true")
+        if node.get_property("on_request", default=None):
+            lines.append("on_request = true")
+        if words := text_of(node):
+            lines.append(f"description = {quoted(words)}")
+        for field in node.fields():
+            is_whole = field.inst_name == "value"
+            shown = shown_of(field)
+            if is_whole and not set(shown) - {"low", "bits"}:
+                continue
+            shown = ({} if is_whole else {"name": field.inst_name}) | shown
+            if words := text_of(field):
+                shown["description"] = words
+            lines += ["[[register.field]]"] + [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in shown.items()]
+    return "\n".join(lines) + "\n"
 
 
 # ---- documentation ---------------------------------------------------------------------------------
@@ -185,8 +236,10 @@ def made():
     for name in CORES:
         found |= rtl(name, maps[name])
         found[TOP / f"host/c/include/fadelink_{name}.h"] = c_header(name, maps[name])
-    found[TOP / "host/wire/src/registers/maps.rs"] = rust(maps)
-    found[TOP / "host/python/fadelink/registers.py"] = python(maps)
+    cores = {name: maps[name] for name in CORES}
+    found[TOP / "host/wire/src/registers/maps.rs"] = rust(cores)
+    found[TOP / "host/python/fadelink/registers.py"] = python(cores)
+    found[TOP / "host/cli/src/example.toml"] = names(maps["example"])
     found[TOP / "docs/registers.md"] = document(maps)
     return found
 

@@ -8,6 +8,7 @@ use fadelink_wire::{fade10g, MacAddr};
 use serde_json::json;
 
 use crate::link::Link;
+use crate::names::{self, Which};
 use crate::number;
 
 #[derive(clap::Args)]
@@ -17,12 +18,14 @@ pub struct Args {
     /// MAC address of the board
     #[arg(long, value_name = "MAC")]
     feb: MacAddr,
-    /// Code of the command, 0x0100 to 0xffff
+    #[command(flatten)]
+    names: names::Args,
+    /// Code of the command, 0x0100 to 0xffff, or its name, or that of a register
     #[arg(value_parser = user_code)]
-    code: u16,
-    /// Argument, 32 bits
-    #[arg(value_parser = number::u32, default_value = "0")]
-    argument: u32,
+    code: Which<u16>,
+    /// Argument, 32 bits; with it a register is written
+    #[arg(value_parser = number::u32)]
+    argument: Option<u32>,
     /// Time between two attempts in milliseconds
     #[arg(long, value_name = "MS", default_value_t = DEFAULT_TIMEOUT.as_millis() as u64,
           value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -38,24 +41,29 @@ pub struct Args {
     json: bool,
 }
 
-fn user_code(text: &str) -> Result<u16, String> {
-    number::u16(text)
-        .ok()
-        .filter(|code| *code >= fade10g::CMD_USER_FIRST)
-        .ok_or_else(|| "expected the code of a user command, 0x0100 to 0xffff".into())
+fn user_code(text: &str) -> Result<Which<u16>, String> {
+    let code = |text: &str| {
+        number::u16(text)
+            .ok()
+            .filter(|code| *code >= fade10g::CMD_USER_FIRST)
+            .ok_or_else(|| "expected the code of a user command, 0x0100 to 0xffff".into())
+    };
+    Which::parse(text, code)
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let code = match &args.code {
+        Which::Number(code) => *code,
+        Which::Name(name) => args.names.read()?.code(name, args.argument.is_some())?,
+    };
+    let argument = args.argument.unwrap_or(0);
     let receiver = args.link.passive()?;
     let feb = receiver.open_for_commands(args.feb)?;
     for _ in 0..args.repeat {
         let timeout = Duration::from_millis(args.timeout);
-        let value = feb.command_with(args.code, args.argument, timeout, args.retries)?;
+        let value = feb.command_with(code, argument, timeout, args.retries)?;
         if args.json {
-            println!(
-                "{}",
-                json!({ "feb": args.feb.to_string(), "code": args.code, "argument": args.argument, "value": value })
-            );
+            println!("{}", json!({ "feb": args.feb.to_string(), "code": code, "argument": argument, "value": value }));
         } else {
             println!("{value:#018x} {value}");
         }

@@ -16,6 +16,7 @@ mod interrupts;
 mod link;
 mod log;
 mod metrics;
+mod names;
 mod number;
 mod pattern;
 mod progress;

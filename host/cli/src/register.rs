@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::names::{self, Which};
 use crate::number;
 use crate::slow_control::SlowControl;
 
@@ -14,9 +15,11 @@ pub struct Args {
     /// IP address of the board
     #[arg(long, value_name = "IP")]
     board: Ipv4Addr,
-    /// Address of the register
-    #[arg(value_parser = number::u32)]
-    address: u32,
+    #[command(flatten)]
+    names: names::Args,
+    /// Address of the register, or its name
+    #[arg(value_parser = register_address)]
+    address: Which<u32>,
     /// Value to write; without it the register is read
     #[arg(value_parser = number::u32)]
     value: Option<u32>,
@@ -31,14 +34,22 @@ pub struct Args {
     json: bool,
 }
 
+fn register_address(text: &str) -> Result<Which<u32>, String> {
+    Which::parse(text, number::u32)
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let address = match &args.address {
+        Which::Number(address) => *address,
+        Which::Name(name) => args.names.read()?.accessed(name, args.value.is_some())?.number,
+    };
     let mut board = SlowControl::new(args.board, Duration::from_millis(args.timeout), args.retries)?;
     let value = match args.value {
-        None => board.read(args.address)?,
-        Some(value) => board.write(args.address, value)?,
+        None => board.read(address)?,
+        Some(value) => board.write(address, value)?,
     };
     if args.json {
-        println!("{}", json!({ "board": args.board.to_string(), "address": args.address, "value": value }));
+        println!("{}", json!({ "board": args.board.to_string(), "address": address, "value": value }));
     } else {
         println!("{value:#010x} {value}");
     }

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use fadelink_feb::example;
 use fadelink_receiver::Commander;
 use fadelink_wire::{fade10g, MacAddr, Protocol};
 use serde_json::{json, Map};
 
 use crate::discover::named_or_found;
 use crate::link::Link;
+use crate::names::{self, Names, Shown, READ_REGISTER};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -18,47 +18,15 @@ pub struct Args {
     /// MAC address of a board; repeat for several [default: all boards that answer]
     #[arg(long, value_name = "MAC")]
     feb: Vec<MacAddr>,
+    #[command(flatten)]
+    names: names::Args,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Code of the example user command that reads register 0; the register is added.
-pub const READ_REGISTER: u16 = 0x0100;
-
-/// Counters of the example user commands: register and name.
-const COUNTERS: [(u16, &str); 22] = [
-    (0x10, "sent"),
-    (0x11, "retransmitted"),
-    (0x12, "acknowledged"),
-    (0x13, "early_retransmissions"),
-    (0x14, "protocol_errors"),
-    (0x15, "delay"),
-    (0x16, "stale_acks"),
-    (0x17, "wrong_source"),
-    (0x18, "commands_while_busy"),
-    (0x19, "running"),
-    (0x1A, "stopping"),
-    (0x1B, "error"),
-    (0x20, "rx_error"),
-    (0x21, "rx_runt"),
-    (0x22, "rx_oversize"),
-    (0x23, "rx_bad_fcs"),
-    (0x24, "rx_wrong_destination"),
-    (0x25, "rx_wrong_ethertype"),
-    (0x26, "rx_wrong_version"),
-    (0x27, "rx_wrong_code"),
-    (0x28, "rx_short"),
-    (0x29, "rx_fifo_full"),
-];
-
-/// Register of the example user commands that tells PHY and link.
-const PHY: u16 = 0x1E;
-/// Register of the example user commands that tells core and version.
-const CORE: u16 = 0x1F;
-
 /// What a board knows of its PHY, as `rtl/mac/mac_pkg.sv` has it in `phy_t`; nothing if it has none.
-fn phy(word: u64) -> Option<[(&'static str, serde_json::Value); 3]> {
+fn phy(word: u64) -> Option<[Shown; 3]> {
     let word = u32::try_from(word).ok()?;
     if word >> 13 & 1 == 0 {
         return None;
@@ -66,11 +34,11 @@ fn phy(word: u64) -> Option<[(&'static str, serde_json::Value); 3]> {
     let speed = ["10 Mb/s", "100 Mb/s", "1000 Mb/s", "unknown speed"][(word >> 1 & 3) as usize];
     let duplex = if word >> 3 & 1 != 0 { "full duplex" } else { "half duplex: frames will be lost" };
     let link = if word & 1 != 0 { format!("{speed}, {duplex}") } else { "down".into() };
-    Some([("link", link.into()), ("link_downs", (word >> 16).into()), ("phy_address", (word >> 8 & 31).into())])
+    Some([Shown::new("link", link), Shown::new("link_downs", word >> 16), Shown::new("phy_address", word >> 8 & 31)])
 }
 
 /// What a core says that it is: a byte for the core, then major, minor and patch.
-fn core(word: u64) -> Option<String> {
+fn core(word: u64) -> Option<Shown> {
     let [0, 0, 0, 0, kind, major, minor, patch] = word.to_be_bytes() else { return None };
     let name = match kind {
         0x00 => return None,
@@ -81,10 +49,11 @@ fn core(word: u64) -> Option<String> {
         0x12 => "FADC".into(),
         other => format!("core {other:#04x}"),
     };
-    Some(format!("{name} {major}.{minor}.{patch}"))
+    Some(Shown::new("core", format!("{name} {major}.{minor}.{patch}")))
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let names = args.names.read()?;
     let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
     for (mac, found) in febs {
@@ -100,41 +69,49 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                     )
                 })?;
             }
-            counters(&feb)?
+            counters(&feb, &names)?
         };
         if args.json {
             let mut line = found.json(mac);
-            line["counters"] = json!(counters);
+            let values = |counters: Vec<Shown>| -> Map<_, _> {
+                counters.into_iter().map(|shown| (shown.name, shown.value)).collect()
+            };
+            line["counters"] = json!(counters.map(values));
             println!("{line}");
             continue;
         }
         println!("{mac}: {}", found.words());
         match counters {
             Some(counters) => {
-                for (name, value) in counters {
-                    println!("  {name:24}{}", value.as_str().map_or_else(|| value.to_string(), str::to_string));
+                let width = counters.iter().map(|shown| shown.name.len()).max().unwrap_or(0) + 2;
+                for shown in counters {
+                    println!("  {:width$}{}", shown.name, shown.text());
                 }
             }
             None if found.protocol == Some(Protocol::Fade1) => println!("  FADE v1 has no commands: no counters"),
-            None => println!("  its user commands are not the example's: no counters"),
+            None => {
+                println!("  its registers are not those of {}: no counters (--registers FILE names others)", names.name)
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn counters(feb: &Commander) -> anyhow::Result<Option<Map<String, serde_json::Value>>> {
+/// What the registers say, by name; nothing if the board is of another kind.
+fn counters(feb: &Commander, names: &Names) -> anyhow::Result<Option<Vec<Shown>>> {
     // A core of somebody else may not answer at all.
-    let Ok(example::IDENTITY) = feb.command(READ_REGISTER, 0) else { return Ok(None) };
-    let mut counters = Map::new();
-    // Boards in software, and boards from before, do not tell.
-    if let Some(core) = core(feb.command(READ_REGISTER | CORE, 0)?) {
-        counters.insert("core".into(), core.into());
+    if names.identity.is_some_and(|identity| feb.command(READ_REGISTER, 0).ok() != Some(identity)) {
+        return Ok(None);
     }
-    for (name, value) in phy(feb.command(READ_REGISTER | PHY, 0)?).into_iter().flatten() {
-        counters.insert(name.into(), value);
-    }
-    for (register, name) in COUNTERS {
-        counters.insert(name.into(), feb.command(READ_REGISTER | register, 0)?.into());
+    let mut counters = vec![];
+    for register in names.readable() {
+        let word = feb.command(register.code(false)?, 0)?;
+        match register.name.as_str() {
+            // Boards in software, and boards without a PHY, do not tell.
+            "version" => counters.extend(core(word)),
+            "phy" => counters.extend(phy(word).into_iter().flatten()),
+            _ => counters.extend(register.shown(word)),
+        }
     }
     Ok(Some(counters))
 }

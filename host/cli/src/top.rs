@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use fadelink_feb::example;
 use fadelink_receiver::{Commander, Receiver};
 use fadelink_wire::fade10g::{self, Identity, PACKET_BYTES};
 use fadelink_wire::{MacAddr, Protocol};
@@ -14,7 +13,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Row, Table};
 
 use crate::discover::{named_or_found, Found};
-use crate::status::READ_REGISTER;
+use crate::names::{self, Names, Register, READ_REGISTER};
 use crate::{link::Link, number};
 
 #[derive(clap::Args)]
@@ -24,6 +23,8 @@ pub struct Args {
     /// MAC address of a board; repeat for several [default: all boards that answer]
     #[arg(long, value_name = "MAC")]
     feb: Vec<MacAddr>,
+    #[command(flatten)]
+    names: names::Args,
     /// Time between two updates in seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number::seconds)]
     interval: Duration,
@@ -34,8 +35,9 @@ pub struct Args {
 
 const HEAD: [&str; 9] = ["board", "state", "MB/s", "packets", "repeated", "early", "delay", "errors", "firmware"];
 const WIDTHS: [u16; 9] = [17, 8, 8, 10, 8, 7, 6, 6, 13];
-/// Registers of the example user commands: sent, sent again, confirmed, early, errors, delay.
-const REGISTERS: [u16; 6] = [0x10, 0x11, 0x12, 0x13, 0x14, 0x15];
+/// The counters of the core in these columns.
+const COUNTERS: [&str; 6] =
+    ["sent", "retransmitted", "acknowledged", "early_retransmissions", "protocol_errors", "delay"];
 /// A board that does not answer delays the others by at most this time.
 const TIMEOUT: Duration = Duration::from_millis(20);
 const RETRIES: u32 = 5;
@@ -53,9 +55,13 @@ impl Board {
         self.commander.command_with(code, 0, TIMEOUT, RETRIES).ok()
     }
 
-    /// What there is to say about it now.
-    fn row(&mut self) -> [String; 9] {
-        let mut row = HEAD.map(|_| String::new());
+    fn read(&self, register: &Register) -> Option<u64> {
+        self.ask(register.code(false).ok()?)
+    }
+
+    /// What there is to say about it now: the columns of every board, then those of its registers.
+    fn row(&mut self, names: &Names) -> Vec<String> {
+        let mut row = vec![String::new(); HEAD.len()];
         row[0] = self.mac.to_string();
         row[8] = self.found.firmware.map_or(String::new(), |firmware| firmware.to_string());
         if self.found.protocol == Some(Protocol::Fade1) {
@@ -69,10 +75,14 @@ impl Board {
         };
         self.found.identity = Identity::from_value(identity);
         row[1] = if self.found.identity.is_some() { self.found.state().into() } else { "answers".into() };
-        if self.ask(READ_REGISTER) != Some(example::IDENTITY) {
+        if names.identity.is_some_and(|identity| self.ask(READ_REGISTER) != Some(identity)) {
             return row;
         }
-        let values = REGISTERS.map(|register| self.ask(READ_REGISTER | register));
+        for register in names.readable().filter(|register| register.columns().next().is_some()) {
+            let Some(word) = self.read(register) else { return row };
+            row.extend(register.shown(word).filter(|shown| shown.top).map(|shown| shown.text()));
+        }
+        let values = COUNTERS.map(|name| self.read(names.register(name)?));
         let [Some(sent), Some(again), Some(confirmed), Some(early), Some(errors), Some(delay)] = values else {
             return row;
         };
@@ -97,18 +107,27 @@ fn boards(receiver: &Receiver, febs: Vec<(MacAddr, Found)>) -> anyhow::Result<Ve
     febs.into_iter().map(open).collect()
 }
 
+/// The columns and their widths.
+fn columns(names: &Names) -> (Vec<String>, Vec<u16>) {
+    let own: Vec<_> = names.readable().flat_map(Register::columns).collect();
+    // A name may be short, and what it tells long.
+    let widths = own.iter().map(|name| name.len().clamp(8, 24) as u16);
+    (HEAD.map(String::from).into_iter().chain(own.clone()).collect(), WIDTHS.into_iter().chain(widths).collect())
+}
+
 /// Prints tables, a line a board.
-fn print(args: &Args, boards: &mut [Board], tables: u32) {
-    let line = |cells: &[String; 9]| {
-        let cells = cells.iter().zip(WIDTHS).map(|(cell, width)| format!("{cell:>width$}", width = width.into()));
+fn print(args: &Args, names: &Names, boards: &mut [Board], tables: u32) {
+    let (head, widths) = columns(names);
+    let line = |cells: &[String]| {
+        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}", width = (*width).into()));
         println!("{}", cells.collect::<Vec<_>>().join("  "));
     };
     for table in 0..tables {
         if table > 0 {
             println!();
         }
-        line(&HEAD.map(String::from));
-        boards.iter_mut().for_each(|board| line(&board.row()));
+        line(&head);
+        boards.iter_mut().for_each(|board| line(&board.row(names)));
         if table + 1 < tables {
             std::thread::sleep(args.interval);
         }
@@ -122,17 +141,23 @@ fn is_end(event: &Event) -> bool {
 }
 
 /// Shows the boards until `q`.
-fn show(args: &Args, boards: &mut [Board], terminal: &mut ratatui::DefaultTerminal) -> anyhow::Result<()> {
+fn show(
+    args: &Args,
+    names: &Names,
+    boards: &mut [Board],
+    terminal: &mut ratatui::DefaultTerminal,
+) -> anyhow::Result<()> {
+    let (head, widths) = columns(names);
     loop {
         let next = Instant::now() + args.interval;
-        let rows: Vec<_> = boards.iter_mut().map(|board| Row::new(board.row())).collect();
+        let rows: Vec<_> = boards.iter_mut().map(|board| Row::new(board.row(names))).collect();
         let running = format!(" {} boards on {}, q: quit ", rows.len(), args.link.iface);
         terminal.draw(|frame| {
             // On a narrow terminal the address stays whole.
-            let mut widths = WIDTHS.map(Constraint::Length);
+            let mut widths: Vec<_> = widths.iter().copied().map(Constraint::Length).collect();
             widths[0] = Constraint::Min(WIDTHS[0]);
             let table = Table::new(rows, widths)
-                .header(Row::new(HEAD).style(Style::new().add_modifier(Modifier::BOLD)))
+                .header(Row::new(head.clone()).style(Style::new().add_modifier(Modifier::BOLD)))
                 .column_spacing(1)
                 .block(Block::bordered().title(running));
             frame.render_widget(table, frame.area());
@@ -146,14 +171,15 @@ fn show(args: &Args, boards: &mut [Board], terminal: &mut ratatui::DefaultTermin
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let names = args.names.read()?;
     let febs = named_or_found(&args.link, &args.feb)?;
     let receiver = args.link.passive()?;
     let mut boards = boards(&receiver, febs)?;
     match args.batch {
-        Some(tables) => print(args, &mut boards, tables),
+        Some(tables) => print(args, &names, &mut boards, tables),
         None if std::io::stdout().is_terminal() => {
             let mut terminal = ratatui::try_init()?;
-            let shown = show(args, &mut boards, &mut terminal);
+            let shown = show(args, &names, &mut boards, &mut terminal);
             ratatui::restore();
             shown?;
         }

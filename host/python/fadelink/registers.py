@@ -1,4 +1,4 @@
-"""The register maps of the cores and of the example boards. Written by tools/registers.py."""
+"""The register maps of the cores. Written by tools/registers.py."""
 
 from typing import NamedTuple
 
@@ -513,64 +513,4 @@ PTP = (
     Register("port.quality", 0x0BC, True, "clockClass, clockAccuracy, offsetScaledLogVariance (8, 8, 16 bits).", (Field("value", 0, 32, ""),)),
     Register("port.utc_used", 0x0C0, True, "The same as utc, of the master.", (Field("value", 0, 32, ""),)),
     Register("port.steps", 0x0C4, True, "stepsRemoved from the grandmaster.", (Field("value", 0, 32, ""),)),
-)
-
-EXAMPLE = (
-    Register("identity", 0x000, False, "FADE10G and the version 1, in 64 bits.", (Field("value", 0, 32, ""),)),
-    Register("scratch", 0x004, True, "For tests of the commands.", (Field("value", 0, 32, ""),)),
-    Register("pattern", 0x008, True, "Words of the source: 0 a counter, 1 random.", (Field("value", 0, 32, ""),)),
-    Register("seed_low", 0x00C, True, "Seed of the random words, lower half.", (Field("value", 0, 32, ""),)),
-    Register("seed_high", 0x010, True, "Seed of the random words, upper half.", (Field("value", 0, 32, ""),)),
-    Register("limit", 0x014, True, "Words after which the source stops; 0: never.", (Field("value", 0, 32, ""),)),
-    Register("gap", 0x018, True, "Clocks without a word after each word.", (Field("value", 0, 32, ""),)),
-    Register("accumulator", 0x01C, True, "A write adds to it, and answers the sum.", (Field("value", 0, 32, ""),)),
-    Register("transmit.sent", 0x040, False, "Data frames, with those that went again.", (Field("value", 0, 32, ""),)),
-    Register("transmit.retransmitted", 0x044, False, "Data frames that went again.", (Field("value", 0, 32, ""),)),
-    Register("transmit.acknowledged", 0x048, False, "Packets that are confirmed.", (Field("value", 0, 32, ""),)),
-    Register(
-        "transmit.early_retransmissions",
-        0x04C,
-        False,
-        "Packets that went again before their time, because a later one was confirmed.",
-        (Field("value", 0, 32, ""),),
-    ),
-    Register("transmit.protocol_errors", 0x050, False, "ACKs that the protocol does not allow.", (Field("value", 0, 32, ""),)),
-    Register("transmit.delay", 0x054, False, "Clocks that the congestion control waits after each frame.", (Field("value", 0, 32, ""),)),
-    Register("transmit.stale_acks", 0x058, False, "ACKs of packets that were confirmed before.", (Field("value", 0, 32, ""),)),
-    Register("transmit.wrong_source", 0x05C, False, "Frames from another computer than the one that started the run.", (Field("value", 0, 32, ""),)),
-    Register("transmit.commands_while_busy", 0x060, False, "User commands that came before the last one was answered.", (Field("value", 0, 32, ""),)),
-    Register("transmit.running", 0x064, False, "1 while a transmission runs.", (Field("value", 0, 32, ""),)),
-    Register("transmit.stopping", 0x068, False, "1 from STOP until the end of a run.", (Field("value", 0, 32, ""),)),
-    Register("transmit.error", 0x06C, False, "1 after a protocol error, until RESET.", (Field("value", 0, 32, ""),)),
-    Register(
-        "phy",
-        0x078,
-        False,
-        "The PHY and its link (mac_pkg::phy_t).",
-        (
-            Field("up", 0, 1, "The link is up."),
-            Field("speed", 1, 2, "0 10 Mb/s, 1 100 Mb/s, 2 1000 Mb/s."),
-            Field("full_duplex", 3, 1, "Both directions at a time."),
-            Field("address", 8, 5, "Address of the PHY on the MDIO."),
-            Field("found", 13, 1, "There is a PHY."),
-            Field("downs", 16, 16, "How often the link went down."),
-        ),
-    ),
-    Register(
-        "version",
-        0x07C,
-        False,
-        "Core and version: a byte each for the core, major, minor and patch (link_pkg::STATUS_VERSION).",
-        (Field("value", 0, 32, ""),),
-    ),
-    Register("mac.rx_error", 0x080, False, "Frames that the PHY said are wrong.", (Field("value", 0, 32, ""),)),
-    Register("mac.rx_runt", 0x084, False, "Frames shorter than 64 bytes.", (Field("value", 0, 32, ""),)),
-    Register("mac.rx_oversize", 0x088, False, "Frames longer than the MAC takes.", (Field("value", 0, 32, ""),)),
-    Register("mac.rx_bad_fcs", 0x08C, False, "Frames with a wrong frame check sequence.", (Field("value", 0, 32, ""),)),
-    Register("receive.rx_wrong_destination", 0x090, False, "Frames to another address.", (Field("value", 0, 32, ""),)),
-    Register("receive.rx_wrong_ethertype", 0x094, False, "Frames of another protocol.", (Field("value", 0, 32, ""),)),
-    Register("receive.rx_wrong_version", 0x098, False, "Frames of another version.", (Field("value", 0, 32, ""),)),
-    Register("receive.rx_wrong_code", 0x09C, False, "Frames with a code that is not known.", (Field("value", 0, 32, ""),)),
-    Register("receive.rx_short", 0x0A0, False, "Frames that end before their fields.", (Field("value", 0, 32, ""),)),
-    Register("receive.rx_fifo_full", 0x0A4, False, "Frames that found the FIFO of the commands and ACKs full.", (Field("value", 0, 32, ""),)),
 )

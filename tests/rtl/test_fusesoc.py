@@ -16,7 +16,9 @@ OUT = TOP / "build/fusesoc-test"
 def fusesoc(target, core, *words, **environment):
     """Runs a target: the last lines of its output, and whether it succeeded."""
     command = [TOP / "tools/fusesoc/run", "--build-root", OUT / core, "--target", target, f"fadelink:{core}", *words]
-    process = subprocess.run([str(word) for word in command], env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.run(
+        [str(word) for word in command], env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     return process.stdout[-4000:], process.returncode == 0
 
 
@@ -57,7 +59,9 @@ def test_bitstream(board, design):
 
 def test_slow_clocks_are_an_error(tmp_path):
     report = tmp_path / "report.json"
-    report.write_text(json.dumps({"fmax": {"$glbnet$tx_clk": {"achieved": 126.0, "constraint": 150.0}, "clk": {"achieved": 126.0, "constraint": 130.0}}}))
+    report.write_text(
+        json.dumps({"fmax": {"$glbnet$tx_clk": {"achieved": 126.0, "constraint": 150.0}, "clk": {"achieved": 126.0, "constraint": 130.0}}})
+    )
     check = [sys.executable, TOP / "tools/fusesoc/check_clocks.py", report, "tx_clk=125"]
     assert subprocess.run([*check, "clk=126"]).returncode == 0
     for slow in ([], ["clk=127"]):

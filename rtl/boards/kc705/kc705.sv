@@ -3,7 +3,7 @@
 // AMD KC705: a Kintex-7 XC7K325T and a Marvell 88E1111 behind GMII, at 1 Gb/s.
 //
 //                +-------+
-//   clk200_* --->| kc705 |====> gmii_gtx_clk, gmii_tx*  |
+//   clk200 ----->| kc705 |====> gmii_gtx_clk, gmii_tx*  |
 //                |       |<==== gmii_rx*                |  pins of the PHY
 //                |       |<===> mdc, mdio               |
 //                |       |----> phy_enable              | (low: reset)
@@ -11,7 +11,7 @@
 //                +-------+
 //
 // The PHY offers 1000 Mb/s alone: below that GMII takes its transmit clock from the PHY. Data leave with tx_clk and the
-// PHY's clock half a period later. Pins: kc705.xdc. Parameters: see board_design.
+// PHY's clock half a period later. clk200: a differential pair. Pins: kc705.xdc. Parameters: see board_design.
 `default_nettype none
 module kc705 #(
     parameter int DESIGN = example_pkg::FADE,
@@ -20,8 +20,7 @@ module kc705 #(
     parameter int BITS = 15,
     parameter int NUMBER = 1
 ) (
-    input  logic       clk200_p,
-    input  logic       clk200_n,
+    input  logic [1:0] clk200,
     output logic [1:0] led,
     output logic       phy_enable,
     output logic       mdc,
@@ -36,12 +35,12 @@ module kc705 #(
     input  logic       gmii_rx_er
 );
   // ---- clocks --------------------------------------------------------------------------------
-  logic clk200, feedback_out, feedback, tx_out, user_out, locked;
+  logic clk200_in, feedback_out, feedback, tx_out, user_out, locked;
   logic rst, user_clk, tx_clk, tx_rst, rx_clk, rx_rst;
   IBUFDS clk200_pad (
-      .I (clk200_p),
-      .IB(clk200_n),
-      .O (clk200)
+      .I (clk200[0]),
+      .IB(clk200[1]),
+      .O (clk200_in)
   );
   // 1 GHz inside: 125 MHz and 62.5 MHz.
   MMCME2_BASE #(
@@ -50,7 +49,7 @@ module kc705 #(
       .CLKOUT0_DIVIDE_F(8.0),
       .CLKOUT1_DIVIDE  (16)
   ) pll (
-      .CLKIN1  (clk200),
+      .CLKIN1  (clk200_in),
       .CLKFBIN (feedback),
       .RST     (1'b0),
       .PWRDWN  (1'b0),

@@ -1,6 +1,6 @@
 # Pins of kc705.sv (AMD UG810, KC705 Evaluation Board, appendix on the constraints file), and the clocks.
-set_property -dict {PACKAGE_PIN AD12 IOSTANDARD LVDS} [get_ports clk200_p]
-set_property -dict {PACKAGE_PIN AD11 IOSTANDARD LVDS} [get_ports clk200_n]
+set_property -dict {PACKAGE_PIN AD12 IOSTANDARD LVDS} [get_ports {clk200[0]}]
+set_property -dict {PACKAGE_PIN AD11 IOSTANDARD LVDS} [get_ports {clk200[1]}]
 set_property -dict {PACKAGE_PIN AB8 IOSTANDARD LVCMOS15} [get_ports {led[0]}]
 set_property -dict {PACKAGE_PIN AA8 IOSTANDARD LVCMOS15} [get_ports {led[1]}]
 
@@ -30,7 +30,7 @@ set_property -dict {PACKAGE_PIN T28 IOSTANDARD LVCMOS25} [get_ports {gmii_rxd[7]
 set_property -dict {PACKAGE_PIN R28 IOSTANDARD LVCMOS25} [get_ports gmii_rx_dv]
 set_property -dict {PACKAGE_PIN V26 IOSTANDARD LVCMOS25} [get_ports gmii_rx_er]
 
-create_clock -name clk200 -period 5.000 [get_ports clk200_p]
+create_clock -name clk200 -period 5.000 [get_ports {clk200[0]}]
 create_clock -name gmii_rx_clk -period 8.000 [get_ports gmii_rx_clk]
 # The PHY's data are stable from 2.0 ns before the edge to 0 ns behind it (IEEE 802.3 clause 35.4.2.3: 2.0 and 0 ns at the receiver).
 set_input_delay -clock gmii_rx_clk -max 6.000 [get_ports {gmii_rxd[*] gmii_rx_dv gmii_rx_er}]

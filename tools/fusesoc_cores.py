@@ -176,8 +176,8 @@ def link_core(name, path, depends):
     }
 
 
-def board_core(board, settings):
-    """A board, with a target for each of its designs. nextpnr fails if a clock is too slow."""
+def board_core(board, settings, files, depends):
+    """A board of some files, with a target for each of its designs. nextpnr fails if a clock is too slow."""
     folder = RTL / "boards" / board
     constraints = {"ecp5": ("LPF", ".lpf"), "gowin": ("CST", ".cst")}[settings["family"]]
     parameters = parameters_of(folder / f"{board}.sv")
@@ -201,8 +201,8 @@ def board_core(board, settings):
         "description": settings["name"],
         "filesets": {
             "board": {
-                "files": [{f"{board}.sv": {"file_type": "systemVerilogSource"}}, {f"{board}{constraints[1]}": {"file_type": constraints[0]}}],
-                "depend": [vlnv("rtl", "example"), *(vlnv("rtl", {"common": "boards"}.get(shared, shared)) for shared in settings["shared"])],
+                "files": [*({path.name: {"file_type": "systemVerilogSource"}} for path in files), {f"{board}{constraints[1]}": {"file_type": constraints[0]}}],
+                "depend": depends,
             },
         },
         "parameters": {parameter: {"datatype": "int", "paramtype": "vlogparam"} for parameter in parameters},
@@ -231,7 +231,10 @@ def cores():
     for name in (core for core in CORES if BEHIND.get(core, core) in TESTS):
         found[files[name].with_suffix(".core")] = link_core(name, files[name], [vlnv("rtl", of_file[name])])
     for board, settings in boards().items():
-        found[RTL / "boards" / board / f"{board}.core"] = board_core(board, settings)
+        needed = [Path(path) for path in files_of(board, files)]
+        own = [TOP / path for path in needed if of_file[path.stem] is None]
+        depends = [vlnv("rtl", name) for name in SOURCES if name in {of_file[path.stem] for path in needed}]
+        found[RTL / "boards" / board / f"{board}.core"] = board_core(board, settings, own, depends)
     return found
 
 

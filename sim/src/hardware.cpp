@@ -8,24 +8,25 @@
 namespace fadelink {
 namespace {
 
-// The signals of a board, below its top module: of the PLL, and of the design in `board`; the clocks of both directions.
-#define SIGNALS(name, top, pll, tx, rx)                                                                      \
-  template <class Model>                                                                                     \
-  struct name {                                                                                              \
-    Model& model;                                                                                            \
-    CData &user_clk, &pll_clk, &locked, &running;                                                            \
-    IData &phy, &sent, &retransmitted, &early, &delay;                                                       \
-    explicit name(Model& m)                                                                                  \
-        : model(m), user_clk(m.rootp->top##pll##clkos), pll_clk(m.rootp->top##pll##clkop),                   \
-          locked(m.rootp->top##pll##locked), running(m.rootp->top##__DOT__board__DOT__board_design__DOT__##running),                         \
-          phy(m.rootp->top##__DOT__board__DOT__board_design__DOT__##phy_status), sent(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_sent),                    \
-          retransmitted(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_retransmitted), early(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_early), \
-          delay(m.rootp->top##__DOT__board__DOT__board_design__DOT__##status_delay) {}                                                       \
-    CData& tx_clk() { return tx; }                                                                           \
-    CData& rx_clk() { return rx; }                                                                           \
+// The signals of a board, below its top module: of the PLL, and of the design; the clocks of both directions.
+#define SIGNALS(name, pll, design, tx, rx)                                                                \
+  template <class Model>                                                                                  \
+  struct name {                                                                                           \
+    Model& model;                                                                                         \
+    CData &user_clk, &pll_clk, &locked, &running;                                                         \
+    IData &phy, &sent, &retransmitted, &early, &delay;                                                    \
+    explicit name(Model& m)                                                                               \
+        : model(m), user_clk(m.rootp->pll##clkos), pll_clk(m.rootp->pll##clkop), locked(m.rootp->pll##locked), \
+          running(m.rootp->design##running), phy(m.rootp->design##phy_status), sent(m.rootp->design##status_sent), \
+          retransmitted(m.rootp->design##status_retransmitted), early(m.rootp->design##status_early),     \
+          delay(m.rootp->design##status_delay) {}                                                         \
+    CData& tx_clk() { return tx; }                                                                        \
+    CData& rx_clk() { return rx; }                                                                        \
   }
-SIGNALS(Ulx3s, ulx3s, __DOT__pll__DOT__pll__DOT__, model.rmii_refclk, model.rmii_refclk);
-SIGNALS(ColorlightI5, colorlight_i5, __DOT__board__DOT__pll__DOT__pll__DOT__, pll_clk, model.rgmii_rxc);
+SIGNALS(Ulx3s, ulx3s__DOT__pll__DOT__pll__DOT__, ulx3s__DOT__board__DOT__board_design__DOT__, model.rmii_refclk, model.rmii_refclk);
+SIGNALS(ColorlightI5, colorlight_i5__DOT__board__DOT__ethernet__DOT__pll__DOT__pll__DOT__, colorlight_i5__DOT__board__DOT__board_design__DOT__, pll_clk,
+        model.rgmii_rxc);
+SIGNALS(Template, template__DOT__ethernet__DOT__pll__DOT__pll__DOT__, template__DOT__template_design__DOT__, pll_clk, model.rgmii_rxc);
 #undef SIGNALS
 
 struct Entry {

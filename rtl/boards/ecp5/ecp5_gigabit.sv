@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A board with a Lattice ECP5 and a gigabit PHY behind RGMII: clocks, PHY, and the design behind them.
+// A board with a Lattice ECP5 and a gigabit PHY behind RGMII: ecp5_ethernet and the design behind it.
 //
 //              +--------------+
 //   clk_pin -->| ecp5_gigabit |====> rgmii_tx*  |
@@ -10,8 +10,7 @@
 //              |              |----> up, running
 //              +--------------+
 //
-// INPUT_DIV, FEEDBACK_DIV: see ecp5_pll, for a tx_clk of 125 MHz. TXC_DELAY, RX_DELAY: see ecp5_rgmii. ADDRESS, WRITE_COUNT,
-// WRITES: see phy_manager. The others: see board_design. The speed is the one that the PHY has negotiated.
+// Parameters: see ecp5_ethernet and board_design.
 `default_nettype none
 module ecp5_gigabit #(
     parameter int INPUT_DIV = 1,
@@ -41,56 +40,20 @@ module ecp5_gigabit #(
     input  logic [3:0] rgmii_rxd,
     input  logic       rgmii_rx_ctl
 );
-  logic rst, user_clk, tx_clk, tx_rst, rx_clk, rx_rst;
-  ecp5_pll #(
-      .INPUT_DIV   (INPUT_DIV),
-      .FEEDBACK_DIV(FEEDBACK_DIV)
-  ) pll (
-      .*
-  );
-  assign rx_clk = rgmii_rxc;
-  sync_reset tx_reset (
-      .clk    (tx_clk),
-      .rst_in (rst),
-      .rst_out(tx_rst)
-  );
-  sync_reset rx_reset (
-      .clk    (rx_clk),
-      .rst_in (rst),
-      .rst_out(rx_rst)
-  );
-
-  mac_pkg::phy_t phy;
-  logic mdio_out, mdio_drive, mdio_in;
-  BB mdio_pad (
-      .I(mdio_out),
-      .T(!mdio_drive),
-      .O(mdio_in),
-      .B(mdio)
-  );
-  assign up = phy.link.up;
-  phy_manager #(
-      .MS         (SIMULATED != 0 ? 1_250 : 125_000),
-      .ADDRESS    (ADDRESS),
-      .WRITE_COUNT(WRITE_COUNT),
-      .WRITES     (WRITES)
-  ) manager (
-      .clk   (tx_clk),
-      .rst   (tx_rst),
-      .status(phy),
-      .*
-  );
-
+  logic rst, user_clk, tx_clk, tx_ce, rx_clk, rx_ce;
   link_pkg::gmii_t gmii_tx, gmii_rx;
-  logic tx_ce, rx_ce;
-  mac_pkg::link_t in_band_link;
-  ecp5_rgmii #(
-      .TXC_DELAY(TXC_DELAY),
-      .RX_DELAY (RX_DELAY)
-  ) rgmii (
-      .in_band(1'b0),
-      .speed  (phy.link.speed),
-      .link   (in_band_link),
+  mac_pkg::phy_t phy_status;
+  assign up = phy_status.link.up;
+  ecp5_ethernet #(
+      .INPUT_DIV   (INPUT_DIV),
+      .FEEDBACK_DIV(FEEDBACK_DIV),
+      .TXC_DELAY   (TXC_DELAY),
+      .RX_DELAY    (RX_DELAY),
+      .ADDRESS     (ADDRESS),
+      .WRITE_COUNT (WRITE_COUNT),
+      .WRITES      (WRITES),
+      .SIMULATED   (SIMULATED)
+  ) ethernet (
       .*
   );
 
@@ -102,11 +65,7 @@ module ecp5_gigabit #(
       .NUMBER   (NUMBER),
       .SIMULATED(SIMULATED)
   ) board_design (
-      .phy_status(phy),
       .*
   );
-
-  logic unused;
-  assign unused = &{1'b0, in_band_link};
 endmodule
 `default_nettype wire

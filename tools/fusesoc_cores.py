@@ -201,7 +201,10 @@ def board_core(board, settings, files, depends):
         "description": settings["name"],
         "filesets": {
             "board": {
-                "files": [*({path.name: {"file_type": "systemVerilogSource"}} for path in files), {f"{board}{constraints[1]}": {"file_type": constraints[0]}}],
+                "files": [
+                    *({path.name: {"file_type": "systemVerilogSource"}} for path in files),
+                    {f"{board}{constraints[1]}": {"file_type": constraints[0]}},
+                ],
                 "depend": depends,
             },
         },

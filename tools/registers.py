@@ -112,7 +112,9 @@ def rtl(name, top):
         for path in Path(folder).glob("*.sv"):
             code = re.sub(r"\bstruct \{", "struct packed {", path.read_text())
             code = re.sub(r"\bautomatic ", "", code)
-            path.write_text(DRAWING.format(name=name, owner=f"{name}_axi" if name in CORES else f"the board {name}", made=made_for(name)) + code + END)
+            path.write_text(
+                DRAWING.format(name=name, owner=f"{name}_axi" if name in CORES else f"the board {name}", made=made_for(name)) + code + END
+            )
             subprocess.run([FORMAT, "--inplace", path], check=True, capture_output=True)
             found[folder_of(name) / path.name] = path.read_text()
     return found
@@ -123,9 +125,7 @@ def c_header(name, top):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"fadelink_{name}.h"
         CHeaderExporter().export(top, str(path), reuse_typedefs=False)
-        return f"/* SPDX-License-Identifier: Apache-2.0\n * {made_for(name)} */\n" + re.sub(
-            r"^// *(.*)$", r"/* \1 */", path.read_text(), flags=re.M
-        )
+        return f"/* SPDX-License-Identifier: Apache-2.0\n * {made_for(name)} */\n" + re.sub(r"^// *(.*)$", r"/* \1 */", path.read_text(), flags=re.M)
 
 
 # ---- Rust, Python ----------------------------------------------------------------------------------

@@ -53,7 +53,11 @@ def boards():
 def sources(board):
     """Files of a board, relative to the top: the cores, what boards share, and the board's own."""
     shared = boards()[board]["shared"]
-    own = [path for folder in (*shared, board) for path in sorted((BOARDS / folder).glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))]
+    own = [
+        path
+        for folder in (*shared, board)
+        for path in sorted((BOARDS / folder).glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))
+    ]
     return [*rtl_sources(), *(str(path.relative_to(TOP)) for path in own)]
 
 

@@ -51,11 +51,11 @@ module adc_words #(
 
   // ---- words that come -----------------------------------------------------------------------
   logic [63:0] word;
-  logic word_valid, triggers, begins, take;
+  logic word_valid, triggers, begins, take, was_running;
   logic [3:0] above;
   always_comb
     for (int i = 0; i < 4; i++) above[i] = $signed(s_axis_tdata[16*i+:16]) >= $signed(threshold);
-  assign begins = state == WAIT && word_valid && triggers;
+  assign begins = state == WAIT && word_valid && triggers && running && was_running;
   assign take = word_valid && !begins;
   assign s_axis_tready = !word_valid || take;
   always_ff @(posedge clk) begin
@@ -70,7 +70,7 @@ module adc_words #(
   // ---- windows -------------------------------------------------------------------------------
   logic [15:0] left;
   logic [31:0] number;
-  logic was_running, has_room, is_last;
+  logic has_room, is_last;
   logic [USED_BITS-1:0] used;
   assign is_last = left == 16'd1;
   always_ff @(posedge clk) begin
@@ -91,7 +91,7 @@ module adc_words #(
         if (is_last) state <= WAIT;
       end
     endcase
-    if (!running) begin
+    if (!running || !was_running) begin
       state  <= WAIT;
       number <= '0;
     end
@@ -113,7 +113,7 @@ module adc_words #(
       .clk    (clk),
       .rst    (rst || !was_running),
       .s_data (push_header ? {1'b0, MAGIC, lost[15:0], number} : {is_last, word}),
-      .s_valid((push_header || push_word) && was_running),
+      .s_valid(push_header || push_word),
       .s_ready(ready),
       .used   (used),
       .m_data ({m_axis_tlast, m_axis_tdata}),

@@ -1,10 +1,11 @@
 """Boards from pin to pin: the top module of a bitstream, its PLL, DDR registers and PHY, against the real receiver."""
 
 import json
+import struct
 
 import pytest
 from support.netns import FEBS, report, wait_for
-from support.paths import SIM
+from support.paths import SIM, TOP
 
 # Board, what its PHY negotiates in Mb/s, and packets to receive.
 LINKS = [("colorlight_i5", 1000, 100), ("colorlight_i5", 100, 20), ("ulx3s", 100, 40), ("ulx3s", 10, 8)]
@@ -56,6 +57,50 @@ def test_settings_of_the_board_are_user_commands(bench):
     assert status == 0 and result["febs"][0]["verified"], result
 
 
+def test_the_template_has_its_data_and_registers(bench):
+    """Windows of the ADC's pulses, then of all its samples, which are more than the link carries: what is lost is known."""
+    bench.sim("--board", "template", "--link", "loss=0.01")
+    names = ["--registers", TOP / "rtl/boards/template/registers.toml"]
+    feb = ["--iface", "eth0", "--feb", FEBS[0]]
+
+    def counters():
+        status, out, err = bench.run("status", *feb, *names, "--json")
+        return json.loads(out)["counters"] if status == 0 else None
+
+    def windows(path, length):
+        """Header and words of each whole window in a file."""
+        words = struct.unpack(f"<{path.stat().st_size // 8}Q", path.read_bytes())
+        found = [(words[at], words[at + 1 : at + 1 + length]) for at in range(0, len(words) - length, length + 1)]
+        assert all(header >> 48 == 0xADC0 for header, _ in found)
+        return [(header >> 32 & 0xFFFF, header & 0xFFFFFFFF, words) for header, words in found]
+
+    wait_for(counters)
+    found = counters()
+    assert found["threshold"] == 250 and found["link"] == "1000 Mb/s, full duplex" and found["core"].startswith("FADE-10G")
+    for name, value in (("threshold", 8000), ("length", 31)):
+        assert bench.run("cmd", *feb, *names, name, value)[0] == 0
+    pulses = bench.tmp / "pulses"
+    # The pulse of the model has 4,000; nothing is above 8,000.
+    status, result = report(bench.receive("--out", pulses, "--duration", 1).finish())
+    assert status == 0 and result["febs"][0]["words"] == 0 and counters()["threshold"] == 2000
+    assert bench.run("cmd", *feb, *names, "threshold", 4000)[0] == 0
+    status, result = report(bench.receive("--out", pulses, "--packets", 4, "--overwrite").finish())
+    assert status == 0 and result["complete"]
+    found = windows(pulses, 31)
+    assert len(found) > 100 and all(words[0] & 0xFFFF == 4000 for _, _, words in found)
+    assert {later[1] - earlier[1] for earlier, later in zip(found, found[1:], strict=False)} == {1024} and found[-1][0] == 0
+    assert bench.run("cmd", *feb, *names, "mode", 1)[0] == 0
+    every = bench.tmp / "every"
+    status, result = report(bench.receive("--out", every, "--packets", 60).finish())
+    assert status == 0 and result["complete"]
+    found = windows(every, 31)
+    for earlier, later in zip(found, found[1:], strict=False):
+        assert later[1] - earlier[1] == 31 * (1 + later[0] - earlier[0]), "as many words are passed over as windows are lost"
+    assert counters()["lost_windows"] >= found[-1][0] > 0
+    status, out, _ = bench.run("top", *feb, *names, "--batch", 1)
+    assert status == 0 and out.splitlines()[0].split()[-2:] == ["windows", "lost_windows"]
+
+
 @pytest.mark.parametrize(
     "words, message",
     [
@@ -63,7 +108,7 @@ def test_settings_of_the_board_are_user_commands(bench):
             ["--board", "ulx3s", "--words", "5"],
             "--words with --board ulx3s: expected no such option, because a real board has constants there (docs/boards.md)",
         ),
-        (["--board", "nexys"], "--board: nexys not in {ulx3s,colorlight_i5}"),
+        (["--board", "nexys"], "--board: nexys not in {ulx3s,colorlight_i5,template}"),
         (["--board", "ulx3s", "--speed", "1000"], "--speed 1000 with --board ulx3s: expected 10 or 100, its PHY has no more"),
         (["--speed", "100"], "--speed: expected --board, whose PHY has this speed"),
         (["--board", "ulx3s", "--protocol", "tcp"], "--board ulx3s with --protocol tcp: expected fade10g"),

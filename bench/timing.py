@@ -10,6 +10,7 @@ a clock stays below what is needed.
 import argparse
 import os
 import re
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -96,6 +97,8 @@ def main():
         table = head + "".join(rows[begin] for begin in begins)
         document = re.sub(f"(?<={mark}).*?(?={END})", lambda _, table=table: table, document, count=1, flags=re.S)
     DOCUMENT.write_text(document)
+    # What shows these rows.
+    subprocess.run([sys.executable, TOP / "tools/datasheets.py"], check=True)
     sys.exit(not every)
 
 

@@ -13,7 +13,7 @@ import yaml
 from file_lists import CORES, TOP, files_of
 from support.bitstream import boards
 from support.place import CORES as PLACED
-from support.place import DEVICES, Core
+from support.place import DEVICES
 
 RTL = TOP / "rtl"
 VERSION = "0.1.0"
@@ -60,8 +60,6 @@ BEHIND_OF = {axi: core for core, axi in BEHIND.items()}
 PARAMETERS = {"fadc_core": FADC, "fadc_axi": FADC, "fade_core": {"PACKETS": 4}, "fade_axi": {"PACKETS": 4}}
 VERILATOR = ["--timescale", "1ps/1ps", "-Wno-fatal", "-O1"]
 PLACER = ["--placer", "static"]
-# Cores that docs/timing.md does not have.
-DEFAULT_TIMING = Core("", "", {"tx_clk": (125, 150)})
 
 
 class Lists(yaml.SafeDumper):
@@ -111,7 +109,7 @@ def source_core(name, files, folders, needs):
 
 def link_core(name, path, depends):
     """A core with its targets."""
-    placed = next((core for core in PLACED if core.top == BEHIND_OF.get(name, name)), DEFAULT_TIMING)
+    placed = next((core for core in PLACED if core.top == name), None) or next(core for core in PLACED if core.top == BEHIND_OF[name])
     module, top, tested = TESTS[BEHIND.get(name, name)]
     small = PARAMETERS.get(name, {})
     with_values = lambda values: [f"{parameter}={value}" for parameter, value in values.items()]

@@ -72,5 +72,6 @@ runs | sed "s/--top /--top-module /" |
 .venv/bin/python tools/file_lists.py --check
 .venv/bin/python tools/registers.py --check
 PYTHONPATH=tests .venv/bin/python tools/fusesoc_cores.py --check
+PYTHONPATH=tests .venv/bin/python tools/datasheets.py --check
 .venv/bin/python tools/ptp_assemble.py --check
 echo "lint: RTL is clean"

@@ -8,9 +8,10 @@
 //               |             |----> mdio_out, mdio_drive
 //               +-------------+<---- mdio_in
 //
-// It holds the PHY in reset for RESET ms, waits SETTLE ms, looks for the first address that answers, from ADDRESS on, makes
-// the board's own WRITES, advertises full duplex alone at (SLOW) 10, 100 and (GIGABIT) 1000 Mb/s, restarts autonegotiation, and
-// asks for the link each POLL ms. If the PHY does not answer any more it begins again. MS: clocks of a millisecond.
+// It holds the PHY in reset for RESET ms, waits SETTLE ms, and looks for the first address that answers, from ADDRESS on. Then
+// it makes the board's own WRITES, advertises full duplex alone at (SLOW) 10, 100 and (GIGABIT) 1000 Mb/s, restarts
+// autonegotiation, and asks for the link each POLL ms. If the PHY does not answer any more it begins again. MS: clocks of a
+// millisecond.
 //
 // WRITES: {register, value} of each of the WRITE_COUNT writes, the first in the lowest bits. status.link.full_duplex low: the
 // other side negotiates no full duplex, and frames will be lost.

@@ -118,6 +118,10 @@ CHEAP = {name: (125, 125) for name in THREE}
 CORES = [
     Core("gmii_mac", "gmii_mac", gigabit("tx_clk", "rx_clk")),
     Core("xgmii_mac", "xgmii_mac", ten_gigabit("tx_clk", "rx_clk")),
+    Core("rgmii", "rgmii", gigabit("tx_clk", "rx_clk")),
+    Core("mii", "mii", {"tx_clk": (25, 150), "rx_clk": (25, 150)}),
+    Core("rmii", "rmii", {"clk": (50, 150)}),
+    Core("phy_manager", "phy_manager", gigabit("clk")),
     Core("fade10g_8", "fade_core", gigabit(*THREE), {"WIDTH": 8, "PACKETS": 16}),
     Core("fade10g_8_25F", "fade_core", CHEAP, {"WIDTH": 8, "PACKETS": 4}, "LFE5U-25F-6"),
     Core("fade10g_64", "fade_core", ten_gigabit(*THREE), {"WIDTH": 64, "PACKETS": 32}),
@@ -137,5 +141,11 @@ CORES = [
     Core("udp_8", "udp_core", gigabit(*THREE), {"WIDTH": 8}),
     Core("udp_8_25F", "udp_core", CHEAP, {"WIDTH": 8}, "LFE5U-25F-6"),
     Core("udp_64", "udp_core", ten_gigabit(*THREE), {"WIDTH": 64}),
+    Core("fade_axi_8", "fade_axi", gigabit(*THREE), {"WIDTH": 8, "PACKETS": 16}),
+    Core("fade_axi_64", "fade_axi", ten_gigabit(*THREE), {"WIDTH": 64, "PACKETS": 32}),
+    Core("tcp_axi_8", "tcp_axi", gigabit(*THREE), {"WIDTH": 8}),
+    Core("udp_axi_8", "udp_axi", gigabit(*THREE), {"WIDTH": 8}),
+    Core("fadc_axi", "fadc_axi", {"clk": (125, 150)}, {"MODULES": 2, "CHANNELS": 4}),
+    Core("ptp_axi_8", "ptp_axi", gigabit("tx_clk", "rx_clk"), {"WIDTH": 8}),
     Core("example_board", "example_board", gigabit(*THREE), {"DESIGN": 0, "WIDTH": 8, "PACKETS": 16}),
 ]

@@ -1,9 +1,11 @@
 """Names of registers and user commands, from a description file (docs/boards.md)."""
 
 import json
+import re
 
 import pytest
 from support.netns import BOARD, FEBS
+from support.paths import TOP
 
 FEB = ["--iface", "eth0", "--feb", FEBS[0]]
 # The example board, as a user may describe it.
@@ -122,6 +124,17 @@ def test_wrong_files(bench, described):
     described[1].unlink()
     status, _, err = bench.run("status", *FEB, *described)
     assert status == 1 and "cannot read" in err and "No such file" in err
+
+
+def test_the_example_of_the_document_is_read(bench):
+    bench.sim()
+    path = bench.tmp / "board.toml"
+    (text,) = re.findall(r"```toml\n(.*?)```", (TOP / "docs/boards.md").read_text(), re.S)
+    path.write_text(text)
+    status, out, err = bench.run("status", *FEB, "--registers", path)
+    assert status == 0 and "its registers are not those of Muon counter" in out, err
+    path.write_text(text.replace("identity", "# identity"))
+    assert set(counters(bench, "--registers", path)) == {"temperature", "temperature.state"}
 
 
 def test_slow_control(net):

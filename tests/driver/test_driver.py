@@ -105,8 +105,8 @@ def test_random_calls_and_frames_under_load(bench):
     bench.sim("--packet-socket", "--boards", 4, "--link", "loss=0.01", iface="fade0")
     bench.guest.start(f"""set -e
 {LOAD} ring_order=8
-abi_abuse fuzz /dev/l3_fpga1 {SEED} 4000 1 &
-{READ.format(0, FEBS[3], 30_000_000)}
+abi_abuse fuzz /dev/l3_fpga1 {SEED} 2000 1 &
+{READ.format(0, FEBS[3], 12_000_000)}
 wait $!
 # Until no more frames come.
 last=x; now=0

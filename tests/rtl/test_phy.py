@@ -16,7 +16,8 @@ def test_phy(toplevel):
     run("phy", {}, toplevel)
 
 
-@pytest.mark.parametrize("toplevel", ["extra_rgmii", *(pytest.param(name, marks=pytest.mark.long) for name in ("extra_mii", "extra_rmii"))])
+@pytest.mark.long
+@pytest.mark.parametrize("toplevel", ["extra_rgmii", "extra_mii", "extra_rmii"])
 def test_netlist(toplevel):
     """Yosys reads structures in its own way: what it makes of them does the same."""
     run("phy", {}, toplevel, netlist=True)

@@ -383,7 +383,13 @@ PERIOD = {"gmii": 8, "xgmii": 6.4}
 
 
 @pytest.mark.parametrize(
-    "phy,ppm", [pytest.param("gmii", -100, marks=pytest.mark.long), pytest.param("gmii", 0, marks=pytest.mark.long), ("gmii", 100), ("xgmii", 100)]
+    "phy,ppm",
+    [
+        pytest.param("gmii", -100, marks=pytest.mark.long),
+        pytest.param("gmii", 0, marks=pytest.mark.long),
+        pytest.param("gmii", 100, marks=pytest.mark.long),
+        ("xgmii", 100),
+    ],
 )
 def test_a_slave_holds_its_master(phy, ppm):
     """Inside a clock period; without an error of the oscillator a constant under 8 ns, and no deviation but the reading's.

@@ -41,7 +41,7 @@ def test_other_configurations_elaborate(top, parameters, clean):
 
 @pytest.mark.parametrize(
     "protocol,width,packets,packet_bytes",
-    [long(10, 8, 16, 8192), (10, 64, 32, 8192), (1, 8, 32, 1024)],
+    [long(10, 8, 16, 8192), (10, 64, 32, 8192), long(1, 8, 32, 1024)],
 )
 def test_fade_core_synthesizes(protocol, width, packets, packet_bytes):
     cells = synthesize("fade_core", PROTOCOL=protocol, WIDTH=width, PACKETS=packets)
@@ -52,6 +52,7 @@ def test_fade_core_synthesizes(protocol, width, packets, packet_bytes):
     assert luts < (1500 if protocol == 10 else 1035) and ffs < (1100 if width == 64 else 1400)
 
 
+@pytest.mark.long
 def test_xgmii_mac_synthesizes():
     cells = synthesize("xgmii_mac")
     assert not [name for name in cells if "latch" in name.lower() or name.startswith("LD")], cells
@@ -59,7 +60,7 @@ def test_xgmii_mac_synthesizes():
     assert luts <= 1573 and ffs < 1500 and brams == 0
 
 
-@pytest.mark.parametrize("width,streams,mtu,mapped", [(64, 1, 9000, False), long(64, 1, 9000, True), long(8, 2, 1500, True)])
+@pytest.mark.parametrize("width,streams,mtu,mapped", [long(64, 1, 9000, False), long(64, 1, 9000, True), long(8, 2, 1500, True)])
 def test_tcp_core_synthesizes(width, streams, mtu, mapped):
     """Frames, one echo request and the records of received frames are in block RAM; the socket buffers are not part of the core."""
     cells = synthesize("tcp_core", luts=mapped, WIDTH=width, STREAMS=streams, MTU=mtu)
@@ -68,7 +69,7 @@ def test_tcp_core_synthesizes(width, streams, mtu, mapped):
     assert brams == {9000: 8, 1500: 1}[mtu] + 2 and luts < (2500 if width == 64 else 2700) + 500 * streams and ffs < (2500 if width == 64 else 2700)
 
 
-@pytest.mark.parametrize("width,mapped", [(64, False), long(64, True), long(8, True)])
+@pytest.mark.parametrize("width,mapped", [long(64, False), long(64, True), long(8, True)])
 def test_udp_core_synthesizes(width, mapped):
     """The stream's datagrams, one echo request, PTP's program, memory and messages are in block RAM, and no frame else."""
     cells = synthesize("udp_core", luts=mapped, WIDTH=width, PAYLOAD_MAX=1472, ECHO_BYTES=2048)
@@ -78,6 +79,7 @@ def test_udp_core_synthesizes(width, mapped):
     assert brams <= 6.5 and luts < (4500 if width == 64 else 3600) and ffs < (4500 if width == 64 else 3200)
 
 
+@pytest.mark.long
 def test_fadc_link_synthesizes():
     """Inboxes and the list of windows are in block RAM, the burst buffer is outside; one multiplier a module."""
     cells = synthesize("fadc_link", MODULES=2, CHANNELS=4, BITS=12)

@@ -2,6 +2,7 @@
 rtl/common/link_pkg.sv
 rtl/common/net_pkg.sv
 rtl/mac/mac_pkg.sv
+rtl/mac/code_8b10b_pkg.sv
 rtl/fade/fade_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/fade10g/fade10g_pkg.sv

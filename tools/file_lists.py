@@ -10,7 +10,21 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).parent.parent
-CORES = ["fade_core", "tcp_core", "udp_core", "fadc_core", "ptp_node", "ptp_follower", "gmii_mac", "xgmii_mac", "rgmii", "mii", "rmii", "phy_manager"]
+CORES = [
+    "fade_core",
+    "tcp_core",
+    "udp_core",
+    "fadc_core",
+    "ptp_node",
+    "ptp_follower",
+    "gmii_mac",
+    "xgmii_mac",
+    "rgmii",
+    "mii",
+    "rmii",
+    "phy_manager",
+    "basex_pcs",
+]
 CORES += ["fade_axi", "tcp_axi", "udp_axi", "fadc_axi", "ptp_axi", "gmii_axi", "xgmii_axi", "example_board"]
 # Boards whose tools read a list.
 CORES += ["kc705", "de2_115"]

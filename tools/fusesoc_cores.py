@@ -44,6 +44,7 @@ TESTS = {
     "rgmii": ("test_phy", "extra_rgmii", {}),
     "mii": ("test_phy", "extra_mii", {}),
     "rmii": ("test_phy", "extra_rmii", {}),
+    "basex_pcs": ("test_basex", "basex_pcs", {"SGMII": 1, "TIMER": 2000}),
     "phy_manager": ("test_mdio", "extra_phy_manager", {"MS": 2000}),
 }
 # These are tested behind their AXI sides.

@@ -33,7 +33,7 @@ runs() {
         core udp udp_core 8 -GSTATUS=0 "-G$without=0"
     done
     core udp udp_core 64 -GPTP=0 -GCONTROL=0 -GICMP=0 -GARP=0
-    for name in rgmii mii rmii phy_manager; do
+    for name in rgmii mii rmii phy_manager basex_pcs; do
         echo "rtl/mac/$name.sv --top $name"
     done
     echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"

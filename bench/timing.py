@@ -98,7 +98,8 @@ def main():
         document = re.sub(f"(?<={mark}).*?(?={END})", lambda _, table=table: table, document, count=1, flags=re.S)
     DOCUMENT.write_text(document)
     # What shows these rows.
-    subprocess.run([sys.executable, TOP / "tools/datasheets.py"], check=True)
+    for tool in ("datasheets.py", "fusesoc_cores.py"):
+        subprocess.run([sys.executable, TOP / "tools" / tool], check=True)
     sys.exit(not every)
 
 

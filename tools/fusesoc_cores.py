@@ -175,6 +175,12 @@ def link_core(name, path, depends):
     }
 
 
+def seed_of(board, design):
+    """The seed of the placer in docs/timing.md, as options."""
+    row = re.search(rf"^\| {board} \| {design} \|.*$", (TOP / "docs/timing.md").read_text(), re.M)
+    return ["--seed", row[0].split("|")[8].strip()] if row else []
+
+
 def board_core(board, settings, files, depends):
     """A board of some files, with a target for each of its designs. nextpnr fails if a clock is too slow."""
     folder = RTL / "boards" / board
@@ -183,11 +189,11 @@ def board_core(board, settings, files, depends):
     targets = {"default": {"filesets": ["board"], "toplevel": board, "parameters": parameters}}
     for design, values in settings["designs"].items():
         if settings["family"] == "ecp5":
-            options = {"nextpnr_options": [*settings["nextpnr"], *PLACER], "ecppack_options": ["--compress"]}
+            options = {"nextpnr_options": [*settings["nextpnr"], *PLACER, *seed_of(board, design)], "ecppack_options": ["--compress"]}
             flow = {"flow": "trellis", "flow_options": options}
         else:
             family = next(word.removeprefix("family=") for word in settings["nextpnr"] if word.startswith("family="))
-            nextpnr = ["--freq", f"{max(settings['clocks'].values()):g}"]
+            nextpnr = ["--freq", f"{max(settings['clocks'].values()):g}", *seed_of(board, design)]
             flow = {"flow": "apicula", "flow_options": {"device": settings["device"], "device_family": family, "nextpnr_options": nextpnr}}
         targets["bitstream" if design == "fade10g" else f"bitstream_{design}"] = {
             "filesets": ["board"],

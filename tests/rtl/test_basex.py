@@ -62,7 +62,7 @@ async def extra_code_8b10b_is_that_of_the_standard(dut):
         dut.received.value = code
         await Timer(1, "ns")
         assert int(dut.decoded.value) == octet, (f"{code:010b}", hex(octet))
-    # What is no code group does not become one of its octet: so it is seen.
+    # Other bits do not become one of its octet: so it is seen.
     for code in set(range(1024)) - valid.keys():
         dut.received.value = code
         await Timer(1, "ns")

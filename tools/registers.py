@@ -109,12 +109,13 @@ def rtl(name, top):
             err_if_bad_addr=True,
             err_if_bad_rw=True,
             # The choice of the register that is read is long.
-            retime_read_fanin=True,
             retime_read_response=True,
         )
         for path in Path(folder).glob("*.sv"):
             code = re.sub(r"\bstruct \{", "struct packed {", path.read_text())
             code = re.sub(r"\bautomatic ", "", code)
+            # Of one bit, which slang does not shift.
+            code = re.sub(r"\(cpuif_req_stall_sr >> 'd1\)", "'0", code)
             path.write_text(
                 DRAWING.format(name=name, owner=f"{name}_axi" if name in CORES else f"the board {name}", made=made_for(name)) + code + END
             )

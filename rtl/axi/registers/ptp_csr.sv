@@ -61,8 +61,8 @@ module ptp_csr (
   logic cpuif_wr_ack;
   logic cpuif_wr_err;
 
-  // Max Outstanding Transactions: 4
-  logic [2:0] axil_n_in_flight;
+  // Max Outstanding Transactions: 3
+  logic [1:0] axil_n_in_flight;
   logic axil_prev_was_rd;
   logic axil_arvalid;
   logic [11:0] axil_araddr;
@@ -141,7 +141,7 @@ module ptp_csr (
     axil_ar_accept = '0;
     axil_aw_accept = '0;
 
-    if (axil_n_in_flight < 3'd4) begin
+    if (axil_n_in_flight < 2'd3) begin
       // Can safely issue more transactions without overwhelming response buffer
       if (axil_arvalid && !axil_prev_was_rd) begin
         cpuif_req = '1;
@@ -167,13 +167,18 @@ module ptp_csr (
   logic axil_resp_buffer_is_wr[4];
   logic axil_resp_buffer_err[4];
   logic [31:0] axil_resp_buffer_rdata[4];
+  // axil_resp_buffer is intentionally padded to the next power of two despite
+  // only requiring 3 entries.
+  // This is to avoid quirks in some tools that cannot handle indexing into a non-power-of-2 array.
+  // Unused entries are expected to be optimized away
+
 
   logic [2:0] axil_resp_wptr;
   logic [2:0] axil_resp_rptr;
 
   always_ff @(posedge clk) begin
     if (rst) begin
-      for (int i = 0; i < 4; i++) begin
+      for (int i = 0; i < 3; i++) begin
         axil_resp_buffer_is_wr[i] <= '0;
         axil_resp_buffer_err[i]   <= '0;
         axil_resp_buffer_rdata[i] <= '0;
@@ -192,12 +197,22 @@ module ptp_csr (
           axil_resp_buffer_is_wr[axil_resp_wptr[1:0]] <= '1;
           axil_resp_buffer_err[axil_resp_wptr[1:0]]   <= cpuif_wr_err;
         end
-        axil_resp_wptr <= axil_resp_wptr + 1'b1;
+        if (axil_resp_wptr[1:0] == 2) begin
+          axil_resp_wptr[1:0] <= '0;
+          axil_resp_wptr[2]   <= ~axil_resp_wptr[2];
+        end else begin
+          axil_resp_wptr[1:0] <= axil_resp_wptr[1:0] + 1'b1;
+        end
       end
 
       // Advance read pointer when acknowledged
       if (axil_resp_acked) begin
-        axil_resp_rptr <= axil_resp_rptr + 1'b1;
+        if (axil_resp_rptr[1:0] == 2) begin
+          axil_resp_rptr[1:0] <= '0;
+          axil_resp_rptr[2]   <= ~axil_resp_rptr[2];
+        end else begin
+          axil_resp_rptr[1:0] <= axil_resp_rptr[1:0] + 1'b1;
+        end
       end
     end
   end
@@ -230,14 +245,14 @@ module ptp_csr (
   logic external_pending;
 
   // Read latency > write latency. May need to delay next write that follows a read
-  logic [1:0] cpuif_req_stall_sr;
+  logic [0:0] cpuif_req_stall_sr;
   always_ff @(posedge clk) begin
     if (rst) begin
       cpuif_req_stall_sr <= '0;
     end else if (cpuif_req && !cpuif_req_is_wr) begin
       cpuif_req_stall_sr <= '1;
     end else begin
-      cpuif_req_stall_sr <= (cpuif_req_stall_sr >> 'd1);
+      cpuif_req_stall_sr <= '0;
     end
   end
   assign cpuif_req_stall_rd = external_pending;
@@ -481,13 +496,8 @@ module ptp_csr (
   end
 
   logic readback_external_rd_ack;
-  always_ff @(posedge clk) begin
-    if (rst) begin
-      readback_external_rd_ack <= '0;
-    end else begin
-      readback_external_rd_ack <= readback_external_rd_ack_c;
-    end
-  end
+
+  assign readback_external_rd_ack = readback_external_rd_ack_c;
 
   logic [11:0] rd_mux_addr;
   logic [11:0] pending_rd_addr;
@@ -504,90 +514,28 @@ module ptp_csr (
   logic readback_err;
   logic readback_done;
   logic [31:0] readback_data;
-  function bit [6:0] ad_low(bit [11:0] addr);
-    return addr[6:0];
-  endfunction
-  function bit [4:0] ad_hi(bit [11:0] addr);
-    return addr[11:7];
-  endfunction
-
-  // readback stage 1
-  logic [31:0] readback_data_rt_c[32];
-  always_comb begin
-    logic [31:0] readback_data_var[32];
-    for (int i = 0; i < 32; i++) readback_data_var[i] = '0;
-    if (ad_low(rd_mux_addr) == ad_low(12'h4)) begin
-      readback_data_var[ad_hi(12'h4)][0]   = field_storage.control.enable.value;
-      readback_data_var[ad_hi(12'h4)][3:2] = field_storage.control.role.value;
-    end
-    if (ad_low(rd_mux_addr) == ad_low(12'h8)) begin
-      readback_data_var[ad_hi(12'h8)][0] = hwif_in.status.locked.next;
-    end
-    if (ad_low(rd_mux_addr) == ad_low(12'h10)) begin
-      readback_data_var[ad_hi(12'h10)][31:0] = field_storage.mac_low.value.value;
-    end
-    if (ad_low(rd_mux_addr) == ad_low(12'h14)) begin
-      readback_data_var[ad_hi(12'h14)][15:0] = field_storage.mac_high.value.value;
-    end
-    readback_data_rt_c = readback_data_var;
-  end
-
-  logic [31:0] readback_data_rt[32];
-  logic readback_done_rt;
-  logic readback_err_rt;
-  logic [11:0] readback_addr_rt;
-  always_ff @(posedge clk) begin
-    if (rst) begin
-      for (int i = 0; i < 32; i++) readback_data_rt[i] <= '0;
-      readback_done_rt <= '0;
-      readback_err_rt  <= '0;
-      readback_addr_rt <= '0;
-    end else begin
-      readback_data_rt <= readback_data_rt_c;
-      readback_err_rt  <= decoded_err;
-      readback_done_rt <= decoded_req & ~decoded_req_is_wr & ~decoded_req_is_external;
-      readback_addr_rt <= rd_mux_addr;
-    end
-  end
-
-
-  logic [31:0] readback_ext_block_data_rt_c;
-  logic readback_is_ext_block_c;
   always_comb begin
     logic [31:0] readback_data_var;
-    logic is_external_block_var;
     readback_data_var = '0;
-    is_external_block_var = '0;
+    if (rd_mux_addr == 12'h4) begin
+      readback_data_var[0]   = field_storage.control.enable.value;
+      readback_data_var[3:2] = field_storage.control.role.value;
+    end
+    if (rd_mux_addr == 12'h8) begin
+      readback_data_var[0] = hwif_in.status.locked.next;
+    end
+    if (rd_mux_addr == 12'h10) begin
+      readback_data_var[31:0] = field_storage.mac_low.value.value;
+    end
+    if (rd_mux_addr == 12'h14) begin
+      readback_data_var[15:0] = field_storage.mac_high.value.value;
+    end
     if ((rd_mux_addr >= 12'h80) && (rd_mux_addr <= 12'h80 + 12'h47)) begin
       readback_data_var = hwif_in.port.rd_data;
-      is_external_block_var = 1'b1;
     end
-    readback_ext_block_data_rt_c = readback_data_var;
-    readback_is_ext_block_c = is_external_block_var;
-  end
-
-  logic [31:0] readback_ext_block_data_rt;
-  logic readback_is_ext_block;
-  always_ff @(posedge clk) begin
-    if (rst) begin
-      readback_ext_block_data_rt <= '0;
-      readback_is_ext_block <= '0;
-    end else begin
-      readback_ext_block_data_rt <= readback_ext_block_data_rt_c;
-      readback_is_ext_block <= readback_is_ext_block_c;
-    end
-  end
-
-
-  // readback stage 2
-  always_comb begin
-    if (readback_is_ext_block) begin
-      readback_data = readback_ext_block_data_rt;
-    end else begin
-      readback_data = readback_data_rt[readback_addr_rt[11:7]];
-    end
-    readback_done = readback_done_rt;
-    readback_err  = readback_err_rt;
+    readback_data = readback_data_var;
+    readback_done = decoded_req & ~decoded_req_is_wr & ~decoded_req_is_external;
+    readback_err  = decoded_err;
   end
 
   always_ff @(posedge clk) begin

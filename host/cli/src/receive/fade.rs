@@ -1,27 +1,27 @@
 //! `fadelink receive` for FADE-10G and FADE v1: passes data to sinks and verifies it.
 
-use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
+use fadelink_receiver::schedule::Schedule;
 use fadelink_receiver::{FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 
-use super::args::Args;
-use super::plan::{self, Plan};
+use super::group::{Group, Line, Outcome};
+use super::plan::Plan;
 use super::summary::Summary;
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, Limits};
 use crate::discover;
-use crate::exit::{self, Usage};
+use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::pattern::Verifier;
-use crate::progress::{Progress, Unit};
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
 const THRESHOLD: usize = 32 * PACKET_BYTES;
@@ -36,9 +36,27 @@ const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// One FEB.
+pub struct Feb {
+    pub mac: MacAddr,
+    pub config: FebConfig,
+    pub plan: Plan,
+}
+
+/// How FEBs of an interface are received.
+pub struct Settings {
+    pub link: Link,
+    pub febs: Vec<Feb>,
+    /// Reset them first.
+    pub take_over: bool,
+    pub schedule: Schedule,
+    /// Of each of them.
+    pub limits: Limits,
+}
+
 /// The result of one FEB.
 #[derive(Default)]
-struct Outcome {
+struct Received {
     bytes: u64,
     complete: bool,
     seconds: f64,
@@ -50,10 +68,13 @@ struct Outcome {
     error: Option<anyhow::Error>,
 }
 
-/// What the threads share.
-#[derive(Default)]
-struct Control {
+/// What its thread and those who look at it share.
+struct Shared {
+    take_over: bool,
+    schedule: Schedule,
+    limits: Limits,
     interrupts: Interrupts,
+    /// Of each FEB.
     live: Mutex<Vec<Live>>,
 }
 
@@ -67,85 +88,111 @@ struct Live {
     sinks: Vec<Report>,
 }
 
-fn check(args: &Args) -> Result<FebConfig, Usage> {
-    let usage = |text: String| Err(Usage(text));
-    for (i, mac) in args.feb.iter().enumerate() {
-        if mac.is_multicast() {
-            return usage(format!("--feb {mac}: expected a unicast address"));
-        }
-        if args.feb[..i].contains(mac) {
-            return usage(format!("--feb {mac}: given twice"));
-        }
-    }
-    let config = FebConfig {
-        ring_packets: args.ring,
-        window: args.window,
-        first_packet: args.first_packet,
-        protocol: args.protocol,
-        firmware: args.firmware,
-        word_order: args.word_order,
-    };
-    config.check().map_err(Usage)?;
-    Ok(config)
+/// The FEBs of an interface.
+pub struct Febs {
+    iface: String,
+    receiver: Receiver,
+    febs: Vec<Feb>,
+    threads: Vec<JoinHandle<Received>>,
+    shared: Arc<Shared>,
 }
 
-/// Receives from FEBs until all have ended.
-///
-/// # Errors
-/// Wrong arguments, an interface, a FEB or a sink that cannot be opened.
-pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let link = Link { iface: args.iface.clone().unwrap_or_default(), backend_args: args.backend_args };
-    let config = check(args)?;
-    let plans = plan::of_febs(args)?;
-    let control = Control { interrupts: Interrupts::watch()?, ..Control::default() };
-    control.live.lock().unwrap_or_else(PoisonError::into_inner).resize(args.feb.len(), Live::default());
+impl Febs {
+    /// Begins to receive.
+    ///
+    /// # Errors
+    /// An interface, a FEB or a sink that cannot be opened.
+    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
+        let Settings { link, febs, take_over, schedule, limits } = settings;
+        let receiver = link.receiver()?;
+        receiver.schedule(&schedule)?;
+        let handles: Vec<FebHandle> =
+            febs.iter().map(|feb| receiver.open_alone(feb.mac, feb.config)).collect::<Result<_, _>>()?;
 
-    args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let receiver = link.receiver()?;
-    receiver.schedule(&args.threads.schedule())?;
-    let febs: Vec<FebHandle> =
-        args.feb.iter().map(|mac| receiver.open_alone(*mac, config)).collect::<Result<_, _>>()?;
+        // Only now: the files may be those of a program that has the FEBs already.
+        let open = |feb: &Feb| feb.plan.open(Board::Feb(feb.mac), interrupts.stopping());
+        let outlets: Vec<Outlets<Block>> = febs.iter().map(open).collect::<Result<_, _>>()?;
 
-    // Only now: the files may be those of a program that has the FEBs already.
-    let stopping = control.interrupts.stopping();
-    let open = |(mac, plan): (&MacAddr, &Plan)| plan.open(Board::Feb(*mac), stopping);
-    let outlets: Vec<Outlets<Block>> = args.feb.iter().zip(&plans).map(open).collect::<Result<_, _>>()?;
+        let live = Mutex::new(vec![Live::default(); febs.len()]);
+        let shared = Arc::new(Shared { take_over, schedule, limits, interrupts: interrupts.clone(), live });
+        let mut threads = Vec::new();
+        for (i, ((feb, handle), outlets)) in febs.iter().zip(handles).zip(outlets).enumerate() {
+            let (shared, verifier) = (shared.clone(), feb.plan.verifier());
+            let receive = move || {
+                let result = one_feb(handle, i, verifier, outlets, &shared);
+                if result.error.is_some() {
+                    // The others end too, so that the report comes now.
+                    shared.interrupts.stop();
+                }
+                result
+            };
+            threads.push(std::thread::Builder::new().name("feb".into()).spawn(receive)?);
+        }
+        Ok(Febs { iface: link.iface, receiver, febs, threads, shared })
+    }
 
-    let outcomes: Vec<Outcome> = std::thread::scope(|scope| {
-        let threads: Vec<_> = febs
-            .into_iter()
-            .zip(outlets.into_iter().zip(&plans))
-            .enumerate()
-            .map(|(i, (feb, (outlets, plan)))| {
-                let control = &control;
-                scope.spawn(move || {
-                    let outcome = one_feb(args, feb, i, plan, outlets, control);
-                    if outcome.error.is_some() {
-                        // The others end too, so that the report comes now.
-                        control.interrupts.stop();
-                    }
-                    outcome
-                })
-            })
-            .collect();
-        show_progress(args, &link.iface, &control, &receiver, || threads.iter().all(|thread| thread.is_finished()));
-        threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
-    });
-    Ok(report(args, &receiver, &outcomes))
+    fn live(&self) -> Vec<Live> {
+        self.shared.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Group for Febs {
+    fn lines(&self) -> Vec<Line> {
+        let line = |(feb, live): (&Feb, Live)| Line { name: feb.name(), bytes: live.bytes, note: note(&live) };
+        self.febs.iter().zip(self.live()).map(line).collect()
+    }
+
+    fn measure(&self) {
+        crate::metrics::link(&self.iface, &self.receiver.counters());
+        for (feb, live) in self.febs.iter().zip(self.live()) {
+            crate::metrics::feb(feb.mac, live.bytes, &live.counters, live.fill);
+            crate::metrics::sinks(Board::Feb(feb.mac), &live.sinks);
+        }
+    }
+
+    fn poll(&mut self) -> anyhow::Result<bool> {
+        Ok(self.threads.iter().all(JoinHandle::is_finished))
+    }
+
+    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+        let results: Vec<Received> = self.threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
+        let febs = || self.febs.iter().zip(&results);
+        for (feb, result) in febs() {
+            result.tell(feb, silent);
+        }
+        let link = self.receiver.counters();
+        let words = in_words(&link.entries());
+        if !silent && !words.is_empty() {
+            eprintln!("link: {words}");
+        }
+        let mut others = Map::new();
+        others.insert("link".into(), json!(link));
+        Ok(Outcome {
+            good: febs().all(|(feb, result)| result.summary(feb.name()).is_good()),
+            key: "febs",
+            boards: febs().map(|(feb, result)| result.json(feb)).collect(),
+            others,
+        })
+    }
+}
+
+impl Feb {
+    fn name(&self) -> String {
+        self.plan.name.clone().unwrap_or_else(|| self.mac.to_string())
+    }
 }
 
 /// Receives from one FEB until the end.
 fn one_feb(
-    args: &Args,
     mut feb: FebHandle,
     index: usize,
-    plan: &Plan,
+    verifier: Option<Verifier>,
     mut outlets: Outlets<Block>,
-    control: &Control,
-) -> Outcome {
+    shared: &Shared,
+) -> Received {
     let begin = Instant::now();
-    let mut outcome = Outcome { verifier: plan.verifier(), ..Outcome::default() };
-    let mut result = receive(args, &mut feb, index, &mut outlets, control, &mut outcome);
+    let mut outcome = Received { verifier, ..Received::default() };
+    let mut result = receive(&mut feb, index, &mut outlets, shared, &mut outcome);
     if let Err(error) = outlets.finish(result.is_ok()) {
         // It says more than what it led to.
         result = Err(error.into());
@@ -167,15 +214,15 @@ fn one_feb(
 }
 
 fn receive(
-    args: &Args,
     feb: &mut FebHandle,
     index: usize,
     outlets: &mut Outlets<Block>,
-    control: &Control,
-    outcome: &mut Outcome,
+    shared: &Shared,
+    outcome: &mut Received,
 ) -> anyhow::Result<()> {
-    args.threads.schedule().apply()?;
-    if args.take_over {
+    let Shared { interrupts, take_over, .. } = shared;
+    shared.schedule.apply()?;
+    if *take_over {
         feb.reset()?;
         feb.serve(QUIET);
     }
@@ -183,19 +230,19 @@ fn receive(
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
     feb.start().context("START (if the board sends to another computer: --take-over)")?;
-    if feb.counters().interrupted > 0 && !args.take_over {
+    if feb.counters().interrupted > 0 && !take_over {
         tracing::warn!(
             "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
              what its reader wrote is intact, and a new one begins with word 0",
             feb.mac()
         );
     }
-    let mut deadline = Deadline::new(plan::limits(args));
+    let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
     let mut stopped = false;
     let mut stopping = None;
     loop {
-        if !stopped && (deadline.is_reached(outcome.bytes) || control.interrupts.must_stop()) {
+        if !stopped && (deadline.is_reached(outcome.bytes) || interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
             stopping = Some(std::thread::spawn(move || {
@@ -208,7 +255,7 @@ fn receive(
         if let Some(Ok(Err(error))) = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join()) {
             return Err(error).context("STOP");
         }
-        if control.interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
+        if interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
         anyhow::ensure!(outlets.are_well(), "a sink has failed");
@@ -240,7 +287,7 @@ fn receive(
         }
         let (counters, fill, sinks) = (feb.counters(), feb.fill(), outlets.reports());
         let live = Live { bytes: outcome.bytes, counters, fill, is_slower: feb.slower().is_some(), sinks };
-        control.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
+        shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }
 
@@ -266,7 +313,7 @@ fn linger(feb: &FebHandle) {
     }
 }
 
-fn line(live: &Live) -> String {
+fn note(live: &Live) -> String {
     let c = &live.counters;
     let dropped = c.no_space + c.not_started + c.protocol_errors + c.wrong_length + c.wrong_valid_words;
     let mut text = format!("{} lost, {} repaired", c.missing_frames, c.repaired);
@@ -283,37 +330,14 @@ fn line(live: &Live) -> String {
     text
 }
 
-/// Shows rates until `done`.
-fn show_progress(args: &Args, iface: &str, control: &Control, receiver: &Receiver, done: impl Fn() -> bool) {
-    let mut progress = Progress::new(Unit::Bytes, plan::goal(args, args.feb.len() as u32), args.quiet);
-    while !done() {
-        std::thread::sleep(Duration::from_millis(20));
-        if args.metrics.is_none() && !progress.is_due() {
-            continue;
-        }
-        let live = control.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if args.metrics.is_some() {
-            crate::metrics::link(iface, &receiver.counters());
-            for (mac, live) in args.feb.iter().zip(&live) {
-                crate::metrics::feb(*mac, live.bytes, &live.counters, live.fill);
-                crate::metrics::sinks(Board::Feb(*mac), &live.sinks);
-            }
-        }
-        if progress.is_due() {
-            progress.show(args.feb.iter().zip(&live).map(|(mac, live)| (mac, live.bytes, line(live))));
-        }
-    }
-    progress.finish();
-}
-
-impl Outcome {
-    fn summary(&self, feb: MacAddr) -> Summary<'_, MacAddr> {
-        let Outcome { bytes, seconds, complete, verifier, sinks, .. } = self;
+impl Received {
+    fn summary(&self, name: String) -> Summary<'_, String> {
+        let Received { bytes, seconds, complete, verifier, sinks, .. } = self;
         let verifier = verifier.as_ref();
-        Summary { name: feb, bytes: *bytes, seconds: *seconds, complete: *complete, verifier, sinks }
+        Summary { name, bytes: *bytes, seconds: *seconds, complete: *complete, verifier, sinks }
     }
 
-    fn json(&self, feb: MacAddr) -> Value {
+    fn json(&self, feb: &Feb) -> Value {
         let more = json!({
             "protocol": self.kind.map(|kind| kind.protocol.to_string()),
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
@@ -323,7 +347,21 @@ impl Outcome {
             "error": self.error.as_ref().map(|error| format!("{error:#}")),
             "counters": self.counters,
         });
-        self.summary(feb).json("feb", more)
+        self.summary(feb.name()).json("feb", &feb.mac, more)
+    }
+
+    fn tell(&self, feb: &Feb, silent: bool) {
+        if let Some(error) = &self.error {
+            tracing::error!("{}: {}", feb.name(), exit::in_words(error));
+        }
+        self.summary(feb.name()).tell(silent, "", "");
+        if silent {
+            return;
+        }
+        if let Some(kind) = self.kind {
+            eprintln!("  {}", discover::in_words(kind));
+        }
+        eprintln!("  {}", in_words(&self.counters.entries()));
     }
 }
 
@@ -331,32 +369,4 @@ impl Outcome {
 fn in_words(counters: &[(&str, u64)]) -> String {
     let counted = counters.iter().filter(|(_, n)| *n > 0);
     counted.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
-}
-
-fn report(args: &Args, receiver: &Receiver, outcomes: &[Outcome]) -> ExitCode {
-    let febs = || args.feb.iter().copied().zip(outcomes);
-    let good = febs().all(|(mac, outcome)| outcome.summary(mac).is_good());
-    let link = receiver.counters();
-    if args.json {
-        let febs: Vec<_> = febs().map(|(mac, outcome)| outcome.json(mac)).collect();
-        println!("{}", json!({ "complete": good, "febs": febs, "link": link }));
-    }
-    let silent = args.quiet || args.json;
-    for (mac, outcome) in febs() {
-        if let Some(error) = &outcome.error {
-            tracing::error!("{mac}: {}", exit::in_words(error));
-        }
-        outcome.summary(mac).tell(args, "", "");
-        if let Some(kind) = outcome.kind.filter(|_| !silent) {
-            eprintln!("  {}", discover::in_words(kind));
-        }
-        if !silent {
-            eprintln!("  {}", in_words(&outcome.counters.entries()));
-        }
-    }
-    let link = in_words(&link.entries());
-    if !silent && !link.is_empty() {
-        eprintln!("link: {link}");
-    }
-    exit::of_data(good)
 }

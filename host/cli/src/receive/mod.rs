@@ -1,20 +1,88 @@
 //! `fadelink receive`: passes data of boards to files and other sinks, and verifies it. One file for each protocol;
 //! the others have the common parts.
 
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
 
-use crate::exit::Usage;
+use fadelink_receiver::FebConfig;
+
+use crate::exit::{self, Usage};
+use crate::interrupts::Interrupts;
+use crate::link::Link;
+use crate::progress::{Progress, Unit};
 
 mod args;
 mod board;
 mod fade;
+mod group;
 mod plan;
 mod summary;
 mod tcp;
 mod udp;
 
 pub use args::Args;
+use group::{drive, Group};
+use plan::Senders;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
+
+/// The FEBs that --feb names.
+fn febs(args: &Args) -> Result<fade::Settings, Usage> {
+    let usage = |text: String| Err(Usage(text));
+    for (i, mac) in args.feb.iter().enumerate() {
+        if mac.is_multicast() {
+            return usage(format!("--feb {mac}: expected a unicast address"));
+        }
+        if args.feb[..i].contains(mac) {
+            return usage(format!("--feb {mac}: given twice"));
+        }
+    }
+    let config = FebConfig {
+        ring_packets: args.ring,
+        window: args.window,
+        first_packet: args.first_packet,
+        protocol: args.protocol,
+        firmware: args.firmware,
+        word_order: args.word_order,
+    };
+    config.check().map_err(Usage)?;
+    let feb = |(mac, plan): (&_, _)| fade::Feb { mac: *mac, config, plan };
+    Ok(fade::Settings {
+        link: Link { iface: args.iface.clone().unwrap_or_default(), backend_args: args.backend_args },
+        febs: args.feb.iter().zip(plan::of_febs(args)?).map(feb).collect(),
+        take_over: args.take_over,
+        schedule: args.threads.schedule(),
+        limits: plan::limits(args),
+    })
+}
+
+/// The TCP senders of --tcp.
+fn tcp_senders(args: &Args, port: u16) -> Result<tcp::Settings, Usage> {
+    Ok(tcp::Settings {
+        address: SocketAddr::new(args.network.listen, port),
+        senders: Senders::Any(plan::of_streams(args)?),
+        streams: args.network.streams,
+        limits: plan::limits(args),
+        ring: args.ring,
+        receive_buffer: args.network.receive_buffer,
+    })
+}
+
+/// The UDP/IP stacks of --udp.
+fn udp_senders(args: &Args, port: u16) -> Result<udp::Settings, Usage> {
+    let plan = plan::of_streams(args)?;
+    let IpAddr::V4(listen) = args.network.listen else {
+        return Err(Usage(format!("--listen {}: expected an IPv4 address with --udp", args.network.listen)));
+    };
+    Ok(udp::Settings {
+        address: SocketAddrV4::new(listen, port),
+        senders: Senders::Any(plan),
+        boards: args.network.board.clone(),
+        streams: args.network.streams,
+        limits: plan::limits(args),
+        ring: args.ring,
+        receive_buffer: args.network.receive_buffer.unwrap_or(UDP_BUFFER),
+    })
+}
 
 /// Receives as the arguments say.
 ///
@@ -26,9 +94,42 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some((name, _)) = not_by_ip.iter().find(|(_, given)| by_ip && *given) {
         return Err(Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into());
     }
-    match (args.network.tcp, args.network.udp) {
-        (Some(port), _) => tcp::run(args, port),
-        (None, Some(port)) => udp::run(args, port),
-        (None, None) => fade::run(args),
+    let interrupts = Interrupts::watch()?;
+    let metrics = || args.metrics.map_or(Ok(()), crate::metrics::serve);
+    let waiting = |what: &str, port: u16| {
+        if !args.quiet {
+            tracing::info!("waiting for {what} on port {port}");
+        }
+    };
+    let (streams, group): (u32, Box<dyn Group>) = match (args.network.tcp, args.network.udp) {
+        (Some(port), _) => {
+            let settings = tcp_senders(args, port)?;
+            metrics()?;
+            let group = tcp::Streams::begin(settings, &interrupts)?;
+            waiting("TCP senders", port);
+            (args.network.streams.unwrap_or(1), Box::new(group))
+        }
+        (None, Some(port)) => {
+            let settings = udp_senders(args, port)?;
+            metrics()?;
+            let group = udp::Streams::begin(settings, &interrupts)?;
+            waiting("datagrams", port);
+            (1, Box::new(group))
+        }
+        (None, None) => {
+            let settings = febs(args)?;
+            metrics()?;
+            (args.feb.len() as u32, Box::new(fade::Febs::begin(settings, &interrupts)?))
+        }
+    };
+    let mut groups = [group];
+    let mut progress = Progress::new(Unit::Bytes, plan::goal(args, streams), args.quiet);
+    drive(&mut groups, &mut progress, args.metrics.is_some())?;
+    let [group] = groups;
+    let outcome = group.finish(args.quiet || args.json)?;
+    let good = outcome.good;
+    if args.json {
+        println!("{}", outcome.json());
     }
+    Ok(exit::of_data(good))
 }

@@ -1,5 +1,7 @@
 //! What `fadelink receive` does with the data of a board, for all protocols.
 
+use std::net::IpAddr;
+
 use fadelink_sinks::{Block, BlockKind, Board, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
@@ -15,8 +17,30 @@ const RING_MIN: u64 = 16;
 /// What to do with the data of one board.
 #[derive(Clone)]
 pub struct Plan {
+    /// Its name, if it has one beside its address.
+    pub name: Option<String>,
     pub sinks: Vec<Spec<BlockKind>>,
     pub verify: Option<Pattern>,
+    /// Streams that come from it, at most.
+    pub streams: usize,
+}
+
+/// Whose streams are received, and what is done with them.
+pub enum Senders {
+    /// Of everybody.
+    Any(Plan),
+    /// Of boards that are known.
+    Known(Vec<(IpAddr, Plan)>),
+}
+
+impl Senders {
+    /// The plan for the streams of `address`; `None`: no stream of it is expected.
+    pub fn plan(&self, address: IpAddr) -> Option<&Plan> {
+        match self {
+            Senders::Any(plan) => Some(plan),
+            Senders::Known(plans) => plans.iter().find(|(known, _)| *known == address).map(|(_, plan)| plan),
+        }
+    }
 }
 
 impl Plan {
@@ -82,7 +106,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     }
     let plan = |index| {
         let sinks = out(args, index).into_iter().chain(args.sink.iter().cloned()).collect();
-        Plan { sinks, verify: args.verify.get(index).or(args.verify.first()).copied() }
+        Plan { name: None, sinks, verify: args.verify.get(index).or(args.verify.first()).copied(), streams: usize::MAX }
     };
     let plans: Vec<Plan> = (0..count).map(plan).collect();
     let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
@@ -111,7 +135,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         return Err(Usage(format!("--ring {}: expected a power of two, {RING_MIN} or more", args.ring)));
     }
     let sinks = out(args, 0).into_iter().chain(args.sink.iter().cloned()).collect();
-    let plan = Plan { sinks, verify: args.verify.first().copied() };
+    let plan = Plan { name: None, sinks, verify: args.verify.first().copied(), streams: usize::MAX };
     let several = args.network.streams != Some(1);
     let stdouts = plan.sinks.iter().filter(|sink| sink.kind == BlockKind::Stdout).count();
     check_stdout(args, stdouts * if several { 2 } else { 1 })?;

@@ -5,7 +5,6 @@ use std::fmt::Display;
 use fadelink_sinks::Report;
 use serde_json::{json, Value};
 
-use super::args::Args;
 use crate::pattern::Verifier;
 
 /// A stream that has ended, or was given up.
@@ -24,11 +23,11 @@ impl<Name: Display> Summary<'_, Name> {
         self.complete && self.verifier.is_none_or(|v| v.wrong == 0)
     }
 
-    /// The part of the report that is the same for all; `more` is joined to it.
-    pub fn json(&self, key: &str, more: Value) -> Value {
+    /// The part of the report that is the same for all; `more` is joined to it. `address` of the sender is there as `key`.
+    pub fn json(&self, key: &str, address: &impl Display, more: Value) -> Value {
         let first_wrong = self.verifier.and_then(|v| v.first_wrong);
         let mut all = json!({
-            key: self.name.to_string(),
+            key: address.to_string(),
             "complete": self.complete,
             "bytes": self.bytes,
             "words": self.bytes / 8,
@@ -46,7 +45,7 @@ impl<Name: Display> Summary<'_, Name> {
 
     /// Names the first wrong word; then, unless nobody is to read it, a line of the whole, with what else is to be said
     /// of where its words begin and how it ended.
-    pub fn tell(&self, args: &Args, from: &str, end: &str) {
+    pub fn tell(&self, silent: bool, from: &str, end: &str) {
         let name = &self.name;
         if let Some((index, word, expected)) = self.verifier.and_then(|v| v.first_wrong) {
             tracing::error!("{name}: word {index} is {word:#018x}, expected {expected:#018x}");
@@ -54,7 +53,7 @@ impl<Name: Display> Summary<'_, Name> {
         for Report { sink, dropped, .. } in self.sinks.iter().filter(|sink| sink.dropped > 0) {
             tracing::warn!("{name}: {sink}: {dropped} bytes DROPPED, it was too slow or had failed");
         }
-        if args.quiet || args.json {
+        if silent {
             return;
         }
         let verdict = match self.verifier {
@@ -70,12 +69,12 @@ impl<Name: Display> Summary<'_, Name> {
 }
 
 /// The number of streams that were expected and did not come. Warns of them, or that none came at all.
-pub fn missing(args: &Args, came: usize) -> usize {
-    let missing = args.network.streams.map_or(0, |n| (n as usize).saturating_sub(came));
+pub fn missing(wanted: Option<u32>, came: usize) -> usize {
+    let missing = wanted.map_or(0, |n| (n as usize).saturating_sub(came));
     if missing > 0 || came == 0 {
         tracing::warn!(
             "{came} streams came, expected {}; check the boards, and the address and port that they send to",
-            args.network.streams.unwrap_or(1)
+            wanted.unwrap_or(1)
         );
     }
     missing

@@ -5,37 +5,49 @@
 
 use std::io::{self, Read};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_receiver::tcp::{Server, Settings};
+use fadelink_receiver::tcp::{self, Server};
 use fadelink_receiver::Pool;
 use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
 use fadelink_wire::WordOrder;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 
-use super::args::Args;
-use super::plan::{self, Plan};
+use super::group::{Group, Line, Outcome};
+use super::plan::{Plan, Senders};
 use super::summary::{self, Summary};
 use crate::deadline::{Deadline, Limits};
-use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
-use crate::progress::{Progress, Unit};
 
 /// Longest wait for data or for room, before other things are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// Room that is waited for: fewer calls.
 const ROOM: usize = 64 << 10;
-/// How often progress and metrics are looked at.
-const TICK: Duration = Duration::from_millis(50);
 /// Longest silence after the end was asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How TCP senders are received.
+pub struct Settings {
+    /// To listen on.
+    pub address: SocketAddr,
+    pub senders: Senders,
+    /// Streams after which the end is reached.
+    pub streams: Option<u32>,
+    /// Of each stream.
+    pub limits: Limits,
+    /// Packets of the ring of each stream.
+    pub ring: u64,
+    /// Of each socket, in bytes.
+    pub receive_buffer: Option<u32>,
+}
+
 /// What has come over one connection.
 struct Stream {
+    name: String,
     peer: SocketAddr,
     bytes: u64,
     verifier: Option<Verifier>,
@@ -46,24 +58,30 @@ struct Stream {
 }
 
 impl Stream {
-    fn summary(&self) -> Summary<'_, SocketAddr> {
-        let Stream { peer, bytes, seconds, verifier, sinks, .. } = self;
+    fn summary(&self) -> Summary<'_, &str> {
+        let Stream { name, bytes, seconds, verifier, sinks, .. } = self;
         let complete = matches!(self.end, Some(Ok(())));
-        Summary { name: *peer, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref(), sinks }
+        Summary { name, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref(), sinks }
     }
 
     fn json(&self) -> Value {
-        self.summary().json("peer", json!({ "error": self.end.as_ref().and_then(|end| end.as_ref().err()) }))
+        self.summary().json(
+            "peer",
+            &self.peer,
+            json!({ "error": self.end.as_ref().and_then(|end| end.as_ref().err()) }),
+        )
     }
 }
 
 /// What the connections' threads share.
 struct Session {
-    plan: Plan,
+    senders: Senders,
     limits: Limits,
     ring: u64,
     interrupts: Interrupts,
     streams: Mutex<Vec<Stream>>,
+    /// Connections that belong to no board.
+    others: AtomicU64,
 }
 
 impl Session {
@@ -71,16 +89,27 @@ impl Session {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The plan for a new connection and its index among the streams; `None`: no board may open it.
+    fn enter(&self, peer: SocketAddr) -> Option<(&Plan, usize)> {
+        let mut streams = self.lock();
+        let earlier = streams.iter().filter(|stream| stream.peer.ip() == peer.ip()).count();
+        let Some(plan) = self.senders.plan(peer.ip()).filter(|plan| earlier < plan.streams) else {
+            if self.others.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::warn!("{peer}: a connection that was not expected was closed");
+            }
+            return None;
+        };
+        let name = plan.name.clone().unwrap_or_else(|| peer.to_string());
+        streams.push(Stream { name, peer, bytes: 0, verifier: None, sinks: Vec::new(), end: None, seconds: 0.0 });
+        Some((plan, streams.len() - 1))
+    }
+
     /// Serves a connection to its end.
     fn serve(&self, socket: &TcpStream, peer: SocketAddr, pool: Pool) {
-        let index = {
-            let mut streams = self.lock();
-            streams.push(Stream { peer, bytes: 0, verifier: None, sinks: Vec::new(), end: None, seconds: 0.0 });
-            streams.len() - 1
-        };
-        let mut verifier = self.plan.verifier();
+        let Some((plan, index)) = self.enter(peer) else { return };
+        let mut verifier = plan.verifier();
         let mut deadline = Deadline::new(self.limits);
-        let result = self.plan.open(Board::Tcp(peer), self.interrupts.stopping()).map_err(anyhow::Error::from);
+        let result = plan.open(Board::Tcp(peer), self.interrupts.stopping()).map_err(anyhow::Error::from);
         let result = result.and_then(|mut outlets| {
             let received = self.receive(socket, pool, index, &mut outlets, &mut verifier, &mut deadline);
             let finished = outlets.finish(received.is_ok());
@@ -161,91 +190,104 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// Waits for the end of the run; times that a connection could not be accepted.
-fn watch(args: &Args, session: &Session, mut server: Server) -> anyhow::Result<u64> {
-    let interrupts = &session.interrupts;
-    let run = Deadline::new(session.limits);
-    let wanted = args.network.streams.map_or(usize::MAX, |n| n as usize);
-    let mut progress = Progress::new(Unit::Bytes, plan::goal(args, args.network.streams.unwrap_or(1)), args.quiet);
-    loop {
-        std::thread::sleep(TICK);
-        let streams = session.lock();
-        if progress.is_due() {
-            progress.show(streams.iter().map(|s| (s.peer, s.bytes, String::new())));
+/// The TCP senders of a port.
+pub struct Streams {
+    session: Arc<Session>,
+    server: Server,
+    /// Of all of them.
+    deadline: Deadline,
+    wanted: Option<u32>,
+}
+
+impl Streams {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// The address is not available.
+    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
+        let Settings { address, senders, streams, limits, ring, receive_buffer } = settings;
+        // Of boards that are known, none is kept out by another.
+        let limit = streams.map(u64::from).filter(|_| matches!(senders, Senders::Any(_)));
+        let session = Arc::new(Session {
+            senders,
+            limits,
+            ring,
+            interrupts: interrupts.clone(),
+            streams: Mutex::default(),
+            others: AtomicU64::new(0),
+        });
+        let own = session.clone();
+        let server = Server::listen(address, tcp::Settings { receive_buffer, limit }, move || {
+            let (session, pool) = (own.clone(), Pool::new(own.ring)?);
+            Ok(Box::new(move |peer| Box::new(move |socket| session.serve(socket, peer, pool))))
+        });
+        let server = server.with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
+        Ok(Streams { session, server, deadline: Deadline::new(limits), wanted: streams })
+    }
+}
+
+impl Group for Streams {
+    fn lines(&self) -> Vec<Line> {
+        let line = |stream: &Stream| Line { name: stream.name.clone(), bytes: stream.bytes, note: String::new() };
+        self.session.lock().iter().map(line).collect()
+    }
+
+    fn measure(&self) {
+        for stream in self.session.lock().iter() {
+            crate::metrics::stream(stream.peer, stream.bytes);
+            crate::metrics::sinks(Board::Tcp(stream.peer), &stream.sinks);
         }
-        if args.metrics.is_some() {
-            for stream in streams.iter() {
-                crate::metrics::stream(stream.peer, stream.bytes);
-                crate::metrics::sinks(Board::Tcp(stream.peer), &stream.sinks);
-            }
-        }
+    }
+
+    fn poll(&mut self) -> anyhow::Result<bool> {
+        let interrupts = &self.session.interrupts;
+        let wanted = self.wanted.map_or(usize::MAX, |n| n as usize);
+        let streams = self.session.lock();
         let ended = streams.iter().filter(|stream| stream.end.is_some()).count();
         let came = streams.len();
         drop(streams);
-        if ended >= wanted || (came >= wanted && server.is_idle()) {
-            break;
+        if ended >= wanted || (came >= wanted && self.server.is_idle()) {
+            return Ok(true);
         }
-        if let Some(limit) = run.too_silent().filter(|_| came == 0) {
+        if let Some(limit) = self.deadline.too_silent().filter(|_| came == 0) {
             anyhow::bail!(
                 "no board has connected for {} s; check its address, and the address and port that it sends to",
                 limit.as_secs_f64()
             );
         }
-        if run.is_reached(0) {
+        if self.deadline.is_reached(0) {
             interrupts.stop();
         }
         if interrupts.must_stop() {
-            server.stop();
-            if server.is_idle() {
-                break;
+            self.server.stop();
+            if self.server.is_idle() {
+                return Ok(true);
             }
         }
         anyhow::ensure!(!interrupts.must_abort(), "interrupted before the end");
+        Ok(false)
     }
-    progress.finish();
-    let refused = server.refused();
-    server.join();
-    Ok(refused)
-}
 
-fn report(args: &Args, streams: &[Stream], refused: u64) -> ExitCode {
-    let missing = summary::missing(args, streams.len());
-    let good = missing == 0 && !streams.is_empty() && streams.iter().all(|stream| stream.summary().is_good());
-    if args.json {
-        let all: Vec<_> = streams.iter().map(Stream::json).collect();
-        let report = json!({ "complete": good, "streams": all, "missing_streams": missing, "refused": refused });
-        println!("{report}");
-    }
-    for stream in streams {
-        if let Some(Err(error)) = &stream.end {
-            tracing::error!("{}: {error}", stream.peer);
+    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+        let refused = self.server.refused();
+        self.server.join();
+        let streams = std::mem::take(&mut *self.session.lock());
+        for stream in &streams {
+            if let Some(Err(error)) = &stream.end {
+                tracing::error!("{}: {error}", stream.name);
+            }
+            stream.summary().tell(silent, "", "");
         }
-        stream.summary().tell(args, "", "");
+        let missing = summary::missing(self.wanted, streams.len());
+        let mut others = Map::new();
+        others.insert("missing_streams".into(), missing.into());
+        others.insert("refused".into(), refused.into());
+        others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
+        Ok(Outcome {
+            good: missing == 0 && !streams.is_empty() && streams.iter().all(|stream| stream.summary().is_good()),
+            key: "streams",
+            boards: streams.iter().map(Stream::json).collect(),
+            others,
+        })
     }
-    exit::of_data(good)
-}
-
-/// Receives TCP streams until all have ended.
-///
-/// # Errors
-/// Wrong arguments, a port that is not available, a second interrupt.
-pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
-    let (plan, limits) = (plan::of_streams(args)?, plan::limits(args));
-    args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let interrupts = Interrupts::watch()?;
-    let session = Arc::new(Session { plan, limits, ring: args.ring, interrupts, streams: Mutex::default() });
-    let address = SocketAddr::new(args.network.listen, port);
-    let settings = Settings { receive_buffer: args.network.receive_buffer, limit: args.network.streams.map(u64::from) };
-    let own = session.clone();
-    let server = Server::listen(address, settings, move || {
-        let (session, pool) = (own.clone(), Pool::new(own.ring)?);
-        Ok(Box::new(move |peer| Box::new(move |socket| session.serve(socket, peer, pool))))
-    });
-    let server = server.with_context(|| format!("--tcp {port}: listening on {address}"))?;
-    if !args.quiet {
-        tracing::info!("waiting for TCP senders on port {port}");
-    }
-    let refused = watch(args, &session, server)?;
-    let streams = std::mem::take(&mut *session.lock());
-    Ok(report(args, &streams, refused))
 }

@@ -1,34 +1,32 @@
 //! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). Lost data is not repeated; it is counted and
 //! reported (docs/protocol/udp.md).
 
-use std::net::{IpAddr, SocketAddrV4};
-use std::process::ExitCode;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use fadelink_receiver::udp::{Batches, Order, Step};
+use fadelink_receiver::udp::{Batches, Counts, Order, Step};
 use fadelink_receiver::Pool;
 use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
 use fadelink_wire::udp::{self, Datagram};
 use fadelink_wire::WordOrder;
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 
-use super::args::Args;
 use super::board::{Answer, Boards};
-use super::plan::{self, Plan};
+use super::group::{Group, Line, Outcome};
+use super::plan::Senders;
 use super::summary::{self, Summary};
-use crate::deadline::Deadline;
-use crate::exit::{self, Usage};
+use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::pattern::Verifier;
-use crate::progress::{Progress, Unit};
 
 /// Receive buffer that the kernel is asked for.
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
 /// Longest wait for a datagram, before other things are looked at.
 const TICK: Duration = Duration::from_millis(50);
-/// How often progress and metrics are looked at.
+/// How often others are shown what has come.
 const SHOW: Duration = Duration::from_millis(200);
 /// From the end of a run to the moment in which what is missing is given up for.
 const LINGER: Duration = Duration::from_millis(200);
@@ -39,8 +37,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
+/// How the streams of UDP/IP stacks are received.
+pub struct Settings {
+    /// To listen on.
+    pub address: SocketAddrV4,
+    pub senders: Senders,
+    /// Boards that are started, and stopped at the end.
+    pub boards: Vec<Ipv4Addr>,
+    /// Streams after which the end is reached.
+    pub streams: Option<u32>,
+    /// Of all of them.
+    pub limits: Limits,
+    /// Packets of the ring of each stream.
+    pub ring: u64,
+    /// Receive buffer that the kernel is asked for, in bytes; it doubles it.
+    pub receive_buffer: u32,
+}
+
 /// One run of one board.
 struct Stream {
+    name: String,
     peer: SocketAddrV4,
     run: u8,
     begin: Instant,
@@ -120,7 +136,8 @@ impl Data {
 impl Stream {
     fn open(peer: SocketAddrV4, run: u8, order: Order, session: &Setup) -> anyhow::Result<Stream> {
         let board = Board::Udp(peer.into());
-        let outlets = session.plan.open(board, session.interrupts.stopping())?;
+        let plan = session.senders.plan(IpAddr::V4(*peer.ip())).context("a board that has no plan")?;
+        let outlets = plan.open(board, session.interrupts.stopping())?;
         let pool = Pool::new(session.ring).context("the ring")?;
         let data = Data {
             block: BLOCK_BYTES.min(pool.fill().1 as usize / 2),
@@ -129,11 +146,12 @@ impl Stream {
             origin: Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) },
             bytes: 0,
             full: 0,
-            verifier: session.plan.verifier(),
+            verifier: plan.verifier(),
             given_up: 0,
         };
         let outlets = Closing::Open(outlets);
-        Ok(Stream { peer, run, begin: Instant::now(), order, data, outlets, end: None, seconds: 0.0 })
+        let name = plan.name.clone().unwrap_or_else(|| peer.to_string());
+        Ok(Stream { name, peer, run, begin: Instant::now(), order, data, outlets, end: None, seconds: 0.0 })
     }
 
     /// Takes a datagram; words go on in order.
@@ -233,9 +251,9 @@ impl Stream {
         !self.is_open() && self.is_well() && self.has_all_words()
     }
 
-    fn summary<'a>(&'a self, sinks: &'a [Report]) -> Summary<'a, SocketAddrV4> {
+    fn summary<'a>(&'a self, sinks: &'a [Report]) -> Summary<'a, &'a str> {
         let (complete, verifier) = (self.is_complete(), self.data.verifier.as_ref());
-        Summary { name: self.peer, bytes: self.data.bytes, seconds: self.seconds, complete, verifier, sinks }
+        Summary { name: &self.name, bytes: self.data.bytes, seconds: self.seconds, complete, verifier, sinks }
     }
 
     fn is_good(&self) -> bool {
@@ -252,28 +270,28 @@ impl Stream {
             "gaps": self.order.gaps(),
             "error": self.error(),
         });
-        self.summary(&self.reports()).json("peer", more)
+        self.summary(&self.reports()).json("peer", &self.peer, more)
     }
 
     /// Tells what was lost, and the rest.
-    fn tell(&self, args: &Args) {
-        let (peer, counts) = (self.peer, self.order.counts());
+    fn tell(&self, silent: bool) {
+        let (name, counts) = (&self.name, self.order.counts());
         if counts.lost + counts.late > 0 {
             let all = counts.received + counts.lost + counts.late;
             let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
             tracing::warn!(
-                "{peer}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
+                "{name}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
                 counts.lost,
                 counts.late
             );
         }
         if let Some(error) = self.error() {
-            tracing::error!("{peer}: {error}");
+            tracing::error!("{name}: {error}");
         }
         let first = self.order.first();
         let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
         let end = if self.end.is_some() { "" } else { ", its end did not come" };
-        self.summary(&self.reports()).tell(args, &from, end);
+        self.summary(&self.reports()).tell(silent, &from, end);
     }
 }
 
@@ -305,14 +323,25 @@ fn is_none(count: &u64) -> bool {
 
 /// What streams are opened with.
 struct Setup {
-    plan: Plan,
+    senders: Senders,
     ring: u64,
     interrupts: Interrupts,
 }
 
-struct Session<'a> {
-    args: &'a Args,
+/// What has come of a stream so far, for others.
+struct Live {
+    name: String,
+    peer: SocketAddr,
+    bytes: u64,
+    counts: Counts,
+    sinks: Vec<Report>,
+}
+
+struct Session {
     setup: Setup,
+    limits: Limits,
+    wanted: Option<u32>,
+    live: Arc<Mutex<Vec<Live>>>,
     socket: Batches,
     boards: Boards,
     streams: Vec<Stream>,
@@ -347,7 +376,7 @@ fn stream_of<'a>(
     Ok(streams.last_mut())
 }
 
-impl Session<'_> {
+impl Session {
     /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
     fn ask_for_ends(&self) {
         for stream in self.streams.iter().filter(|stream| stream.is_open() && stream.end.is_none()) {
@@ -410,18 +439,16 @@ impl Session<'_> {
         result
     }
 
-    /// What need not be told with every batch: progress, metrics.
-    fn show(&self, progress: &mut Progress) {
-        if progress.is_due() {
-            progress
-                .show(self.streams.iter().map(|s| (s.peer, s.data.bytes, format!("{} lost", s.order.counts().lost))));
-        }
-        if self.args.metrics.is_some() {
-            for stream in &self.streams {
-                crate::metrics::datagrams(stream.peer.into(), stream.data.bytes, &stream.order.counts());
-                crate::metrics::sinks(Board::Udp(stream.peer.into()), &stream.reports());
-            }
-        }
+    /// What need not be told with every batch.
+    fn show(&self) {
+        let live = |stream: &Stream| Live {
+            name: stream.name.clone(),
+            peer: stream.peer.into(),
+            bytes: stream.data.bytes,
+            counts: stream.order.counts(),
+            sinks: stream.reports(),
+        };
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = self.streams.iter().map(live).collect();
     }
 
     /// Receives until the end, then stops the boards, also if one fails.
@@ -444,17 +471,16 @@ impl Session<'_> {
     }
 
     fn run_to_the_end(&mut self) -> anyhow::Result<()> {
-        let mut progress = Progress::new(Unit::Bytes, plan::goal(self.args, 1), self.args.quiet);
-        let mut deadline = Deadline::new(plan::limits(self.args));
+        let mut deadline = Deadline::new(self.limits);
         let (mut shown, mut asked) = (Instant::now(), Instant::now());
-        let wanted = self.args.network.streams.map_or(usize::MAX, |n| n as usize);
+        let wanted = self.wanted.map_or(usize::MAX, |n| n as usize);
         let mut bytes_before = 0;
         let mut stopped: Option<Instant> = None;
         loop {
             self.receive()?;
             let boards_do = self.hear();
             if shown.elapsed() >= SHOW {
-                self.show(&mut progress);
+                self.show();
                 shown = Instant::now();
             }
             let bytes: u64 = self.streams.iter().map(|stream| stream.data.bytes).sum();
@@ -487,12 +513,11 @@ impl Session<'_> {
                 _ => {}
             }
         }
-        progress.finish();
         Ok(())
     }
 
-    fn report(&self) -> ExitCode {
-        let missing = summary::missing(self.args, self.streams.len());
+    fn outcome(&self, silent: bool) -> Outcome {
+        let missing = summary::missing(self.wanted, self.streams.len());
         // A board that was told to stop says how much there was.
         let ended = self.boards.is_empty() || self.streams.iter().all(|stream| stream.end.is_some());
         let good = missing == 0
@@ -500,22 +525,11 @@ impl Session<'_> {
             && self.failed.is_empty()
             && !self.streams.is_empty()
             && self.streams.iter().all(Stream::is_good);
-        if self.args.json {
-            let all: Vec<_> = self.streams.iter().map(Stream::json).collect();
-            let report = json!({
-                "complete": good,
-                "streams": all,
-                "missing_streams": missing,
-                "dropped": self.dropped,
-                "failed_boards": self.failed,
-            });
-            println!("{report}");
-        }
         for error in &self.failed {
             tracing::error!("{error}");
         }
         for stream in &self.streams {
-            stream.tell(self.args);
+            stream.tell(silent);
         }
         let dropped = &self.dropped;
         for (count, reason) in [
@@ -532,31 +546,65 @@ impl Session<'_> {
                 tracing::warn!("{count} datagrams {reason}");
             }
         }
-        exit::of_data(good)
+        let mut others = Map::new();
+        others.insert("missing_streams".into(), missing.into());
+        others.insert("dropped".into(), json!(dropped));
+        others.insert("failed_boards".into(), json!(self.failed));
+        Outcome { good, key: "streams", boards: self.streams.iter().map(Stream::json).collect(), others }
     }
 }
 
-/// Receives UDP streams until all have ended.
-///
-/// # Errors
-/// Wrong arguments, a port or a sink that cannot be opened, a second interrupt.
-pub fn run(args: &Args, port: u16) -> anyhow::Result<ExitCode> {
-    let plan = plan::of_streams(args)?;
-    let IpAddr::V4(listen) = args.network.listen else {
-        return Err(Usage(format!("--listen {}: expected an IPv4 address with --udp", args.network.listen)).into());
-    };
-    args.metrics.map_or(Ok(()), crate::metrics::serve)?;
-    let setup = Setup { plan, ring: args.ring, interrupts: Interrupts::watch()? };
-    let address = SocketAddrV4::new(listen, port);
-    let buffer = args.network.receive_buffer.unwrap_or(RECEIVE_BUFFER);
-    let socket =
-        Batches::open(address, buffer, TICK).with_context(|| format!("--udp {port}: listening on {address}"))?;
-    if !args.quiet {
-        tracing::info!("waiting for datagrams on port {port}");
+/// The UDP streams of a port.
+pub struct Streams {
+    thread: JoinHandle<anyhow::Result<Session>>,
+    live: Arc<Mutex<Vec<Live>>>,
+}
+
+impl Streams {
+    /// Begins to receive, and starts the boards.
+    ///
+    /// # Errors
+    /// The address is not available, or there is no way to a board.
+    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
+        let Settings { address, senders, boards, streams: wanted, limits, ring, receive_buffer } = settings;
+        let port = address.port();
+        let socket = Batches::open(address, receive_buffer, TICK)
+            .with_context(|| format!("--udp {port}: listening on {address}"))?;
+        let setup = Setup { senders, ring, interrupts: interrupts.clone() };
+        let boards = Boards::start(&boards, port)?;
+        let live = Arc::new(Mutex::default());
+        let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
+        let mut session =
+            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, failed };
+        let receive = move || session.run().map(|()| session);
+        let thread = std::thread::Builder::new().name("udp".into()).spawn(receive)?;
+        Ok(Streams { thread, live })
     }
-    let boards = Boards::start(&args.network.board, port)?;
-    let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
-    let mut session = Session { args, setup, socket, boards, streams, dropped, failed };
-    session.run()?;
-    Ok(session.report())
+
+    fn look<T>(&self, look: impl FnMut(&Live) -> T) -> Vec<T> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).iter().map(look).collect()
+    }
+}
+
+impl Group for Streams {
+    fn lines(&self) -> Vec<Line> {
+        let note = |live: &Live| format!("{} lost", live.counts.lost);
+        self.look(|live| Line { name: live.name.clone(), bytes: live.bytes, note: note(live) })
+    }
+
+    fn measure(&self) {
+        self.look(|live| {
+            crate::metrics::datagrams(live.peer, live.bytes, &live.counts);
+            crate::metrics::sinks(Board::Udp(live.peer), &live.sinks);
+        });
+    }
+
+    fn poll(&mut self) -> anyhow::Result<bool> {
+        Ok(self.thread.is_finished())
+    }
+
+    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+        let session = self.thread.join().map_err(|_| anyhow::anyhow!("the thread that receives UDP panicked"))??;
+        Ok(session.outcome(silent))
+    }
 }

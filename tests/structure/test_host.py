@@ -118,7 +118,12 @@ def test_the_small_command_needs_no_library_in_c():
             "netlink-sys",
         }
 
-    assert in_c("--no-default-features") == set()
+    # blake3 asks for cc, and compiles nothing with its feature `pure`.
+    assert in_c("--no-default-features") <= {"cc"}
+    tree[-1] = "{p} {f}"
+    found = subprocess.run([*tree, "--no-default-features", "-i", "cc", "--depth", "1"], cwd=HOST, capture_output=True, text=True).stdout
+    assert [line.split()[0] for line in found.splitlines()[1:] if line] == ["blake3"] and "pure" in found
+    tree[-1] = "{p}"
     assert {"rdkafka-sys", "hdf5-metno-sys"} <= in_c() and "libbpf-sys" in in_c("--features", "xdp")
 
 

@@ -1,9 +1,13 @@
 //! `fadelink discover`: lists boards.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use fadelink_receiver::backend::Backend;
 use fadelink_receiver::Kind;
 use fadelink_wire::ethernet::Header;
@@ -25,6 +29,9 @@ pub struct Args {
     /// Time to listen in seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = number::seconds)]
     timeout: Duration,
+    /// Write the file of an experiment with these boards, for `fadelink run`
+    #[arg(long, value_name = "FILE")]
+    experiment: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -176,6 +183,18 @@ pub fn named_or_found(link: &Link, named: &[MacAddr]) -> anyhow::Result<Vec<(Mac
     Ok(found.into_iter().collect())
 }
 
+/// The file of an experiment with these boards (docs/runs.md).
+fn experiment(iface: &str, found: &BTreeMap<MacAddr, Found>) -> String {
+    let mut text = String::from("# Fields: docs/runs.md, or `fadelink run --schema`.\nfolder = \"runs\"\n");
+    for (number, (mac, found)) in (1..).zip(found) {
+        text += &format!("\n[[fade]]\nname = \"board{number}\"\ninterface = \"{iface}\"\nmac = \"{mac}\"\n");
+        if let Some(protocol) = found.protocol {
+            text += &format!("protocol = \"{protocol}\"\n");
+        }
+    }
+    text
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut backend = args.link.frames()?;
     let mut found = discover(&mut backend, &args.feb, args.timeout)?;
@@ -190,6 +209,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         } else {
             println!("{mac}  {}", found.words());
         }
+    }
+    if let Some(path) = args.experiment.as_ref().filter(|_| !found.is_empty()) {
+        let named = || format!("--experiment {}", path.display());
+        let mut file = File::create_new(path).with_context(named)?;
+        file.write_all(experiment(&args.link.iface, &found).as_bytes()).with_context(named)?;
     }
     if found.is_empty() && !args.json {
         tracing::error!(

@@ -65,10 +65,20 @@ pub struct Args {
     pub quiet: bool,
 }
 
+/// How crates are received.
+pub struct Settings {
+    /// To listen on.
+    pub address: SocketAddr,
+    /// Connections after which the end is asked for.
+    pub streams: Option<u32>,
+    pub limits: Limits,
+}
+
 impl Args {
-    /// When the run is over.
-    pub fn limits(&self) -> Limits {
-        Limits { duration: self.duration, idle: None, bytes: None }
+    /// Those on `port`.
+    pub fn settings(&self, port: u16) -> Settings {
+        let limits = Limits { duration: self.duration, idle: None, bytes: None };
+        Settings { address: SocketAddr::new(self.listen, port), streams: self.streams, limits }
     }
 }
 
@@ -85,19 +95,11 @@ impl Run {
     ///
     /// # Errors
     /// The port is not available.
-    pub fn begin(
-        args: &Args,
-        port: u16,
-        take: Arc<dyn MessageHandler>,
-        interrupts: &Interrupts,
-    ) -> anyhow::Result<Run> {
-        let address = SocketAddr::new(args.listen, port);
-        let server = Server::listen(address, take).with_context(|| format!("--tcp {port}: listening on {address}"))?;
-        if !args.quiet {
-            tracing::info!("waiting for crates on port {port}");
-        }
-        let (deadline, interrupts) = (Deadline::new(args.limits()), interrupts.clone());
-        Ok(Run { server, deadline, streams: args.streams, interrupts })
+    pub fn begin(settings: &Settings, take: Arc<dyn MessageHandler>, interrupts: &Interrupts) -> anyhow::Result<Run> {
+        let Settings { address, streams, limits } = *settings;
+        let server = Server::listen(address, take)
+            .with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
+        Ok(Run { server, deadline: Deadline::new(limits), streams, interrupts: interrupts.clone() })
     }
 
     /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
@@ -119,6 +121,11 @@ impl Run {
     #[cfg(feature = "kafka")]
     pub fn connections(&self) -> Vec<Connection> {
         self.server.connections()
+    }
+
+    /// Bytes of whole messages so far.
+    pub fn bytes(&self) -> u64 {
+        self.server.connections().iter().map(|connection| connection.counts.bytes).sum()
     }
 
     /// Waits for the connections' ends; what came over them.

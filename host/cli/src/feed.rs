@@ -40,7 +40,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let key = args.join.key(args.window_ns.unwrap_or_default());
     let interrupts = Interrupts::watch()?;
     let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
-    let mut run = fadc_crates::Run::begin(&args.crates, port, feeder.clone(), &interrupts)?;
+    let mut run = fadc_crates::Run::begin(&args.crates.settings(port), feeder.clone(), &interrupts)?;
+    if !args.crates.quiet {
+        tracing::info!("waiting for crates on port {port}");
+    }
     let goal = Goal { duration: args.crates.duration, amount: None };
     let mut progress = Progress::new(Unit::Messages, goal, args.crates.quiet);
     while !run.poll() {

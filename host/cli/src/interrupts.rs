@@ -18,6 +18,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Interrupts {
     asked: Stopping,
     must_abort: Arc<AtomicBool>,
+    must_hold: Arc<AtomicBool>,
 }
 
 impl Interrupts {
@@ -50,6 +51,11 @@ impl Interrupts {
         Ok(interrupts)
     }
 
+    /// Those of a part of the work: its end can be asked for by itself, and comes with the second signal at the latest.
+    pub fn of_part(&self) -> Interrupts {
+        Interrupts { asked: Stopping::default(), must_abort: self.must_abort.clone(), must_hold: Arc::default() }
+    }
+
     /// Asks for the end, as a signal does.
     pub fn stop(&self) {
         self.asked.store(true, Ordering::Relaxed);
@@ -63,6 +69,16 @@ impl Interrupts {
     /// It was asked for again.
     pub fn must_abort(&self) -> bool {
         self.must_abort.load(Ordering::Relaxed)
+    }
+
+    /// Asks the sources to wait, or to go on.
+    pub fn hold(&self, hold: bool) {
+        self.must_hold.store(hold, Ordering::Relaxed);
+    }
+
+    /// The sources must wait, until they may go on or the end was asked for.
+    pub fn must_hold(&self) -> bool {
+        self.must_hold.load(Ordering::Relaxed) && !self.must_stop()
     }
 
     /// The flag behind [`Self::must_stop`].

@@ -1,5 +1,8 @@
 //! Messages of the command: on standard error, or to the journal.
 
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::{fmt, io};
 
 use clap::ValueEnum;
@@ -45,6 +48,43 @@ pub struct Args {
     /// Lowest level of messages
     #[arg(long, global = true, value_enum, default_value_t = Level::Info, value_name = "LEVEL")]
     log_level: Level,
+}
+
+/// The log of a run.
+static OF_RUN: Mutex<Option<File>> = Mutex::new(None);
+
+fn set_log(file: Option<File>) {
+    *OF_RUN.lock().unwrap_or_else(PoisonError::into_inner) = file;
+}
+
+/// Writes messages to the log of a run, too, as JSON objects.
+///
+/// # Errors
+/// It cannot be created.
+pub fn also_to(path: &Path) -> io::Result<()> {
+    set_log(Some(File::options().create(true).append(true).open(path)?));
+    Ok(())
+}
+
+/// The run has ended: its log is complete.
+pub fn only_to_the_user() {
+    set_log(None);
+}
+
+/// Writes to the log of the run, if there is one.
+struct ToRun;
+
+impl io::Write for ToRun {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        match &mut *OF_RUN.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(file) => file.write(text),
+            None => Ok(text.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Standard error, above the lines of a progress display.
@@ -100,7 +140,10 @@ impl Args {
                 .map_err(|error| anyhow::anyhow!("--log-format journald: {error}; is systemd-journald there?"))?
                 .boxed(),
         };
-        tracing_subscriber::registry().with(layer.with_filter(filter)).init();
+        let of_run =
+            lines::layer().with_writer(|| ToRun).with_ansi(false).with_target(false).json().flatten_event(true);
+        let layers = layer.with_filter(filter.clone()).and_then(of_run.with_filter(filter));
+        tracing_subscriber::registry().with(layers).init();
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ mod fadc_crates;
 mod feb;
 #[cfg(feature = "kafka")]
 mod feed;
+mod http;
 mod interrupts;
 mod link;
 mod log;
@@ -22,6 +23,7 @@ mod pattern;
 mod progress;
 mod receive;
 mod register;
+mod run;
 mod slow_control;
 mod status;
 mod top;
@@ -58,6 +60,27 @@ enum Action {
         "fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
     ))]
     Receive(Box<receive::Args>),
+    /// Receive as the file of an experiment says, into a folder for each run
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap",
+        "fadelink discover --iface fade0 --experiment first.toml",
+        "fadelink run first.toml --duration 5"
+    ))]
+    Run(run::Args),
+    /// Start a run of an experiment whose `fadelink run` waits for that
+    #[command(before_help = example!("fadelink run experiment.toml", "fadelink start experiment.toml"))]
+    Start(run::AskArgs),
+    /// Stop the run of an experiment, and wait until its data is written
+    #[command(before_help = example!("fadelink run experiment.toml", "fadelink stop experiment.toml"))]
+    Stop(run::AskArgs),
+    /// Check that the files of a run are complete and as they were received
+    #[command(before_help = example!(
+        "fadelink-sim --iface fade0 --create-tap",
+        "fadelink discover --iface fade0 --experiment first.toml",
+        "fadelink run first.toml --duration 5",
+        "fadelink check runs/run_000001"
+    ))]
+    Check(run::CheckArgs),
     /// Join the messages of FADC crates by time window
     #[command(before_help = example!(
         "fadelink-sim --iface fade0 --create-tap --protocol fadc --small --phy gmii --windows 50",
@@ -145,6 +168,10 @@ fn main() -> ExitCode {
     let result = match cli.action {
         Action::Discover(args) => discover::run(&args),
         Action::Receive(args) => receive::run(&args),
+        Action::Run(args) => run::run(&args),
+        Action::Start(args) => run::ask(&args, run::Wish::Start),
+        Action::Stop(args) => run::ask(&args, run::Wish::Stop),
+        Action::Check(args) => run::check(&args),
         Action::Build(args) => build::run(&args),
         #[cfg(feature = "kafka")]
         Action::Feed(args) => feed::run(&args),

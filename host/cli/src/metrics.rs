@@ -1,6 +1,7 @@
-//! `fadelink receive --metrics`: the counters for Prometheus.
+//! Counters for Prometheus.
 
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use fadelink_receiver::counters::{FebCounts, LinkCounts};
@@ -8,16 +9,26 @@ use fadelink_receiver::udp;
 use fadelink_sinks::{Board, Report};
 use fadelink_wire::MacAddr;
 use metrics::{counter, gauge};
-use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-/// Serves the metrics at `http://ADDRESS/metrics` from now on.
+/// What renders them; nothing is recorded without it.
+static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Records metrics from now on.
 ///
 /// # Errors
-/// The address is in use, or not available.
-pub fn serve(address: SocketAddr) -> anyhow::Result<()> {
-    // The exporter binds in a thread of its own, where an error would be lost.
-    drop(std::net::TcpListener::bind(address).with_context(|| format!("--metrics {address}"))?);
-    PrometheusBuilder::new().with_http_listener(address).install().with_context(|| format!("--metrics {address}"))
+/// There is another recorder.
+pub fn record() -> anyhow::Result<()> {
+    if RECORDER.get().is_none() {
+        let handle = PrometheusBuilder::new().install_recorder().context("metrics")?;
+        RECORDER.get_or_init(|| handle);
+    }
+    Ok(())
+}
+
+/// The metrics, in the text format of Prometheus.
+pub fn render() -> String {
+    RECORDER.get().map(PrometheusHandle::render).unwrap_or_default()
 }
 
 /// What has come from a FEB so far, with its ring's fill in bytes.
@@ -69,5 +80,16 @@ pub fn datagrams(peer: SocketAddr, bytes: u64, counts: &udp::Counts) {
         ("reordered", counts.reordered),
     ] {
         counter!(format!("fadelink_udp_{name}_total"), &labels).absolute(value);
+    }
+}
+
+/// Events that a builder has made so far, and what its sinks have done with them.
+pub fn events(builder: &str, events: u64, reports: &[Report]) {
+    counter!("fadelink_events_total", "builder" => builder.to_owned()).absolute(events);
+    for report in reports {
+        let labels = [("builder", builder.to_owned()), ("sink", report.sink.clone())];
+        counter!("fadelink_sink_events_total", &labels).absolute(report.written);
+        counter!("fadelink_sink_dropped_events_total", &labels).absolute(report.dropped);
+        gauge!("fadelink_sink_queued_bytes", &labels).set(report.queued_bytes as f64);
     }
 }

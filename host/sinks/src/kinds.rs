@@ -7,6 +7,7 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 
 use crate::block::{Block, BLOCK_BYTES};
 use crate::file::{FileSink, PlainFile};
+use crate::hashes::HashSink;
 #[cfg(feature = "hdf5")]
 use crate::hdf5::WordsSink;
 use crate::options::Options;
@@ -33,6 +34,11 @@ pub enum BlockKind {
     /// HDF5 files.
     #[cfg(feature = "hdf5")]
     Hdf5(FileOptions),
+    /// Hashes of the data.
+    Hashes {
+        /// A file of an earlier run is replaced.
+        overwrite: bool,
+    },
     /// Other programs on this computer.
     Share {
         /// The first block waits for a first reader.
@@ -42,8 +48,8 @@ pub enum BlockKind {
 
 impl Kind for BlockKind {
     const EXPECTED: &'static str =
-        "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]) or \
-                                    share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
+        "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), \
+                                    hashes:PATH[,overwrite] or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
         "hdf5",
@@ -59,6 +65,7 @@ impl Kind for BlockKind {
             }),
             #[cfg(feature = "hdf5")]
             "hdf5" => BlockKind::Hdf5(FileOptions::parse(options, Some(EVERY))?),
+            "hashes" => BlockKind::Hashes { overwrite: options.flag("overwrite")? },
             "share" => BlockKind::Share { wait: options.flag("wait")? },
             _ => return Ok(None),
         }))
@@ -110,6 +117,7 @@ impl Spec<BlockKind> {
                 BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
                 #[cfg(feature = "hdf5")]
                 BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
+                BlockKind::Hashes { overwrite } => Box::new(HashSink::create(path.as_ref(), overwrite)?),
                 BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, stopping.clone())?),
             };
             let (capacity, copy) = match self.policy {

@@ -5,6 +5,7 @@
 mod block;
 pub mod durable;
 pub mod file;
+pub mod hashes;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 mod kinds;
@@ -18,7 +19,7 @@ mod spec;
 
 pub use block::{Block, BLOCK_BYTES};
 pub use kinds::BlockKind;
-pub use options::Options;
+pub use options::{size, Options};
 pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Outlet, Outlets, Policy, Report};
 pub use parts::{FileOptions, Parts};

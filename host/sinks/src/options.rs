@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Those that nobody has asked for yet.
 pub struct Options<'a>(Vec<(&'a str, Option<&'a str>)>);
 
-/// A number of bytes, with K, M, G or T for powers of 1024.
-fn size(text: &str) -> Option<u64> {
+/// A number of bytes above 0, with K, M, G or T for powers of 1024.
+pub fn size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 10),
         b'M' => (&text[..text.len() - 1], 20),
@@ -14,7 +14,7 @@ fn size(text: &str) -> Option<u64> {
         b'T' => (&text[..text.len() - 1], 40),
         _ => (text, 0),
     };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| (1..1 << 50).contains(bytes))
 }
 
 impl<'a> Options<'a> {
@@ -60,8 +60,7 @@ impl<'a> Options<'a> {
     /// It is not a valid value.
     pub fn size(&mut self, name: &str) -> Result<Option<u64>, String> {
         let Some(text) = self.value(name)? else { return Ok(None) };
-        let bytes = size(text).filter(|bytes| *bytes > 0 && *bytes < 1 << 50);
-        bytes.map(Some).ok_or_else(|| format!("{name} `{text}`: expected a size like 512M or 1G"))
+        size(text).map(Some).ok_or_else(|| format!("{name} `{text}`: expected a size like 512M or 1G"))
     }
 
     /// A time.

@@ -51,7 +51,7 @@ impl Parts {
     /// A file of an earlier run has data and must not be overwritten, or a second file exists: it would look like
     /// one of this run.
     pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
-        let mut parts = Parts { path: path.into(), options, number: 0, begun: Instant::now() };
+        let mut parts = Parts::existing(path, options);
         if parts.path.is_dir() {
             return Err(rustix::io::Errno::ISDIR.into());
         }
@@ -68,6 +68,11 @@ impl Parts {
         }
         parts.number = 0;
         Ok(parts)
+    }
+
+    /// The files that a sink has made.
+    pub fn existing(path: impl Into<PathBuf>, options: FileOptions) -> Parts {
+        Parts { path: path.into(), options, number: 0, begun: Instant::now() }
     }
 
     /// Number of the file, from 0 on.

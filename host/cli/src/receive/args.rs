@@ -32,8 +32,8 @@ pub struct Args {
     /// Replace files of --out that have data from an earlier run
     #[arg(long, requires = "out")]
     pub overwrite: bool,
-    /// Further destinations of the data: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]) or
-    /// share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH, {feb} is replaced by the address of
+    /// Further destinations of the data: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]),
+    /// hashes:PATH[,overwrite] or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH, {feb} is replaced by the address of
     /// each board; with --tcp and --udp, {stream} is replaced by address and port of each stream
     #[arg(long, value_name = "SINK")]
     pub sink: Vec<Spec<BlockKind>>,

@@ -41,14 +41,14 @@ pub struct Feb {
     pub mac: MacAddr,
     pub config: FebConfig,
     pub plan: Plan,
+    /// Reset it first.
+    pub take_over: bool,
 }
 
 /// How FEBs of an interface are received.
 pub struct Settings {
     pub link: Link,
     pub febs: Vec<Feb>,
-    /// Reset them first.
-    pub take_over: bool,
     pub schedule: Schedule,
     /// Of each of them.
     pub limits: Limits,
@@ -70,7 +70,6 @@ struct Received {
 
 /// What its thread and those who look at it share.
 struct Shared {
-    take_over: bool,
     schedule: Schedule,
     limits: Limits,
     interrupts: Interrupts,
@@ -103,7 +102,7 @@ impl Febs {
     /// # Errors
     /// An interface, a FEB or a sink that cannot be opened.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
-        let Settings { link, febs, take_over, schedule, limits } = settings;
+        let Settings { link, febs, schedule, limits } = settings;
         let receiver = link.receiver()?;
         receiver.schedule(&schedule)?;
         let handles: Vec<FebHandle> =
@@ -114,12 +113,12 @@ impl Febs {
         let outlets: Vec<Outlets<Block>> = febs.iter().map(open).collect::<Result<_, _>>()?;
 
         let live = Mutex::new(vec![Live::default(); febs.len()]);
-        let shared = Arc::new(Shared { take_over, schedule, limits, interrupts: interrupts.clone(), live });
+        let shared = Arc::new(Shared { schedule, limits, interrupts: interrupts.clone(), live });
         let mut threads = Vec::new();
         for (i, ((feb, handle), outlets)) in febs.iter().zip(handles).zip(outlets).enumerate() {
-            let (shared, verifier) = (shared.clone(), feb.plan.verifier());
+            let (shared, verifier, take_over) = (shared.clone(), feb.plan.verifier(), feb.take_over);
             let receive = move || {
-                let result = one_feb(handle, i, verifier, outlets, &shared);
+                let result = one_feb(handle, i, take_over, verifier, outlets, &shared);
                 if result.error.is_some() {
                     // The others end too, so that the report comes now.
                     shared.interrupts.stop();
@@ -186,13 +185,14 @@ impl Feb {
 fn one_feb(
     mut feb: FebHandle,
     index: usize,
+    take_over: bool,
     verifier: Option<Verifier>,
     mut outlets: Outlets<Block>,
     shared: &Shared,
 ) -> Received {
     let begin = Instant::now();
     let mut outcome = Received { verifier, ..Received::default() };
-    let mut result = receive(&mut feb, index, &mut outlets, shared, &mut outcome);
+    let mut result = receive(&mut feb, (index, take_over), &mut outlets, shared, &mut outcome);
     if let Err(error) = outlets.finish(result.is_ok()) {
         // It says more than what it led to.
         result = Err(error.into());
@@ -215,14 +215,14 @@ fn one_feb(
 
 fn receive(
     feb: &mut FebHandle,
-    index: usize,
+    (index, take_over): (usize, bool),
     outlets: &mut Outlets<Block>,
     shared: &Shared,
     outcome: &mut Received,
 ) -> anyhow::Result<()> {
-    let Shared { interrupts, take_over, .. } = shared;
+    let interrupts = &shared.interrupts;
     shared.schedule.apply()?;
-    if *take_over {
+    if take_over {
         feb.reset()?;
         feb.serve(QUIET);
     }
@@ -259,6 +259,12 @@ fn receive(
             anyhow::bail!("interrupted before the end");
         }
         anyhow::ensure!(outlets.are_well(), "a sink has failed");
+        if interrupts.must_hold() {
+            // The ring fills; then the board waits.
+            feb.serve(READ_TIMEOUT);
+            deadline.heard();
+            continue;
+        }
         let is_there = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
             0 if stopped => {
                 "no data came, not even after STOP; check the power of the board, the cable and its address"

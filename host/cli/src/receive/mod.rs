@@ -13,16 +13,16 @@ use crate::progress::{Progress, Unit};
 
 mod args;
 mod board;
-mod fade;
+pub mod fade;
 mod group;
 mod plan;
 mod summary;
-mod tcp;
-mod udp;
+pub mod tcp;
+pub mod udp;
 
 pub use args::Args;
-use group::{drive, Group};
-use plan::Senders;
+pub use group::{drive, Group, Line, Outcome};
+pub use plan::{Plan, Senders, RING_MIN};
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
 
 /// The FEBs that --feb names.
@@ -45,11 +45,10 @@ fn febs(args: &Args) -> Result<fade::Settings, Usage> {
         word_order: args.word_order,
     };
     config.check().map_err(Usage)?;
-    let feb = |(mac, plan): (&_, _)| fade::Feb { mac: *mac, config, plan };
+    let feb = |(mac, plan): (&_, _)| fade::Feb { mac: *mac, config, plan, take_over: args.take_over };
     Ok(fade::Settings {
         link: Link { iface: args.iface.clone().unwrap_or_default(), backend_args: args.backend_args },
         febs: args.feb.iter().zip(plan::of_febs(args)?).map(feb).collect(),
-        take_over: args.take_over,
         schedule: args.threads.schedule(),
         limits: plan::limits(args),
     })
@@ -95,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Err(Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into());
     }
     let interrupts = Interrupts::watch()?;
-    let metrics = || args.metrics.map_or(Ok(()), crate::metrics::serve);
+    let metrics = || args.metrics.map_or(Ok(()), crate::http::serve_metrics);
     let waiting = |what: &str, port: u16| {
         if !args.quiet {
             tracing::info!("waiting for {what} on port {port}");
@@ -124,7 +123,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let mut groups = [group];
     let mut progress = Progress::new(Unit::Bytes, plan::goal(args, streams), args.quiet);
-    drive(&mut groups, &mut progress, args.metrics.is_some())?;
+    drive(&mut groups, &mut progress, |groups| {
+        if args.metrics.is_some() {
+            groups.iter().for_each(|group| group.measure());
+        }
+        Ok(())
+    })?;
     let [group] = groups;
     let outcome = group.finish(args.quiet || args.json)?;
     let good = outcome.good;

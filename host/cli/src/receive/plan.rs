@@ -12,7 +12,7 @@ use crate::pattern::{Pattern, Verifier};
 use crate::progress::Goal;
 
 /// Packets of the smallest ring of a stream: some datagrams of any length.
-const RING_MIN: u64 = 16;
+pub const RING_MIN: u64 = 16;
 
 /// What to do with the data of one board.
 #[derive(Clone)]

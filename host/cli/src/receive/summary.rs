@@ -28,6 +28,7 @@ impl<Name: Display> Summary<'_, Name> {
         let first_wrong = self.verifier.and_then(|v| v.first_wrong);
         let mut all = json!({
             key: address.to_string(),
+            "name": self.name.to_string(),
             "complete": self.complete,
             "bytes": self.bytes,
             "words": self.bytes / 8,

@@ -99,7 +99,11 @@ impl Session {
             }
             return None;
         };
-        let name = plan.name.clone().unwrap_or_else(|| peer.to_string());
+        let name = match &plan.name {
+            None => peer.to_string(),
+            Some(name) if plan.streams == 1 => name.clone(),
+            Some(name) => format!("{name}/{}", peer.port()),
+        };
         streams.push(Stream { name, peer, bytes: 0, verifier: None, sinks: Vec::new(), end: None, seconds: 0.0 });
         Some((plan, streams.len() - 1))
     }
@@ -153,7 +157,7 @@ impl Session {
             if let Some(limit) = deadline.too_silent() {
                 anyhow::bail!("no data for {} s", limit.as_secs_f64());
             }
-            if !pool.wait(ROOM, LOOK) {
+            if waits(&self.interrupts) || !pool.wait(ROOM, LOOK) {
                 // Nothing can come while a sink has the whole ring.
                 deadline.heard();
                 continue;
@@ -184,6 +188,15 @@ impl Session {
             (stream.bytes, stream.sinks) = (bytes, outlets.reports());
         }
     }
+}
+
+/// True after a wait, if the board must wait.
+fn waits(interrupts: &Interrupts) -> bool {
+    let must_hold = interrupts.must_hold();
+    if must_hold {
+        std::thread::sleep(LOOK);
+    }
+    must_hold
 }
 
 fn is_silence(error: &io::Error) -> bool {

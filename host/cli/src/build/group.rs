@@ -1,0 +1,326 @@
+//! The crates of a port, whose messages are joined to events.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fadelink_builder::intake::Intake;
+use fadelink_builder::join::{Counts, Joined};
+#[cfg(feature = "kafka")]
+use fadelink_builder::kafka;
+use fadelink_builder::live::Live;
+use fadelink_builder::sink::{self, SharedEvent};
+use fadelink_builder::{web, Event, Joiner, Policy};
+use fadelink_sinks::Outlets;
+use fadelink_wire::fadc::TICK_NS;
+use serde::Serialize;
+use serde_json::{json, Map};
+
+use crate::fadc_crates::{self, Connections};
+use crate::interrupts::Interrupts;
+use crate::receive::{Group, Line, Outcome};
+
+/// How often the end is looked for.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What is done with events.
+pub struct Views {
+    pub window_ns: u32,
+    /// Source identifier of the events.
+    pub builder_id: u32,
+    pub sinks: Vec<sink::Spec>,
+    /// Address of the page with plots.
+    pub web: Option<SocketAddr>,
+}
+
+/// How crates are received, and their messages joined.
+pub struct Settings {
+    /// What they are called together.
+    pub name: String,
+    pub crates: fadc_crates::Settings,
+    pub policy: Policy,
+    pub views: Views,
+    /// Events after which the end is asked for.
+    pub events: Option<u64>,
+}
+
+/// The consumers of events.
+pub struct Viewers {
+    pub sinks: Outlets<SharedEvent>,
+    live: web::SharedLive,
+    has_page: bool,
+    pub events: u64,
+}
+
+impl Viewers {
+    pub fn open(views: &Views, interrupts: &Interrupts) -> anyhow::Result<Viewers> {
+        let window_ticks = views.window_ns / TICK_NS;
+        let run = sink::Run { builder_id: views.builder_id, window_ticks, stopping: interrupts.stopping().clone() };
+        let sinks = views.sinks.iter().map(|spec| sink::open(spec, &run)).collect::<Result<_, _>>()?;
+        let live = Arc::new(Mutex::new(Live::new(window_ticks)));
+        if let Some(address) = views.web {
+            let address = web::serve(address, live.clone()).with_context(|| format!("--web {address}"))?;
+            tracing::info!("page at http://{address}/");
+        }
+        Ok(Viewers { sinks: Outlets::new(sinks), live, has_page: views.web.is_some(), events: 0 })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an event and adds it to the page.
+    pub fn show(&mut self, event: &Event) {
+        self.events += 1;
+        if self.has_page {
+            self.lock().add(event);
+        }
+    }
+
+    /// Passes an event to all; false: a sink has failed.
+    fn give(&mut self, event: Event) -> bool {
+        self.show(&event);
+        self.sinks.offer(&SharedEvent(Arc::new(event)))
+    }
+
+    /// Updates the rates.
+    pub fn tick(&self) {
+        if self.has_page {
+            self.lock().tick(Instant::now());
+        }
+    }
+}
+
+/// The result of a run.
+#[derive(Serialize)]
+pub struct Report {
+    pub events: u64,
+    #[serde(flatten)]
+    pub from: From,
+    pub sinks: Vec<fadelink_sinks::Report>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum From {
+    Tcp {
+        #[serde(flatten)]
+        joined: Joined,
+        #[serde(flatten)]
+        came: Connections,
+    },
+    #[cfg(feature = "kafka")]
+    Kafka(kafka::Report),
+}
+
+impl Report {
+    fn joined(&self) -> &Joined {
+        match &self.from {
+            From::Tcp { joined, .. } => joined,
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) => &report.joined,
+        }
+    }
+
+    /// True if there are events, nothing is missing, late, double or cut, and no sink failed or met a wrong message.
+    pub fn is_good(&self) -> bool {
+        let came_well = match &self.from {
+            From::Tcp { came, .. } => came.are_whole() && came.skipped_bytes() == 0,
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) => report.malformed == 0,
+        };
+        let written_well = self.sinks.iter().all(|sink| sink.error.is_none() && sink.wrong.count == 0);
+        self.events > 0 && self.joined().is_good() && came_well && written_well
+    }
+
+    /// Tells why connections broke, and what was wrong with messages.
+    pub fn tell(&self) {
+        match &self.from {
+            From::Tcp { came, .. } => came.tell(),
+            #[cfg(feature = "kafka")]
+            From::Kafka(_) => {}
+        }
+        for fadelink_sinks::Report { sink, wrong, .. } in &self.sinks {
+            if let Some(first) = &wrong.first {
+                tracing::warn!("{sink}: {} messages with an invalid word, the first: {first}", wrong.count);
+            }
+        }
+    }
+
+    pub fn print(&self) {
+        let Joined { windows, sources } = self.joined();
+        let Counts { complete, incomplete, dropped, .. } = windows;
+        println!("{} events: {complete} complete, {incomplete} incomplete; {dropped} dropped", self.events);
+        for (source, counts) in sources {
+            println!(
+                "{source:#010x}: {} messages, {} missing, {} unknown, {} late, {} duplicate, {} windows lost, {} with a \
+                 wrong time",
+                counts.messages,
+                counts.missing,
+                counts.unknown,
+                counts.late,
+                counts.duplicate,
+                counts.windows_lost,
+                counts.wrong_time
+            );
+        }
+        match &self.from {
+            From::Tcp { came, .. } if came.skipped_bytes() > 0 => {
+                println!("{} bytes belonged to no whole message", came.skipped_bytes());
+            }
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) if report.malformed > 0 => println!("{} malformed messages", report.malformed),
+            _ => {}
+        }
+        for sink in &self.sinks {
+            println!("{}: {} events written, {} dropped", sink.sink, sink.written, sink.dropped);
+        }
+    }
+}
+
+/// What the thread has done so far.
+#[derive(Default)]
+struct Progressed {
+    events: u64,
+    incomplete: u64,
+    bytes: u64,
+    sinks: Vec<fadelink_sinks::Report>,
+}
+
+/// The crates of a port.
+pub struct Crates {
+    name: String,
+    thread: JoinHandle<anyhow::Result<Report>>,
+    progressed: Arc<Mutex<Progressed>>,
+}
+
+impl Crates {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// The port, the page or a sink cannot be opened.
+    pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Crates> {
+        let Settings { name, crates, policy, views, events } = settings;
+        let mut viewers = Viewers::open(&views, interrupts)?;
+        let intake = Arc::new(Intake::new(Joiner::new(policy)));
+        let run = fadc_crates::Run::begin(&crates, intake.clone(), interrupts)?;
+        let progressed = Arc::new(Mutex::default());
+        let (shared, interrupts) = (progressed.clone(), interrupts.clone());
+        let join = move || {
+            let result = join(run, &intake, &mut viewers, events, &shared, &interrupts);
+            // Also after an error: what came is written.
+            let finished = viewers.sinks.finish(result.is_ok());
+            if let Err(error) = finished {
+                tracing::error!("{error}");
+            }
+            Ok(Report { events: viewers.events, from: result?, sinks: viewers.sinks.reports() })
+        };
+        let thread = std::thread::Builder::new().name("builder".into()).spawn(join)?;
+        Ok(Crates { name, thread, progressed })
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&Progressed) -> T) -> T {
+        look(&self.progressed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// True at the end.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Events so far, and how many of them are incomplete.
+    pub fn events(&self) -> (u64, u64) {
+        self.look(|progressed| (progressed.events, progressed.incomplete))
+    }
+
+    /// Waits for the end, and tells what broke.
+    ///
+    /// # Errors
+    /// It was interrupted.
+    pub fn report(self) -> anyhow::Result<Report> {
+        let report = self.thread.join().map_err(|_| anyhow::anyhow!("the thread that builds events panicked"))??;
+        report.tell();
+        Ok(report)
+    }
+}
+
+/// Joins what comes until the end is asked for.
+fn join(
+    mut run: fadc_crates::Run,
+    intake: &Intake,
+    viewers: &mut Viewers,
+    wanted: Option<u64>,
+    shared: &Mutex<Progressed>,
+    interrupts: &Interrupts,
+) -> anyhow::Result<From> {
+    let mut looked = Instant::now();
+    let mut events = Vec::new();
+    loop {
+        let now = Instant::now();
+        if now >= looked + TICK {
+            looked = now;
+            let joined = intake.with_joiner(Joiner::joined);
+            if viewers.has_page {
+                viewers.lock().set_joiner(json!(joined));
+            }
+            viewers.tick();
+            let progressed = Progressed {
+                events: viewers.events,
+                incomplete: joined.windows.incomplete,
+                bytes: run.bytes(),
+                sinks: viewers.sinks.reports(),
+            };
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
+            if wanted.is_some_and(|wanted| viewers.events >= wanted) || !viewers.sinks.are_well() {
+                interrupts.stop();
+            }
+            if run.poll() {
+                intake.finish();
+            }
+            anyhow::ensure!(!interrupts.must_abort(), "interrupted before the end");
+        }
+        if interrupts.must_hold() {
+            // The joiner fills; then the crates wait.
+            std::thread::sleep(TICK);
+            continue;
+        }
+        if intake.next_events(now + TICK, &mut events).is_err() {
+            break;
+        }
+        events.drain(..).for_each(|event| {
+            viewers.give(event);
+        });
+    }
+    let came = run.finish();
+    Ok(From::Tcp { joined: intake.with_joiner(Joiner::joined), came })
+}
+
+impl Group for Crates {
+    fn lines(&self) -> Vec<Line> {
+        let note =
+            |progressed: &Progressed| format!("{} events, {} incomplete", progressed.events, progressed.incomplete);
+        vec![self.look(|progressed| Line { name: self.name.clone(), bytes: progressed.bytes, note: note(progressed) })]
+    }
+
+    fn measure(&self) {
+        self.look(|progressed| crate::metrics::events(&self.name, progressed.events, &progressed.sinks));
+    }
+
+    fn poll(&mut self) -> anyhow::Result<bool> {
+        Ok(self.is_finished())
+    }
+
+    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+        let name = self.name.clone();
+        let report = self.report()?;
+        if !silent {
+            report.print();
+        }
+        let mut board = json!(report);
+        board["name"] = name.into();
+        board["complete"] = report.is_good().into();
+        Ok(Outcome { good: report.is_good(), key: "crates", boards: vec![board], others: Map::new() })
+    }
+}

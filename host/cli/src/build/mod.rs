@@ -1,0 +1,224 @@
+//! `fadelink build`: joins the messages of FADC crates by time window.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::ValueEnum;
+#[cfg(feature = "kafka")]
+use fadelink_builder::kafka;
+use fadelink_builder::{sink, Policy};
+
+use crate::exit::{self, Usage};
+use crate::fadc_crates::{self, JoinBy};
+use crate::interrupts::Interrupts;
+use crate::progress::{Goal, Progress, Unit};
+
+mod group;
+
+#[cfg(feature = "kafka")]
+use group::Viewers;
+pub use group::{Crates, Settings, Views};
+use group::{From, Report};
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Keep {
+    /// Emit it
+    Emit,
+    /// Only count it
+    Drop,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DuplicatePolicy {
+    /// The first
+    First,
+    /// The last
+    Last,
+}
+
+/// Apache Kafka.
+#[derive(clap::Args)]
+pub struct Kafka {
+    /// Brokers of Apache Kafka, as in HOST:PORT,...
+    #[arg(long, value_name = "BROKERS")]
+    pub kafka: Option<String>,
+    /// With --kafka: topic of the crates' messages
+    #[arg(long, value_name = "TOPIC", default_value = "fadc-messages")]
+    pub messages: String,
+    /// With --kafka: partitions of topics that are created
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = partitions)]
+    pub partitions: usize,
+}
+
+fn partitions(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| (1..=10_000).contains(n)).ok_or_else(|| "expected 1 to 10000".into())
+}
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    crates: fadc_crates::Args,
+    #[command(flatten)]
+    kafka: Kafka,
+    /// With --kafka: topic of the events
+    #[arg(long, value_name = "TOPIC", default_value = "fadc-events")]
+    events_topic: String,
+    /// With --kafka: group of builders that share the windows
+    #[arg(long, value_name = "NAME", default_value = "fadelink")]
+    group: String,
+    /// With --kafka: name of this builder; a second builder with the same name is excluded
+    #[arg(long, value_name = "NAME", default_value = "builder")]
+    name: String,
+    /// Length of a window in ns
+    #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
+    window_ns: u32,
+    /// Sources of each window, as in 0xC0DA0001,0xC0DA0101
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
+    sources: Vec<u32>,
+    /// Number of sources of each window, instead of --sources
+    #[arg(long, value_name = "N", conflicts_with = "sources")]
+    expect: Option<usize>,
+    /// What identifies the window of a message
+    #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
+    join: JoinBy,
+    /// What to do with windows in which a source is missing
+    #[arg(long, value_enum, default_value_t = Keep::Emit)]
+    missing: Keep,
+    /// What to do with messages of windows that were emitted before
+    #[arg(long, value_enum, default_value_t = Keep::Drop)]
+    late: Keep,
+    /// Which of two messages with the same window and source is kept
+    #[arg(long, value_enum, default_value_t = DuplicatePolicy::First)]
+    duplicate: DuplicatePolicy,
+    /// Do not wait for a source that was silent for this time
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = crate::number::seconds)]
+    silence: Duration,
+    /// Maximum number of open windows; sources that are further ahead must wait
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
+    max_open: u64,
+    /// End after this number of events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    events: Option<u64>,
+    /// Destinations of events: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
+    /// [,policy=drop][,queue=SIZE]; repeat for several
+    #[arg(long = "sink", value_name = "KIND:PLACE")]
+    sinks: Vec<sink::Spec>,
+    /// Source identifier of the events
+    #[arg(long, value_name = "ID", default_value = "0xFADE0001", value_parser = crate::number::u32)]
+    builder_id: u32,
+    /// Serve a page with live plots at this address, as in 127.0.0.1:8080
+    #[arg(long, value_name = "ADDRESS")]
+    web: Option<SocketAddr>,
+}
+
+impl Args {
+    fn views(&self) -> Views {
+        Views { window_ns: self.window_ns, builder_id: self.builder_id, sinks: self.sinks.clone(), web: self.web }
+    }
+
+    fn policy(&self) -> Policy {
+        Policy {
+            key: self.join.key(self.window_ns),
+            sources: self.sources.clone(),
+            count: self.expect.unwrap_or(0),
+            emit_incomplete: self.missing == Keep::Emit,
+            emit_late: self.late == Keep::Emit,
+            keep_last: self.duplicate == DuplicatePolicy::Last,
+            silence: self.silence,
+            max_open: self.max_open,
+        }
+    }
+}
+
+fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<Report> {
+    let settings = Settings {
+        name: "crates".into(),
+        crates: args.crates.settings(port),
+        policy: args.policy(),
+        views: args.views(),
+        events: args.events,
+    };
+    let crates = Crates::begin(settings, interrupts)?;
+    if !args.crates.quiet {
+        tracing::info!("waiting for crates on port {port}");
+    }
+    let goal = Goal { duration: args.crates.duration, amount: args.events };
+    let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
+    while !crates.is_finished() {
+        std::thread::sleep(Duration::from_millis(20));
+        if progress.is_due() {
+            let (events, incomplete) = crates.events();
+            progress.show([("events", events, format!("{incomplete} incomplete"))].into_iter());
+        }
+    }
+    progress.finish();
+    crates.report()
+}
+
+#[cfg(feature = "kafka")]
+fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Result<Report> {
+    let mut viewers = Viewers::open(&args.views(), interrupts)?;
+    let plan = kafka::Plan {
+        brokers: brokers.to_owned(),
+        messages: args.kafka.messages.clone(),
+        events: args.events_topic.clone(),
+        group: args.group.clone(),
+        name: args.name.clone(),
+        builder_id: args.builder_id,
+        policy: args.policy(),
+    };
+    if let Some(duration) = args.crates.duration {
+        let interrupts = interrupts.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(duration);
+            interrupts.stop();
+        });
+    }
+    let mut builder = kafka::Builder::connect(plan, args.kafka.partitions)?;
+    if !args.crates.quiet {
+        tracing::info!("joining {} of {brokers}", args.kafka.messages);
+    }
+    let goal = Goal { duration: args.crates.duration, amount: args.events };
+    let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
+    builder.run(interrupts.stopping(), args.events, |event| {
+        viewers.show(event);
+        viewers.tick();
+        if progress.is_due() {
+            progress.show([("events", viewers.events, String::new())].into_iter());
+        }
+    })?;
+    progress.finish();
+    let report = Report { events: viewers.events, from: From::Kafka(builder.report()), sinks: Vec::new() };
+    report.tell();
+    Ok(report)
+}
+
+/// Builds until the end is asked for.
+///
+/// # Errors
+/// Wrong arguments, a port or a sink that cannot be opened, Kafka's errors.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let usage = |text: &str| Err(Usage(text.into()).into());
+    match (&args.crates.tcp, &args.kafka.kafka) {
+        (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),
+        (None, Some(_)) if !args.sinks.is_empty() => {
+            return usage("--sink: not with --kafka, whose events go to --events-topic, each exactly once")
+        }
+        _ => {}
+    }
+    let interrupts = Interrupts::watch()?;
+    let report = match (args.crates.tcp, &args.kafka.kafka) {
+        (Some(port), _) => from_tcp(args, port, &interrupts)?,
+        #[cfg(feature = "kafka")]
+        (None, brokers) => from_kafka(args, brokers.as_deref().unwrap_or_default(), &interrupts)?,
+        #[cfg(not(feature = "kafka"))]
+        (None, _) => return usage("--kafka: this program was built without it (cargo feature kafka)"),
+    };
+    if args.crates.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        report.print();
+    }
+    Ok(exit::of_data(report.is_good()))
+}

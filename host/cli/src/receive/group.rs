@@ -1,0 +1,91 @@
+//! Boards that are received together: of one interface, or of one port. `fadelink receive` has one such group,
+//! `fadelink run` any number.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::progress::Progress;
+
+/// How often a group is looked after.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What has come of one stream so far.
+pub struct Line {
+    /// Its board.
+    pub name: String,
+    /// Bytes of data.
+    pub bytes: u64,
+    /// What else there is to tell.
+    pub note: String,
+}
+
+/// The results of the boards of a group.
+pub struct Outcome {
+    /// All data is there and, where that was asked for, verified.
+    pub good: bool,
+    /// What the boards or streams are called in the report.
+    pub key: &'static str,
+    /// The report of each.
+    pub boards: Vec<Value>,
+    /// What belongs to none of them.
+    pub others: Map<String, Value>,
+}
+
+impl Outcome {
+    /// As one JSON object.
+    pub fn json(self) -> Value {
+        let mut all = self.others;
+        all.insert("complete".into(), self.good.into());
+        all.insert(self.key.into(), self.boards.into());
+        all.into()
+    }
+}
+
+/// Boards that are received together. They are received from the moment in which this exists.
+pub trait Group {
+    /// What has come of each stream so far.
+    fn lines(&self) -> Vec<Line>;
+
+    /// Updates the metrics.
+    fn measure(&self);
+
+    /// Looks after it; true: it has ended.
+    ///
+    /// # Errors
+    /// It cannot go on.
+    fn poll(&mut self) -> anyhow::Result<bool>;
+
+    /// Waits for the ends of all streams and prints their results, unless nobody is to read them.
+    ///
+    /// # Errors
+    /// It was interrupted, or could not go on.
+    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome>;
+}
+
+/// Looks after groups until all have ended, or one cannot go on. `look` is called meanwhile, again and again.
+///
+/// # Errors
+/// That of the group, or of `look`.
+pub fn drive(
+    groups: &mut [Box<dyn Group>],
+    progress: &mut Progress,
+    mut look: impl FnMut(&[Box<dyn Group>]) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    loop {
+        let mut has_ended = true;
+        for group in groups.iter_mut() {
+            has_ended &= group.poll()?;
+        }
+        look(groups)?;
+        if progress.is_due() {
+            let lines = groups.iter().flat_map(|group| group.lines());
+            progress.show(lines.map(|line| (line.name, line.bytes, line.note)));
+        }
+        if has_ended {
+            progress.finish();
+            return Ok(());
+        }
+        std::thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,467 @@
+//! The file of an experiment (docs/runs.md): boards, what is done with their data, when a run begins and ends. Errors name
+//! line, field, value and what was expected.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use fadelink_receiver::schedule::Cpus;
+use fadelink_receiver::FebConfig;
+use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::text::{Moment, Seconds, Size, Start, Text};
+use crate::exit::Usage;
+use crate::link::BackendName;
+use crate::pattern::Pattern;
+
+/// What a run needs to know. Relative paths of the file are relative to its folder.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Folder of the runs, which are folders in it: run_000001, run_000002
+    #[serde(default = "runs")]
+    pub folder: PathBuf,
+    /// Title, for the manifest of each run
+    #[serde(default)]
+    pub title: String,
+    /// When a run begins: now, command (fadelink start, POST /start), or a moment like 2026-12-01T08:00:00Z
+    #[serde(default)]
+    pub start: Start,
+    /// What ends a run, beside a command (fadelink stop, POST /stop) and Ctrl-C
+    #[serde(default)]
+    pub stop: Stop,
+    /// Sinks of boards that have none of their own, as --sink of `fadelink receive`. {board} is the name of the board;
+    /// relative paths are in the folder of the run
+    #[serde(default = "sinks")]
+    pub sinks: Vec<String>,
+    /// Address of the HTTP server, as 127.0.0.1:9470
+    pub http: Option<SocketAddr>,
+    /// What is done before the disk is full
+    #[serde(default)]
+    pub disk: Disk,
+    /// Scheduling of the threads that receive FADE
+    #[serde(default)]
+    pub threads: Threads,
+    /// Boards with FADE-10G or FADE v1
+    #[serde(default)]
+    #[schemars(with = "Vec<Fade>")]
+    pub fade: Vec<Spanned<Fade>>,
+    /// Boards with the TCP sender
+    #[serde(default)]
+    #[schemars(with = "Vec<Tcp>")]
+    pub tcp: Vec<Spanned<Tcp>>,
+    /// Boards with the UDP/IP stack
+    #[serde(default)]
+    #[schemars(with = "Vec<Udp>")]
+    pub udp: Vec<Spanned<Udp>>,
+    /// FADC crates, whose messages are joined to events
+    #[serde(default)]
+    #[schemars(with = "Vec<Crates>")]
+    pub crates: Vec<Spanned<Crates>>,
+}
+
+fn runs() -> PathBuf {
+    "runs".into()
+}
+
+fn sinks() -> Vec<String> {
+    vec!["file:{board}.dat".into()]
+}
+
+/// What ends a run: the first of these.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// Seconds since the begin
+    pub duration: Option<Seconds>,
+    /// A moment
+    pub time: Option<Moment>,
+    /// Data of all boards together, as 512M or 100G
+    pub size: Option<Text<Size>>,
+    /// Seconds in which a board sends nothing; the run is then not complete
+    pub idle: Option<Seconds>,
+}
+
+/// What is done before the disk is full.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Space that is kept free, as 512M or 10G
+    #[serde(default = "reserve")]
+    pub reserve: Text<Size>,
+    /// What happens when no more is free
+    #[serde(default)]
+    pub full: Full,
+}
+
+fn reserve() -> Text<Size> {
+    Text(Size(1 << 30))
+}
+
+impl Default for Disk {
+    fn default() -> Disk {
+        Disk { reserve: reserve(), full: Full::default() }
+    }
+}
+
+/// What happens when no space is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Full {
+    /// The run ends
+    #[default]
+    Stop,
+    /// The boards wait until there is space again
+    Hold,
+}
+
+/// Scheduling of threads.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Threads {
+    /// CPUs, as 2,4-7
+    pub cpus: Option<Text<Cpus>>,
+    /// Real-time priority, 1 to 99
+    #[schemars(range(min = 1, max = 99))]
+    pub priority: Option<u32>,
+    /// Scheduler slice in microseconds, 100 to 100000
+    #[schemars(range(min = 100, max = 100_000))]
+    pub slice: Option<u32>,
+}
+
+/// A board with FADE-10G or FADE v1.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fade {
+    /// Its name
+    pub name: String,
+    /// Network interface
+    pub interface: String,
+    /// MAC address, as 02:fa:de:00:00:01
+    pub mac: Text<MacAddr>,
+    /// How frames are received
+    #[serde(default)]
+    pub backend: Backend,
+    /// With xdp: poll for frames
+    #[serde(default)]
+    pub busy_poll: bool,
+    /// fade10g or fade1; without it, found out at the start
+    pub protocol: Option<Text<Protocol>>,
+    /// fadelink, published-10g or published-v1; without it, found out at the start
+    pub firmware: Option<Text<Firmware>>,
+    /// Byte order of data words on the wire, big or little; without it, that of the firmware
+    pub word_order: Option<Text<WordOrder>>,
+    /// Packets of its window
+    #[serde(default = "window")]
+    pub window: u32,
+    /// Packets of 8192 bytes of its ring, a power of two
+    #[serde(default = "ring")]
+    pub ring: u64,
+    /// Number of its first packet; always 0, except in tests
+    #[serde(default)]
+    pub first_packet: u32,
+    /// Reset it first, even if another computer receives from it
+    #[serde(default)]
+    pub take_over: bool,
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`
+    pub verify: Option<Text<Pattern>>,
+    /// Its sinks, in place of those of the experiment
+    pub sinks: Option<Vec<String>>,
+}
+
+fn window() -> u32 {
+    FebConfig::default().window
+}
+
+fn ring() -> u64 {
+    FebConfig::default().ring_packets
+}
+
+/// How frames are received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// AF_PACKET
+    #[default]
+    Packet,
+    /// AF_XDP
+    Xdp,
+    /// The kernel driver
+    Kernel,
+}
+
+impl From<Backend> for BackendName {
+    fn from(backend: Backend) -> BackendName {
+        match backend {
+            Backend::Packet => BackendName::Packet,
+            Backend::Xdp => BackendName::Xdp,
+            Backend::Kernel => BackendName::Kernel,
+        }
+    }
+}
+
+/// A board with the TCP sender.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    /// Its name
+    pub name: String,
+    /// IP address of the board
+    pub address: IpAddr,
+    /// Port of this computer that it connects to
+    pub port: u16,
+    /// Address of this computer to listen on; without it, all
+    pub listen: Option<IpAddr>,
+    /// Streams that it has
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 16))]
+    pub streams: u16,
+    /// Packets of 8192 bytes of the ring of each stream, a power of two; the same for all boards of a port
+    #[serde(default = "ring")]
+    pub ring: u64,
+    /// Receive buffer of each socket in bytes; the same for all boards of a port
+    #[schemars(range(min = 1, max = 2_147_483_647))]
+    pub receive_buffer: Option<u32>,
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`
+    pub verify: Option<Text<Pattern>>,
+    /// Its sinks, in place of those of the experiment; with several streams, {stream} is in their paths
+    pub sinks: Option<Vec<String>>,
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// A board with the UDP/IP stack.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Udp {
+    /// Its name
+    pub name: String,
+    /// IP address of the board
+    pub address: Ipv4Addr,
+    /// Port of this computer that it sends to
+    pub port: u16,
+    /// Address of this computer to listen on; without it, all
+    pub listen: Option<Ipv4Addr>,
+    /// Packets of 8192 bytes of the ring, a power of two; the same for all boards of a port
+    #[serde(default = "ring")]
+    pub ring: u64,
+    /// Receive buffer of the socket in bytes; the same for all boards of a port
+    #[schemars(range(min = 1, max = 2_147_483_647))]
+    pub receive_buffer: Option<u32>,
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`
+    pub verify: Option<Text<Pattern>>,
+    /// Its sinks, in place of those of the experiment
+    pub sinks: Option<Vec<String>>,
+}
+
+/// FADC crates, whose messages are joined to events. The fields are the options of `fadelink build`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Crates {
+    /// Their name
+    pub name: String,
+    /// Port of this computer that they connect to
+    pub port: u16,
+    /// Address of this computer to listen on; without it, all
+    pub listen: Option<IpAddr>,
+    /// Length of a window in ns
+    pub window_ns: u32,
+    /// Sources of each window; either these or their number, expect
+    #[serde(default)]
+    pub sources: Vec<u32>,
+    /// Number of sources of each window
+    pub expect: Option<usize>,
+    /// What identifies the window of a message
+    #[serde(default)]
+    pub join: Join,
+    /// What to do with windows in which a source is missing
+    #[serde(default = "emit")]
+    pub missing: Keep,
+    /// What to do with messages of windows that were emitted before
+    #[serde(default = "drop")]
+    pub late: Keep,
+    /// Which of two messages with the same window and source is kept
+    #[serde(default)]
+    pub duplicate: Duplicate,
+    /// Seconds for which a silent source is waited for
+    #[serde(default = "silence")]
+    pub silence: Seconds,
+    /// Maximum number of open windows
+    #[serde(default = "max_open")]
+    #[schemars(range(min = 1))]
+    pub max_open: u64,
+    /// Source identifier of the events
+    #[serde(default = "builder_id")]
+    pub builder_id: u32,
+    /// Address of the page with live plots
+    pub web: Option<SocketAddr>,
+    /// Sinks, as --sink of `fadelink build`
+    pub sinks: Vec<String>,
+}
+
+fn emit() -> Keep {
+    Keep::Emit
+}
+
+fn drop() -> Keep {
+    Keep::Drop
+}
+
+fn silence() -> Seconds {
+    Seconds(2.0)
+}
+
+fn max_open() -> u64 {
+    4096
+}
+
+fn builder_id() -> u32 {
+    0xFADE_0001
+}
+
+/// What identifies the window of a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Join {
+    /// The record counter
+    #[default]
+    Counter,
+    /// Timestamp and length of the window
+    Time,
+}
+
+/// What to do with a window or a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// Emit it
+    Emit,
+    /// Only count it
+    Drop,
+}
+
+/// Which of two messages is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Duplicate {
+    /// The first
+    #[default]
+    First,
+    /// The last
+    Last,
+}
+
+/// An experiment with the text that it was read from.
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// What it says.
+    pub experiment: Experiment,
+}
+
+impl File {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or a field is wrong.
+    pub fn read(path: &Path) -> anyhow::Result<File> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+        let experiment = parse(&text).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
+        let mut file = File { path: path.to_owned(), text, experiment };
+        let base = path.parent().unwrap_or(Path::new(""));
+        file.experiment.folder = base.join(&file.experiment.folder);
+        Ok(file)
+    }
+
+    /// An error in `field` of a table.
+    pub fn error<T>(&self, table: &Spanned<T>, field: &str, what: &str) -> Usage {
+        let line = line_of_field(&self.text, table.span().start, field);
+        Usage(format!("{}: line {line}: {field}: {what}", self.path.display()))
+    }
+}
+
+fn line(text: &str, at: usize) -> usize {
+    1 + text[..at.min(text.len())].matches('\n').count()
+}
+
+/// Line of a field in the table that begins at `begin`; that of the table, if it does not have it.
+fn line_of_field(text: &str, begin: usize, field: &str) -> usize {
+    let first = line(text, begin);
+    let is_field = |line: &str| {
+        let rest = line.trim_start().strip_prefix(field).map(str::trim_start);
+        rest.is_some_and(|rest| rest.starts_with('='))
+            || line.contains(&format!("{{ {field} ="))
+            || line.contains(&format!(", {field} ="))
+    };
+    let lines = text.lines().enumerate().skip(first - 1);
+    let mut table = lines.enumerate().take_while(|(i, (_, line))| *i == 0 || !line.starts_with('['));
+    table.find(|(_, (_, line))| is_field(line)).map_or(first, |(_, (number, _))| number + 1)
+}
+
+fn parse(text: &str) -> Result<Experiment, String> {
+    let at = |error: &toml::de::Error, path: &str| {
+        let line = error.span().map_or(1, |span| line(text, span.start));
+        let field = if path.is_empty() { String::new() } else { format!("{path}: ") };
+        format!("line {line}: {field}{}", error.message())
+    };
+    let deserializer = toml::Deserializer::parse(text).map_err(|error| at(&error, ""))?;
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let path: Vec<_> =
+            error.path().iter().map(ToString::to_string).filter(|part| !part.starts_with('$') && part != "?").collect();
+        at(error.inner(), &path.join(".").replace(".[", "["))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults() {
+        let experiment = parse("").unwrap();
+        assert_eq!((experiment.folder, experiment.start), ("runs".into(), Start::Now));
+        assert_eq!(experiment.disk.reserve.0, Size(1 << 30));
+        let text = "[[fade]]\nname = 'a'\ninterface = 'e'\nmac = '02:00:00:00:00:01'";
+        let experiment = parse(text).unwrap();
+        assert_eq!(experiment.fade[0].get_ref().window, FebConfig::default().window);
+    }
+
+    #[test]
+    fn errors_name_line_field_value_and_expectation() {
+        let fade = "\n[[fade]]\nname = 'a'\ninterface = 'e'\nmac = '02:00:00:00:00:01'\n";
+        for (text, expected) in [
+            ("start = 'later'", &["line 1: start: `later`", "now, command or a moment like"][..]),
+            ("\nstop = { duration = -1 }", &["line 2: stop.duration: `-1`: expected a number of seconds"]),
+            ("[stop]\nsize = '5 GB'", &["line 2: stop.size: `5 GB`: expected a size like"]),
+            ("[stop]\ntime = 'noon'", &["line 2: stop.time: `noon`: expected a moment like"]),
+            ("http = 'here'", &["line 1: http: ", "socket address"]),
+            ("folders = 'x'", &["line 1: ", "unknown field `folders`, expected one of `folder`"]),
+            ("[disk]\nfull = 'wait'", &["line 2: disk.full: ", "`wait`", "expected `stop` or `hold`"]),
+            (&format!("{fade}verify = 'countr'"), &["line 6: fade[0].verify: `countr`: expected counter"]),
+            (&format!("{fade}ring = 'x'"), &["line 6: fade[0].ring: invalid type: string \"x\", expected u64"]),
+            (&format!("{fade}window = -5"), &["line 6: fade[0].window: ", "-5", "u32"]),
+            (&format!("{fade}mak = 1"), &["line 6: fade[0]", "`mak`", "`mac`"]),
+            ("[[fade]]\nname = 'a'", &["line 1: fade[0]: missing field `interface`"]),
+            ("[[tcp]]\nname = 'a'\naddress = '10.9.0'", &["line 3: tcp[0].address: ", "IP address"]),
+            ("title = ", &["line 1: "]),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(expected.iter().all(|part| error.contains(part)), "{text}\n{error}\n{expected:?}");
+        }
+    }
+
+    #[test]
+    fn lines_of_fields() {
+        let text = "title = 'x'\n[[fade]]\nname = 'a'\n ring = 5\n[[fade]]\nname = 'b'\n";
+        let second = text.rfind("[[").unwrap();
+        assert_eq!(line_of_field(text, 12, "ring"), 4);
+        assert_eq!((line_of_field(text, second, "ring"), line_of_field(text, second, "name")), (5, 6));
+    }
+}

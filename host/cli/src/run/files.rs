@@ -1,0 +1,141 @@
+//! The files of a run: their sizes, and the hashes of those that have other content than plain words.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{json, Map, Value};
+
+use super::folder::{EXPERIMENT, LOG, MANIFEST};
+
+/// How often is looked for files that are finished.
+const TICK: Duration = Duration::from_secs(2);
+
+/// A file of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its size.
+    pub bytes: u64,
+    /// BLAKE3 of its content; `None`: the hashes of its board's words are those of its content.
+    pub hash: Option<String>,
+}
+
+/// True of a name that is no data: it is written at the end, or for the run alone.
+fn is_own(name: &str) -> bool {
+    [MANIFEST, LOG, EXPERIMENT].contains(&name) || name.ends_with(".hashes") || name.ends_with(".part")
+}
+
+/// The description of a file of words.
+fn description(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".json");
+    name.into()
+}
+
+/// BLAKE3 of a file's content, as hexadecimal digits.
+///
+/// # Errors
+/// The operating system's.
+pub fn hash(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// The files in the folder of a run that have data, by name.
+///
+/// # Errors
+/// The operating system's.
+pub fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string()) {
+            if !is_own(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Lists those that are finished and not listed yet; with `all`, also the descriptions, which change until the end.
+fn look(folder: &Path, listed: &mut BTreeMap<String, Listed>, all: bool) -> io::Result<()> {
+    for name in names(folder)? {
+        let path = folder.join(&name);
+        let is_words = description(&path).exists();
+        if listed.contains_key(&name) || (!all && (is_words || name.ends_with(".json"))) {
+            continue;
+        }
+        let hash = if is_words { None } else { Some(hash(&path)?) };
+        listed.insert(name, Listed { bytes: fs::metadata(path)?.len(), hash });
+    }
+    Ok(())
+}
+
+/// Makes the list of a run's files while the run goes on, so that its end does not wait for it.
+pub struct Lister {
+    end: Sender<()>,
+    thread: JoinHandle<io::Result<BTreeMap<String, Listed>>>,
+}
+
+impl Lister {
+    /// Begins.
+    ///
+    /// # Errors
+    /// No thread.
+    pub fn begin(folder: PathBuf) -> io::Result<Lister> {
+        let (end, asked) = channel();
+        let work = move || {
+            let mut listed = BTreeMap::new();
+            while asked.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                look(&folder, &mut listed, false)?;
+            }
+            look(&folder, &mut listed, true)?;
+            Ok(listed)
+        };
+        let thread = std::thread::Builder::new().name("files".into()).spawn(work)?;
+        Ok(Lister { end, thread })
+    }
+
+    /// No file changes any more: the list, for the manifest.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn finish(self) -> io::Result<Value> {
+        drop(self.end);
+        let listed = self.thread.join().map_err(|_| io::Error::other("the thread that lists files panicked"))??;
+        let entry = |(name, Listed { bytes, hash }): (String, Listed)| {
+            let mut entry = json!({ "bytes": bytes });
+            if let Some(hash) = hash {
+                entry["blake3"] = hash.into();
+            }
+            (name, entry)
+        };
+        Ok(listed.into_iter().map(entry).collect::<Map<_, _>>().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_listed_when_they_are_finished() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), name).unwrap();
+        ["a.dat", "a.dat.json", "a.hashes", "b.h5", "c.h5.part", MANIFEST, LOG].into_iter().for_each(write);
+        let mut listed = BTreeMap::new();
+        look(folder.path(), &mut listed, false).unwrap();
+        assert_eq!(listed.keys().collect::<Vec<_>>(), ["b.h5"]);
+        let list = Lister::begin(folder.path().into()).unwrap().finish().unwrap();
+        assert_eq!(list["a.dat"], json!({ "bytes": 5 }));
+        assert_eq!(list["b.h5"], json!({ "bytes": 4, "blake3": blake3::hash(b"b.h5").to_hex().to_string() }));
+        assert_eq!(list.as_object().unwrap().keys().collect::<Vec<_>>(), ["a.dat", "a.dat.json", "b.h5"]);
+    }
+}

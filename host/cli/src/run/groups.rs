@@ -1,0 +1,329 @@
+//! The boards of an experiment as groups that are received together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fadelink_builder::{sink, Policy};
+use fadelink_receiver::schedule::{self, Schedule};
+use fadelink_receiver::FebConfig;
+use fadelink_sinks::{BlockKind, Board, Spec};
+use serde_json::Value;
+use toml::Spanned;
+
+use super::experiment::{Backend, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
+use crate::build;
+use crate::deadline::Limits;
+use crate::exit::Usage;
+use crate::fadc_crates::{self, JoinBy};
+use crate::interrupts::Interrupts;
+use crate::link::{BackendArgs, Link};
+use crate::receive::{fade, tcp, udp, Group, Plan, Senders, UDP_BUFFER};
+
+/// Boards that are received together, before they are.
+pub enum Settings {
+    Fade(fade::Settings),
+    Tcp(tcp::Settings),
+    Udp(udp::Settings),
+    Crates(build::Settings),
+}
+
+impl Settings {
+    /// Begins to receive.
+    ///
+    /// # Errors
+    /// An interface, a port or a sink that cannot be opened.
+    pub fn begin(self, interrupts: &Interrupts) -> anyhow::Result<Box<dyn Group>> {
+        Ok(match self {
+            Settings::Fade(settings) => Box::new(fade::Febs::begin(settings, interrupts)?),
+            Settings::Tcp(settings) => Box::new(tcp::Streams::begin(settings, interrupts)?),
+            Settings::Udp(settings) => Box::new(udp::Streams::begin(settings, interrupts)?),
+            Settings::Crates(settings) => Box::new(build::Crates::begin(settings, interrupts)?),
+        })
+    }
+}
+
+/// Name of the file with the hashes of a board's words. In the place of `{stream}` comes the stream, if it has several.
+pub fn hashes(board: &str, several: bool) -> String {
+    format!("{board}{}.hashes", if several { "-{stream}" } else { "" })
+}
+
+/// What stands for `{stream}` in the paths of a board, by its report.
+pub fn stream(board: &Value) -> String {
+    let peer = board["peer"].as_str().and_then(|peer| peer.parse().ok());
+    peer.map_or(String::new(), |peer| Board::Tcp(peer).in_names())
+}
+
+/// What turns the file of an experiment into groups.
+struct Reader<'a> {
+    file: &'a File,
+    folder: &'a Path,
+    /// Of the boards so far: the line's table is named in errors.
+    names: Vec<String>,
+    /// What the places of sinks are used by.
+    places: HashMap<PathBuf, String>,
+}
+
+/// The groups of an experiment; relative paths of sinks are in `folder`.
+///
+/// # Errors
+/// Fields that do not fit together, by line.
+pub fn of(file: &File, folder: &Path) -> Result<Vec<Settings>, Usage> {
+    let mut reader = Reader { file, folder, names: Vec::new(), places: HashMap::new() };
+    let mut groups = reader.fade()?;
+    groups.extend(reader.tcp()?);
+    groups.extend(reader.udp()?);
+    for crates in &file.experiment.crates {
+        groups.push(reader.crates(crates)?);
+    }
+    if groups.is_empty() {
+        let path = file.path.display();
+        return Err(Usage(format!("{path}: no boards: expected [[fade]], [[tcp]], [[udp]] or [[crates]]")));
+    }
+    Ok(groups)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(['.', '-'])
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+impl Reader<'_> {
+    /// The name of a board may be part of the names of files, and is its own.
+    fn name<T>(&mut self, table: &Spanned<T>, name: &str) -> Result<(), Usage> {
+        if !is_name(name) {
+            let expected = "expected letters, digits, - _ and ., no . or - first";
+            return Err(self.file.error(table, "name", &format!("`{name}`: {expected}")));
+        }
+        if self.names.iter().any(|other| other == name) {
+            let expected = "expected a name that no other board has";
+            return Err(self.file.error(table, "name", &format!("`{name}`: {expected}")));
+        }
+        self.names.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Puts a sink where this board has it; no other may be there.
+    fn place<T>(
+        &mut self,
+        table: &Spanned<T>,
+        text: &str,
+        place: &mut String,
+        board: &str,
+        is_path: bool,
+    ) -> Result<(), Usage> {
+        if is_path {
+            *place = self.folder.join(&*place).to_string_lossy().into_owned();
+        }
+        match self.places.insert(PathBuf::from(&*place), board.to_owned()) {
+            Some(other) => {
+                let what = format!("`{text}`: `{other}` has a sink at the same place; expected {{board}} in it");
+                Err(self.file.error(table, "sinks", &what))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The plan of a board with these sinks.
+    fn plan<T>(
+        &mut self,
+        table: &Spanned<T>,
+        (name, sinks): (&str, Option<&Vec<String>>),
+        verify: Option<crate::pattern::Pattern>,
+        streams: usize,
+    ) -> Result<Plan, Usage> {
+        self.name(table, name)?;
+        let texts = sinks.unwrap_or(&self.file.experiment.sinks).clone();
+        let hashes = format!("hashes:{}", hashes(name, streams > 1));
+        let mut sinks = Vec::new();
+        for text in texts.iter().chain([&hashes]) {
+            let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
+            let mut spec: Spec<BlockKind> = text.replace("{board}", name).parse().map_err(error)?;
+            if streams > 1 && !spec.is_per_board("stream") {
+                return Err(error("expected {stream} in the path, for each stream of the board".into()));
+            }
+            let mut place = std::mem::take(&mut spec.place);
+            self.place(table, text, &mut place, name, true)?;
+            spec.place = place;
+            sinks.push(spec);
+        }
+        Ok(Plan { name: Some(name.to_owned()), sinks, verify, streams })
+    }
+
+    /// Of each board: run-wide limits are looked after elsewhere.
+    fn limits(&self) -> Limits {
+        Limits { duration: None, idle: self.file.experiment.stop.idle.map(Duration::from), bytes: None }
+    }
+
+    fn schedule(&self) -> Schedule {
+        let threads = &self.file.experiment.threads;
+        let slice = threads.slice.map(|micros| schedule::Policy::Slice(Duration::from_micros(micros.into())));
+        let policy = threads.priority.map(schedule::Policy::RealTime).or(slice);
+        Schedule { cpus: threads.cpus.as_ref().map(|cpus| cpus.0.clone()), policy }
+    }
+
+    fn feb(&mut self, table: &Spanned<Fade>) -> Result<fade::Feb, Usage> {
+        let feb = table.get_ref();
+        let mac = feb.mac.0;
+        if mac.is_multicast() {
+            return Err(self.file.error(table, "mac", &format!("`{mac}`: expected a unicast address")));
+        }
+        let config = FebConfig {
+            ring_packets: feb.ring,
+            window: feb.window,
+            first_packet: feb.first_packet,
+            protocol: feb.protocol.map(|text| text.0),
+            firmware: feb.firmware.map(|text| text.0),
+            word_order: feb.word_order.map(|text| text.0),
+        };
+        config.check().map_err(|what| self.file.error(table, "ring", &what))?;
+        let plan = self.plan(table, (&feb.name, feb.sinks.as_ref()), feb.verify.map(|text| text.0), 1)?;
+        Ok(fade::Feb { mac, config, plan, take_over: feb.take_over })
+    }
+
+    fn fade(&mut self) -> Result<Vec<Settings>, Usage> {
+        let mut groups: BTreeMap<_, Vec<fade::Feb>> = BTreeMap::new();
+        for table in &self.file.experiment.fade {
+            let Fade { interface, backend, busy_poll, .. } = table.get_ref();
+            let feb = self.feb(table)?;
+            let febs = groups.entry((interface.clone(), *backend, *busy_poll)).or_default();
+            if febs.iter().any(|other| other.mac == feb.mac) {
+                let what = format!("`{}`: expected an address that no other board of {interface} has", feb.mac);
+                return Err(self.file.error(table, "mac", &what));
+            }
+            febs.push(feb);
+        }
+        let (schedule, limits) = (self.schedule(), self.limits());
+        let group = |((iface, backend, busy_poll), febs): ((String, Backend, bool), Vec<fade::Feb>)| {
+            let link = Link { iface, backend_args: BackendArgs { backend: backend.into(), busy_poll } };
+            Settings::Fade(fade::Settings { link, febs, schedule: schedule.clone(), limits })
+        };
+        Ok(groups.into_iter().map(group).collect())
+    }
+
+    /// Refuses an address that a board of the same port has, settings that differ from those of the port, and a wrong ring.
+    fn port<T, S: PartialEq>(
+        &self,
+        table: &Spanned<T>,
+        (address, ring): (IpAddr, u64),
+        known: &[(IpAddr, Plan)],
+        (own, first): (S, S),
+    ) -> Result<(), Usage> {
+        if known.iter().any(|(other, _)| *other == address) {
+            let what = format!("`{address}`: expected an address that no other board of this port has");
+            return Err(self.file.error(table, "address", &what));
+        }
+        if !ring.is_power_of_two() || ring < crate::receive::RING_MIN {
+            let what = format!("`{ring}`: expected a power of two, {} or more", crate::receive::RING_MIN);
+            return Err(self.file.error(table, "ring", &what));
+        }
+        if own != first {
+            let what = "expected the values that the first board of this port has for ring and receive_buffer";
+            return Err(self.file.error(table, "ring", what));
+        }
+        Ok(())
+    }
+
+    fn tcp(&mut self) -> Result<Vec<Settings>, Usage> {
+        let mut groups: BTreeMap<SocketAddr, tcp::Settings> = BTreeMap::new();
+        for table in &self.file.experiment.tcp {
+            let tcp @ Tcp { address, port, ring, receive_buffer, streams, .. } = table.get_ref();
+            if *streams == 0 {
+                return Err(self.file.error(table, "streams", "`0`: expected 1 or more"));
+            }
+            let listen = SocketAddr::new(tcp.listen.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), *port);
+            let plan = self.plan(
+                table,
+                (&tcp.name, tcp.sinks.as_ref()),
+                tcp.verify.map(|text| text.0),
+                usize::from(*streams),
+            )?;
+            let group = groups.entry(listen).or_insert_with(|| tcp::Settings {
+                address: listen,
+                senders: Senders::Known(Vec::new()),
+                streams: Some(0),
+                limits: self.limits(),
+                ring: *ring,
+                receive_buffer: *receive_buffer,
+            });
+            let Senders::Known(known) = &mut group.senders else { continue };
+            let settings = ((*ring, *receive_buffer), (group.ring, group.receive_buffer));
+            self.port(table, (*address, *ring), known, settings)?;
+            known.push((*address, plan));
+            group.streams = group.streams.map(|n| n + u32::from(*streams));
+        }
+        Ok(groups.into_values().map(Settings::Tcp).collect())
+    }
+
+    fn udp(&mut self) -> Result<Vec<Settings>, Usage> {
+        let mut groups: BTreeMap<SocketAddrV4, udp::Settings> = BTreeMap::new();
+        for table in &self.file.experiment.udp {
+            if self.file.experiment.disk.full == Full::Hold {
+                let what = "`hold`: not with [[udp]], whose boards cannot wait; expected stop";
+                return Err(self.file.error(table, "full", what));
+            }
+            let udp @ Udp { address, port, ring, receive_buffer, .. } = table.get_ref();
+            let listen = SocketAddrV4::new(udp.listen.unwrap_or(Ipv4Addr::UNSPECIFIED), *port);
+            let plan = self.plan(table, (&udp.name, udp.sinks.as_ref()), udp.verify.map(|text| text.0), 1)?;
+            let group = groups.entry(listen).or_insert_with(|| udp::Settings {
+                address: listen,
+                senders: Senders::Known(Vec::new()),
+                boards: Vec::new(),
+                streams: None,
+                limits: self.limits(),
+                ring: *ring,
+                receive_buffer: receive_buffer.unwrap_or(UDP_BUFFER),
+            });
+            let Senders::Known(known) = &mut group.senders else { continue };
+            let settings = ((*ring, receive_buffer.unwrap_or(UDP_BUFFER)), (group.ring, group.receive_buffer));
+            self.port(table, (IpAddr::V4(*address), *ring), known, settings)?;
+            known.push((IpAddr::V4(*address), plan));
+            group.boards.push(*address);
+            group.streams = Some(group.boards.len() as u32);
+        }
+        Ok(groups.into_values().map(Settings::Udp).collect())
+    }
+
+    fn crates(&mut self, table: &Spanned<Crates>) -> Result<Settings, Usage> {
+        let crates = table.get_ref();
+        let name = &crates.name;
+        self.name(table, name)?;
+        fadc_crates::window(&crates.window_ns.to_string())
+            .map_err(|what| self.file.error(table, "window_ns", &format!("`{}`: {what}", crates.window_ns)))?;
+        if crates.sources.is_empty() == crates.expect.is_none() {
+            return Err(self.file.error(table, "expect", "expected either sources or expect"));
+        }
+        let mut sinks = Vec::new();
+        for text in &crates.sinks {
+            let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
+            let mut spec: sink::Spec = text.replace("{board}", name).parse().map_err(error)?;
+            let mut place = std::mem::take(&mut spec.place);
+            self.place(table, text, &mut place, name, spec.kind.is_file())?;
+            spec.place = place;
+            sinks.push(spec);
+        }
+        let join = if crates.join == Join::Time { JoinBy::Time } else { JoinBy::Counter };
+        Ok(Settings::Crates(build::Settings {
+            name: name.clone(),
+            crates: fadc_crates::Settings {
+                address: SocketAddr::new(crates.listen.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), crates.port),
+                streams: None,
+                limits: Limits { idle: None, ..self.limits() },
+            },
+            policy: Policy {
+                key: join.key(crates.window_ns),
+                sources: crates.sources.clone(),
+                count: crates.expect.unwrap_or(0),
+                emit_incomplete: crates.missing == Keep::Emit,
+                emit_late: crates.late == Keep::Emit,
+                keep_last: crates.duplicate == Duplicate::Last,
+                silence: crates.silence.into(),
+                max_open: crates.max_open.max(1),
+            },
+            views: build::Views { window_ns: crates.window_ns, builder_id: crates.builder_id, sinks, web: crates.web },
+            events: None,
+        }))
+    }
+}

@@ -1,0 +1,274 @@
+//! `fadelink run`: receives as the file of an experiment says, into a folder for each run (docs/runs.md).
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::exit::{self, Usage};
+use crate::interrupts::Interrupts;
+use crate::progress::{Goal, Progress, Unit};
+use crate::receive::{drive, Group, Outcome};
+use crate::{http, log, metrics};
+
+mod ask;
+mod check;
+mod control;
+mod experiment;
+mod files;
+mod folder;
+mod groups;
+mod manifest;
+mod moment;
+mod text;
+
+pub use ask::{run as ask, Args as AskArgs, Wish};
+pub use check::{run as check, Args as CheckArgs};
+use control::Controlled;
+use experiment::{Experiment, File, Full};
+use folder::{RunFolder, Runs};
+use manifest::Manifest;
+use text::Start;
+
+/// How often is looked for what begins a run.
+const TICK: Duration = Duration::from_millis(20);
+/// How often metrics, state and disk are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// File of the experiment, in TOML
+    #[arg(value_name = "FILE", required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Print the JSON schema of the file, and do nothing else
+    #[arg(long)]
+    schema: bool,
+    /// Check the file, and do nothing else
+    #[arg(long)]
+    check: bool,
+    /// Stop each run after this time, whatever the file says
+    #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
+    duration: Option<Duration>,
+    /// Show no progress
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// What ends a run.
+struct Watch<'a> {
+    file: &'a File,
+    interrupts: &'a Interrupts,
+    /// Of this run.
+    part: Interrupts,
+    control: &'a Controlled,
+    folder: &'a RunFolder,
+    begun: Instant,
+    looked: Option<Instant>,
+    ended_by: Option<&'static str>,
+}
+
+impl Watch<'_> {
+    fn reason(&self, bytes: u64) -> anyhow::Result<Option<&'static str>> {
+        let experiment = &self.file.experiment;
+        let stop = &experiment.stop;
+        let free = || folder::free_space(&self.folder.path);
+        let reserve = experiment.disk.reserve.0 .0;
+        Ok(if self.interrupts.must_stop() {
+            Some("signal")
+        } else if self.control.must_stop() {
+            Some("command")
+        } else if stop.duration.is_some_and(|limit| self.begun.elapsed() >= Duration::from(limit)) {
+            Some("duration")
+        } else if stop.time.is_some_and(|time| Timestamp::now() >= time.0) {
+            Some("time")
+        } else if stop.size.is_some_and(|size| bytes >= size.0 .0) {
+            Some("size")
+        } else if self.part.must_stop() {
+            Some("boards")
+        } else if experiment.disk.full == Full::Stop && free()? < reserve {
+            tracing::warn!("the run ends: less than {reserve} bytes are free on its disk (disk.reserve)");
+            Some("disk")
+        } else {
+            None
+        })
+    }
+
+    fn hold(&self) -> anyhow::Result<()> {
+        let disk = &self.file.experiment.disk;
+        if disk.full != Full::Hold {
+            return Ok(());
+        }
+        let is_full = folder::free_space(&self.folder.path)? < disk.reserve.0 .0;
+        if is_full != self.part.must_hold() {
+            self.part.hold(is_full);
+            if is_full {
+                tracing::warn!("the boards wait: less than {} bytes are free (disk.reserve)", disk.reserve.0 .0);
+            } else {
+                tracing::info!("the boards go on: there is space again");
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the groups, and asks for the end where it is time.
+    fn look(&mut self, groups: &[Box<dyn Group>]) -> anyhow::Result<()> {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return Ok(());
+        }
+        self.looked = Some(Instant::now());
+        groups.iter().for_each(|group| group.measure());
+        let lines: Vec<_> = groups.iter().flat_map(|group| group.lines()).collect();
+        self.control.show(&lines);
+        self.hold()?;
+        if self.ended_by.is_none() {
+            self.ended_by = self.reason(lines.iter().map(|line| line.bytes).sum())?;
+        }
+        if self.ended_by.is_some() {
+            self.part.stop();
+        }
+        Ok(())
+    }
+}
+
+/// Waits for the begin of the next run; false: there is none.
+fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
+    match start {
+        Start::Now => return true,
+        Start::At(time) => tracing::info!("waiting until {time}"),
+        Start::OnCommand => tracing::info!("waiting for the command to start"),
+    }
+    while !control.is_wanted() {
+        if interrupts.must_stop() {
+            return false;
+        }
+        if matches!(start, Start::At(time) if Timestamp::now() >= time) {
+            break;
+        }
+        std::thread::sleep(TICK);
+    }
+    true
+}
+
+/// Begins all groups; if one cannot, those that have begun end.
+fn begin(settings: Vec<groups::Settings>, interrupts: &Interrupts) -> anyhow::Result<Vec<Box<dyn Group>>> {
+    let mut begun = Vec::new();
+    for settings in settings {
+        match settings.begin(interrupts) {
+            Ok(group) => begun.push(group),
+            Err(error) => {
+                interrupts.stop();
+                for group in begun {
+                    let _ = group.finish(true);
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(begun)
+}
+
+/// Receives until the end; gives what came, and why it ended.
+fn receive(
+    file: &File,
+    folder: &RunFolder,
+    (interrupts, control): (&Interrupts, &Controlled),
+    quiet: bool,
+) -> (Vec<Outcome>, &'static str, anyhow::Result<()>) {
+    let part = interrupts.of_part();
+    let groups = groups::of(file, &folder.path).map_err(anyhow::Error::from);
+    let mut groups = match groups.and_then(|settings| begin(settings, &part)) {
+        Ok(groups) => groups,
+        Err(error) => return (Vec::new(), "error", Err(error)),
+    };
+    let stop = &file.experiment.stop;
+    let goal = Goal { duration: stop.duration.map(Duration::from), amount: stop.size.map(|size| size.0 .0) };
+    let mut progress = Progress::new(Unit::Bytes, goal, quiet);
+    let (begun, looked, ended_by) = (Instant::now(), None, None);
+    let mut watch = Watch { file, interrupts, part, control, folder, begun, looked, ended_by };
+    let mut result = drive(&mut groups, &mut progress, |groups| watch.look(groups));
+    watch.part.stop();
+    let mut outcomes = Vec::new();
+    for group in groups {
+        match group.finish(quiet) {
+            Ok(outcome) => outcomes.push(outcome),
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    let ended_by = if result.is_err() { "error" } else { watch.ended_by.unwrap_or("boards") };
+    (outcomes, ended_by, result)
+}
+
+/// One run; true: all of it is there.
+fn run_once(file: &File, runs: &Runs, both: (&Interrupts, &Controlled), quiet: bool) -> anyhow::Result<bool> {
+    let folder = runs.next()?;
+    let (number, path) = (folder.number, folder.path.display());
+    let in_folder = |what: &str| format!("{path}: {what}");
+    std::fs::write(folder.path.join(folder::EXPERIMENT), &file.text).with_context(|| in_folder("the experiment"))?;
+    log::also_to(&folder.path.join(folder::LOG)).with_context(|| in_folder("the log"))?;
+    let manifest = Manifest::begin(&folder, file).with_context(|| in_folder("the manifest"))?;
+    let control = both.1;
+    control.begin(json!({ "run": number, "folder": folder.path, "complete": null }));
+    tracing::info!("run {number} begins: {path}");
+    let lister = files::Lister::begin(folder.path.clone())?;
+    let (outcomes, ended_by, result) = receive(file, &folder, both, quiet);
+    let good = result.is_ok() && !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.good);
+    let error = result.as_ref().err().map(|error| format!("{error:#}"));
+    let files = lister.finish().with_context(|| in_folder("its files"))?;
+    let written = manifest.finish(file, outcomes, (ended_by, error), files);
+    let verdict = if good { "complete" } else { "NOT COMPLETE" };
+    tracing::info!("run {number} has ended ({ended_by}): {verdict}: {path}");
+    log::only_to_the_user();
+    control.end(good);
+    written.with_context(|| in_folder("the manifest"))?;
+    result.map(|()| good)
+}
+
+/// Runs as the file says.
+///
+/// # Errors
+/// A wrong file, a folder that is in use, boards or sinks that cannot be opened.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.schema {
+        println!("{}", serde_json::to_string_pretty(&schemars::schema_for!(Experiment))?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = args.file.as_ref().ok_or_else(|| Usage("run: expected FILE".into()))?;
+    let mut file = File::read(path)?;
+    if let Some(duration) = args.duration {
+        file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
+    }
+    let file = file;
+    groups::of(&file, &file.experiment.folder)?;
+    if args.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let interrupts = Interrupts::watch()?;
+    let runs = Runs::open(&file.experiment.folder)?;
+    metrics::record()?;
+    let control = Arc::new(Controlled::new());
+    let _socket = control::serve(&runs, http::routes(control.clone()))?;
+    if let Some(address) = file.experiment.http {
+        http::serve(address, http::routes(control.clone())).with_context(|| format!("http {address}"))?;
+    }
+    let start = file.experiment.start;
+    let mut good = true;
+    while wait(start, &control, &interrupts) {
+        match run_once(&file, &runs, (&interrupts, &control), args.quiet) {
+            Ok(complete) => good &= complete,
+            // The next one may have what this one missed.
+            Err(error) if start == Start::OnCommand => {
+                tracing::error!("{}", exit::in_words(&error));
+                good = false;
+            }
+            Err(error) => return Err(error),
+        }
+        if start != Start::OnCommand || interrupts.must_stop() {
+            break;
+        }
+    }
+    Ok(exit::of_data(good))
+}

@@ -1,0 +1,51 @@
+//! A moment by the clocks that the computer has.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use jiff::Timestamp;
+use rustix::time::{clock_gettime_dynamic, ClockId, DynamicClockId, Timespec};
+use serde_json::{json, Value};
+
+/// Now in UTC.
+pub fn utc() -> Timestamp {
+    Timestamp::now()
+}
+
+fn nanoseconds(time: Timespec) -> i64 {
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// The PTP clock of a network card, as the kernel lists it with its device.
+fn card_clock(interface: &str) -> Option<String> {
+    let clocks = Path::new("/sys/class/net").join(interface).join("device/ptp");
+    let name = std::fs::read_dir(clocks).ok()?.next()?.ok()?.file_name();
+    name.into_string().ok()
+}
+
+/// Now in PTP time (TAI): by the clock of each card that has one, and by the kernel's if a PTP or NTP service has told it
+/// the difference from UTC.
+fn ptp<'a>(interfaces: impl Iterator<Item = &'a str>) -> Vec<Value> {
+    let mut clocks = Vec::new();
+    for interface in interfaces {
+        let Some(name) = card_clock(interface) else { continue };
+        let Ok(device) = File::open(Path::new("/dev").join(&name)) else { continue };
+        if let Ok(time) = clock_gettime_dynamic(DynamicClockId::Dynamic(device.as_fd())) {
+            clocks.push(json!({ "clock": name, "interface": interface, "ns": nanoseconds(time)  }));
+        }
+    }
+    let (utc, tai) = (rustix::time::clock_gettime(ClockId::Realtime), clock_gettime_dynamic(DynamicClockId::Tai));
+    if let Ok(tai) = tai {
+        let offset = (nanoseconds(tai) - nanoseconds(utc) + 500_000_000).div_euclid(1_000_000_000);
+        if offset != 0 {
+            clocks.push(json!({ "clock": "CLOCK_TAI", "ns": nanoseconds(tai), "utc_offset": offset }));
+        }
+    }
+    clocks
+}
+
+/// Now, for a manifest.
+pub fn now<'a>(interfaces: impl Iterator<Item = &'a str>) -> Value {
+    json!({ "utc": utc().to_string(), "ptp": ptp(interfaces) })
+}

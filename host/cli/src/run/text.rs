@@ -1,0 +1,148 @@
+//! Values of an experiment file that are written as text.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserialize, Deserializer, Error};
+use toml::Value;
+
+/// A value with a text form; the error names the text and what was expected.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<T>(pub T);
+
+impl<'de, T> Deserialize<'de> for Text<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<T>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Text).map_err(|expected| D::Error::custom(format!("`{text}`: {expected}")))
+    }
+}
+
+impl<T> JsonSchema for Text<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// A number of bytes, with K, M, G or T for powers of 1024.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Size, String> {
+        fadelink_sinks::size(text).map(Size).ok_or_else(|| "expected a size like 512M or 1G".into())
+    }
+}
+
+/// Seconds above 0, at most a year.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
+#[schemars(transparent)]
+pub struct Seconds(pub f64);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        match crate::number::seconds(&seconds.to_string()) {
+            Ok(_) => Ok(Seconds(seconds)),
+            Err(expected) => Err(D::Error::custom(format!("`{seconds}`: {expected}"))),
+        }
+    }
+}
+
+impl From<Seconds> for std::time::Duration {
+    fn from(seconds: Seconds) -> std::time::Duration {
+        std::time::Duration::from_secs_f64(seconds.0)
+    }
+}
+
+/// What a moment may be written as.
+const MOMENT: &str = "expected a moment like 2026-12-01T08:00:00Z";
+
+/// A moment, as text or as TOML's own.
+fn moment(value: &Value) -> Result<Timestamp, String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Datetime(moment) => moment.to_string(),
+        other => return Err(format!("`{other}`: {MOMENT}")),
+    };
+    text.parse().map_err(|_| format!("`{text}`: {MOMENT}, with Z or an offset from UTC"))
+}
+
+/// A moment in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(pub Timestamp);
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Moment, D::Error> {
+        moment(&Value::deserialize(deserializer)?).map(Moment).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for Moment {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+/// When a run begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Start {
+    /// At once; the program ends with the run.
+    #[default]
+    Now,
+    /// At a moment; the program ends with the run.
+    At(Timestamp),
+    /// When it is asked for, again and again, until the program is ended.
+    OnCommand,
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Start, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match value.as_str() {
+            Some("now") => Ok(Start::Now),
+            Some("command") => Ok(Start::OnCommand),
+            _ => moment(&value)
+                .map(Start::At)
+                .map_err(|error| D::Error::custom(error.replace("expected a", "expected now, command or a"))),
+        }
+    }
+}
+
+impl JsonSchema for Start {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Start".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "anyOf": [{ "enum": ["now", "command"] }, { "format": "date-time" }] })
+    }
+}

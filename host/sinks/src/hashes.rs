@@ -1,0 +1,225 @@
+//! BLAKE3 hashes of a board's words, in blocks of [`HASHED_BYTES`]. They are appended to a file while data comes: a record
+//! for each block that is whole, and about once a second one for what has come of the next. So the file says after a crash
+//! how much of the data is certain.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use blake3::{Hash, Hasher};
+
+use crate::block::Block;
+use crate::durable;
+use crate::sink::{End, Result, Sink};
+
+/// Bytes of data that have one hash; fewer in the last block.
+pub const HASHED_BYTES: u64 = 16 << 20;
+/// Bytes of a record: of its fields end u64, little-endian, and hash; then the first bytes of the hash of these.
+const RECORD_BYTES: usize = 48;
+const FIELDS_BYTES: usize = 40;
+
+/// The hash of data from the begin of its block on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Byte of the board's data behind the data.
+    pub end: u64,
+    /// BLAKE3, from the last multiple of [`HASHED_BYTES`] before `end`.
+    pub hash: Hash,
+}
+
+impl Record {
+    fn to_bytes(self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        bytes[..8].copy_from_slice(&self.end.to_le_bytes());
+        bytes[8..FIELDS_BYTES].copy_from_slice(self.hash.as_bytes());
+        let check = blake3::hash(&bytes[..FIELDS_BYTES]);
+        bytes[FIELDS_BYTES..].copy_from_slice(&check.as_bytes()[..RECORD_BYTES - FIELDS_BYTES]);
+        bytes
+    }
+
+    /// `None`: it was not written to its end.
+    fn parse(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
+        let (end, rest) = bytes.split_first_chunk::<8>()?;
+        let hash = Hash::from_bytes(*rest.first_chunk::<32>()?);
+        let record = Record { end: u64::from_le_bytes(*end), hash };
+        (record.to_bytes() == *bytes).then_some(record)
+    }
+
+    /// Number of the block that it is of.
+    pub fn block(&self) -> u64 {
+        self.end.saturating_sub(1) / HASHED_BYTES
+    }
+}
+
+/// Reads the records of a file, up to the first one that was not written to its end.
+///
+/// # Errors
+/// The operating system's.
+pub fn read(path: &Path) -> io::Result<Vec<Record>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    let (records, _) = bytes.as_chunks::<RECORD_BYTES>();
+    Ok(records.iter().map_while(Record::parse).collect())
+}
+
+/// The hash of each block, and the end of the data: of records as [`read`] gives them.
+pub fn of_blocks(records: &[Record]) -> (Vec<Hash>, u64) {
+    let mut hashes = Vec::new();
+    for record in records {
+        hashes.truncate(record.block() as usize);
+        hashes.push(record.hash);
+    }
+    (hashes, records.last().map_or(0, |record| record.end))
+}
+
+/// Hashes of data as it comes, in blocks.
+#[derive(Default)]
+pub struct Blocks {
+    hasher: Hasher,
+    end: u64,
+}
+
+impl Blocks {
+    /// Takes the next data; `take` is called with the record of each block that is whole.
+    ///
+    /// # Errors
+    /// That of `take`.
+    pub fn update<E>(
+        &mut self,
+        mut data: &[u8],
+        mut take: impl FnMut(Record) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        while !data.is_empty() {
+            let left = HASHED_BYTES - self.end % HASHED_BYTES;
+            let (now, later) = data.split_at(data.len().min(left as usize));
+            self.hasher.update(now);
+            self.end += now.len() as u64;
+            data = later;
+            if self.end.is_multiple_of(HASHED_BYTES) {
+                take(self.record())?;
+                self.hasher.reset();
+            }
+        }
+        Ok(())
+    }
+
+    /// The hash of what has come of the block that is not whole yet; `None`: nothing has.
+    pub fn rest(&self) -> Option<Record> {
+        (!self.end.is_multiple_of(HASHED_BYTES)).then(|| self.record())
+    }
+
+    /// Bytes that have come.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn record(&self) -> Record {
+        Record { end: self.end, hash: self.hasher.finalize() }
+    }
+}
+
+/// Writes the hashes.
+pub struct HashSink {
+    file: File,
+    blocks: Blocks,
+    recorded: u64,
+}
+
+impl HashSink {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// The operating system's; of a file that exists.
+    pub fn create(path: &Path, overwrite: bool) -> io::Result<HashSink> {
+        let mut open = OpenOptions::new();
+        open.write(true).create(true).truncate(true).create_new(!overwrite);
+        Ok(HashSink { file: open.open(path)?, blocks: Blocks::default(), recorded: 0 })
+    }
+
+    fn record_rest(&mut self) -> Result {
+        if self.recorded < self.blocks.end() {
+            if let Some(record) = self.blocks.rest() {
+                self.file.write_all(&record.to_bytes())?;
+            }
+            self.recorded = self.blocks.end();
+            durable::sync(&self.file)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink<Block> for HashSink {
+    fn write(&mut self, block: &Block) -> Result {
+        let HashSink { file, blocks, .. } = self;
+        Ok(blocks.update(&block.data, |record| file.write_all(&record.to_bytes()))?)
+    }
+
+    fn tick(&mut self) -> Result {
+        self.record_rest()
+    }
+
+    fn finish(&mut self, _end: End) -> Result {
+        self.record_rest()
+    }
+
+    fn intact(&self) -> u64 {
+        self.recorded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(bytes: u64) -> Vec<u8> {
+        (0..bytes).map(|i| ((i * 31) >> 3) as u8).collect()
+    }
+
+    #[test]
+    fn blocks_do_not_depend_on_the_pieces() {
+        let data = data(2 * HASHED_BYTES + 1000);
+        let mut all: Vec<Vec<Record>> = Vec::new();
+        for piece in [8192, 1 << 20, HASHED_BYTES as usize, data.len()] {
+            let (mut blocks, mut records) = (Blocks::default(), Vec::new());
+            for part in data.chunks(piece) {
+                blocks
+                    .update(part, |record| {
+                        records.push(record);
+                        Ok::<_, ()>(())
+                    })
+                    .unwrap();
+            }
+            records.extend(blocks.rest());
+            all.push(records);
+        }
+        assert!(all.iter().all(|records| *records == all[0]));
+        let (hashes, end) = of_blocks(&all[0]);
+        assert_eq!(end, data.len() as u64);
+        let expected: Vec<Hash> = data.chunks(HASHED_BYTES as usize).map(blake3::hash).collect();
+        assert_eq!(hashes, expected);
+    }
+
+    #[test]
+    fn a_record_that_is_cut_or_damaged_ends_the_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let record = |end| Record { end, hash: blake3::hash(&[end as u8]) };
+        let records = [record(8192), record(16384), record(HASHED_BYTES), record(HASHED_BYTES + 8)];
+        let bytes: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(read(&path).unwrap(), records);
+        let (hashes, end) = of_blocks(&records);
+        assert_eq!((hashes, end), (vec![records[2].hash, records[3].hash], HASHED_BYTES + 8));
+        for cut in [1, 47] {
+            std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
+            assert_eq!(read(&path).unwrap(), records[..3], "cut {cut}");
+        }
+        for damaged in [48, 60, 95] {
+            let mut bytes = bytes.clone();
+            bytes[damaged] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(read(&path).unwrap(), records[..1], "byte {damaged}");
+        }
+        assert_eq!(of_blocks(&[]), (vec![], 0));
+    }
+}

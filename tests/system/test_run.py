@@ -1,0 +1,360 @@
+"""`fadelink run`: experiments, and the folders of their runs."""
+
+import json
+import re
+import signal
+import time
+
+import blake3
+import h5py
+import jsonschema
+import numpy
+import pytest
+import tomllib
+from support.netns import BOARD, FEBS, add_address, sh, wait_for
+from support.paths import TOP
+
+BLOCK = 16 << 20
+
+
+class Lab:
+    """An experiment file and its runs."""
+
+    def __init__(self, bench):
+        self.bench, self.file = bench, bench.tmp / "experiment.toml"
+        self.runs = bench.tmp / "runs"
+        sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
+
+    def write(self, text):
+        self.file.write_text(text)
+
+    def start(self, *options):
+        return self.bench.fadelink("run", self.file, "--quiet", *options)
+
+    def run(self, *options):
+        """A whole run: its exit status, its manifest, its messages."""
+        status, _, err = self.start(*options).finish()
+        return status, self.manifest(), err
+
+    def folder(self, number=None):
+        folders = sorted(self.runs.glob("run_*"))
+        return folders[-1] if number is None else self.runs / f"run_{number:06}"
+
+    def manifest(self, number=None):
+        return json.loads((self.folder(number) / "manifest.json").read_text())
+
+    def check(self, number=None):
+        status, out, err = self.bench.run("check", self.folder(number), "--json")
+        assert out, err
+        return status, json.loads(out)
+
+    def ask(self, wish):
+        status, out, err = self.bench.run(wish, self.file)
+        assert status == 0, err
+        return json.loads(out)
+
+
+@pytest.fixture
+def lab(bench):
+    return Lab(bench)
+
+
+def fade(name, number=0, more=""):
+    return f'[[fade]]\nname = "{name}"\ninterface = "eth0"\nmac = "{FEBS[number]}"\nverify = "counter"\n{more}\n'
+
+
+def words(path):
+    return numpy.fromfile(path, dtype="<u8")
+
+
+def hashes(data):
+    return [blake3.blake3(data[i : i + BLOCK]).hexdigest() for i in range(0, len(data), BLOCK)]
+
+
+def test_a_run_has_all_in_its_folder(lab):
+    lab.bench.sim("--boards", 2, "--link", "loss=0.01")
+    lab.write('title = "first light"\n[stop]\nsize = "40M"\n' + fade("left") + fade("right", 1, 'sinks = ["file:{board}.bin,roll=8M", "hdf5:r.h5"]'))
+    status, manifest, err = lab.run()
+    assert status == 0, err
+    folder = lab.folder()
+    assert folder.name == "run_000001" and manifest["run"] == 1 and manifest["title"] == "first light"
+    assert manifest["state"] == "complete" and manifest["ended_by"] == "size" and manifest["error"] is None
+    begin, end = manifest["begin"]["utc"], manifest["end"]["utc"]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", begin) and begin < end
+    left, right = manifest["boards"]
+    assert (left["name"], right["name"]) == ("left", "right") and left["feb"] == FEBS[0]
+    assert left["verified"] and right["verified"] and left["bytes"] + right["bytes"] >= 40 << 20
+    assert left["settings"]["verify"] == "counter" and right["settings"]["sinks"][1] == "hdf5:r.h5"
+    assert left["counters"]["acks"] > 0 and left["firmware"] == "fadelink" and left["word_order"] == "little"
+    data = (folder / "left.dat").read_bytes()
+    assert (words(folder / "left.dat") == numpy.arange(len(data) // 8, dtype="<u8")).all()
+    assert left["hashes"] == {"block_bytes": BLOCK, "bytes": len(data), "blake3": hashes(data)}
+    parts = [folder / "right.bin", *sorted(folder.glob("right.0*.bin"))]
+    assert len(parts) > 1
+    data = b"".join(part.read_bytes() for part in parts)
+    assert right["hashes"]["blake3"] == hashes(data) and right["hashes"]["bytes"] == len(data) == right["bytes"]
+    with h5py.File(folder / "r.h5") as file:
+        assert file["words"][:].tobytes() == data[: file["words"].size * 8]
+    log = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert "run 1 begins" in log[0]["message"] and "complete" in log[-1]["message"]
+    assert (folder / "experiment.toml").read_text() == lab.file.read_text()
+    assert not list(folder.glob("*.hashes"))
+    assert lab.check() == (0, lab.check()[1]) and lab.check()[1]["good"]
+
+
+def spoil(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+def test_check_finds_what_has_changed(lab):
+    lab.bench.sim()
+    lab.write('sinks = ["file:{board}.dat,roll=10M", "hdf5:{board}.h5"]\n[stop]\nsize = "40M"\n' + fade("left"))
+    status, manifest, err = lab.run()
+    assert status == 0, err
+    folder = lab.folder()
+    names = sorted(path.name for path in folder.glob("left*.dat"))
+    assert lab.check()[0] == 0
+    for name, at in [(names[0], 0), (names[1], 12345), (names[-1], 5), ("left.h5", 70000)]:
+        spoil(folder / name, at)
+        status, found = lab.check()
+        assert status == 3 and not found["good"] and name in found["findings"][0], found
+        spoil(folder / name, at)
+    last = folder / names[-1]
+    data = last.read_bytes()
+    last.write_bytes(data[:-8])
+    assert any("bytes, expected" in finding for finding in lab.check()[1]["findings"])
+    last.unlink()
+    assert any("it is missing" in finding for finding in lab.check()[1]["findings"])
+    last.write_bytes(data)
+    (folder / "other.dat").write_bytes(b"")
+    assert lab.check()[1]["findings"] == ["other.dat: it does not belong to the run"]
+    (folder / "other.dat").unlink()
+    assert lab.check()[0] == 0
+    status, out, err = lab.bench.run("check", lab.runs)
+    assert status == 1 and "expected the folder of a run" in err
+
+
+def test_runs_by_command_and_by_http(lab):
+    lab.bench.sim()
+    lab.write('start = "command"\nhttp = "127.0.0.1:9470"\n' + fade("left"))
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+
+    def http(path, *options):
+        return json.loads(lab.bench.run_in(lab.bench.pc_ns, "curl", "-s", *options, f"http://127.0.0.1:9470{path}"))
+
+    assert http("/run")["state"] == "waiting"
+    status, _, err = lab.bench.run("stop", lab.file)
+    assert status == 1 and "no run goes on" in err
+    state = lab.ask("start")
+    assert state["state"] == "running" and state["run"] == 1
+    assert "run 1 goes on" in http("/start", "-XPOST")["error"]
+    wait_for(lambda: http("/run")["bytes"] > 1 << 20)
+    board = http("/run")["boards"][0]
+    assert board["name"] == "left" and board["bytes"] > 0
+    metrics = lab.bench.run_in(lab.bench.pc_ns, "curl", "-s", "http://127.0.0.1:9470/metrics")
+    assert re.search(r"^fadelink_bytes_total\{.*\} [1-9]", metrics, re.M)
+    state = lab.ask("stop")
+    assert state["state"] == "waiting" and state["complete"]
+    assert http("/start", "-XPOST")["state"] in ("waiting", "running")
+    wait_for(lambda: http("/run")["run"] == 2 and http("/run")["bytes"] > 1 << 20)
+    http("/stop", "-XPOST")
+    wait_for(lambda: http("/run")["state"] == "waiting")
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    assert status == 0, err
+    assert [lab.manifest(n)["ended_by"] for n in (1, 2)] == ["command", "command"]
+    assert lab.check(1)[0] == lab.check(2)[0] == 0
+    assert not (lab.runs / "control.socket").exists()
+    status, _, err = lab.bench.run("start", lab.file)
+    assert status == 1 and "no `fadelink run` of this experiment is there" in err
+
+
+def test_start_and_stop_at_a_time(lab):
+    lab.bench.sim()
+    begin = time.time() + 2
+    moment = lambda t: time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(t)) + f".{int(t * 1000) % 1000:03}Z"  # noqa: E731
+    lab.write(f'start = {moment(begin)}\nstop = {{ time = "{moment(begin + 2)}" }}\n' + fade("left"))
+    status, manifest, err = lab.run()
+    assert status == 0, err
+    assert manifest["begin"]["utc"][:23] >= moment(begin)[:23] and manifest["ended_by"] == "time"
+    assert manifest["end"]["utc"][:23] >= moment(begin + 2)[:23]
+
+
+def test_duration_signal_and_another_program(lab):
+    lab.bench.sim()
+    lab.write("stop = { duration = 1.5 }\n" + fade("left"))
+    status, manifest, err = lab.run()
+    assert status == 0 and manifest["ended_by"] == "duration", err
+    assert manifest["boards"][0]["seconds"] >= 1.4
+    lab.write(fade("left"))
+    process = lab.start()
+    wait_for(lambda: len(list(lab.runs.glob("run_*"))) == 2 and (lab.folder(2) / "left.dat").exists())
+    status, _, err = lab.bench.run("run", lab.file)
+    assert status == 1 and "another `fadelink run` uses it" in err
+    lab.bench.wait_for_frames()
+    process.signal(signal.SIGINT)
+    assert process.finish()[0] == 0
+    assert lab.manifest(2)["ended_by"] == "signal" and lab.check(2)[0] == 0
+
+
+def test_boards_that_cannot_be_opened_fail_the_run(lab):
+    lab.write(fade("left").replace("eth0", "eth9"))
+    status, manifest, err = lab.run()
+    assert status == 1 and "eth9" in err
+    assert manifest["state"] == "failed" and "eth9" in manifest["error"] and manifest["ended_by"] == "error"
+    status, found = lab.check()
+    assert status == 3 and "failed" in found["findings"][0]
+
+
+def test_a_board_that_fails_is_told_and_the_other_is_whole(lab):
+    lab.bench.sim()
+    lab.write("stop = { duration = 3 }\n" + fade("left") + fade("right", 3))
+    status, manifest, err = lab.run()
+    assert status == 3 and manifest["state"] == "incomplete"
+    left, right = manifest["boards"]
+    assert not right["complete"] and right["error"] and "right: " in err
+    assert lab.check()[0] == 3
+
+
+def test_boards_of_every_kind(lab):
+    bench = lab.bench
+    add_address(bench)
+    bench.sim("--feb", FEBS[0], "--link", "loss=0.01")
+    bench.sim("--feb", FEBS[1], "--protocol", "fade1")
+    bench.sim("--feb", FEBS[2], "--protocol", "tcp", "--streams", 2, "--words", 200000)
+    bench.sim("--feb", FEBS[3], "--protocol", "udp", "--ip", "10.9.0.3", "--port", 10001, "--stopped", "--user-mhz", 2)
+    bench.sim("--feb", "02:fa:de:00:00:05", "--protocol", "fadc", "--small", "--phy", "gmii", "--ip", "10.9.0.4", "--port", 10002, "--windows", 2000)
+    lab.write(
+        "stop = { duration = 6 }\n"
+        + fade("ten")
+        + fade("one", 1, 'protocol = "fade1"')
+        + f'[[tcp]]\nname = "sender"\naddress = "{BOARD}"\nport = 10000\nstreams = 2\nverify = "counter"\n'
+        'sinks = ["file:{board}-{stream}.dat"]\n'
+        '[[udp]]\nname = "stack"\naddress = "10.9.0.3"\nport = 10001\nverify = "counter"\n'
+        '[[crates]]\nname = "events"\nport = 10002\nwindow_ns = 65536\nexpect = 1\n'
+        'sinks = ["hdf5:{board}.h5", "parquet:{board}.parquet"]\n'
+    )
+    status, manifest, err = lab.run()
+    boards = {board["name"]: board for board in manifest["boards"]}
+    assert status == 0 and manifest["state"] == "complete", (err, boards)
+    senders = [name for name in sorted(boards) if name.startswith("sender/")]
+    assert sorted(boards) == ["events", "one", *senders, "stack", "ten"] and len(senders) == 2
+    assert boards["ten"]["protocol"] == "fade10g" and boards["one"]["protocol"] == "fade1"
+    assert all(board["verified"] for name, board in boards.items() if name != "events")
+    assert boards["stack"]["counts"]["lost"] == 0 and boards["stack"]["gaps"] == []
+    assert manifest["begin"]["boards"]["stack"]["payload"] > 0 and "ptp_seconds" in manifest["end"]["boards"]["stack"]
+    assert boards["events"]["events"] > 100
+    for name in ("ten.dat", "one.dat", "stack.dat", *(f"sender-{BOARD}-{name[7:]}.dat" for name in senders)):
+        found = words(lab.folder() / name)
+        if name == "one.dat":
+            # FADE v1 has no length of the last packet: its end is filled.
+            found = found[: found.size - boards["one"]["filler_words"]]
+        assert found.size > 1000 and (found == numpy.arange(found.size, dtype="<u8")).all(), name
+    assert all("blake3" in manifest["files"][name] for name in ("events.h5", "events.parquet"))
+    status, found = lab.check()
+    assert status == 0, found
+    spoil(lab.folder() / "events.parquet", 100)
+    assert lab.check()[1]["findings"] == ["events.parquet: its content is not what was written"]
+
+
+def experiments():
+    """The examples of the document."""
+    return re.findall(r"```toml\n(.*?)```", (TOP / "docs/runs.md").read_text(), re.S)
+
+
+def test_the_schema_describes_the_file(lab):
+    status, out, err = lab.bench.run("run", "--schema")
+    assert status == 0, err
+    schema = json.loads(out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    assert experiments()
+    for text in experiments():
+        lab.write(text)
+        assert lab.bench.run("run", "--check", lab.file)[0] == 0, text
+        validator.validate(json.loads(json.dumps(tomllib.loads(text), default=lambda moment: moment.isoformat())))
+    for wrong in [
+        {"folders": "x"},
+        {"fade": [{"name": "a"}]},
+        {"disk": {"full": "wait"}},
+        {"tcp": [{"name": "a", "address": "10.9.0.2", "port": "x"}]},
+    ]:
+        assert not validator.is_valid(wrong), wrong
+    names = {name for table in schema["$defs"].values() for name in table.get("properties", {})} | set(schema["properties"])
+    undescribed = [
+        name for table in [schema, *schema["$defs"].values()] for name, field in table.get("properties", {}).items() if "description" not in field
+    ]
+    assert {"interface", "verify", "window_ns", "reserve"} <= names and not undescribed
+
+
+FADE = fade("left").rstrip().removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", ["no boards: expected [[fade]], [[tcp]], [[udp]] or [[crates]]"]),
+        (fade("a/b"), ["line 2: name: `a/b`: expected letters, digits"]),
+        (fade("a") + fade("a", 1), ["line 8: name: `a`: expected a name that no other board has"]),
+        (fade("a") + fade("b"), ["line 10: mac: ", "expected an address that no other board of eth0 has"]),
+        (fade("a").replace("02:fa", "03:fa"), ["line 4: mac: ", "expected a unicast address"]),
+        (fade("a", 0, "ring = 100"), ["line 6: ring: ", "100", "power of two"]),
+        (fade("a", 0, 'sinks = ["tape:x"]'), ["line 6: sinks: `tape:x`: sink `tape`: expected file:PATH"]),
+        ('sinks = ["file:x"]\n' + fade("a") + fade("b", 1), ["line 8: sinks: `file:x`: `a` has a sink at the same place; expected {board} in it"]),
+        ('[[tcp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\nstreams = 2\n', ["line 1: sinks: ", "expected {stream} in the path"]),
+        ('[[crates]]\nname = "a"\nport = 1\nwindow_ns = 5\nsinks = []\n', ["line 4: window_ns: `5`: expected", "a multiple of"]),
+        ('disk = { full = "hold" }\n[[udp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\n', ["line 2: full: ", "not with [[udp]]"]),
+        ("[stop]\nsize = '5 GB'\n" + fade("a"), ["line 2: stop.size: `5 GB`: expected a size like 512M or 1G"]),
+    ],
+)  # fmt: skip
+def test_errors_name_line_field_value_and_expectation(lab, text, words):
+    lab.write(text)
+    status, out, err = lab.bench.run("run", lab.file)
+    assert status == 2 and len(err.splitlines()) == 1 and "experiment.toml: " in err, err
+    assert all(word in err for word in words), err
+    assert not lab.runs.exists()
+
+
+@pytest.fixture
+def small_disk(lab):
+    """The folder of the runs on a file system of 64 MB."""
+    lab.runs.mkdir()
+    sh("mount", "-t", "tmpfs", "-o", "size=64M", "tmpfs", lab.runs)
+    yield lab
+    sh("umount", lab.runs)
+
+
+def test_the_run_ends_before_the_disk_is_full(small_disk):
+    lab = small_disk
+    lab.bench.sim()
+    lab.write('[disk]\nreserve = "16M"\n' + fade("left"))
+    status, manifest, err = lab.run()
+    assert status == 0 and manifest["state"] == "complete" and manifest["ended_by"] == "disk", err
+    assert "less than 16777216 bytes are free" in err
+    assert manifest["boards"][0]["bytes"] > 32 << 20 and lab.check()[0] == 0
+
+
+def test_the_boards_wait_before_the_disk_is_full(small_disk):
+    lab = small_disk
+    lab.bench.sim()
+    ballast = lab.runs / "ballast"
+    ballast.write_bytes(bytes(24 << 20))
+    lab.write('[disk]\nreserve = "16M"\nfull = "hold"\n' + fade("left", 0, "ring = 256"))
+    process = lab.start()
+    size = lambda: (lab.folder() / "left.dat").stat().st_size  # noqa: E731
+    wait_for(lambda: (lab.runs / "run_000001/left.dat").exists() and size() > 20 << 20)
+    time.sleep(1)
+    held = size()
+    time.sleep(1)
+    assert size() == held, "nothing is written"
+    ballast.unlink()
+    wait_for(lambda: size() > held + (4 << 20))
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status == 0 and "the boards wait" in err and "the boards go on" in err
+    assert lab.check()[0] == 0

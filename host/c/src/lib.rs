@@ -118,7 +118,7 @@ impl Config {
             }
         };
         let Config { ring_packets, window, first_packet, .. } = *self;
-        Ok(FebConfig { ring_packets, window, first_packet, protocol, firmware, word_order })
+        Ok(FebConfig { ring_packets, window, first_packet, protocol, firmware, word_order, ..FebConfig::default() })
     }
 }
 

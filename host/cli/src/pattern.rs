@@ -119,6 +119,11 @@ impl Verifier {
         }
     }
 
+    /// Begins anew.
+    pub fn restart(&mut self) {
+        self.next = self.pattern.first();
+    }
+
     /// Leaves out words that are missing.
     pub fn skip(&mut self, words: u64) {
         self.next = self.pattern.after(self.next, words);

@@ -37,6 +37,7 @@ fn random_traces_give_the_same_actions() {
             protocol: Some(Protocol::Fade10g),
             firmware: *random.choice(&[None, Some(Firmware::Fadelink), Some(Firmware::Published10g)]).unwrap(),
             word_order: *random.choice(&[None, Some(WordOrder::Little), Some(WordOrder::Big)]).unwrap(),
+            ..FebConfig::default()
         };
         let mut both = Both::new(config, random.u8(..5) > 0, seed + case);
         for _ in 0..1500 {

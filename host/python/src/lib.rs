@@ -102,6 +102,7 @@ impl Receiver {
             protocol: named(protocol.as_deref(), "protocol")?,
             firmware: named(firmware.as_deref(), "firmware")?,
             word_order: named(word_order.as_deref(), "word_order")?,
+            ..FebConfig::default()
         };
         let mac = address(mac)?;
         let handle = py.detach(|| self.0.open(mac, config)).map_err(raise)?;

@@ -13,7 +13,7 @@ use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use crate::abi;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{FebCounts, LinkCounts};
-use crate::engine::{CommandError, FebConfig};
+use crate::engine::{CommandError, Confirm, FebConfig};
 use crate::interface::{check_mtu, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
@@ -138,6 +138,9 @@ impl Source for Kernel {
     }
 
     fn open(&self, mac: MacAddr, config: FebConfig) -> Result<Box<dyn FebBackend>, Error> {
+        if config.confirm == Confirm::Released {
+            return Err(Error::Config("confirmation of released data: not with the kernel driver".into()));
+        }
         if config.ring_packets > MAX_RING_PACKETS {
             let message = format!(
                 "ring of {} packets: expected at most {MAX_RING_PACKETS} with the kernel driver",

@@ -46,7 +46,7 @@ mod user_space;
 pub mod wake;
 pub mod window;
 
-pub use engine::{CommandError, FebConfig};
+pub use engine::{CommandError, Confirm, FebConfig};
 pub use kind::Kind;
 pub use loan::{Loan, Pool};
 pub use receiver::{FebHandle, Receiver};

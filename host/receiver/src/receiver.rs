@@ -149,6 +149,20 @@ impl FebHandle {
         }
     }
 
+    /// Goes on with a transmission of which `bytes` bytes are confirmed, as after a reader was killed: with AF_PACKET and
+    /// AF_XDP, in a receiver of [`Receiver::spawn_passive`], which does not stop it before. Data comes from there on.
+    /// `stopped`: STOP was asked for before; ask for it again.
+    ///
+    /// # Errors
+    /// As of [`Self::start`]; [`crate::CommandError::NotRunning`] if the FEB was reset, [`crate::CommandError::AtItsEnd`] if all of it
+    /// is confirmed.
+    pub fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
+        match self.ledger.with_lent(|lent| lent) {
+            0 => self.feb.resume(bytes, stopped),
+            lent => Err(Error::Lent(self.mac, lent)),
+        }
+    }
+
     /// STOP: the packet being filled becomes the last one. Read on until the end.
     ///
     /// # Errors

@@ -22,6 +22,11 @@ impl Sets {
         Sets { ring_packets, in_order: 0, ahead: 0 }
     }
 
+    /// A transmission of which `packets` packets have come already.
+    pub fn resumed(ring_packets: u64, packets: u64) -> Sets {
+        Sets { in_order: packets, ..Sets::new(ring_packets) }
+    }
+
     /// Judges packet `packet` of set `set`; `released` packets have left the ring. Nothing changes until
     /// [`Self::stored`].
     ///

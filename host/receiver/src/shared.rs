@@ -34,6 +34,8 @@ pub struct Shared {
     pub counters: FebCounters,
     /// Notified when the reader should look: threshold reached, end, or error.
     pub wake: Wake,
+    /// Notified when the reader has given something back, where that is to be confirmed.
+    released: Option<Arc<Wake>>,
     /// Byte of the ring for the first byte of the transmission, as of the packets that are there.
     origin: AtomicU64,
     head: AtomicU64,
@@ -55,10 +57,19 @@ impl Shared {
     /// # Errors
     /// The operating system's, of the ring or the event descriptor.
     pub fn new(packets: u64) -> io::Result<(Arc<Shared>, Reader)> {
+        Shared::with_release(packets, None)
+    }
+
+    /// The same; `released` is notified when the reader has given something back.
+    ///
+    /// # Errors
+    /// As of [`Self::new`].
+    pub(crate) fn with_release(packets: u64, released: Option<Arc<Wake>>) -> io::Result<(Arc<Shared>, Reader)> {
         let shared = Arc::new(Shared {
             ring: Ring::new(packets)?,
             counters: FebCounters::default(),
             wake: Wake::new()?,
+            released,
             origin: AtomicU64::new(0),
             head: AtomicU64::new(0),
             tail: AtomicU64::new(0),
@@ -112,11 +123,11 @@ impl Shared {
         self.tail.load(Ordering::Acquire)
     }
 
-    /// Receiving side: a transmission begins.
-    pub(crate) fn begin(&self) {
+    /// Receiving side: a transmission begins, of which so many bytes have come before.
+    pub(crate) fn begin(&self, bytes: u64) {
         self.origin.store(0, Ordering::Relaxed);
-        self.head.store(0, Ordering::Relaxed);
-        self.tail.store(0, Ordering::Relaxed);
+        self.head.store(bytes, Ordering::Relaxed);
+        self.tail.store(bytes, Ordering::Relaxed);
         self.set_phase(Phase::Running);
     }
 
@@ -220,5 +231,8 @@ impl ReadSide for Reader {
         let head = self.head.load(Ordering::Relaxed) + bytes;
         assert!(head <= self.tail.load(Ordering::Relaxed), "released more than was available");
         self.head.store(head, Ordering::Release);
+        if let Some(released) = &self.released {
+            released.notify();
+        }
     }
 }

@@ -96,6 +96,15 @@ pub trait FebBackend: Send {
     /// # Errors
     /// As [`Commander::command`].
     fn start(&mut self) -> Result<(), Error>;
+    /// Goes on with a transmission that still runs, of which `bytes` bytes are confirmed; mutably, as [`Self::start`].
+    /// `stopped`: its end was asked for.
+    ///
+    /// # Errors
+    /// As there; the transmission does not run; the backend cannot do this.
+    fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
+        let _ = (bytes, stopped);
+        Err(Error::Config("this backend cannot go on with a transmission".into()))
+    }
     /// RESET.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use fadelink_wire::MacAddr;
 use crate::backend::Backend;
 use crate::claim::{self, Claim, Use};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
-use crate::engine::{Actions, Command, CommandError, Engine, FebConfig};
+use crate::engine::{Actions, Command, CommandError, Confirm, Engine, FebConfig};
 use crate::flow::{self, Flow, Flows};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
@@ -67,6 +67,13 @@ enum Request {
         mac: MacAddr,
         command: Command,
     },
+    /// Goes on with a transmission of which so many bytes are confirmed.
+    Resume {
+        mac: MacAddr,
+        bytes: u64,
+        stopped: bool,
+        command: Command,
+    },
     /// A socket for `mac` alone, if it is not open.
     SplitOff {
         mac: MacAddr,
@@ -89,7 +96,7 @@ struct Inner {
     local: MacAddr,
     index: u32,
     mtu: u32,
-    wake: Wake,
+    wake: Arc<Wake>,
     requests: Mutex<Vec<Request>>,
     ending: AtomicBool,
     failure: Mutex<Option<String>>,
@@ -107,12 +114,18 @@ impl Inner {
             local: backend.local(),
             index: backend.index(),
             mtu: backend.mtu(),
-            wake: Wake::new()?,
+            wake: Arc::new(Wake::new()?),
             requests: Mutex::default(),
             ending: AtomicBool::new(false),
             failure: Mutex::default(),
             link: Arc::default(),
         })
+    }
+
+    /// State for a FEB. Where data is confirmed when it is released, that wakes who receives.
+    fn shared(&self, config: FebConfig) -> io::Result<(Arc<Shared>, Reader)> {
+        let released = (config.confirm == Confirm::Released).then(|| self.wake.clone());
+        Shared::with_release(config.ring_packets, released)
     }
 
     fn request(&self, request: Request) -> Result<(), Error> {
@@ -204,7 +217,7 @@ impl UserSpace {
         owned: bool,
         claim: Option<Claim>,
     ) -> Result<(Reader, OpenFeb), Error> {
-        let (shared, reader) = Shared::new(config.ring_packets)?;
+        let (shared, reader) = self.inner.shared(config)?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(Request::Open { mac, config, owned, shared, reply: tell(reply) })?;
         if !self.inner.answer(&answer)? {
@@ -271,7 +284,7 @@ impl Source for UserSpace {
         let descriptor = socket.fd().try_clone_to_owned()?;
         let mut inner = Inner::new(&*socket)?;
         let mut alone = Loop::new(socket, &inner.link, true, Flow::new(&self.flows));
-        let (shared, reader) = Shared::new(config.ring_packets)?;
+        let (shared, reader) = inner.shared(config)?;
         alone.engine.open(mac, config, true, shared);
         if was_reset {
             alone.engine.was_reset(mac);
@@ -358,19 +371,32 @@ impl UserCommands {
     }
 }
 
+impl UserCommands {
+    /// Asks for what `request` makes of a reply, and waits for the outcome.
+    fn ask(
+        &self,
+        patience: Duration,
+        request: impl FnOnce(ReplyTo<Result<u64, CommandError>>) -> Request,
+    ) -> Result<u64, Error> {
+        let claim = self.claim(patience)?;
+        let (reply, answer) = sync_channel(1);
+        self.inner.request(request(tell(reply)))?;
+        let result = self.inner.answer(&answer)?;
+        drop(claim);
+        result.map_err(|error| Error::Command { feb: self.mac, error })
+    }
+}
+
 impl source::Command for UserCommands {
     fn mac(&self) -> MacAddr {
         self.mac
     }
 
     fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
-        let claim = self.claim(timeout * (retries + 1))?;
-        let (reply, answer) = sync_channel(1);
-        let command = Command { code, argument, timeout, retries, reply: tell(reply) };
-        self.inner.request(Request::Command { mac: self.mac, command })?;
-        let result = self.inner.answer(&answer)?;
-        drop(claim);
-        result.map_err(|error| Error::Command { feb: self.mac, error })
+        self.ask(timeout * (retries + 1), |reply| {
+            let command = Command { code, argument, timeout, retries, reply };
+            Request::Command { mac: self.mac, command }
+        })
     }
 }
 
@@ -396,6 +422,16 @@ impl FebBackend for UserFeb {
 
     fn start(&mut self) -> Result<(), Error> {
         source::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
+    }
+
+    fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
+        let (code, argument) = (fade10g::CMD_START, 0);
+        let (timeout, retries) = (DEFAULT_TIMEOUT, DEFAULT_RETRIES);
+        self.commands.ask(DEFAULT_TIMEOUT * (DEFAULT_RETRIES + 1), |reply| {
+            let command = Command { code, argument, timeout, retries, reply };
+            Request::Resume { mac: self.open.mac, bytes, stopped, command }
+        })?;
+        Ok(())
     }
 
     fn reset(&self) -> Result<(), Error> {
@@ -574,6 +610,9 @@ impl Loop {
                 }
                 Request::Reset { mac } => self.engine.reset(mac, actions),
                 Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
+                Request::Resume { mac, bytes, stopped, command } => {
+                    self.engine.resume(mac, (bytes, stopped), command, now, actions);
+                }
                 Request::SplitOff { mac, reply } if self.engine.is_open(mac) => reply(Ok(None)),
                 Request::SplitOff { mac, reply } => {
                     let socket = self.backend.split_off(mac);

@@ -45,6 +45,21 @@ impl Window {
         Window { window, ring_packets, first, in_order: 0, ahead: 0, last: None }
     }
 
+    /// A transmission of which `packets` packets have come already.
+    pub fn resumed(first: u32, window: u32, ring_packets: u64, packets: u64) -> Self {
+        Window { in_order: packets, ..Window::new(first, window, ring_packets) }
+    }
+
+    /// Packets received without a gap since the start.
+    pub fn packets(&self) -> u64 {
+        self.in_order
+    }
+
+    /// The number that packet `index` has on the wire.
+    pub fn number(&self, index: u64) -> u32 {
+        self.first.wrapping_add(index as u32)
+    }
+
     /// Judges data packet `packet`; `last` holds its valid words if it is the last one; `released`
     /// packets have left the ring. Nothing changes until [`Self::stored`].
     pub fn judge(&self, packet: u32, last: Option<u64>, released: u64) -> Verdict {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
-use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
+use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig};
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade10g::{self, Data, Request, Response};
@@ -84,8 +84,15 @@ impl Program {
     }
 }
 
-const SMALL: FebConfig =
-    FebConfig { ring_packets: 64, window: 32, first_packet: 0, protocol: None, firmware: None, word_order: None };
+const SMALL: FebConfig = FebConfig {
+    ring_packets: 64,
+    window: 32,
+    first_packet: 0,
+    protocol: None,
+    firmware: None,
+    word_order: None,
+    confirm: Confirm::Received,
+};
 
 fn data(packet: u32, last: Option<u64>, response: Option<Response>) -> Vec<u8> {
     let mut payload = vec![packet as u8; fade10g::PACKET_BYTES];

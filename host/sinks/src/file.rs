@@ -82,6 +82,15 @@ impl Output {
         Ok(Output { manifest, ..Output::of(file, options) })
     }
 
+    /// Goes on with a file.
+    fn resume(path: &Path, options: PlainFile) -> io::Result<Output> {
+        let file = OpenOptions::new().append(true).open(path)?;
+        let written = file.metadata()?.len();
+        let mut manifest = path.as_os_str().to_owned();
+        manifest.push(".json");
+        Ok(Output { manifest: Some(manifest.into()), written, reserved: written, ..Output::of(file, options) })
+    }
+
     fn of(file: File, PlainFile { direct, preallocate, .. }: PlainFile) -> Output {
         Output { file, direct, preallocate, reserved: 0, written: 0, manifest: None, rest: Vec::new() }
     }
@@ -176,6 +185,24 @@ impl FileSink {
         Ok(sink)
     }
 
+    /// Goes on with the files of a program that was ended by force: behind what [`crate::recover()`] has left of them.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
+        let found = Parts::found(path.as_ref(), options.files);
+        let Some((last, earlier)) = found.split_last() else { return FileSink::create(path, options, board) };
+        let mut before = 0;
+        for file in earlier {
+            before += std::fs::metadata(file)?.len();
+        }
+        let parts = Parts::numbered(path.as_ref(), options.files, earlier.len() as u32);
+        let file = Output::resume(last, options)?;
+        let sink = FileSink { parts, options, file, origin: Origin::of(board), before };
+        sink.state(None, false)?;
+        Ok(sink)
+    }
+
     /// Writes to standard output.
     ///
     /// # Errors
@@ -230,6 +257,10 @@ impl Sink<Block> for FileSink {
             self.roll_over()?;
         }
         Ok(())
+    }
+
+    fn sync(&mut self) -> Result {
+        Ok(durable::sync(&self.file.file)?)
     }
 
     fn finish(&mut self, end: End) -> Result {

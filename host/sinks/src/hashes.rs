@@ -15,7 +15,7 @@ use crate::sink::{End, Result, Sink};
 /// Bytes of data that have one hash; fewer in the last block.
 pub const HASHED_BYTES: u64 = 16 << 20;
 /// Bytes of a record: of its fields end u64, little-endian, and hash; then the first bytes of the hash of these.
-const RECORD_BYTES: usize = 48;
+pub(crate) const RECORD_BYTES: usize = 48;
 const FIELDS_BYTES: usize = 40;
 
 /// The hash of data from the begin of its block on.
@@ -73,7 +73,7 @@ pub fn of_blocks(records: &[Record]) -> (Vec<Hash>, u64) {
 }
 
 /// Hashes of data as it comes, in blocks.
-#[derive(Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Blocks {
     hasher: Hasher,
     end: u64,
@@ -101,6 +101,11 @@ impl Blocks {
             }
         }
         Ok(())
+    }
+
+    /// Of data of which `end` bytes have come, up to the end of a block.
+    pub fn behind(end: u64) -> Blocks {
+        Blocks { hasher: Hasher::new(), end }
     }
 
     /// The hash of what has come of the block that is not whole yet; `None`: nothing has.
@@ -136,6 +141,15 @@ impl HashSink {
         Ok(HashSink { file: open.open(path)?, blocks: Blocks::default(), recorded: 0 })
     }
 
+    /// Goes on behind the data of `blocks`, whose records are in the file.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn resume(path: &Path, blocks: Blocks) -> io::Result<HashSink> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        Ok(HashSink { file, recorded: blocks.end(), blocks })
+    }
+
     fn record_rest(&mut self) -> Result {
         if self.recorded < self.blocks.end() {
             if let Some(record) = self.blocks.rest() {
@@ -155,6 +169,10 @@ impl Sink<Block> for HashSink {
     }
 
     fn tick(&mut self) -> Result {
+        self.record_rest()
+    }
+
+    fn sync(&mut self) -> Result {
         self.record_rest()
     }
 

@@ -7,7 +7,7 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 
 use crate::block::{Block, BLOCK_BYTES};
 use crate::file::{FileSink, PlainFile};
-use crate::hashes::HashSink;
+use crate::hashes::{Blocks, HashSink};
 #[cfg(feature = "hdf5")]
 use crate::hdf5::WordsSink;
 use crate::options::Options;
@@ -105,19 +105,47 @@ impl Spec<BlockKind> {
         self.place.contains(&format!("{{{key}}}"))
     }
 
-    /// Opens the sink for the data of `board`.
+    /// Whether what it has taken can be confirmed to the board only when it is safe ([`Sink::sync`]); else why not.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn check_durable(&self) -> std::result::Result<(), String> {
+        match self.kind {
+            BlockKind::File(PlainFile { direct: true, .. }) => Err("option `direct`: expected none of it".into()),
+            BlockKind::File(_) | BlockKind::Hashes { .. } | BlockKind::Share { .. } => Ok(()),
+            _ => Err("expected file, or share beside it".into()),
+        }
+    }
+
+    /// True if what it has taken survives a power cut.
+    pub fn is_durable(&self) -> bool {
+        matches!(self.kind, BlockKind::File(_)) && self.policy == Policy::Wait
+    }
+
+    /// Opens the sink for the data of `board`. `durable`: its data is kept until it is safe. `resumed`: the sink goes on
+    /// behind this data.
     ///
     /// # Errors
     /// The file, or what it is, cannot be opened; the message says why.
-    pub fn open(&self, board: Board, stopping: &Stopping) -> std::result::Result<Outlet<Block>, Error> {
+    pub fn open(
+        &self,
+        board: Board,
+        stopping: &Stopping,
+        durable: bool,
+        resumed: Option<&Blocks>,
+    ) -> std::result::Result<Outlet<Block>, Error> {
         let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
         let open = || -> Result<Outlet<Block>> {
             let sink: Box<dyn Sink<Block>> = match self.kind {
+                BlockKind::File(plain) if resumed.is_some() => Box::new(FileSink::resume(&path, plain, board)?),
                 BlockKind::File(plain) => Box::new(FileSink::create(&path, plain, board)?),
                 BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
                 #[cfg(feature = "hdf5")]
                 BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
-                BlockKind::Hashes { overwrite } => Box::new(HashSink::create(path.as_ref(), overwrite)?),
+                BlockKind::Hashes { overwrite } => match resumed {
+                    Some(blocks) => Box::new(HashSink::resume(path.as_ref(), blocks.clone())?),
+                    None => Box::new(HashSink::create(path.as_ref(), overwrite)?),
+                },
                 BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, stopping.clone())?),
             };
             let (capacity, copy) = match self.policy {
@@ -125,7 +153,7 @@ impl Spec<BlockKind> {
                 Policy::Wait => (u64::MAX, None),
                 Policy::Drop => (self.queue.unwrap_or(QUEUE), Some(copier(self.queue.unwrap_or(QUEUE))?)),
             };
-            Ok(Outlet::start(&self.text, self.policy, capacity, copy, sink)?)
+            Ok(Outlet::start(&self.text, self.policy, capacity, copy, sink, durable)?)
         };
         open().map_err(|failure| Error {
             sink: self.text.clone(),

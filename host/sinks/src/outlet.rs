@@ -134,7 +134,7 @@ pub fn describe(failure: &Failure) -> String {
 const FULL: &str = "the disk is full; make space, or choose another place";
 
 /// The thread of a sink.
-fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>) {
+fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool) {
     let mut looked = Instant::now();
     let mut failed = false;
     let fail = |result: Result| {
@@ -156,8 +156,13 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>) {
             break complete;
         }
         drop(state);
+        if durable && !items.is_empty() {
+            // All that waits, then the disk once: the source has it back only when it is safe.
+            failed = failed || items.iter().any(|item| fail(guarded(|| sink.write(item))));
+            failed = failed || fail(guarded(|| sink.sync()));
+        }
         for item in items.drain(..) {
-            failed = failed || fail(guarded(|| sink.write(&item)));
+            failed = failed || (!durable && fail(guarded(|| sink.write(&item))));
             let (amount, bytes) = (item.amount(), item.bytes());
             drop(item);
             let mut state = shared.lock();
@@ -181,7 +186,7 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>) {
 
 impl<T: Item> Outlet<T> {
     /// Starts the thread of `sink`, which is `name` to its user. `capacity`: bytes that may wait for it. `copy`: what waits
-    /// for it is a copy, because it must keep nothing of its source.
+    /// for it is a copy, because it must keep nothing of its source. `durable`: items are kept until they are safe.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -191,12 +196,13 @@ impl<T: Item> Outlet<T> {
         capacity: u64,
         copy: Option<Copy<T>>,
         sink: Box<dyn Sink<T>>,
+        durable: bool,
     ) -> io::Result<Outlet<T>> {
         let report = Report { sink: name.to_owned(), ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
         let shared = Arc::new(Handover { state, came: Condvar::new(), left: Condvar::new() });
         let own = shared.clone();
-        let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink))?;
+        let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink, durable))?;
         Ok(Outlet { shared, policy, capacity, copy, thread: Some(thread) })
     }
 
@@ -356,7 +362,7 @@ mod tests {
         let (sender, go) = mpsc::channel();
         let seen = Seen { go: sender, got: Arc::default(), ends: Arc::default() };
         let sink = Slow { go, fail_at, panics, got: seen.got.clone(), ends: seen.ends.clone() };
-        (Outlet::start("slow", policy, 4 * 8, None, Box::new(sink)).unwrap(), seen)
+        (Outlet::start("slow", policy, 4 * 8, None, Box::new(sink), false).unwrap(), seen)
     }
 
     #[test]

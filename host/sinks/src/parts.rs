@@ -51,7 +51,7 @@ impl Parts {
     /// A file of an earlier run has data and must not be overwritten, or a second file exists: it would look like
     /// one of this run.
     pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
-        let mut parts = Parts::existing(path, options);
+        let mut parts = Parts::numbered(path, options, 0);
         if parts.path.is_dir() {
             return Err(rustix::io::Errno::ISDIR.into());
         }
@@ -70,9 +70,20 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The files that a sink has made.
-    pub fn existing(path: impl Into<PathBuf>, options: FileOptions) -> Parts {
-        Parts { path: path.into(), options, number: 0, begun: Instant::now() }
+    /// The same, of files that may be there: from this number on.
+    pub(crate) fn numbered(path: impl Into<PathBuf>, options: FileOptions, number: u32) -> Parts {
+        Parts { path: path.into(), options, number, begun: Instant::now() }
+    }
+
+    /// The files that a sink has made, in their order.
+    pub fn found(path: impl Into<PathBuf>, options: FileOptions) -> Vec<PathBuf> {
+        let mut parts = Parts::numbered(path, options, 0);
+        let mut found = Vec::new();
+        while parts.path().exists() && (options.rolls() || found.is_empty()) {
+            found.push(parts.path());
+            parts.number += 1;
+        }
+        found
     }
 
     /// Number of the file, from 0 on.

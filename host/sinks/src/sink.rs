@@ -60,6 +60,15 @@ pub trait Sink<T>: Send {
         Ok(())
     }
 
+    /// Waits until what was written stays readable, whatever happens from then on. Called where data is confirmed to its
+    /// source only then; a sink that cannot do this is not used there.
+    ///
+    /// # Errors
+    /// It may not be readable.
+    fn sync(&mut self) -> Result {
+        Ok(())
+    }
+
     /// No more comes. Called once, after an error too; then what was written is made safe as far as can be.
     ///
     /// # Errors

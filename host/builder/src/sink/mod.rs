@@ -116,7 +116,7 @@ pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
             #[cfg(feature = "zmq")]
             EventKind::Push => Box::new(zmq::ZmqSink::bind(&spec.place, run, true)?),
         };
-        Ok(Outlet::start(&spec.text, spec.policy, spec.queue.unwrap_or(QUEUE), None, sink)?)
+        Ok(Outlet::start(&spec.text, spec.policy, spec.queue.unwrap_or(QUEUE), None, sink, false)?)
     };
     open().map_err(|failure| Error {
         sink: spec.text.clone(),

@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use fadelink_receiver::schedule::{Cpus, Policy, Schedule};
-use fadelink_receiver::FebConfig;
+use fadelink_receiver::{Confirm, FebConfig};
 use fadelink_sinks::{BlockKind, Spec};
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 
@@ -69,6 +70,9 @@ pub struct Args {
     /// byte order of this computer
     #[arg(long, value_name = "ORDER")]
     pub word_order: Option<WordOrder>,
+    /// When packets of FADE are confirmed to the board: when they are in memory, or when they are safe on the disk
+    #[arg(long, value_enum, default_value_t = ConfirmName::Memory, value_name = "WHEN")]
+    pub confirm: ConfirmName,
     /// Reset the boards first, even if another computer receives from them
     #[arg(long)]
     pub take_over: bool,
@@ -83,6 +87,32 @@ pub struct Args {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// When packets are confirmed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ConfirmName {
+    /// They are in memory
+    #[default]
+    Memory,
+    /// They are safe on the disk
+    Durable,
+}
+
+impl From<ConfirmName> for Confirm {
+    fn from(name: ConfirmName) -> Confirm {
+        match name {
+            ConfirmName::Memory => Confirm::Received,
+            ConfirmName::Durable => Confirm::Released,
+        }
+    }
+}
+
+impl Args {
+    /// Packets are confirmed when they are safe.
+    pub fn is_durable(&self) -> bool {
+        self.confirm == ConfirmName::Durable
+    }
 }
 
 /// Scheduling of the threads that receive.

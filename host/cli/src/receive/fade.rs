@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::schedule::Schedule;
-use fadelink_receiver::{FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
+use fadelink_receiver::{CommandError, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
+use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
@@ -36,6 +37,10 @@ const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
 
+/// The transmission of a FEB that goes on was stopped before the earlier program was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WasStopped(pub bool);
+
 /// One FEB.
 pub struct Feb {
     pub mac: MacAddr,
@@ -43,6 +48,8 @@ pub struct Feb {
     pub plan: Plan,
     /// Reset it first.
     pub take_over: bool,
+    /// Of [`Plan::resumed`].
+    pub was_stopped: WasStopped,
 }
 
 /// How FEBs of an interface are received.
@@ -62,10 +69,22 @@ struct Received {
     seconds: f64,
     kind: Option<Kind>,
     slower: Option<String>,
+    /// Byte of its data where a new transmission began, because the one before did not go on.
+    restarted: Option<u64>,
     verifier: Option<Verifier>,
     counters: FebCounts,
     sinks: Vec<Report>,
     error: Option<anyhow::Error>,
+}
+
+/// How the transmission of a FEB begins.
+#[derive(Clone, Copy)]
+struct Begin {
+    take_over: bool,
+    /// Bytes that are confirmed of one that goes on.
+    resumed: Option<u64>,
+    was_stopped: WasStopped,
+    durable: bool,
 }
 
 /// What its thread and those who look at it share.
@@ -103,7 +122,9 @@ impl Febs {
     /// An interface, a FEB or a sink that cannot be opened.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
         let Settings { link, febs, schedule, limits } = settings;
-        let receiver = link.receiver()?;
+        // What is to go on is not stopped before.
+        let goes_on = febs.iter().any(|feb| feb.plan.resumed.is_some());
+        let receiver = if goes_on { link.passive()? } else { link.receiver()? };
         receiver.schedule(&schedule)?;
         let handles: Vec<FebHandle> =
             febs.iter().map(|feb| receiver.open_alone(feb.mac, feb.config)).collect::<Result<_, _>>()?;
@@ -116,9 +137,15 @@ impl Febs {
         let shared = Arc::new(Shared { schedule, limits, interrupts: interrupts.clone(), live });
         let mut threads = Vec::new();
         for (i, ((feb, handle), outlets)) in febs.iter().zip(handles).zip(outlets).enumerate() {
-            let (shared, verifier, take_over) = (shared.clone(), feb.plan.verifier(), feb.take_over);
+            let (shared, verifier) = (shared.clone(), feb.plan.verifier());
+            let begin = Begin {
+                take_over: feb.take_over,
+                resumed: feb.plan.resumed.as_ref().map(Blocks::end),
+                was_stopped: feb.was_stopped,
+                durable: feb.plan.durable,
+            };
             let receive = move || {
-                let result = one_feb(handle, i, take_over, verifier, outlets, &shared);
+                let result = one_feb(handle, i, begin, verifier, outlets, &shared);
                 if result.error.is_some() {
                     // The others end too, so that the report comes now.
                     shared.interrupts.stop();
@@ -185,14 +212,14 @@ impl Feb {
 fn one_feb(
     mut feb: FebHandle,
     index: usize,
-    take_over: bool,
+    start: Begin,
     verifier: Option<Verifier>,
     mut outlets: Outlets<Block>,
     shared: &Shared,
 ) -> Received {
     let begin = Instant::now();
     let mut outcome = Received { verifier, ..Received::default() };
-    let mut result = receive(&mut feb, (index, take_over), &mut outlets, shared, &mut outcome);
+    let mut result = receive(&mut feb, (index, start), &mut outlets, shared, &mut outcome);
     if let Err(error) = outlets.finish(result.is_ok()) {
         // It says more than what it led to.
         result = Err(error.into());
@@ -215,28 +242,20 @@ fn one_feb(
 
 fn receive(
     feb: &mut FebHandle,
-    (index, take_over): (usize, bool),
+    (index, begin): (usize, Begin),
     outlets: &mut Outlets<Block>,
     shared: &Shared,
     outcome: &mut Received,
 ) -> anyhow::Result<()> {
     let interrupts = &shared.interrupts;
     shared.schedule.apply()?;
-    if take_over {
-        feb.reset()?;
-        feb.serve(QUIET);
-    }
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
-    feb.start().context("START (if the board sends to another computer: --take-over)")?;
-    if feb.counters().interrupted > 0 && !take_over {
-        tracing::warn!(
-            "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
-             what its reader wrote is intact, and a new one begins with word 0",
-            feb.mac()
-        );
+    if !begin.at(feb, outcome)? {
+        return Ok(());
     }
+    let threshold = if begin.durable { 1 } else { THRESHOLD };
     let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
     let mut stopped = false;
@@ -265,7 +284,7 @@ fn receive(
             deadline.heard();
             continue;
         }
-        let is_there = feb.wait(THRESHOLD, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
+        let is_there = feb.wait(threshold, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
             0 if stopped => {
                 "no data came, not even after STOP; check the power of the board, the cable and its address"
             }
@@ -294,6 +313,48 @@ fn receive(
         let (counters, fill, sinks) = (feb.counters(), feb.fill(), outlets.reports());
         let live = Live { bytes: outcome.bytes, counters, fill, is_slower: feb.slower().is_some(), sinks };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
+    }
+}
+
+impl Begin {
+    /// Begins a transmission, or goes on with one; false: nothing comes any more.
+    fn at(self, feb: &mut FebHandle, outcome: &mut Received) -> anyhow::Result<bool> {
+        if let Some(bytes) = self.resumed {
+            outcome.bytes = bytes;
+            let ended = |error: &Error| match error {
+                Error::Command { error: CommandError::AtItsEnd, .. } => Some(true),
+                Error::Command { error: CommandError::NotRunning, .. } => Some(self.was_stopped.0),
+                _ => None,
+            };
+            match feb.resume(bytes, self.was_stopped.0) {
+                Ok(()) => return Ok(true),
+                Err(error) => match ended(&error) {
+                    None => return Err(error).context("going on"),
+                    Some(true) => return Ok(false),
+                    Some(false) if bytes == 0 => {}
+                    Some(false) => {
+                        tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
+                        outcome.restarted = Some(bytes);
+                    }
+                },
+            }
+            if let Some(verifier) = &mut outcome.verifier {
+                verifier.restart();
+            }
+        }
+        if self.take_over {
+            feb.reset()?;
+            feb.serve(QUIET);
+        }
+        feb.start().context("START (if the board sends to another computer: --take-over)")?;
+        if feb.counters().interrupted > 0 && !self.take_over {
+            tracing::warn!(
+                "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
+                 what its reader wrote is intact, and a new one begins with word 0",
+                feb.mac()
+            );
+        }
+        Ok(true)
     }
 }
 
@@ -349,6 +410,7 @@ impl Received {
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
             "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
             "slower": self.slower,
+            "restarted": self.restarted,
             "filler_words": self.verifier.as_ref().map(|v| v.filler),
             "error": self.error.as_ref().map(|error| format!("{error:#}")),
             "counters": self.counters,

@@ -43,9 +43,16 @@ fn febs(args: &Args) -> Result<fade::Settings, Usage> {
         protocol: args.protocol,
         firmware: args.firmware,
         word_order: args.word_order,
+        confirm: args.confirm.into(),
     };
     config.check().map_err(Usage)?;
-    let feb = |(mac, plan): (&_, _)| fade::Feb { mac: *mac, config, plan, take_over: args.take_over };
+    let feb = |(mac, plan): (&_, _)| fade::Feb {
+        mac: *mac,
+        config,
+        plan,
+        take_over: args.take_over,
+        was_stopped: fade::WasStopped(false),
+    };
     Ok(fade::Settings {
         link: Link { iface: args.iface.clone().unwrap_or_default(), backend_args: args.backend_args },
         febs: args.feb.iter().zip(plan::of_febs(args)?).map(feb).collect(),
@@ -58,7 +65,7 @@ fn febs(args: &Args) -> Result<fade::Settings, Usage> {
 fn tcp_senders(args: &Args, port: u16) -> Result<tcp::Settings, Usage> {
     Ok(tcp::Settings {
         address: SocketAddr::new(args.network.listen, port),
-        senders: Senders::Any(plan::of_streams(args)?),
+        senders: Senders::Any(Box::new(plan::of_streams(args)?)),
         streams: args.network.streams,
         limits: plan::limits(args),
         ring: args.ring,
@@ -74,7 +81,7 @@ fn udp_senders(args: &Args, port: u16) -> Result<udp::Settings, Usage> {
     };
     Ok(udp::Settings {
         address: SocketAddrV4::new(listen, port),
-        senders: Senders::Any(plan),
+        senders: Senders::Any(Box::new(plan)),
         boards: args.network.board.clone(),
         streams: args.network.streams,
         limits: plan::limits(args),

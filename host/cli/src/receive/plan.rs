@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, BlockKind, Board, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
@@ -23,12 +24,16 @@ pub struct Plan {
     pub verify: Option<Pattern>,
     /// Streams that come from it, at most.
     pub streams: usize,
+    /// Its data is confirmed when it is safe.
+    pub durable: bool,
+    /// The data that an earlier program has confirmed, behind which this goes on.
+    pub resumed: Option<Blocks>,
 }
 
 /// Whose streams are received, and what is done with them.
 pub enum Senders {
     /// Of everybody.
-    Any(Plan),
+    Any(Box<Plan>),
     /// Of boards that are known.
     Known(Vec<(IpAddr, Plan)>),
 }
@@ -49,13 +54,32 @@ impl Plan {
     /// # Errors
     /// One of them cannot be opened; the others are closed again.
     pub fn open(&self, board: Board, stopping: &Stopping) -> Result<Outlets<Block>, fadelink_sinks::Error> {
-        let outlets: Result<_, _> = self.sinks.iter().map(|spec| spec.open(board, stopping)).collect();
+        let outlets: Result<_, _> =
+            self.sinks.iter().map(|spec| spec.open(board, stopping, self.durable, self.resumed.as_ref())).collect();
         Ok(Outlets::new(outlets?))
     }
 
     /// What verifies the data.
     pub fn verifier(&self) -> Option<Verifier> {
-        self.verify.map(Verifier::new)
+        let mut verifier = self.verify.map(Verifier::new);
+        if let (Some(verifier), Some(resumed)) = (&mut verifier, &self.resumed) {
+            verifier.skip(resumed.end() / 8);
+        }
+        verifier
+    }
+
+    /// Whether its sinks can keep data until it is safe; else why not.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn check_durable(&self) -> Result<(), String> {
+        for sink in &self.sinks {
+            sink.check_durable().map_err(|what| format!("`{sink}`: {what}"))?;
+        }
+        match self.sinks.iter().any(Spec::is_durable) {
+            true => Ok(()),
+            false => Err("expected a file with policy=wait".into()),
+        }
     }
 }
 
@@ -106,9 +130,19 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     }
     let plan = |index| {
         let sinks = out(args, index).into_iter().chain(args.sink.iter().cloned()).collect();
-        Plan { name: None, sinks, verify: args.verify.get(index).or(args.verify.first()).copied(), streams: usize::MAX }
+        Plan {
+            name: None,
+            sinks,
+            verify: args.verify.get(index).or(args.verify.first()).copied(),
+            streams: usize::MAX,
+            durable: args.is_durable(),
+            resumed: None,
+        }
     };
     let plans: Vec<Plan> = (0..count).map(plan).collect();
+    if args.is_durable() {
+        plans.iter().try_for_each(Plan::check_durable).map_err(|what| Usage(format!("--confirm durable: {what}")))?;
+    }
     let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
     check_stdout(args, stdouts)?;
     check_places(&args.sink, "feb", count > 1)?;
@@ -123,6 +157,11 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     if args.network.tcp.is_some() && !args.network.board.is_empty() {
         return Err(Usage("--board: not with --tcp, where the boards open the connections".into()));
     }
+    if args.is_durable() {
+        let text =
+            "--confirm durable: not with --tcp, whose data the kernel confirms, or --udp, where nothing is confirmed";
+        return Err(Usage(text.into()));
+    }
     if args.verify.len() > 1 {
         let count = args.verify.len();
         return Err(Usage(format!("--verify: expected one for all streams with --tcp and --udp, not {count}")));
@@ -135,7 +174,14 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         return Err(Usage(format!("--ring {}: expected a power of two, {RING_MIN} or more", args.ring)));
     }
     let sinks = out(args, 0).into_iter().chain(args.sink.iter().cloned()).collect();
-    let plan = Plan { name: None, sinks, verify: args.verify.first().copied(), streams: usize::MAX };
+    let plan = Plan {
+        name: None,
+        sinks,
+        verify: args.verify.first().copied(),
+        streams: usize::MAX,
+        durable: args.is_durable(),
+        resumed: None,
+    };
     let several = args.network.streams != Some(1);
     let stdouts = plan.sinks.iter().filter(|sink| sink.kind == BlockKind::Stdout).count();
     check_stdout(args, stdouts * if several { 2 } else { 1 })?;

@@ -5,13 +5,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{ensure, Context};
+use anyhow::Context;
 use fadelink_sinks::hashes::{Blocks, Record, HASHED_BYTES};
-use fadelink_sinks::{BlockKind, FileOptions, Parts, Spec};
+use fadelink_sinks::{BlockKind, Parts, Spec};
 use serde_json::{json, Value};
 
-use super::folder::MANIFEST;
-use super::{files, groups};
+use super::{files, groups, manifest};
 use crate::exit;
 
 /// Bytes that are read at a time.
@@ -27,20 +26,6 @@ pub struct Args {
     json: bool,
 }
 
-/// Reads the manifest of a run.
-///
-/// # Errors
-/// It is not there, or of another format.
-pub fn manifest(run: &Path) -> anyhow::Result<Value> {
-    let path = run.join(MANIFEST);
-    let named = || path.display().to_string();
-    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: expected the folder of a run", named()))?;
-    let manifest: Value = serde_json::from_str(&text).with_context(named)?;
-    let format = &manifest["format"];
-    ensure!(*format == super::manifest::FORMAT, "{}: format {format}: expected {}", named(), super::manifest::FORMAT);
-    Ok(manifest)
-}
-
 /// The files of a board's words by one sink, in their order; `None`: the sink has no plain files in the run.
 ///
 /// # Errors
@@ -49,17 +34,7 @@ pub fn word_files(run: &Path, board: &Value, sink: &str) -> anyhow::Result<Optio
     let spec: Spec<BlockKind> = sink.parse().map_err(|what| anyhow::anyhow!("sink `{sink}`: {what}"))?;
     let BlockKind::File(plain) = spec.kind else { return Ok(None) };
     let place = spec.place.replace("{stream}", &groups::stream(board));
-    let options = FileOptions { overwrite: true, ..plain.files };
-    let mut parts = Parts::existing(run.join(place), options);
-    let mut found = Vec::new();
-    while parts.path().exists() {
-        found.push(parts.path());
-        if !options.rolls() {
-            break;
-        }
-        parts.advance();
-    }
-    Ok(Some(found))
+    Ok(Some(Parts::found(run.join(place), plain.files)))
 }
 
 /// What is wrong with a run.
@@ -161,18 +136,21 @@ fn check_files(run: &Path, manifest: &Value, findings: &mut Findings) -> anyhow:
 /// # Errors
 /// The folder is not that of a run, or a file cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let manifest = manifest(&args.run)?;
+    let manifest = manifest::read(&args.run)?;
     let mut findings = Findings::default();
     let state = manifest["state"].as_str().unwrap_or_default();
     if state != "complete" {
         let reason = match state {
-            "running" => "it goes on, or its program was ended by force; `fadelink run` finishes its manifest",
+            "running" | "stopping" => {
+                "it goes on, or its program was ended by force; `fadelink run` finishes its manifest"
+            }
+            "crashed" => "its program was ended by force; what is here is certain",
             _ => "data of it is missing, see boards in its manifest",
         };
         findings.add(format!("the run is {state}: {reason}"));
     }
     let mut bytes = 0;
-    if state != "running" {
+    if state != "running" && state != "stopping" {
         for board in manifest["boards"].as_array().into_iter().flatten().filter(|board| board["hashes"].is_object()) {
             bytes += check_board(&args.run, board, &mut findings)?;
         }

@@ -33,6 +33,9 @@ pub struct Experiment {
     /// What ends a run, beside a command (fadelink stop, POST /stop) and Ctrl-C
     #[serde(default)]
     pub stop: Stop,
+    /// When packets are confirmed to the boards. With durable a run goes on after a crash or a power cut
+    #[serde(default)]
+    pub confirm: ConfirmAt,
     /// Sinks of boards that have none of their own, as --sink of `fadelink receive`. {board} is the name of the board;
     /// relative paths are in the folder of the run
     #[serde(default = "sinks")]
@@ -69,6 +72,17 @@ fn runs() -> PathBuf {
 
 fn sinks() -> Vec<String> {
     vec!["file:{board}.dat".into()]
+}
+
+/// When packets are confirmed to a board.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ConfirmAt {
+    /// They are in memory
+    #[default]
+    Memory,
+    /// They are safe on the disk
+    Durable,
 }
 
 /// What ends a run: the first of these.

@@ -62,15 +62,29 @@ impl Runs {
         &self.folder
     }
 
+    /// The folders of all runs, by their numbers.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn all(&self) -> io::Result<Vec<RunFolder>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if let Some(number) = number_of(&path) {
+                all.push(RunFolder { path, number });
+            }
+        }
+        all.sort_by_key(|folder| folder.number);
+        Ok(all)
+    }
+
     /// Makes the folder of the next run.
     ///
     /// # Errors
     /// The operating system's.
     pub fn next(&self) -> anyhow::Result<RunFolder> {
-        let named = || format!("folder {}", self.folder.display());
-        let numbers = fs::read_dir(&self.folder).with_context(named)?;
-        let numbers = numbers.filter_map(|entry| number_of(&entry.ok()?.path()));
-        let number = numbers.max().map_or(1, |last| last + 1);
+        let all = self.all().with_context(|| format!("folder {}", self.folder.display()))?;
+        let number = all.last().map_or(1, |last| last.number + 1);
         let path = self.folder.join(format!("{PREFIX}{number:06}"));
         fs::create_dir(&path).with_context(|| format!("folder {}", path.display()))?;
         Ok(RunFolder { path, number })

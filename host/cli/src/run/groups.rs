@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use fadelink_builder::{sink, Policy};
 use fadelink_receiver::schedule::{self, Schedule};
-use fadelink_receiver::FebConfig;
+use fadelink_receiver::{Confirm, FebConfig};
+use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{BlockKind, Board, Spec};
 use serde_json::Value;
 use toml::Spanned;
 
-use super::experiment::{Backend, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
+use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
 use crate::build;
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -44,6 +45,29 @@ impl Settings {
     }
 }
 
+/// What an unfinished run has, which goes on.
+#[derive(Default)]
+pub struct Resumed {
+    /// Of each board by name.
+    pub boards: HashMap<String, Blocks>,
+    /// Its end was asked for.
+    pub was_stopped: bool,
+}
+
+impl Settings {
+    /// The plans of boards whose words are written.
+    pub fn plans(&self) -> Vec<&Plan> {
+        match self {
+            Settings::Fade(fade) => fade.febs.iter().map(|feb| &feb.plan).collect(),
+            Settings::Tcp(tcp::Settings { senders: Senders::Known(known), .. })
+            | Settings::Udp(udp::Settings { senders: Senders::Known(known), .. }) => {
+                known.iter().map(|(_, plan)| plan).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Name of the file with the hashes of a board's words. In the place of `{stream}` comes the stream, if it has several.
 pub fn hashes(board: &str, several: bool) -> String {
     format!("{board}{}.hashes", if several { "-{stream}" } else { "" })
@@ -51,6 +75,9 @@ pub fn hashes(board: &str, several: bool) -> String {
 
 /// What stands for `{stream}` in the paths of a board, by its report.
 pub fn stream(board: &Value) -> String {
+    if let Some(stream) = board["stream"].as_str() {
+        return stream.to_owned();
+    }
     let peer = board["peer"].as_str().and_then(|peer| peer.parse().ok());
     peer.map_or(String::new(), |peer| Board::Tcp(peer).in_names())
 }
@@ -59,18 +86,19 @@ pub fn stream(board: &Value) -> String {
 struct Reader<'a> {
     file: &'a File,
     folder: &'a Path,
+    resumed: Option<&'a Resumed>,
     /// Of the boards so far: the line's table is named in errors.
     names: Vec<String>,
     /// What the places of sinks are used by.
     places: HashMap<PathBuf, String>,
 }
 
-/// The groups of an experiment; relative paths of sinks are in `folder`.
+/// The groups of an experiment; relative paths of sinks are in `folder`. `resumed`: of a run that goes on.
 ///
 /// # Errors
 /// Fields that do not fit together, by line.
-pub fn of(file: &File, folder: &Path) -> Result<Vec<Settings>, Usage> {
-    let mut reader = Reader { file, folder, names: Vec::new(), places: HashMap::new() };
+pub fn of(file: &File, folder: &Path, resumed: Option<&Resumed>) -> Result<Vec<Settings>, Usage> {
+    let mut reader = Reader { file, folder, resumed, names: Vec::new(), places: HashMap::new() };
     let mut groups = reader.fade()?;
     groups.extend(reader.tcp()?);
     groups.extend(reader.udp()?);
@@ -149,12 +177,31 @@ impl Reader<'_> {
             spec.place = place;
             sinks.push(spec);
         }
-        Ok(Plan { name: Some(name.to_owned()), sinks, verify, streams })
+        let durable = self.is_durable();
+        let resumed = self.resumed.map(|resumed| resumed.boards.get(name).cloned().unwrap_or_default());
+        let plan = Plan { name: Some(name.to_owned()), sinks, verify, streams, durable, resumed };
+        if durable {
+            plan.check_durable()
+                .map_err(|what| self.file.error(table, "sinks", &format!("confirm = \"durable\": {what}")))?;
+        }
+        Ok(plan)
     }
 
     /// Of each board: run-wide limits are looked after elsewhere.
     fn limits(&self) -> Limits {
         Limits { duration: None, idle: self.file.experiment.stop.idle.map(Duration::from), bytes: None }
+    }
+
+    fn is_durable(&self) -> bool {
+        self.file.experiment.confirm == ConfirmAt::Durable
+    }
+
+    /// Boards that cannot wait for the disk are not confirmed so.
+    fn not_durable<T>(&self, table: &Spanned<T>, why: &str) -> Result<(), Usage> {
+        if self.is_durable() {
+            return Err(self.file.error(table, "confirm", &format!("`durable`: {why}; expected memory")));
+        }
+        Ok(())
     }
 
     fn schedule(&self) -> Schedule {
@@ -177,10 +224,17 @@ impl Reader<'_> {
             protocol: feb.protocol.map(|text| text.0),
             firmware: feb.firmware.map(|text| text.0),
             word_order: feb.word_order.map(|text| text.0),
+            confirm: if self.is_durable() { Confirm::Released } else { Confirm::Received },
         };
         config.check().map_err(|what| self.file.error(table, "ring", &what))?;
+        if self.is_durable() && feb.backend == Backend::Kernel {
+            let what =
+                "`kernel`: the driver confirms what is in memory; expected packet or xdp with confirm = \"durable\"";
+            return Err(self.file.error(table, "backend", what));
+        }
         let plan = self.plan(table, (&feb.name, feb.sinks.as_ref()), feb.verify.map(|text| text.0), 1)?;
-        Ok(fade::Feb { mac, config, plan, take_over: feb.take_over })
+        let was_stopped = fade::WasStopped(self.resumed.is_some_and(|resumed| resumed.was_stopped));
+        Ok(fade::Feb { mac, config, plan, take_over: feb.take_over, was_stopped })
     }
 
     fn fade(&mut self) -> Result<Vec<Settings>, Usage> {
@@ -229,6 +283,7 @@ impl Reader<'_> {
     fn tcp(&mut self) -> Result<Vec<Settings>, Usage> {
         let mut groups: BTreeMap<SocketAddr, tcp::Settings> = BTreeMap::new();
         for table in &self.file.experiment.tcp {
+            self.not_durable(table, "the kernel confirms the data of [[tcp]]")?;
             let tcp @ Tcp { address, port, ring, receive_buffer, streams, .. } = table.get_ref();
             if *streams == 0 {
                 return Err(self.file.error(table, "streams", "`0`: expected 1 or more"));
@@ -260,6 +315,7 @@ impl Reader<'_> {
     fn udp(&mut self) -> Result<Vec<Settings>, Usage> {
         let mut groups: BTreeMap<SocketAddrV4, udp::Settings> = BTreeMap::new();
         for table in &self.file.experiment.udp {
+            self.not_durable(table, "nothing confirms the data of [[udp]]")?;
             if self.file.experiment.disk.full == Full::Hold {
                 let what = "`hold`: not with [[udp]], whose boards cannot wait; expected stop";
                 return Err(self.file.error(table, "full", what));
@@ -287,6 +343,7 @@ impl Reader<'_> {
     }
 
     fn crates(&mut self, table: &Spanned<Crates>) -> Result<Settings, Usage> {
+        self.not_durable(table, "the kernel confirms the data of [[crates]]")?;
         let crates = table.get_ref();
         let name = &crates.name;
         self.name(table, name)?;

@@ -1,9 +1,12 @@
 //! The manifest of a run.
 
+use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{ensure, Context};
+use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{durable, hashes};
 use fadelink_wire::udp;
 use serde_json::{json, Map, Value};
@@ -16,7 +19,7 @@ use crate::receive::Outcome;
 use crate::slow_control::SlowControl;
 
 /// Version of the manifest's format.
-pub const FORMAT: u64 = 1;
+const FORMAT: u64 = 1;
 /// Of the slow control of boards: wait of one attempt, attempts after the first.
 const TIMEOUT: Duration = Duration::from_millis(200);
 const RETRIES: u32 = 4;
@@ -33,6 +36,32 @@ const UDP_REGISTERS: [(&str, u32); 9] = [
     ("ptp_ns", udp::REGISTER_PTP_NS),
     ("datagrams", udp::REGISTER_COUNTERS),
 ];
+
+/// What is left of a stream of an unfinished run.
+pub struct Certain {
+    /// Its board.
+    pub name: String,
+    /// Of a board with several: the address and port of this one.
+    pub stream: String,
+    /// Its sinks, as in a report.
+    pub sinks: Vec<Value>,
+    /// The file with the hashes.
+    pub hashes: PathBuf,
+}
+
+/// Reads the manifest of a run.
+///
+/// # Errors
+/// It is not there, or of another format.
+pub fn read(run: &Path) -> anyhow::Result<Value> {
+    let path = run.join(MANIFEST);
+    let named = || path.display().to_string();
+    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: expected the folder of a run", named()))?;
+    let manifest: Value = serde_json::from_str(&text).with_context(named)?;
+    let format = &manifest["format"];
+    ensure!(*format == FORMAT, "{}: format {format}: expected {FORMAT}", named());
+    Ok(manifest)
+}
 
 /// A manifest, and where it is.
 pub struct Manifest {
@@ -91,8 +120,12 @@ fn settings_of(settings: &Value, name: &str) -> Value {
 fn hashes_of(folder: &Path, board: &Value, settings: &Value) -> std::io::Result<Value> {
     let several = settings["streams"].as_u64().is_some_and(|streams| streams > 1);
     let name = settings["name"].as_str().unwrap_or_default();
-    let path = folder.join(groups::hashes(name, several).replace("{stream}", &groups::stream(board)));
-    let (blocks, bytes) = hashes::of_blocks(&hashes::read(&path)?);
+    hash_list(&folder.join(groups::hashes(name, several).replace("{stream}", &groups::stream(board))))
+}
+
+/// The hashes in a file.
+fn hash_list(path: &Path) -> std::io::Result<Value> {
+    let (blocks, bytes) = hashes::of_blocks(&hashes::read(path)?);
     let blocks: Vec<_> = blocks.iter().map(|hash| hash.to_hex().to_string()).collect();
     Ok(json!({ "block_bytes": hashes::HASHED_BYTES, "bytes": bytes, "blake3": blocks }))
 }
@@ -122,6 +155,88 @@ impl Manifest {
         durable::replace(&self.folder.path.join(MANIFEST), format!("{:#}\n", self.content).as_bytes())
     }
 
+    /// Of a run that was not finished.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(folder: &RunFolder) -> anyhow::Result<Manifest> {
+        Ok(Manifest { folder: folder.clone(), content: read(&folder.path)? })
+    }
+
+    /// True if the run has not ended, by this.
+    pub fn is_unfinished(&self) -> bool {
+        self.was_stopped() || self.content["state"] == "running"
+    }
+
+    /// True if the end of the run was asked for.
+    pub fn was_stopped(&self) -> bool {
+        self.content["state"] == "stopping"
+    }
+
+    /// Why the end was asked for, if it was.
+    pub fn ended_by(&self) -> Option<String> {
+        self.content["ended_by"].as_str().map(str::to_owned)
+    }
+
+    /// The run goes on behind so many bytes of each board.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Blocks>) -> std::io::Result<()> {
+        let mut now = moment(file);
+        now["bytes"] =
+            boards.iter().map(|(name, blocks)| (name.clone(), blocks.end().into())).collect::<Map<_, _>>().into();
+        match self.content["resumed"].as_array_mut() {
+            Some(all) => all.push(now),
+            None => self.content["resumed"] = json!([now]),
+        }
+        self.write()
+    }
+
+    /// The end is asked for from now on, for this reason.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn stopping(&mut self, ended_by: &str) -> std::io::Result<()> {
+        self.content["ended_by"] = ended_by.into();
+        self.content["state"] = "stopping".into();
+        self.write()
+    }
+
+    /// Ends the manifest of a run whose program was ended by force: `certain` is what is left of each stream.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn crashed(mut self, certain: Vec<Certain>, files: Value) -> std::io::Result<()> {
+        self.content["state"] = "crashed".into();
+        self.content["ended_by"] = "crash".into();
+        let mut boards = Vec::new();
+        for Certain { name, stream, sinks, hashes } in certain {
+            let mut board = json!({ "name": name, "complete": false, "sinks": sinks, "hashes": hash_list(&hashes)? });
+            board["bytes"] = board["hashes"]["bytes"].clone();
+            board["settings"] = settings_of(&self.content["experiment"], &name);
+            if !stream.is_empty() {
+                board["stream"] = stream.into();
+            }
+            boards.push(board);
+        }
+        self.content["boards"] = boards.into();
+        self.content["files"] = files;
+        self.write()?;
+        self.drop_hashes()
+    }
+
+    /// The files of hashes are not needed any more: the manifest has them.
+    fn drop_hashes(&self) -> std::io::Result<()> {
+        for entry in std::fs::read_dir(&self.folder.path)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "hashes") {
+                std::fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the results of the run, and writes it. `files`: its files.
     ///
     /// # Errors
@@ -143,7 +258,7 @@ impl Manifest {
         self.content["ended_by"] = ended_by.into();
         self.content["error"] = error.into();
         self.content["end"] = moment(file);
-        let (mut boards, mut groups, mut used) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut boards, mut groups) = (Vec::new(), Vec::new());
         for outcome in outcomes {
             let names: Vec<_> = outcome.boards.iter().map(|board| board["name"].clone()).collect();
             for mut board in outcome.boards {
@@ -162,12 +277,6 @@ impl Manifest {
         self.content["groups"] = groups.into();
         self.content["files"] = files;
         self.write()?;
-        for entry in std::fs::read_dir(&self.folder.path)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "hashes") {
-                used.push(path);
-            }
-        }
-        used.iter().try_for_each(std::fs::remove_file)
+        self.drop_hashes()
     }
 }

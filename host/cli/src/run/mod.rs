@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use fadelink_sinks::durable;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -18,6 +19,7 @@ use crate::{http, log, metrics};
 mod ask;
 mod check;
 mod control;
+mod crash;
 mod experiment;
 mod files;
 mod folder;
@@ -29,8 +31,9 @@ mod text;
 pub use ask::{run as ask, Args as AskArgs, Wish};
 pub use check::{run as check, Args as CheckArgs};
 use control::Controlled;
-use experiment::{Experiment, File, Full};
+use experiment::{ConfirmAt, Experiment, File, Full};
 use folder::{RunFolder, Runs};
+use groups::Resumed;
 use manifest::Manifest;
 use text::Start;
 
@@ -66,6 +69,7 @@ struct Watch<'a> {
     part: Interrupts,
     control: &'a Controlled,
     folder: &'a RunFolder,
+    manifest: &'a mut Manifest,
     begun: Instant,
     looked: Option<Instant>,
     ended_by: Option<&'static str>,
@@ -126,9 +130,12 @@ impl Watch<'_> {
         self.hold()?;
         if self.ended_by.is_none() {
             self.ended_by = self.reason(lines.iter().map(|line| line.bytes).sum())?;
-        }
-        if self.ended_by.is_some() {
-            self.part.stop();
+            if let Some(reason) = self.ended_by.filter(|_| !self.manifest.was_stopped()) {
+                self.manifest.stopping(reason)?;
+            }
+            if self.ended_by.is_some() {
+                self.part.stop();
+            }
         }
         Ok(())
     }
@@ -171,60 +178,115 @@ fn begin(settings: Vec<groups::Settings>, interrupts: &Interrupts) -> anyhow::Re
     Ok(begun)
 }
 
-/// Receives until the end; gives what came, and why it ended.
-fn receive(
-    file: &File,
-    folder: &RunFolder,
-    (interrupts, control): (&Interrupts, &Controlled),
-    quiet: bool,
-) -> (Vec<Outcome>, &'static str, anyhow::Result<()>) {
-    let part = interrupts.of_part();
-    let groups = groups::of(file, &folder.path).map_err(anyhow::Error::from);
-    let mut groups = match groups.and_then(|settings| begin(settings, &part)) {
-        Ok(groups) => groups,
-        Err(error) => return (Vec::new(), "error", Err(error)),
-    };
-    let stop = &file.experiment.stop;
-    let goal = Goal { duration: stop.duration.map(Duration::from), amount: stop.size.map(|size| size.0 .0) };
-    let mut progress = Progress::new(Unit::Bytes, goal, quiet);
-    let (begun, looked, ended_by) = (Instant::now(), None, None);
-    let mut watch = Watch { file, interrupts, part, control, folder, begun, looked, ended_by };
-    let mut result = drive(&mut groups, &mut progress, |groups| watch.look(groups));
-    watch.part.stop();
-    let mut outcomes = Vec::new();
-    for group in groups {
-        match group.finish(quiet) {
-            Ok(outcome) => outcomes.push(outcome),
-            Err(error) => result = result.and(Err(error)),
-        }
-    }
-    let ended_by = if result.is_err() { "error" } else { watch.ended_by.unwrap_or("boards") };
-    (outcomes, ended_by, result)
+/// A run that begins, or goes on.
+struct Run<'a> {
+    file: &'a File,
+    folder: RunFolder,
+    manifest: Manifest,
+    resumed: Option<Resumed>,
 }
 
-/// One run; true: all of it is there.
-fn run_once(file: &File, runs: &Runs, both: (&Interrupts, &Controlled), quiet: bool) -> anyhow::Result<bool> {
+impl Run<'_> {
+    /// Receives until the end; gives the results, and why it ended.
+    fn receive(
+        &mut self,
+        (interrupts, control): (&Interrupts, &Controlled),
+        quiet: bool,
+    ) -> (Vec<Outcome>, String, anyhow::Result<()>) {
+        let Run { file, folder, manifest, resumed } = self;
+        let part = interrupts.of_part();
+        let groups = groups::of(file, &folder.path, resumed.as_ref()).map_err(anyhow::Error::from);
+        let mut groups = match groups.and_then(|settings| begin(settings, &part)) {
+            Ok(groups) => groups,
+            Err(error) => return (Vec::new(), "error".into(), Err(error)),
+        };
+        if resumed.as_ref().is_some_and(|resumed| resumed.was_stopped) {
+            part.stop();
+        }
+        let stop = &file.experiment.stop;
+        let goal = Goal { duration: stop.duration.map(Duration::from), amount: stop.size.map(|size| size.0 .0) };
+        let mut progress = Progress::new(Unit::Bytes, goal, quiet);
+        let (begun, looked, ended_by) = (Instant::now(), None, None);
+        let mut watch = Watch { file, interrupts, part, control, folder, manifest, begun, looked, ended_by };
+        let mut result = drive(&mut groups, &mut progress, |groups| watch.look(groups));
+        watch.part.stop();
+        let ended_by = watch.manifest.ended_by().unwrap_or_else(|| "boards".into());
+        let mut outcomes = Vec::new();
+        for group in groups {
+            match group.finish(quiet) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        (outcomes, if result.is_err() { "error".into() } else { ended_by }, result)
+    }
+
+    /// Receives until the end, and finishes the manifest; true: all of the data is there.
+    fn run(mut self, both: (&Interrupts, &Controlled), quiet: bool) -> anyhow::Result<bool> {
+        let (number, path) = (self.folder.number, self.folder.path.clone());
+        let in_folder = |what: &str| format!("{}: {what}", path.display());
+        both.1.begin(json!({ "run": number, "folder": path, "complete": null }));
+        let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
+        tracing::info!("run {number} {verb}: {}", path.display());
+        let lister = files::Lister::begin(path.clone())?;
+        let (outcomes, ended_by, result) = self.receive(both, quiet);
+        let good = result.is_ok() && !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.good);
+        let error = result.as_ref().err().map(|error| format!("{error:#}"));
+        let files = lister.finish().with_context(|| in_folder("its files"))?;
+        let written = self.manifest.finish(self.file, outcomes, (&ended_by, error), files);
+        let verdict = if good { "complete" } else { "NOT COMPLETE" };
+        tracing::info!("run {number} has ended ({ended_by}): {verdict}: {}", path.display());
+        log::only_to_the_user();
+        both.1.end(good);
+        written.with_context(|| in_folder("the manifest"))?;
+        result.map(|()| good)
+    }
+}
+
+/// The next run.
+fn next<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Run<'a>> {
     let folder = runs.next()?;
-    let (number, path) = (folder.number, folder.path.display());
-    let in_folder = |what: &str| format!("{path}: {what}");
-    std::fs::write(folder.path.join(folder::EXPERIMENT), &file.text).with_context(|| in_folder("the experiment"))?;
+    let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
+    let copy = folder.path.join(folder::EXPERIMENT);
+    durable::replace(&copy, file.text.as_bytes()).with_context(|| in_folder("the experiment"))?;
     log::also_to(&folder.path.join(folder::LOG)).with_context(|| in_folder("the log"))?;
     let manifest = Manifest::begin(&folder, file).with_context(|| in_folder("the manifest"))?;
-    let control = both.1;
-    control.begin(json!({ "run": number, "folder": folder.path, "complete": null }));
-    tracing::info!("run {number} begins: {path}");
-    let lister = files::Lister::begin(folder.path.clone())?;
-    let (outcomes, ended_by, result) = receive(file, &folder, both, quiet);
-    let good = result.is_ok() && !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.good);
-    let error = result.as_ref().err().map(|error| format!("{error:#}"));
-    let files = lister.finish().with_context(|| in_folder("its files"))?;
-    let written = manifest.finish(file, outcomes, (ended_by, error), files);
-    let verdict = if good { "complete" } else { "NOT COMPLETE" };
-    tracing::info!("run {number} has ended ({ended_by}): {verdict}: {path}");
-    log::only_to_the_user();
-    control.end(good);
-    written.with_context(|| in_folder("the manifest"))?;
-    result.map(|()| good)
+    Ok(Run { file, folder, manifest, resumed: None })
+}
+
+/// A run whose program was ended by force goes on, if its data was confirmed when it was safe and the experiment is the
+/// same. Others are closed.
+fn unfinished<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Option<Run<'a>>> {
+    let mut goes_on = None;
+    for folder in runs.all()? {
+        let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
+        // Without a manifest nothing has begun.
+        let Ok(mut manifest) = Manifest::open(&folder) else { continue };
+        if !manifest.is_unfinished() {
+            continue;
+        }
+        let own = File::read(&folder.path.join(folder::EXPERIMENT))?;
+        let settings = groups::of(&own, &folder.path, None)?;
+        let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();
+        let is_same = own.text == file.text && own.experiment.confirm == ConfirmAt::Durable;
+        if is_same && goes_on.is_none() {
+            let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
+            let was_stopped = manifest.was_stopped();
+            log::also_to(&folder.path.join(folder::LOG)).with_context(|| in_folder("the log"))?;
+            manifest.resume(file, &boards).with_context(|| in_folder("the manifest"))?;
+            goes_on = Some(Run { file, folder, manifest, resumed: Some(Resumed { boards, was_stopped }) });
+            continue;
+        }
+        let mut certain = Vec::new();
+        for plan in plans {
+            let found = crash::of_board(plan).with_context(|| in_folder("its data"))?;
+            certain.extend(found.into_iter().map(|(certain, _)| certain));
+        }
+        let files = files::Lister::begin(folder.path.clone())?.finish().with_context(|| in_folder("its files"))?;
+        manifest.crashed(certain, files).with_context(|| in_folder("the manifest"))?;
+        tracing::warn!("run {} was ended by force: {}", folder.number, folder.path.display());
+    }
+    Ok(goes_on)
 }
 
 /// Runs as the file says.
@@ -242,7 +304,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
     }
     let file = file;
-    groups::of(&file, &file.experiment.folder)?;
+    groups::of(&file, &file.experiment.folder, None)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
@@ -255,9 +317,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         http::serve(address, http::routes(control.clone())).with_context(|| format!("http {address}"))?;
     }
     let start = file.experiment.start;
-    let mut good = true;
-    while wait(start, &control, &interrupts) {
-        match run_once(&file, &runs, (&interrupts, &control), args.quiet) {
+    let (mut good, mut first) = (true, unfinished(&file, &runs)?);
+    while first.is_some() || wait(start, &control, &interrupts) {
+        let run = first.take().map_or_else(|| next(&file, &runs), Ok);
+        match run.and_then(|run| run.run((&interrupts, &control), args.quiet)) {
             Ok(complete) => good &= complete,
             // The next one may have what this one missed.
             Err(error) if start == Start::OnCommand => {

@@ -25,6 +25,8 @@ pub(super) const IDENTIFY_ATTEMPTS: u32 = 12;
 pub(super) const IDENTIFY_SHARE: u32 = 4;
 /// How long RESET is repeated to a FEB that sends on.
 pub(super) const RESET_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the data of a transmission that is to go on is waited for, where the FEB does not tell that it runs.
+pub(super) const RESUME_PATIENCE: Duration = Duration::from_secs(1);
 /// How long others may come before the first packet of a transmission, where START proves nothing.
 pub(super) const FIRST_PATIENCE: Duration = Duration::from_millis(100);
 /// RESET of FADE-10G.
@@ -48,6 +50,18 @@ pub struct FebConfig {
     pub firmware: Option<Firmware>,
     /// Byte order of its data words on the wire; `None`: as its firmware has it.
     pub word_order: Option<WordOrder>,
+    /// When packets are confirmed. The kernel driver confirms them when they are received.
+    pub confirm: Confirm,
+}
+
+/// When a packet is confirmed to the FEB, which forgets it then.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Confirm {
+    /// It is in the ring.
+    #[default]
+    Received,
+    /// It has left the ring: who reads the data is done with it, and with all before it.
+    Released,
 }
 
 impl Default for FebConfig {
@@ -59,6 +73,7 @@ impl Default for FebConfig {
             protocol: None,
             firmware: None,
             word_order: None,
+            confirm: Confirm::default(),
         }
     }
 }
@@ -117,6 +132,12 @@ pub enum CommandError {
     /// START found a transmission that RESET did not end.
     #[error("the FEB still runs an earlier transmission after {START_ATTEMPTS} RESETs (status {0})")]
     StillRunning(u64),
+    /// The transmission that was to go on has ended, or another one runs.
+    #[error("the FEB does not run the transmission that was to go on: it was reset, or it is at its end")]
+    NotRunning,
+    /// The last packet of the transmission that was to go on is confirmed.
+    #[error("the transmission that was to go on is at its end")]
+    AtItsEnd,
     /// RESET does not silence the FEB.
     #[error("the FEB sends data of an earlier transmission in spite of RESET")]
     SendsOn,

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use fadelink_wire::fade10g::{Data, Request, PACKET_BYTES};
 
+use super::command::Confirm;
 use super::first::{Admission, First};
+use super::held::Held;
 use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::shared::{Phase, Shared};
-use crate::window::{Verdict, Window};
+use crate::window::{stored_before, Verdict, Window};
 
 /// The receiver's view of a transmission.
 pub(super) struct Fade10g {
@@ -19,6 +21,8 @@ pub(super) struct Fade10g {
     /// Packets of the FEB's window, if it takes block ACKs.
     blocks: Option<u32>,
     waiting: Option<Waiting>,
+    /// Where packets are confirmed when their data is released: of each its last sequence and delay.
+    held: Option<Held<(u16, u32)>>,
 }
 
 /// What a block ACK will tell: of the newest packet that was stored since the last one.
@@ -32,8 +36,9 @@ struct Waiting {
 
 impl Fade10g {
     /// `proven`: all that comes is of this transmission; `blocks`: packets of the FEB's window, if it takes block ACKs.
-    pub(super) fn new(window: Window, proven: bool, blocks: Option<u32>) -> Fade10g {
-        Fade10g { window, next_sequence: None, first: First::new(proven), blocks, waiting: None }
+    pub(super) fn new(window: Window, proven: bool, blocks: Option<u32>, confirm: Confirm) -> Fade10g {
+        let held = (confirm == Confirm::Released).then(|| Held::new(window.packets()));
+        Fade10g { window, next_sequence: None, first: First::new(proven), blocks, waiting: None, held }
     }
 
     /// Packets of the FEB's window, if it takes block ACKs.
@@ -41,12 +46,40 @@ impl Fade10g {
         self.blocks
     }
 
-    /// Confirms what was stored since the last call, by one block ACK.
-    pub(super) fn confirm(&mut self, shared: &Shared, send: impl FnOnce(Request)) {
+    /// Confirms what was stored, or released, since the last call: by one block ACK, if the FEB takes that.
+    pub(super) fn confirm(&mut self, shared: &Shared, mut send: impl FnMut(Request)) {
+        let released = self.released(shared);
+        if let Some(held) = &mut self.held {
+            for (index, (sequence, delay)) in held.release(released) {
+                let packet = self.window.number(index);
+                if self.blocks.is_some() {
+                    // The bits of the last one cover the window.
+                    self.waiting = Some(Waiting { sequence, packet, delay, index });
+                } else {
+                    send(Request::Ack { negative: false, sequence, packet, delay, stored: None });
+                    count(&shared.counters.acks);
+                }
+            }
+        }
         let Some(Waiting { sequence, packet, delay, index }) = self.waiting.take() else { return };
-        let stored = Some(self.window.stored_before(index));
+        // Of held packets all before a confirmed one are confirmed, and no others.
+        let before =
+            if self.held.is_some() { stored_before(index, index, 0) } else { self.window.stored_before(index) };
+        let stored = Some(before);
         send(Request::Ack { negative: false, sequence, packet, delay, stored });
         count(&shared.counters.acks);
+    }
+
+    /// Packets since the start whose data is released.
+    fn released(&self, shared: &Shared) -> u64 {
+        let head = shared.head();
+        // The last packet may have fewer words.
+        let all = self.window.complete() && head == self.window.bytes();
+        if all {
+            self.window.packets()
+        } else {
+            head / PACKET_BYTES as u64
+        }
     }
 
     /// If a packet is of this transmission.
@@ -97,6 +130,9 @@ impl Fade10g {
             Verdict::ProtocolError => return count(&counters.protocol_errors),
         };
         let Data { sequence, packet, delay, .. } = *data;
+        if self.held.as_mut().is_some_and(|held| held.note(index, (sequence, delay))) {
+            return;
+        }
         if self.blocks.is_some() {
             if waiting.as_ref().is_none_or(|newest| index >= newest.index) {
                 *waiting = Some(Waiting { sequence, packet, delay, index });

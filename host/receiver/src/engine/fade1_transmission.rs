@@ -11,12 +11,14 @@ use std::time::Duration;
 use fadelink_wire::fade1::{Data, Request, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::fade10g;
 
+use super::command::Confirm;
 use super::first::{Admission, First};
+use super::held::Held;
 use crate::counters::count;
 use crate::kind::Swap;
 use crate::sets::Sets;
 use crate::shared::{Phase, Shared};
-use crate::window::Verdict;
+use crate::window::{stored_before, Verdict};
 
 /// Time from one START to the next, while no data comes.
 const START_INTERVAL: Duration = Duration::from_millis(100);
@@ -25,6 +27,11 @@ const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// STOPs after the last data frame that must have met with silence: that all of them are lost is as good as
 /// impossible, and a FEB that got one repeats what is not confirmed far sooner.
 const STOPS: u32 = 5;
+
+/// Packets of FADE v1 in so many of 8192 bytes.
+fn packets_of(ring_packets: u64) -> u64 {
+    ring_packets * (fade10g::PACKET_BYTES / PACKET_BYTES) as u64
+}
 
 /// The receiver's view of a transmission.
 pub(super) struct Fade1 {
@@ -38,6 +45,8 @@ pub(super) struct Fade1 {
     /// What the next block ACK will name: the newest packet that has come since the last one, packets before it since the
     /// start.
     waiting: Option<u64>,
+    /// Where packets are confirmed when their data is released.
+    held: Option<Held<()>>,
 }
 
 struct Stopping {
@@ -48,10 +57,24 @@ struct Stopping {
 
 impl Fade1 {
     /// For a ring of so many packets of 8192 bytes. START is sent at `next_start`, and again until data comes.
-    pub(super) fn new(ring_packets: u64, next_start: Option<Duration>) -> Fade1 {
-        let packets = ring_packets * (fade10g::PACKET_BYTES / PACKET_BYTES) as u64;
-        let (sets, first) = (Sets::new(packets), First::new(false));
-        Fade1 { sets, first, next_start, stopping: None, blocks: false, waiting: None }
+    pub(super) fn new(ring_packets: u64, next_start: Option<Duration>, confirm: Confirm) -> Fade1 {
+        let sets = Sets::new(packets_of(ring_packets));
+        Fade1 { first: First::new(false), next_start, ..Fade1::of(sets, 0, confirm) }
+    }
+
+    /// One that goes on, of which `packets` packets have come.
+    pub(super) fn resumed(ring_packets: u64, packets: u64, confirm: Confirm) -> Fade1 {
+        Fade1::of(Sets::resumed(packets_of(ring_packets), packets), packets, confirm)
+    }
+
+    fn of(sets: Sets, packets: u64, confirm: Confirm) -> Fade1 {
+        let held = (confirm == Confirm::Released).then(|| Held::new(packets));
+        Fade1 { sets, first: First::new(true), next_start: None, stopping: None, blocks: false, waiting: None, held }
+    }
+
+    /// True if a packet may be one of this transmission.
+    pub(super) fn knows(&self, data: &Data<'_>) -> bool {
+        self.sets.judge(data.set, data.packet, 0) != Verdict::ProtocolError
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {
@@ -74,13 +97,27 @@ impl Fade1 {
         self.blocks.then_some(SET_PACKETS)
     }
 
-    /// Confirms what has come since the last call, by one block ACK.
-    pub(super) fn confirm(&mut self, shared: &Shared, send: impl FnOnce(Request)) {
+    /// Confirms what has come, or was released, since the last call: by one block ACK, if the FEB takes that.
+    pub(super) fn confirm(&mut self, shared: &Shared, mut send: impl FnMut(Request)) {
+        let mut ack = |index: u64, stored: Option<u64>| {
+            let sets = u64::from(SET_PACKETS);
+            send(Request::Ack { set: (index / sets) as u16, packet: (index % sets) as u8, stored });
+            count(&shared.counters.acks);
+        };
+        if let Some(held) = &mut self.held {
+            for (index, ()) in held.release(shared.head() / PACKET_BYTES as u64) {
+                if self.blocks {
+                    // The bits of the last one cover the window.
+                    self.waiting = Some(index);
+                } else {
+                    ack(index, None);
+                }
+            }
+        }
         let Some(index) = self.waiting.take() else { return };
-        let sets = u64::from(SET_PACKETS);
-        let stored = Some(self.sets.stored_before(index));
-        send(Request::Ack { set: (index / sets) as u16, packet: (index % sets) as u8, stored });
-        count(&shared.counters.acks);
+        // Of held packets all before a confirmed one are confirmed, and no others.
+        let stored = if self.held.is_some() { stored_before(index, index, 0) } else { self.sets.stored_before(index) };
+        ack(index, Some(stored));
     }
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
@@ -125,6 +162,9 @@ impl Fade1 {
             }
         };
         self.blocks = data.block_acks;
+        if self.held.as_mut().is_some_and(|held| held.note(index, ())) {
+            return;
+        }
         if self.blocks {
             self.waiting = self.waiting.max(Some(index));
             return;

@@ -8,8 +8,8 @@ use fadelink_wire::fade10g::{self, Data, FebFrame, Identity, Request, Response};
 use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
 
 use super::command::{
-    Actions, Command, CommandError, FebConfig, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET, RESETS, RESET_INTERVAL,
-    RESET_PATIENCE, RESET_ROUNDS, START_ATTEMPTS,
+    Actions, Command, CommandError, Confirm, FebConfig, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET, RESETS,
+    RESET_INTERVAL, RESET_PATIENCE, RESET_ROUNDS, RESUME_PATIENCE, START_ATTEMPTS,
 };
 use super::fade10g_transmission::Fade10g;
 use super::fade1_transmission::Fade1;
@@ -18,7 +18,7 @@ use super::start::{Stage, Start};
 use crate::counters::{add, count};
 use crate::kind::{Kind, Swap};
 use crate::shared::{Phase, Shared};
-use crate::window::Window;
+use crate::window::{Verdict, Window};
 
 /// Answer to START: the transmission has begun.
 const STATUS_DONE: u64 = 0;
@@ -36,6 +36,26 @@ enum Transmission {
     None,
     Fade10g(Fade10g),
     Fade1(Fade1),
+}
+
+/// Why a transmission of FADE-10G of which `bytes` are confirmed does not go on: only its last packet is not full.
+fn ended(bytes: u64) -> CommandError {
+    if bytes.is_multiple_of(fade10g::PACKET_BYTES as u64) {
+        CommandError::NotRunning
+    } else {
+        CommandError::AtItsEnd
+    }
+}
+
+/// The window of a transmission of FADE-10G of which `bytes` are confirmed.
+fn resumed_window(config: FebConfig, bytes: u64) -> Window {
+    let packets = bytes / fade10g::PACKET_BYTES as u64;
+    Window::resumed(config.first_packet, config.window, config.ring_packets, packets)
+}
+
+/// A transmission of FADE v1 of which `bytes` are confirmed.
+fn resumed_fade1(config: FebConfig, bytes: u64) -> Fade1 {
+    Fade1::resumed(config.ring_packets, bytes / fade1::PACKET_BYTES as u64, config.confirm)
 }
 
 /// One FEB that is open.
@@ -146,6 +166,12 @@ impl FebState {
 
     fn data(&mut self, data: &Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let mac = self.mac;
+        let config = self.config;
+        let is_of_it = |bytes| resumed_window(config, bytes).judge(data.packet, None, 0) != Verdict::ProtocolError;
+        if let Some((start, bytes)) = self.listening(is_of_it) {
+            self.resume_fade10g(start, bytes);
+            self.next_command(local, now, actions);
+        }
         let admission = match &mut self.transmission {
             Transmission::Fade10g(fade10g) => fade10g.admits(data.packet, now),
             _ => return self.stray_data(Protocol::Fade10g, local, now, actions),
@@ -203,6 +229,12 @@ impl FebState {
 
     fn fade1_data(&mut self, data: &fade1::Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let mac = self.mac;
+        let config = self.config;
+        if let Some((start, bytes)) = self.listening(|bytes| resumed_fade1(config, bytes).knows(data)) {
+            self.note_fade1_firmware(data);
+            self.resume_fade1(start, bytes);
+            self.next_command(local, now, actions);
+        }
         let both = self.protocol.is_none();
         if let Some(start) = self.start.take_if(|start| both && start.stage == Stage::Start && start.attempts > 0) {
             // It answers START of FADE v1, which is sent where the FEB did not say what it speaks.
@@ -213,10 +245,7 @@ impl FebState {
             Transmission::Fade1(fade1) if fade1.first.has_come() => Admission::Take,
             Transmission::Fade1(fade1) => {
                 let admission = fade1.admits(data, now);
-                if self.config.firmware.is_none() {
-                    let ours = data.retry == fade1::RETRY_FADELINK;
-                    self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::PublishedV1 });
-                }
+                self.note_fade1_firmware(data);
                 self.tell_kind(Protocol::Fade1);
                 admission
             }
@@ -291,7 +320,9 @@ impl FebState {
             return;
         }
         self.stray = true;
-        if self.owned && now >= self.next_reset {
+        // Where data is confirmed late, the transmission of a reader that was killed may go on.
+        let may_go_on = self.config.confirm == Confirm::Released;
+        if self.owned && !may_go_on && now >= self.next_reset {
             self.next_reset = now + RESET_INTERVAL;
             self.reset_as(Some(protocol), local, actions);
         }
@@ -339,7 +370,7 @@ impl FebState {
         self.start.as_ref().is_some_and(|start| {
             let code = match start.stage {
                 Stage::Identify => fade10g::CMD_IDENTIFY,
-                Stage::Reset => return false,
+                Stage::Listen | Stage::Reset => return false,
                 Stage::Start => fade10g::CMD_START,
                 Stage::Stop => fade10g::CMD_STOP,
             };
@@ -349,6 +380,24 @@ impl FebState {
 
     fn start_answered(&mut self, value: u64, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let Some(mut start) = self.start.take() else { return };
+        match (start.stage, start.resume, self.identity) {
+            (Stage::Identify, Some(bytes), Some(Identity { running: true, .. })) => {
+                self.resume_fade10g(start, bytes);
+                self.next_command(local, now, actions);
+                return;
+            }
+            (Stage::Identify, Some(bytes), Some(_)) => {
+                self.failed(start, ended(bytes));
+                self.next_command(local, now, actions);
+                return;
+            }
+            (Stage::Identify, Some(_), None) => {
+                start.enter(Stage::Listen, 0, now + RESUME_PATIENCE);
+                self.start = Some(start);
+                return;
+            }
+            _ => {}
+        }
         match start.stage {
             Stage::Identify if self.firmware == Some(Firmware::Fadelink) => {
                 start.enter(Stage::Start, self.new_csn(), now);
@@ -389,18 +438,82 @@ impl FebState {
         let proven = *self.firmware.get_or_insert(Firmware::Published10g) == Firmware::Fadelink;
         self.tell_kind(Protocol::Fade10g);
         let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-        self.shared.begin();
-        let blocks = self.identity.filter(|identity| proven && identity.block_acks).map(|identity| identity.window);
-        self.transmission = Transmission::Fade10g(Fade10g::new(window, proven, blocks));
+        self.shared.begin(0);
+        self.transmission = Transmission::Fade10g(self.fade10g(window, proven));
         self.begun(start);
+    }
+
+    /// `proven`: all that comes is of this transmission.
+    fn fade10g(&self, window: Window, proven: bool) -> Fade10g {
+        let ours = self.firmware == Some(Firmware::Fadelink);
+        let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);
+        Fade10g::new(window, proven, blocks, self.config.confirm)
+    }
+
+    /// START of a transmission that goes on, if its data is waited for and this is some, and the bytes of it that are confirmed.
+    fn listening(&mut self, is_of_it: impl FnOnce(u64) -> bool) -> Option<(Start, u64)> {
+        let start = self.start.take_if(|start| start.stage == Stage::Listen && start.resume.is_some_and(is_of_it))?;
+        let bytes = start.resume?;
+        Some((start, bytes))
+    }
+
+    /// Goes on with a transmission of FADE-10G.
+    fn resume_fade10g(&mut self, start: Start, bytes: u64) {
+        if ended(bytes) == CommandError::AtItsEnd {
+            return self.failed(start, CommandError::AtItsEnd);
+        }
+        self.protocol = Some(Protocol::Fade10g);
+        self.firmware.get_or_insert(Firmware::Published10g);
+        self.tell_kind(Protocol::Fade10g);
+        self.shared.begin(bytes);
+        self.transmission = Transmission::Fade10g(self.fade10g(resumed_window(self.config, bytes), true));
+        self.begun(start);
+    }
+
+    /// Goes on with a transmission of FADE v1.
+    fn resume_fade1(&mut self, start: Start, bytes: u64) {
+        self.protocol = Some(Protocol::Fade1);
+        self.tell_kind(Protocol::Fade1);
+        self.shared.begin(bytes);
+        self.transmission = Transmission::Fade1(resumed_fade1(self.config, bytes));
+        self.begun(start);
+    }
+
+    fn note_fade1_firmware(&mut self, data: &fade1::Data<'_>) {
+        if self.config.firmware.is_none() {
+            let ours = data.retry == fade1::RETRY_FADELINK;
+            self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::PublishedV1 });
+        }
+    }
+
+    /// Goes on with a transmission that still runs, of which `bytes` bytes are confirmed. `stopped`: its end was asked for.
+    pub(super) fn resume(
+        &mut self,
+        (bytes, stopped): (u64, bool),
+        command: Command,
+        local: MacAddr,
+        now: Duration,
+        actions: &mut impl Actions,
+    ) {
+        self.transmission = Transmission::None;
+        (self.stop_sent, self.restarts, self.stray) = (false, 0, false);
+        self.patience = (command.timeout, command.retries);
+        let tells = self.protocol != Some(Protocol::Fade1) && self.firmware != Some(Firmware::Published10g);
+        let stage = if tells { Stage::Identify } else { Stage::Listen };
+        let begin = if tells { now } else { now + RESUME_PATIENCE };
+        let csn = self.new_csn();
+        let mut start = Start::new(stage, csn, self.patience, begin);
+        (start.resume, start.stopped, start.asker) = (Some(bytes), stopped, Some(command));
+        self.start = Some(start);
+        self.poll(local, now, actions);
     }
 
     /// `next_start`: when START is sent, where no data has come yet.
     fn begin_fade1(&mut self, start: Start, next_start: Option<Duration>) {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
-        self.shared.begin();
-        self.transmission = Transmission::Fade1(Fade1::new(self.config.ring_packets, next_start));
+        self.shared.begin(0);
+        self.transmission = Transmission::Fade1(Fade1::new(self.config.ring_packets, next_start, self.config.confirm));
         self.begun(start);
     }
 
@@ -511,6 +624,24 @@ impl FebState {
             start.attempts += 1;
             self.send_command(fade10g::CMD_IDENTIFY, start.csn, 0, local, actions);
             self.start = Some(start);
+            return;
+        }
+        if let Some(bytes) = start.resume {
+            if start.stage == Stage::Listen && start.stopped && self.protocol != Some(Protocol::Fade10g) {
+                // If it still runs, it sends its last packet at the next STOP.
+                self.resume_fade1(start, bytes);
+                self.next_command(local, now, actions);
+            } else if start.stage == Stage::Listen {
+                let error = match self.protocol {
+                    Some(Protocol::Fade1) => CommandError::NotRunning,
+                    _ => ended(bytes),
+                };
+                self.failed(start, error);
+                self.next_command(local, now, actions);
+            } else {
+                start.enter(Stage::Listen, 0, now + RESUME_PATIENCE);
+                self.start = Some(start);
+            }
             return;
         }
         // A Fadelink FEB answers START by telling whether it still runs.

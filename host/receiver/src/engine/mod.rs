@@ -16,9 +16,10 @@ mod fade10g_transmission;
 mod fade1_transmission;
 mod feb;
 mod first;
+mod held;
 mod start;
 
-pub use command::{Actions, Command, CommandError, FebConfig, Reply};
+pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply};
 use command::{RESET, RESETS, RESET_INTERVAL};
 use feb::FebState;
 
@@ -126,6 +127,22 @@ impl Engine {
             Some(feb) => {
                 feb.command(command, self.local, now, actions);
             }
+        }
+    }
+
+    /// Goes on with a transmission that still runs, of which `bytes` bytes are confirmed; as [`Self::command`] with START.
+    /// `stopped`: its end was asked for. An error if it does not run any more.
+    pub fn resume(
+        &mut self,
+        mac: MacAddr,
+        (bytes, stopped): (u64, bool),
+        command: Command,
+        now: Duration,
+        actions: &mut impl Actions,
+    ) {
+        match self.febs.get_mut(&mac) {
+            None => (command.reply)(Err(CommandError::Closed)),
+            Some(feb) => feb.resume((bytes, stopped), command, self.local, now, actions),
         }
     }
 

@@ -9,6 +9,8 @@ use super::command::{Command, CommandError, SETTLE};
 pub(super) enum Stage {
     /// IDENTIFY was sent.
     Identify,
+    /// Data of the transmission that is to go on is waited for.
+    Listen,
     /// RESET was sent: frames under way come in, then there must be silence.
     Reset,
     /// START was sent.
@@ -38,6 +40,10 @@ pub(super) struct Start {
     pub(super) next: Duration,
     /// Time from each attempt to the next, and attempts after the first.
     pub(super) patience: (Duration, u32),
+    /// Bytes of the transmission that is to go on; `None`: a new one begins.
+    pub(super) resume: Option<u64>,
+    /// Its end was asked for before.
+    pub(super) stopped: bool,
     /// Who asked for it; nobody, where a transmission had to begin again.
     pub(super) asker: Option<Command>,
 }
@@ -55,6 +61,8 @@ impl Start {
             interrupted: false,
             next: now,
             patience,
+            resume: None,
+            stopped: false,
             asker: None,
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fadelink_feb::{Fade10gFeb, Quirks, Settings, Status, User};
-use fadelink_receiver::FebConfig;
+use fadelink_receiver::{Confirm, FebConfig};
 use fadelink_wire::{Firmware, MacAddr, Protocol};
 
 /// A FEB that is known to be a Fadelink one of FADE-10G, with a small ring.
@@ -17,6 +17,7 @@ pub const FADELINK: FebConfig = FebConfig {
     protocol: Some(Protocol::Fade10g),
     firmware: Some(Firmware::Fadelink),
     word_order: None,
+    confirm: Confirm::Received,
 };
 
 /// What is sent: 0, 1, 2 and so on.

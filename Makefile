@@ -9,7 +9,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -88,6 +88,9 @@ bench-receive: sim host ## goodput, CPU time and ACK latency of FADE, TCP and UD
 	@cd host && $(CARGO) build --release --locked --quiet -p fadelink-receiver --example two_threads
 	@$(PYTHON) bench/receive.py
 	@$(PYTHON) bench/driver.py
+
+bench-durable: host ## the rate of a board by its window, where packets are confirmed when they are on the disk (docs/runs.md)
+	@$(PYTHON) bench/durable.py
 
 bench-sharing: sim ## boards that share one port of a switch, by both rules of congestion control
 	@$(PYTHON) bench/sharing.py

@@ -18,7 +18,7 @@ from support.netns import Process, add_tap
 from support.paths import FADELINK, TOP
 
 MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
-           "virtio_pci", "virtio_net", "e1000"]  # fmt: skip
+           "virtio_pci", "virtio_net", "e1000", "virtio_blk", "crc32c_generic", "jbd2", "mbcache", "crc16", "ext4"]  # fmt: skip
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), TOP / "bench/tools/tcp_reader.c", *(TOP / "driver/examples").glob("*.c")]
 LOAD = "insmod /lib/fadelink.ko"
 # A kernel that watches itself is slow.
@@ -193,13 +193,16 @@ class Guest:
     kernel complained, is `spoilt`: nothing that it does from then on can be trusted.
     """
 
-    def __init__(self, bench, memory=512):
+    def __init__(self, bench, memory=512, disk=None):
+        """Boots it. `disk`: the file of a disk that it has as /dev/vda. A bench that had a guest before may have another."""
         build()
         self.spoilt, self.running, self.output = False, False, ""
         self.changed = threading.Condition()
         image = bench.tmp / "initramfs.gz"
-        initramfs(image)
-        add_tap(bench)
+        if not image.exists():
+            initramfs(image)
+            add_tap(bench)
+        drive = ["-drive", f"file={disk},if=none,id=d,format=raw", "-device", "virtio-blk-pci,drive=d"] if disk else []
         ours, theirs = socket.socketpair()
         self.scripts = ours
         words = ["qemu-system-x86_64", *accelerator(), "-smp", "2", "-m", memory, "-display", "none", "-monitor", "none", "-no-reboot",
@@ -209,7 +212,7 @@ class Guest:
                  "-netdev", "tap,id=n,ifname=fade0,script=no,downscript=no",
                  "-device", "virtio-net-pci,netdev=n,host_mtu=9000",
                  # One with a ring and interrupts that can be set.
-                 "-netdev", "hubport,id=h,hubid=0", "-device", "e1000-82545em,netdev=h"]  # fmt: skip
+                 "-netdev", "hubport,id=h,hubid=0", "-device", "e1000-82545em,netdev=h", *drive]  # fmt: skip
         self.process = Process(bench.board_ns, *words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         theirs.close()
         threading.Thread(target=self.listen, daemon=True).start()

@@ -6,7 +6,7 @@ import time
 
 import numpy
 import pytest
-from support.netns import report, wait_for
+from support.netns import FEBS, report, wait_for
 from support.paths import SEED
 from system.test_run import Lab, fade, words
 
@@ -62,3 +62,72 @@ def test_a_run_goes_on_after_it_was_killed(lab, protocol):
     assert is_counter(found[: found.size - board["filler_words"]]) and found.size * 8 == board["bytes"]
     assert board["verified"] and lab.check()[0] == 0
     assert not lab.bench.end_sim(sim)["boards"][0]["running"]
+
+
+def test_a_run_of_confirmation_in_memory_is_closed_after_a_crash(lab):
+    """What is certain of it is kept, and the next run begins."""
+    lab.bench.sim()
+    lab.write('sinks = ["file:{board}.dat,roll=4M", "hdf5:{board}.h5"]\n' + fade("left"))
+    process = lab.start()
+    wait_for(lambda: len(list(lab.runs.glob("run_000001/left.0*.dat"))) > 2)
+    # A hash is written once a second.
+    time.sleep(1.5)
+    process.signal(signal.SIGKILL)
+    process.finish()
+    assert lab.check(1)[1]["findings"][0].startswith("the run is running: it goes on, or its program was ended by force")
+    status, out, err = lab.start("--duration", "1").finish()
+    assert status == 0 and "run 1 was ended by force" in err, err
+    first, second = lab.manifest(1), lab.manifest(2)
+    board = first["boards"][0]
+    assert (first["state"], first["ended_by"], second["state"]) == ("crashed", "crash", "complete")
+    data = lab.runs / "run_000001"
+    found = numpy.concatenate([words(part) for part in [data / "left.dat", *sorted(data.glob("left.0*.dat"))]])
+    assert is_counter(found) and found.size * 8 == board["bytes"] == board["hashes"]["bytes"] >= 8 << 20
+    status, checked = lab.check(1)
+    assert status == 3 and [finding for finding in checked["findings"] if "crashed" not in finding] == []
+
+
+def test_a_board_that_was_reset_begins_anew_in_the_same_run(lab):
+    sim = lab.bench.sim()
+    lab.write('confirm = "durable"\n' + fade("left"))
+    process = lab.start()
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
+    process.signal(signal.SIGKILL)
+    process.finish()
+    lab.bench.end_sim(sim)
+    before = data.stat().st_size
+    lab.bench.sim()
+    status, _, err = lab.start("--duration", "2").finish()
+    manifest = lab.manifest(1)
+    board = manifest["boards"][0]
+    assert status == 0 and "a new one begins behind byte" in err, err
+    restarted = board["restarted"]
+    assert 0 < restarted <= before and manifest["resumed"][0]["bytes"] == {"left": restarted}
+    found = words(data)
+    assert is_counter(found[: restarted // 8]) and is_counter(found[restarted // 8 :]) and found.size * 8 > restarted
+    assert board["verified"] and lab.check(1)[0] == 0
+
+
+def test_another_experiment_does_not_go_on_with_the_run(lab):
+    lab.bench.sim()
+    lab.write('confirm = "durable"\n' + fade("left"))
+    process = lab.start()
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
+    process.signal(signal.SIGKILL)
+    process.finish()
+    lab.write('title = "other"\nconfirm = "durable"\n' + fade("left"))
+    status, _, err = lab.start("--duration", "1").finish()
+    assert status == 0 and lab.manifest(1)["state"] == "crashed" and lab.manifest(2)["state"] == "complete", err
+
+
+def test_errors_of_receive(bench):
+    for words_, expected in [
+        (["--iface", "eth0", "--feb", FEBS[0]], "--confirm durable: expected a file with policy=wait"),
+        (["--iface", "eth0", "--feb", FEBS[0], "--sink", "hdf5:x"], "--confirm durable: `hdf5:x`: expected file, or share"),
+        (["--tcp", 10000], "--confirm durable: not with --tcp"),
+        (["--udp", 10000], "--confirm durable: not with --tcp"),
+    ]:
+        status, _, err = bench.run("receive", "--confirm", "durable", *words_)
+        assert status == 2 and expected in err, err

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::example::Example;
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Rule, Settings, Status};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Rule, Settings, Status, User};
 use fadelink_receiver::backend::packet::Packet;
-use fadelink_receiver::backend::Backend;
+use fadelink_receiver::backend::{Backend, Losses};
 use fadelink_receiver::interface::check_mtu;
 use fadelink_receiver::wake::poll;
 use fadelink_wire::ethernet::Header;
@@ -84,12 +84,35 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 /// A FEB of either protocol.
-enum Board {
-    Fade10g(Box<Fade10gFeb<Example>>),
-    Fade1(Box<Fade1Feb<Example>>),
+pub enum Board<U> {
+    Fade10g(Box<Fade10gFeb<U>>),
+    Fade1(Box<Fade1Feb<U>>),
 }
 
-impl Board {
+impl<U: User> Board<U> {
+    /// With this behind its protocol.
+    pub fn new(protocol: Protocol, mac: MacAddr, settings: Settings, user: U) -> Board<U> {
+        match protocol {
+            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(mac, settings, user))),
+            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(mac, settings, user))),
+        }
+    }
+
+    fn protocol(&self) -> Protocol {
+        match self {
+            Board::Fade10g(_) => Protocol::Fade10g,
+            Board::Fade1(_) => Protocol::Fade1,
+        }
+    }
+
+    /// What is behind its protocol.
+    pub fn user(&self) -> &U {
+        match self {
+            Board::Fade10g(feb) => &feb.user,
+            Board::Fade1(feb) => &feb.user,
+        }
+    }
+
     fn mac(&self) -> MacAddr {
         match self {
             Board::Fade10g(feb) => feb.mac(),
@@ -97,7 +120,8 @@ impl Board {
         }
     }
 
-    fn status(&self) -> Status {
+    /// Its state and counters.
+    pub fn status(&self) -> Status {
         match self {
             Board::Fade10g(feb) => feb.status(),
             Board::Fade1(feb) => feb.status(),
@@ -126,16 +150,92 @@ impl Board {
     }
 }
 
+/// Frames that are lost in both directions.
+pub struct Loss {
+    share: f64,
+    random: fastrand::Rng,
+}
+
+impl Default for Loss {
+    /// None.
+    fn default() -> Loss {
+        Loss { share: 0.0, random: fastrand::Rng::with_seed(1) }
+    }
+}
+
+impl Loss {
+    fn loses(&mut self) -> bool {
+        self.random.f64() < self.share
+    }
+}
+
+/// A flag that SIGINT and SIGTERM set.
+///
+/// # Errors
+/// The operating system's.
+pub fn stop_on_signals() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
+}
+
+/// Runs FEBs on an interface until `stop` is set or `goes_on` says so; frames that the kernel lost.
+///
+/// # Errors
+/// The interface cannot be opened, or fails.
+pub fn serve<U: User>(
+    iface: &str,
+    febs: &mut [Board<U>],
+    stop: &AtomicBool,
+    mut loss: Loss,
+    mut goes_on: impl FnMut(&[Board<U>]) -> bool,
+) -> anyhow::Result<Losses> {
+    let mut backend = Packet::open(iface)?;
+    for feb in febs.iter() {
+        check_mtu(backend.index(), backend.mtu(), Some(feb.protocol())).map_err(anyhow::Error::msg)?;
+    }
+    tracing::info!("{} FEB(s) in software on {iface}", febs.len());
+    let begin = Instant::now();
+    while !stop.load(Ordering::Relaxed) && goes_on(febs) {
+        let taken = backend.receive(&mut |frame, _| {
+            if loss.loses() {
+                return;
+            }
+            let destination = Header::split(frame).map(|(header, _)| header.dst);
+            let is_mine = |mac| destination.is_some_and(|dst| dst == mac || dst == MacAddr::BROADCAST);
+            febs.iter_mut().filter(|feb| is_mine(feb.mac())).for_each(|feb| feb.take(frame, begin.elapsed()));
+        })?;
+        let mut sent = 0;
+        for feb in febs.iter_mut() {
+            for _ in 0..BURST {
+                let Some(frame) = feb.give(begin.elapsed()) else { break };
+                // A frame that cannot be sent is one lost on the way; the receiver's ACKs tell.
+                if !loss.loses() {
+                    let _ = backend.send(frame);
+                }
+                sent += 1;
+            }
+        }
+        if taken + sent == 0 {
+            let running = febs.iter().filter(|feb| feb.status().running);
+            let due = running.map(|feb| feb.next_frame().saturating_sub(begin.elapsed())).min();
+            // One that is due all the same waits for ACKs or data, or for the clock of its cyclic scan.
+            let nap = due.map_or(IDLE, |due| if due.is_zero() { NAP } else { due.min(IDLE) });
+            poll(&mut [(backend.fd(), false)], Some(nap));
+        }
+    }
+    Ok(backend.losses())
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for (i, mac) in args.feb.iter().enumerate() {
         if mac.is_multicast() || args.feb[..i].contains(mac) {
             return Err(Usage(format!("--feb {mac}: expected unicast addresses, each once")).into());
         }
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())?;
-    }
+    let stop = stop_on_signals()?;
     let protocol = args.firmware.protocol().or(args.protocol).unwrap_or(Protocol::Fade10g);
     if args.protocol.is_some_and(|given| given != protocol) {
         return Err(Usage(format!("--protocol: firmware {} speaks {protocol}", args.firmware)).into());
@@ -150,49 +250,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let window = args.window.unwrap_or(if args.firmware == Firmware::Published10g { 16 } else { 32 });
     let quirks = args.quirk.iter().fold(Quirks::of(args.firmware), |all, quirk| all.with(*quirk));
     let settings = Settings { window, first_packet: args.first_packet, pace, rule, quirks };
-    let example = || Example::with_limit(args.words);
-    let new = |mac: &MacAddr| match protocol {
-        Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(*mac, settings, example()))),
-        Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(*mac, settings, example()))),
-    };
-    let mut random = fastrand::Rng::with_seed(args.seed);
+    let new = |mac: &MacAddr| Board::new(protocol, *mac, settings, Example::with_limit(args.words));
     let mut febs: Vec<_> = args.feb.iter().map(new).collect();
-    let mut backend = Packet::open(&args.iface)?;
-    check_mtu(backend.index(), backend.mtu(), Some(protocol)).map_err(anyhow::Error::msg)?;
-    tracing::info!("{} FEB(s) in software on {}", febs.len(), args.iface);
-
+    let loss = Loss { share: args.loss, random: fastrand::Rng::with_seed(args.seed) };
     let begin = Instant::now();
-    while !stop.load(Ordering::Relaxed) && args.duration.is_none_or(|limit| begin.elapsed() < limit) {
-        let taken = backend.receive(&mut |frame, _| {
-            if random.f64() < args.loss {
-                return;
-            }
-            let destination = Header::split(frame).map(|(header, _)| header.dst);
-            let is_mine = |mac| destination.is_some_and(|dst| dst == mac || dst == MacAddr::BROADCAST);
-            febs.iter_mut().filter(|feb| is_mine(feb.mac())).for_each(|feb| feb.take(frame, begin.elapsed()));
-        })?;
-        let mut sent = 0;
-        for feb in &mut febs {
-            for _ in 0..BURST {
-                let Some(frame) = feb.give(begin.elapsed()) else { break };
-                // A frame that cannot be sent is one lost on the way; the receiver's ACKs tell.
-                if random.f64() >= args.loss {
-                    let _ = backend.send(frame);
-                }
-                sent += 1;
-            }
-        }
-        if taken + sent == 0 {
-            let running = febs.iter().filter(|feb| feb.status().running);
-            let due = running.map(|feb| feb.next_frame().saturating_sub(begin.elapsed())).min();
-            // One that is due all the same waits for ACKs or data, or for the clock of its cyclic scan.
-            let nap = due.map_or(IDLE, |due| if due.is_zero() { NAP } else { due.min(IDLE) });
-            poll(&mut [(backend.fd(), false)], Some(nap));
-        }
-    }
-
+    let losses =
+        serve(&args.iface, &mut febs, &stop, loss, |_| args.duration.is_none_or(|limit| begin.elapsed() < limit))?;
     let seconds = begin.elapsed().as_secs_f64();
-    let losses = backend.losses();
     for feb in &febs {
         let s = feb.status();
         if args.json {

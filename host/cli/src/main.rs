@@ -81,6 +81,12 @@ enum Action {
         "fadelink check runs/run_000001"
     ))]
     Check(run::CheckArgs),
+    /// Play a run back, as boards in software
+    #[command(before_help = example!(
+        "fadelink replay runs/run_000001 --iface feb0",
+        "fadelink receive --iface eth0 --feb 02:fa:de:00:00:01 --verify counter --packets 500"
+    ))]
+    Replay(run::ReplayArgs),
     /// Join the messages of FADC crates by time window
     #[command(before_help = example!(
         "fadelink-sim --iface fade0 --create-tap --protocol fadc --small --phy gmii --windows 50",
@@ -172,6 +178,7 @@ fn main() -> ExitCode {
         Action::Start(args) => run::ask(&args, run::Wish::Start),
         Action::Stop(args) => run::ask(&args, run::Wish::Stop),
         Action::Check(args) => run::check(&args),
+        Action::Replay(args) => run::replay(&args),
         Action::Build(args) => build::run(&args),
         #[cfg(feature = "kafka")]
         Action::Feed(args) => feed::run(&args),

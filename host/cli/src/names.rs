@@ -30,8 +30,13 @@ pub struct Args {
 impl Args {
     /// The names in the file; without one, those of the example boards.
     pub fn read(&self) -> anyhow::Result<Names> {
-        self.registers.as_deref().map_or_else(|| Names::parse(EXAMPLE), Names::from_file)
+        read(self.registers.as_deref())
     }
+}
+
+/// The names in a description file; without one, those of the example boards.
+pub fn read(registers: Option<&Path>) -> anyhow::Result<Names> {
+    registers.map_or_else(|| Names::parse(EXAMPLE), Names::from_file)
 }
 
 /// What a user gives for a number: the number, or a name of it.

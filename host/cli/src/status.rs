@@ -1,15 +1,20 @@
 //! `fadelink status`: state and counters of FEBs.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_receiver::Commander;
 use fadelink_wire::{fade10g, MacAddr, Protocol};
-use serde_json::{json, Map};
+use serde_json::{json, Map, Value};
 
 use crate::discover::named_or_found;
 use crate::link::Link;
 use crate::names::{self, Names, Shown, READ_REGISTER};
+
+/// Of a question that may have no answer: wait of one attempt, attempts after the first.
+const PATIENCE: Duration = Duration::from_millis(20);
+const RETRIES: u32 = 9;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -73,9 +78,6 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         };
         if args.json {
             let mut line = found.json(mac);
-            let values = |counters: Vec<Shown>| -> Map<_, _> {
-                counters.into_iter().map(|shown| (shown.name, shown.value)).collect()
-            };
             line["counters"] = json!(counters.map(values));
             println!("{line}");
             continue;
@@ -95,6 +97,19 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the registers say, as JSON; nothing if the board is of another kind, or does not answer.
+pub fn json(feb: &Commander, names: &Names) -> anyhow::Result<Option<Value>> {
+    // An idle board of FADE v1 never answers.
+    if feb.command_with(fade10g::CMD_IDENTIFY, 0, PATIENCE, RETRIES).is_err() {
+        return Ok(None);
+    }
+    Ok(counters(feb, names)?.map(values))
+}
+
+fn values(counters: Vec<Shown>) -> Value {
+    counters.into_iter().map(|shown| (shown.name, shown.value)).collect::<Map<_, _>>().into()
 }
 
 /// What the registers say, by name; nothing if the board is of another kind.

@@ -5,6 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use blake3::{Hash, Hasher};
 
@@ -14,9 +15,10 @@ use crate::sink::{End, Result, Sink};
 
 /// Bytes of data that have one hash; fewer in the last block.
 pub const HASHED_BYTES: u64 = 16 << 20;
-/// Bytes of a record: of its fields end u64, little-endian, and hash; then the first bytes of the hash of these.
-pub(crate) const RECORD_BYTES: usize = 48;
-const FIELDS_BYTES: usize = 40;
+/// Bytes of an entry of the file: of its fields end u64, time u64, both little-endian, and hash; then the first bytes of the hash
+/// of these.
+pub(crate) const ENTRY_BYTES: usize = 56;
+const FIELDS_BYTES: usize = 48;
 
 /// The hash of data from the begin of its block on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,49 +29,68 @@ pub struct Record {
     pub hash: Hash,
 }
 
-impl Record {
-    fn to_bytes(self) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
-        bytes[..8].copy_from_slice(&self.end.to_le_bytes());
-        bytes[8..FIELDS_BYTES].copy_from_slice(self.hash.as_bytes());
+/// A record in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The record.
+    pub record: Record,
+    /// When the data had come, in ns since 1970.
+    pub time: u64,
+}
+
+impl Entry {
+    /// Of data that has come now.
+    fn now(record: Record) -> Entry {
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Entry { record, time: time.as_nanos() as u64 }
+    }
+
+    fn to_bytes(self) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[..8].copy_from_slice(&self.record.end.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.time.to_le_bytes());
+        bytes[16..FIELDS_BYTES].copy_from_slice(self.record.hash.as_bytes());
         let check = blake3::hash(&bytes[..FIELDS_BYTES]);
-        bytes[FIELDS_BYTES..].copy_from_slice(&check.as_bytes()[..RECORD_BYTES - FIELDS_BYTES]);
+        bytes[FIELDS_BYTES..].copy_from_slice(&check.as_bytes()[..ENTRY_BYTES - FIELDS_BYTES]);
         bytes
     }
 
     /// `None`: it was not written to its end.
-    fn parse(bytes: &[u8; RECORD_BYTES]) -> Option<Record> {
+    fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
         let (end, rest) = bytes.split_first_chunk::<8>()?;
-        let hash = Hash::from_bytes(*rest.first_chunk::<32>()?);
-        let record = Record { end: u64::from_le_bytes(*end), hash };
-        (record.to_bytes() == *bytes).then_some(record)
+        let (time, rest) = rest.split_first_chunk::<8>()?;
+        let record = Record { end: u64::from_le_bytes(*end), hash: Hash::from_bytes(*rest.first_chunk::<32>()?) };
+        let entry = Entry { record, time: u64::from_le_bytes(*time) };
+        (entry.to_bytes() == *bytes).then_some(entry)
     }
+}
 
+impl Record {
     /// Number of the block that it is of.
     pub fn block(&self) -> u64 {
         self.end.saturating_sub(1) / HASHED_BYTES
     }
 }
 
-/// Reads the records of a file, up to the first one that was not written to its end.
+/// Reads the entries of a file, up to the first one that was not written to its end.
 ///
 /// # Errors
 /// The operating system's.
-pub fn read(path: &Path) -> io::Result<Vec<Record>> {
+pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
-    let (records, _) = bytes.as_chunks::<RECORD_BYTES>();
-    Ok(records.iter().map_while(Record::parse).collect())
+    let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
+    Ok(entries.iter().map_while(Entry::parse).collect())
 }
 
-/// The hash of each block, and the end of the data: of records as [`read`] gives them.
-pub fn of_blocks(records: &[Record]) -> (Vec<Hash>, u64) {
+/// The hash of each block, and the end of the data: of entries as [`read`] gives them.
+pub fn of_blocks(entries: &[Entry]) -> (Vec<Hash>, u64) {
     let mut hashes = Vec::new();
-    for record in records {
+    for Entry { record, .. } in entries {
         hashes.truncate(record.block() as usize);
         hashes.push(record.hash);
     }
-    (hashes, records.last().map_or(0, |record| record.end))
+    (hashes, entries.last().map_or(0, |entry| entry.record.end))
 }
 
 /// Hashes of data as it comes, in blocks.
@@ -153,7 +174,7 @@ impl HashSink {
     fn record_rest(&mut self) -> Result {
         if self.recorded < self.blocks.end() {
             if let Some(record) = self.blocks.rest() {
-                self.file.write_all(&record.to_bytes())?;
+                self.file.write_all(&Entry::now(record).to_bytes())?;
             }
             self.recorded = self.blocks.end();
             durable::sync(&self.file)?;
@@ -165,7 +186,7 @@ impl HashSink {
 impl Sink<Block> for HashSink {
     fn write(&mut self, block: &Block) -> Result {
         let HashSink { file, blocks, .. } = self;
-        Ok(blocks.update(&block.data, |record| file.write_all(&record.to_bytes()))?)
+        Ok(blocks.update(&block.data, |record| file.write_all(&Entry::now(record).to_bytes()))?)
     }
 
     fn tick(&mut self) -> Result {
@@ -211,7 +232,8 @@ mod tests {
             all.push(records);
         }
         assert!(all.iter().all(|records| *records == all[0]));
-        let (hashes, end) = of_blocks(&all[0]);
+        let entries: Vec<Entry> = all[0].iter().map(|record| Entry { record: *record, time: 0 }).collect();
+        let (hashes, end) = of_blocks(&entries);
         assert_eq!(end, data.len() as u64);
         let expected: Vec<Hash> = data.chunks(HASHED_BYTES as usize).map(blake3::hash).collect();
         assert_eq!(hashes, expected);
@@ -221,22 +243,22 @@ mod tests {
     fn a_record_that_is_cut_or_damaged_ends_the_list() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let record = |end| Record { end, hash: blake3::hash(&[end as u8]) };
-        let records = [record(8192), record(16384), record(HASHED_BYTES), record(HASHED_BYTES + 8)];
-        let bytes: Vec<u8> = records.iter().flat_map(|record| record.to_bytes()).collect();
+        let entry = |end| Entry::now(Record { end, hash: blake3::hash(&[end as u8]) });
+        let entries = [entry(8192), entry(16384), entry(HASHED_BYTES), entry(HASHED_BYTES + 8)];
+        let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(&path).unwrap(), records);
-        let (hashes, end) = of_blocks(&records);
-        assert_eq!((hashes, end), (vec![records[2].hash, records[3].hash], HASHED_BYTES + 8));
-        for cut in [1, 47] {
+        assert_eq!(read(&path).unwrap(), entries);
+        let (hashes, end) = of_blocks(&entries);
+        assert_eq!((hashes, end), (vec![entries[2].record.hash, entries[3].record.hash], HASHED_BYTES + 8));
+        for cut in [1, ENTRY_BYTES - 1] {
             std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
-            assert_eq!(read(&path).unwrap(), records[..3], "cut {cut}");
+            assert_eq!(read(&path).unwrap(), entries[..3], "cut {cut}");
         }
-        for damaged in [48, 60, 95] {
+        for damaged in [ENTRY_BYTES, ENTRY_BYTES + 12, 2 * ENTRY_BYTES - 1] {
             let mut bytes = bytes.clone();
             bytes[damaged] ^= 1;
             std::fs::write(&path, &bytes).unwrap();
-            assert_eq!(read(&path).unwrap(), records[..1], "byte {damaged}");
+            assert_eq!(read(&path).unwrap(), entries[..1], "byte {damaged}");
         }
         assert_eq!(of_blocks(&[]), (vec![], 0));
     }

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::hashes::{self, Blocks, Record, HASHED_BYTES, RECORD_BYTES};
+use crate::hashes::{self, Blocks, Entry, Record, ENTRY_BYTES, HASHED_BYTES};
 
 /// One of the files that have a board's words one after the other: its first byte, and the byte behind its last.
 struct Place<'a> {
@@ -68,20 +68,23 @@ fn cut(files: &[PathBuf], end: u64) -> io::Result<()> {
 /// # Errors
 /// The operating system's.
 pub fn recover(hashes: &Path, sinks: &[Vec<PathBuf>]) -> io::Result<Blocks> {
-    let records = match hashes::read(hashes) {
+    let entries = match hashes::read(hashes) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        records => records?,
+        entries => entries?,
     };
     let mut there = u64::MAX;
     for files in sinks {
         there = there.min(places(files)?.last().map_or(0, |place| place.end));
     }
     let (mut certain, mut kept) = (Blocks::default(), 0);
-    'records: for (index, record) in records.iter().enumerate().rev().filter(|(_, record)| record.end <= there) {
+    'entries: for (index, Entry { record, .. }) in entries.iter().enumerate().rev() {
+        if record.end > there {
+            continue;
+        }
         for files in sinks {
             let (blocks, found) = hashed(files, record.end)?;
             if found != Some(*record) {
-                continue 'records;
+                continue 'entries;
             }
             certain = blocks;
         }
@@ -90,7 +93,7 @@ pub fn recover(hashes: &Path, sinks: &[Vec<PathBuf>]) -> io::Result<Blocks> {
     }
     let end = if kept == 0 { 0 } else { certain.end() };
     if let Ok(file) = OpenOptions::new().write(true).open(hashes) {
-        file.set_len((kept * RECORD_BYTES) as u64)?;
+        file.set_len((kept * ENTRY_BYTES) as u64)?;
         file.sync_all()?;
     }
     for files in sinks {

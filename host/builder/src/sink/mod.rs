@@ -47,7 +47,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// True if its place is a path.
-    pub fn is_file(&self) -> bool {
+    pub fn is_file(self) -> bool {
         match self {
             #[cfg(feature = "hdf5")]
             EventKind::Hdf5(_) => true,

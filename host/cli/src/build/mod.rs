@@ -16,10 +16,10 @@ use crate::progress::{Goal, Progress, Unit};
 
 mod group;
 
-#[cfg(feature = "kafka")]
-use group::Viewers;
+use group::Report;
 pub use group::{Crates, Settings, Views};
-use group::{From, Report};
+#[cfg(feature = "kafka")]
+use group::{From, Viewers};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {

@@ -180,6 +180,8 @@ pub struct Fade {
     /// Reset it first, even if another computer receives from it
     #[serde(default)]
     pub take_over: bool,
+    /// Names of its registers, for the manifest, as --registers of `fadelink status`; without it, those of the example boards
+    pub registers: Option<PathBuf>,
     /// Pattern that its words are compared with, as --verify of `fadelink receive`
     pub verify: Option<Text<Pattern>>,
     /// Its sinks, in place of those of the experiment

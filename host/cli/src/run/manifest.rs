@@ -6,20 +6,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{ensure, Context};
-use fadelink_sinks::hashes::Blocks;
+use fadelink_sinks::hashes::{Blocks, Entry};
 use fadelink_sinks::{durable, hashes};
-use fadelink_wire::udp;
+use fadelink_wire::{udp, Protocol};
 use serde_json::{json, Map, Value};
+use toml::Spanned;
 
-use super::experiment::File;
+use super::experiment::{Fade, File};
 use super::folder::{RunFolder, MANIFEST};
 use super::groups;
 use super::moment;
+use crate::link::{BackendArgs, Link};
 use crate::receive::Outcome;
 use crate::slow_control::SlowControl;
+use crate::{names, status};
 
 /// Version of the manifest's format.
 const FORMAT: u64 = 1;
+/// Shortest time between two entries of a timeline, in ns.
+const TIMES: u64 = 1_000_000_000;
 /// Of the slow control of boards: wait of one attempt, attempts after the first.
 const TIMEOUT: Duration = Duration::from_millis(200);
 const RETRIES: u32 = 4;
@@ -87,18 +92,37 @@ fn udp_board(address: Ipv4Addr) -> Value {
     })
 }
 
-/// This moment, by all clocks: those of the computer, and those of boards with slow control.
+/// What a board with FADE-10G says of itself now; `null`: it does not answer, or has other registers.
+fn fade_board(board: &Fade, base: &Path) -> Value {
+    let read = || -> anyhow::Result<Option<Value>> {
+        let names = names::read(board.registers.as_ref().map(|path| base.join(path)).as_deref())?;
+        let backend_args = BackendArgs { backend: board.backend.into(), busy_poll: false };
+        let receiver = Link { iface: board.interface.clone(), backend_args }.passive()?;
+        status::json(&receiver.open_for_commands(board.mac.0)?, &names)
+    };
+    read()
+        .unwrap_or_else(|error| {
+            tracing::warn!("{}: its registers are not in the manifest: {error:#}", board.name);
+            None
+        })
+        .unwrap_or_default()
+}
+
+/// This moment, by all clocks: those of the computer, and those of boards with slow control. With what boards say of
+/// themselves.
 fn moment(file: &File) -> Value {
     let experiment = &file.experiment;
     let mut interfaces: Vec<_> = experiment.fade.iter().map(|feb| &*feb.get_ref().interface).collect();
     interfaces.sort_unstable();
     interfaces.dedup();
     let mut now = moment::now(interfaces.into_iter());
-    let boards: Map<_, _> =
-        experiment.udp.iter().map(|board| (board.get_ref().name.clone(), udp_board(board.get_ref().address))).collect();
-    if !boards.is_empty() {
-        now["boards"] = boards.into();
-    }
+    let base = file.path.parent().unwrap_or(Path::new(""));
+    let udp = experiment.udp.iter().map(Spanned::get_ref);
+    let fade = experiment.fade.iter().map(Spanned::get_ref);
+    let fade = fade.filter(|board| board.protocol.is_none_or(|protocol| protocol.0 == Protocol::Fade10g));
+    let boards = udp.map(|board| (board.name.clone(), udp_board(board.address)));
+    let boards: Map<_, _> = boards.chain(fade.map(|board| (board.name.clone(), fade_board(board, base)))).collect();
+    now["boards"] = boards.into();
     now
 }
 
@@ -117,17 +141,33 @@ fn settings_of(settings: &Value, name: &str) -> Value {
 }
 
 /// The hashes of a board's words; their file is no longer needed then.
-fn hashes_of(folder: &Path, board: &Value, settings: &Value) -> std::io::Result<Value> {
+fn hashes_of(folder: &Path, board: &Value, settings: &Value) -> std::io::Result<(Value, Value)> {
     let several = settings["streams"].as_u64().is_some_and(|streams| streams > 1);
     let name = settings["name"].as_str().unwrap_or_default();
     hash_list(&folder.join(groups::hashes(name, several).replace("{stream}", &groups::stream(board))))
 }
 
-/// The hashes in a file.
-fn hash_list(path: &Path) -> std::io::Result<Value> {
-    let (blocks, bytes) = hashes::of_blocks(&hashes::read(path)?);
+/// When the data had come: pairs of ns since 1970 and bytes, not more than one each second and the last.
+fn timeline(entries: &[Entry]) -> Value {
+    let mut times: Vec<(u64, u64)> = Vec::new();
+    for Entry { record, time } in entries {
+        match times.as_slice() {
+            // The last one is there in any case.
+            [.., (before, _), _] if time.saturating_sub(*before) < TIMES => _ = times.pop(),
+            _ => {}
+        }
+        times.push((*time, record.end));
+    }
+    json!(times)
+}
+
+/// The hashes in a file, and the timeline.
+fn hash_list(path: &Path) -> std::io::Result<(Value, Value)> {
+    let entries = hashes::read(path)?;
+    let (blocks, bytes) = hashes::of_blocks(&entries);
     let blocks: Vec<_> = blocks.iter().map(|hash| hash.to_hex().to_string()).collect();
-    Ok(json!({ "block_bytes": hashes::HASHED_BYTES, "bytes": bytes, "blake3": blocks }))
+    let hashes = json!({ "block_bytes": hashes::HASHED_BYTES, "bytes": bytes, "blake3": blocks });
+    Ok((hashes, timeline(&entries)))
 }
 
 impl Manifest {
@@ -212,7 +252,9 @@ impl Manifest {
         self.content["ended_by"] = "crash".into();
         let mut boards = Vec::new();
         for Certain { name, stream, sinks, hashes } in certain {
-            let mut board = json!({ "name": name, "complete": false, "sinks": sinks, "hashes": hash_list(&hashes)? });
+            let (hashes, timeline) = hash_list(&hashes)?;
+            let mut board =
+                json!({ "name": name, "complete": false, "sinks": sinks, "hashes": hashes, "timeline": timeline });
             board["bytes"] = board["hashes"]["bytes"].clone();
             board["settings"] = settings_of(&self.content["experiment"], &name);
             if !stream.is_empty() {
@@ -264,7 +306,7 @@ impl Manifest {
             for mut board in outcome.boards {
                 let settings = settings_of(&self.content["experiment"], board["name"].as_str().unwrap_or_default());
                 if outcome.key != "crates" {
-                    board["hashes"] = hashes_of(&self.folder.path, &board, &settings)?;
+                    (board["hashes"], board["timeline"]) = hashes_of(&self.folder.path, &board, &settings)?;
                 }
                 board["settings"] = settings;
                 boards.push(board);

@@ -26,6 +26,7 @@ mod folder;
 mod groups;
 mod manifest;
 mod moment;
+mod replay;
 mod text;
 
 pub use ask::{run as ask, Args as AskArgs, Wish};
@@ -35,6 +36,7 @@ use experiment::{ConfirmAt, Experiment, File, Full};
 use folder::{RunFolder, Runs};
 use groups::Resumed;
 use manifest::Manifest;
+pub use replay::{run as replay, Args as ReplayArgs};
 use text::Start;
 
 /// How often is looked for what begins a run.

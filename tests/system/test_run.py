@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import sys
 import time
 
 import blake3
@@ -140,31 +141,39 @@ def test_check_finds_what_has_changed(lab):
     assert status == 1 and "expected the folder of a run" in err
 
 
+def fetch(bench, path, method="GET"):
+    """What the HTTP server in the computer's namespace answers, also with a status of errors."""
+    program = (
+        "import sys, http.client; c = http.client.HTTPConnection('127.0.0.1', 9470); c.request(*sys.argv[1:]); print(c.getresponse().read().decode())"
+    )
+    return bench.run_in(bench.pc_ns, sys.executable, "-c", program, method, path)
+
+
 def test_runs_by_command_and_by_http(lab):
     lab.bench.sim()
     lab.write('start = "command"\nhttp = "127.0.0.1:9470"\n' + fade("left"))
     process = lab.start()
     wait_for(lambda: (lab.runs / "control.socket").exists())
 
-    def http(path, *options):
-        return json.loads(lab.bench.run_in(lab.bench.pc_ns, "curl", "-s", *options, f"http://127.0.0.1:9470{path}"))
+    def http(path, method="GET"):
+        return json.loads(fetch(lab.bench, path, method))
 
     assert http("/run")["state"] == "waiting"
     status, _, err = lab.bench.run("stop", lab.file)
     assert status == 1 and "no run goes on" in err
     state = lab.ask("start")
     assert state["state"] == "running" and state["run"] == 1
-    assert "run 1 goes on" in http("/start", "-XPOST")["error"]
+    assert "run 1 goes on" in http("/start", "POST")["error"]
     wait_for(lambda: http("/run")["bytes"] > 1 << 20)
     board = http("/run")["boards"][0]
     assert board["name"] == "left" and board["bytes"] > 0
-    metrics = lab.bench.run_in(lab.bench.pc_ns, "curl", "-s", "http://127.0.0.1:9470/metrics")
+    metrics = fetch(lab.bench, "/metrics")
     assert re.search(r"^fadelink_bytes_total\{.*\} [1-9]", metrics, re.M)
     state = lab.ask("stop")
     assert state["state"] == "waiting" and state["complete"]
-    assert http("/start", "-XPOST")["state"] in ("waiting", "running")
+    assert http("/start", "POST")["state"] in ("waiting", "running")
     wait_for(lambda: http("/run")["run"] == 2 and http("/run")["bytes"] > 1 << 20)
-    http("/stop", "-XPOST")
+    http("/stop", "POST")
     wait_for(lambda: http("/run")["state"] == "waiting")
     process.signal(signal.SIGTERM)
     status, _, err = process.finish()

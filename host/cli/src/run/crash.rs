@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{recover, BlockKind, Parts};
-use serde_json::json;
+use fadelink_wire::Firmware;
+use serde_json::{json, Value};
 
+use super::files;
+use super::groups::Kept;
 use super::manifest::Certain;
 use crate::receive::Plan;
 
@@ -56,15 +59,23 @@ pub fn of_board(plan: &Plan) -> std::io::Result<Vec<(Certain, Blocks)>> {
     Ok(found)
 }
 
+/// The core of a board, as the description of its first file has it.
+fn firmware(plan: &Plan) -> Option<Firmware> {
+    let file = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::File(_)))?;
+    let text = std::fs::read_to_string(files::description(file.place.as_ref())).ok()?;
+    serde_json::from_str::<Value>(&text).ok()?["firmware"].as_str()?.parse().ok()
+}
+
 /// The same of boards with one stream each, by name.
 ///
 /// # Errors
 /// The operating system's.
-pub fn of_boards(plans: &[&Plan]) -> std::io::Result<HashMap<String, Blocks>> {
+pub fn of_boards(plans: &[&Plan]) -> std::io::Result<HashMap<String, Kept>> {
     let mut boards = HashMap::new();
     for plan in plans {
         let blocks = of_board(plan)?.into_iter().map(|(_, blocks)| blocks).next().unwrap_or_default();
-        boards.insert(plan.name.clone().unwrap_or_default(), blocks);
+        let firmware = firmware(plan).filter(|_| blocks.end() > 0);
+        boards.insert(plan.name.clone().unwrap_or_default(), Kept { blocks, firmware });
     }
     Ok(boards)
 }

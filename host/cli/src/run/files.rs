@@ -30,7 +30,7 @@ fn is_own(name: &str) -> bool {
 }
 
 /// The description of a file of words.
-fn description(path: &Path) -> PathBuf {
+pub fn description(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".json");
     name.into()

@@ -10,6 +10,7 @@ use fadelink_receiver::schedule::{self, Schedule};
 use fadelink_receiver::{Confirm, FebConfig};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{BlockKind, Board, Spec};
+use fadelink_wire::Firmware;
 use serde_json::Value;
 use toml::Spanned;
 
@@ -45,11 +46,20 @@ impl Settings {
     }
 }
 
+/// What an unfinished run has of a board.
+#[derive(Debug, Default, Clone)]
+pub struct Kept {
+    /// The hashes of its words, to go on with.
+    pub blocks: Blocks,
+    /// Its core, as it was found out at the start.
+    pub firmware: Option<Firmware>,
+}
+
 /// What an unfinished run has, which goes on.
 #[derive(Default)]
 pub struct Resumed {
     /// Of each board by name.
-    pub boards: HashMap<String, Blocks>,
+    pub boards: HashMap<String, Kept>,
     /// Its end was asked for.
     pub was_stopped: bool,
 }
@@ -178,7 +188,7 @@ impl Reader<'_> {
             sinks.push(spec);
         }
         let durable = self.is_durable();
-        let resumed = self.resumed.map(|resumed| resumed.boards.get(name).cloned().unwrap_or_default());
+        let resumed = self.kept(name).map(|kept| kept.blocks);
         let plan = Plan { name: Some(name.to_owned()), sinks, verify, streams, durable, resumed };
         if durable {
             plan.check_durable()
@@ -190,6 +200,11 @@ impl Reader<'_> {
     /// Of each board: run-wide limits are looked after elsewhere.
     fn limits(&self) -> Limits {
         Limits { duration: None, idle: self.file.experiment.stop.idle.map(Duration::from), bytes: None }
+    }
+
+    /// What a run that goes on has of a board.
+    fn kept(&self, name: &str) -> Option<Kept> {
+        Some(self.resumed?.boards.get(name).cloned().unwrap_or_default())
     }
 
     fn is_durable(&self) -> bool {
@@ -222,7 +237,8 @@ impl Reader<'_> {
             window: feb.window,
             first_packet: feb.first_packet,
             protocol: feb.protocol.map(|text| text.0),
-            firmware: feb.firmware.map(|text| text.0),
+            // One that is busy may not answer now.
+            firmware: feb.firmware.map(|text| text.0).or(self.kept(&feb.name).and_then(|kept| kept.firmware)),
             word_order: feb.word_order.map(|text| text.0),
             confirm: if self.is_durable() { Confirm::Released } else { Confirm::Received },
         };

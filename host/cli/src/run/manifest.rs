@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{ensure, Context};
-use fadelink_sinks::hashes::{Blocks, Entry};
+use fadelink_sinks::hashes::Entry;
 use fadelink_sinks::{durable, hashes};
 use fadelink_wire::{udp, Protocol};
 use serde_json::{json, Map, Value};
@@ -14,7 +14,7 @@ use toml::Spanned;
 
 use super::experiment::{Fade, File};
 use super::folder::{RunFolder, MANIFEST};
-use super::groups;
+use super::groups::{self, Kept};
 use super::moment;
 use crate::link::{BackendArgs, Link};
 use crate::receive::Outcome;
@@ -222,10 +222,10 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Blocks>) -> std::io::Result<()> {
+    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>) -> std::io::Result<()> {
         let mut now = moment(file);
         now["bytes"] =
-            boards.iter().map(|(name, blocks)| (name.clone(), blocks.end().into())).collect::<Map<_, _>>().into();
+            boards.iter().map(|(name, kept)| (name.clone(), kept.blocks.end().into())).collect::<Map<_, _>>().into();
         match self.content["resumed"].as_array_mut() {
             Some(all) => all.push(now),
             None => self.content["resumed"] = json!([now]),

@@ -273,12 +273,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     tracing::info!("run {}: {} boards are played back", manifest["run"], fade.len() + threads.len());
     if !fade.is_empty() {
         let iface = args.iface.as_ref().ok_or_else(|| Usage("--iface: expected for boards with FADE".into()))?;
-        let mut played = vec![false; fade.len()];
+        // A RESET may be followed by another START: a board is done when it was stopped, or has sent all.
+        let mut stopped = vec![false; fade.len()];
         feb::serve(iface, &mut fade, &stop, feb::Loss::default(), |boards| {
-            for (board, played) in boards.iter().zip(&mut played) {
-                *played |= board.user().has_ended() && !board.status().running;
+            let mut goes_on = false;
+            for (board, stopped) in boards.iter().zip(&mut stopped) {
+                let status = board.status();
+                *stopped |= status.stopping || board.user().has_ended();
+                goes_on |= status.running || !*stopped;
             }
-            !played.iter().all(|played| *played)
+            goes_on
         })?;
     }
     for thread in threads {

@@ -105,7 +105,8 @@ impl Watch<'_> {
 
     fn hold(&self) -> anyhow::Result<()> {
         let disk = &self.file.experiment.disk;
-        if disk.full != Full::Hold {
+        // At the end what is in the rings is written in any case.
+        if disk.full != Full::Hold || self.part.must_stop() {
             return Ok(());
         }
         let is_full = folder::free_space(&self.folder.path)? < disk.reserve.0 .0;

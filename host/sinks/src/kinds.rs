@@ -10,10 +10,13 @@ use crate::file::{FileSink, PlainFile};
 use crate::hashes::{Blocks, HashSink};
 #[cfg(feature = "hdf5")]
 use crate::hdf5::WordsSink;
+#[cfg(feature = "kafka")]
+use crate::kafka::{KafkaSink, Place, Words};
 use crate::options::Options;
 use crate::origin::Board;
 use crate::outlet::{describe, Copy, Error, Outlet, Policy};
-use crate::parts::FileOptions;
+use crate::parts::{FileOptions, Parts};
+use crate::recover::{Files, Stored};
 use crate::share::ShareSink;
 use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
@@ -39,6 +42,9 @@ pub enum BlockKind {
         /// A file of an earlier run is replaced.
         overwrite: bool,
     },
+    /// A topic of Apache Kafka.
+    #[cfg(feature = "kafka")]
+    Kafka,
     /// Other programs on this computer.
     Share {
         /// The first block waits for a first reader.
@@ -49,14 +55,17 @@ pub enum BlockKind {
 impl Kind for BlockKind {
     const EXPECTED: &'static str =
         "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), \
-                                    hashes:PATH[,overwrite] or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
+                                    hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
         "hdf5",
+        #[cfg(not(feature = "kafka"))]
+        "kafka",
     ];
     const WAITS_AT_THE_SOURCE: bool = true;
 
-    fn parse(name: &str, _place: &str, options: &mut Options<'_>) -> std::result::Result<Option<BlockKind>, String> {
+    #[cfg_attr(not(feature = "kafka"), expect(unused_variables))]
+    fn parse(name: &str, place: &str, options: &mut Options<'_>) -> std::result::Result<Option<BlockKind>, String> {
         Ok(Some(match name {
             "file" => BlockKind::File(PlainFile {
                 direct: options.flag("direct")?,
@@ -66,6 +75,11 @@ impl Kind for BlockKind {
             #[cfg(feature = "hdf5")]
             "hdf5" => BlockKind::Hdf5(FileOptions::parse(options, Some(EVERY))?),
             "hashes" => BlockKind::Hashes { overwrite: options.flag("overwrite")? },
+            #[cfg(feature = "kafka")]
+            "kafka" => {
+                place.parse::<Place>()?;
+                BlockKind::Kafka
+            }
             "share" => BlockKind::Share { wait: options.flag("wait")? },
             _ => return Ok(None),
         }))
@@ -86,6 +100,20 @@ fn copier(queue: u64) -> std::io::Result<Copy<Block>> {
     }))
 }
 
+/// What a sink is opened for.
+pub struct Opening<'a> {
+    /// Whose data it is.
+    pub board: Board,
+    /// Name of the run: no other one has it.
+    pub run: &'a str,
+    /// The end was asked for.
+    pub stopping: &'a Stopping,
+    /// Its data is kept until it is safe.
+    pub durable: bool,
+    /// It goes on behind this data.
+    pub resumed: Option<&'a Blocks>,
+}
+
 impl Spec<BlockKind> {
     /// A plain file (`-`: standard output) that its user did not write as a sink.
     pub fn file(text: String, path: &str, overwrite: bool) -> Spec<BlockKind> {
@@ -100,9 +128,18 @@ impl Spec<BlockKind> {
         Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, queue: None }
     }
 
-    /// True if each board has a path of its own; `key` stands in it, in braces ([`Board::key`]).
+    /// True if each board has a place of its own; `key` stands in it, in braces ([`Board::key`]).
     pub fn is_per_board(&self, key: &str) -> bool {
         self.place.contains(&format!("{{{key}}}"))
+    }
+
+    /// True if its place is a path.
+    pub fn is_path(&self) -> bool {
+        match self.kind {
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => false,
+            _ => true,
+        }
     }
 
     /// Whether what it has taken can be confirmed to the board only when it is safe ([`Sink::sync`]); else why not.
@@ -113,47 +150,74 @@ impl Spec<BlockKind> {
         match self.kind {
             BlockKind::File(PlainFile { direct: true, .. }) => Err("option `direct`: expected none of it".into()),
             BlockKind::File(_) | BlockKind::Hashes { .. } | BlockKind::Share { .. } => Ok(()),
-            _ => Err("expected file, or share beside it".into()),
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => Ok(()),
+            _ => Err("expected file or kafka, or share beside it".into()),
         }
     }
 
     /// True if what it has taken survives a power cut.
     pub fn is_durable(&self) -> bool {
-        matches!(self.kind, BlockKind::File(_)) && self.policy == Policy::Wait
+        let is_safe = match self.kind {
+            BlockKind::File(_) => true,
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => true,
+            _ => false,
+        };
+        is_safe && self.policy == Policy::Wait
     }
 
-    /// Opens the sink for the data of `board`. `durable`: its data is kept until it is safe. `resumed`: the sink goes on
-    /// behind this data.
+    /// What it has of the words of a run, in their order: `place` is where it has those of a board. `None`: it has none that
+    /// can be read as they came.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    #[cfg_attr(not(feature = "kafka"), expect(unused_variables))]
+    pub fn stored(&self, place: &str, run: &str) -> Result<Option<Box<dyn Stored>>> {
+        Ok(match self.kind {
+            BlockKind::File(plain) => Some(Box::new(Files(Parts::found(place, plain.files)))),
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => Some(Box::new(Words::connect(place.parse()?, run)?)),
+            _ => None,
+        })
+    }
+
+    fn sink(&self, opening: &Opening<'_>) -> Result<Box<dyn Sink<Block>>> {
+        let Opening { board, resumed, .. } = *opening;
+        let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
+        Ok(match self.kind {
+            BlockKind::File(plain) if resumed.is_some() => Box::new(FileSink::resume(&path, plain, board)?),
+            BlockKind::File(plain) => Box::new(FileSink::create(&path, plain, board)?),
+            BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
+            #[cfg(feature = "hdf5")]
+            BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
+            BlockKind::Hashes { overwrite } => match resumed {
+                Some(blocks) => Box::new(HashSink::resume(path.as_ref(), blocks.clone())?),
+                None => Box::new(HashSink::create(path.as_ref(), overwrite)?),
+            },
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => {
+                let end = resumed.map(Blocks::end);
+                Box::new(KafkaSink::open(path.parse()?, opening.run, opening.stopping.clone(), end)?)
+            }
+            BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, opening.stopping.clone())?),
+        })
+    }
+
+    /// Opens the sink.
     ///
     /// # Errors
     /// The file, or what it is, cannot be opened; the message says why.
-    pub fn open(
-        &self,
-        board: Board,
-        stopping: &Stopping,
-        durable: bool,
-        resumed: Option<&Blocks>,
-    ) -> std::result::Result<Outlet<Block>, Error> {
-        let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
+    pub fn open(&self, opening: &Opening<'_>) -> std::result::Result<Outlet<Block>, Error> {
         let open = || -> Result<Outlet<Block>> {
-            let sink: Box<dyn Sink<Block>> = match self.kind {
-                BlockKind::File(plain) if resumed.is_some() => Box::new(FileSink::resume(&path, plain, board)?),
-                BlockKind::File(plain) => Box::new(FileSink::create(&path, plain, board)?),
-                BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
-                #[cfg(feature = "hdf5")]
-                BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
-                BlockKind::Hashes { overwrite } => match resumed {
-                    Some(blocks) => Box::new(HashSink::resume(path.as_ref(), blocks.clone())?),
-                    None => Box::new(HashSink::create(path.as_ref(), overwrite)?),
-                },
-                BlockKind::Share { wait } => Box::new(ShareSink::bind(&path, wait, stopping.clone())?),
-            };
             let (capacity, copy) = match self.policy {
                 // It is the ring that bounds what waits.
                 Policy::Wait => (u64::MAX, None),
                 Policy::Drop => (self.queue.unwrap_or(QUEUE), Some(copier(self.queue.unwrap_or(QUEUE))?)),
             };
-            Ok(Outlet::start(&self.text, self.policy, capacity, copy, sink, durable)?)
+            // A transaction that failed is written again.
+            let keeps = opening.durable || !self.is_path();
+            Ok(Outlet::start(&self.text, self.policy, capacity, copy, self.sink(opening)?, keeps)?)
         };
         open().map_err(|failure| Error {
             sink: self.text.clone(),
@@ -198,6 +262,8 @@ mod tests {
             ("file:x,roll=5x", "roll `5x`"),
             ("hdf5:x,every=-1", "every `-1`"),
             ("share:x,direct", "`direct`"),
+            #[cfg(feature = "kafka")]
+            ("kafka:one/x", "`one/x`: expected HOST:PORT/TOPIC"),
             ("share:x,roll=1G", "`roll=1G`"),
             ("file:x,policy=maybe", "policy `maybe`: expected wait or drop"),
             ("file:x,queue=1M", "policy=drop"),

@@ -1,5 +1,5 @@
 //! Sinks: destinations of data. Each runs in its own thread behind a queue ([`Outlet`]). A slow sink makes the
-//! source wait, or drops and counts, as the user chooses. [`Block`]s of words go to files, HDF5 and other programs
+//! source wait, or drops and counts, as the user chooses. [`Block`]s of words go to files, HDF5, Kafka and other programs
 //! ([`BlockKind`]); other crates add their own items and sinks.
 
 mod block;
@@ -8,6 +8,8 @@ pub mod file;
 pub mod hashes;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 mod kinds;
 mod options;
 mod origin;
@@ -19,11 +21,11 @@ mod sink;
 mod spec;
 
 pub use block::{Block, BLOCK_BYTES};
-pub use kinds::BlockKind;
+pub use kinds::{BlockKind, Opening};
 pub use options::{size, Options};
 pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Outlet, Outlets, Policy, Report};
 pub use parts::{FileOptions, Parts};
-pub use recover::recover;
+pub use recover::{recover, Files, Stored};
 pub use sink::{End, Failure, Item, Result, Sink, Stopping, WrongMessages};
 pub use spec::{Kind, Spec};

@@ -1,88 +1,123 @@
-//! What is certain of the data in files, when the program that wrote them was ended by force or by a power cut.
+//! What is certain of the data in sinks, when the program that wrote them was ended by force or by a power cut.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::hashes::{self, Blocks, Entry, Record, ENTRY_BYTES, HASHED_BYTES};
+use crate::sink::Result;
 
-/// One of the files that have a board's words one after the other: its first byte, and the byte behind its last.
+/// What a sink has of a board's words.
+pub trait Stored {
+    /// Bytes of it.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    fn end(&self) -> Result<u64>;
+
+    /// Those from byte `from` to byte `to`, which are there.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn read(&self, from: u64, to: u64) -> Result<Vec<u8>>;
+
+    /// Removes those behind byte `end`, for ever, or leaves it to the sink that goes on there.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    fn cut(&self, end: u64) -> Result;
+}
+
+/// Files that have a board's words one after the other.
+pub struct Files(pub Vec<PathBuf>);
+
+/// One of them: its first byte, and the byte behind its last.
 struct Place<'a> {
     file: &'a Path,
     first: u64,
     end: u64,
 }
 
-fn places(files: &[PathBuf]) -> io::Result<Vec<Place<'_>>> {
-    let (mut places, mut first) = (Vec::new(), 0);
-    for file in files {
-        let end = first + fs::metadata(file)?.len();
-        places.push(Place { file, first, end });
-        first = end;
+impl Files {
+    fn places(&self) -> io::Result<Vec<Place<'_>>> {
+        let (mut places, mut first) = (Vec::new(), 0);
+        for file in &self.0 {
+            let end = first + fs::metadata(file)?.len();
+            places.push(Place { file, first, end });
+            first = end;
+        }
+        Ok(places)
     }
-    Ok(places)
+}
+
+impl Stored for Files {
+    fn end(&self) -> Result<u64> {
+        Ok(self.places()?.last().map_or(0, |place| place.end))
+    }
+
+    fn read(&self, from: u64, to: u64) -> Result<Vec<u8>> {
+        let mut data = Vec::new();
+        for Place { file, first, end } in self.places()? {
+            let part = first.max(from)..end.min(to);
+            if !part.is_empty() {
+                let mut file = File::open(file)?;
+                file.seek(SeekFrom::Start(part.start - first))?;
+                file.take(part.end - part.start).read_to_end(&mut data)?;
+            }
+        }
+        Ok(data)
+    }
+
+    fn cut(&self, end: u64) -> Result {
+        for Place { file, first, end: last } in self.places()? {
+            if first >= end && first > 0 {
+                let mut manifest = file.as_os_str().to_owned();
+                manifest.push(".json");
+                fs::remove_file(file)?;
+                let _ = fs::remove_file(manifest);
+            } else if last > end {
+                let open = OpenOptions::new().write(true).open(file)?;
+                open.set_len(end - first)?;
+                open.sync_all()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Hashes the data before byte `end`, from the begin of its block on: the hashes to go on with, and the record of this end.
-fn hashed(files: &[PathBuf], end: u64) -> io::Result<(Blocks, Option<Record>)> {
+fn hashed(sink: &dyn Stored, end: u64) -> Result<(Blocks, Option<Record>)> {
     let begin = end.saturating_sub(1) / HASHED_BYTES * HASHED_BYTES;
     let (mut blocks, mut whole) = (Blocks::behind(begin), None);
-    for Place { file, first, end: last } in places(files)? {
-        let (from, to) = (first.max(begin), last.min(end));
-        if from >= to {
-            continue;
-        }
-        let (mut file, mut data) = (File::open(file)?, Vec::new());
-        file.seek(SeekFrom::Start(from - first))?;
-        file.take(to - from).read_to_end(&mut data)?;
-        blocks.update(&data, |record| {
-            whole = Some(record);
-            Ok::<_, io::Error>(())
-        })?;
-    }
+    blocks.update(&sink.read(begin, end)?, |record| {
+        whole = Some(record);
+        Ok::<_, io::Error>(())
+    })?;
     let record = blocks.rest().or(whole);
     Ok((blocks, record))
 }
 
-/// Cuts files off behind byte `end`, for ever.
-fn cut(files: &[PathBuf], end: u64) -> io::Result<()> {
-    for Place { file, first, end: last } in places(files)? {
-        if first >= end && first > 0 {
-            let mut manifest = file.as_os_str().to_owned();
-            manifest.push(".json");
-            fs::remove_file(file)?;
-            let _ = fs::remove_file(manifest);
-        } else if last > end {
-            let open = OpenOptions::new().write(true).open(file)?;
-            open.set_len(end - first)?;
-            open.sync_all()?;
-        }
-    }
-    Ok(())
-}
-
 /// Finds what is certain of a board's data: the longest part that has a hash in the file `hashes` and is the same in all
-/// `sinks`, which are the files of one sink each, in their order. What is behind it is cut off. Returns the hashes of the rest, to go
-/// on with.
+/// `sinks`. What is behind it is cut off. Returns the hashes of the rest, to go on with.
 ///
 /// # Errors
-/// The operating system's.
-pub fn recover(hashes: &Path, sinks: &[Vec<PathBuf>]) -> io::Result<Blocks> {
+/// The operating system's, or those of a sink.
+pub fn recover(hashes: &Path, sinks: &[Box<dyn Stored>]) -> Result<Blocks> {
     let entries = match hashes::read(hashes) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         entries => entries?,
     };
     let mut there = u64::MAX;
-    for files in sinks {
-        there = there.min(places(files)?.last().map_or(0, |place| place.end));
+    for sink in sinks {
+        there = there.min(sink.end()?);
     }
     let (mut certain, mut kept) = (Blocks::default(), 0);
     'entries: for (index, Entry { record, .. }) in entries.iter().enumerate().rev() {
         if record.end > there {
             continue;
         }
-        for files in sinks {
-            let (blocks, found) = hashed(files, record.end)?;
+        for sink in sinks {
+            let (blocks, found) = hashed(&**sink, record.end)?;
             if found != Some(*record) {
                 continue 'entries;
             }
@@ -96,8 +131,8 @@ pub fn recover(hashes: &Path, sinks: &[Vec<PathBuf>]) -> io::Result<Blocks> {
         file.set_len((kept * ENTRY_BYTES) as u64)?;
         file.sync_all()?;
     }
-    for files in sinks {
-        cut(files, end)?;
+    for sink in sinks {
+        sink.cut(end)?;
     }
     Ok(if kept == 0 { Blocks::default() } else { certain })
 }
@@ -134,6 +169,10 @@ mod tests {
         }
     }
 
+    fn found_files(path: &Path, files: FileOptions) -> Box<dyn Stored> {
+        Box::new(Files(Parts::found(path, files)))
+    }
+
     fn content(files: &[PathBuf]) -> Vec<u8> {
         files.iter().flat_map(|file| fs::read(file).unwrap()).collect()
     }
@@ -163,7 +202,7 @@ mod tests {
         let last = OpenOptions::new().write(true).open(found.last().unwrap()).unwrap();
         last.set_len(500_000).unwrap();
         last.set_len(1 << 20).unwrap();
-        let blocks = recover(&hash, &[Parts::found(&data, files)]).unwrap();
+        let blocks = recover(&hash, &[found_files(&data, files)]).unwrap();
         assert_eq!(blocks.end(), 18 << 20);
         assert_eq!(content(&Parts::found(&data, files)).len(), 18 << 20);
 
@@ -180,15 +219,15 @@ mod tests {
         let expected: Vec<_> = all.chunks(HASHED_BYTES as usize).map(blake3::hash).collect();
         assert_eq!(hashes::of_blocks(&hashes::read(&hash).unwrap()), (expected, 38 << 20));
         // Again, of files that are whole.
-        assert_eq!(recover(&hash, &[Parts::found(&data, files)]).unwrap().end(), 38 << 20);
+        assert_eq!(recover(&hash, &[found_files(&data, files)]).unwrap().end(), 38 << 20);
     }
 
     #[test]
     fn the_end_may_be_at_a_block_or_at_the_begin() {
         let folder = tempfile::tempdir().unwrap();
         let (data, hash) = (folder.path().join("a.dat"), folder.path().join("a.hashes"));
-        let files = || Parts::found(&data, FileOptions::default());
-        assert_eq!(recover(&hash, &[vec![]]).unwrap().end(), 0);
+        let files = || found_files(&data, FileOptions::default());
+        assert_eq!(recover(&hash, &[Box::new(Files(vec![]))]).unwrap().end(), 0);
         let mut writer = Writer { pool: Pool::new(256).unwrap(), next: 0 };
         let mut file = FileSink::create(&data, PlainFile::default(), FEB).unwrap();
         let mut hashes = HashSink::create(&hash, false).unwrap();

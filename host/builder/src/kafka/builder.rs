@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fadelink_sinks::kafka::{
+    config, during, is_passing, topic, transactional, until, Error as Failure, MESSAGE_BYTES, STEP, TRANSACTION,
+};
 use fadelink_wire::fadc::Message as Fadc;
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
@@ -19,10 +22,10 @@ use rdkafka::statistics::Statistics;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 use serde::Serialize;
 
-use super::client::{config, during, is_passing, topic, Error, Result, MESSAGE_BYTES, PATIENCE};
 use super::clock::Clock;
+use super::error::Result;
 use super::note::{self, Note, Session};
-use super::rule::Rule;
+use super::rule::{Rule, BY_BROKER};
 use crate::join::{Before, Joined, Joiner, Policy};
 use crate::Event;
 
@@ -30,11 +33,6 @@ use crate::Event;
 const COMMIT_EVERY: Duration = Duration::from_millis(200);
 /// Events of a transaction.
 const COMMIT_EVENTS: usize = 1000;
-/// A broker gives a transaction up after so long; until then one that was left open by a killed builder holds up those
-/// who read the events.
-const TRANSACTION: Duration = Duration::from_secs(10);
-/// Longest wait for one step of a transaction, so that this builder gives up before the broker does.
-const STEP: Duration = Duration::from_secs(3);
 /// How often silence and the brokers are looked at.
 const TICK: Duration = Duration::from_millis(20);
 /// A broker that answers does so at least so often, and tells how it is.
@@ -57,6 +55,13 @@ pub struct Plan {
     pub builder_id: u32,
     /// How to join.
     pub policy: Policy,
+}
+
+impl Plan {
+    /// Name of the builder among all that write to the brokers.
+    fn producer(&self) -> String {
+        format!("{}.{}", self.group, self.name)
+    }
 }
 
 /// What a builder did.
@@ -267,28 +272,16 @@ pub struct Builder {
     report: Report,
 }
 
-/// A producer of transactions; older ones of the same name are shut out.
-fn transactional(plan: &Plan) -> Result<BaseProducer> {
-    let mut writing = config(&plan.brokers);
-    writing
-        .set("transactional.id", format!("{}.{}", plan.group, plan.name))
-        .set("transaction.timeout.ms", TRANSACTION.as_millis().to_string());
-    let producer: BaseProducer = during("connecting", writing.create())?;
-    let deadline = Instant::now() + PATIENCE;
-    during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
-    Ok(producer)
-}
-
 impl Builder {
     /// Connects; topics are created with `partitions` where they do not exist.
     ///
     /// # Errors
     /// The brokers cannot be reached, or refuse; the topics differ in their partitions.
     pub fn connect(plan: Plan, partitions: usize) -> Result<Builder> {
-        let expected = topic(&plan.brokers, &plan.messages, partitions)?;
-        let found = topic(&plan.brokers, &plan.events, expected)?;
+        let expected = topic(&plan.brokers, &plan.messages, partitions, BY_BROKER)?;
+        let found = topic(&plan.brokers, &plan.events, expected, BY_BROKER)?;
         if found != expected {
-            return Err(Error::Partitions { topic: plan.events, found, expected });
+            return Err(Failure::Partitions { topic: plan.events, found, expected }.into());
         }
         let mut reading = config(&plan.brokers);
         reading
@@ -304,7 +297,7 @@ impl Builder {
             .set("session.timeout.ms", "6000")
             .set("partition.assignment.strategy", "range");
         let consumer: BaseConsumer<Watch> = during("connecting", reading.create_with_context(Watch::default()))?;
-        let producer = transactional(&plan)?;
+        let producer = transactional(&plan.brokers, &plan.producer())?;
         during("subscribing", consumer.subscribe(&[&plan.messages]))?;
         Ok(Builder {
             rule: Rule { key: plan.policy.key, partitions: expected as u64 },
@@ -436,7 +429,7 @@ impl Builder {
                 // Also while a builder that was killed has a transaction open, which the broker ends in time.
                 Err(KafkaError::OffsetFetch(code) | KafkaError::MetadataFetch(code))
                     if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
-                result => return during("asking for its place", result),
+                result => return Ok(during("asking for its place", result)?),
             }
         }
     }
@@ -507,10 +500,10 @@ impl Builder {
         if is_fatal || until(|| Instant::now() < deadline, || self.producer.abort_transaction(STEP)).is_err() {
             // The broker gave it up, for it took too long. Else it is another builder of this name that did.
             if begin.elapsed() < TRANSACTION {
-                return during("committing", Err(error));
+                return Ok(during("committing", Err(error))?);
             }
             self.producer = loop {
-                match transactional(&self.plan) {
+                match transactional(&self.plan.brokers, &self.plan.producer()) {
                     Err(error) if !stop.load(Ordering::Relaxed) => tracing::warn!("{error}; tried again"),
                     result => break result?,
                 }
@@ -554,19 +547,6 @@ impl Builder {
         let group = self.consumer.group_metadata().ok_or(KafkaError::Canceled)?;
         until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
         until(|| Instant::now() < deadline, || self.producer.commit_transaction(STEP))
-    }
-}
-
-/// Tries again, while `go_on`, what may be tried again.
-fn until<T>(
-    go_on: impl Fn() -> bool,
-    action: impl Fn() -> std::result::Result<T, KafkaError>,
-) -> std::result::Result<T, KafkaError> {
-    loop {
-        match action() {
-            Err(KafkaError::Transaction(error)) if error.is_retriable() && go_on() => {}
-            result => return result,
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use fadelink_sinks::kafka::{config, during, is_passing, patiently, topic, Error as Failure, PATIENCE};
 use fadelink_wire::fadc::{Header, Message as Fadc};
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, DefaultConsumerContext};
@@ -14,9 +15,9 @@ use rdkafka::message::Message;
 use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use super::client::{config, during, is_passing, patiently, topic, Error, Result, PATIENCE};
+use super::error::Result;
 use super::note::{Note, Session};
-use super::rule::Rule;
+use super::rule::{Rule, BY_BROKER};
 use crate::event::Bytes;
 use crate::join::{lost_before, Before, Key};
 use crate::tcp::{MessageHandler, Messages};
@@ -60,7 +61,7 @@ impl Feeder {
     /// # Errors
     /// The brokers cannot be reached, or refuse; the topic has messages that were put there by another rule.
     pub fn connect(brokers: &str, name: &str, partitions: usize, key: Key) -> Result<Feeder> {
-        let rule = Rule { key, partitions: topic(brokers, name, partitions)? as u64 };
+        let rule = Rule { key, partitions: topic(brokers, name, partitions, BY_BROKER)? as u64 };
         check_topic(brokers, name, rule)?;
         let mut config = config(brokers);
         config.set("enable.idempotence", "true").set("linger.ms", "5").set("compression.type", "none");
@@ -84,7 +85,7 @@ impl Feeder {
                     record = again;
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                Err((error, _)) => return during("sending a message", Err(error)),
+                Err((error, _)) => return Ok(during("sending a message", Err(error))?),
             }
         }
     }
@@ -96,7 +97,7 @@ impl Feeder {
 
     fn failed(&self) -> Result<()> {
         let error = self.producer.context().error.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        error.map_or(Ok(()), |error| Err(Error::Delivery(error)))
+        error.map_or(Ok(()), |error| Err(Failure::Delivery(error).into()))
     }
 
     /// Waits until all has been delivered.

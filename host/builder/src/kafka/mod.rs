@@ -6,13 +6,13 @@
 //! event exactly once, also if builders are killed.
 
 mod builder;
-mod client;
 mod clock;
+mod error;
 mod feeder;
 mod note;
 mod rule;
 
 pub use builder::{Builder, Plan, Report};
-pub use client::Error;
+pub use error::Error;
 pub use feeder::Feeder;
 pub use rule::Rule;

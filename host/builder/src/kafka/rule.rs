@@ -5,9 +5,12 @@ use std::fmt;
 use fadelink_wire::fadc::Header;
 use rdkafka::message::Message;
 
-use super::client::Error;
+use super::error::Error;
 use super::note::Note;
 use crate::join::Key;
+
+/// The setting of topics: a partition's messages have one clock, the broker's. Silence is judged by it.
+pub(super) const BY_BROKER: (&str, &str) = ("message.timestamp.type", "LogAppendTime");
 
 /// The window modulo the partitions, so that a window's messages are in one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

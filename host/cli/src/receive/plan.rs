@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{Block, BlockKind, Board, Outlets, Spec, Stopping};
+use fadelink_sinks::{Block, BlockKind, Board, Opening, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
@@ -20,6 +20,8 @@ pub const RING_MIN: u64 = 16;
 pub struct Plan {
     /// Its name, if it has one beside its address.
     pub name: Option<String>,
+    /// Name of the run, which no other one has.
+    pub run: String,
     pub sinks: Vec<Spec<BlockKind>>,
     pub verify: Option<Pattern>,
     /// Streams that come from it, at most.
@@ -54,8 +56,9 @@ impl Plan {
     /// # Errors
     /// One of them cannot be opened; the others are closed again.
     pub fn open(&self, board: Board, stopping: &Stopping) -> Result<Outlets<Block>, fadelink_sinks::Error> {
-        let outlets: Result<_, _> =
-            self.sinks.iter().map(|spec| spec.open(board, stopping, self.durable, self.resumed.as_ref())).collect();
+        let Plan { run, durable, resumed, .. } = self;
+        let opening = Opening { board, run, stopping, durable: *durable, resumed: resumed.as_ref() };
+        let outlets: Result<_, _> = self.sinks.iter().map(|spec| spec.open(&opening)).collect();
         Ok(Outlets::new(outlets?))
     }
 
@@ -78,9 +81,14 @@ impl Plan {
         }
         match self.sinks.iter().any(Spec::is_durable) {
             true => Ok(()),
-            false => Err("expected a file with policy=wait".into()),
+            false => Err("expected a file or kafka with policy=wait".into()),
         }
     }
+}
+
+/// A name for what the command receives: this computer and this moment.
+pub fn run_name() -> String {
+    format!("{} {}", rustix::system::uname().nodename().to_string_lossy(), jiff::Timestamp::now())
 }
 
 /// Standard output has room for one stream.
@@ -128,10 +136,12 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     if args.verify.len() > 1 && args.verify.len() != count {
         return Err(Usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len())));
     }
+    let run = run_name();
     let plan = |index| {
         let sinks = out(args, index).into_iter().chain(args.sink.iter().cloned()).collect();
         Plan {
             name: None,
+            run: run.clone(),
             sinks,
             verify: args.verify.get(index).or(args.verify.first()).copied(),
             streams: usize::MAX,
@@ -176,6 +186,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     let sinks = out(args, 0).into_iter().chain(args.sink.iter().cloned()).collect();
     let plan = Plan {
         name: None,
+        run: run_name(),
         sinks,
         verify: args.verify.first().copied(),
         streams: usize::MAX,

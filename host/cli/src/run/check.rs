@@ -7,6 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use fadelink_sinks::hashes::{Blocks, Record, HASHED_BYTES};
+#[cfg(feature = "kafka")]
+use fadelink_sinks::kafka;
 use fadelink_sinks::{BlockKind, Parts, Spec};
 use serde_json::{json, Value};
 
@@ -26,14 +28,20 @@ pub struct Args {
     json: bool,
 }
 
+/// A sink of a board, and its place.
+fn sink_of(board: &Value, sink: &str) -> anyhow::Result<(Spec<BlockKind>, String)> {
+    let spec: Spec<BlockKind> = sink.parse().map_err(|what| anyhow::anyhow!("sink `{sink}`: {what}"))?;
+    let place = spec.place.replace("{stream}", &groups::stream(board));
+    Ok((spec, place))
+}
+
 /// The files of a board's words by one sink, in their order; `None`: the sink has no plain files in the run.
 ///
 /// # Errors
 /// The manifest names a sink that does not exist.
 pub fn word_files(run: &Path, board: &Value, sink: &str) -> anyhow::Result<Option<Vec<PathBuf>>> {
-    let spec: Spec<BlockKind> = sink.parse().map_err(|what| anyhow::anyhow!("sink `{sink}`: {what}"))?;
+    let (spec, place) = sink_of(board, sink)?;
     let BlockKind::File(plain) = spec.kind else { return Ok(None) };
-    let place = spec.place.replace("{stream}", &groups::stream(board));
     Ok(Some(Parts::found(run.join(place), plain.files)))
 }
 
@@ -47,12 +55,77 @@ impl Findings {
     }
 }
 
+/// Compares the hashes of words with those of the manifest.
+struct Words<'a> {
+    blocks: Blocks,
+    expected: &'a [&'a str],
+    wrong: Vec<u64>,
+}
+
+impl<'a> Words<'a> {
+    fn new(expected: &'a [&'a str]) -> Words<'a> {
+        Words { blocks: Blocks::default(), expected, wrong: Vec::new() }
+    }
+
+    fn is_right(expected: &[&str], record: Record) -> bool {
+        expected.get(record.block() as usize).is_some_and(|hash| **hash == *record.hash.to_hex())
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        let Words { blocks, expected, wrong } = self;
+        let look = |record: Record| {
+            wrong.extend((!Self::is_right(expected, record)).then_some(record.block()));
+            Ok::<_, std::convert::Infallible>(())
+        };
+        let Ok(()) = blocks.update(data, look);
+    }
+
+    /// The bytes that there are, and the numbers of wrong blocks.
+    fn finish(mut self) -> (u64, Vec<u64>) {
+        let rest = self.blocks.rest().filter(|record| !Self::is_right(self.expected, *record));
+        self.wrong.extend(rest.map(|record| record.block()));
+        (self.blocks.end(), self.wrong)
+    }
+}
+
+/// Bytes of a block of data that ends at byte `end`.
+fn of_block(block: u64, end: u64) -> (u64, u64) {
+    (block * HASHED_BYTES, ((block + 1) * HASHED_BYTES).min(end))
+}
+
+/// Reads the words of a run from a topic.
+#[cfg(feature = "kafka")]
+fn read_topic(place: &str, run: &str, words: &mut Words<'_>) -> anyhow::Result<()> {
+    let topic = kafka::Words::connect(place.parse().map_err(anyhow::Error::msg)?, run)?;
+    topic.each(0, |data| {
+        words.update(data);
+        true
+    })?;
+    Ok(())
+}
+
+/// Compares the hashes of words in a topic with those of the manifest; bytes of the topic.
+#[cfg(feature = "kafka")]
+fn check_topic((run, sink, place): (&str, &str, &str), expected: &[&str], bytes: u64, findings: &mut Findings) -> u64 {
+    let mut words = Words::new(expected);
+    if let Err(error) = read_topic(place, run, &mut words) {
+        findings.add(format!("{sink}: its words cannot be checked: {error:#}"));
+        return 0;
+    }
+    let (end, wrong) = words.finish();
+    if end != bytes {
+        findings.add(format!("{sink}: the words end at byte {end}, expected {bytes}"));
+    }
+    for block in wrong {
+        let (begin, end) = of_block(block, end);
+        findings.add(format!("{sink}: bytes {begin} to {end} of the board's words are not those that were received"));
+    }
+    end
+}
+
 /// Compares the hashes of words in files with those of the manifest; bytes of the files.
 fn check_words(paths: &[PathBuf], expected: &[&str], bytes: u64, findings: &mut Findings) -> anyhow::Result<u64> {
-    let (mut blocks, mut piece) = (Blocks::default(), vec![0; PIECE]);
-    let is_right =
-        |record: Record| expected.get(record.block() as usize).is_some_and(|hash| **hash == *record.hash.to_hex());
-    let (mut wrong, mut ends) = (Vec::new(), Vec::new());
+    let (mut words, mut piece, mut ends) = (Words::new(expected), vec![0; PIECE], Vec::new());
     for path in paths {
         let named = || path.display().to_string();
         let mut file = File::open(path).with_context(named)?;
@@ -61,20 +134,17 @@ fn check_words(paths: &[PathBuf], expected: &[&str], bytes: u64, findings: &mut 
             if got == 0 {
                 break;
             }
-            blocks.update(&piece[..got], |record| {
-                wrong.extend((!is_right(record)).then_some(record.block()));
-                Ok::<_, anyhow::Error>(())
-            })?;
+            words.update(&piece[..got]);
         }
-        ends.push((path.file_name().unwrap_or_default().to_string_lossy(), blocks.end()));
+        ends.push((path.file_name().unwrap_or_default().to_string_lossy(), words.blocks.end()));
     }
-    wrong.extend(blocks.rest().filter(|record| !is_right(*record)).map(|record| record.block()));
-    if blocks.end() != bytes {
+    let (end, wrong) = words.finish();
+    if end != bytes {
         let last = ends.last().map_or("no file", |(name, _)| name);
-        findings.add(format!("{last}: the words end at byte {}, expected {bytes}", blocks.end()));
+        findings.add(format!("{last}: the words end at byte {end}, expected {bytes}"));
     }
     for block in wrong {
-        let (begin, end) = (block * HASHED_BYTES, ((block + 1) * HASHED_BYTES).min(blocks.end()));
+        let (begin, end) = of_block(block, end);
         let begins = [0].into_iter().chain(ends.iter().map(|(_, end)| *end));
         let touched =
             ends.iter().zip(begins).filter(|((_, file_end), file_begin)| *file_begin < end && *file_end > begin);
@@ -82,11 +152,12 @@ fn check_words(paths: &[PathBuf], expected: &[&str], bytes: u64, findings: &mut 
         let names = names.join(", ");
         findings.add(format!("{names}: bytes {begin} to {end} of the board's words are not those that were received"));
     }
-    Ok(blocks.end())
+    Ok(end)
 }
 
 /// Checks the words of a board in each of its sinks; their bytes.
-fn check_board(run: &Path, board: &Value, findings: &mut Findings) -> anyhow::Result<u64> {
+#[cfg_attr(not(feature = "kafka"), expect(unused_variables))]
+fn check_board((run, name_of_run): (&Path, &str), board: &Value, findings: &mut Findings) -> anyhow::Result<u64> {
     let name = board["name"].as_str().unwrap_or_default();
     let hashes = &board["hashes"];
     let expected: Vec<&str> = hashes["blake3"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -100,6 +171,10 @@ fn check_board(run: &Path, board: &Value, findings: &mut Findings) -> anyhow::Re
         }
         if let Some(paths) = word_files(run, board, text)? {
             checked += check_words(&paths, &expected, bytes, findings)?;
+        }
+        #[cfg(feature = "kafka")]
+        if let (Spec { kind: BlockKind::Kafka, .. }, place) = sink_of(board, text)? {
+            checked += check_topic((name_of_run, text, &place), &expected, bytes, findings);
         }
     }
     Ok(checked)
@@ -152,7 +227,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut bytes = 0;
     if state != "running" && state != "stopping" {
         for board in manifest["boards"].as_array().into_iter().flatten().filter(|board| board["hashes"].is_object()) {
-            bytes += check_board(&args.run, board, &mut findings)?;
+            bytes += check_board((&args.run, &manifest::name(&manifest)), board, &mut findings)?;
         }
         bytes += check_files(&args.run, &manifest, &mut findings)?;
     }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{recover, BlockKind, Parts};
+use fadelink_sinks::{recover, BlockKind};
 use fadelink_wire::Firmware;
 use serde_json::{json, Value};
 
@@ -34,8 +35,8 @@ fn streams(plan: &Plan, hashes: &str) -> std::io::Result<Vec<String>> {
 /// Finds what is certain of the data of a board, and cuts off the rest: of each of its streams.
 ///
 /// # Errors
-/// The operating system's.
-pub fn of_board(plan: &Plan) -> std::io::Result<Vec<(Certain, Blocks)>> {
+/// The operating system's, or those of a sink.
+pub fn of_board(plan: &Plan) -> anyhow::Result<Vec<(Certain, Blocks)>> {
     let name = plan.name.clone().unwrap_or_default();
     let Some(hashes) = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::Hashes { .. })) else {
         return Ok(Vec::new());
@@ -43,13 +44,13 @@ pub fn of_board(plan: &Plan) -> std::io::Result<Vec<(Certain, Blocks)>> {
     let mut found = Vec::new();
     for stream in streams(plan, &hashes.place)? {
         let path = |place: &str| place.replace("{stream}", &stream);
-        let files = plan.sinks.iter().filter_map(|sink| match sink.kind {
-            BlockKind::File(plain) => Some(Parts::found(path(&sink.place), plain.files)),
-            _ => None,
-        });
-        let files: Vec<_> = files.collect();
+        let mut stored = Vec::new();
+        for sink in &plan.sinks {
+            let found = sink.stored(&path(&sink.place), &plan.run).map_err(|failure| anyhow!("{sink}: {failure}"))?;
+            stored.extend(found);
+        }
         let hashes = PathBuf::from(path(&hashes.place));
-        let blocks = recover(&hashes, &files)?;
+        let blocks = recover(&hashes, &stored).map_err(|failure| anyhow!("board `{name}`: {failure}"))?;
         let sinks = plan.sinks.iter().map(|sink| json!({ "sink": sink.text })).collect();
         // A board of which nothing has come has no file of them.
         if hashes.exists() {
@@ -69,8 +70,8 @@ fn firmware(plan: &Plan) -> Option<Firmware> {
 /// The same of boards with one stream each, by name.
 ///
 /// # Errors
-/// The operating system's.
-pub fn of_boards(plans: &[&Plan]) -> std::io::Result<HashMap<String, Kept>> {
+/// The operating system's, or those of a sink.
+pub fn of_boards(plans: &[&Plan]) -> anyhow::Result<HashMap<String, Kept>> {
     let mut boards = HashMap::new();
     for plan in plans {
         let blocks = of_board(plan)?.into_iter().map(|(_, blocks)| blocks).next().unwrap_or_default();

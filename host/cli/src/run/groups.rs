@@ -96,6 +96,7 @@ pub fn stream(board: &Value) -> String {
 struct Reader<'a> {
     file: &'a File,
     folder: &'a Path,
+    run: &'a str,
     resumed: Option<&'a Resumed>,
     /// Of the boards so far: the line's table is named in errors.
     names: Vec<String>,
@@ -103,12 +104,13 @@ struct Reader<'a> {
     places: HashMap<PathBuf, String>,
 }
 
-/// The groups of an experiment; relative paths of sinks are in `folder`. `resumed`: of a run that goes on.
+/// The groups of an experiment; relative paths of sinks are in `folder`. `run`: name of the run, which no other one has.
+/// `resumed`: of one that goes on.
 ///
 /// # Errors
 /// Fields that do not fit together, by line.
-pub fn of(file: &File, folder: &Path, resumed: Option<&Resumed>) -> Result<Vec<Settings>, Usage> {
-    let mut reader = Reader { file, folder, resumed, names: Vec::new(), places: HashMap::new() };
+pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) -> Result<Vec<Settings>, Usage> {
+    let mut reader = Reader { file, folder, run, resumed, names: Vec::new(), places: HashMap::new() };
     let mut groups = reader.fade()?;
     groups.extend(reader.tcp()?);
     groups.extend(reader.udp()?);
@@ -183,13 +185,14 @@ impl Reader<'_> {
                 return Err(error("expected {stream} in the path, for each stream of the board".into()));
             }
             let mut place = std::mem::take(&mut spec.place);
-            self.place(table, text, &mut place, name, true)?;
+            self.place(table, text, &mut place, name, spec.is_path())?;
             spec.place = place;
             sinks.push(spec);
         }
         let durable = self.is_durable();
         let resumed = self.kept(name).map(|kept| kept.blocks);
-        let plan = Plan { name: Some(name.to_owned()), sinks, verify, streams, durable, resumed };
+        let (name, run) = (Some(name.to_owned()), self.run.to_owned());
+        let plan = Plan { name, run, sinks, verify, streams, durable, resumed };
         if durable {
             plan.check_durable()
                 .map_err(|what| self.file.error(table, "sinks", &format!("confirm = \"durable\": {what}")))?;

@@ -68,6 +68,12 @@ pub fn read(run: &Path) -> anyhow::Result<Value> {
     Ok(manifest)
 }
 
+/// A name that no other run has.
+pub fn name(manifest: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{} {} {}", text(&manifest["computer"]), manifest["run"], text(&manifest["begin"]["utc"]))
+}
+
 /// A manifest, and where it is.
 pub struct Manifest {
     folder: RunFolder,
@@ -201,6 +207,11 @@ impl Manifest {
     /// It cannot be read.
     pub fn open(folder: &RunFolder) -> anyhow::Result<Manifest> {
         Ok(Manifest { folder: folder.clone(), content: read(&folder.path)? })
+    }
+
+    /// A name that no other run has: its computer, its number, and when it began.
+    pub fn name(&self) -> String {
+        name(&self.content)
     }
 
     /// True if the run has not ended, by this.

@@ -198,7 +198,7 @@ impl Run<'_> {
     ) -> (Vec<Outcome>, String, anyhow::Result<()>) {
         let Run { file, folder, manifest, resumed } = self;
         let part = interrupts.of_part();
-        let groups = groups::of(file, &folder.path, resumed.as_ref()).map_err(anyhow::Error::from);
+        let groups = groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref()).map_err(anyhow::Error::from);
         let mut groups = match groups.and_then(|settings| begin(settings, &part)) {
             Ok(groups) => groups,
             Err(error) => return (Vec::new(), "error".into(), Err(error)),
@@ -269,7 +269,7 @@ fn unfinished<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Option<Run<'a>>
             continue;
         }
         let own = File::read(&folder.path.join(folder::EXPERIMENT))?;
-        let settings = groups::of(&own, &folder.path, None)?;
+        let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
         let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();
         let is_same = own.text == file.text && own.experiment.confirm == ConfirmAt::Durable;
         if is_same && goes_on.is_none() {
@@ -307,7 +307,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
     }
     let file = file;
-    groups::of(&file, &file.experiment.folder, None)?;
+    groups::of(&file, (&file.experiment.folder, ""), None)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }

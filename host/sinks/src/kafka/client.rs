@@ -1,4 +1,4 @@
-//! Requests to the brokers that feeders and builders share.
+//! Requests to the brokers that all users of Kafka share.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,21 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{BaseProducer, Producer};
 
 /// Longest wait for the brokers.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest wait for the first of them.
-pub(super) const CONNECT: Duration = Duration::from_secs(10);
+pub const CONNECT: Duration = Duration::from_secs(10);
 /// Between two tries.
 const RETRY: Duration = Duration::from_millis(50);
+/// A broker gives a transaction up after so long; until then one that was left open by a killed program holds up those
+/// who read the topic.
+pub const TRANSACTION: Duration = Duration::from_secs(10);
+/// Longest wait for one step of a transaction, so that its program gives up before the broker does.
+pub const STEP: Duration = Duration::from_secs(3);
 /// Largest message.
-pub(super) const MESSAGE_BYTES: &str = "67108864";
+pub const MESSAGE_BYTES: &str = "67108864";
 
 /// Why Kafka could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -45,36 +51,46 @@ pub enum Error {
         /// As it should be.
         expected: usize,
     },
-    /// Messages were put into partitions by another rule than they are to be joined by.
+    /// A topic does not have the words that it had.
     #[error(
-        "topic {topic}, partition {partition}, offset {offset}: the message was put there by {found}, expected \
-         {expected}: feed and build need the same --join, --window-ns and number of partitions"
+        "topic {topic}: the words from byte {from} on are missing ({}): expected that they are kept (retention.ms, \
+         retention.bytes)",
+        begin.map_or("there are none".into(), |begin| format!("those that are there begin at byte {begin}"))
     )]
-    Rule {
+    Lost {
         /// Its name.
         topic: String,
-        /// Of the message.
-        partition: i32,
-        /// Of the message.
-        offset: i64,
-        /// How it came to its partition.
-        found: String,
-        /// By which rule it should have.
-        expected: String,
+        /// The first byte that is missing.
+        from: u64,
+        /// The first one that is there.
+        begin: Option<u64>,
     },
     /// A message could not be delivered.
     #[error("Kafka, delivering a message: {0}")]
     Delivery(String),
 }
 
-pub(super) type Result<T> = std::result::Result<T, Error>;
+impl Error {
+    /// True if the brokers may get over it by themselves.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Error::Kafka { error, .. } => error.rdkafka_error_code().is_some_and(is_passing),
+            Error::Unreachable { .. } => true,
+            _ => false,
+        }
+    }
+}
 
-pub(super) fn during<T>(what: &'static str, result: std::result::Result<T, KafkaError>) -> Result<T> {
+/// Names what was tried in an error.
+///
+/// # Errors
+/// That of `result`.
+pub fn during<T>(what: &'static str, result: Result<T, KafkaError>) -> Result<T, Error> {
     result.map_err(|error| Error::Kafka { what, error })
 }
 
 /// Errors that brokers and their clients get over by themselves.
-pub(super) fn is_passing(code: RDKafkaErrorCode) -> bool {
+pub fn is_passing(code: RDKafkaErrorCode) -> bool {
     use RDKafkaErrorCode as Code;
     matches!(
         code,
@@ -96,7 +112,10 @@ pub(super) fn is_passing(code: RDKafkaErrorCode) -> bool {
 }
 
 /// Tries again what fails by an error that passes.
-pub(super) fn patiently<T>(what: &'static str, action: impl Fn() -> std::result::Result<T, KafkaError>) -> Result<T> {
+///
+/// # Errors
+/// Another one, or one that does not pass in [`PATIENCE`].
+pub fn patiently<T>(what: &'static str, action: impl Fn() -> Result<T, KafkaError>) -> Result<T, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match action() {
@@ -108,7 +127,8 @@ pub(super) fn patiently<T>(what: &'static str, action: impl Fn() -> std::result:
     }
 }
 
-pub(super) fn config(brokers: &str) -> ClientConfig {
+/// What all clients have in common.
+pub fn config(brokers: &str) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
         .set("bootstrap.servers", brokers)
@@ -120,8 +140,11 @@ pub(super) fn config(brokers: &str) -> ClientConfig {
     config
 }
 
-/// Partitions of a topic, which is created with `partitions` where it does not exist.
-pub(super) fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usize> {
+/// Partitions of a topic, which is created with `partitions` and `settings` where it does not exist.
+///
+/// # Errors
+/// The brokers cannot be reached, or refuse.
+pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str)) -> Result<usize, Error> {
     let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
     admin
         .inner()
@@ -131,8 +154,7 @@ pub(super) fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usiz
     let Ok(runtime) = runtime else { return Err(Error::Delivery("no runtime".into())) };
     let new = NewTopic::new(name, partitions as i32, TopicReplication::Fixed(-1))
         .set("max.message.bytes", MESSAGE_BYTES)
-        // A partition's messages have one clock, the broker's: silence is judged by it.
-        .set("message.timestamp.type", "LogAppendTime");
+        .set(settings.0, settings.1);
     let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
     let made = during("creating a topic", runtime.block_on(admin.create_topics([&new], &options)))?;
     match made.into_iter().next() {
@@ -150,5 +172,31 @@ pub(super) fn topic(brokers: &str, name: &str, partitions: usize) -> Result<usiz
             return Ok(found);
         }
         std::thread::sleep(RETRY);
+    }
+}
+
+/// A producer of transactions; older ones of the same name are shut out, and their open transaction is given up.
+///
+/// # Errors
+/// The brokers cannot be reached, or refuse.
+pub fn transactional(brokers: &str, name: &str) -> Result<BaseProducer, Error> {
+    let mut writing = config(brokers);
+    writing.set("transactional.id", name).set("transaction.timeout.ms", TRANSACTION.as_millis().to_string());
+    let producer: BaseProducer = during("connecting", writing.create())?;
+    let deadline = Instant::now() + PATIENCE;
+    during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
+    Ok(producer)
+}
+
+/// Tries again, while `go_on`, what may be tried again.
+///
+/// # Errors
+/// That of the last attempt.
+pub fn until<T>(go_on: impl Fn() -> bool, action: impl Fn() -> Result<T, KafkaError>) -> Result<T, KafkaError> {
+    loop {
+        match action() {
+            Err(KafkaError::Transaction(error)) if error.is_retriable() && go_on() => {}
+            result => return result,
+        }
     }
 }

@@ -1,0 +1,30 @@
+//! Why messages could not be joined over Kafka.
+
+use fadelink_sinks::kafka;
+
+/// Why messages could not be put into Kafka, or joined there.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The brokers, or the way to them.
+    #[error(transparent)]
+    Kafka(#[from] kafka::Error),
+    /// Messages were put into partitions by another rule than they are to be joined by.
+    #[error(
+        "topic {topic}, partition {partition}, offset {offset}: the message was put there by {found}, expected \
+         {expected}: feed and build need the same --join, --window-ns and number of partitions"
+    )]
+    Rule {
+        /// Its name.
+        topic: String,
+        /// Of the message.
+        partition: i32,
+        /// Of the message.
+        offset: i64,
+        /// How it came to its partition.
+        found: String,
+        /// By which rule it should have.
+        expected: String,
+    },
+}
+
+pub(super) type Result<T> = std::result::Result<T, Error>;

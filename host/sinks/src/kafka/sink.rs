@@ -1,0 +1,218 @@
+//! Writes the words of a board into a topic, each once.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use serde_json::json;
+
+use super::client::{transactional, until, Error, PATIENCE, STEP, TRANSACTION};
+use super::words::{Place, Words};
+use super::MESSAGE;
+use crate::block::Block;
+use crate::origin::Origin;
+use crate::sink::{End, Result, Sink, Stopping};
+
+/// Bytes of a transaction.
+const COMMIT: u64 = 16 << 20;
+/// From one attempt to reach the brokers to the next.
+const RETRY: Duration = Duration::from_millis(200);
+/// From one wait for room in the client's queue to the next.
+const POLL: Duration = Duration::from_millis(5);
+
+/// What is to be written of a block: its bytes behind `from`.
+struct Waiting {
+    block: Block,
+    from: usize,
+}
+
+/// See the module.
+pub struct KafkaSink {
+    place: Place,
+    run: String,
+    stopping: Stopping,
+    words: Words,
+    /// `None`: the last transaction failed.
+    producer: Option<BaseProducer>,
+    /// Bytes of the board's data that the topic has.
+    committed: u64,
+    /// What comes behind them.
+    waiting: Vec<Waiting>,
+    waiting_bytes: u64,
+    /// What the topic has behind `committed`: by a program that was ended, or a transaction whose answer did not come.
+    known: Vec<u8>,
+    origin: Option<Origin>,
+}
+
+/// What a transaction writes.
+struct Transaction<'a> {
+    producer: &'a BaseProducer,
+    topic: &'a str,
+    run: &'a str,
+    begun: Instant,
+}
+
+impl Transaction<'_> {
+    /// Sends a message: words, of which the first is byte `first` of the data, or the end.
+    fn send(
+        &self,
+        first: u64,
+        data: &[u8],
+        origin: Option<Origin>,
+        end: Option<&str>,
+    ) -> std::result::Result<(), KafkaError> {
+        let (first, origin) = (first.to_string(), origin.map(|origin| origin.manifest().to_string()));
+        let entries =
+            [("run", Some(self.run)), ("first_byte", Some(&first)), ("origin", origin.as_deref()), ("end", end)];
+        let mut headers = OwnedHeaders::new();
+        for (key, value) in entries.into_iter().filter(|(_, value)| value.is_some()) {
+            headers = headers.insert(Header { key, value });
+        }
+        let mut record = BaseRecord::<(), [u8]>::to(self.topic).partition(0).payload(data).headers(headers);
+        while let Err((error, again)) = self.producer.send(record) {
+            if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || !self.has_time() {
+                return Err(error);
+            }
+            record = again;
+            self.producer.poll(POLL);
+        }
+        Ok(())
+    }
+
+    /// True while the brokers do not give it up.
+    fn has_time(&self) -> bool {
+        self.begun.elapsed() < TRANSACTION - STEP
+    }
+}
+
+impl KafkaSink {
+    /// Of the run of this name; another program that writes into the topic is shut out. `resumed`: goes on behind so many bytes.
+    ///
+    /// # Errors
+    /// The brokers cannot be reached, or refuse; the topic has several partitions, or has lost data.
+    pub fn open(place: Place, run: &str, stopping: Stopping, resumed: Option<u64>) -> Result<KafkaSink> {
+        let words = Words::connect(place.clone(), run)?;
+        let producer = Some(transactional(&place.brokers, &name(&place))?);
+        let known = resumed.map(|end| words.data(end, u64::MAX)).transpose()?.unwrap_or_default();
+        Ok(KafkaSink {
+            place,
+            run: run.to_owned(),
+            stopping,
+            words,
+            producer,
+            committed: resumed.unwrap_or(0),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            known,
+            origin: None,
+        })
+    }
+
+    /// Takes the data of a block behind its first bytes, and leaves out what the topic has already.
+    fn take(&mut self, block: Block, mut from: usize) {
+        let data = &block.data[from..];
+        let same = data.iter().zip(&self.known).take_while(|(new, known)| new == known).count();
+        // Other data replaces all that is there: a board that was reset has begun anew.
+        let is_other = same < data.len();
+        self.known.drain(..if is_other { self.known.len() } else { same });
+        self.committed += same as u64;
+        from += same;
+        if is_other {
+            self.waiting_bytes += (block.data.len() - from) as u64;
+            self.waiting.push(Waiting { block, from });
+        }
+    }
+
+    /// Begins transactions again.
+    fn reconnect(&mut self) -> std::result::Result<(), Error> {
+        self.producer = Some(transactional(&self.place.brokers, &name(&self.place))?);
+        self.known = self.words.data(self.committed, u64::MAX)?;
+        self.waiting_bytes = 0;
+        for Waiting { block, from } in std::mem::take(&mut self.waiting) {
+            self.take(block, from);
+        }
+        Ok(())
+    }
+
+    /// Writes what waits, and `end` as the last message: all of it, or nothing.
+    fn try_commit(&self, begun: Instant, end: Option<&str>) -> std::result::Result<(), KafkaError> {
+        let Some(producer) = self.producer.as_ref().filter(|_| end.is_some() || !self.waiting.is_empty()) else {
+            return Ok(());
+        };
+        let transaction = Transaction { producer, topic: &self.place.topic, run: &self.run, begun };
+        producer.begin_transaction()?;
+        let mut first = self.committed;
+        for Waiting { block, from } in &self.waiting {
+            for data in block.data[*from..].chunks(MESSAGE) {
+                transaction.send(first, data, Some(block.origin), None)?;
+                first += data.len() as u64;
+            }
+        }
+        if end.is_some() {
+            transaction.send(first, &[], self.origin, end)?;
+        }
+        until(|| transaction.has_time(), || producer.commit_transaction(STEP))
+    }
+
+    /// The same. Waits for brokers that do not answer, as long as the run goes on.
+    fn commit(&mut self, end: Option<&str>) -> Result {
+        let mut failing = None;
+        loop {
+            let begun = Instant::now();
+            let connected = if self.producer.is_none() { self.reconnect() } else { Ok(()) };
+            let result = connected.and_then(|()| {
+                self.try_commit(begun, end).map_err(|error| Error::Kafka { what: "committing words", error })
+            });
+            let Err(failure) = result else { break };
+            let is_fatal =
+                matches!(&failure, Error::Kafka { error: KafkaError::Transaction(error), .. } if error.is_fatal());
+            // Nobody but another writer ends a transaction before its time.
+            if is_fatal && begun.elapsed() < TRANSACTION {
+                let what = format!("another program writes into {}; end it, or choose another topic", self.place);
+                return Err(format!("{what} ({failure})").into());
+            }
+            self.producer = None;
+            if failure.is_passing() && !self.stopping.load(Ordering::Relaxed) {
+                failing = None;
+            } else if failing.get_or_insert(begun).elapsed() >= PATIENCE {
+                return Err(failure.into());
+            }
+            tracing::warn!("{failure}; tried again");
+            std::thread::sleep(RETRY);
+        }
+        self.committed += self.waiting_bytes;
+        self.waiting_bytes = 0;
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// Name of the writer of a topic.
+fn name(place: &Place) -> String {
+    format!("fadelink.words.{}", place.topic)
+}
+
+impl Sink<Block> for KafkaSink {
+    fn write(&mut self, block: &Block) -> Result {
+        self.origin = Some(block.origin);
+        self.take(block.clone(), 0);
+        if self.waiting_bytes >= COMMIT {
+            self.commit(None)?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result {
+        self.commit(None)
+    }
+
+    fn finish(&mut self, end: End) -> Result {
+        self.commit(Some(&json!({ "complete": end.complete, "dropped_bytes": end.dropped }).to_string()))
+    }
+
+    fn intact(&self) -> u64 {
+        self.committed
+    }
+}

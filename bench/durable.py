@@ -3,7 +3,8 @@
 
 Usage: bench/durable.py [--rounds N] [--seconds S] [--folder FOLDER]   (as root; all in one run, interleaved)
 FADE-10G from a board in software (`fadelink feb`) over a veth pair with MTU 9000, into a plain file in FOLDER (default: build/tmp):
-with `--confirm memory`, and with `--confirm durable`, where a packet is confirmed when its words and their hash are on the disk.
+with `--confirm memory`, and with `--confirm durable`, where a packet is confirmed when its words and their hash are on the disk; and
+into a topic of a Kafka broker on the same computer, where it is confirmed when the broker has it (acks=all) and its hash is on the disk.
 
 A board sends its window and waits for the confirmation, so a confirmation takes window / rate, and a line rate takes
 rate * confirmation packets. For comparison: the time of a write with fdatasync, of as many bytes as a window has.
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 
 from support import sandbox
+from support.broker import Broker
 from support.netns import FEBS, Bench
 from support.paths import FADELINK, TOP
 
@@ -26,12 +28,12 @@ WINDOWS = [16, 32, 64]
 LINES = {"1 Gb/s": 124e6, "10 Gb/s": 1240e6}  # bytes of data in a second
 
 
-def rate(bench, folder, window, confirm, seconds):
+def rate(bench, folder, window, place, seconds):
     """Bytes per second."""
+    sink, confirm = place
     board = bench.start(bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", FEBS[0], "--window", window)
     assert "in software on" in board.popen.stderr.readline()
-    out = folder / "data"
-    receiver = bench.receive("--out", out, "--overwrite", "--sink", f"hashes:{folder}/hashes,overwrite", "--confirm", confirm,
+    receiver = bench.receive("--sink", sink, "--sink", f"hashes:{folder}/hashes,overwrite", "--confirm", confirm,
                              "--duration", seconds)  # fmt: skip
     status, text, err = receiver.finish()
     assert status == 0, err
@@ -62,23 +64,33 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         folder = Path(folder)
-        bench = Bench(folder)
+        bench, broker = Bench(folder), None
         try:
-            found = {(window, confirm): [] for window in WINDOWS for confirm in ("memory", "durable")}
+            bench.run_in(bench.pc_ns, "ip", "link", "set", "lo", "up")
+            broker = Broker(folder, within=["ip", "netns", "exec", bench.pc_ns])
+            places = {
+                "memory": (f"file:{folder}/data,overwrite", "memory"),
+                "disk": (f"file:{folder}/data,overwrite", "durable"),
+                "Kafka": (f"kafka:{broker.address}/words", "durable"),
+            }
+            found = {(window, place): [] for window in WINDOWS for place in places}
             for _ in range(args.rounds):
-                for (window, confirm), rates in found.items():
-                    rates.append(rate(bench, folder, window, confirm, args.seconds))
+                for (window, place), rates in found.items():
+                    rates.append(rate(bench, folder, window, places[place], args.seconds))
             syncs = {window: sync_time(folder, window * PACKET) for window in WINDOWS}
         finally:
+            if broker:
+                broker.close()
             bench.close()
-    titles = ["window", "memory", "durable", "ratio", "a confirmation takes", "write + fdatasync", *(f"window for {line}" for line in LINES)]
+    titles = ["window", "confirmed in", "rate", "ratio to memory", "a confirmation takes", *(f"window for {line}" for line in LINES)]
     print("| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
-    for window in WINDOWS:
-        memory, durable = (statistics.median(found[window, confirm]) for confirm in ("memory", "durable"))
-        wait = window * PACKET / durable
+    for (window, place), rates in found.items():
+        memory, own = (statistics.median(found[window, name]) for name in ("memory", place))
+        wait = window * PACKET / own
         needed = [f"{-(-line * wait // PACKET):.0f} packets" for line in LINES.values()]
-        print(f"| {window} packets | {memory / 1e6:.0f} MB/s | {durable / 1e6:.1f} MB/s | {durable / memory:.3f} | {wait * 1e3:.2f} ms "
-              f"| {syncs[window] * 1e3:.2f} ms | {' | '.join(needed)} |")  # fmt: skip
+        print(f"| {window} packets | {place} | {own / 1e6:.1f} MB/s | {own / memory:.3f} | {wait * 1e3:.2f} ms | {' | '.join(needed)} |")
+    times = ", ".join(f"{time * 1e3:.2f} ms for {window} packets" for window, time in syncs.items())
+    print(f"\nwrite and fdatasync, median: {times}")
 
 
 if __name__ == "__main__":

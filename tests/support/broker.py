@@ -3,6 +3,7 @@
 import random
 import socket
 import subprocess
+import sys
 import time
 
 from support.paths import TOP
@@ -25,12 +26,12 @@ def free_ports(count):
 
 
 class Broker:
-    """The broker: at `host`, an address of loopback; `start` and `kill` may be called in turns."""
+    """The broker: at `host`, an address of loopback; `start` and `kill` may be called in turns. `within`: what enters its network."""
 
-    def __init__(self, folder, host="127.0.0.1", environment=None):
+    def __init__(self, folder, host="127.0.0.1", environment=None, within=()):
         assert any(JARS.glob("kafka_2*.jar")), f"{JARS} is empty: `make kafka` fetches the broker"
         port, control = free_ports(2)
-        self.host, self.port, self.folder, self.environment = host, port, folder, environment
+        self.host, self.port, self.folder, self.environment, self.within = host, port, folder, environment, within
         self.address = f"{host}:{port}"
         settings = {
             "process.roles": "broker,controller",
@@ -58,16 +59,13 @@ class Broker:
 
     def start(self):
         """Starts the broker, the first time or after `kill`, and waits until it answers."""
-        self.process = subprocess.Popen([*self.java, "kafka.Kafka", self.config], stdout=self.log, stderr=subprocess.STDOUT,
+        self.process = subprocess.Popen([*self.within, *self.java, "kafka.Kafka", self.config], stdout=self.log, stderr=subprocess.STDOUT,
                                         env=self.environment)  # fmt: skip
         end = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection((self.host, self.port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < end and self.process.poll() is None, (self.folder / "kafka.log").read_text()[-2000:]
-                time.sleep(0.1)
+        connect = f"import socket; socket.create_connection(({self.host!r}, {self.port}), 1)"
+        while subprocess.run([*self.within, sys.executable, "-c", connect], capture_output=True).returncode:
+            assert time.monotonic() < end and self.process.poll() is None, (self.folder / "kafka.log").read_text()[-2000:]
+            time.sleep(0.1)
 
     def kill(self):
         self.process.kill()

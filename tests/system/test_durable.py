@@ -124,8 +124,8 @@ def test_another_experiment_does_not_go_on_with_the_run(lab):
 
 def test_errors_of_receive(bench):
     for words_, expected in [
-        (["--iface", "eth0", "--feb", FEBS[0]], "--confirm durable: expected a file with policy=wait"),
-        (["--iface", "eth0", "--feb", FEBS[0], "--sink", "hdf5:x"], "--confirm durable: `hdf5:x`: expected file, or share"),
+        (["--iface", "eth0", "--feb", FEBS[0]], "--confirm durable: expected a file or kafka with policy=wait"),
+        (["--iface", "eth0", "--feb", FEBS[0], "--sink", "hdf5:x"], "--confirm durable: `hdf5:x`: expected file or kafka, or share"),
         (["--tcp", 10000], "--confirm durable: not with --tcp"),
         (["--udp", 10000], "--confirm durable: not with --tcp"),
     ]:

@@ -137,6 +137,7 @@ const FULL: &str = "the disk is full; make space, or choose another place";
 fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool) {
     let mut looked = Instant::now();
     let mut failed = false;
+    let gathers = if durable { sink.gathers() } else { Duration::ZERO };
     let fail = |result: Result| {
         if let Err(failure) = &result {
             shared.lock().report.error.get_or_insert_with(|| describe(failure));
@@ -150,6 +151,11 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
         let wait = (looked + TICK).saturating_duration_since(now);
         if state.queue.is_empty() && state.end.is_none() && !wait.is_zero() {
             state = shared.came.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !state.queue.is_empty() && state.end.is_none() && !gathers.is_zero() {
+            drop(state);
+            std::thread::sleep(gathers);
+            state = shared.lock();
         }
         let mut items = std::mem::take(&mut state.queue);
         if let (true, Some(complete)) = (items.is_empty(), state.end) {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -67,6 +68,11 @@ pub trait Sink<T>: Send {
     /// It may not be readable.
     fn sync(&mut self) -> Result {
         Ok(())
+    }
+
+    /// How long items are gathered before [`Self::sync`], where that takes longer than what comes in one go.
+    fn gathers(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// No more comes. Called once, after an error too; then what was written is made safe as far as can be.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_sinks::kafka::{
-    config, during, is_passing, topic, transactional, until, Error as Failure, MESSAGE_BYTES, STEP, TRANSACTION,
+    commit, config, during, is_passing, topic, transactional, until, Error as Failure, MESSAGE_BYTES, STEP, TRANSACTION,
 };
 use fadelink_wire::fadc::Message as Fadc;
 use rdkafka::client::ClientContext;
@@ -546,7 +546,7 @@ impl Builder {
         }
         let group = self.consumer.group_metadata().ok_or(KafkaError::Canceled)?;
         until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
-        until(|| Instant::now() < deadline, || self.producer.commit_transaction(STEP))
+        commit(&self.producer, deadline)
     }
 }
 

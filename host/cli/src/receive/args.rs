@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(long, requires = "out")]
     pub overwrite: bool,
     /// Further destinations of the data: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]),
-    /// hashes:PATH[,overwrite] or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH, {feb} is replaced by the address of
-    /// each board; with --tcp and --udp, {stream} is replaced by address and port of each stream
+    /// hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH and TOPIC,
+    /// {feb} is replaced by the address of each board; with --tcp and --udp, {stream} is replaced by address and port of each stream
     #[arg(long, value_name = "SINK")]
     pub sink: Vec<Spec<BlockKind>>,
     /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all boards

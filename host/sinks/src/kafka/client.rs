@@ -19,6 +19,8 @@ const RETRY: Duration = Duration::from_millis(50);
 pub const TRANSACTION: Duration = Duration::from_secs(10);
 /// Longest wait for one step of a transaction, so that its program gives up before the broker does.
 pub const STEP: Duration = Duration::from_secs(3);
+/// From one look at deliveries to the next.
+pub const POLL: Duration = Duration::from_micros(200);
 /// Largest message.
 pub const MESSAGE_BYTES: &str = "67108864";
 
@@ -136,6 +138,8 @@ pub fn config(brokers: &str) -> ClientConfig {
         // A broker that is back is to be found again at once.
         .set("reconnect.backoff.max.ms", "500")
         .set("socket.connection.setup.timeout.ms", "2000")
+        // A small request waits for no acknowledgement by TCP.
+        .set("socket.nagle.disable", "true")
         .set("log_level", "4");
     config
 }
@@ -186,6 +190,18 @@ pub fn transactional(brokers: &str, name: &str) -> Result<BaseProducer, Error> {
     let deadline = Instant::now() + PATIENCE;
     during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
     Ok(producer)
+}
+
+/// Commits a transaction before `deadline`.
+///
+/// # Errors
+/// It was not committed, or its answer did not come.
+pub fn commit(producer: &BaseProducer, deadline: Instant) -> Result<(), KafkaError> {
+    // The client's own way to wait for deliveries looks for them each 100 ms.
+    while producer.in_flight_count() > 0 && Instant::now() < deadline {
+        producer.poll(POLL);
+    }
+    until(|| Instant::now() < deadline, || producer.commit_transaction(STEP))
 }
 
 /// Tries again, while `go_on`, what may be tried again.

@@ -11,11 +11,8 @@ mod sink;
 mod words;
 
 pub use client::{
-    config, during, is_passing, patiently, topic, transactional, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
+    commit, config, during, is_passing, patiently, topic, transactional, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
     TRANSACTION,
 };
 pub use sink::KafkaSink;
-pub use words::{Place, Words};
-
-/// Bytes of words of a message: topics with the default limit of 1 MiB take them.
-pub const MESSAGE: usize = 256 << 10;
+pub use words::{Place, Words, MESSAGE};

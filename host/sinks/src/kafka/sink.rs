@@ -8,19 +8,18 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::json;
 
-use super::client::{transactional, until, Error, PATIENCE, STEP, TRANSACTION};
-use super::words::{Place, Words};
-use super::MESSAGE;
+use super::client::{commit, transactional, Error, PATIENCE, POLL, STEP, TRANSACTION};
+use super::words::{Place, Words, MESSAGE};
 use crate::block::Block;
 use crate::origin::Origin;
 use crate::sink::{End, Result, Sink, Stopping};
 
 /// Bytes of a transaction.
 const COMMIT: u64 = 16 << 20;
+/// Less than a transaction takes, and long enough for a board's window.
+const GATHERS: Duration = Duration::from_millis(1);
 /// From one attempt to reach the brokers to the next.
 const RETRY: Duration = Duration::from_millis(200);
-/// From one wait for room in the client's queue to the next.
-const POLL: Duration = Duration::from_millis(5);
 
 /// What is to be written of a block: its bytes behind `from`.
 struct Waiting {
@@ -51,7 +50,8 @@ struct Transaction<'a> {
     producer: &'a BaseProducer,
     topic: &'a str,
     run: &'a str,
-    begun: Instant,
+    /// The brokers give it up soon after this.
+    deadline: Instant,
 }
 
 impl Transaction<'_> {
@@ -72,18 +72,13 @@ impl Transaction<'_> {
         }
         let mut record = BaseRecord::<(), [u8]>::to(self.topic).partition(0).payload(data).headers(headers);
         while let Err((error, again)) = self.producer.send(record) {
-            if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || !self.has_time() {
+            if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || Instant::now() >= self.deadline {
                 return Err(error);
             }
             record = again;
             self.producer.poll(POLL);
         }
         Ok(())
-    }
-
-    /// True while the brokers do not give it up.
-    fn has_time(&self) -> bool {
-        self.begun.elapsed() < TRANSACTION - STEP
     }
 }
 
@@ -141,7 +136,8 @@ impl KafkaSink {
         let Some(producer) = self.producer.as_ref().filter(|_| end.is_some() || !self.waiting.is_empty()) else {
             return Ok(());
         };
-        let transaction = Transaction { producer, topic: &self.place.topic, run: &self.run, begun };
+        let deadline = begun + TRANSACTION - STEP;
+        let transaction = Transaction { producer, topic: &self.place.topic, run: &self.run, deadline };
         producer.begin_transaction()?;
         let mut first = self.committed;
         for Waiting { block, from } in &self.waiting {
@@ -153,7 +149,7 @@ impl KafkaSink {
         if end.is_some() {
             transaction.send(first, &[], self.origin, end)?;
         }
-        until(|| transaction.has_time(), || producer.commit_transaction(STEP))
+        commit(producer, transaction.deadline)
     }
 
     /// The same. Waits for brokers that do not answer, as long as the run goes on.
@@ -206,6 +202,10 @@ impl Sink<Block> for KafkaSink {
 
     fn sync(&mut self) -> Result {
         self.commit(None)
+    }
+
+    fn gathers(&self) -> Duration {
+        GATHERS
     }
 
     fn finish(&mut self, end: End) -> Result {

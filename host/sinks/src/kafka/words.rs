@@ -11,10 +11,11 @@ use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::client::{config, during, is_passing, patiently, topic, Error, PATIENCE};
-use super::MESSAGE;
 use crate::recover::Stored;
 use crate::sink;
 
+/// Bytes of words of a message: topics with the default limit of 1 MiB take them.
+pub const MESSAGE: usize = 256 << 10;
 /// Messages that are looked at first, from the end of a topic.
 const LOOK: i64 = 64;
 /// A setting of topics that are created: their words are kept.

@@ -35,6 +35,7 @@ class Lab:
     def run(self, *options):
         """A whole run: its exit status, its manifest, its messages."""
         status, _, err = self.start(*options).finish()
+        assert list(self.runs.glob("run_*")), err
         return status, self.manifest(), err
 
     def folder(self, number=None):
@@ -437,3 +438,46 @@ def test_a_run_is_played_back(lab, speed):
         assert seconds > 3
     if speed == "4":
         assert seconds < 3
+
+
+def test_udp_boards_and_crates_are_played_back(lab):
+    bench = lab.bench
+    add_address(bench)
+    sims = [
+        bench.sim("--feb", FEBS[3], "--protocol", "udp", "--ip", "10.9.0.3", "--port", 10001, "--stopped", "--user-mhz", 2),
+        bench.sim("--boards", 2, "--protocol", "fadc", "--small", "--phy", "gmii", "--ip", "10.9.0.4", "--port", 10002, "--windows", 2000),
+    ]
+    text = (
+        'folder = "runs"\nstop = { duration = 4 }\n'
+        '[[udp]]\nname = "stack"\naddress = "10.9.0.3"\nport = 10001\nverify = "counter"\n'
+        '[[crates]]\nname = "events"\nport = 10002\nwindow_ns = 65536\nexpect = 2\nsinks = ["file:{board}.dat,every=1"]\n'
+    )
+    lab.write(text)
+    status, first, err = lab.run()
+    assert status == 0, err
+    for sim in sims:
+        bench.end_sim(sim)
+    stack, events = first["boards"]
+    assert len(list(lab.folder(1).glob("events.0*.dat"))) > 0 and lab.check(1)[0] == 0
+    sh("ip", "-n", bench.board_ns, "addr", "add", "10.9.0.7/24", "dev", "feb0")
+    status, _, err = replay(lab, "--board", "stack").finish()
+    assert status == 1 and "choose another: --address stack=IP" in err, err
+    lab.write(text.replace("10.9.0.3", "10.9.0.7").replace("duration = 4", "duration = 60"))
+    played = replay(lab, "--to", PC, "--address", "stack=10.9.0.7")
+    process = lab.start()
+    begin = time.monotonic()
+    status, _, err = played.finish()
+    seconds = time.monotonic() - begin
+    assert status == 0 and 3 < seconds < 12, (seconds, err)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    assert status == 0, err
+    second = lab.manifest(2)
+    again, joined = second["boards"]
+    assert again["bytes"] == stack["bytes"] and again["verified"] and again["counts"]["lost"] == 0
+    assert second["begin"]["boards"]["stack"]["payload"] == first["begin"]["boards"]["stack"]["payload"]
+    assert (words(lab.folder(1) / "stack.dat") == words(lab.folder(2) / "stack.dat")).all()
+    assert joined["windows"]["complete"] == events["windows"]["complete"] > 100
+    parts = lambda folder: [folder / "events.dat", *sorted(folder.glob("events.0*.dat"))]  # noqa: E731
+    both = [b"".join(path.read_bytes() for path in parts(lab.folder(number))) for number in (1, 2)]
+    assert both[0] == both[1] and lab.check(2)[0] == 0

@@ -1,7 +1,7 @@
-//! Front-end boards (FEBs) in software (docs/protocol/fade10g.md, fade1.md), to load receivers faster than the
+//! Front-end boards (FEBs) in software (docs/protocol/fade10g.md, fade1.md, udp.md), to load receivers faster than the
 //! simulated board can, and to test them without one.
 //!
-//! [`Fade10gFeb`] and [`Fade1Feb`] are the protocols: no socket, no thread, time is a parameter. Frames are made in
+//! [`Fade10gFeb`], [`Fade1Feb`] and [`UdpBoard`] are the protocols: no socket, no thread, time is a parameter. Frames are made in
 //! place, in the buffers of the window. [`User`] is the detector: data and user commands. [`example::Example`] is
 //! the user logic of the example boards.
 
@@ -11,8 +11,10 @@ mod fade1;
 mod feb;
 pub mod quirks;
 pub mod random;
+mod udp;
 
 pub use congestion::Rule;
 pub use fade1::Fade1Feb;
 pub use feb::{Fade10gFeb, Settings, Status, User};
 pub use quirks::{Quirk, Quirks};
+pub use udp::UdpBoard;

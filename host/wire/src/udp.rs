@@ -104,8 +104,8 @@ pub enum Error {
     /// Flags that nobody has defined, or words at the end of a run.
     #[error("flags {0:#04x}: expected 0, or 1 without words")]
     Flags(u8),
-    /// Not a reply of the slow control.
-    #[error("operation {0:#04x}: expected a reply, 0x81 or 0x82")]
+    /// Not a request or a reply of the slow control.
+    #[error("operation {0:#04x}: expected 0x01 or 0x02 in a request, 0x81 or 0x82 in a reply")]
     Operation(u8),
 }
 
@@ -145,6 +145,15 @@ impl<'a> Datagram<'a> {
             .ok_or(Error::Words { words: count, len: payload.len() })?;
         Ok(Datagram { counter, run, end, words })
     }
+
+    /// What is before the words in the payload.
+    pub fn header(&self) -> [u8; STREAM_HEADER_BYTES] {
+        let mut bytes = [0; STREAM_HEADER_BYTES];
+        bytes[..4].copy_from_slice(&self.counter.to_be_bytes());
+        bytes[4..6].copy_from_slice(&((self.words.len() / 8) as u16).to_be_bytes());
+        (bytes[6], bytes[7]) = (self.run, if self.end { FLAG_END } else { 0 });
+        bytes
+    }
 }
 
 /// What a client asks of the slow control.
@@ -166,6 +175,31 @@ impl Request {
         bytes[4] = if self.write.is_some() { CONTROL_WRITE } else { CONTROL_READ };
         bytes[8..12].copy_from_slice(&self.address.to_be_bytes());
         bytes[12..].copy_from_slice(&self.write.unwrap_or(0).to_be_bytes());
+        bytes
+    }
+
+    /// Parses a payload.
+    ///
+    /// # Errors
+    /// The payload is too short, or neither a read nor a write.
+    pub fn parse(payload: &[u8]) -> Result<Request, Error> {
+        let short = Error::Truncated(payload.len(), CONTROL_BYTES);
+        let word = |at| chunk(payload, at).map(u32::from_be_bytes).ok_or(short);
+        let (sequence, address, value) = (word(0)?, word(8)?, word(12)?);
+        let write = match payload[4] {
+            CONTROL_READ => None,
+            CONTROL_WRITE => Some(value),
+            operation => return Err(Error::Operation(operation)),
+        };
+        Ok(Request { sequence, address, write })
+    }
+
+    /// The payload of the reply to this.
+    pub fn reply(&self, status: u8, value: u32) -> [u8; CONTROL_BYTES] {
+        let mut bytes = self.to_bytes();
+        bytes[4] |= CONTROL_REPLY;
+        bytes[5] = status;
+        bytes[12..].copy_from_slice(&value.to_be_bytes());
         bytes
     }
 }

@@ -67,6 +67,7 @@ fn datagrams_parse() {
         let words: Vec<u64> = found.words.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
         let expected: Vec<u64> = (0..number("words")).map(|i| number("first") + i).collect();
         assert_eq!(words, expected, "{}", vector["name"]);
+        assert_eq!(found.header()[..], bytes[..udp::STREAM_HEADER_BYTES], "{}", vector["name"]);
     }
 }
 
@@ -92,12 +93,19 @@ fn control_messages_build_and_parse() {
         let (sequence, address, value) = (number("sequence"), number("address"), number("value"));
         if vector["direction"] == "request" {
             let write = (number("operation") == u32::from(udp::CONTROL_WRITE)).then_some(value);
-            assert_eq!(Request { sequence, address, write }.to_bytes()[..], bytes[..], "{}", vector["name"]);
+            let request = Request { sequence, address, write };
+            assert_eq!(request.to_bytes()[..], bytes[..], "{}", vector["name"]);
+            assert_eq!(Request::parse(&bytes), Ok(request), "{}", vector["name"]);
             assert_eq!(Reply::parse(&bytes), Err(Error::Operation(bytes[4])));
         } else {
             let reply = Reply { sequence, status: number("status") as u8, address, value };
             assert_eq!(Reply::parse(&bytes), Ok(reply), "{}", vector["name"]);
+            assert_eq!(Request::parse(&bytes), Err(Error::Operation(bytes[4])));
+            let write = (bytes[4] == udp::CONTROL_WRITE | udp::CONTROL_REPLY).then_some(value);
+            let request = Request { sequence, address, write };
+            assert_eq!(request.reply(reply.status, value)[..], bytes[..], "{}", vector["name"]);
         }
         assert!(matches!(Reply::parse(&bytes[..15]), Err(Error::Truncated(15, 16))));
+        assert!(matches!(Request::parse(&bytes[..15]), Err(Error::Truncated(15, 16))));
     }
 }

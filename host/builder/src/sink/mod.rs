@@ -1,18 +1,11 @@
-//! Sinks of events: files of hits, ZeroMQ. `fadelink_sinks` has the common parts: threads, queues and options.
+//! Sinks of events: files of messages and of hits, ZeroMQ. `fadelink_sinks` has the common parts: threads, queues and options.
 
-// Built without any of them there is no kind that could be opened.
-#![cfg_attr(
-    not(any(feature = "hdf5", feature = "parquet", feature = "zmq")),
-    allow(unreachable_code, unused_variables, dead_code, clippy::diverging_sub_expression)
-)]
-
-#[cfg(any(feature = "hdf5", feature = "parquet"))]
-use fadelink_sinks::FileOptions;
-use fadelink_sinks::{Error, Item, Kind, Options, Outlet, Sink};
+use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Sink};
 
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod item;
+mod messages;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(any(feature = "hdf5", feature = "parquet"))]
@@ -21,6 +14,7 @@ mod table;
 mod zmq;
 
 pub use item::{Run, SharedEvent};
+use messages::MessagesSink;
 
 /// How old a file becomes: what a crash costs.
 #[cfg(any(feature = "hdf5", feature = "parquet"))]
@@ -31,6 +25,8 @@ const QUEUE: u64 = 64 << 20;
 /// A sink of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
+    /// Plain files of messages.
+    Messages(FileOptions),
     /// HDF5 files.
     #[cfg(feature = "hdf5")]
     Hdf5(FileOptions),
@@ -49,6 +45,7 @@ impl EventKind {
     /// True if its place is a path.
     pub fn is_file(self) -> bool {
         match self {
+            EventKind::Messages(_) => true,
             #[cfg(feature = "hdf5")]
             EventKind::Hdf5(_) => true,
             #[cfg(feature = "parquet")]
@@ -64,7 +61,7 @@ pub type Spec = fadelink_sinks::Spec<EventKind>;
 
 impl Kind for EventKind {
     const EXPECTED: &'static str =
-        "hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or \
+        "file:PATH, hdf5:PATH, parquet:PATH (all three [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or \
                                     zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
@@ -76,8 +73,10 @@ impl Kind for EventKind {
     ];
     const WAITS_AT_THE_SOURCE: bool = false;
 
+    #[cfg_attr(not(feature = "zmq"), expect(unused_variables))]
     fn parse(name: &str, place: &str, options: &mut Options<'_>) -> Result<Option<EventKind>, String> {
         Ok(Some(match name {
+            "file" => EventKind::Messages(FileOptions::parse(options, None)?),
             #[cfg(feature = "hdf5")]
             "hdf5" => EventKind::Hdf5(FileOptions::parse(options, Some(EVERY))?),
             #[cfg(feature = "parquet")]
@@ -104,9 +103,11 @@ impl Kind for EventKind {
 ///
 /// # Errors
 /// The file or the endpoint cannot be opened.
+#[cfg_attr(not(any(feature = "hdf5", feature = "parquet", feature = "zmq")), expect(unused_variables))]
 pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
     let open = || -> fadelink_sinks::Result<Outlet<SharedEvent>> {
         let sink: Box<dyn Sink<SharedEvent>> = match spec.kind {
+            EventKind::Messages(files) => Box::new(MessagesSink::create(&spec.place, files)?),
             #[cfg(feature = "hdf5")]
             EventKind::Hdf5(files) => Box::new(hdf5::Hdf5Sink::create(&spec.place, files, run)?),
             #[cfg(feature = "parquet")]

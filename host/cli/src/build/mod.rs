@@ -100,8 +100,8 @@ pub struct Args {
     /// End after this number of events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
-    /// Destinations of events: hdf5:PATH, parquet:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all
-    /// [,policy=drop][,queue=SIZE]; repeat for several
+    /// Destinations of events: file:PATH (the messages as they came), hdf5:PATH, parquet:PATH (all three [,roll=SIZE][,every=SECONDS][,overwrite]),
+    /// zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]; repeat for several
     #[arg(long = "sink", value_name = "KIND:PLACE")]
     sinks: Vec<sink::Spec>,
     /// Source identifier of the events

@@ -1,0 +1,202 @@
+//! The words of a board, from the files of a run, when they are due.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fadelink_feb::{Status, User};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::run::check;
+
+/// Longest sleep of a stream that waits for its time.
+pub const TICK: Duration = Duration::from_millis(5);
+
+/// How many bytes had come at what time since the begin, in seconds.
+#[derive(Clone)]
+pub struct Timeline(Vec<(f64, u64)>);
+
+impl Timeline {
+    /// Of a board in a manifest.
+    fn of(manifest: &Value, board: &Value) -> Option<Timeline> {
+        let begin: Timestamp = manifest["begin"]["utc"].as_str()?.parse().ok()?;
+        let mut times = vec![(0.0, 0)];
+        for entry in board["timeline"].as_array()? {
+            let (time, bytes) = (entry[0].as_i64()?, entry[1].as_u64()?);
+            times.push(((i128::from(time) - begin.as_nanosecond()) as f64 / 1e9, bytes));
+        }
+        Some(Timeline(times))
+    }
+
+    /// Bytes that had come after so many seconds: between two entries they came evenly.
+    fn bytes(&self, seconds: f64) -> u64 {
+        let next = self.0.partition_point(|(time, _)| *time <= seconds);
+        match (self.0.get(next.wrapping_sub(1)), self.0.get(next)) {
+            (Some((_, bytes)), None) => *bytes,
+            (Some((begin, from)), Some((end, to))) => {
+                let share = (seconds - begin) / (end - begin);
+                from + ((to - from) as f64 * share) as u64
+            }
+            (None, _) => 0,
+        }
+    }
+}
+
+/// The words of a stream, from the files of the run.
+pub struct Recording {
+    pub name: String,
+    files: Vec<PathBuf>,
+    /// Bytes of its words.
+    bytes: u64,
+    timeline: Timeline,
+    speed: f64,
+    begun: Instant,
+    /// The file that is read, and the number of the next.
+    file: Option<File>,
+    next: usize,
+    at: u64,
+    failed: bool,
+}
+
+impl Recording {
+    /// Of a board in the manifest of the folder `run`.
+    ///
+    /// # Errors
+    /// The run has no file of its words.
+    pub fn of((run, speed): (&Path, f64), manifest: &Value, board: &Value) -> anyhow::Result<Recording> {
+        let name = board["name"].as_str().unwrap_or_default().to_owned();
+        let mut files = None;
+        for sink in board["sinks"].as_array().into_iter().flatten() {
+            let is_whole = sink["dropped"].as_u64().unwrap_or(0) == 0;
+            files = files.or(check::word_files(run, board, sink["sink"].as_str().unwrap_or_default())?);
+            files = files.filter(|_| is_whole);
+        }
+        let files = files.with_context(|| format!("board `{name}`: the run has no plain file of its words"))?;
+        let filler = board["filler_words"].as_u64().unwrap_or(0) * 8;
+        let bytes = board["bytes"].as_u64().unwrap_or(0).saturating_sub(filler);
+        let timeline = Timeline::of(manifest, board).with_context(|| format!("board `{name}`: it has no timeline"))?;
+        let begun = Instant::now();
+        Ok(Recording { name, files, bytes, timeline, speed, begun, file: None, next: 0, at: 0, failed: false })
+    }
+
+    /// Begins anew, from now on.
+    pub fn restart(&mut self) {
+        (self.begun, self.file, self.next, self.at) = (Instant::now(), None, 0, 0);
+    }
+
+    /// True when all of it was read, or it cannot be read.
+    pub fn has_ended(&self) -> bool {
+        self.at >= self.bytes || self.failed
+    }
+
+    /// Bytes that it is time for, a multiple of 8.
+    fn due(&self) -> u64 {
+        let there = match self.speed {
+            f64::INFINITY => self.bytes,
+            speed => self.timeline.bytes(self.begun.elapsed().as_secs_f64() * speed).min(self.bytes),
+        };
+        there.saturating_sub(self.at) / 8 * 8
+    }
+
+    /// Reads the next words that it is time for; their bytes.
+    ///
+    /// # Errors
+    /// The operating system's, or the files end before.
+    pub fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let wanted = self.due().min(out.len() as u64) as usize;
+        let mut got = 0;
+        while got < wanted {
+            let Some(file) = &mut self.file else {
+                let Some(path) = self.files.get(self.next) else {
+                    return Err(io::Error::new(
+                        ErrorKind::UnexpectedEof,
+                        "the files have fewer words than the manifest",
+                    ));
+                };
+                self.file = Some(File::open(path)?);
+                self.next += 1;
+                continue;
+            };
+            match file.read(&mut out[got..wanted])? {
+                0 => self.file = None,
+                bytes => got += bytes,
+            }
+        }
+        self.at += got as u64;
+        Ok(got)
+    }
+}
+
+impl User for Recording {
+    fn begin(&mut self) {
+        self.restart();
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> usize {
+        if self.failed {
+            return 0;
+        }
+        self.read(out).unwrap_or_else(|error| {
+            tracing::error!("{}: {error}", self.name);
+            self.failed = true;
+            0
+        })
+    }
+
+    fn command(&mut self, _code: u16, _argument: u32, _status: &Status) -> u64 {
+        // It has no registers.
+        u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_evenly_between_the_entries() {
+        let timeline = Timeline(vec![(0.0, 0), (1.0, 800), (3.0, 800), (4.0, 1000)]);
+        for (seconds, bytes) in
+            [(-1.0, 0), (0.0, 0), (0.5, 400), (1.0, 800), (2.0, 800), (3.5, 900), (4.0, 1000), (99.0, 1000)]
+        {
+            assert_eq!(timeline.bytes(seconds), bytes, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_recording_is_read_across_its_files_at_its_speed() {
+        let folder = tempfile::tempdir().unwrap();
+        let files: Vec<_> = (0..3).map(|i| folder.path().join(format!("{i}"))).collect();
+        for (i, file) in files.iter().enumerate() {
+            std::fs::write(file, vec![i as u8; 1000]).unwrap();
+        }
+        let mut recording = Recording {
+            name: "a".into(),
+            files,
+            bytes: 3000,
+            timeline: Timeline(vec![(0.0, 0), (1000.0, 3000)]),
+            speed: f64::INFINITY,
+            begun: Instant::now(),
+            file: None,
+            next: 0,
+            at: 0,
+            failed: false,
+        };
+        let mut out = [9; 4096];
+        assert_eq!(recording.read(&mut out).unwrap(), 3000);
+        assert!((0..3).all(|i| out[1000 * i..1000 * (i + 1)].iter().all(|byte| *byte == i as u8)));
+        assert!(recording.has_ended() && recording.read(&mut out).unwrap() == 0);
+        recording.restart();
+        assert!(!recording.has_ended());
+        recording.speed = 1.0;
+        recording.begun = Instant::now().checked_sub(Duration::from_secs(100)).unwrap();
+        let bytes = recording.read(&mut out).unwrap();
+        assert!((296..400).contains(&bytes) && bytes.is_multiple_of(8), "{bytes}");
+        recording.bytes = 5000;
+        recording.speed = f64::INFINITY;
+        assert!(recording.read(&mut out).is_err(), "the files end before");
+    }
+}

@@ -9,7 +9,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka prometheus demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -28,6 +28,9 @@ python: host ## install the Python package into .venv
 
 kafka: setup ## fetch the Kafka broker of the tests
 	@tools/kafka.sh
+
+prometheus: setup ## fetch the Prometheus of the tests
+	@tools/prometheus.sh
 
 demo: ## receive and verify two simulated boards over a lossy link; installs and builds only what it uses
 	@tools/setup.sh demo
@@ -51,13 +54,13 @@ test-host lint-host lint-rtl lint-c lint-python lint-prose: setup
 	@$(PYTHON) tests/run.py $@
 
 test-boards: setup
-	@$(PYTHON) tests/run.py sim host python kafka $@
+	@$(PYTHON) tests/run.py sim host python kafka prometheus $@
 
 test-driver-debug: sim host ## the driver's tests in a kernel with KASAN, lockdep and kmemleak, built first
 	tools/debug_kernel.sh
 	FADELINK_KERNEL=debug $(PYTEST) tests/driver
 
-test-long: sim host python kafka test-driver-debug ## sweeps: many seeds, long fuzzing, every kernel that is installed
+test-long: sim host python kafka prometheus test-driver-debug ## sweeps: many seeds, long fuzzing, every kernel that is installed
 	for modules in /lib/modules/*/build; do \
 	  kernel=$$(basename $$(dirname $$modules)); [ ! -e /boot/vmlinuz-$$kernel ] || \
 	  FADELINK_KERNEL=$$kernel $(PYTEST) tests/driver || exit 1; \

@@ -35,6 +35,7 @@ PARTS = [
     ("host", "host", "host", [[*CARGO, "fetch", "--locked", "--quiet"], [*CARGO, "build-all", "--release", "--locked", "--quiet"]]),
     ("python", ".", "host", [["make", "-s", "python"]]),
     ("kafka", ".", "host", [["tools/kafka.sh"]]),
+    ("prometheus", ".", "host", [["tools/prometheus.sh"]]),
     ("test-host", "host", "own", [[*CARGO, "test-all", "--release", "--locked", "--offline", "--quiet"]]),
     ("lint-host", ".", "own", [["tools/lint_host.sh"]]),
     ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),

@@ -169,7 +169,7 @@ def test_runs_by_command_and_by_http(lab):
     board = http("/run")["boards"][0]
     assert board["name"] == "left" and board["bytes"] > 0
     metrics = fetch(lab.bench, "/metrics")
-    assert re.search(r"^fadelink_bytes_total\{.*\} [1-9]", metrics, re.M)
+    assert re.search(r"^fadelink_received_bytes_total\{.*\} [1-9]", metrics, re.M)
     state = lab.ask("stop")
     assert state["state"] == "waiting" and state["complete"]
     assert http("/start", "POST")["state"] in ("waiting", "running")

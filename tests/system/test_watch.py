@@ -36,7 +36,7 @@ def test_prometheus(bench):
             found.update(scrape(bench))
         except OSError:
             return False
-        return all(found.get(f'fadelink_packets_total{{feb="{mac}"}}', 0) > 200 for mac in FEBS[:2])
+        return all(found.get(f'fadelink_fade_packets_total{{board="{mac}"}}', 0) > 200 for mac in FEBS[:2])
 
     wait_for(both_run)
     # A second one cannot have the same address.
@@ -45,11 +45,12 @@ def test_prometheus(bench):
     status, result = report(process.finish())
     assert status == 0
     for feb in result["febs"]:
-        label = f'{{feb="{feb["feb"]}"}}'
-        assert 200 * 8192 <= found["fadelink_bytes_total" + label] <= feb["bytes"]
-        assert found["fadelink_ring_bytes" + label] == 2048 * 8192
-        for name in ["missing_frames", "duplicates", "acks", "no_space", "protocol_errors"]:
-            assert found[f"fadelink_{name}_total{label}"] <= feb["counters"][name]
+        label = f'{{board="{feb["feb"]}"}}'
+        assert 200 * 8192 <= found["fadelink_received_bytes_total" + label] <= feb["bytes"]
+        assert found["fadelink_ring_size_bytes" + label] == 2048 * 8192
+        for name, counter in [("missing", "missing_frames"), ("duplicate", "duplicates")]:
+            assert found[f"fadelink_fade_{name}_frames_total{label}"] <= feb["counters"][counter]
+        assert found[f'fadelink_fade_sent_frames_total{{board="{feb["feb"]}",type="ack"}}'] <= feb["counters"]["acks"]
     assert found['fadelink_link_frames_total{interface="eth0"}'] > 400
 
 

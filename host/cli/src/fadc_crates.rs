@@ -63,6 +63,9 @@ pub struct Args {
     /// Print only the summary
     #[arg(long)]
     pub quiet: bool,
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics, and the health of the program at http://ADDRESS/health
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<SocketAddr>,
 }
 
 /// How crates are received.
@@ -118,14 +121,8 @@ impl Run {
     }
 
     /// What has come over each connection so far.
-    #[cfg(feature = "kafka")]
     pub fn connections(&self) -> Vec<Connection> {
         self.server.connections()
-    }
-
-    /// Bytes of whole messages so far.
-    pub fn bytes(&self) -> u64 {
-        self.server.connections().iter().map(|connection| connection.counts.bytes).sum()
     }
 
     /// Waits for the connections' ends; what came over them.

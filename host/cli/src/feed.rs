@@ -2,15 +2,17 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fadelink_builder::kafka::Feeder;
 use serde::Serialize;
 
 use crate::fadc_crates::{Connections, JoinBy};
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
-use crate::{exit, fadc_crates};
+use crate::receive::LOOK;
+use crate::{exit, fadc_crates, health, http};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -39,6 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let key = args.join.key(args.window_ns.unwrap_or_default());
     let interrupts = Interrupts::watch()?;
+    http::serve_metrics(args.crates.metrics, "feed")?;
     let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
     let mut run = fadc_crates::Run::begin(&args.crates.settings(port), feeder.clone(), &interrupts)?;
     if !args.crates.quiet {
@@ -46,16 +49,23 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let goal = Goal { duration: args.crates.duration, amount: None };
     let mut progress = Progress::new(Unit::Messages, goal, args.crates.quiet);
+    let (mut meter, mut looked) = (Meter::default(), None);
     while !run.poll() {
         std::thread::sleep(Duration::from_millis(20));
+        if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            meter.connections(&run.connections());
+            meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
+            health::beat(meter.take_troubles());
+        }
         if progress.is_due() {
             let crates = run.connections();
             progress.show(crates.iter().map(|one| (one.peer, one.counts.messages, String::new())));
         }
     }
     progress.finish();
-    let came = run.finish();
-    feeder.finish()?;
+    let came = health::while_busy(|| run.finish());
+    health::while_busy(|| feeder.finish())?;
     let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
     let report = Report { came, messages, delivered: feeder.delivered() };
     if args.crates.json {

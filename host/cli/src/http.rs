@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{json, Value};
 
-use crate::metrics;
+use crate::{health, metrics};
 
 /// Why something that was asked for is not done.
 pub struct Refused(pub String);
@@ -34,10 +34,19 @@ pub trait Control: Send + Sync {
     fn stop(&self) -> Result<(), Refused>;
 }
 
-/// Those of every command: `GET /metrics`.
+fn metrics() -> String {
+    metrics::set_of_program("fadelink_healthy", if health::state().0 { 1.0 } else { 0.0 });
+    metrics::render()
+}
+
+/// Those of every command: `GET /metrics`, `GET /health`.
 fn common() -> Router {
     let text = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    Router::new().route("/metrics", get(move || async move { (text, metrics::render()) }))
+    let health = || async {
+        let (healthy, state) = health::state();
+        (if healthy { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, Json(state))
+    };
+    Router::new().route("/metrics", get(move || async move { (text, metrics()) })).route("/health", get(health))
 }
 
 fn answer(control: &dyn Control, result: Result<(), Refused>) -> Response {
@@ -85,11 +94,12 @@ pub fn serve_unix(listener: UnixListener, routes: Router) -> io::Result<()> {
     in_thread(async move { axum::serve(tokio::net::UnixListener::from_std(listener)?, routes).await })
 }
 
-/// Serves the metrics alone, for --metrics.
+/// Serves metrics and health of `command`, for --metrics.
 ///
 /// # Errors
 /// As of [`serve`].
-pub fn serve_metrics(address: SocketAddr) -> anyhow::Result<()> {
-    metrics::record()?;
+pub fn serve_metrics(address: Option<SocketAddr>, command: &'static str) -> anyhow::Result<()> {
+    let Some(address) = address else { return Ok(()) };
+    metrics::record(command)?;
     serve(address, common()).with_context(|| format!("--metrics {address}"))
 }

@@ -12,6 +12,7 @@ mod fadc_crates;
 mod feb;
 #[cfg(feature = "kafka")]
 mod feed;
+mod health;
 mod http;
 mod interrupts;
 mod link;

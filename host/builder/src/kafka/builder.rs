@@ -23,7 +23,7 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionLi
 use serde::Serialize;
 
 use super::clock::Clock;
-use super::error::Result;
+use super::error::{Error, Result};
 use super::note::{self, Note, Session};
 use super::rule::{Rule, BY_BROKER};
 use crate::join::{Before, Joined, Joiner, Policy};
@@ -148,6 +148,14 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "next={} read={}", self.next, self.read)
     }
+}
+
+/// What looks at a builder.
+pub trait Watcher {
+    /// An event was committed.
+    fn event(&mut self, event: &Event);
+    /// Called again and again, with what was done, and what keeps the builder from its work.
+    fn tick(&mut self, report: &Report, trouble: Option<&Error>);
 }
 
 /// What a partition brought.
@@ -330,14 +338,16 @@ impl Builder {
     ///
     /// # Errors
     /// The brokers', where trying again does not help; a message that was put into its partition by another rule.
-    pub fn run(&mut self, stop: &AtomicBool, events: Option<u64>, mut seen: impl FnMut(&Event)) -> Result<()> {
+    pub fn run(&mut self, stop: &AtomicBool, events: Option<u64>, watcher: &mut impl Watcher) -> Result<()> {
         let mut given = 0;
         let mut ticked = Instant::now();
+        let mut looked = Instant::now();
+        watcher.tick(&self.report(), None);
         while !stop.load(Ordering::Relaxed) && events.is_none_or(|events| given < events) {
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
-            self.rebalance(stop)?;
+            self.rebalance(stop, watcher)?;
             if self.astray {
-                self.rewind(stop)?;
+                self.rewind(stop, watcher)?;
                 ticked = Instant::now();
                 continue;
             }
@@ -354,12 +364,16 @@ impl Builder {
                 self.tick(ticked.elapsed());
                 ticked = Instant::now();
             }
+            if looked.elapsed() >= COMMIT_EVERY {
+                watcher.tick(&self.report(), None);
+                looked = Instant::now();
+            }
             let due = self.committed.elapsed() >= COMMIT_EVERY && self.changed;
             if self.waiting.len() >= COMMIT_EVENTS || due {
-                given += self.commit(stop, &mut seen)?;
+                given += self.commit(stop, watcher)?;
             }
         }
-        self.commit(stop, &mut seen)?;
+        self.commit(stop, watcher)?;
         Ok(())
     }
 
@@ -376,14 +390,14 @@ impl Builder {
     }
 
     /// Forgets what was taken away, and finds its place in what was given.
-    fn rebalance(&mut self, stop: &AtomicBool) -> Result<()> {
+    fn rebalance(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
         let changes =
             std::mem::take(&mut *self.consumer.context().assigned.lock().unwrap_or_else(PoisonError::into_inner));
         for change in changes {
             self.forget();
             self.astray = false;
             let Change::Assigned(list) = change else { continue };
-            let places = self.committed_places(&list, stop)?;
+            let places = self.committed_places(&list, stop, watcher)?;
             self.begin(&places);
         }
         Ok(())
@@ -397,14 +411,14 @@ impl Builder {
     }
 
     /// Reads its partitions again from where the last commit left them. Until it can, their messages are left alone.
-    fn rewind(&mut self, stop: &AtomicBool) -> Result<()> {
+    fn rewind(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
         let assigned = during("asking for its partitions", self.consumer.assignment())?;
         if assigned.count() == 0 {
             // What it is given next begins at its place.
             self.astray = false;
             return Ok(());
         }
-        let places = self.committed_places(&assigned, stop)?;
+        let places = self.committed_places(&assigned, stop, watcher)?;
         let mut offsets = TopicPartitionList::new();
         for place in places.elements() {
             let offset = match place.offset() {
@@ -423,13 +437,19 @@ impl Builder {
     }
 
     /// The places that were committed last.
-    fn committed_places(&self, list: &TopicPartitionList, stop: &AtomicBool) -> Result<TopicPartitionList> {
+    fn committed_places(
+        &self,
+        list: &TopicPartitionList,
+        stop: &AtomicBool,
+        watcher: &mut impl Watcher,
+    ) -> Result<TopicPartitionList> {
         loop {
-            match self.consumer.committed_offsets(list.clone(), STEP) {
+            match during("asking for its place", self.consumer.committed_offsets(list.clone(), STEP)) {
                 // Also while a builder that was killed has a transaction open, which the broker ends in time.
-                Err(KafkaError::OffsetFetch(code) | KafkaError::MetadataFetch(code))
-                    if is_passing(code) && !stop.load(Ordering::Relaxed) => {}
-                result => return Ok(during("asking for its place", result)?),
+                Err(error) if error.is_passing() && !stop.load(Ordering::Relaxed) => {
+                    watcher.tick(&self.report(), Some(&error.into()));
+                }
+                result => return Ok(result?),
             }
         }
     }
@@ -449,8 +469,13 @@ impl Builder {
     }
 
     /// True if these places were committed, by a transaction whose answer did not come.
-    fn are_committed(&self, places: &TopicPartitionList, stop: &AtomicBool) -> Result<bool> {
-        let committed = self.committed_places(places, stop)?;
+    fn are_committed(
+        &self,
+        places: &TopicPartitionList,
+        stop: &AtomicBool,
+        watcher: &mut impl Watcher,
+    ) -> Result<bool> {
+        let committed = self.committed_places(places, stop, watcher)?;
         let is_there = |place: &TopicPartitionListElem<'_>| {
             let found = committed.find_partition(place.topic(), place.partition());
             found.is_some_and(|found| found.metadata() == place.metadata())
@@ -484,7 +509,7 @@ impl Builder {
     }
 
     /// Writes the events that wait and the place in the messages, both or neither.
-    fn commit(&mut self, stop: &AtomicBool, seen: &mut impl FnMut(&Event)) -> Result<u64> {
+    fn commit(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<u64> {
         if !self.changed && self.waiting.is_empty() {
             return Ok(0);
         }
@@ -492,8 +517,9 @@ impl Builder {
         let places = during("committing", self.places())?;
         let result = self.try_commit(&places, begin + TRANSACTION - 2 * STEP);
         self.committed = Instant::now();
-        let Err(error) = result else { return Ok(self.note_commit(seen)) };
+        let Err(error) = result else { return Ok(self.note_commit(watcher)) };
         tracing::warn!("Kafka: a transaction was aborted and is repeated: {error}");
+        watcher.tick(&self.report(), Some(&Failure::Kafka { what: "committing", error: error.clone() }.into()));
         let mut events = 0;
         let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
         let deadline = begin + TRANSACTION;
@@ -504,13 +530,16 @@ impl Builder {
             }
             self.producer = loop {
                 match transactional(&self.plan.brokers, &self.plan.producer()) {
-                    Err(error) if !stop.load(Ordering::Relaxed) => tracing::warn!("{error}; tried again"),
+                    Err(error) if !stop.load(Ordering::Relaxed) => {
+                        tracing::warn!("{error}; tried again");
+                        watcher.tick(&self.report(), Some(&error.into()));
+                    }
                     result => break result?,
                 }
             };
             // By now the transaction is over; it may be that only the answer was missing.
-            if self.are_committed(&places, stop)? {
-                events = self.note_commit(seen);
+            if self.are_committed(&places, stop, watcher)? {
+                events = self.note_commit(watcher);
             }
         }
         self.report.aborts += u64::from(self.changed);
@@ -520,12 +549,12 @@ impl Builder {
     }
 
     /// The transaction was committed: what it holds counts; the number of its events.
-    fn note_commit(&mut self, seen: &mut impl FnMut(&Event)) -> u64 {
+    fn note_commit(&mut self, watcher: &mut impl Watcher) -> u64 {
         self.report.commits += 1;
         self.changed = false;
         self.partitions.values_mut().for_each(Partition::commit);
         let events = std::mem::take(&mut self.waiting);
-        events.iter().for_each(|(_, event)| seen(event));
+        events.iter().for_each(|(_, event)| watcher.event(event));
         events.len() as u64
     }
 

@@ -12,7 +12,7 @@ mod feeder;
 mod note;
 mod rule;
 
-pub use builder::{Builder, Plan, Report};
+pub use builder::{Builder, Plan, Report, Watcher};
 pub use error::Error;
 pub use feeder::Feeder;
 pub use rule::Rule;

@@ -12,6 +12,7 @@ use fadelink_builder::join::{Counts, Joined};
 use fadelink_builder::kafka;
 use fadelink_builder::live::Live;
 use fadelink_builder::sink::{self, SharedEvent};
+use fadelink_builder::tcp::Connection;
 use fadelink_builder::{web, Event, Joiner, Policy};
 use fadelink_sinks::Outlets;
 use fadelink_wire::fadc::TICK_NS;
@@ -20,6 +21,7 @@ use serde_json::{json, Map};
 
 use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::receive::{Group, Line, Outcome};
 
 /// How often the end is looked for.
@@ -184,9 +186,16 @@ impl Report {
 #[derive(Default)]
 struct Progressed {
     events: u64,
-    incomplete: u64,
-    bytes: u64,
+    joined: Joined,
+    connections: Vec<Connection>,
     sinks: Vec<fadelink_sinks::Report>,
+}
+
+impl Progressed {
+    /// Bytes of whole messages.
+    fn bytes(&self) -> u64 {
+        self.connections.iter().map(|connection| connection.counts.bytes).sum()
+    }
 }
 
 /// The crates of a port.
@@ -232,7 +241,7 @@ impl Crates {
 
     /// Events so far, and how many of them are incomplete.
     pub fn events(&self) -> (u64, u64) {
-        self.look(|progressed| (progressed.events, progressed.incomplete))
+        self.look(|progressed| (progressed.events, progressed.joined.windows.incomplete))
     }
 
     /// Waits for the end, and tells what broke.
@@ -268,8 +277,8 @@ fn join(
             viewers.tick();
             let progressed = Progressed {
                 events: viewers.events,
-                incomplete: joined.windows.incomplete,
-                bytes: run.bytes(),
+                joined,
+                connections: run.connections(),
                 sinks: viewers.sinks.reports(),
             };
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
@@ -299,13 +308,22 @@ fn join(
 
 impl Group for Crates {
     fn lines(&self) -> Vec<Line> {
-        let note =
-            |progressed: &Progressed| format!("{} events, {} incomplete", progressed.events, progressed.incomplete);
-        vec![self.look(|progressed| Line { name: self.name.clone(), bytes: progressed.bytes, note: note(progressed) })]
+        let note = |progressed: &Progressed| {
+            format!("{} events, {} incomplete", progressed.events, progressed.joined.windows.incomplete)
+        };
+        vec![self.look(|progressed| Line {
+            name: self.name.clone(),
+            bytes: progressed.bytes(),
+            note: note(progressed),
+        })]
     }
 
-    fn measure(&self) {
-        self.look(|progressed| crate::metrics::events(&self.name, progressed.events, &progressed.sinks));
+    fn measure(&self, meter: &mut Meter) {
+        self.look(|progressed| {
+            meter.builder(&self.name, progressed.events, &progressed.joined);
+            meter.connections(&progressed.connections);
+            meter.event_sinks(&self.name, &progressed.sinks);
+        });
     }
 
     fn poll(&mut self) -> anyhow::Result<bool> {

@@ -2,17 +2,20 @@
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 #[cfg(feature = "kafka")]
-use fadelink_builder::kafka;
+use fadelink_builder::{kafka, Event};
 use fadelink_builder::{sink, Policy};
 
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
+use crate::receive::{Group, LOOK};
+use crate::{health, http};
 
 mod group;
 
@@ -145,20 +148,53 @@ fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<R
     }
     let goal = Goal { duration: args.crates.duration, amount: args.events };
     let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
+    let (mut meter, mut looked) = (Meter::default(), None);
     while !crates.is_finished() {
         std::thread::sleep(Duration::from_millis(20));
+        if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            crates.measure(&mut meter);
+            health::beat(meter.take_troubles());
+        }
         if progress.is_due() {
             let (events, incomplete) = crates.events();
             progress.show([("events", events, format!("{incomplete} incomplete"))].into_iter());
         }
     }
     progress.finish();
-    crates.report()
+    health::while_busy(|| crates.report())
+}
+
+/// What looks at a builder that reads from Kafka.
+#[cfg(feature = "kafka")]
+struct Watcher<'a> {
+    name: &'a str,
+    viewers: Viewers,
+    progress: Progress,
+    meter: Meter,
+}
+
+#[cfg(feature = "kafka")]
+impl kafka::Watcher for Watcher<'_> {
+    fn event(&mut self, event: &Event) {
+        self.viewers.show(event);
+        self.viewers.tick();
+        if self.progress.is_due() {
+            self.progress.show([("events", self.viewers.events, String::new())].into_iter());
+        }
+    }
+
+    fn tick(&mut self, report: &kafka::Report, trouble: Option<&kafka::Error>) {
+        self.meter.builder(self.name, self.viewers.events, &report.joined);
+        let labels = [("builder", self.name)];
+        self.meter.count("fadelink_builder_aborted_transactions_total", &labels, report.aborts);
+        health::beat(trouble.iter().map(ToString::to_string).collect());
+    }
 }
 
 #[cfg(feature = "kafka")]
 fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Result<Report> {
-    let mut viewers = Viewers::open(&args.views(), interrupts)?;
+    let viewers = Viewers::open(&args.views(), interrupts)?;
     let plan = kafka::Plan {
         brokers: brokers.to_owned(),
         messages: args.kafka.messages.clone(),
@@ -180,14 +216,10 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
         tracing::info!("joining {} of {brokers}", args.kafka.messages);
     }
     let goal = Goal { duration: args.crates.duration, amount: args.events };
-    let mut progress = Progress::new(Unit::Events, goal, args.crates.quiet);
-    builder.run(interrupts.stopping(), args.events, |event| {
-        viewers.show(event);
-        viewers.tick();
-        if progress.is_due() {
-            progress.show([("events", viewers.events, String::new())].into_iter());
-        }
-    })?;
+    let progress = Progress::new(Unit::Events, goal, args.crates.quiet);
+    let mut watcher = Watcher { name: &args.name, viewers, progress, meter: Meter::default() };
+    builder.run(interrupts.stopping(), args.events, &mut watcher)?;
+    let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
     let report = Report { events: viewers.events, from: From::Kafka(builder.report()), sinks: Vec::new() };
     report.tell();
@@ -208,6 +240,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         _ => {}
     }
     let interrupts = Interrupts::watch()?;
+    http::serve_metrics(args.crates.metrics, "build")?;
     let report = match (args.crates.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &interrupts)?,
         #[cfg(feature = "kafka")]

@@ -78,7 +78,7 @@ pub struct Args {
     pub take_over: bool,
     #[command(flatten)]
     pub threads: Threads,
-    /// Serve the counters for Prometheus at http://ADDRESS/metrics
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics, and the health of the program at http://ADDRESS/health
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
     /// Show no progress

@@ -22,6 +22,7 @@ use crate::discover;
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
+use crate::metrics::{self, Meter};
 use crate::pattern::Verifier;
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
@@ -103,6 +104,7 @@ struct Live {
     counters: FebCounts,
     fill: (u64, u64),
     is_slower: bool,
+    wrong_words: Option<u64>,
     sinks: Vec<Report>,
 }
 
@@ -168,11 +170,13 @@ impl Group for Febs {
         self.febs.iter().zip(self.live()).map(line).collect()
     }
 
-    fn measure(&self) {
-        crate::metrics::link(&self.iface, &self.receiver.counters());
+    fn measure(&self, meter: &mut Meter) {
+        meter.link(&self.iface, &self.receiver.counters());
         for (feb, live) in self.febs.iter().zip(self.live()) {
-            crate::metrics::feb(feb.mac, live.bytes, &live.counters, live.fill);
-            crate::metrics::sinks(Board::Feb(feb.mac), &live.sinks);
+            let name = feb.name();
+            meter.board(&name, live.bytes, live.wrong_words);
+            meter.fade(&name, &live.counters, live.fill);
+            meter.sinks(&name, &live.sinks);
         }
     }
 
@@ -311,7 +315,8 @@ fn receive(
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
         }
         let (counters, fill, sinks) = (feb.counters(), feb.fill(), outlets.reports());
-        let live = Live { bytes: outcome.bytes, counters, fill, is_slower: feb.slower().is_some(), sinks };
+        let (is_slower, wrong_words) = (feb.slower().is_some(), metrics::wrong_words(outcome.verifier.as_ref()));
+        let live = Live { bytes: outcome.bytes, counters, fill, is_slower, wrong_words, sinks };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::health;
+use crate::metrics::Meter;
 use crate::progress::Progress;
 
 /// How often a group is looked after.
@@ -47,8 +49,8 @@ pub trait Group {
     /// What has come of each stream so far.
     fn lines(&self) -> Vec<Line>;
 
-    /// Updates the metrics.
-    fn measure(&self);
+    /// Updates the metrics, and tells what is wrong.
+    fn measure(&self, meter: &mut Meter);
 
     /// Looks after it; true: it has ended.
     ///
@@ -61,6 +63,12 @@ pub trait Group {
     /// # Errors
     /// It was interrupted, or could not go on.
     fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome>;
+}
+
+/// Measures groups, and tells that they were looked after.
+pub fn measure(groups: &[Box<dyn Group>], meter: &mut Meter) {
+    groups.iter().for_each(|group| group.measure(meter));
+    health::beat(meter.take_troubles());
 }
 
 /// Looks after groups until all have ended, or one cannot go on. `look` is called meanwhile, again and again.

@@ -3,12 +3,15 @@
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use fadelink_receiver::FebConfig;
 
 use crate::exit::{self, Usage};
+use crate::health;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
+use crate::metrics::Meter;
 use crate::progress::{Progress, Unit};
 
 mod args;
@@ -21,9 +24,12 @@ pub mod tcp;
 pub mod udp;
 
 pub use args::Args;
-pub use group::{drive, Group, Line, Outcome};
+pub use group::{drive, measure, Group, Line, Outcome};
 pub use plan::{Plan, Senders, RING_MIN};
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
+
+/// How often metrics and health are looked at.
+pub const LOOK: Duration = Duration::from_millis(100);
 
 /// The FEBs that --feb names.
 fn febs(args: &Args) -> Result<fade::Settings, Usage> {
@@ -101,7 +107,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Err(Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into());
     }
     let interrupts = Interrupts::watch()?;
-    let metrics = || args.metrics.map_or(Ok(()), crate::http::serve_metrics);
+    let metrics = || crate::http::serve_metrics(args.metrics, "receive");
     let waiting = |what: &str, port: u16| {
         if !args.quiet {
             tracing::info!("waiting for {what} on port {port}");
@@ -130,14 +136,16 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let mut groups = [group];
     let mut progress = Progress::new(Unit::Bytes, plan::goal(args, streams), args.quiet);
+    let (mut meter, mut looked) = (Meter::default(), None);
     drive(&mut groups, &mut progress, |groups| {
-        if args.metrics.is_some() {
-            groups.iter().for_each(|group| group.measure());
+        if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
+            looked = Some(Instant::now());
+            measure(groups, &mut meter);
         }
         Ok(())
     })?;
     let [group] = groups;
-    let outcome = group.finish(args.quiet || args.json)?;
+    let outcome = health::while_busy(|| group.finish(args.quiet || args.json))?;
     let good = outcome.good;
     if args.json {
         println!("{}", outcome.json());

@@ -21,6 +21,7 @@ use super::plan::{Plan, Senders};
 use super::summary::{self, Summary};
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
+use crate::metrics::{self, Meter};
 use crate::pattern::Verifier;
 
 /// Longest wait for data or for room, before other things are looked at.
@@ -245,10 +246,13 @@ impl Group for Streams {
         self.session.lock().iter().map(line).collect()
     }
 
-    fn measure(&self) {
-        for stream in self.session.lock().iter() {
-            crate::metrics::stream(stream.peer, stream.bytes);
-            crate::metrics::sinks(Board::Tcp(stream.peer), &stream.sinks);
+    fn measure(&self, meter: &mut Meter) {
+        for Stream { name, bytes, verifier, sinks, end, .. } in self.session.lock().iter() {
+            meter.board(name, *bytes, metrics::wrong_words(verifier.as_ref()));
+            meter.sinks(name, sinks);
+            if let Some(Err(error)) = end {
+                meter.trouble(format!("{name}: {error}"));
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). Lost data is not repeated; it is counted and
 //! reported (docs/protocol/udp.md).
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use super::plan::Senders;
 use super::summary::{self, Summary};
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
+use crate::metrics::{self, Meter};
 use crate::pattern::Verifier;
 
 /// Receive buffer that the kernel is asked for.
@@ -331,8 +332,8 @@ struct Setup {
 /// What has come of a stream so far, for others.
 struct Live {
     name: String,
-    peer: SocketAddr,
     bytes: u64,
+    wrong_words: Option<u64>,
     counts: Counts,
     sinks: Vec<Report>,
 }
@@ -443,8 +444,8 @@ impl Session {
     fn show(&self) {
         let live = |stream: &Stream| Live {
             name: stream.name.clone(),
-            peer: stream.peer.into(),
             bytes: stream.data.bytes,
+            wrong_words: metrics::wrong_words(stream.data.verifier.as_ref()),
             counts: stream.order.counts(),
             sinks: stream.reports(),
         };
@@ -592,10 +593,11 @@ impl Group for Streams {
         self.look(|live| Line { name: live.name.clone(), bytes: live.bytes, note: note(live) })
     }
 
-    fn measure(&self) {
+    fn measure(&self, meter: &mut Meter) {
         self.look(|live| {
-            crate::metrics::datagrams(live.peer, live.bytes, &live.counts);
-            crate::metrics::sinks(Board::Udp(live.peer), &live.sinks);
+            meter.board(&live.name, live.bytes, live.wrong_words);
+            meter.datagrams(&live.name, &live.counts);
+            meter.sinks(&live.name, &live.sinks);
         });
     }
 

@@ -12,9 +12,10 @@ use serde_json::json;
 
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
-use crate::receive::{drive, Group, Outcome};
-use crate::{http, log, metrics};
+use crate::receive::{drive, measure, Group, Outcome, LOOK};
+use crate::{health, http, log, metrics};
 
 mod ask;
 mod check;
@@ -41,8 +42,6 @@ use text::Start;
 
 /// How often is looked for what begins a run.
 const TICK: Duration = Duration::from_millis(20);
-/// How often metrics, state and disk are looked at.
-const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -75,6 +74,7 @@ struct Watch<'a> {
     begun: Instant,
     looked: Option<Instant>,
     ended_by: Option<&'static str>,
+    meter: Meter,
 }
 
 impl Watch<'_> {
@@ -121,13 +121,23 @@ impl Watch<'_> {
         Ok(())
     }
 
+    fn show_run(&self) {
+        let held = if self.part.must_hold() { 1.0 } else { 0.0 };
+        metrics::set_of_program("fadelink_run_held", held);
+        metrics::set_of_program("fadelink_disk_reserve_bytes", self.file.experiment.disk.reserve.0 .0 as f64);
+        if let Ok(free) = folder::free_space(&self.folder.path) {
+            metrics::set_of_program("fadelink_disk_free_bytes", free as f64);
+        }
+    }
+
     /// Looks at the groups, and asks for the end where it is time.
     fn look(&mut self, groups: &[Box<dyn Group>]) -> anyhow::Result<()> {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return Ok(());
         }
         self.looked = Some(Instant::now());
-        groups.iter().for_each(|group| group.measure());
+        measure(groups, &mut self.meter);
+        self.show_run();
         let lines: Vec<_> = groups.iter().flat_map(|group| group.lines()).collect();
         self.control.show(&lines);
         self.hold()?;
@@ -158,6 +168,7 @@ fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
         if matches!(start, Start::At(time) if Timestamp::now() >= time) {
             break;
         }
+        health::beat(Vec::new());
         std::thread::sleep(TICK);
     }
     true
@@ -210,13 +221,24 @@ impl Run<'_> {
         let goal = Goal { duration: stop.duration.map(Duration::from), amount: stop.size.map(|size| size.0 .0) };
         let mut progress = Progress::new(Unit::Bytes, goal, quiet);
         let (begun, looked, ended_by) = (Instant::now(), None, None);
-        let mut watch = Watch { file, interrupts, part, control, folder, manifest, begun, looked, ended_by };
+        let mut watch = Watch {
+            file,
+            interrupts,
+            part,
+            control,
+            folder,
+            manifest,
+            begun,
+            looked,
+            ended_by,
+            meter: Meter::default(),
+        };
         let mut result = drive(&mut groups, &mut progress, |groups| watch.look(groups));
         watch.part.stop();
         let ended_by = watch.manifest.ended_by().unwrap_or_else(|| "boards".into());
         let mut outcomes = Vec::new();
         for group in groups {
-            match group.finish(quiet) {
+            match health::while_busy(|| group.finish(quiet)) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => result = result.and(Err(error)),
             }
@@ -228,6 +250,9 @@ impl Run<'_> {
     fn run(mut self, both: (&Interrupts, &Controlled), quiet: bool) -> anyhow::Result<bool> {
         let (number, path) = (self.folder.number, self.folder.path.clone());
         let in_folder = |what: &str| format!("{}: {what}", path.display());
+        metrics::set_of_program("fadelink_run_number", number as f64);
+        metrics::set_of_program("fadelink_run_active", 1.0);
+        metrics::set_of_program("fadelink_run_start_time_seconds", Timestamp::now().as_nanosecond() as f64 / 1e9);
         both.1.begin(json!({ "run": number, "folder": path, "complete": null }));
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
@@ -235,10 +260,19 @@ impl Run<'_> {
         let (outcomes, ended_by, result) = self.receive(both, quiet);
         let good = result.is_ok() && !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.good);
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
-        let files = lister.finish().with_context(|| in_folder("its files"))?;
+        let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
         let written = self.manifest.finish(self.file, outcomes, (&ended_by, error), files);
         let verdict = if good { "complete" } else { "NOT COMPLETE" };
         tracing::info!("run {number} has ended ({ended_by}): {verdict}: {}", path.display());
+        metrics::set_of_program("fadelink_run_active", 0.0);
+        let outcome = if result.is_err() {
+            "failed"
+        } else if good {
+            "complete"
+        } else {
+            "incomplete"
+        };
+        metrics::count_run(Some(outcome));
         log::only_to_the_user();
         both.1.end(good);
         written.with_context(|| in_folder("the manifest"))?;
@@ -313,7 +347,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let interrupts = Interrupts::watch()?;
     let runs = Runs::open(&file.experiment.folder)?;
-    metrics::record()?;
+    metrics::record("run")?;
+    metrics::set_of_program("fadelink_run_active", 0.0);
     let control = Arc::new(Controlled::new());
     let _socket = control::serve(&runs, http::routes(control.clone()))?;
     if let Some(address) = file.experiment.http {

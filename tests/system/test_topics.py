@@ -74,16 +74,17 @@ def test_receive_into_topics(topics):
     assert status == 1 and "no broker answers at 127.0.0.1:9" in err, err
 
 
-def test_durable_in_kafka_alone(topics):
+@pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_durable_in_kafka_alone(topics, rounds):
     """The receiver is killed again and again, and the broker in between: each confirmed word is in the topic, once."""
-    moments = random.Random(f"{SEED}")
+    moments = random.Random(f"{SEED} {rounds}")
     lab = Lab(topics.bench)
     sim = lab.bench.sim("--link", "loss=0.01")
     sink = f'["kafka:{topics.address}/words-{{board}}"]'
     lab.write('confirm = "durable"\n' + fade("left", more=f"sinks = {sink}"))
     hashes = lab.runs / "run_000001/left.hashes"
     size = lambda: hashes.exists() and hashes.stat().st_size  # noqa: E731
-    for number in range(4):
+    for number in range(rounds):
         process = lab.start()
         before = size()
         wait_for(lambda: size() > before, timeout=60)
@@ -103,7 +104,7 @@ def test_durable_in_kafka_alone(topics):
     status, _, err = process.finish()
     manifest = lab.manifest()
     (board,) = manifest["boards"]
-    assert status == 0 and manifest["state"] == "complete" and len(manifest["resumed"]) == 4, (err, manifest)
+    assert status == 0 and manifest["state"] == "complete" and len(manifest["resumed"]) == rounds, (err, manifest)
     found, said = topics.read("words-left")
     assert said["replaced_bytes"] == 0 and said["end"]["complete"]
     assert found.size * 8 == board["bytes"] == board["hashes"]["bytes"] and board["restarted"] is None

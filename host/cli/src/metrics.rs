@@ -267,13 +267,17 @@ impl Meter {
     pub fn connections(&mut self, connections: &[Connection]) {
         for Connection { peer, source, counts, error, .. } in connections {
             let peer = peer.to_string();
+            if let Some(error) = error {
+                self.trouble(format!("{peer}: {error}"));
+            }
+            // Whose it is says its first message.
+            if source.is_none() && counts.skipped_bytes + counts.cut_bytes == 0 {
+                continue;
+            }
             let labels = [("board", source.as_deref().unwrap_or("unknown")), ("peer", &peer)];
             self.count("fadelink_received_bytes_total", &labels, counts.bytes);
             self.count("fadelink_crate_messages_total", &labels, counts.messages);
             self.count("fadelink_crate_skipped_bytes_total", &labels, counts.skipped_bytes + counts.cut_bytes);
-            if let Some(error) = error {
-                self.trouble(format!("{peer}: {error}"));
-            }
         }
     }
 

@@ -106,12 +106,14 @@ def test_prometheus_sees_everything(bench):
     add_address(bench)
     broker = Broker(bench.tmp, within=["ip", "netns", "exec", bench.pc_ns])
     try:
-        bench.sim("--boards", 2, "--link", "loss=0.001")
-        bench.sim("--feb", FEBS[2], "--protocol", "tcp", "--gap", 100)
-        bench.sim("--feb", FEBS[3], "--protocol", "udp", "--ip", "10.9.0.3", "--port", 10001, "--stopped", "--user-mhz", 2)
         crates = ("--protocol", "fadc", "--small", "--phy", "gmii")
-        bench.sim("--feb", "02:fa:de:00:00:05", *crates, "--ip", "10.9.0.4", "--port", 10002)
-        bench.sim("--feb", "02:fa:de:00:00:06", *crates, "--ip", "10.9.0.5", "--port", 10003)
+        sims = [
+            bench.sim("--boards", 2, "--link", "loss=0.001"),
+            bench.sim("--feb", FEBS[2], "--protocol", "tcp", "--gap", 100),
+            bench.sim("--feb", FEBS[3], "--protocol", "udp", "--ip", "10.9.0.3", "--port", 10001, "--stopped", "--user-mhz", 2),
+            bench.sim("--feb", "02:fa:de:00:00:05", *crates, "--ip", "10.9.0.4", "--port", 10002),
+            bench.sim("--feb", "02:fa:de:00:00:06", *crates, "--ip", "10.9.0.5", "--port", 10003),
+        ]
         lab.write(
             'http = "127.0.0.1:9777"\n' + fade("left") + fade("right", 1, 'sinks = ["file:r.dat", "share:r.socket,policy=drop"]')
             + f'[[tcp]]\nname = "sender"\naddress = "{BOARD}"\nport = 10000\n'
@@ -146,16 +148,20 @@ def test_prometheus_sees_everything(bench):
             promtool("check", "metrics", text=text)
             assert {name for name in names(re.sub("^#.*", "", text, flags=re.M)) if name.startswith("fadelink")} <= set(declared())
             assert get(bench, port, "/health")[0] == 200, get(bench, port, "/health")
+        run.signal(signal.SIGTERM)
+        assert run.finish()[0] == 0
         # The brokers are away: the builder says so.
         broker.kill()
+        for sim in sims:
+            bench.end_sim(sim)
         wait_for(lambda: "Kafka" in get(bench, 9779, "/health")[1], 90)
         assert get(bench, 9779, "/health")[0] == 503
         broker.start()
         wait_for(lambda: get(bench, 9779, "/health")[0] == 200, 90)
-        for process in (run, feed, build):
+        for process in (feed, build):
             process.signal(signal.SIGTERM)
-        for process in (run, feed, build):
-            assert process.finish()[0] == 0
+        for process in (feed, build):
+            process.finish()
     finally:
         broker.close()
 

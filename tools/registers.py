@@ -153,7 +153,7 @@ def python(maps):
     lines = ['"""The register maps of the cores. Written by tools/registers.py."""', ""]
     lines += ["from typing import NamedTuple", "", ""]
     lines += ["class Field(NamedTuple):", '    """Bits of a register: `bits` of them from bit `low` on."""', ""]
-    lines += ["    name: str", "    low: int", "    bits: int", "    description: str", "", "    def get(self, word):"]
+    lines += ["    name: str", "    low: int", "    bits: int", "    description: str", "", "    def get(self, word: int) -> int:"]
     lines += ['        """Its value in a word of the register."""', "        return word >> self.low & (1 << self.bits) - 1", "", ""]
     lines += ["class Register(NamedTuple):", '    """A register of 32 bits, at its address in bytes."""', ""]
     lines += ["    name: str", "    address: int", "    writable: bool", "    description: str", "    fields: tuple[Field, ...]", ""]

@@ -11,7 +11,7 @@ class Field(NamedTuple):
     bits: int
     description: str
 
-    def get(self, word):
+    def get(self, word: int) -> int:
         """Its value in a word of the register."""
         return word >> self.low & (1 << self.bits) - 1
 

@@ -1,0 +1,382 @@
+"""Reads what `fadelink run` has written (docs/runs.md).
+
+    run = fadelink.Run("runs/run_000012")
+    words = run["left"].numpy()              # all words of the board `left`
+    hits = run["events"].polars("hits")      # the hits of crates
+    for run in fadelink.runs("runs"): ...    # all runs of a folder
+
+Plain files are mapped, not read: an array takes no memory until its words are looked at, and no copy is made of them.
+pyarrow, polars, awkward and h5py are imported by the methods that use them: `pip install 'fadelink[runs]'`.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import tomllib
+
+if TYPE_CHECKING:
+    import awkward as ak
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["Board", "Crates", "Message", "Run", "jagged", "runs"]
+
+#: Version of the manifest's format that is read here.
+FORMAT = 1
+_HEADER = struct.Struct("<6IQqq")
+_MAGIC = 0xC0DA2019
+
+
+class _Sink(NamedTuple):
+    """A sink of a board in the manifest."""
+
+    kind: str
+    place: str
+    dropped: int
+
+
+def _sinks(board: Mapping[str, Any]) -> list[_Sink]:
+    stream = str(board.get("stream") or board.get("peer") or "").replace(":", "-")
+    sinks = []
+    for sink in board.get("sinks", []):
+        kind, _, rest = str(sink["sink"]).partition(":")
+        place = rest.split(",")[0].replace("{stream}", stream)
+        sinks.append(_Sink(kind, place, int(sink.get("dropped") or 0)))
+    return sinks
+
+
+def _parts(first: Path) -> list[Path]:
+    """The files of one sink, in their order: data.h5, data.000001.h5, ..."""
+    found: list[Path] = []
+    part = first
+    while part.exists():
+        found.append(part)
+        number = f"{len(found):06}"
+        part = first.with_name(f"{first.stem}.{number}{first.suffix}")
+    return found
+
+
+def jagged(words: npt.ArrayLike, starts: npt.ArrayLike) -> ak.Array:
+    """Splits an array into events of different lengths, without a copy.
+
+    words: an array. starts: where each event begins; what is before the first one is left out.
+    Returns an awkward array of as many lists as there are starts. Raises ValueError if the starts do not grow.
+    """
+    import awkward as ak
+
+    array, offsets = np.asarray(words), np.append(np.asarray(starts, dtype=np.int64), len(np.asarray(words)))
+    if len(offsets) > 1 and (np.diff(offsets) < 0).any() or offsets[0] < 0:
+        raise ValueError(f"starts: expected places from 0 to {len(array)} that grow")
+    layout = ak.contents.ListOffsetArray(ak.index.Index64(offsets), ak.contents.NumpyArray(array))
+    return ak.Array(layout)
+
+
+class Board:
+    """The words of a board, or of one stream of it."""
+
+    def __init__(self, folder: Path, report: Mapping[str, Any]):
+        self._folder = folder
+        #: All that the manifest has of it: settings, counters, hashes and more.
+        self.report: Mapping[str, Any] = report
+
+    def __repr__(self) -> str:
+        return f"<Board {self.name}: {self.report['bytes']} bytes, {'complete' if self.complete else 'NOT COMPLETE'}>"
+
+    @property
+    def name(self) -> str:
+        """Its name in the experiment; of a TCP sender with several streams, with the port of this one."""
+        return str(self.report["name"])
+
+    @property
+    def complete(self) -> bool:
+        """True if all of its data is there."""
+        return bool(self.report.get("complete"))
+
+    @property
+    def verified(self) -> bool | None:
+        """True if its words were verified and are right; None if they were not verified."""
+        return self.report.get("verified")
+
+    @property
+    def gaps(self) -> list[Any]:
+        """Of a board with UDP: the datagrams that are missing, as the manifest has them."""
+        return list(self.report.get("gaps") or [])
+
+    @property
+    def timeline(self) -> tuple[npt.NDArray[np.datetime64], npt.NDArray[np.uint64]]:
+        """When its words have come: times in UTC, and the bytes that had come then; about one a second."""
+        entries = np.array(self.report.get("timeline") or [], dtype=np.uint64).reshape(-1, 2)
+        return entries[:, 0].astype("datetime64[ns]"), entries[:, 1]
+
+    @property
+    def files(self) -> list[Path]:
+        """The files with all of its words, in their order: plain ones if there are any, else HDF5; empty if there are none."""
+        for kind in ("file", "hdf5"):
+            for sink in _sinks(self.report):
+                if sink.kind == kind and not sink.dropped:
+                    return _parts(self._folder / sink.place)
+        return []
+
+    def chunks(self, dtype: npt.DTypeLike | None = None) -> Iterator[npt.NDArray[Any]]:
+        """The words of each file, in order: views of a plain file, copies of an HDF5 file.
+
+        dtype: what to take the words as, such as "<u2" for four samples of each 64-bit word. Default: the words.
+        Filler at the end of the last packet is left out. Raises FileNotFoundError if the run has no files of its words.
+        """
+        files = self.files
+        if not files:
+            raise FileNotFoundError(f"board {self.name}: expected a sink file: or hdf5: that has lost nothing")
+        arrays = [_words(file) for file in files]
+        filler = int(self.report.get("filler_words") or 0)
+        while filler:
+            last = arrays.pop()
+            if len(last) > filler:
+                arrays.append(last[: len(last) - filler])
+            filler -= min(filler, len(last))
+        yield from (array if dtype is None else array.view(dtype) for array in arrays)
+
+    def numpy(self, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+        """All words as one array: a view of the file if there is one plain file, a copy if there are several or HDF5.
+
+        dtype: as for `chunks`, which makes no copies of several files either.
+        """
+        arrays = list(self.chunks(dtype))
+        if not arrays:
+            return np.empty(0, np.uint64 if dtype is None else dtype)
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+    def arrow(self, dtype: npt.DTypeLike | None = None) -> pa.ChunkedArray:
+        """All words for Apache Arrow, a chunk for each file, without a copy of plain files."""
+        import pyarrow as pa
+
+        kind = pa.from_numpy_dtype(np.dtype(np.uint64 if dtype is None else dtype))
+        chunks = [pa.array(array) for array in self.chunks(dtype)]
+        return pa.chunked_array(chunks, type=chunks[0].type if chunks else kind)
+
+    def polars(self, dtype: npt.DTypeLike | None = None) -> pl.Series:
+        """All words as a Polars series, without a copy of plain files."""
+        import polars as pl
+
+        series = pl.from_arrow(self.arrow(dtype), rechunk=False)
+        assert isinstance(series, pl.Series)
+        return series.alias(self.name)
+
+    def awkward(self, starts: npt.ArrayLike | None = None, dtype: npt.DTypeLike | None = None) -> ak.Array:
+        """All words as an awkward array. starts: where events begin; the array has a list for each then (`jagged`)."""
+        import awkward as ak
+
+        words = self.numpy(dtype)
+        return ak.Array(words) if starts is None else jagged(words, starts)
+
+
+def _is_hdf5(file: Path) -> bool:
+    with open(file, "rb") as opened:
+        return opened.read(8) == b"\x89HDF\r\n\x1a\n"
+
+
+def _words(file: Path) -> npt.NDArray[Any]:
+    if _is_hdf5(file):
+        import h5py
+
+        with h5py.File(file) as content:
+            return np.asarray(content["words"][:])
+    bits = int(json.loads(file.with_name(file.name + ".json").read_text())["word_bits"])
+    kind = np.dtype(f"=u{bits // 8}")
+    return np.memmap(file, kind, "r").view(np.ndarray) if file.stat().st_size else np.empty(0, kind)
+
+
+class Message(NamedTuple):
+    """A message of a crate."""
+
+    source: int
+    #: Number of the window.
+    window: int
+    #: Begin of the window in ns since 1970.
+    time_ns: int
+    #: Its words, a view of the file.
+    words: npt.NDArray[np.uint32]
+
+
+class Crates:
+    """The events of crates. They have two tables: `hits`, a row for each hit, and `windows`, a row for each window (docs/fadc.md)."""
+
+    def __init__(self, folder: Path, report: Mapping[str, Any]):
+        self._folder = folder
+        #: All that the manifest has of them: settings, windows and sources.
+        self.report: Mapping[str, Any] = report
+
+    def __repr__(self) -> str:
+        return f"<Crates {self.name}: {self.report['events']} events, {'complete' if self.complete else 'NOT COMPLETE'}>"
+
+    @property
+    def name(self) -> str:
+        """Their name in the experiment."""
+        return str(self.report["name"])
+
+    @property
+    def complete(self) -> bool:
+        """True if no window is incomplete and nothing was late, twice or lost."""
+        return bool(self.report.get("complete"))
+
+    def _files(self, *kinds: str) -> tuple[str, list[Path]]:
+        for kind in kinds:
+            for sink in _sinks(self.report):
+                if sink.kind == kind and not sink.dropped:
+                    return kind, _parts(self._folder / sink.place)
+        names = " or ".join(f"{kind}:" for kind in kinds)
+        raise FileNotFoundError(f"crates {self.name}: expected a sink {names} that has lost nothing")
+
+    def arrow(self, table: str = "hits") -> pa.Table:
+        """The table `hits` or `windows` for Apache Arrow. Raises FileNotFoundError if the run has no Parquet or HDF5 files."""
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        if table not in ("hits", "windows"):
+            raise ValueError(f"table {table!r}: expected hits or windows")
+        kind, files = self._files("parquet", "hdf5")
+        if kind == "parquet":
+            parts = files if table == "hits" else [file.with_suffix(".windows.parquet") for file in files]
+            return pa.concat_tables([pyarrow.parquet.read_table(part, memory_map=True) for part in parts])
+        import h5py
+
+        tables = []
+        for file in files:
+            with h5py.File(file) as content:
+                # Of numpy's arrays no other copy is made.
+                columns = {name: pa.array(content[table][name][:]) for name in content[table]}
+            columns["time_ns"] = columns["time_ns"].view(pa.timestamp("ns", "UTC"))
+            tables.append(pa.table(columns))
+        return pa.concat_tables(tables)
+
+    def numpy(self, table: str = "hits") -> dict[str, npt.NDArray[Any]]:
+        """The columns of a table, by name."""
+        columns = self.arrow(table)
+        return {name: columns[name].to_numpy() for name in columns.column_names}
+
+    def polars(self, table: str = "hits") -> pl.DataFrame:
+        """A table as a Polars data frame, without a copy of what Arrow has read."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.arrow(table), rechunk=False)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def awkward(self) -> ak.Array:
+        """The events: a record for each window, with the columns of `windows`; its field `hits` is the list of the window's hits."""
+        import awkward as ak
+
+        windows, hits = self.arrow("windows"), self.arrow("hits")
+        events = ak.from_arrow(windows)
+        counts = windows["hits"].to_numpy()
+        events["hits"] = ak.unflatten(ak.from_arrow(hits.drop_columns(["window", "time_ns"])), counts)
+        return events
+
+    def messages(self) -> Iterator[Message]:
+        """The messages of the crates as they came, from a sink `file:`. Raises FileNotFoundError if the run has none."""
+        for file in self._files("file")[1]:
+            if not file.stat().st_size:
+                continue
+            with open(file, "rb") as opened:
+                data = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+            place = 0
+            while place < len(data):
+                source, total, payload, _, magic, _, window, seconds, ns = _HEADER.unpack_from(data, place)
+                if magic != _MAGIC:
+                    raise ValueError(f"{file}: byte {place}: magic {magic:#010x}: expected {_MAGIC:#010x}")
+                words = np.frombuffer(data, "<u4", payload // 4, place + _HEADER.size)
+                yield Message(source, window, seconds * 1_000_000_000 + ns, words)
+                place += total
+
+
+class Run:
+    """A run, by its folder. `run[name]` is a board or the crates of this name; `for name in run` gives all names."""
+
+    def __init__(self, folder: str | Path):
+        """Raises FileNotFoundError if the folder has no manifest, ValueError if its format is another one."""
+        #: The folder.
+        self.folder = Path(folder)
+        #: All that the program has written about the run (docs/runs.md).
+        self.manifest: Mapping[str, Any] = json.loads((self.folder / "manifest.json").read_text())
+        found = self.manifest.get("format")
+        if found != FORMAT:
+            raise ValueError(f"{self.folder}/manifest.json: format {found}: expected {FORMAT}")
+
+    def __repr__(self) -> str:
+        return f"<Run {self.number}: {self.state}, {', '.join(self)}>"
+
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return int(self.manifest["run"])
+
+    @property
+    def title(self) -> str:
+        """Its title in the experiment."""
+        return str(self.manifest.get("title") or "")
+
+    @property
+    def state(self) -> str:
+        """`running`, `stopping`, `complete`, `incomplete`, `failed` or `crashed`."""
+        return str(self.manifest["state"])
+
+    @property
+    def begin(self) -> datetime:
+        """When it has begun, in UTC."""
+        return datetime.fromisoformat(self.manifest["begin"]["utc"])
+
+    @property
+    def end(self) -> datetime | None:
+        """When it has ended, in UTC; None: it goes on, or its program was ended by force."""
+        end = self.manifest.get("end")
+        return datetime.fromisoformat(end["utc"]) if end else None
+
+    @property
+    def experiment(self) -> dict[str, Any]:
+        """The experiment, as its file has it."""
+        return tomllib.loads((self.folder / "experiment.toml").read_text())
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """What the program has told meanwhile: a record for each message."""
+        return [json.loads(line) for line in (self.folder / "log.jsonl").read_text().splitlines()]
+
+    @property
+    def boards(self) -> dict[str, Board]:
+        """The boards and streams with words, by name."""
+        return {name: source for name, source in self._sources().items() if isinstance(source, Board)}
+
+    @property
+    def crates(self) -> dict[str, Crates]:
+        """The crates, by name."""
+        return {name: source for name, source in self._sources().items() if isinstance(source, Crates)}
+
+    def _sources(self) -> dict[str, Board | Crates]:
+        reports: Sequence[Mapping[str, Any]] = self.manifest.get("boards") or []
+        sources: dict[str, Board | Crates] = {}
+        for report in reports:
+            is_crates = "events" in report
+            sources[str(report["name"])] = Crates(self.folder, report) if is_crates else Board(self.folder, report)
+        return sources
+
+    def __getitem__(self, name: str) -> Any:
+        sources = self._sources()
+        if name not in sources:
+            raise KeyError(f"{name}: expected one of {', '.join(sources)}")
+        return sources[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources())
+
+
+def runs(folder: str | Path) -> list[Run]:
+    """All runs of a folder, in the order of their numbers."""
+    return [Run(path.parent) for path in sorted(Path(folder).glob("run_*/manifest.json"))]

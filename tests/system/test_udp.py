@@ -344,9 +344,10 @@ def test_metrics(net):
     def look():
         fetch = f"import urllib.request; print(urllib.request.urlopen('http://{PC}:9090/metrics', timeout=5).read().decode())"
         out = net.start(net.pc_ns, sys.executable, "-c", fetch).finish()[1]
-        found.update(re.findall(r"fadelink_udp_(\w+)_total\{stream=\"10.9.0.2:49152\"\} (\d+)", out))
-        return int(found.get("received", 0)) > 100 and int(found.get("lost", 0)) > 0
+        found.update(re.findall(r"fadelink_(\w+)_total\{board=\"10.9.0.2:49152\"\} (\d+)", out))
+        return int(found.get("udp_datagrams", 0)) > 100 and int(found.get("udp_lost_datagrams", 0)) > 0
 
     wait_for(look)
     process.finish()
-    assert set(found) == {"bytes", "received", "lost", "late", "duplicates", "reordered"}
+    datagrams = {f"udp_{what}_datagrams" for what in ("lost", "late", "duplicate", "reordered")}
+    assert set(found) == {"received_bytes", "udp_datagrams", *datagrams}

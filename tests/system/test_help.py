@@ -67,7 +67,7 @@ def start(bench, namespace, text, **options):
     return bench.start(namespace, "env", PATH, *text.split(), cwd=bench.tmp, **options)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("top", "feed", "start", "stop", "replay")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("top", "feed", "start", "stop", "replay", "demo")])
 def test_examples_work(bench, name):
     board, commands = example(name)
     first = start(bench, bench.board_ns if name == "feb" else bench.pc_ns, board)

@@ -350,4 +350,4 @@ def test_metrics(net):
     wait_for(look)
     process.finish()
     datagrams = {f"udp_{what}_datagrams" for what in ("lost", "late", "duplicate", "reordered")}
-    assert set(found) == {"received_bytes", "udp_datagrams", *datagrams}
+    assert set(found) == {"received_bytes", "wrong_words", "udp_datagrams", *datagrams}

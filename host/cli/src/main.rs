@@ -4,6 +4,7 @@
 mod build;
 mod command;
 mod deadline;
+mod demo;
 mod discover;
 mod dissect;
 mod doctor;
@@ -12,6 +13,7 @@ mod fadc_crates;
 mod feb;
 #[cfg(feature = "kafka")]
 mod feed;
+mod generate;
 mod health;
 mod http;
 mod interrupts;
@@ -103,6 +105,12 @@ enum Action {
         "fadelink feed --tcp 10000 --kafka localhost:9092 --duration 20"
     ))]
     Feed(feed::Args),
+    /// Show all of it: two simulated boards, a cable that loses frames, and a receiver that verifies every word
+    #[command(before_help = "Example:\n  fadelink demo --seconds 5")]
+    Demo(demo::Args),
+    /// Write man pages and completions, for packages
+    #[command(hide = true)]
+    Generate(generate::Args),
     /// Send a user command to a board and print the value of its response
     #[command(before_help = example!(
         "fadelink-sim --iface fade0 --create-tap",
@@ -183,6 +191,8 @@ fn main() -> ExitCode {
         Action::Build(args) => build::run(&args),
         #[cfg(feature = "kafka")]
         Action::Feed(args) => feed::run(&args),
+        Action::Demo(args) => demo::run(&args),
+        Action::Generate(args) => generate::run(&args, Cli::command()),
         Action::Cmd(args) => command::run(&args),
         Action::Register(args) => register::run(&args),
         Action::Status(args) => status::run(&args),

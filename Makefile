@@ -9,7 +9,7 @@ JOBS    := $(shell nproc)
 
 SIM     := $(CURDIR)/build/sim/fadelink-sim
 
-.PHONY: help setup sim host python kafka prometheus demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +31,13 @@ kafka: setup ## fetch the Kafka broker of the tests
 
 prometheus: setup ## fetch the Prometheus of the tests
 	@tools/prometheus.sh
+
+package: sim host python ## build Debian packages and the Python wheel in build/package (docs/install.md)
+	@tools/package.sh
+
+test-package: package ## install, use, upgrade and remove the packages in a bare Debian 12 (as root; fetches it first)
+	@tools/bare.sh
+	@$(PYTEST) -m long tests/package
 
 demo: ## receive and verify two simulated boards over a lossy link; installs and builds only what it uses
 	@tools/setup.sh demo
@@ -60,13 +67,13 @@ test-driver-debug: sim host ## the driver's tests in a kernel with KASAN, lockde
 	tools/debug_kernel.sh
 	FADELINK_KERNEL=debug $(PYTEST) tests/driver
 
-test-long: sim host python kafka prometheus test-driver-debug ## sweeps: many seeds, long fuzzing, every kernel that is installed
+test-long: sim host python kafka prometheus test-driver-debug test-package ## sweeps: many seeds, long fuzzing, every kernel that is installed
 	for modules in /lib/modules/*/build; do \
 	  kernel=$$(basename $$(dirname $$modules)); [ ! -e /boot/vmlinuz-$$kernel ] || \
 	  FADELINK_KERNEL=$$kernel $(PYTEST) tests/driver || exit 1; \
 	done
 	cd host && FADELINK_FUZZ=20000000 $(CARGO) test-all --locked --quiet --release -- --include-ignored
-	$(PYTEST) -n 2 -m long tests
+	$(PYTEST) -n 2 -m long --ignore tests/package tests
 	for seed in 2 3 4 5 6 7 8 9; do \
 	  FADELINK_SEED=$$seed $(PYTEST) -n 2 tests/rtl --deselect tests/rtl/test_synthesis.py && \
 	  FADELINK_SEED=$$seed $(PYTEST) tests/system/test_receive.py || exit 1; \

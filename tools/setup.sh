@@ -17,7 +17,7 @@ if [ "$what" = everything ]; then
     packages+=(chromium chromium-driver clang ethtool git iperf3 iputils-arping iputils-ping libbpf-dev libelf-dev libevent-dev libhdf5-dev libjson-c-dev libpython3-dev libzmq3-dev linuxptp
                nftables pkg-config tcl tcpreplay tshark)
     # The driver is built for Debian's kernel and runs in it under QEMU.
-    packages+=(busybox-static cpio debhelper dh-dkms dkms e2fsprogs linux-headers-amd64 linux-image-amd64 qemu-system-x86)
+    packages+=(busybox-static cpio debhelper debootstrap dh-dkms dkms e2fsprogs linux-headers-amd64 linux-image-amd64 qemu-system-x86)
     # The Kafka broker of the tests; a machine that has Java and Maven keeps its own.
     command -v java >/dev/null || packages+=(default-jre-headless)
     command -v mvn >/dev/null || packages+=(maven)

@@ -376,9 +376,47 @@ static bool runs(const struct fade_feb *feb, u32 protocol)
 	return feb->started && feb->protocol == protocol;
 }
 
+/**
+ * fade_csn_after - true if command sequence number @a is after @b
+ * @a: number
+ * @b: number
+ */
+bool fade_csn_after(u16 a, u16 b)
+{
+	u16 distance = (u16)(a - b);
+
+	return distance && distance < 0x8000;
+}
+
+static bool is_identity(const struct fade_response *response)
+{
+	return response->code == FADE_CMD_IDENTIFY &&
+	       response->value >> 56 == 1 &&
+	       (response->value >> 48 & 0xff) < 32;
+}
+
+/**
+ * fade_shows_csn - what a response shows of the command that was executed last
+ * @response: the response; code 0: there is none
+ * @csn: its number
+ *
+ * The answer to IDENTIFY of Fadelink's cores tells it; any other response has
+ * it. Returns false if there is none.
+ */
+bool fade_shows_csn(const struct fade_response *response, u16 *csn)
+{
+	bool told = is_identity(response);
+
+	*csn = told ? (u16)(response->value >> 24) : response->csn;
+	return response->code &&
+	       (!told || response->value >> 40 & FADE_IDENTITY_CSN);
+}
+
 /* Never 0: the published core takes that, after RESET, for a repetition. */
 static u16 new_csn(struct fade_feb *feb)
 {
+	/* Programs that receive by themselves draw theirs elsewhere. */
+	feb->told = false;
 	if (++feb->csn == 0)
 		feb->csn = 1;
 	return feb->csn;
@@ -565,13 +603,15 @@ static void begin1(struct fade_feb *feb, const struct fade_settings *settings)
 
 /* The FEB has answered IDENTIFY, so it speaks FADE-10G. */
 static void identified(struct fade_feb *feb,
-		       const struct fade_settings *settings, u64 value)
+		       const struct fade_settings *settings,
+		       const struct fade_response *response)
 {
-	bool ours = value >> 56 == 1 && (value >> 48 & 0xff) < 32;
+	bool ours = is_identity(response);
 
 	feb->protocol = FADE_PROTOCOL_FADE10G;
 	feb->identified = ours;
-	feb->block_acks = ours && value >> 40 & FADE_IDENTITY_BLOCK_ACKS;
+	feb->block_acks = ours &&
+			  response->value >> 40 & FADE_IDENTITY_BLOCK_ACKS;
 	if (!settings->firmware)
 		feb->firmware = ours ? FADE_FIRMWARE_FADELINK :
 				       FADE_FIRMWARE_PUBLISHED_10G;
@@ -606,6 +646,7 @@ static void start_answered(struct fade_feb *feb,
 {
 	struct fade_start *start = &feb->start;
 
+	feb->told |= start->stage == FADE_STAGE_IDENTIFY;
 	if (start->stage == FADE_STAGE_STOP) {
 		start->stage = FADE_STAGE_NONE;
 		return;
@@ -652,17 +693,21 @@ static void take_response(struct fade_feb *feb,
 			  u64 now_ms, struct fade_actions *out)
 {
 	bool again;
+	u16 csn;
 
 	if (!response->code)
 		return;
+	if (fade_shows_csn(response, &csn) && fade_csn_after(csn, feb->csn))
+		feb->csn = csn;
 	again = riding && same_response(response, &feb->last_response);
 	feb->last_response = *response;
 	/* It stays what it is while a transmission runs. */
 	if (response->code == FADE_CMD_IDENTIFY && !feb->started)
-		identified(feb, settings, response->value);
+		identified(feb, settings, response);
 	if (feb->pending && response->code == feb->pending_code &&
 	    response->csn == feb->pending_csn) {
 		feb->stats.responses++;
+		feb->told |= response->code == FADE_CMD_IDENTIFY;
 		feb->pending = false;
 		feb->answer = *response;
 		out->answered = true;
@@ -689,6 +734,7 @@ void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 		    u64 now_ms)
 {
 	struct fade_start *start = &feb->start;
+	bool told = feb->told;
 
 	memset(start, 0, sizeof(*start));
 	start->timeout_ms = timeout_ms;
@@ -706,7 +752,7 @@ void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 	feb->restarts = 0;
 	feb->first = FADE_FIRST_COME;
 	if (feb->firmware == FADE_FIRMWARE_FADELINK &&
-	    feb->protocol == FADE_PROTOCOL_FADE10G && feb->identified)
+	    feb->protocol == FADE_PROTOCOL_FADE10G && feb->identified && told)
 		start->stage = FADE_STAGE_START;
 	else if (feb->firmware == FADE_FIRMWARE_PUBLISHED_10G ||
 		 feb->protocol == FADE_PROTOCOL_FADE1)
@@ -1121,6 +1167,20 @@ u64 fade_feb_origin(const struct fade_feb *feb)
 	if (feb->protocol == FADE_PROTOCOL_FADE1)
 		return 0;
 	return fade_window_slot(&feb->window, 0) * FADE_PACKET_BYTES;
+}
+
+/**
+ * fade_feb_asks - true if IDENTIFY is to be answered before a command is sent
+ * @feb: the FEB
+ * @code: code of the command
+ *
+ * For the number after which the command's comes. To the published core
+ * IDENTIFY is a command like any other, so it would not be safer.
+ */
+bool fade_feb_asks(const struct fade_feb *feb, u16 code)
+{
+	return !feb->told && code != FADE_CMD_IDENTIFY &&
+	       feb->firmware != FADE_FIRMWARE_PUBLISHED_10G;
 }
 
 /**

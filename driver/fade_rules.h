@@ -42,6 +42,7 @@ typedef uint64_t u64;
 
 #define FADE_BLOCK_MARK		0xB10C
 #define FADE_IDENTITY_BLOCK_ACKS	4
+#define FADE_IDENTITY_CSN	8
 
 #define FADE_PACKET_BYTES	8192
 #define FADE_DATA_HEADER_LEN	40
@@ -234,7 +235,8 @@ enum fade_first {
  * @pending: a command waits for its response
  * @pending_code: code of the last command
  * @pending_csn: its sequence number
- * @csn: the sequence number that was used last
+ * @csn: the sequence number that was used or seen last
+ * @told: it has told which number it executed last, and none was used since
  * @answer: response of the last command that had one
  * @last_response: the response that came last
  * @next_sequence: frame sequence number that is expected, if @sequence_known
@@ -269,6 +271,7 @@ struct fade_feb {
 	u16 pending_code;
 	u16 pending_csn;
 	u16 csn;
+	bool told;
 	struct fade_response answer;
 	struct fade_response last_response;
 	u16 next_sequence;
@@ -400,6 +403,9 @@ bool fade1_feb_stop(struct fade_feb *feb, u64 now_ms);
 void fade_feb_break_off(struct fade_feb *feb);
 void fade_feb_tick(struct fade_feb *feb, const struct fade_settings *settings,
 		   u64 now_ms, struct fade_tick *out);
+bool fade_csn_after(u16 a, u16 b);
+bool fade_shows_csn(const struct fade_response *response, u16 *csn);
+bool fade_feb_asks(const struct fade_feb *feb, u16 code);
 u16 fade_feb_command(struct fade_feb *feb, u16 code);
 void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 		   enum fade_kind kind, const struct fade_frame *frame,

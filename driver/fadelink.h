@@ -106,6 +106,10 @@ extern const struct file_operations fade_fops;
 /* fadelink_control.c */
 extern struct miscdevice fade_control;
 
+/* fadelink_numbers.c */
+u16 fade_latest_csn(int ifindex, const u8 *mac);
+void fade_remember_csn(int ifindex, const u8 *mac, u16 csn);
+
 /* fadelink_debugfs.c */
 void fade_debugfs_init(void);
 void fade_debugfs_exit(void);

@@ -9,7 +9,6 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/nsproxy.h>
-#include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
 #include <net/net_namespace.h>
@@ -75,14 +74,17 @@ static void send_reset(struct net_device *netdev, const u8 *mac,
 
 /* A frame from a FEB that nobody opened. */
 static void stranger(struct net_device *netdev, const u8 *mac,
-		     enum fade_kind kind)
+		     enum fade_kind kind, const struct fade_frame *frame)
 {
 	bool data = kind == FADE_KIND_DATA || kind == FADE_KIND_DATA1;
 	u64 now = now_ms();
 	unsigned int i;
 	bool due;
+	u16 csn;
 
 	atomic64_inc(&fade_link_stats.unknown_feb);
+	if (fade_shows_csn(&frame->response, &csn))
+		fade_remember_csn(netdev->ifindex, mac, csn);
 	/* A response harms nobody: another program may have asked for it. */
 	if (!data || !READ_ONCE(fade_reset_unknown) || !is_valid_ether_addr(mac))
 		return;
@@ -188,7 +190,7 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 
 	slave = find_slave(netdev, head + ETH_ALEN);
 	if (!slave) {
-		stranger(netdev, head + ETH_ALEN, kind);
+		stranger(netdev, head + ETH_ALEN, kind, frame);
 		return;
 	}
 	fade_feb_take(&slave->feb, &slave->settings, kind, frame, slave->tail,
@@ -316,6 +318,8 @@ static void release_netdev(struct fade_slave *slave, int error)
 
 	spin_lock_bh(&slave->lock);
 	netdev = slave->netdev;
+	if (netdev)
+		fade_remember_csn(netdev->ifindex, slave->mac, slave->feb.csn);
 	WRITE_ONCE(slave->netdev, NULL);
 	fade_feb_break_off(&slave->feb);
 	if (netdev && error)
@@ -388,7 +392,7 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
 		spin_lock_bh(&slave->lock);
 		ether_addr_copy(slave->mac, id->mac);
 		fade_feb_init(&slave->feb, &slave->settings, owned,
-			      (u16)get_random_u32());
+			      fade_latest_csn(netdev->ifindex, id->mac));
 		slave->origin = 0;
 		slave->head = 0;
 		slave->tail = 0;
@@ -476,23 +480,10 @@ void fade_tick(struct work_struct *work)
 							    0));
 }
 
-/**
- * fade_command_wait - sends a command, waits for its response
- * @slave: the device
- * @code: code of the command; START is for fade_start()
- * @argument: argument
- * @timeout: jiffies from each attempt to the next
- * @attempts: how often it is sent at most
- * @answer: the response
- *
- * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
- * no FEB, -EIO when its interface failed, or -EINTR for a signal that ends the
- * process. Other signals wait for the end: a call that was begun again would
- * have the FEB execute the command again.
- */
-static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
-			     unsigned long timeout, u32 attempts,
-			     struct fade_response *answer)
+/* Sends a command and waits; as fade_command_wait(). */
+static int exchange(struct fade_slave *slave, u16 code, u32 argument,
+		    unsigned long timeout, u32 attempts,
+		    struct fade_response *answer)
 {
 	struct fade_request request = { .code = code };
 	int err = -ETIMEDOUT;
@@ -533,6 +524,39 @@ static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
 	*answer = slave->feb.answer;
 	spin_unlock_bh(&slave->lock);
 	return err;
+}
+
+/**
+ * fade_command_wait - sends a command, waits for its response
+ * @slave: the device
+ * @code: code of the command; START is for fade_start()
+ * @argument: argument
+ * @timeout: jiffies from each attempt to the next
+ * @attempts: how often it is sent at most
+ * @answer: the response
+ *
+ * The FEB is asked first after which number the command's may come.
+ *
+ * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
+ * no FEB, -EIO when its interface failed, or -EINTR for a signal that ends the
+ * process. Other signals wait for the end: a call that was begun again would
+ * have the FEB execute the command again.
+ */
+static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
+			     unsigned long timeout, u32 attempts,
+			     struct fade_response *answer)
+{
+	unsigned long share = max(timeout / FADE_IDENTIFY_SHARE, 1UL);
+	int err = 0;
+	bool asks;
+
+	spin_lock_bh(&slave->lock);
+	asks = fade_feb_asks(&slave->feb, code);
+	spin_unlock_bh(&slave->lock);
+	if (asks)
+		err = exchange(slave, FADE_CMD_IDENTIFY, 0, share,
+			       attempts * FADE_IDENTIFY_SHARE, answer);
+	return err ?: exchange(slave, code, argument, timeout, attempts, answer);
 }
 
 /**

@@ -98,6 +98,7 @@ module fade10g_cmd_processor #(
   logic from_user;  // the response is the user's; else it is the status
   logic [1:0] status;
   logic may_identify;
+  logic [15:0] transmission;  // CSN of the START that began it
 
   // ---- decoding ------------------------------------------------------------------------------
   logic [47:0] source;
@@ -149,14 +150,16 @@ module fade10g_cmd_processor #(
   always_comb begin
     response = {command_head, from_user ? user_response : {62'd0, status}};
   end
-  // What the FEB is: format of this word, log2 of its window, state.
+  // What the FEB is: format of this word, log2 of its window, state, numbers of the last command and transmission.
   assign identify = {
     fade10g_pkg::CMD_IDENTIFY,
     csn,
     8'd1,
     8'(SLOT_BITS),
-    fade10g_pkg::IDENTITY_BLOCK_ACKS | {6'd0, stop, session},
-    40'd0
+    fade10g_pkg::IDENTITY_BLOCK_ACKS | {4'd0, known, 1'd0, stop, session},
+    command_head[15:0],
+    transmission,
+    8'd0
   };
 
   always_ff @(posedge clk) begin
@@ -221,7 +224,10 @@ module fade10g_cmd_processor #(
         status <= 2'(fade10g_pkg::STATUS_DONE);
         if (is_start) begin
           session <= 1'b1;
-          if (!session) state <= STARTING;
+          if (!session) begin
+            state <= STARTING;
+            transmission <= command_head[15:0];
+          end
           if (stop) status <= 2'(fade10g_pkg::STATUS_STOPPING);
           else if (session) status <= 2'(fade10g_pkg::STATUS_RUNNING);
         end
@@ -264,6 +270,7 @@ module fade10g_cmd_processor #(
       waiting <= 1'b0;
       response_valid <= 1'b0;
       may_identify <= 1'b0;
+      transmission <= '0;
     end
   end
 

@@ -8,7 +8,7 @@
 package fade10g_pkg;
   localparam logic [15:0] ETHERTYPE = 16'hFADE;
   localparam logic [15:0] VERSION = 16'h0100;
-  localparam logic [31:0] CORE_VERSION = {8'h0A, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
+  localparam logic [31:0] CORE_VERSION = {8'h0A, 8'd0, 8'd2, 8'd0};  // see link_pkg::STATUS_VERSION
   localparam logic [7:0] FILLER = 8'hA5;
   localparam logic [15:0] TYPE_DATA = 16'hA5A5;
   localparam logic [15:0] TYPE_LAST = 16'hA5A6;
@@ -24,6 +24,7 @@ package fade10g_pkg;
 
   localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its delay
   localparam logic [7:0] IDENTITY_BLOCK_ACKS = 8'd4;  // flag: it takes block ACKs
+  localparam logic [7:0] IDENTITY_CSN = 8'd8;  // flag: it knows a last command
 
   // The third word of a frame from the computer.
   typedef struct packed {

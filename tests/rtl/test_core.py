@@ -341,9 +341,11 @@ def test_core_tells_its_version(phy, window):
 
 @both
 def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
+    """It tells the last command, which IDENTIFY itself is not, and the transmission, also after their end."""
     board = Board(phy, window)
     receiver = Receiver(board, window)
-    for running in (0, 1):
+    csn = transmission = None
+    for running in (0, 1, 0):
         board.send(request(C["CMD_IDENTIFY"], 0xBEEF, src=OTHER, dst=b"\xff" * 6))
         answers = []
         for frame in board.frames(5 * board.frame_time):
@@ -352,12 +354,28 @@ def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
             else:
                 answers.append(frame)
         (answer,) = answers
-        value = 1 << 56 | window.bit_length() - 1 << 48 | (running | C["IDENTITY_BLOCK_ACKS"]) << 40
+        known = 0 if csn is None else C["IDENTITY_CSN"] << 40 | csn << 24 | transmission << 8
+        value = 1 << 56 | window.bit_length() - 1 << 48 | (running | C["IDENTITY_BLOCK_ACKS"]) << 40 | known
         assert answer.dst == OTHER and answer.response == (C["CMD_IDENTIFY"], 0xBEEF, value)
-        if not running:
+        if running:
+            receiver.stop()
+            csn = board.csn
+        elif csn is None:
             receiver.start()
+            csn = transmission = board.csn
             receiver.run(3)
-    receiver.stop()
+
+
+@both
+def test_a_command_is_executed_once_whatever_number_was_the_last(phy, window):
+    """Numbers around the wrap, each sent twice; the sum counts."""
+    board = Board(phy, window)
+    for count, csn in enumerate([0, 1, 2, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF, 0, 1], 1):
+        for _ in range(2):
+            assert board.command(put(7), 1, csn=csn) == count
+        board.send(request(C["CMD_IDENTIFY"], 0xBEEF))
+        (answer,) = [frame for frame in board.frames(2 * board.frame_time) if frame.response]
+        assert answer.response[2] >> 40 & C["IDENTITY_CSN"] and answer.response[2] >> 24 & 0xFFFF == csn
 
 
 @both

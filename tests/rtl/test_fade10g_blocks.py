@@ -55,7 +55,7 @@ def test_constants_agree():
     found = package_constants("fade10g/fade10g_pkg.sv")
     for name in ["ETHERTYPE", "VERSION", "FILLER", "TYPE_DATA", "TYPE_LAST", "TYPE_RESPONSE", "CMD_START", "CMD_STOP",
                  "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_USER_FIRST", "BLOCK_MARK",
-                 "IDENTITY_BLOCK_ACKS"]:  # fmt: skip
+                 "IDENTITY_BLOCK_ACKS", "IDENTITY_CSN"]:  # fmt: skip
         assert found[name] == C[name], name
     assert found["PACKET_WORDS"] * 8 == C["PACKET_BYTES"]
 
@@ -454,6 +454,7 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     dut.identify_word.value = 1
     await ClockCycles(dut.clk, 3)
     assert int(dut.identify.value) >> 56 == 0x0006_0009_01, "layout"
+    assert int(dut.identify.value) & (1 << 48) - 1 == C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_CSN"] << 40 | 1 << 24
     dut.identify_taken.value = 1
     await RisingEdge(dut.clk)
     dut.identify_taken.value = dut.identify_word.value = 0

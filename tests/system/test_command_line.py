@@ -178,14 +178,25 @@ def test_dissect_shared_vectors(tmp_path):
     capture = tmp_path / "vectors.pcap"
     wrpcap(str(capture), [*good, *bad], linktype=1)
     status, out, err = run(FADELINK, "dissect", capture, "--json")
-    kinds = [json.loads(line)["kind"] for line in out.splitlines()]
+    ours = [json.loads(line) for line in out.splitlines()]
+    kinds = [frame["kind"] for frame in ours]
     assert status == 0 and kinds.count("malformed") == len(bad) and "malformed" not in kinds[: len(good)]
+    told = [v["fields"]["identity"] for v in vectors["frames"] if "identity" in v["fields"]]
+    assert [frame["fields"]["response"]["identity"] for frame in ours if "identity" in (frame["fields"].get("response") or {})] == told
+    flags = ["running", "stopping", "block_acks"]
+    identity = [f"fade.identity.{name}" for name in ["window", *flags, "has_csn", "csn", "transmission"]]
     status, out, err = run(
-        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e",
-        "_ws.expert.message",
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
+        *[word for field in ["_ws.expert.message", *identity] for word in ("-e", field)],
     )  # fmt: skip
-    marks = [bool(line.strip()) for line in out.splitlines()]
-    assert status == 0 and marks == [False] * len(good) + [True] * len(bad), out
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert status == 0 and [bool(row[0].strip()) for row in rows] == [False] * len(good) + [True] * len(bad), out
+    theirs = [[int(field) for field in row[1:]] for row in rows if row[1]]
+    expected = [
+        [i["window"].bit_length() - 1, *[int(i[flag]) for flag in flags], int(i["csn"] is not None), i["csn"] or 0, i["transmission"]]
+        for i in told
+    ]
+    assert theirs == expected and len(told) == 3
 
 
 def test_dissect_shared_vectors_of_fade_v1(tmp_path):

@@ -5,7 +5,7 @@ local fade = Proto("fade", "FADE")
 
 local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
-local ACK, NACK, BLOCK_MARK = 0x0003, 0x0004, 0xB10C
+local ACK, NACK, IDENTIFY, BLOCK_MARK = 0x0003, 0x0004, 0x0006, 0xB10C
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
 local LAST_WORDS_MAX = UInt64(1023)
 
@@ -15,7 +15,7 @@ local v1_names = { [0x0001] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0
 
 local names = {
   [0x0001] = "START", [0x0002] = "STOP", [ACK] = "ACK", [NACK] = "NACK", [0x0005] = "RESET",
-  [0x0006] = "IDENTIFY", [DATA] = "Data", [LAST] = "Last data", [RESPONSE] = "Command response",
+  [IDENTIFY] = "IDENTIFY", [DATA] = "Data", [LAST] = "Last data", [RESPONSE] = "Command response",
 }
 
 local f = {
@@ -31,6 +31,13 @@ local f = {
   response_code = ProtoField.uint16("fade.response.code", "Code", base.HEX),
   response_csn = ProtoField.uint16("fade.response.csn", "Command sequence number"),
   response_value = ProtoField.uint64("fade.response.value", "Value", base.HEX),
+  window = ProtoField.uint8("fade.identity.window", "Window, log2 of its packets"),
+  running = ProtoField.bool("fade.identity.running", "Running", 8, nil, 0x01),
+  stopping = ProtoField.bool("fade.identity.stopping", "Stopping", 8, nil, 0x02),
+  block_acks = ProtoField.bool("fade.identity.block_acks", "Accepts block ACKs", 8, nil, 0x04),
+  has_csn = ProtoField.bool("fade.identity.has_csn", "Knows a last command", 8, nil, 0x08),
+  last_csn = ProtoField.uint16("fade.identity.csn", "Sequence number of the last command"),
+  transmission = ProtoField.uint16("fade.identity.transmission", "Transmission"),
   data = ProtoField.bytes("fade.data", "Data"),
   valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
   set = ProtoField.uint16("fade.set", "Set"),
@@ -52,7 +59,13 @@ local function response(buffer, tree)
   end
   branch:add(f.response_code, buffer(0, 2))
   branch:add(f.response_csn, buffer(2, 2))
-  branch:add(f.response_value, buffer(4, 8))
+  local value = branch:add(f.response_value, buffer(4, 8))
+  if code == IDENTIFY and buffer(4, 1):uint() == 1 then
+    value:add(f.window, buffer(5, 1))
+    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn }) do value:add(flag, buffer(6, 1)) end
+    value:add(f.last_csn, buffer(7, 2))
+    value:add(f.transmission, buffer(9, 2))
+  end
   return string.format(", response to 0x%04x csn %d: 0x%s", code, buffer(2, 2):uint(), buffer(4, 8):bytes():tohex(true))
 end
 

@@ -65,11 +65,9 @@ fn status(result: Result<(), Error>) -> c_int {
         Ok(()) => 0,
         Err(error) => {
             note(&error.to_string());
-            let timeout = matches!(error, Error::Command { error: CommandError::Timeout { .. }, .. });
-            if timeout {
-                TIMEOUT
-            } else {
-                ERROR
+            match error {
+                Error::Command { error: CommandError::Timeout { .. } | CommandError::NotSent { .. }, .. } => TIMEOUT,
+                _ => ERROR,
             }
         }
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::backend::Backend;
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::Kind;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade10g::{self, FebFrame, Identity, Request};
@@ -88,13 +89,12 @@ impl Found {
 
     /// The part of a report that says what it is.
     pub fn json(&self, feb: MacAddr) -> Value {
-        let identity = |i: Identity| json!({ "window": i.window, "running": i.running, "stopping": i.stopping, "block_acks": i.block_acks });
         json!({
             "feb": feb.to_string(),
             "protocol": self.protocol.map(|protocol| protocol.to_string()),
             "firmware": self.firmware.map(|firmware| firmware.to_string()),
             "sends": self.sends,
-            "identity": self.identity.map(identity),
+            "identity": self.identity.map(identity_json),
         })
     }
 
@@ -108,6 +108,13 @@ impl Found {
         }
         words
     }
+}
+
+/// The answer to IDENTIFY.
+pub fn identity_json(identity: Identity) -> Value {
+    let Identity { window, running, stopping, block_acks, csn, transmission } = identity;
+    json!({ "window": window, "running": running, "stopping": stopping, "block_acks": block_acks, "csn": csn,
+            "transmission": transmission })
 }
 
 fn protocol_in_words(protocol: Option<Protocol>) -> &'static str {
@@ -139,7 +146,8 @@ pub fn discover(
     let local = backend.local();
     let end = Instant::now() + timeout;
     let mut ask = Instant::now();
-    let question = Request::Command { code: fade10g::CMD_IDENTIFY, csn: fastrand::u16(1..), argument: 0 };
+    // A published core executes IDENTIFY like any command.
+    let mut numbers: BTreeMap<MacAddr, Numbers> = BTreeMap::new();
     loop {
         let now = Instant::now();
         let is_known = |mac: &MacAddr| found.get(mac).is_some_and(|found| found.firmware.is_some());
@@ -154,6 +162,11 @@ pub fn discover(
                 asked.push(MacAddr::BROADCAST);
             }
             for mac in asked {
+                let numbers = numbers.entry(mac).or_insert_with(|| match mac {
+                    MacAddr::BROADCAST => Numbers::private(None),
+                    _ => Numbers::of(backend.index(), mac),
+                });
+                let question = Request::Command { code: fade10g::CMD_IDENTIFY, csn: numbers.draw(), argument: 0 };
                 backend.send(&question.to_frame(mac, local))?;
             }
             ask = now + REPEAT;

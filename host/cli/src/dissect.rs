@@ -10,11 +10,13 @@ use std::time::Duration;
 use anyhow::Context;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade1;
-use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, Response};
 use fadelink_wire::Protocol;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{json, Value};
+
+use crate::discover::identity_json;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,15 +57,35 @@ fn frames(path: &Path, mut each: impl FnMut(Duration, &[u8]) -> anyhow::Result<(
     Ok(())
 }
 
+fn identity(response: Response) -> Option<Identity> {
+    Identity::from_value(response.value).filter(|_| response.code == fade10g::CMD_IDENTIFY)
+}
+
 fn response_json(response: Option<Response>) -> Value {
-    response.map_or(Value::Null, |r| json!({ "code": r.code, "csn": r.csn, "value": r.value }))
+    let Some(response) = response else { return Value::Null };
+    let Response { code, csn, value } = response;
+    let mut json = json!({ "code": code, "csn": csn, "value": value });
+    if let Some(identity) = identity(response) {
+        json["identity"] = identity_json(identity);
+    }
+    json
+}
+
+fn response_words(response: Response) -> String {
+    let Response { code, csn, value } = response;
+    let mut words = format!(", response to {code:#06x} csn {csn}: {value:#x}");
+    if let Some(Identity { window, running, stopping, block_acks, csn, transmission }) = identity(response) {
+        words += &format!(" (window {window}, transmission {transmission}");
+        let flags = [(running, ", running"), (stopping, ", stopping"), (block_acks, ", block ACKs")];
+        words.extend(flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name));
+        words += &csn.map_or(")".into(), |csn| format!(", last csn {csn})"));
+    }
+    words
 }
 
 /// Kind, fields, and the frame in words.
 fn feb_frame(body: &FebFrame<'_>) -> (&'static str, Value, String) {
-    let words = |response: Option<Response>| {
-        response.map_or(String::new(), |r| format!(", response to {:#06x} csn {}: {:#x}", r.code, r.csn, r.value))
-    };
+    let words = |response: Option<Response>| response.map_or(String::new(), response_words);
     match body {
         FebFrame::Response(response) => ("response", json!({ "response": response_json(*response) }), words(*response)),
         FebFrame::Data(Data { sequence, packet, delay, response, last, .. }) => (

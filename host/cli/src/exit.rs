@@ -21,11 +21,21 @@ pub fn of_data(good: bool) -> ExitCode {
 
 /// What to do about an error, if more can be said than the error says itself.
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
-    let has_timeout = |cause: &(dyn std::error::Error + 'static)| {
-        matches!(cause.downcast_ref(), Some(Error::Command { error: CommandError::Timeout { .. }, .. }))
-    };
-    if error.chain().any(has_timeout) {
-        return Some("check the power of the board, the cable and the address (`fadelink discover` lists boards)");
+    let command = error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(Error::Command { error, .. }) => Some(error),
+        _ => None,
+    });
+    match command {
+        Some(CommandError::Timeout { .. }) => {
+            return Some("check the power of the board, the cable and the address (`fadelink discover` lists boards)");
+        }
+        Some(CommandError::NotSent { .. }) => {
+            return Some(
+                "check the power of the board, the cable and the address (`fadelink discover` lists boards); a board with \
+                 FADE v1 has no commands and does not answer",
+            );
+        }
+        _ => {}
     }
     let error = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>())?;
     error.raw_os_error()?;

@@ -4,13 +4,15 @@ use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use fadelink_receiver::claim;
 use fadelink_wire::udp::{self, Reply, Request};
 
 /// A board, by its slow control.
 pub struct SlowControl {
     socket: UdpSocket,
     board: Ipv4Addr,
-    sequence: u32,
+    /// Of the last request; `None`: there was none.
+    sequence: Option<u32>,
     timeout: Duration,
     retries: u32,
 }
@@ -23,9 +25,9 @@ impl SlowControl {
     pub fn new(board: Ipv4Addr, timeout: Duration, retries: u32) -> anyhow::Result<SlowControl> {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         socket.connect(SocketAddrV4::new(board, udp::CONTROL_PORT)).with_context(|| format!("board {board}"))?;
-        // Not the number of the last client: the board would treat this as its request.
-        Ok(SlowControl { socket, board, sequence: fastrand::u32(..), timeout, retries })
+        Ok(SlowControl { socket, board, sequence: None, timeout, retries })
     }
+
     /// The board's address.
     pub fn board(&self) -> Ipv4Addr {
         self.board
@@ -59,9 +61,28 @@ impl SlowControl {
     }
 
     fn ask(&mut self, address: u32, write: Option<u32>) -> anyhow::Result<u32> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let request = Request { sequence: self.sequence, address, write };
         let board = self.board;
+        let patience = self.timeout * (self.retries + 1);
+        let _claim = claim::wait(patience, || claim::claim_control(board))?.with_context(|| {
+            format!("board {board}: another program on this computer keeps using its slow control; end that one first")
+        })?;
+        let sequence = match self.sequence {
+            Some(sequence) => sequence,
+            None => {
+                // The board takes a request with the number, address and port of the last one for its repetition. It may be
+                // that of another client, so the first one is a read, which does no harm.
+                let sequence = fastrand::u32(..);
+                self.exchange(Request { sequence, address: udp::REGISTER_IDENTITY, write: None })?;
+                sequence
+            }
+        };
+        let sequence = sequence.wrapping_add(1);
+        self.sequence = Some(sequence);
+        self.exchange(Request { sequence, address, write })
+    }
+
+    fn exchange(&self, request: Request) -> anyhow::Result<u32> {
+        let (board, Request { address, write, .. }) = (self.board, request);
         for _ in 0..=self.retries {
             let end = Instant::now() + self.timeout;
             // Nobody there (ICMP) is told by the next call; it may be there at the next attempt.

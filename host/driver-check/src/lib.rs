@@ -147,6 +147,7 @@ pub struct DriverFeb {
     pub pending_code: u16,
     pub pending_csn: u16,
     pub csn: u16,
+    pub told: bool,
     pub answer: Response,
     pub last_response: Response,
     pub next_sequence: u16,
@@ -229,6 +230,9 @@ unsafe extern "C" {
     pub fn fade1_feb_stop(feb: *mut DriverFeb, now_ms: u64) -> bool;
     pub fn fade_feb_break_off(feb: *mut DriverFeb);
     pub fn fade_feb_tick(feb: *mut DriverFeb, settings: *const Settings, now_ms: u64, out: *mut Tick);
+    pub fn fade_csn_after(a: u16, b: u16) -> bool;
+    pub fn fade_shows_csn(response: *const Response, csn: *mut u16) -> bool;
+    pub fn fade_feb_asks(feb: *const DriverFeb, code: u16) -> bool;
     pub fn fade_feb_command(feb: *mut DriverFeb, code: u16) -> u16;
     pub fn fade_feb_take(
         feb: *mut DriverFeb,

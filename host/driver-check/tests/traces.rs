@@ -50,7 +50,8 @@ fn random_traces_give_the_same_actions() {
                 4 => (fade10g::CMD_STOP, pending.start.csn),
                 _ => (pending.pending_code, pending.pending_csn),
             };
-            let value = if code == fade10g::CMD_IDENTIFY && random.bool() { 1 << 56 | 5 << 48 } else { 0 };
+            let identity = 1 << 56 | 5 << 48 | random.u64(..1 << 4) << 40 | random.u64(..1 << 40);
+            let value = if code == fade10g::CMD_IDENTIFY && random.bool() { identity } else { 0 };
             let mut response = Response { code, csn, value };
             let spoilt = random.u8(..20);
             match spoilt {

@@ -129,6 +129,8 @@ pub struct Fade10gFeb<U> {
     status: Status,
     peer: Option<MacAddr>,
     stored: Option<(MacAddr, u16, Response)>,
+    /// CSN of the START of the transmission, or of the last one.
+    transmission: u16,
     pending: Option<Response>,
     /// Answers to IDENTIFY, each to its asker.
     identities: Vec<(MacAddr, Response)>,
@@ -172,6 +174,7 @@ impl<U: User> Fade10gFeb<U> {
             status: Status::default(),
             peer: None,
             stored: None,
+            transmission: 0,
             pending: None,
             identities: Vec::new(),
             slots: (0..settings.window).map(|_| slot()).collect(),
@@ -243,6 +246,8 @@ impl<U: User> Fade10gFeb<U> {
                     running: self.status.running,
                     stopping: self.status.stopping,
                     block_acks: !self.has(Quirk::NoBlockAcks),
+                    csn: self.stored.map(|(_, csn, _)| csn),
+                    transmission: self.transmission,
                 }
                 .to_value();
                 self.identities.push((header.src, Response { code: fade10g::CMD_IDENTIFY, csn, value }));
@@ -296,6 +301,7 @@ impl<U: User> Fade10gFeb<U> {
             fade10g::CMD_START => {
                 self.clear();
                 self.status.running = true;
+                self.transmission = csn;
                 self.user.begin();
                 0
             }

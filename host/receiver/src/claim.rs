@@ -1,11 +1,13 @@
-//! Claims a FEB for one program on this computer.
+//! Claims a board for one program on this computer.
 //!
 //! A claim is an abstract UNIX socket name. One program at a time can bind it, it ends with that program, and it is
 //! local to the network namespace, like the FEB.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::{Duration, Instant};
 
 use fadelink_wire::MacAddr;
 
@@ -18,7 +20,7 @@ pub enum Use {
     Commands,
 }
 
-/// A FEB claimed; released when dropped.
+/// A board claimed; released when dropped.
 #[derive(Debug)]
 pub struct Claim(#[allow(dead_code)] UnixDatagram);
 
@@ -35,7 +37,34 @@ fn address(interface: u32, feb: MacAddr, what: Use) -> io::Result<SocketAddr> {
 /// # Errors
 /// The operating system's, of a UNIX socket.
 pub fn claim(interface: u32, feb: MacAddr, what: Use) -> io::Result<Option<Claim>> {
-    match UnixDatagram::bind_addr(&address(interface, feb, what)?) {
+    bind(&address(interface, feb, what)?)
+}
+
+/// Claims the slow control of a UDP/IP board: no other request may come between one and its repetition. `None` if another
+/// has it.
+///
+/// # Errors
+/// As [`claim`].
+pub fn claim_control(board: Ipv4Addr) -> io::Result<Option<Claim>> {
+    bind(&SocketAddr::from_abstract_name(format!("fadelink/control/{board}"))?)
+}
+
+/// Claims when the one who has it is done, in `patience`.
+///
+/// # Errors
+/// As [`claim`].
+pub fn wait(patience: Duration, claim: impl Fn() -> io::Result<Option<Claim>>) -> io::Result<Option<Claim>> {
+    let end = Instant::now() + patience;
+    loop {
+        match claim()? {
+            None if Instant::now() < end => std::thread::sleep(Duration::from_micros(200)),
+            claim => return Ok(claim),
+        }
+    }
+}
+
+fn bind(address: &SocketAddr) -> io::Result<Option<Claim>> {
+    match UnixDatagram::bind_addr(address) {
         Ok(socket) => Ok(Some(Claim(socket))),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
         Err(error) => Err(error),

@@ -33,11 +33,16 @@ pub fn check_mtu(index: u32, mtu: u32, protocol: Option<Protocol>) -> Result<(),
     if mtu >= needed {
         return Ok(());
     }
-    let name = UnixDatagram::unbound().and_then(|socket| Ok(rustix::net::netdevice::index_to_name(&socket, index)?));
-    let name = name.unwrap_or_else(|_| "NAME".into());
+    let name = name_of(index).unwrap_or_else(|_| "NAME".into());
     Err(format!(
         "interface {name} has MTU {mtu}, expected at least {needed} for data frames: ip link set {name} mtu {hint}"
     ))
+}
+
+/// The name of the interface with this index.
+pub(crate) fn name_of(index: u32) -> io::Result<String> {
+    // Any socket will do to ask.
+    Ok(rustix::net::netdevice::index_to_name(&UnixDatagram::unbound()?, index)?)
 }
 
 impl Interface {

@@ -18,6 +18,7 @@ use crate::interface::{check_mtu, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::mapping::Mapping;
+use crate::numbers::Numbers;
 use crate::shared::Phase;
 use crate::source::{Command, Commander, Error, FebBackend, Source, DEFAULT_RETRIES};
 
@@ -99,7 +100,8 @@ impl Kernel {
     }
 
     fn commands(&self, mac: MacAddr) -> Arc<KernelCommands> {
-        Arc::new(KernelCommands { mac, interface: self.interface.clone(), control: self.control.clone() })
+        let numbers = Mutex::new(Numbers::of(self.interface.index, mac));
+        Arc::new(KernelCommands { mac, interface: self.interface.clone(), control: self.control.clone(), numbers })
     }
 }
 
@@ -184,6 +186,8 @@ struct KernelCommands {
     mac: MacAddr,
     interface: Arc<Interface>,
     control: Arc<File>,
+    /// The driver counts by itself; programs that receive by themselves go on from here.
+    numbers: Mutex<Numbers>,
 }
 
 impl KernelCommands {
@@ -214,7 +218,8 @@ impl Command for KernelCommands {
         };
         let mut request = abi::FebCommand { feb: slave_id(&self.interface, self.mac), command };
         call_with(&self.control, abi::FEBCMD, &mut request).map_err(|error| self.error(error, code, retries + 1))?;
-        let [_, _, _, _, value @ ..] = request.command.response;
+        let [_, _, s0, s1, value @ ..] = request.command.response;
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner).saw(u16::from_be_bytes([s0, s1]));
         Ok(u64::from_be_bytes(value))
     }
 }

@@ -33,6 +33,7 @@ mod kernel;
 pub mod kind;
 mod loan;
 mod mapping;
+pub mod numbers;
 mod receiver;
 pub mod ring;
 pub mod schedule;

@@ -22,6 +22,7 @@ use crate::flow::{self, Flow, Flows};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
 use crate::loan::ReadSide;
+use crate::numbers::Numbers;
 use crate::schedule::Schedule;
 use crate::shared::{Phase, Reader, Shared};
 use crate::source::{self, Commander, Error, FebBackend, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
@@ -285,7 +286,7 @@ impl Source for UserSpace {
         let mut inner = Inner::new(&*socket)?;
         let mut alone = Loop::new(socket, &inner.link, true, Flow::new(&self.flows));
         let (shared, reader) = inner.shared(config)?;
-        alone.engine.open(mac, config, true, shared);
+        alone.engine.open(mac, config, true, shared, Numbers::of(inner.index, mac));
         if was_reset {
             alone.engine.was_reset(mac);
         }
@@ -358,16 +359,8 @@ impl UserCommands {
         if self.inner.index == 0 {
             return Ok(None);
         }
-        let end = Instant::now() + patience;
-        loop {
-            if let Some(claim) = claim::claim(self.inner.index, self.mac, Use::Commands)? {
-                return Ok(Some(claim));
-            }
-            if Instant::now() >= end {
-                return Err(Error::Command { feb: self.mac, error: CommandError::Busy });
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        let claim = claim::wait(patience, || claim::claim(self.inner.index, self.mac, Use::Commands))?;
+        claim.map(Some).ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
     }
 }
 
@@ -595,7 +588,7 @@ impl Loop {
             let actions = &mut OnBackend(&mut *self.backend);
             match request {
                 Request::Open { mac, config, owned, shared, reply } => {
-                    let opened = self.engine.open(mac, config, owned, shared.clone());
+                    let opened = self.engine.open(mac, config, owned, shared.clone(), Numbers::of(inner.index, mac));
                     if opened && owned {
                         if let Err(error) = self.backend.opened(mac) {
                             shared.set_slower(error.to_string());

@@ -10,6 +10,7 @@ use std::time::Duration;
 use fadelink_feb::{Quirks, Settings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig};
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_wire::fade10g::{self, Request};
 use fadelink_wire::{fade1, MacAddr, Protocol};
@@ -84,7 +85,7 @@ impl Bench {
         };
         let mut engine = Engine::new(PC, true, Arc::new(LinkCounters::default()));
         let (shared, reader) = Shared::new(config.ring_packets).unwrap();
-        assert!(engine.open(FEB, config, true, shared));
+        assert!(engine.open(FEB, config, true, shared, Numbers::private(None)));
         Bench { engine, reader, now: Duration::ZERO, sent: Vec::new(), protocol }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use fadelink_feb::{Quirk, Quirks};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Actions, Command, CommandError, Engine, FebConfig};
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_vectors::{bytes, vectors};
 use fadelink_wire::fade10g::{self, Identity, Request, Response};
@@ -57,7 +58,7 @@ impl Bench {
 
     fn open(&mut self, mac: MacAddr, config: FebConfig) -> Reader {
         let (shared, reader) = Shared::new(config.ring_packets).unwrap();
-        assert!(self.engine.open(mac, config, true, shared));
+        assert!(self.engine.open(mac, config, true, shared, Numbers::private(None)));
         reader
     }
 
@@ -92,7 +93,8 @@ impl Bench {
     /// Answers IDENTIFY, which was sent.
     fn identify(&mut self, mac: MacAddr, block_acks: bool) {
         let Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } = self.requests()[0] else { panic!() };
-        let value = Identity { window: 16, running: false, stopping: false, block_acks }.to_value();
+        let value =
+            Identity { window: 16, running: false, stopping: false, block_acks, csn: None, transmission: 0 }.to_value();
         self.frame(&Response { code: fade10g::CMD_IDENTIFY, csn, value }.to_frame(PC, mac));
     }
 
@@ -228,6 +230,7 @@ fn commands_are_repeated_until_they_are_answered() {
     bench.open(mac, FADELINK);
     let first = bench.command(mac, 0x0123, 55, 2);
     let second = bench.command(mac, 0x0124, 56, 2);
+    bench.identify(mac, false);
     let requests = bench.requests();
     let [Request::Command { code: 0x0123, csn, argument: 55 }] = requests[..] else { panic!("{requests:?}") };
     bench.wait(Duration::from_millis(9));
@@ -240,6 +243,7 @@ fn commands_are_repeated_until_they_are_answered() {
     assert!(first.try_recv().is_err(), "other responses answer nothing");
     bench.frame(&Response { code: 0x0123, csn, value: 99 }.to_frame(PC, mac));
     assert_eq!(first.try_recv().unwrap(), Ok(99));
+    bench.identify(mac, false);
     let [Request::Command { code: 0x0124, csn: next, .. }] = bench.requests()[..] else { panic!() };
     assert_ne!(next, csn);
     for _ in 0..3 {
@@ -247,6 +251,22 @@ fn commands_are_repeated_until_they_are_answered() {
     }
     assert_eq!(bench.requests().len(), 2);
     assert_eq!(second.try_recv().unwrap(), Err(CommandError::Timeout { code: 0x0124, attempts: 3 }));
+}
+
+#[test]
+fn a_command_is_not_sent_to_a_feb_that_does_not_tell_its_last_number() {
+    let mut bench = Bench::new();
+    let mac = feb_mac(1);
+    bench.open(mac, FADELINK);
+    let outcome = bench.command(mac, 0x0123, 55, 2);
+    for _ in 0..12 {
+        assert!(outcome.try_recv().is_err());
+        bench.wait(Duration::from_micros(2500));
+    }
+    let identify = |request: &Request| matches!(request, Request::Command { code: fade10g::CMD_IDENTIFY, .. });
+    let requests = bench.requests();
+    assert!(requests.len() == 12 && requests.iter().all(identify), "{requests:?}");
+    assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::NotSent { code: 0x0123, attempts: 12 }));
 }
 
 #[test]

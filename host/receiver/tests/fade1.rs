@@ -10,6 +10,7 @@ use fadelink_feb::quirks::{Quirk, Quirks};
 use fadelink_feb::{Fade1Feb, Settings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
@@ -37,7 +38,7 @@ impl Bench {
         let link = Arc::new(LinkCounters::default());
         let mut engine = Engine::new(PC, false, link.clone());
         let (shared, reader) = Shared::new(config(protocol).ring_packets).unwrap();
-        assert!(engine.open(FEB, config(protocol), true, shared));
+        assert!(engine.open(FEB, config(protocol), true, shared, Numbers::private(None)));
         Bench { engine, link, reader, now: Duration::ZERO, sent: Vec::new() }
     }
 

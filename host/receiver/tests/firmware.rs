@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings, Status, User};
 use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig};
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade10g::{self, Data, Request, Response};
@@ -39,7 +40,7 @@ impl Program {
     fn new(config: FebConfig) -> Program {
         let (shared, reader) = Shared::new(config.ring_packets).unwrap();
         let mut engine = Engine::new(PC, false, Arc::default());
-        assert!(engine.open(FEB, config, true, shared));
+        assert!(engine.open(FEB, config, true, shared, Numbers::private(None)));
         Program { engine, reader, sent: Vec::new(), now: Duration::ZERO }
     }
 

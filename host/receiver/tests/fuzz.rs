@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, Engine, FebConfig};
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::Shared;
 use fadelink_wire::fade10g::{self, Data, Identity, Request, Response, DATA_FRAME_LEN, PACKET_BYTES};
 use fadelink_wire::MacAddr;
@@ -36,13 +37,20 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
     let link = std::sync::Arc::new(LinkCounters::default());
     let mut engine = Engine::new(PC, false, link.clone());
     let (shared, mut reader) = Shared::new(64).unwrap();
-    engine.open(FEB, FebConfig { ring_packets: 64, window: 32, ..model::FADELINK }, true, shared.clone());
+    engine.open(
+        FEB,
+        FebConfig { ring_packets: 64, window: 32, ..model::FADELINK },
+        true,
+        shared.clone(),
+        Numbers::private(None),
+    );
     let mut sent: Vec<Vec<u8>> = Vec::new();
     let mut send = |frame: &[u8]| sent.push(frame.to_vec());
     let reply = Box::new(|_| ());
     let start = Command { code: fade10g::CMD_START, argument: 0, timeout: Duration::from_secs(1), retries: 0, reply };
     engine.command(FEB, start, Duration::ZERO, &mut send);
-    let identity = Identity { window: 32, running: false, stopping: false, block_acks: true };
+    let identity =
+        Identity { window: 32, running: false, stopping: false, block_acks: true, csn: None, transmission: 0 };
     for (code, value) in [(fade10g::CMD_IDENTIFY, identity.to_value()), (fade10g::CMD_START, 0)] {
         let Request::Command { csn, .. } = fade10g::parse_request(&sent.pop().unwrap()).unwrap().1 else { panic!() };
         let response = Response { code, csn, value }.to_frame(PC, FEB);

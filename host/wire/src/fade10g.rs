@@ -36,6 +36,8 @@ pub const CMD_RESET: u16 = 0x0005;
 pub const CMD_IDENTIFY: u16 = 0x0006;
 /// Bit of the flags of [`Identity`]: the FEB takes block ACKs.
 pub const IDENTITY_BLOCK_ACKS: u8 = 4;
+/// Bit of the flags of [`Identity`]: the FEB knows a last command.
+pub const IDENTITY_CSN: u8 = 8;
 /// First code of the user commands.
 pub const CMD_USER_FIRST: u16 = 0x0100;
 
@@ -187,25 +189,34 @@ pub struct Identity {
     pub stopping: bool,
     /// It takes block ACKs.
     pub block_acks: bool,
+    /// CSN of the command that it executed last, whoever sent it, and would take for a repetition. `None`: there is none
+    /// since RESET.
+    pub csn: Option<u16>,
+    /// Number of its transmission, or of the last one: the CSN of the START that began it. 0: none has begun.
+    pub transmission: u16,
 }
 
 impl Identity {
     /// From the value of the response; `None` if its layout is unknown. The published core answers with 0.
     pub fn from_value(value: u64) -> Option<Identity> {
-        let [layout, window, flags, ..] = value.to_be_bytes();
+        let [layout, window, flags, c0, c1, t0, t1, _] = value.to_be_bytes();
         (layout == 1 && window < 32).then(|| Identity {
             window: 1 << window,
             running: flags & 1 != 0,
             stopping: flags & 2 != 0,
             block_acks: flags & IDENTITY_BLOCK_ACKS != 0,
+            csn: (flags & IDENTITY_CSN != 0).then_some(u16::from_be_bytes([c0, c1])),
+            transmission: u16::from_be_bytes([t0, t1]),
         })
     }
 
     /// As [`Self::from_value`] reads it.
     pub fn to_value(self) -> u64 {
         let block_acks = if self.block_acks { IDENTITY_BLOCK_ACKS } else { 0 };
-        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks;
-        u64::from_be_bytes([1, self.window.ilog2() as u8, flags, 0, 0, 0, 0, 0])
+        let csn = if self.csn.is_some() { IDENTITY_CSN } else { 0 };
+        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks | csn;
+        let ([c0, c1], [t0, t1]) = (self.csn.unwrap_or(0).to_be_bytes(), self.transmission.to_be_bytes());
+        u64::from_be_bytes([1, self.window.ilog2() as u8, flags, c0, c1, t0, t1, 0])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fadelink_vectors::{frame, last_frames, vectors};
 use fadelink_wire::ethernet::Header;
-use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Request, Response};
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, Response};
 use serde_json::Value;
 
 fn number<T: TryFrom<u64>>(value: &Value) -> T
@@ -17,6 +17,18 @@ fn response(value: &Value) -> Option<Response> {
         code: number(&value["code"]),
         csn: number(&value["csn"]),
         value: number(&value["value"]),
+    })
+}
+
+fn identity(value: &Value) -> Option<Identity> {
+    let flag = |name: &str| value[name].as_bool().unwrap();
+    value.is_object().then(|| Identity {
+        window: number(&value["window"]),
+        running: flag("running"),
+        stopping: flag("stopping"),
+        block_acks: flag("block_acks"),
+        csn: value["csn"].as_u64().map(|csn| csn as u16),
+        transmission: number(&value["transmission"]),
     })
 }
 
@@ -56,6 +68,7 @@ fn constants_agree() {
         ("CMD_USER_FIRST", fade10g::CMD_USER_FIRST.into()),
         ("BLOCK_MARK", fade10g::BLOCK_MARK.into()),
         ("IDENTITY_BLOCK_ACKS", fade10g::IDENTITY_BLOCK_ACKS.into()),
+        ("IDENTITY_CSN", fade10g::IDENTITY_CSN.into()),
         ("PACKET_BYTES", fade10g::PACKET_BYTES as u64),
         ("DATA_HEADER_LEN", fade10g::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade10g::DATA_FRAME_LEN as u64),
@@ -95,7 +108,11 @@ fn feb_frames_parse_and_build() {
         match parsed {
             FebFrame::Response(parsed) => {
                 assert_eq!(parsed, response(&fields["response"]), "{}", vector["name"]);
-                assert_eq!(parsed.unwrap().to_frame(dst, src)[..], bytes[..], "{}", vector["name"]);
+                let parsed = parsed.unwrap();
+                assert_eq!(parsed.to_frame(dst, src)[..], bytes[..], "{}", vector["name"]);
+                let told = Identity::from_value(parsed.value).filter(|_| parsed.code == fade10g::CMD_IDENTIFY);
+                assert_eq!(told, identity(&fields["identity"]), "{}", vector["name"]);
+                assert!(told.is_none_or(|told| told.to_value() == parsed.value), "{}", vector["name"]);
             }
             FebFrame::Data(parsed) => {
                 let expected = Data {

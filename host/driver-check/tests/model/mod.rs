@@ -10,6 +10,7 @@ use fadelink_driver_check as c;
 use fadelink_receiver::abi;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::engine::{Command, CommandError, Engine};
+use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::fade10g::{self, PACKET_BYTES, REQUEST_LEN};
@@ -31,6 +32,8 @@ pub struct Driver {
     tail: u64,
     origin: u64,
     sent: Vec<Vec<u8>>,
+    /// Code and argument of the command that is sent when IDENTIFY is answered.
+    asked_for: Option<(u16, u32)>,
 }
 
 impl Driver {
@@ -48,7 +51,14 @@ impl Driver {
         // SAFETY: live structures.
         unsafe { c::fade_feb_init(&raw mut feb, &raw const settings, owned, csn) };
         let ring = vec![0; ring_packets as usize * PACKET_BYTES];
-        Driver { feb, settings, ring, head: 0, tail: 0, origin: 0, sent: Vec::new() }
+        Driver { feb, settings, ring, head: 0, tail: 0, origin: 0, sent: Vec::new(), asked_for: None }
+    }
+
+    fn exchange(&mut self, code: u16, argument: u32) {
+        // SAFETY: a live FEB.
+        let csn = unsafe { c::fade_feb_command(&raw mut self.feb, code) };
+        self.feb.stats.commands += 1;
+        self.send(c::Request { fade1: false, code, csn }, argument);
     }
 
     fn send(&mut self, request: c::Request, argument: u32) {
@@ -73,11 +83,11 @@ impl Driver {
                 fade10g::CMD_STOP if c::fade1_feb_stop(&raw mut self.feb, now_ms) => {}
                 // FADE v1 has no others.
                 _ if self.feb.protocol == 2 => {}
-                _ => {
-                    let csn = c::fade_feb_command(&raw mut self.feb, code);
-                    self.feb.stats.commands += 1;
-                    self.send(c::Request { fade1: false, code, csn }, argument);
+                _ if c::fade_feb_asks(&raw const self.feb, code) => {
+                    self.asked_for = Some((code, argument));
+                    self.exchange(fade10g::CMD_IDENTIFY, 0);
                 }
+                _ => self.exchange(code, argument),
             }
         }
         self.tick(now_ms);
@@ -116,6 +126,9 @@ impl Driver {
         // SAFETY: live structures.
         unsafe {
             c::fade_feb_take(feb, settings, kind, &raw const fields, self.tail, now_ms, &raw mut actions);
+        }
+        if let Some((code, argument)) = self.asked_for.take_if(|_| !self.feb.pending) {
+            self.exchange(code, argument);
         }
         if actions.begun {
             self.begin();
@@ -185,11 +198,8 @@ impl Both {
     pub fn new(config: FebConfig, owned: bool, seed: u64) -> Both {
         let (shared, reader) = Shared::new(config.ring_packets).unwrap();
         let mut engine = Engine::new(PC, false, Arc::default());
-        // The engine draws its first command sequence number.
-        fastrand::seed(seed);
-        let csn = fastrand::u16(..);
-        fastrand::seed(seed);
-        assert!(engine.open(FEB, config, owned, shared.clone()));
+        let csn = fastrand::Rng::with_seed(seed).u16(..);
+        assert!(engine.open(FEB, config, owned, shared.clone(), Numbers::private(Some(csn))));
         let driver = Driver::new(config, owned, csn);
         Both { engine, shared, reader, driver, sent: Vec::new(), now: Duration::ZERO, started: None }
     }

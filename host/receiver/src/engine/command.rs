@@ -129,6 +129,14 @@ pub enum CommandError {
         /// Frames sent.
         attempts: u32,
     },
+    /// The FEB did not tell which number it executed last, so that the command could not be told from a repetition.
+    #[error("no answer to IDENTIFY after {attempts} attempts; command {code:#06x} was not sent")]
+    NotSent {
+        /// Code of the command.
+        code: u16,
+        /// IDENTIFYs sent.
+        attempts: u32,
+    },
     /// START found a transmission that RESET did not end.
     #[error("the FEB still runs an earlier transmission after {START_ATTEMPTS} RESETs (status {0})")]
     StillRunning(u64),

@@ -17,6 +17,7 @@ use super::first::Admission;
 use super::start::{Stage, Start};
 use crate::counters::{add, count};
 use crate::kind::{Kind, Swap};
+use crate::numbers::Numbers;
 use crate::shared::{Phase, Shared};
 use crate::window::{Verdict, Window};
 
@@ -26,9 +27,22 @@ const STATUS_DONE: u64 = 0;
 /// A command under way.
 struct Pending {
     command: Command,
+    /// IDENTIFY is sent first, for the number after which this command's comes.
+    asks: bool,
     csn: u16,
     attempts: u32,
     next_attempt: Duration,
+}
+
+impl Pending {
+    /// Code of what is sent now.
+    fn code(&self) -> u16 {
+        if self.asks {
+            fade10g::CMD_IDENTIFY
+        } else {
+            self.command.code
+        }
+    }
 }
 
 /// What is being received.
@@ -75,7 +89,9 @@ pub(super) struct FebState {
     /// What makes its words native.
     swap: Swap,
     transmission: Transmission,
-    next_csn: u16,
+    numbers: Numbers,
+    /// It has told which number it executed last, and since then only numbers that are later than all others were used.
+    told: bool,
     start: Option<Start>,
     pending: Option<Pending>,
     queue: VecDeque<Command>,
@@ -93,7 +109,14 @@ pub(super) struct FebState {
 
 impl FebState {
     /// `stray`: data came before it was opened, and was answered by RESET.
-    pub(super) fn new(mac: MacAddr, config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>) -> FebState {
+    pub(super) fn new(
+        mac: MacAddr,
+        config: FebConfig,
+        owned: bool,
+        stray: bool,
+        shared: Arc<Shared>,
+        numbers: Numbers,
+    ) -> FebState {
         FebState {
             mac,
             owned,
@@ -105,7 +128,8 @@ impl FebState {
             identity: None,
             swap: Swap::None,
             transmission: Transmission::None,
-            next_csn: fastrand::u16(..),
+            numbers,
+            told: false,
             start: None,
             pending: None,
             queue: VecDeque::new(),
@@ -279,7 +303,7 @@ impl FebState {
             self.forget();
             return;
         }
-        let csn = self.new_csn();
+        let csn = self.draw();
         let mut start = Start::new(Stage::Reset, csn, self.patience, now);
         (start.interrupted, start.heard) = (true, true);
         if let Transmission::Fade1(fade1) = &self.transmission {
@@ -339,13 +363,20 @@ impl FebState {
     ) {
         let Some(response) = response else { return };
         let again = self.last_response.replace(response) == Some(response) && riding;
+        self.note_number(response);
         // It stays what it is while a transmission runs.
         if response.code == fade10g::CMD_IDENTIFY && matches!(self.transmission, Transmission::None) {
             self.identified(response.value);
         }
-        let answers = |p: &mut Pending| p.attempts > 0 && (p.command.code, p.csn) == (response.code, response.csn);
+        let answers = |p: &mut Pending| p.attempts > 0 && (p.code(), p.csn) == (response.code, response.csn);
         if let Some(pending) = self.pending.take_if(answers) {
             count(&self.shared.counters.responses);
+            self.told |= response.code == fade10g::CMD_IDENTIFY;
+            if pending.asks {
+                self.pending = Some(self.drawn(pending.command, false, now));
+                self.poll_pending(local, now, actions);
+                return;
+            }
             (pending.command.reply)(Ok(response.value));
             self.next_command(local, now, actions);
         } else if self.answers_start(response) {
@@ -353,6 +384,15 @@ impl FebState {
             self.start_answered(response.value, local, now, actions);
         } else if !again {
             count(&self.shared.counters.unexpected_responses);
+        }
+    }
+
+    /// Notes the number that the FEB has executed last. The answer to IDENTIFY of Fadelink's cores tells it; any other
+    /// response has it.
+    fn note_number(&mut self, response: Response) {
+        let identity = Identity::from_value(response.value).filter(|_| response.code == fade10g::CMD_IDENTIFY);
+        if let Some(csn) = identity.map_or(Some(response.csn), |identity| identity.csn) {
+            self.numbers.saw(csn);
         }
     }
 
@@ -398,9 +438,10 @@ impl FebState {
             }
             _ => {}
         }
+        self.told |= start.stage == Stage::Identify;
         match start.stage {
             Stage::Identify if self.firmware == Some(Firmware::Fadelink) => {
-                start.enter(Stage::Start, self.new_csn(), now);
+                start.enter(Stage::Start, self.draw(), now);
                 self.start = Some(start);
                 self.poll(local, now, actions);
             }
@@ -409,7 +450,7 @@ impl FebState {
                 self.begin_fade10g(start);
                 if self.stop_sent {
                     // It began again after STOP was sent.
-                    let csn = self.new_csn();
+                    let csn = self.draw();
                     self.start = Some(Start::new(Stage::Stop, csn, self.patience, now));
                     self.poll(local, now, actions);
                 }
@@ -501,7 +542,7 @@ impl FebState {
         let tells = self.protocol != Some(Protocol::Fade1) && self.firmware != Some(Firmware::Published10g);
         let stage = if tells { Stage::Identify } else { Stage::Listen };
         let begin = if tells { now } else { now + RESUME_PATIENCE };
-        let csn = self.new_csn();
+        let csn = self.draw();
         let mut start = Start::new(stage, csn, self.patience, begin);
         (start.resume, start.stopped, start.asker) = (Some(bytes), stopped, Some(command));
         self.start = Some(start);
@@ -539,10 +580,16 @@ impl FebState {
         self.swap = word_order.map_or(Swap::None, |order| Swap::of(order, firmware));
     }
 
-    /// A command sequence number. Never 0: the published core takes that, after RESET, for a repetition.
-    fn new_csn(&mut self) -> u16 {
-        self.next_csn = self.next_csn.wrapping_add(1).max(1);
-        self.next_csn
+    /// A number for a command, or for IDENTIFY.
+    fn draw(&mut self) -> u16 {
+        self.told &= self.numbers.is_shared();
+        self.numbers.draw()
+    }
+
+    /// A command with a number of its own, to be sent at once. `asks`: after the answer to IDENTIFY.
+    fn drawn(&mut self, command: Command, asks: bool, now: Duration) -> Pending {
+        self.stop_sent |= command.code == fade10g::CMD_STOP && !asks;
+        Pending { command, asks, csn: self.draw(), attempts: 0, next_attempt: now }
     }
 
     fn next_command(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
@@ -557,9 +604,10 @@ impl FebState {
                 self.fade1_command(command, local, now, actions);
                 continue;
             } else {
-                self.stop_sent |= command.code == fade10g::CMD_STOP;
-                let csn = self.new_csn();
-                self.pending = Some(Pending { command, csn, attempts: 0, next_attempt: now });
+                // To the published core IDENTIFY is a command like any other, so it would not be safer.
+                let published = self.firmware == Some(Firmware::Published10g);
+                let asks = !self.told && !published && command.code != fade10g::CMD_IDENTIFY;
+                self.pending = Some(self.drawn(command, asks, now));
             }
             self.poll(local, now, actions);
             return;
@@ -572,11 +620,11 @@ impl FebState {
         (self.stop_sent, self.restarts) = (false, 0);
         self.patience = (command.timeout, command.retries);
         let stage = match (self.firmware, self.protocol) {
-            (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) if self.identity.is_some() => Stage::Start,
+            (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) if self.identity.is_some() && self.told => Stage::Start,
             (Some(Firmware::Published10g), _) | (_, Some(Protocol::Fade1)) => Stage::Reset,
             _ => Stage::Identify,
         };
-        let csn = self.new_csn();
+        let csn = self.draw();
         let mut start = Start::new(stage, csn, self.patience, now);
         start.asker = Some(command);
         start.interrupted = std::mem::take(&mut self.stray);
@@ -604,16 +652,22 @@ impl FebState {
 
     fn poll_pending(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let Some(mut pending) = self.pending.take_if(|pending| now >= pending.next_attempt) else { return };
-        if pending.attempts > pending.command.retries {
-            let error = CommandError::Timeout { code: pending.command.code, attempts: pending.attempts };
+        let Command { code, argument, timeout, retries, .. } = pending.command;
+        let share = if pending.asks { IDENTIFY_SHARE } else { 1 };
+        let attempts = pending.attempts;
+        if attempts >= retries.saturating_add(1).saturating_mul(share) {
+            let error = match pending.asks {
+                true => CommandError::NotSent { code, attempts },
+                false => CommandError::Timeout { code, attempts },
+            };
             (pending.command.reply)(Err(error));
             self.next_command(local, now, actions);
             return;
         }
-        let Command { code, argument, timeout, .. } = pending.command;
-        pending.next_attempt = now + timeout;
+        pending.next_attempt = now + timeout / share;
         pending.attempts += 1;
-        self.send_command(code, pending.csn, argument, local, actions);
+        let argument = if pending.asks { 0 } else { argument };
+        self.send_command(pending.code(), pending.csn, argument, local, actions);
         self.pending = Some(pending);
     }
 
@@ -670,7 +724,7 @@ impl FebState {
                 self.next_command(local, now, actions);
                 return;
             }
-            start.enter(Stage::Start, self.new_csn(), now);
+            start.enter(Stage::Start, self.draw(), now);
         }
         if start.attempts > retries && start.stage == Stage::Stop {
             return;

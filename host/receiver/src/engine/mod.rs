@@ -9,6 +9,7 @@ use fadelink_wire::fade10g::{self, FebFrame};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 
 use crate::counters::{count, LinkCounters};
+use crate::numbers::Numbers;
 use crate::shared::{Phase, Shared};
 
 mod command;
@@ -52,13 +53,20 @@ impl Engine {
     }
 
     /// Opens `mac`: from now on its frames are taken. `owned`: for its data, which no other program
-    /// has; else for commands alone. False if it is open already.
-    pub fn open(&mut self, mac: MacAddr, config: FebConfig, owned: bool, shared: Arc<Shared>) -> bool {
+    /// has; else for commands alone. `numbers`: of its commands. False if it is open already.
+    pub fn open(
+        &mut self,
+        mac: MacAddr,
+        config: FebConfig,
+        owned: bool,
+        shared: Arc<Shared>,
+        numbers: Numbers,
+    ) -> bool {
         if self.is_open(mac) {
             return false;
         }
         let was_reset = self.forget(mac);
-        self.febs.insert(mac, FebState::new(mac, config, owned, was_reset, shared));
+        self.febs.insert(mac, FebState::new(mac, config, owned, was_reset, shared, numbers));
         true
     }
 

@@ -1,0 +1,218 @@
+//! Command sequence numbers (docs/protocol/fade10g.md, "Exactly once").
+//!
+//! A FEB takes a command with the number of the last one for its repetition. All programs of this computer that send
+//! commands to a FEB therefore draw from one counter, which is kept in a file that outlives them.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use fadelink_wire::serial::after16;
+use fadelink_wire::MacAddr;
+use rustix::fs::{flock, FlockOperation};
+
+use crate::interface;
+
+/// The folder of the counters. Members of its group share them; for others each program counts alone.
+pub const FOLDER: &str = "/var/lib/fadelink/csn";
+/// A counter: its digits and a line feed.
+const BYTES: usize = 6;
+/// How often a file that another program holds is tried again, and how long after: a number is drawn in microseconds.
+const LOCK_ATTEMPTS: u32 = 50;
+const LOCK_INTERVAL: Duration = Duration::from_micros(200);
+
+/// The numbers of one FEB: those that were used, by whoever, are never drawn again before they wrap.
+#[derive(Debug)]
+pub struct Numbers {
+    /// Shared with other programs.
+    file: Option<File>,
+    /// The latest that was drawn or seen here.
+    latest: Option<u16>,
+}
+
+/// The later of two; `None` is before all.
+fn later(a: Option<u16>, b: Option<u16>) -> Option<u16> {
+    match (a, b) {
+        (Some(a), Some(b)) if after16(b, a) => Some(b),
+        (None, b) => b,
+        (a, _) => a,
+    }
+}
+
+impl Numbers {
+    /// Of this program alone. `latest` counts as used; with `None` the first one is drawn at random.
+    pub fn private(latest: Option<u16>) -> Numbers {
+        Numbers { file: None, latest }
+    }
+
+    /// Of `feb` behind the interface with this index (0: none), shared where the folder can be written.
+    pub fn of(interface: u32, feb: MacAddr) -> Numbers {
+        if interface == 0 {
+            return Numbers::private(None);
+        }
+        let name = interface::name_of(interface).map(|name| format!("{name}-{feb}"));
+        name.and_then(|name| Numbers::shared(Path::new(FOLDER), &name)).unwrap_or_else(|error| {
+            tracing::debug!("{FOLDER}: {error}; FEB {feb} is asked before each command");
+            Numbers::private(None)
+        })
+    }
+
+    /// Shared with all that open the file `name` of `folder`; what is missing is created.
+    ///
+    /// # Errors
+    /// They cannot be created or written, or are no ordinary file.
+    pub fn shared(folder: &Path, name: &str) -> io::Result<Numbers> {
+        Ok(Numbers { file: Some(open(folder, name)?), latest: None })
+    }
+
+    /// True if other programs draw from the same counter. Else the FEB must be asked before each command.
+    pub fn is_shared(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Draws a number. Never 0: the published core takes that, after RESET, for a repetition.
+    pub fn draw(&mut self) -> u16 {
+        let latest = self.latest;
+        let next = |stored| later(latest, stored).unwrap_or_else(|| fastrand::u16(..)).wrapping_add(1).max(1);
+        let number = self.exchange(next).unwrap_or_else(|| next(None));
+        self.latest = Some(number);
+        number
+    }
+
+    /// The FEB has executed a command with this number, whoever sent it.
+    pub fn saw(&mut self, number: u16) {
+        let latest = later(self.latest, Some(number));
+        if latest != self.latest {
+            self.latest = latest;
+            self.exchange(|stored| later(stored, Some(number)).unwrap_or(number));
+        }
+    }
+
+    /// Replaces the stored number, which other programs wait for meanwhile. `None`: it cannot be, and is not shared from
+    /// now on.
+    fn exchange(&mut self, next: impl Fn(Option<u16>) -> u16) -> Option<u16> {
+        let file = self.file.as_ref()?;
+        let replaced = replace(file, next);
+        if let Err(error) = &replaced {
+            tracing::warn!("{FOLDER}: {error}; the FEB is asked before each command");
+            self.file = None;
+        }
+        replaced.ok()
+    }
+}
+
+fn open(folder: &Path, name: &str) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let path = folder.join(name);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags);
+    let file = match options.open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let file = options.clone().create(true).mode(0o664).open(&path)?;
+            // The group of the folder shares it, whatever this program's umask is.
+            let _ = file.set_permissions(PermissionsExt::from_mode(0o664));
+            file
+        }
+        opened => opened?,
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.nlink() != 1 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: expected an ordinary file")));
+    }
+    Ok(file)
+}
+
+fn replace(file: &File, next: impl Fn(Option<u16>) -> u16) -> io::Result<u16> {
+    let mut attempts = 1;
+    while let Err(error) = flock(file, FlockOperation::NonBlockingLockExclusive) {
+        if error != rustix::io::Errno::WOULDBLOCK || attempts == LOCK_ATTEMPTS {
+            return Err(error.into());
+        }
+        attempts += 1;
+        std::thread::sleep(LOCK_INTERVAL);
+    }
+    let mut text = [0; BYTES];
+    let length = file.read_at(&mut text, 0)?;
+    let stored = std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim_end().parse().ok());
+    let number = next(stored);
+    file.write_all_at(format!("{number:05}\n").as_bytes(), 0)?;
+    flock(file, FlockOperation::Unlock)?;
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(folder: &Path) -> Numbers {
+        Numbers::shared(folder, "eth0-02:fa:de:00:00:01").unwrap()
+    }
+
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("fadelink-numbers-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    }
+
+    #[test]
+    fn the_next_one_is_never_the_last_one_of_the_feb() {
+        for last in 0..=u16::MAX {
+            let mut numbers = Numbers::private(None);
+            numbers.saw(last);
+            assert_eq!(numbers.draw(), last.wrapping_add(1).max(1));
+            // One that came late changes nothing.
+            numbers.saw(last);
+            assert!(![0, last].contains(&numbers.draw()));
+        }
+    }
+
+    #[test]
+    fn programs_share_a_counter_and_a_new_one_goes_on() {
+        let folder = folder("shared");
+        let (mut a, mut b) = (shared(&folder), shared(&folder));
+        a.saw(65533);
+        assert_eq!([a.draw(), b.draw(), b.draw(), a.draw()], [65534, 65535, 1, 2]);
+        b.saw(10);
+        assert_eq!((a.draw(), shared(&folder).draw()), (11, 12));
+        let mut all: Vec<u16> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| (0..500).map(|_| shared(&folder).draw()).collect::<Vec<_>>())).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        all.sort_unstable();
+        assert_eq!(all, (13..2013).collect::<Vec<_>>());
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_spoilt_file_counts_as_a_new_one_and_links_are_not_followed() {
+        let folder = folder("spoilt");
+        let mut numbers = shared(&folder);
+        numbers.draw();
+        let file = folder.join("eth0-02:fa:de:00:00:01");
+        std::fs::write(&file, "99999\n").unwrap();
+        numbers.saw(7);
+        assert!(numbers.is_shared());
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o664);
+        std::os::unix::fs::symlink(&file, folder.join("symbolic")).unwrap();
+        std::fs::hard_link(&file, folder.join("hard")).unwrap();
+        for name in ["symbolic", "hard"] {
+            open(&folder, name).unwrap_err();
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn one_who_holds_the_file_stops_nobody() {
+        let folder = folder("held");
+        let (mut a, b) = (shared(&folder), shared(&folder));
+        flock(b.file.as_ref().unwrap(), FlockOperation::LockExclusive).unwrap();
+        let first = a.draw();
+        assert!(!a.is_shared());
+        assert_eq!(a.draw(), first.wrapping_add(1).max(1));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

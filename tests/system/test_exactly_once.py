@@ -1,0 +1,116 @@
+"""A command is executed exactly once, whoever else sends commands (docs/protocol/fade10g.md, "Exactly once"); boards count."""
+
+import json
+import os
+import random
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from support.netns import BOARD, FEBS, wait_for
+from support.paths import FADELINK, SEED
+
+ADD, SUM = "0x0207", "0x0107"  # adds the argument, tells the sum
+FEB = ["--iface", "eth0", "--feb", FEBS[0]]
+FOLDER = Path("/var/lib/fadelink/csn")
+
+
+def board(bench, kind, *options):
+    """A board in RTL, or one in software with this firmware."""
+    if kind == "rtl":
+        return bench.sim(*options)
+    process = bench.start(bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", FEBS[0], "--firmware", kind, *options)
+    wait_for(lambda: bench.run("cmd", *FEB, SUM)[0] == 0)
+    return process
+
+
+def add(bench, *options):
+    return bench.fadelink("cmd", *FEB, ADD, 1, "--json", *options)
+
+
+def value(finished):
+    status, out, err = finished
+    assert status == 0, err
+    return json.loads(out.splitlines()[-1])["value"]
+
+
+@pytest.mark.parametrize("kind", ["rtl", "fadelink", "published-10g"])
+def test_programs_in_turns(bench, kind):
+    """Several at the same time, short sessions and long ones: each success is one execution."""
+    board(bench, kind, *(["--link", "loss=0.05"] if kind == "rtl" else []))
+    programs = [add(bench, "--repeat", repeat) for repeat in [1, 40, 3, 25, 1, 1, 60, 9] for _ in range(2)]
+    for program in programs:
+        value(program.finish())
+    assert value(bench.run("cmd", *FEB, SUM, "--json")) == 2 * 140
+
+
+@pytest.mark.parametrize("kind", ["rtl", "fadelink"])
+def test_a_killed_program_spoils_no_command_of_the_next(bench, kind):
+    """Killed anywhere, also between a command and its answer: at most one more execution, and the next is its own."""
+    rng = random.Random(SEED)
+    board(bench, kind)
+    total = value(bench.run("cmd", *FEB, SUM, "--json"))
+    for _ in range(25):
+        program = add(bench, "--repeat", 1000)
+        for _ in range(rng.randrange(1, 20)):
+            program.popen.stdout.readline()
+        program.signal(signal.SIGKILL)
+        out, _ = program.popen.communicate()
+        told = [json.loads(line)["value"] for line in out.splitlines() if line.endswith("}")]
+        after = value(add(bench).finish())
+        assert not told or after in (told[-1] + 1, told[-1] + 2), "the next one is executed, and none twice"
+        assert after > total
+        total = after
+    assert value(bench.run("cmd", *FEB, SUM, "--json")) == total
+
+
+def test_users_who_cannot_write_the_counter(bench):
+    """They ask the board before each command."""
+    board(bench, "rtl")
+    ordinary = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps", "+net_raw", "--ambient-caps", "+net_raw"]
+    with_right = shutil.copy(FADELINK, bench.tmp)
+    os.chmod(with_right, 0o755)
+    for folder in [bench.tmp, *bench.tmp.parents][:3]:
+        os.chmod(folder, 0o755)
+    programs = []
+    for repeat in [1, 30, 2, 20, 1]:
+        words = ["cmd", *FEB, ADD, 1, "--json", "--repeat", repeat]
+        programs += [bench.start(bench.pc_ns, *ordinary, with_right, *words), bench.fadelink(*words)]
+    for program in programs:
+        value(program.finish())
+    assert value(bench.run("cmd", *FEB, SUM, "--json")) == 2 * 54
+
+
+def test_the_counter_outlives_programs(bench):
+    """The file has the number of the last command, and the board says the same."""
+    board(bench, "rtl")
+    value(add(bench, "--repeat", 5).finish())
+    number = int((FOLDER / f"eth0-{FEBS[0]}").read_text())
+    status, out, _ = bench.run("discover", "--iface", "eth0", "--json")
+    assert status == 0 and json.loads(out.splitlines()[0])["identity"]["csn"] == number
+
+
+@pytest.mark.parametrize("runs", [12])
+def test_a_transmission_begins_and_ends_beside_commands(bench, runs):
+    board(bench, "rtl")
+    commands = [add(bench, "--repeat", 300) for _ in range(2)]
+    for _ in range(runs):
+        status, out, err = bench.receive("--packets", 20, "--verify", "counter").finish()
+        assert status == 0, err
+        assert json.loads(out)["boards"][0]["counts"]["commands"] < 60
+    for program in commands:
+        program.signal(signal.SIGINT)
+        program.finish()
+
+
+def test_slow_control_in_turns(net):
+    """The accumulator of the UDP/IP stack's user registers, by programs at the same time over a bad link."""
+    net.sim("--protocol", "udp", "--stopped", "--link", "loss=0.1")
+    words = ["register", "--board", BOARD, "0x7"]
+    programs = [net.fadelink(*words, "1", "--json") for _ in range(40)]
+    for program in programs:
+        status, _, err = program.finish()
+        assert status == 0, err
+    status, out, err = net.run(*words, "--json")
+    assert status == 0 and json.loads(out)["value"] == 40, err

@@ -118,6 +118,29 @@ def test_commands_beside_another_programs_run(bench):
     assert lines[-1]["complete"] and lines[-1]["febs"][0]["verified"] and lines[-1]["febs"][0]["words"] > 0, out
 
 
+def test_each_command_is_executed_once(bench):
+    """Sessions of one command each through the driver and past it, in turns and at the same time, and one that is killed."""
+    add = f"cmd --iface eth0 --feb {FEBS[0]} 0x0207 1 --timeout 50 --json"
+    out, _ = session(
+        bench,
+        [
+            f"for i in $(seq 12); do fadelink {add} --backend kernel || echo failed; fadelink {add} || echo failed; done",
+            f"for i in $(seq 4); do fadelink {add} --backend kernel --repeat 20 >/dev/null & P=\"$P $!\"",
+            f"fadelink {add} --repeat 20 >/dev/null & P=\"$P $!\"; done",
+            "for p in $P; do wait $p || echo failed; done",
+            f"fadelink cmd --iface eth0 --feb {FEBS[0]} --json 0x0107",
+            f"fadelink {add} --backend kernel --repeat 100000 >/dev/null & P=$!; sleep 1; kill -KILL $P; wait $P",
+            f"fadelink cmd --iface eth0 --feb {FEBS[0]} --json 0x0107",
+            *[f"fadelink {add} --backend kernel"] * 2,
+        ],
+        "--link", "loss=0.02",
+    )  # fmt: skip
+    values = [line["value"] for line in reports(out)]
+    assert "failed" not in out and values[:24] == list(range(1, 25)), out
+    assert values[24] == 24 + 8 * 20, "each one of those at the same time, and none twice"
+    assert values[25] > values[24] and values[26:] == [values[25] + 1, values[25] + 2]
+
+
 def test_what_is_wrong_is_said(bench):
     out = bench.guest.run(f"""fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1; echo status $?
 {LOAD} max_slaves=1

@@ -199,10 +199,10 @@ def build_namespaces(own_network):
     # From the mount that was there before into the new one.
     os.chdir(here)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    os.makedirs("/run/netns", exist_ok=True)
-    mount("netns", "/run/netns", "tmpfs", 0, "mode=755")
-    os.makedirs("/dev/shm", exist_ok=True)
-    mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    # Namespaces, shared memory, and the counters of command numbers.
+    for folder, mode in [("/run/netns", "755"), ("/dev/shm", "1777"), ("/var/lib/fadelink", "755")]:
+        os.makedirs(folder, exist_ok=True)
+        mount("fadelink-tests", folder, "tmpfs", MS_NOSUID | MS_NODEV, f"mode={mode}")
     if own_network:
         mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

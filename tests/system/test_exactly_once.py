@@ -84,9 +84,11 @@ def test_users_who_cannot_write_the_counter(bench):
 
 def test_the_counter_outlives_programs(bench):
     """The file has the number of the last command, and the board says the same."""
-    board(bench, "rtl")
-    value(add(bench, "--repeat", 5).finish())
-    number = int((FOLDER / f"eth0-{FEBS[0]}").read_text())
+    # No other test has a board of this address.
+    feb = "02:fa:de:0c:05:01"
+    board(bench, "rtl", "--feb", feb)
+    value(bench.run("cmd", "--iface", "eth0", "--feb", feb, ADD, 1, "--json", "--repeat", 5))
+    number = int((FOLDER / f"eth0-{feb}").read_text())
     status, out, _ = bench.run("discover", "--iface", "eth0", "--json")
     assert status == 0 and json.loads(out.splitlines()[0])["identity"]["csn"] == number
 
@@ -98,7 +100,7 @@ def test_a_transmission_begins_and_ends_beside_commands(bench, runs):
     for _ in range(runs):
         status, out, err = bench.receive("--packets", 20, "--verify", "counter").finish()
         assert status == 0, err
-        assert json.loads(out)["boards"][0]["counts"]["commands"] < 60
+        assert json.loads(out)["febs"][0]["verified"]
     for program in commands:
         program.signal(signal.SIGINT)
         program.finish()

@@ -62,8 +62,7 @@ impl SlowControl {
 
     fn ask(&mut self, address: u32, write: Option<u32>) -> anyhow::Result<u32> {
         let board = self.board;
-        let patience = self.timeout * (self.retries + 1);
-        let _claim = claim::wait(patience, || claim::claim_control(board))?.with_context(|| {
+        let _claim = claim::control(board)?.with_context(|| {
             format!("board {board}: another program on this computer keeps using its slow control; end that one first")
         })?;
         let sequence = match self.sequence {

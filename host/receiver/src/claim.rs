@@ -11,60 +11,65 @@ use std::time::{Duration, Instant};
 
 use fadelink_wire::MacAddr;
 
-/// What of a FEB is claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Use {
-    /// Its data: one receiver.
-    Data,
-    /// Its commands: the exactly-once rule needs one sender at a time.
-    Commands,
-}
+/// How long those before it may take until a command fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a waiting program looks.
+const INTERVAL: Duration = Duration::from_micros(200);
 
 /// A board claimed; released when dropped.
 #[derive(Debug)]
 pub struct Claim(#[allow(dead_code)] UnixDatagram);
 
-fn address(interface: u32, feb: MacAddr, what: Use) -> io::Result<SocketAddr> {
-    let what = match what {
-        Use::Data => "data",
-        Use::Commands => "commands",
-    };
-    SocketAddr::from_abstract_name(format!("fadelink/{interface}/{feb}/{what}"))
+fn data_name(interface: u32, feb: MacAddr) -> String {
+    format!("fadelink/{interface}/{feb}/data")
 }
 
-/// Claims `feb` behind the interface with index `interface`. `None` if another has it.
+/// Claims the data of `feb` behind the interface with index `interface`. `None` if another has it.
 ///
 /// # Errors
 /// The operating system's, of a UNIX socket.
-pub fn claim(interface: u32, feb: MacAddr, what: Use) -> io::Result<Option<Claim>> {
-    bind(&address(interface, feb, what)?)
+pub fn data(interface: u32, feb: MacAddr) -> io::Result<Option<Claim>> {
+    bind(&data_name(interface, feb))
 }
 
-/// Claims the slow control of a UDP/IP board: no other request may come between one and its repetition. `None` if another
-/// has it.
+/// Claims the commands of `feb`, when those before it are done: no other command may come between one and its repetition.
+/// `None` if they take too long.
 ///
 /// # Errors
-/// As [`claim`].
-pub fn claim_control(board: Ipv4Addr) -> io::Result<Option<Claim>> {
-    bind(&SocketAddr::from_abstract_name(format!("fadelink/control/{board}"))?)
+/// As [`data`].
+pub fn commands(interface: u32, feb: MacAddr) -> io::Result<Option<Claim>> {
+    in_turn(&format!("fadelink/{interface}/{feb}/commands"))
 }
 
-/// Claims when the one who has it is done, in `patience`.
+/// As [`commands`], of the slow control of a UDP/IP board.
 ///
 /// # Errors
-/// As [`claim`].
-pub fn wait(patience: Duration, claim: impl Fn() -> io::Result<Option<Claim>>) -> io::Result<Option<Claim>> {
-    let end = Instant::now() + patience;
+/// As [`data`].
+pub fn control(board: Ipv4Addr) -> io::Result<Option<Claim>> {
+    in_turn(&format!("fadelink/control/{board}"))
+}
+
+/// Who has the name lets another have it before it takes it again: the one who holds the turn.
+fn in_turn(name: &str) -> io::Result<Option<Claim>> {
+    let end = Instant::now() + PATIENCE;
+    let turn = until(end, &format!("{name}/turn"))?;
+    if turn.is_none() {
+        return Ok(None);
+    }
+    until(end, name)
+}
+
+fn until(end: Instant, name: &str) -> io::Result<Option<Claim>> {
     loop {
-        match claim()? {
-            None if Instant::now() < end => std::thread::sleep(Duration::from_micros(200)),
+        match bind(name)? {
+            None if Instant::now() < end => std::thread::sleep(INTERVAL),
             claim => return Ok(claim),
         }
     }
 }
 
-fn bind(address: &SocketAddr) -> io::Result<Option<Claim>> {
-    match UnixDatagram::bind_addr(address) {
+fn bind(name: &str) -> io::Result<Option<Claim>> {
+    match UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?) {
         Ok(socket) => Ok(Some(Claim(socket))),
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(None),
         Err(error) => Err(error),
@@ -74,7 +79,7 @@ fn bind(address: &SocketAddr) -> io::Result<Option<Claim>> {
 /// True if some program on this computer has claimed the data of `feb`.
 pub fn is_claimed(interface: u32, feb: MacAddr) -> bool {
     // Connects, because binding to check would claim the FEB for a moment.
-    let connect = || UnixDatagram::unbound()?.connect_addr(&address(interface, feb, Use::Data)?);
+    let connect = || UnixDatagram::unbound()?.connect_addr(&SocketAddr::from_abstract_name(data_name(interface, feb))?);
     connect().is_ok()
 }
 
@@ -87,13 +92,33 @@ mod tests {
         let feb = MacAddr([2, 0xfa, 0xde, 1, 2, 3]);
         let interface = std::process::id() | 1 << 31; // of no real interface
         assert!(!is_claimed(interface, feb));
-        let data = claim(interface, feb, Use::Data).unwrap().unwrap();
+        let claim = data(interface, feb).unwrap().unwrap();
         assert!(is_claimed(interface, feb) && is_claimed(interface, feb));
-        assert!(claim(interface, feb, Use::Data).unwrap().is_none());
-        assert!(claim(interface, feb, Use::Commands).unwrap().is_some());
-        assert!(claim(interface, MacAddr([2; 6]), Use::Data).unwrap().is_some());
-        drop(data);
+        assert!(data(interface, feb).unwrap().is_none());
+        assert!(commands(interface, feb).unwrap().is_some());
+        assert!(data(interface, MacAddr([2; 6])).unwrap().is_some());
+        drop(claim);
         assert!(!is_claimed(interface, feb));
-        assert!(claim(interface, feb, Use::Data).unwrap().is_some());
+        assert!(data(interface, feb).unwrap().is_some());
+    }
+
+    #[test]
+    fn nobody_starves() {
+        // One that claims again at once, and others that want it once.
+        let board = Ipv4Addr::new(192, 0, 2, (std::process::id() % 256) as u8);
+        let ending = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ending.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _claim = control(board).unwrap().unwrap();
+                    std::thread::sleep(INTERVAL * 5);
+                }
+            });
+            for _ in 0..8 {
+                let others: Vec<_> = (0..4).map(|_| scope.spawn(|| control(board).unwrap().is_some())).collect();
+                assert!(others.into_iter().all(|other| other.join().unwrap()));
+            }
+            ending.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 }

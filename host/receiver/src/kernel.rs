@@ -11,7 +11,7 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 
 use crate::abi;
-use crate::claim::{self, Claim, Use};
+use crate::claim::{self, Claim};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, Confirm, FebConfig};
 use crate::interface::{check_mtu, Interface};
@@ -152,7 +152,7 @@ impl Source for Kernel {
         }
         check_mtu(self.interface.index, self.interface.mtu, config.protocol()).map_err(Error::Config)?;
         // Programs that receive by themselves see by this that the FEB is taken.
-        let claim = claim::claim(self.interface.index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?;
+        let claim = claim::data(self.interface.index, mac)?.ok_or(Error::AlreadyOpen(mac))?;
         let (path, device) = free_device()?;
         let fail =
             |what: &str, error: io::Error| Error::Io(io::Error::new(error.kind(), format!("{path}: {what}: {error}")));

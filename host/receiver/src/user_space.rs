@@ -15,7 +15,7 @@ use fadelink_wire::fade10g;
 use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
-use crate::claim::{self, Claim, Use};
+use crate::claim::{self, Claim};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
 use crate::engine::{Actions, Command, CommandError, Confirm, Engine, FebConfig};
 use crate::flow::{self, Flow, Flows};
@@ -231,7 +231,7 @@ impl UserSpace {
         check_mtu(self.inner.index, self.inner.mtu, config.protocol()).map_err(Error::Config)?;
         Ok(match self.inner.index {
             0 => None,
-            index => Some(claim::claim(index, mac, Use::Data)?.ok_or(Error::AlreadyOpen(mac))?),
+            index => Some(claim::data(index, mac)?.ok_or(Error::AlreadyOpen(mac))?),
         })
     }
 
@@ -355,23 +355,19 @@ struct UserCommands {
 
 impl UserCommands {
     /// Another program may not come between a command and its repetition.
-    fn claim(&self, patience: Duration) -> Result<Option<Claim>, Error> {
+    fn claim(&self) -> Result<Option<Claim>, Error> {
         if self.inner.index == 0 {
             return Ok(None);
         }
-        let claim = claim::wait(patience, || claim::claim(self.inner.index, self.mac, Use::Commands))?;
+        let claim = claim::commands(self.inner.index, self.mac)?;
         claim.map(Some).ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
     }
 }
 
 impl UserCommands {
     /// Asks for what `request` makes of a reply, and waits for the outcome.
-    fn ask(
-        &self,
-        patience: Duration,
-        request: impl FnOnce(ReplyTo<Result<u64, CommandError>>) -> Request,
-    ) -> Result<u64, Error> {
-        let claim = self.claim(patience)?;
+    fn ask(&self, request: impl FnOnce(ReplyTo<Result<u64, CommandError>>) -> Request) -> Result<u64, Error> {
+        let claim = self.claim()?;
         let (reply, answer) = sync_channel(1);
         self.inner.request(request(tell(reply)))?;
         let result = self.inner.answer(&answer)?;
@@ -386,7 +382,7 @@ impl source::Command for UserCommands {
     }
 
     fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
-        self.ask(timeout * (retries + 1), |reply| {
+        self.ask(|reply| {
             let command = Command { code, argument, timeout, retries, reply };
             Request::Command { mac: self.mac, command }
         })
@@ -420,7 +416,7 @@ impl FebBackend for UserFeb {
     fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
         let (code, argument) = (fade10g::CMD_START, 0);
         let (timeout, retries) = (DEFAULT_TIMEOUT, DEFAULT_RETRIES);
-        self.commands.ask(DEFAULT_TIMEOUT * (DEFAULT_RETRIES + 1), |reply| {
+        self.commands.ask(|reply| {
             let command = Command { code, argument, timeout, retries, reply };
             Request::Resume { mac: self.open.mac, bytes, stopped, command }
         })?;

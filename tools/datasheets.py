@@ -8,8 +8,10 @@ Usage: tools/datasheets.py            writes docs/cores/*.md
 import re
 import sys
 
-from file_lists import CORES, TOP
+from file_lists import CORES
+from support.paths import TOP
 from support.place import CORES as PLACED
+from support.sources import modules
 
 OUT = TOP / "docs/cores"
 BOARDS = ("example_board", "kc705", "de2_115")
@@ -59,7 +61,7 @@ def rows_of(core):
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in (TOP / "docs/timing.md").read_text().splitlines() if line.startswith("| ")
     ]
-    return [row for row in rows if row[0] in names and len(row) == 10]
+    return [row for row in rows if row[0] in names]
 
 
 def datasheet(core, path):
@@ -87,7 +89,7 @@ def datasheet(core, path):
 
 def made():
     """{path: text} of everything."""
-    files = {path.stem: path for path in sorted((TOP / "rtl").rglob("*.sv"))}
+    files = modules()
     cores = [core for core in CORES if core not in BOARDS]
     found = {OUT / f"{core}.md": datasheet(core, files[core]) for core in cores}
     lines = ["# Cores", "", "A page for each core: what it does, its parameters and ports, the clocks it reaches and its size. `tools/datasheets.py` writes them", "from the sources and from [timing.md](../timing.md).", "", "| core | |", "|---|---|"]  # fmt: skip

@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 from file_lists import CORES
 from support.bitstream import boards
+from support.interface import interface
 from support.paths import RTL, TOP
 from support.place import CORES as PLACED
 from support.place import DEVICES
@@ -99,9 +100,8 @@ def brief(path):
 
 
 def parameters_of(path):
-    """The integer parameters of a module: name to default."""
-    header = path.read_text().split(") (", 1)[0]
-    return re.findall(r"parameter int (?:unsigned )?(\w+)", header)
+    """The names of a module's integer parameters."""
+    return [parameter.name for parameter in interface(path.stem).parameters if parameter.type.startswith("int")]
 
 
 def source_core(name, files, folders, needs):

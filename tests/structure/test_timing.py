@@ -56,9 +56,10 @@ def test_check_names_the_cores_that_use_a_changed_file(timing, capsys, monkeypat
     assert check(timing, capsys, monkeypatch, "--core", "xgmii_mac") == (0, [])
 
 
-def test_a_comment_changes_no_row(timing, capsys, monkeypatch):
+def test_comments_and_spaces_change_no_row(timing, capsys, monkeypatch):
     change("rtl/mac/gmii_mac.sv", "`default_nettype none", "// A comment.\n`default_nettype none")
     change("rtl/mac/gmii_mac.sv", "rx_ce,", "rx_ce,  // another")
+    change("rtl/mac/gmii_mac_rx.sv", "[7:0]", "[ 7 : 0]")
     assert check(timing, capsys, monkeypatch) == (0, [])
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import cache
 
 from support.paths import RTL, TOP
 
@@ -32,7 +33,13 @@ def files_of(top, files):
     return [str(files[name].relative_to(TOP)) for name in found]
 
 
+@cache
+def code_of(text):
+    """The words of a source, one a line, without comments."""
+    return "\n".join(re.findall(r"\w+|\S", COMMENT.sub("", text)))
+
+
 def digest(files, *settings):
     """Eight digits of the code of some files and of the settings that it is used with; comments and white space do not count."""
-    words = [word for file in files for word in (str(file), *COMMENT.sub("", (TOP / file).read_text()).split())]
+    words = [word for file in files for word in (str(file), code_of((TOP / file).read_text()))]
     return hashlib.sha256("\n".join([*words, *map(str, settings)]).encode()).hexdigest()[:8]

@@ -12,8 +12,8 @@
 //                 +------------+ <====> tx_index/word |
 //     user_clk, tx_clk, rx_clk
 //
-// With ADAPT the frames of the engine always have 64 bits. `rst`
-// may come from any clock; user_rst, tx_rst and rx_rst end with their clocks. `tick` is high in one clock of TICK_CLOCKS.
+// With ADAPT the frames of the engine always have 64 bits. `rst` may come from any clock; user_rst, tx_rst and
+// rx_rst end with their clocks. `tick` is high in one clock of TICK_CLOCKS.
 //
 // Counters run since reset and wrap: the first TX_LONG of tx_events (tx_clk) have 32 bits, the others and those of
 // rx_events (rx_clk) have 16.

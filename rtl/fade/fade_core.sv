@@ -16,10 +16,9 @@
 // commands (responses are accepted and ignored), no frame sequence numbers, no early retransmissions and no busy state; the
 // signals for these are never active.
 //
-// The three clocks are unrelated; `rst` may come from any.
-// first_packet (FADE v1: its lower 16 bits are the set) and first_sequence are the numbers a transmission begins with:
-// zero but in tests of their wrap. Settings stand still while a
-// transmission runs.
+// The three clocks are unrelated; `rst` may come from any. first_packet (FADE v1: its lower 16 bits are the set) and
+// first_sequence are the numbers a transmission begins with: zero but in tests of their wrap. Settings stand still
+// while a transmission runs.
 //
 // status: in tx_clk; RESET clears the error and, as every START, the delay. status_drops: in rx_clk, frames that were
 // dropped by first reason (fade_pkg). STATUS adds what reads them from the user side (see link_shell), and counters of

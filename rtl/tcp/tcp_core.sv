@@ -14,10 +14,10 @@
 //                    +------------------------------------------------------------+
 //        user_clk                 tx_clk                       rx_clk
 //
-// The socket buffer of a stream has 2^BITS words of 64 bits behind
-// the memory port. tcp_memory is block RAM; another memory may be slower, but must have written a word before it accepts
-// the next, and must answer in order. MTU limits the segments (input mtu: the current value, at most MTU), ECHO_BITS the
-// echo requests (2^ECHO_BITS words per frame). Times are in microseconds of TICK_CLOCKS of tx_clk.
+// The socket buffer of a stream has 2^BITS words of 64 bits behind the memory port. tcp_memory is block RAM; another
+// memory may be slower, but must have written a word before it accepts the next, and must answer in order. MTU
+// limits the segments (input mtu: the current value, at most MTU), ECHO_BITS the echo requests (2^ECHO_BITS words
+// per frame). Times are in microseconds of TICK_CLOCKS of tx_clk.
 //
 // The stream is plain: full segments, independent of the user's blocks. With `push` each block (tlast) ends its segment and
 // is sent at once; BLOCKS is the number of unsent ends that a stream can store (0: tlast is ignored). With ECN, and `ecn`

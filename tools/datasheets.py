@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Datasheets of the cores: docs/cores/NAME.md from the module's header, and the clocks and sizes in docs/timing.md.
+"""Datasheets of the cores: docs/cores/NAME.md from the module's header and declaration, and the clocks and sizes in docs/timing.md.
+
+Every parameter and port has a meaning (tests/support/interface.py says where it comes from); a core that leaves one out is an error.
 
 Usage: tools/datasheets.py            writes docs/cores/*.md
        tools/datasheets.py --check    says which are not as they should be
@@ -7,21 +9,21 @@ Usage: tools/datasheets.py            writes docs/cores/*.md
 
 import re
 import sys
+from itertools import groupby
 
-from file_lists import CORES, TOP
+from file_lists import CORES
+from support.interface import interface
+from support.paths import TOP
 from support.place import CORES as PLACED
+from support.sources import modules
 
 OUT = TOP / "docs/cores"
 BOARDS = ("example_board", "kc705", "de2_115")
-HEADER = re.compile(r"^(?://.*\n)+", re.M)
-PARAMETER = re.compile(r"^\s*parameter (?:int|bit|logic(?: \[.*?\])?)(?: unsigned)? (\w+) = (.*?),?\s*(?://\s*(.*))?$", re.M)
-PORT = re.compile(r"^\s*(input|output|inout)\s+(wire|logic|\w+::\w+)\s*((?:\[[^\]]*\]\s*)*)(\w+),?$")
 
 
-def comment_of(text):
+def comment_of(interface):
     """(paragraphs before the drawing, the drawing, paragraphs behind it) of a module's header."""
-    lines = [line.removeprefix("//").removeprefix(" ") for line in HEADER.match(text)[0].splitlines()[2:]]
-    blocks = [block for block in "\n".join(lines).strip("\n").split("\n\n") if block.strip()]
+    blocks = interface.paragraphs()
     drawing = next((i for i, block in enumerate(blocks) if "+--" in block), None)
     if drawing is None:
         return blocks, "", []
@@ -32,25 +34,28 @@ def paragraph(block):
     """A paragraph of Markdown; a table that is drawn with blanks stays as it is."""
     if any(line.startswith("  ") for line in block.splitlines()):
         return f"```text\n{block}\n```"
-    return " ".join(block.split()).replace("|", "\\|").replace("<", "&lt;")
+    return cell(" ".join(block.split())).replace("<", "&lt;")
 
 
-def ports_of(text):
-    """(direction, type and width, name, the line above if it is a comment) of each port."""
-    body = text.split(") (", 1)[1] if ") (" in text else re.split(r"^module \w+ \(", text, maxsplit=1, flags=re.M)[1]
-    found, about = [], ""
-    for line in body.split("\n);", 1)[0].splitlines():
-        if line.strip().startswith("//"):
-            about = line.strip().removeprefix("//").strip()
-            continue
-        bare, _, remark = line.partition("//")
-        if match := PORT.match(bare.rstrip()):
-            direction, kind, width, name = match.groups()
-            width = re.sub(r"\s+", "", width)
-            shown = f"{'' if kind in ('logic', 'wire') else kind}{width}" or "1"
-            found.append((direction, shown.replace("|", "\\|"), name, remark.strip() or about))
-            about = ""
-    return found
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def tables_of(interface):
+    """The lines of the tables of parameters and ports, one for each group of ports; and the names that nothing is said of."""
+    meanings, lines = interface.meanings(), []
+    if interface.parameters:
+        lines += ["| parameter | default | meaning |", "|---|---|---|"]
+        lines += [f"| `{item.name}` | `{cell(item.value)}` | {cell(meanings[item.name])} |" for item in interface.parameters] + [""]
+    for group, ports in groupby(interface.ports, lambda item: item.group):
+        lines += [f"| {cell(f'port: {group}' if group else 'port')} | | width or type | meaning |", "|---|---|---|---|"]
+        lines += [f"| `{item.name}` | {item.kind} | `{cell(shown(item.type))}` | {cell(meanings[item.name])} |" for item in ports] + [""]
+    return lines, [name for name, meaning in meanings.items() if not meaning]
+
+
+def shown(kind):
+    """The type of a port without what says nothing."""
+    return re.sub(r"^(logic|wire) ?", "", kind).replace(" ", "") or "1"
 
 
 def rows_of(core):
@@ -59,12 +64,13 @@ def rows_of(core):
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in (TOP / "docs/timing.md").read_text().splitlines() if line.startswith("| ")
     ]
-    return [row for row in rows if row[0] in names and len(row) == 10]
+    return [row for row in rows if row[0] in names]
 
 
 def datasheet(core, path):
-    text = path.read_text()
-    before, drawing, behind = comment_of(text)
+    """The page of a core; an error if it would have a parameter or a port without a meaning."""
+    described = interface(core)
+    before, drawing, behind = comment_of(described)
     source = path.relative_to(TOP)
     lines = [f"# {core}", "", *sum(([paragraph(block), ""] for block in before), [])]
     if drawing:
@@ -72,11 +78,10 @@ def datasheet(core, path):
     lines += sum(([paragraph(block), ""] for block in behind), [])
     files = source.with_suffix(".f")
     lines += [f"Source: [{source}](../../{source}), with the files of [{files}](../../{files}). FuseSoC: `fadelink:core:{core}`.", ""]
-    if parameters := PARAMETER.findall(text.split(");", 1)[0]):
-        lines += ["| parameter | default | |", "|---|---|---|", *(f"| `{name}` | `{value}` | {about} |" for name, value, about in parameters), ""]
-    lines += ["| port | | width or type | |", "|---|---|---|---|"]
-    lines += [f"| `{name}` | {direction} | `{kind}` | {about} |" for direction, kind, name, about in ports_of(text)]
-    lines.append("")
+    tables, unknown = tables_of(described)
+    if unknown:
+        raise ValueError(f"{source}: no meaning of {', '.join(unknown)}: expected a comment behind it, or one of those in tests/support/interface.py")
+    lines += tables
     if rows := rows_of(core):
         lines += ["Clocks in MHz and size in Lattice ECP5, placed and routed ([timing.md](../timing.md)):", ""]
         lines += ["| parameters | device | clock | needed | reached (median) | COMB, FF, RAM |", "|---|---|---|---|---|---|"]
@@ -87,12 +92,12 @@ def datasheet(core, path):
 
 def made():
     """{path: text} of everything."""
-    files = {path.stem: path for path in sorted((TOP / "rtl").rglob("*.sv"))}
+    files = modules()
     cores = [core for core in CORES if core not in BOARDS]
     found = {OUT / f"{core}.md": datasheet(core, files[core]) for core in cores}
     lines = ["# Cores", "", "A page for each core: what it does, its parameters and ports, the clocks it reaches and its size. `tools/datasheets.py` writes them", "from the sources and from [timing.md](../timing.md).", "", "| core | |", "|---|---|"]  # fmt: skip
     for core in cores:
-        first = re.split(r"(?<=\.)\s", paragraph(comment_of(files[core].read_text())[0][0]))[0].rstrip(".")
+        first = re.split(r"(?<=\.)\s", paragraph(comment_of(interface(core))[0][0]))[0].rstrip(".")
         lines.append(f"| [{core}]({core}.md) | {first} |")
     found[OUT / "README.md"] = "\n".join(lines) + "\n"
     return found
@@ -101,7 +106,11 @@ def made():
 def main():
     wrong = []
     OUT.mkdir(exist_ok=True)
-    for path, text in made().items():
+    try:
+        pages = made()
+    except ValueError as error:
+        sys.exit(f"tools/datasheets.py: {error}")
+    for path, text in pages.items():
         if "--check" not in sys.argv:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:

@@ -5,11 +5,11 @@ Usage: tools/file_lists.py            writes rtl/*/<core>.f
        tools/file_lists.py --check    says which are not as they should be
 """
 
-import re
 import sys
-from pathlib import Path
 
-TOP = Path(__file__).parent.parent
+from support.paths import TOP
+from support.sources import files_of, modules
+
 CORES = [
     "fade_core",
     "tcp_core",
@@ -30,27 +30,8 @@ CORES += ["fade_axi", "tcp_axi", "udp_axi", "fadc_axi", "ptp_axi", "gmii_axi", "
 CORES += ["kc705", "de2_115"]
 
 
-def files_of(core, files):
-    """Files that a module needs, packages first, each behind what it uses."""
-    found = []
-
-    def visit(name):
-        text = re.sub(r"//.*", "", files[name].read_text())
-        used = {word for word in re.findall(r"\b(\w+_pkg)::", text) if word in files}
-        used |= {word for word in re.findall(r"^\s*(\w+)\s+(?:#\s*\(|\w+\s*\()", text, re.M) if word in files}
-        for other in sorted(used - {name}):
-            if other not in found:
-                visit(other)
-        if name not in found:
-            found.append(name)
-
-    visit(core)
-    found.sort(key=lambda name: not name.endswith("_pkg"))
-    return [str(files[name].relative_to(TOP)) for name in found]
-
-
 def main():
-    files = {path.stem: path for path in sorted((TOP / "rtl").rglob("*.sv"))}
+    files = modules()
     wrong = []
     for core in CORES:
         path = files[core].with_suffix(".f")

@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 import yaml
-from file_lists import CORES, TOP, files_of
+from file_lists import CORES
 from support.bitstream import boards
+from support.interface import interface
+from support.paths import RTL, TOP
 from support.place import CORES as PLACED
 from support.place import DEVICES
+from support.sources import files_of, modules
 
-RTL = TOP / "rtl"
 VERSION = "0.1.0"
 # The sources: a name to folders of rtl that use each other.
 SOURCES = {
@@ -98,9 +100,8 @@ def brief(path):
 
 
 def parameters_of(path):
-    """The integer parameters of a module: name to default."""
-    header = path.read_text().split(") (", 1)[0]
-    return re.findall(r"parameter int (?:unsigned )?(\w+)", header)
+    """The names of a module's integer parameters."""
+    return [parameter.name for parameter in interface(path.stem).parameters if parameter.type.startswith("int")]
 
 
 def source_core(name, files, folders, needs):
@@ -247,7 +248,7 @@ def board_core(board, name, designs, constraints, cells, files, depends):
 
 def cores():
     """{path: core} of everything."""
-    files = {path.stem: path for path in sorted(RTL.rglob("*.sv"))}
+    files = modules()
     group_of = {folder: name for name, folders in SOURCES.items() for folder in folders}
     of_file = {name: group_of.get(str(path.parent.relative_to(RTL))) for name, path in files.items()}
     found = {}

@@ -69,7 +69,7 @@ runs | sed "s/--top /--top-module /" |
     # Each file list is enough for its core.
     find rtl -mindepth 2 -name "*.f" | sed -E "s/(.*\/(.*))\.f/-f \1.f --top \2/; s/.* kc705/& -y sim\/cells\/xilinx/; s/.* de2_115/& -y sim\/cells\/intel/"
 } | .venv/bin/python tools/lint_slang.py >/dev/null
-.venv/bin/python tools/file_lists.py --check
+PYTHONPATH=tests .venv/bin/python tools/file_lists.py --check
 .venv/bin/python tools/registers.py --check
 PYTHONPATH=tests .venv/bin/python tools/fusesoc_cores.py --check
 PYTHONPATH=tests .venv/bin/python tools/datasheets.py --check

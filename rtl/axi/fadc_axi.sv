@@ -7,10 +7,10 @@
 //   s_axil_* <====>| fadc_csr: registers  |
 //                  +----------------------+
 //
-// Names and handshakes are those of the AMBA specifications; resets are active high. samples: from the converters in each clock,
-// as fadc_core has them, module 0 in the lowest bits. m_axis: words of 64 bits, that of link i in bits 64 i to 64 i + 63; tlast
-// ends a message. s_axil: docs/registers.md. time_now, time_locked: with FOLLOW, see fadc_core. For another memory use
-// fadc_core in place of this module.
+// Names and handshakes are those of the AMBA specifications; resets are active high. samples: from the converters in
+// each clock, as fadc_core has them, module 0 in the lowest bits. m_axis: words of 64 bits, that of link i in bits
+// 64 i to 64 i + 63; tlast ends a message. s_axil: docs/registers.md. For another memory use fadc_core in place of
+// this module.
 `default_nettype none
 module fadc_axi #(
     parameter int SAMPLES = 2,

@@ -23,15 +23,15 @@ module gmii_axi (
     input logic s_axis_tlast,
     input logic s_axis_tuser,
     output logic s_axis_start,
-    output logic [7:0] gmii_txd,
-    output logic gmii_tx_en,
-    output logic gmii_tx_er,
+    output logic [7:0] gmii_txd,  // byte to send
+    output logic gmii_tx_en,  // gmii_txd is valid
+    output logic gmii_tx_er,  // gmii_txd is bad
     input logic rx_clk,
     input logic rx_rst,
     input logic rx_ce,
-    input logic [7:0] gmii_rxd,
-    input logic gmii_rx_dv,
-    input logic gmii_rx_er,
+    input logic [7:0] gmii_rxd,  // received byte
+    input logic gmii_rx_dv,  // gmii_rxd is valid
+    input logic gmii_rx_er,  // gmii_rxd is bad
     output logic [7:0] m_axis_tdata,
     output logic [0:0] m_axis_tkeep,
     output logic m_axis_tvalid,

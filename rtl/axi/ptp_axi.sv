@@ -14,11 +14,11 @@
 `default_nettype none
 module ptp_axi #(
     parameter int WIDTH = 8,
-    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // of tx_clk, 2^-32 ns
+    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // period of tx_clk, 2^-32 ns
     parameter int SYNC_CLOCKS = WIDTH == 8 ? 125_000_000 : 156_250_000,
     parameter int SYNC_LOG = 0
 ) (
-    input logic rst,
+    input logic rst,  // resets everything; from any clock
     input logic tx_clk,
     output logic tx_rst,
     input logic [WIDTH-1:0] s_axis_tdata,
@@ -55,7 +55,7 @@ module ptp_axi #(
     input logic m_axis_start,
     output logic [79:0] now,
     output logic pps,
-    output logic locked,
+    output logic locked,  // the time follows the master
     input logic rx_clk,
     input logic [WIDTH-1:0] s_mac_tdata,
     input logic [WIDTH/8-1:0] s_mac_tkeep,

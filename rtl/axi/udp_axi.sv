@@ -25,8 +25,8 @@ module udp_axi #(
     parameter int STREAMS = 1,
     parameter int RECEIVE = 0,
     parameter int PAYLOAD_MAX = 8972,
-    parameter int PULL = 0,
-    parameter int PTP = PULL,
+    parameter int PULL = 0,  // 0: for any MAC; 1: for one of ours
+    parameter int PTP = PULL,  // 1: with PTP, which needs PULL
     parameter int ECHO_BYTES = 2048,
     parameter int ARP = 1,
     parameter int TICK_CLOCKS = WIDTH == 8 ? 125_000 : 156_250
@@ -66,7 +66,7 @@ module udp_axi #(
     input logic m_axis_tready,
     output logic m_axis_tlast,
     output logic m_axis_tuser,
-    input logic m_axis_start,
+    input logic m_axis_start,  // with PULL: s_axis_start of the MAC
     output logic [16-1:0] m_axil_awaddr,
     output logic [2:0] m_axil_awprot,
     output logic m_axil_awvalid,
@@ -94,8 +94,8 @@ module udp_axi #(
     output logic [2:0] m_udp_stream,
     output logic [31:0] m_udp_ip,
     output logic [15:0] m_udp_port,
-    output logic [79:0] ptp_now,
-    output logic ptp_pps,
+    output logic [79:0] ptp_now,  // time of PTP: {seconds 48, nanoseconds 32}
+    output logic ptp_pps,  // a pulse each second of it
     input logic rx_clk,
     output logic rx_rst,
     input logic [WIDTH-1:0] s_mac_tdata,

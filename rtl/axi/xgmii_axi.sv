@@ -22,12 +22,12 @@ module xgmii_axi #(
     input logic s_axis_tuser,
     output logic s_axis_start,
     output logic paused,
-    output logic [63:0] xgmii_txd,
-    output logic [7:0] xgmii_txc,
+    output logic [63:0] xgmii_txd,  // eight bytes to send
+    output logic [7:0] xgmii_txc,  // which of them are control characters
     input logic rx_clk,
     input logic rx_rst,
-    input logic [63:0] xgmii_rxd,
-    input logic [7:0] xgmii_rxc,
+    input logic [63:0] xgmii_rxd,  // eight received bytes
+    input logic [7:0] xgmii_rxc,  // which of them are control characters
     output logic [63:0] m_axis_tdata,
     output logic [7:0] m_axis_tkeep,
     output logic m_axis_tvalid,

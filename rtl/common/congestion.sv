@@ -31,8 +31,8 @@
 `default_nettype none
 module congestion #(
     parameter int FRAME_CLOCKS = 1032,  // of a data frame on the wire
-    parameter int PERIOD = 256,
-    parameter int PAPER_PERIOD = 1024,
+    parameter int PERIOD = 256,  // data frames between two decisions of the fair rule
+    parameter int PAPER_PERIOD = 1024,  // data frames between two decisions of the paper's rule
     parameter int FLOOR = 0,
     parameter int CEILING = 1 << 20
 ) (
@@ -40,7 +40,7 @@ module congestion #(
     input  logic        rst,
     input  logic [14:0] seed,
     input  logic        session,
-    input  logic        paper_rule,
+    input  logic        paper_rule,  // 1: the paper's rule; 0: the fair one
     input  logic        queued,
     input  logic        sent,
     input  logic        again,

@@ -12,8 +12,8 @@
 //                 +------------+ <====> tx_index/word |
 //     user_clk, tx_clk, rx_clk
 //
-// WIDTH is the width of the MAC: 8 for GMII, 64 for XGMII. With ADAPT the frames of the engine always have 64 bits. `rst`
-// may come from any clock; user_rst, tx_rst and rx_rst end with their clocks. `tick` is high in one clock of TICK_CLOCKS.
+// With ADAPT the frames of the engine always have 64 bits. `rst` may come from any clock; user_rst, tx_rst and
+// rx_rst end with their clocks. `tick` is high in one clock of TICK_CLOCKS.
 //
 // Counters run since reset and wrap: the first TX_LONG of tx_events (tx_clk) have 32 bits, the others and those of
 // rx_events (rx_clk) have 16.
@@ -23,47 +23,47 @@
 // Without STATUS the pulses of the MAC are not counted.
 `default_nettype none
 module link_shell #(
-    parameter int WIDTH = 64,
+    parameter int WIDTH = 64,  // width of the MAC: 8 (GMII) or 64 (XGMII)
     parameter int ADAPT = 1,
     parameter int TICK_CLOCKS = 1,
     parameter int TX_EVENTS = 1,
     parameter int TX_LONG = TX_EVENTS,
     parameter int RX_EVENTS = 1,
-    parameter int STATUS = 0,
+    parameter int STATUS = 0,  // 1: with the reader of status words, and counters of the MAC
     parameter logic [31:0] VERSION = '0,
     parameter int INDEX_BITS = 6
 ) (
-    input  logic                                             rst,
+    input logic rst,
     // user side
-    input  logic                                             user_clk,
-    output logic                                             user_rst,
-    input  logic                [            INDEX_BITS-1:0] status_index,
-    input  logic                                             status_request,
-    output logic                                             status_accepted,
-    output logic                [                      31:0] status_value,
-    output logic                                             status_valid,
+    input logic user_clk,
+    output logic user_rst,
+    input logic [INDEX_BITS-1:0] status_index,  // which word to read
+    input logic status_request,  // the word of status_index is asked for
+    output logic status_accepted,  // the request is taken
+    output logic [31:0] status_value,  // the word
+    output logic status_valid,  // a pulse: status_value has the answer
     // transmit side
-    input  logic                                             tx_clk,
-    output logic                                             tx_rst,
-    output logic                                             tick,
-    input  link_pkg::frame_t                                 tx,
-    output logic                                             tx_tready,
-    output link_pkg::frame_t                                 m_axis,
-    input  logic                                             m_axis_tready,
-    input  logic                [             TX_EVENTS-1:0] tx_events,
-    output logic                [          TX_EVENTS*32-1:0] tx_count,
-    output logic                [            INDEX_BITS-2:0] tx_index,
-    input  logic                [                      31:0] tx_word,
-    input  logic                                             tx_word_valid,
+    input logic tx_clk,
+    output logic tx_rst,
+    output logic tick,
+    input link_pkg::frame_t tx,
+    output logic tx_tready,
+    output link_pkg::frame_t m_axis,  // frames to the MAC
+    input logic m_axis_tready,
+    input logic [TX_EVENTS-1:0] tx_events,
+    output logic [TX_EVENTS*32-1:0] tx_count,
+    output logic [INDEX_BITS-2:0] tx_index,
+    input logic [31:0] tx_word,
+    input logic tx_word_valid,
     // receive side
-    input  logic                                             rx_clk,
-    output logic                                             rx_rst,
-    input  link_pkg::frame_t                                 s_mac,
-    input  link_pkg::mac_stat_t                              mac_stat,
-    output link_pkg::frame_t                                 rx,
-    input  logic                [             RX_EVENTS-1:0] rx_events,
-    output logic                [          RX_EVENTS*16-1:0] rx_count,
-    output logic                [link_pkg::MAC_STATS*16-1:0] mac_count
+    input logic rx_clk,
+    output logic rx_rst,
+    input link_pkg::frame_t s_mac,  // frames from the MAC, which cannot wait
+    input link_pkg::mac_stat_t mac_stat,  // a pulse for each bad frame, by its reason
+    output link_pkg::frame_t rx,
+    input logic [RX_EVENTS-1:0] rx_events,
+    output logic [RX_EVENTS*16-1:0] rx_count,
+    output logic [link_pkg::MAC_STATS*16-1:0] mac_count
 );
   sync_reset user_reset (
       .clk    (user_clk),

@@ -19,61 +19,60 @@
 // used, a window has 32 ticks or more, and event_off is a pulse for each window that is off its time.
 `default_nettype none
 module fadc_core #(
-    parameter int SAMPLES = 2,
-    parameter int MODULES = 16,
-    parameter int CHANNELS = 16,
-    parameter int LINKS = 1,
-    parameter int BITS = 16,
-    parameter int WINDOWS = 512,
-    parameter int INBOX = 512,
-    parameter int FOLLOW = 0
+    parameter int SAMPLES = 2,  // samples of each channel in a clock: 1, 2 or 4
+    parameter int MODULES = 16,  // modules of the crate, up to 16; a multiple of LINKS
+    parameter int CHANNELS = 16,  // channels of a module, up to 16
+    parameter int LINKS = 1,  // links, 1 to 4
+    parameter int BITS = 16,  // the burst buffer of a link has 2^BITS words of 64 bits
+    parameter int WINDOWS = 512,  // windows that the burst buffer of a link can store
+    parameter int INBOX = 512,  // words in the queue of each module
+    parameter int FOLLOW = 0  // 1: windows can follow a time
 ) (
     input logic clk,
     input logic rst,
-
-    input  logic                                                  start,
-    input  logic                                                  enable,
-    input  logic           [       31:0]                          source_id,
-    input  logic           [       63:0]                          start_record,
-    input  logic           [       63:0]                          start_sec,
-    input  logic           [       31:0]                          start_nsec,
-    input  logic           [       17:0]                          window_ticks,
-    input  logic           [       31:0]                          timeout,
-    input  logic           [       23:0]                          keepalive,
-    input  logic           [       31:0]                          limit,
-    input  logic           [MODULES-1:0]                          module_enable,
-    input  logic           [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,
-    input  logic                                                  follow,
-    input  ptp_pkg::time_t                                        time_now,
-    input  logic                                                  time_locked,
-    output logic                                                  event_off,
-
-    input logic        config_valid,
-    input logic        config_all,
-    input logic [ 3:0] config_module,
-    input logic [ 3:0] config_channel,
-    input logic [ 1:0] config_item,
-    input logic [15:0] config_value,
-
-    // messages, a stream of link_pkg::words_t for each link
-    output logic [LINKS-1:0][link_pkg::WORDS_BITS-1:0] m_axis,
-    input  logic [LINKS-1:0]                           m_axis_tready,
-
-    output logic [LINKS-1:0]           memory_write_valid,
-    input  logic [LINKS-1:0]           memory_write_ready,
-    output logic [LINKS-1:0][BITS-1:0] memory_write_address,
-    output logic [LINKS-1:0][    63:0] memory_write_data,
-    output logic [LINKS-1:0]           memory_read_valid,
-    input  logic [LINKS-1:0]           memory_read_ready,
-    output logic [LINKS-1:0][BITS-1:0] memory_read_address,
-    input  logic [LINKS-1:0]           memory_data_valid,
-    input  logic [LINKS-1:0][    63:0] memory_data,
-
-    output logic [     31:0]           version,     // see link_pkg::STATUS_VERSION
-    output logic                       bad_window,
-    output logic [LINKS-1:0]           running,
-    output logic [LINKS-1:0]           idle,
-    output logic [LINKS-1:0][9*32-1:0] counters
+    // a run
+    input logic start,  // a pulse: a run begins with these settings
+    input logic enable,  // 0: the run ends
+    input logic [31:0] source_id,  // in the messages of link 0; link i adds i
+    input logic [63:0] start_record,  // number of the first window
+    input logic [63:0] start_sec,  // time of the first window: seconds
+    input logic [31:0] start_nsec,  // time of the first window: nanoseconds
+    input logic [17:0] window_ticks,  // length of a window in ticks of 4 ns
+    input logic [31:0] timeout,  // clocks after the end of a window that a module is waited for
+    input logic [23:0] keepalive,  // empty windows in a row that are withheld
+    input logic [31:0] limit,  // windows of a run; 0: no limit
+    input logic [MODULES-1:0] module_enable,  // modules that take part
+    input logic [MODULES-1:0][SAMPLES*CHANNELS*12-1:0] samples,  // 12 bits each, see fadc_link
+    input logic follow,  // with FOLLOW: windows follow time_now
+    input ptp_pkg::time_t time_now,  // with FOLLOW: time of sample 0 of this clock
+    input logic time_locked,  // with FOLLOW: time_now is valid
+    output logic event_off,  // a pulse for each window that is 16 ns or more off its time
+    // settings of a channel
+    input logic config_valid,  // an item of a channel is written
+    input logic config_all,  // to all modules
+    input logic [3:0] config_module,
+    input logic [3:0] config_channel,  // of the module
+    input logic [1:0] config_item,  // 0 pedestal, 1 threshold, 2 gain
+    input logic [15:0] config_value,  // in counts; gain: 2.14 bits
+    // messages
+    output logic [LINKS-1:0][link_pkg::WORDS_BITS-1:0] m_axis,  // a link_pkg::words_t of each link
+    input logic [LINKS-1:0] m_axis_tready,
+    // burst buffers
+    output logic [LINKS-1:0] memory_write_valid,  // a word is to be written
+    input logic [LINKS-1:0] memory_write_ready,  // the write is taken
+    output logic [LINKS-1:0][BITS-1:0] memory_write_address,  // of the word
+    output logic [LINKS-1:0][63:0] memory_write_data,  // the word
+    output logic [LINKS-1:0] memory_read_valid,  // a word is to be read
+    input logic [LINKS-1:0] memory_read_ready,  // the read is taken
+    output logic [LINKS-1:0][BITS-1:0] memory_read_address,  // of the word
+    input logic [LINKS-1:0] memory_data_valid,  // memory_data is valid; in the order of the reads
+    input logic [LINKS-1:0][63:0] memory_data,  // the word that was read; earlier writes are in it
+    // state
+    output logic [31:0] version,  // see link_pkg::STATUS_VERSION
+    output logic bad_window,  // window_ticks is not allowed: nothing starts
+    output logic [LINKS-1:0] running,  // of each link: a run is under way
+    output logic [LINKS-1:0] idle,  // of each link: no data is in it
+    output logic [LINKS-1:0][9*32-1:0] counters  // 32 bits each, see fadc_link
 );
   localparam int SHARE = MODULES / LINKS;
 

@@ -16,62 +16,61 @@
 // commands (responses are accepted and ignored), no frame sequence numbers, no early retransmissions and no busy state; the
 // signals for these are never active.
 //
-// WIDTH is the MAC's datapath: 8 for GMII, 64 for XGMII. The three clocks are unrelated; `rst` may come from any.
-// first_packet (FADE v1: its lower 16 bits are the set) and first_sequence are the numbers a transmission begins with:
-// zero but in tests of their wrap. paper_rule: of congestion control (congestion.sv). Settings stand still while a
-// transmission runs.
+// The three clocks are unrelated; `rst` may come from any. first_packet (FADE v1: its lower 16 bits are the set) and
+// first_sequence are the numbers a transmission begins with: zero but in tests of their wrap. Settings stand still
+// while a transmission runs.
 //
 // status: in tx_clk; RESET clears the error and, as every START, the delay. status_drops: in rx_clk, frames that were
 // dropped by first reason (fade_pkg). STATUS adds what reads them from the user side (see link_shell), and counters of
 // the MAC.
 `default_nettype none
 module fade_core #(
-    parameter int PROTOCOL = 10,
+    parameter int PROTOCOL = 10,  // 10: FADE-10G; 1: FADE v1
     parameter int WIDTH = 64,
-    parameter int PACKETS = 32,
-    parameter int TICK_MIN = 256,
-    parameter int TICK_INIT = PROTOCOL == 1 ? 32768 : 65536,
-    parameter int TICK_MAX = 1048576,
+    parameter int PACKETS = 32,  // packets in the buffer, a power of two from 4; 32 with FADE v1
+    parameter int TICK_MIN = 256,  // shortest tick, in clocks; a packet is overdue after two
+    parameter int TICK_INIT = PROTOCOL == 1 ? 32768 : 65536,  // first tick, in clocks
+    parameter int TICK_MAX = 1048576,  // longest tick, in clocks
     parameter int PERIOD = 256,
     parameter int PAPER_PERIOD = PROTOCOL == 1 ? 10000 : 1024,
-    parameter int DELAY_FLOOR = 0,
-    parameter int DELAY_CEILING = 1048576,
+    parameter int DELAY_FLOOR = 0,  // least pause after a data frame, in clocks
+    parameter int DELAY_CEILING = 1048576,  // longest pause after a data frame, in clocks
     parameter int STATUS = 0
 ) (
-    input  logic                                         rst,
+    input logic rst,  // resets everything; from any clock
     // settings
-    input  logic                [                  47:0] mac_address,
-    input  logic                [                  31:0] first_packet,
-    input  logic                [                  15:0] first_sequence,
-    input  logic                                         paper_rule,
+    input logic [47:0] mac_address,  // of this board
+    input logic [31:0] first_packet,  // number of the first packet; FADE v1: of the set (16 bits)
+    input logic [15:0] first_sequence,  // number of the first frame
+    input logic paper_rule,
     // user side
-    input  logic                                         user_clk,
-    output logic                                         user_rst,
-    input  link_pkg::words_t                             s_axis,
-    output logic                                         s_axis_tready,
-    output link_pkg::command_t                           m_cmd,
-    input  logic                                         m_cmd_ready,
-    input  link_pkg::response_t                          s_rsp,
-    output logic                                         s_rsp_ready,
-    output logic                                         user_running,
-    output logic                                         user_clear,
-    input  logic                [                   5:0] status_index,
-    input  logic                                         status_request,
-    output logic                                         status_accepted,
-    output logic                [                  31:0] status_value,
-    output logic                                         status_valid,
+    input logic user_clk,
+    output logic user_rst,
+    input link_pkg::words_t s_axis,  // words to send; tlast ends a packet early
+    output logic s_axis_tready,
+    output link_pkg::command_t m_cmd,  // user command
+    input logic m_cmd_ready,  // the command is taken
+    input link_pkg::response_t s_rsp,  // answer to the command
+    output logic s_rsp_ready,  // the answer is taken
+    output logic user_running,  // a transmission runs: words are taken
+    output logic user_clear,  // RESET from the computer: the current command is to be forgotten
+    input logic [5:0] status_index,
+    input logic status_request,
+    output logic status_accepted,
+    output logic [31:0] status_value,
+    output logic status_valid,
     // frames to the MAC
-    input  logic                                         tx_clk,
-    output logic                                         tx_rst,
-    output link_pkg::frame_t                             m_axis,
-    input  logic                                         m_axis_tready,
-    output fade_pkg::status_t                            status,
+    input logic tx_clk,
+    output logic tx_rst,
+    output link_pkg::frame_t m_axis,
+    input logic m_axis_tready,
+    output fade_pkg::status_t status,  // counters and state, see fade_pkg
     // frames from the MAC
-    input  logic                                         rx_clk,
-    output logic                                         rx_rst,
-    input  link_pkg::frame_t                             s_mac,
-    input  link_pkg::mac_stat_t                          mac_stat,
-    output logic                [fade_pkg::DROPS*16-1:0] status_drops
+    input logic rx_clk,
+    output logic rx_rst,
+    input link_pkg::frame_t s_mac,
+    input link_pkg::mac_stat_t mac_stat,
+    output logic [fade_pkg::DROPS*16-1:0] status_drops  // dropped frames by first reason (fade_pkg)
 );
   localparam int SLOT_BITS = $clog2(PACKETS);
   localparam int WORD_BITS = PROTOCOL == 1 ? fade1_pkg::WORD_BITS : fade10g_pkg::WORD_BITS;

@@ -8,24 +8,24 @@
 //                       |           |====> link, code_error (rx_clk)
 //                       +-----------+
 //
-// Below 1 Gb/s SGMII has each byte ten times, or a hundred times; tx_ce, rx_ce: as in gmii_mac. TIMER: see
-// basex_negotiation. code_error: a pulse for each code group that is not valid.
+// Below 1 Gb/s SGMII has each byte ten times, or a hundred times; tx_ce, rx_ce: as in gmii_mac.
+// code_error: a pulse for each code group that is not valid.
 `default_nettype none
 module basex_pcs #(
-    parameter int SGMII = 0,
-    parameter int TIMER = SGMII != 0 ? 200_000 : 1_250_000
+    parameter int SGMII = 0,  // 0: 1000BASE-X; 1: SGMII, as its MAC
+    parameter int TIMER = SGMII != 0 ? 200_000 : 1_250_000  // clocks in 10 ms; SGMII: 1.6 ms
 ) (
     input  logic                  tx_clk,
     input  logic                  tx_rst,
-    input  link_pkg::gmii_t       gmii_tx,
-    output logic                  tx_ce,
-    output logic            [9:0] tx_code,
+    input  link_pkg::gmii_t       gmii_tx,    // from the MAC
+    output logic                  tx_ce,      // a byte of gmii_tx is taken
+    output logic            [9:0] tx_code,    // code group to the transceiver, bit 0 first
     input  logic                  rx_clk,
     input  logic                  rx_rst,
-    input  logic            [9:0] rx_code,
-    output link_pkg::gmii_t       gmii_rx,
-    output logic                  rx_ce,
-    output mac_pkg::link_t        link,
+    input  logic            [9:0] rx_code,    // ten bits from the transceiver, at any alignment
+    output link_pkg::gmii_t       gmii_rx,    // to the MAC
+    output logic                  rx_ce,      // gmii_rx has a byte
+    output mac_pkg::link_t        link,       // state of the link
     output logic                  code_error
 );
   // ---- receive -------------------------------------------------------------------------------

@@ -7,24 +7,24 @@
 //   m_axis <====|          |<==== gmii_rx   (rx_clk)
 //               +----------+
 //
-// tx_ce, rx_ce: a byte passes the pins in this clock (1 at 1 Gb/s). s_axis_start: see gmii_mac_tx. mac_stat: pulses in rx_clk.
+// tx_ce, rx_ce: a byte passes the pins in this clock (1 at 1 Gb/s). s_axis_start: see gmii_mac_tx.
 `default_nettype none
 module gmii_mac (
     // transmit
-    input  logic                tx_clk,
-    input  logic                tx_rst,
-    input  logic                tx_ce,
-    input  link_pkg::frame_t    s_axis,
-    output logic                s_axis_tready,
-    output logic                s_axis_start,
-    output link_pkg::gmii_t     gmii_tx,
+    input logic tx_clk,
+    input logic tx_rst,
+    input logic tx_ce,
+    input link_pkg::frame_t s_axis,  // frames to send
+    output logic s_axis_tready,
+    output logic s_axis_start,
+    output link_pkg::gmii_t gmii_tx,  // to the pins
     // receive
-    input  logic                rx_clk,
-    input  logic                rx_rst,
-    input  logic                rx_ce,
-    input  link_pkg::gmii_t     gmii_rx,
-    output link_pkg::frame_t    m_axis,
-    output link_pkg::mac_stat_t mac_stat
+    input logic rx_clk,
+    input logic rx_rst,
+    input logic rx_ce,
+    input link_pkg::gmii_t gmii_rx,  // from the pins
+    output link_pkg::frame_t m_axis,  // received frames, which cannot wait
+    output link_pkg::mac_stat_t mac_stat  // a pulse for each bad frame, by its reason
 );
   gmii_mac_tx mac_tx (
       .clk          (tx_clk),

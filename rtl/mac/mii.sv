@@ -12,18 +12,18 @@
 module mii (
     input  logic                  tx_clk,
     input  logic                  tx_rst,
-    input  link_pkg::gmii_t       gmii_tx,
-    output logic                  tx_ce,
-    output logic            [3:0] mii_txd,
-    output logic                  mii_tx_en,
-    output logic                  mii_tx_er,
+    input  link_pkg::gmii_t       gmii_tx,    // from the MAC
+    output logic                  tx_ce,      // a byte of gmii_tx is taken
+    output logic            [3:0] mii_txd,    // half a byte, the lower one first
+    output logic                  mii_tx_en,  // mii_txd is valid
+    output logic                  mii_tx_er,  // mii_txd is bad
     input  logic                  rx_clk,
     input  logic                  rx_rst,
-    input  logic            [3:0] mii_rxd,
-    input  logic                  mii_rx_dv,
-    input  logic                  mii_rx_er,
-    output link_pkg::gmii_t       gmii_rx,
-    output logic                  rx_ce
+    input  logic            [3:0] mii_rxd,    // half a byte, the lower one first
+    input  logic                  mii_rx_dv,  // mii_rxd is valid
+    input  logic                  mii_rx_er,  // mii_rxd is bad
+    output link_pkg::gmii_t       gmii_rx,    // to the MAC
+    output logic                  rx_ce       // gmii_rx has a byte
 );
   bytes_to_symbols #(
       .BITS(4)

@@ -18,23 +18,23 @@
 `default_nettype none
 module phy_manager #(
     parameter int MS = 125_000,
-    parameter int RESET = 20,
-    parameter int SETTLE = 100,
-    parameter int POLL = 10,
-    parameter int ADDRESS = 0,
-    parameter int GIGABIT = 1,
-    parameter int SLOW = 1,
-    parameter int WRITE_COUNT = 0,
+    parameter int RESET = 20,  // milliseconds that the PHY is held in reset
+    parameter int SETTLE = 100,  // milliseconds from the reset to the first access
+    parameter int POLL = 10,  // milliseconds between two reads of the link
+    parameter int ADDRESS = 0,  // first address to look for the PHY
+    parameter int GIGABIT = 1,  // 1: 1000 Mb/s is advertised
+    parameter int SLOW = 1,  // 1: 10 and 100 Mb/s are advertised
+    parameter int WRITE_COUNT = 0,  // number of WRITES
     parameter logic [21*8-1:0] WRITES = '0
 ) (
     input  logic          clk,
     input  logic          rst,
-    output mac_pkg::phy_t status,
-    output logic          phy_enable,
-    output logic          mdc,
-    output logic          mdio_out,
-    output logic          mdio_drive,
-    input  logic          mdio_in
+    output mac_pkg::phy_t status,      // address and link of the PHY (mac_pkg)
+    output logic          phy_enable,  // low: the PHY is in reset
+    output logic          mdc,         // clock of the management interface
+    output logic          mdio_out,    // to the pin of MDIO, with mdio_drive
+    output logic          mdio_drive,  // the pin of MDIO is an output
+    input  logic          mdio_in      // from the pin of MDIO
 );
   // Registers.
   localparam logic [4:0] CONTROL = 5'd0;

@@ -16,22 +16,22 @@
 // (mac_pkg), and `link` means nothing. rx_clk is 125, 25 or 2.5 MHz, by the speed; tx_clk always 125 MHz. Full duplex only.
 `default_nettype none
 module rgmii (
-    input  logic                  in_band,
-    input  logic            [1:0] speed,
-    input  logic                  tx_clk,
-    input  logic                  tx_rst,
-    input  link_pkg::gmii_t       gmii_tx,
-    output logic                  tx_ce,
-    output mac_pkg::link_t        link,
-    output logic            [7:0] rgmii_txd,
-    output logic            [1:0] rgmii_tx_ctl,
-    output logic            [1:0] rgmii_txc,
-    input  logic                  rx_clk,
-    input  logic                  rx_rst,
-    input  logic            [7:0] rgmii_rxd,
-    input  logic            [1:0] rgmii_rx_ctl,
-    output link_pkg::gmii_t       gmii_rx,
-    output logic                  rx_ce
+    input logic in_band,
+    input logic [1:0] speed,  // without in_band (mac_pkg)
+    input logic tx_clk,
+    input logic tx_rst,
+    input link_pkg::gmii_t gmii_tx,  // from the MAC
+    output logic tx_ce,  // a byte of gmii_tx is taken
+    output mac_pkg::link_t link,  // with in_band: as the PHY says between frames
+    output logic [7:0] rgmii_txd,  // to DDR registers, lower half first
+    output logic [1:0] rgmii_tx_ctl,  // to DDR registers: valid, then valid xor error
+    output logic [1:0] rgmii_txc,  // to DDR registers: the clock
+    input logic rx_clk,
+    input logic rx_rst,
+    input logic [7:0] rgmii_rxd,  // from DDR registers, lower half first
+    input logic [1:0] rgmii_rx_ctl,  // from DDR registers: valid, then valid xor error
+    output link_pkg::gmii_t gmii_rx,  // to the MAC
+    output logic rx_ce  // gmii_rx has a byte
 );
   // ---- speed ---------------------------------------------------------------------------------
   logic [1:0] tx_speed;

@@ -12,18 +12,18 @@
 // fast: 100 Mb/s, a dibit a clock; else 10 Mb/s, a dibit in ten clocks. Full duplex only.
 `default_nettype none
 module rmii (
-    input  logic                  clk,
+    input  logic                  clk,          // reference clock, 50 MHz
     input  logic                  rst,
     input  logic                  fast,
-    input  link_pkg::gmii_t       gmii_tx,
-    output logic                  tx_ce,
-    output logic            [1:0] rmii_txd,
-    output logic                  rmii_tx_en,
-    input  logic            [1:0] rmii_rxd,
-    input  logic                  rmii_crs_dv,
-    input  logic                  rmii_rx_er,
-    output link_pkg::gmii_t       gmii_rx,
-    output logic                  rx_ce
+    input  link_pkg::gmii_t       gmii_tx,      // from the MAC
+    output logic                  tx_ce,        // a byte of gmii_tx is taken
+    output logic            [1:0] rmii_txd,     // dibit, the lowest first
+    output logic                  rmii_tx_en,   // rmii_txd is valid
+    input  logic            [1:0] rmii_rxd,     // dibit, the lowest first
+    input  logic                  rmii_crs_dv,  // carrier; rmii_rxd is valid
+    input  logic                  rmii_rx_er,   // rmii_rxd is bad
+    output link_pkg::gmii_t       gmii_rx,      // to the MAC
+    output logic                  rx_ce         // gmii_rx has a byte
 );
   localparam logic [3:0] LAST = 4'd9;
 

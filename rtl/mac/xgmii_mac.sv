@@ -7,26 +7,25 @@
 //   m_axis <====|           |<==== xgmii_rx   (rx_clk)
 //               +-----------+
 //
-// s_axis_start: see xgmii_mac_tx. mac_stat: pulses in rx_clk. With PAUSE the link partner can stop the frames (see mac_pause);
-// paused: they are stopped.
+// s_axis_start: see xgmii_mac_tx. With PAUSE the link partner can stop the frames (see mac_pause).
 `default_nettype none
 module xgmii_mac #(
-    parameter bit PAUSE = 1
+    parameter bit PAUSE = 1  // 1: the link partner can stop the frames (see mac_pause)
 ) (
     // transmit
     input  logic                tx_clk,
     input  logic                tx_rst,
-    input  link_pkg::frame_t    s_axis,
+    input  link_pkg::frame_t    s_axis,         // frames to send
     output logic                s_axis_tready,
     output logic                s_axis_start,
-    output logic                paused,
-    output link_pkg::xgmii_t    xgmii_tx,
+    output logic                paused,         // the link partner has stopped the frames
+    output link_pkg::xgmii_t    xgmii_tx,       // to the pins
     // receive
     input  logic                rx_clk,
     input  logic                rx_rst,
-    input  link_pkg::xgmii_t    xgmii_rx,
-    output link_pkg::frame_t    m_axis,
-    output link_pkg::mac_stat_t mac_stat
+    input  link_pkg::xgmii_t    xgmii_rx,       // from the pins
+    output link_pkg::frame_t    m_axis,         // received frames, which cannot wait
+    output link_pkg::mac_stat_t mac_stat        // a pulse for each bad frame, by its reason
 );
   xgmii_mac_tx mac_tx (
       .clk          (tx_clk),

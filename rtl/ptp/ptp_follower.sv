@@ -11,21 +11,20 @@
 // Every 2^INTERVAL_LOG clocks both times are compared, and the rate of `now` is adjusted, proportional 1/4 and integral
 // 1/64 of an interval. The comparison reaches s_clk with an uncertainty of one of its periods, of which the mean remains;
 // with clocks of the same frequency this is a constant of up to half a period. A time that is more than FAR_NS away is set.
-// locked: s_locked, and within NEAR_NS for SETTLED comparisons in a row. PERIOD, SOURCE_PERIOD: of clk and s_clk in 2^-32
-// ns.
+// locked: s_locked, and within NEAR_NS for SETTLED comparisons in a row.
 `default_nettype none
 module ptp_follower #(
-    parameter logic [37:0] PERIOD = 38'd8 << 32,
-    parameter logic [37:0] SOURCE_PERIOD = 38'd8 << 32,
-    parameter int INTERVAL_LOG = 10
+    parameter logic [37:0] PERIOD = 38'd8 << 32,  // period of clk, 2^-32 ns
+    parameter logic [37:0] SOURCE_PERIOD = 38'd8 << 32,  // period of s_clk, 2^-32 ns
+    parameter int INTERVAL_LOG = 10  // clocks between two comparisons, as a power of two
 ) (
     input  logic           clk,
     input  logic           rst,
-    input  logic           s_clk,
-    input  logic           s_rst,
-    input  ptp_pkg::time_t s_time,
-    input  logic           s_locked,
-    output ptp_pkg::time_t now,
+    input  logic           s_clk,     // clock of the port
+    input  logic           s_rst,     // reset of the port
+    input  ptp_pkg::time_t s_time,    // time of the port
+    input  logic           s_locked,  // the port follows its master
+    output ptp_pkg::time_t now,       // the time in clk
     output logic           locked
 );
   localparam int FAR_NS = 1024;

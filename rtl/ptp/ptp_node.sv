@@ -11,38 +11,38 @@
 //        rx_clk                              tx_clk
 //
 // The core reads s_mac, too, and drops PTP messages as frames of another protocol. A message waits for the end of the
-// core's frame; it is stamped when it leaves. role: at reset; reg_*: registers of the port (udp_pkg), from 0x80000010 on.
+// core's frame; it is stamped when it leaves. reg_*: registers of the port (udp_pkg), from 0x80000010 on.
 `default_nettype none
 module ptp_node #(
-    parameter int WIDTH = 8,
-    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // of tx_clk, 2^-32 ns
+    parameter int WIDTH = 8,  // width of the MAC: 8 (GMII) or 64 (XGMII)
+    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // period of tx_clk, 2^-32 ns
     parameter int SYNC_CLOCKS = WIDTH == 8 ? 125_000_000 : 156_250_000,
     parameter int SYNC_LOG = 0
 ) (
-    input  logic             [47:0] mac_address,
-    input  logic             [ 1:0] role,
+    input logic [47:0] mac_address,  // of this board
+    input logic [1:0] role,  // at reset: 0 off, 1 slave, 2 master, 3 by the best master clock
     // transmit side
-    input  logic                    tx_clk,
-    input  logic                    tx_rst,
-    input  link_pkg::frame_t        s_axis,
-    output logic                    s_axis_tready,
-    output logic                    s_axis_start,
-    output link_pkg::frame_t        m_axis,
-    input  logic                    m_axis_tready,
-    input  logic                    m_axis_start,
-    output ptp_pkg::status_t        status,
-    output ptp_pkg::events_t        events,
-    input  logic                    reg_valid,
-    input  logic                    reg_write,
-    input  logic             [ 4:0] reg_index,
-    input  logic             [31:0] reg_wdata,
-    output logic                    reg_ready,
-    output logic                    reg_error,
-    output logic             [31:0] reg_rdata,
+    input logic tx_clk,
+    input logic tx_rst,
+    input link_pkg::frame_t s_axis,  // frames of the core
+    output logic s_axis_tready,
+    output logic s_axis_start,
+    output link_pkg::frame_t m_axis,  // frames to the MAC, of the core and of PTP
+    input logic m_axis_tready,
+    input logic m_axis_start,  // s_axis_start of the MAC
+    output ptp_pkg::status_t status,  // time and state of the servo (ptp_pkg)
+    output ptp_pkg::events_t events,  // a pulse for each event (ptp_pkg)
+    input logic reg_valid,  // an access; it is stable until reg_ready
+    input logic reg_write,  // 1: write; 0: read
+    input logic [4:0] reg_index,  // number of the register, from 0x10 on (udp_pkg)
+    input logic [31:0] reg_wdata,  // word to write
+    output logic reg_ready,  // the access is done
+    output logic reg_error,  // with reg_ready: there is no such register
+    output logic [31:0] reg_rdata,  // with reg_ready: the word that was read
     // receive side
-    input  logic                    rx_clk,
-    input  logic                    rx_rst,
-    input  link_pkg::frame_t        s_mac
+    input logic rx_clk,
+    input logic rx_rst,
+    input link_pkg::frame_t s_mac  // frames from the MAC; the core reads them, too
 );
   // ---- multiplexer ---------------------------------------------------------------------------
   // A frame is offered until its end: the MAC has begun its preamble.

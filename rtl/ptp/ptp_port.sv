@@ -16,8 +16,8 @@
 module ptp_port #(
     parameter int WIDTH = 8,
     parameter logic [37:0] PERIOD = 38'd8 << 32,
-    parameter int SYNC_CLOCKS = 125_000_000,
-    parameter int SYNC_LOG = 0,
+    parameter int SYNC_CLOCKS = 125_000_000,  // from one Sync to the next, as a master: clocks
+    parameter int SYNC_LOG = 0,  // the same in messages: 2^SYNC_LOG seconds
     parameter int LAYER2 = 0
 ) (
     input  logic                         clk,

@@ -14,10 +14,10 @@
 //                    +------------------------------------------------------------+
 //        user_clk                 tx_clk                       rx_clk
 //
-// WIDTH is the width of the MAC: 8 for GMII, 64 for XGMII. The socket buffer of a stream has 2^BITS words of 64 bits behind
-// the memory port. tcp_memory is block RAM; another memory may be slower, but must have written a word before it accepts
-// the next, and must answer in order. MTU limits the segments (input mtu: the current value, at most MTU), ECHO_BITS the
-// echo requests (2^ECHO_BITS words per frame). Times are in microseconds of TICK_CLOCKS of tx_clk.
+// The socket buffer of a stream has 2^BITS words of 64 bits behind the memory port. tcp_memory is block RAM; another
+// memory may be slower, but must have written a word before it accepts the next, and must answer in order. MTU
+// limits the segments (input mtu: the current value, at most MTU), ECHO_BITS the echo requests (2^ECHO_BITS words
+// per frame). Times are in microseconds of TICK_CLOCKS of tx_clk.
 //
 // The stream is plain: full segments, independent of the user's blocks. With `push` each block (tlast) ends its segment and
 // is sent at once; BLOCKS is the number of unsent ends that a stream can store (0: tlast is ignored). With ECN, and `ecn`
@@ -36,79 +36,79 @@
 `default_nettype none
 module tcp_core #(
     parameter int WIDTH = 64,
-    parameter int STREAMS = 1,
-    parameter int BITS = 12,
-    parameter int MTU = 9000,
-    parameter int ECHO_BITS = 8,
-    parameter int BLOCKS = 0,
-    parameter int CONGESTION = 1,
-    parameter int ECN = 0,
-    parameter int SACK = 0,
-    parameter int TICK_CLOCKS = WIDTH == 8 ? 125 : 156,
-    parameter int TIMEOUT_MIN = 200_000,
-    parameter int TIMEOUT_INIT = 1_000_000,
-    parameter int TIMEOUT_MAX = 8_000_000,
-    parameter int RETRY = 1_000_000,
-    parameter int KEEPALIVE = 0,
-    parameter int KEEPALIVE_INTERVAL = 75_000,
-    parameter int KEEPALIVE_PROBES = 9,
+    parameter int STREAMS = 1,  // streams, 1 to 16
+    parameter int BITS = 12,  // a socket buffer has 2^BITS words of 64 bits
+    parameter int MTU = 9000,  // largest value of the input mtu, in bytes
+    parameter int ECHO_BITS = 8,  // an echo request has up to 2^ECHO_BITS words
+    parameter int BLOCKS = 0,  // ends of blocks that a stream can store unsent; 0: tlast is ignored
+    parameter int CONGESTION = 1,  // 0: only the window of the receiver limits the data under way
+    parameter int ECN = 0,  // 1: with explicit congestion notification (RFC 3168)
+    parameter int SACK = 0,  // 1: with selective acknowledgements (RFC 2018)
+    parameter int TICK_CLOCKS = WIDTH == 8 ? 125 : 156,  // clocks of tx_clk in a microsecond
+    parameter int TIMEOUT_MIN = 200_000,  // shortest time-out of retransmission, in microseconds
+    parameter int TIMEOUT_INIT = 1_000_000,  // first time-out, in microseconds
+    parameter int TIMEOUT_MAX = 8_000_000,  // longest time-out, in microseconds
+    parameter int RETRY = 1_000_000,  // microseconds from a broken connection to the next attempt
+    parameter int KEEPALIVE = 0,  // milliseconds of silence before a probe; 0: no probes
+    parameter int KEEPALIVE_INTERVAL = 75_000,  // milliseconds between two probes
+    parameter int KEEPALIVE_PROBES = 9,  // without an answer to so many the connection is broken
     parameter int STATUS = 0,
-    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1
+    parameter int STREAM_BITS = STREAMS > 1 ? $clog2(STREAMS) : 1  // derived, not to be set
 ) (
-    input logic rst,
+    input logic rst,  // resets everything; from any clock
     // settings
-    input logic [STREAMS-1:0] enable,
-    input logic [47:0] mac_address,
-    input net_pkg::ip_t ip,
-    input logic [STREAMS-1:0][15:0] peer_port,
-    input logic [STREAMS-1:0][15:0] local_port,
-    input logic [13:0] mtu,
-    input logic push,
-    input logic ecn,
-    input logic sack,
-    input logic [31:0] first_sequence,
+    input logic [STREAMS-1:0] enable,  // of each stream: opens the connection and keeps it open
+    input logic [47:0] mac_address,  // of this board
+    input net_pkg::ip_t ip,  // addresses of this board, its gateway and the peer
+    input logic [STREAMS-1:0][15:0] peer_port,  // of each stream, at the peer
+    input logic [STREAMS-1:0][15:0] local_port,  // of each stream, of its first connection
+    input logic [13:0] mtu,  // limits the segments, in bytes; at most MTU
+    input logic push,  // a block (tlast) ends its segment, which is sent at once
+    input logic ecn,  // for connections that are opened: with ECN
+    input logic sack,  // for connections that are opened: with SACK
+    input logic [31:0] first_sequence,  // in units of twice the buffer; 0 except in tests
     // user side
     input logic user_clk,
     output logic user_rst,
-    input logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] s_axis,
+    input logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] s_axis,  // a link_pkg::words_t of each stream
     output logic [STREAMS-1:0] s_axis_tready,
-    output logic [STREAMS-1:0] user_running,
+    output logic [STREAMS-1:0] user_running,  // of each stream: it takes words
     input logic [tcp_pkg::INDEX_BITS-1:0] status_index,
     input logic status_request,
     output logic status_accepted,
     output logic [31:0] status_value,
     output logic status_valid,
     // socket buffers (user_clk, tx_clk)
-    output logic [STREAMS-1:0] write_valid,
-    input logic [STREAMS-1:0] write_ready,
-    output logic [STREAMS-1:0][BITS-1:0] write_address,
-    output logic [STREAMS-1:0][63:0] write_data,
-    output logic fetch_valid,
-    input logic fetch_ready,
-    output logic [STREAM_BITS+BITS-1:0] fetch_address,
-    input logic fetched_valid,
-    input logic [63:0] fetched_data,
+    output logic [STREAMS-1:0] write_valid,  // of each stream: a word is to be written
+    input logic [STREAMS-1:0] write_ready,  // the word before it is written; this one is taken
+    output logic [STREAMS-1:0][BITS-1:0] write_address,  // of the word in the buffer of its stream
+    output logic [STREAMS-1:0][63:0] write_data,  // the word
+    output logic fetch_valid,  // a word is to be read
+    input logic fetch_ready,  // the read is taken
+    output logic [STREAM_BITS+BITS-1:0] fetch_address,  // {stream, address of the word}
+    input logic fetched_valid,  // fetched_data is valid; in the order of the reads
+    input logic [63:0] fetched_data,  // the word that was read
     // frames to the MAC
     input logic tx_clk,
     output logic tx_rst,
     output link_pkg::frame_t m_axis,
     input logic m_axis_tready,
-    output logic status_path,
-    output logic [STREAMS-1:0] status_connected,
-    output logic [STREAMS-1:0] status_active,
-    output logic [tcp_pkg::EVENTS-1:0] event_streams,
-    output logic event_port,
-    output logic [23:0] status_timeout,
-    output logic [29:0] status_window,
-    output logic [15:0] status_port,
+    output logic status_path,  // the MAC address of the next hop is known
+    output logic [STREAMS-1:0] status_connected,  // of each stream: the connection is open
+    output logic [STREAMS-1:0] status_active,  // of each stream: it is enabled, or not yet closed
+    output logic [tcp_pkg::EVENTS-1:0] event_streams,  // a pulse for each event of a stream (tcp_pkg)
+    output logic event_port,  // a pulse for each segment to a port of no stream
+    output logic [23:0] status_timeout,  // time-out of the current stream, in microseconds
+    output logic [29:0] status_window,  // congestion window of the current stream, in bytes
+    output logic [15:0] status_port,  // segments to ports of no stream
     // frames from the MAC
     input logic rx_clk,
     output logic rx_rst,
     input link_pkg::frame_t s_mac,
     input link_pkg::mac_stat_t mac_stat,
-    output logic [tcp_pkg::DROPS-1:0] event_drop,
-    output logic [tcp_pkg::DROPS*16-1:0] status_drops,
-    output logic [link_pkg::MAC_STATS*16-1:0] status_mac
+    output logic [tcp_pkg::DROPS-1:0] event_drop,  // a pulse for each drop, by first reason (tcp_pkg)
+    output logic [tcp_pkg::DROPS*16-1:0] status_drops,  // the counters of event_drop, 16 bits each
+    output logic [link_pkg::MAC_STATS*16-1:0] status_mac  // the counters of mac_stat, 16 bits each
 );
   // At 8 bit for small devices, whose block RAM is slow; a word has eight clocks there.
   localparam int READ_CLOCKS = WIDTH == 8 ? 2 : 1;

@@ -13,8 +13,7 @@
 //      user_clk                          tx_clk                            rx_clk
 //
 // One module for each layer, connected by the data-pull contract (docs/protocol/udp.md): no layer stores a frame.
-// WIDTH is the width of the MAC: 8 for GMII, 64 for XGMII. Everything except the user side of the streams is in tx_clk.
-// TICK_CLOCKS is a millisecond of it.
+// Everything except the user side of the streams is in tx_clk.
 //
 // There are STREAMS streams, 1 to 8, with their own ports, which share the line by turns. With RECEIVE datagrams to local_port
 // also come to the user (m_udp, see udp_receive); without SEND that is all that a stream does.
@@ -29,77 +28,77 @@
 `default_nettype none
 module udp_core #(
     parameter int WIDTH = 8,
-    parameter int STREAMS = 1,
-    parameter int SEND = 1,
-    parameter int RECEIVE = 0,
-    parameter int PAYLOAD_MAX = 8972,
-    parameter int SLOTS = WIDTH == 8 ? 2 : 4,
-    parameter int PTP = 1,
-    parameter int CONTROL = 1,
-    parameter int ICMP = 1,
-    parameter int ECHO_BYTES = 2048,
-    parameter int ARP = 1,
-    parameter int ARP_ENTRIES = 4,
-    parameter int ARP_TIMEOUT = 60_000,
-    parameter int ARP_RETRY = 100,
-    parameter int TICK_CLOCKS = WIDTH == 8 ? 125_000 : 156_250,
-    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // of tx_clk, 2^-32 ns
+    parameter int STREAMS = 1,  // streams, 1 to 8
+    parameter int SEND = 1,  // 0: the streams only receive
+    parameter int RECEIVE = 0,  // 1: datagrams to local_port come to m_udp
+    parameter int PAYLOAD_MAX = 8972,  // largest value of the input payload, in bytes
+    parameter int SLOTS = WIDTH == 8 ? 2 : 4,  // datagrams that a stream buffers
+    parameter int PTP = 1,  // 0: without PTP
+    parameter int CONTROL = 1,  // 0: without slow control
+    parameter int ICMP = 1,  // 0: without echo
+    parameter int ECHO_BYTES = 2048,  // longest echo request, in bytes
+    parameter int ARP = 1,  // 0: without ARP; all packets go to peer_mac
+    parameter int ARP_ENTRIES = 4,  // addresses that are stored
+    parameter int ARP_TIMEOUT = 60_000,  // milliseconds that an address is valid
+    parameter int ARP_RETRY = 100,  // milliseconds between two requests
+    parameter int TICK_CLOCKS = WIDTH == 8 ? 125_000 : 156_250,  // clocks of tx_clk in a millisecond
+    parameter logic [37:0] PERIOD = WIDTH == 8 ? 38'd8 << 32 : 38'd27_487_790_694,  // period of tx_clk, 2^-32 ns
     parameter int SYNC_CLOCKS = WIDTH == 8 ? 125_000_000 : 156_250_000,
     parameter int SYNC_LOG = 0,
     parameter int STATUS = 0
 ) (
-    input logic rst,
+    input logic rst,  // resets everything; from any clock
     // settings
-    input logic enable,
-    input logic [47:0] mac_address,
-    input net_pkg::ip_t ip,
-    input logic [47:0] peer_mac,
-    input logic [STREAMS-1:0][15:0] peer_port,
-    input logic [STREAMS-1:0][15:0] local_port,
-    input logic [13:0] payload,
-    input logic checksum,
-    input logic [STREAMS-1:0] start,
-    input logic [1:0] ptp_role,
-    // user side; s_axis: of link_pkg::words_t
+    input logic enable,  // 0: the streams end
+    input logic [47:0] mac_address,  // of this board
+    input net_pkg::ip_t ip,  // addresses of this board, its gateway and the peer
+    input logic [47:0] peer_mac,  // of the peer, without ARP
+    input logic [STREAMS-1:0][15:0] peer_port,  // of each stream, at the peer
+    input logic [STREAMS-1:0][15:0] local_port,  // of each stream, here
+    input logic [13:0] payload,  // of a datagram: 16 to PAYLOAD_MAX bytes, a multiple of 4
+    input logic checksum,  // 1: datagrams have a UDP checksum
+    input logic [STREAMS-1:0] start,  // of each stream: it is enabled at reset
+    input logic [1:0] ptp_role,  // at reset: 0 off, 1 slave, 2 master, 3 by the best master clock
+    // user side
     input logic user_clk,
     output logic user_rst,
-    input logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] s_axis,
+    input logic [STREAMS-1:0][link_pkg::WORDS_BITS-1:0] s_axis,  // a link_pkg::words_t of each stream
     output logic [STREAMS-1:0] s_axis_tready,
-    output logic [STREAMS-1:0] user_running,
+    output logic [STREAMS-1:0] user_running,  // of each stream: it is enabled and takes words
     input logic [5:0] status_index,
     input logic status_request,
     output logic status_accepted,
     output logic [31:0] status_value,
     output logic status_valid,
     // datagrams to the user (tx_clk)
-    output link_pkg::frame_t m_udp,
-    output logic [2:0] m_udp_stream,
-    output logic [31:0] m_udp_ip,
-    output logic [15:0] m_udp_port,
+    output link_pkg::frame_t m_udp,  // datagrams, without tready (see udp_receive)
+    output logic [2:0] m_udp_stream,  // whose local_port it came to; valid with tlast
+    output logic [31:0] m_udp_ip,  // of the sender; valid with tlast
+    output logic [15:0] m_udp_port,  // of the sender; valid with tlast
     // the user's registers (tx_clk)
-    output logic reg_valid,
-    output logic reg_write,
-    output logic [31:0] reg_address,
-    output logic [31:0] reg_wdata,
-    input logic reg_ready,
-    input logic reg_error,
-    input logic [31:0] reg_rdata,
+    output logic reg_valid,  // an access; it is stable until reg_ready
+    output logic reg_write,  // 1: write; 0: read
+    output logic [31:0] reg_address,  // number of the register
+    output logic [31:0] reg_wdata,  // word to write
+    input logic reg_ready,  // the access is done
+    input logic reg_error,  // with reg_ready: there is no such register
+    input logic [31:0] reg_rdata,  // with reg_ready: the word that was read; reg_wdata for a write
     // frames to the MAC
     input logic tx_clk,
     output logic tx_rst,
-    output link_pkg::frame_t m_axis,
+    output link_pkg::frame_t m_axis,  // frames to the MAC; they cannot wait
     input logic m_axis_start,
-    output logic [STREAMS-1:0] status_path,
-    output logic [STREAMS-1:0] status_active,
-    output logic [STREAMS-1:0] status_enabled,
-    output ptp_pkg::status_t status_time,
-    output udp_pkg::events_t events,
+    output logic [STREAMS-1:0] status_path,  // of each stream: its next hop is known
+    output logic [STREAMS-1:0] status_active,  // of each stream: a run is under way
+    output logic [STREAMS-1:0] status_enabled,  // of each stream: the register that enables it
+    output ptp_pkg::status_t status_time,  // time of PTP and state of its servo (ptp_pkg)
+    output udp_pkg::events_t events,  // a pulse for each event (udp_pkg)
     // frames from the MAC
     input logic rx_clk,
     output logic rx_rst,
     input link_pkg::frame_t s_mac,
     input link_pkg::mac_stat_t mac_stat,
-    output logic [link_pkg::MAC_STATS*16-1:0] status_mac
+    output logic [link_pkg::MAC_STATS*16-1:0] status_mac  // the counters of mac_stat, 16 bits each
 );
   localparam int ECHO_BITS = $clog2(ECHO_BYTES / (WIDTH / 8));
 

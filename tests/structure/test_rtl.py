@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from support.crossings import CARRIERS, HELD, SYNCHRONIZERS
+from support.interface import interface
 from support.paths import TOP
 
 FILES = sorted((TOP / "rtl").rglob("*.sv"))
@@ -24,15 +25,6 @@ def short(path):
     return str(path.relative_to(TOP / "rtl"))
 
 
-def module(path):
-    """(header, name, [(direction, type, port)]) of a file's module."""
-    text = path.read_text()
-    start = re.search(r"^module\s+(\w+)", text, re.M)
-    declaration = text[start.start() : text.index(");", start.end())]
-    ports = re.findall(r"^\s*(input|output|inout)\s+([^/\n]*?)(\w+)\s*,?\s*(?://.*)?$", declaration, re.M)
-    return text[: start.start()], start[1], ports
-
-
 @pytest.mark.parametrize("path", FILES, ids=short)
 def test_one_file_one_thing(path):
     text = path.read_text()
@@ -45,14 +37,13 @@ def test_one_file_one_thing(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=short)
 def test_header_draws_the_module(path):
-    header, name, _ = module(path)
-    assert re.search(r"^//.*\+-{3,}", header, re.M), f"{name}: a drawing of its ports"
+    assert any("+---" in line for line in interface(path.stem).header), "a drawing of its ports"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=short)
 def test_ports_are_in_order(path):
     """Clock and reset first, domains as the data goes, the signals of a stream together."""
-    names = [name for _, _, name in module(path)[2]]
+    names = [port.name for port in interface(path.stem).ports]
     assert names and not OTHER_NAMES & set(names)
     assert not [name for name in names if re.search(r"(_i|_o|_n|_in_i)$", name)], "no direction or polarity in a name"
     if "clk" in names:
@@ -112,7 +103,7 @@ def test_no_vendor_primitives_outside_boards():
 def test_link_cores_have_the_same_sides(core):
     """User side, status reader, MAC: of the same names and types in every core, around the same shell."""
     path = TOP / f"rtl/{core}.sv"
-    ports = {name: (direction, " ".join(kind.split())) for direction, kind, name in module(path)[2]}
+    ports = {port.name: (port.kind, port.type) for port in interface(path.stem).ports}
     assert ports["m_axis"] == ("output", "link_pkg::frame_t") and ports["s_mac"] == ("input", "link_pkg::frame_t")
     assert ports["mac_stat"] == ("input", "link_pkg::mac_stat_t") and ports["rst"] == ("input", "logic")
     assert "link_pkg::words_t" in ports["s_axis"][1] or "link_pkg::WORDS_BITS" in ports["s_axis"][1]

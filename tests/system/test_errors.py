@@ -113,7 +113,7 @@ ERRORS = [
     ("disk full, HDF5", full_disk, [*RECEIVE, "--sink", "hdf5:{tmp}/full/data"], 3, "full/data: No space left on device (os error 28); the disk is full; make space, or choose another place"),
     ("disk full, preallocated", full_disk, [*RECEIVE, "--sink", "file:{tmp}/full/data,preallocate=2G"], 3, "No space left on device (os error 28); the disk is full; make space, or choose another place"),
     ("board silent", nothing, RECEIVE, 3, f"START (if the board sends to another computer: --take-over): FEB {FEBS[0]}: no response to command 0x0001 after 21 attempts; {CHECK_BOARD}"),
-    ("board silent, command", nothing, [FADELINK, "cmd", "--iface", "eth0", *FEB, "0x0100", *QUICK], 1, f"FEB {FEBS[0]}: no response to command 0x0100 after 3 attempts; {CHECK_BOARD}"),
+    ("board silent, command", nothing, [FADELINK, "cmd", "--iface", "eth0", *FEB, "0x0100", *QUICK], 1, f"FEB {FEBS[0]}: no answer to IDENTIFY after 12 attempts; command 0x0100 was not sent; {CHECK_BOARD}; a board with FADE v1 has no commands"),
     ("boards silent, discover", nothing, [FADELINK, "discover", "--iface", "eth0", "--timeout", 0.2], 1, "no board answered on eth0; check its power and the cable; a board with a published core must be named with --feb"),
     ("boards silent, status", nothing, [FADELINK, "status", "--iface", "eth0"], 1, "no board answered on eth0; check its power and the cable, or name one with --feb"),
     ("boards silent, TCP", nothing, [FADELINK, "receive", "--tcp", 10000, "--idle-timeout", 0.2], 1, "no board has connected for 0.2 s; check its address, and the address and port that it sends to"),

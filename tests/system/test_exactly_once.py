@@ -109,7 +109,7 @@ def test_a_transmission_begins_and_ends_beside_commands(bench, runs):
 def test_slow_control_in_turns(net):
     """The accumulator of the UDP/IP stack's user registers, by programs at the same time over a bad link."""
     net.sim("--protocol", "udp", "--stopped", "--link", "loss=0.1")
-    words = ["register", "--board", BOARD, "0x7"]
+    words = ["register", "--board", BOARD, "0x1"]
     programs = [net.fadelink(*words, "1", "--json") for _ in range(40)]
     for program in programs:
         status, _, err = program.finish()

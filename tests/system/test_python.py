@@ -180,7 +180,7 @@ with fadelink.Receiver("eth0") as receiver:
                 assert "aborted" in str(e)
                 break
     with receiver.open("02:00:00:00:00:99") as silent:
-        raises(TimeoutError, "no response to command 0x0100 after 2 attempts", silent.command, 0x0100, timeout=0.02, retries=1)
+        raises(TimeoutError, "no answer to IDENTIFY after 8 attempts; command 0x0100 was not sent", silent.command, 0x0100, timeout=0.02, retries=1)
 """,
     )
 

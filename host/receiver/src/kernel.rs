@@ -18,7 +18,7 @@ use crate::interface::{check_mtu, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::mapping::Mapping;
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, DRIVER as CONTROL};
 use crate::shared::Phase;
 use crate::source::{Command, Commander, Error, FebBackend, Source, DEFAULT_RETRIES};
 
@@ -29,7 +29,6 @@ const MAX_RETRIES: u32 = 1000;
 const MAX_TIMEOUT_MS: u128 = 600_000;
 /// Most devices that a driver has.
 const MAX_DEVICES: u32 = 64;
-const CONTROL: &str = "/dev/l3_fpga_ctl";
 
 /// An ioctl whose argument is a number. A signal does not end it.
 fn call(file: &File, number: u64, argument: u64) -> io::Result<u64> {
@@ -191,6 +190,12 @@ struct KernelCommands {
 }
 
 impl KernelCommands {
+    /// Programs that receive by themselves may not come between the driver's question and its command.
+    fn claim(&self) -> Result<Claim, Error> {
+        let claim = claim::commands(self.interface.index, self.mac)?;
+        claim.ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
+    }
+
     fn error(&self, error: io::Error, code: u16, attempts: u32) -> Error {
         let failed = |error| Error::Command { feb: self.mac, error };
         match error.raw_os_error() {
@@ -209,6 +214,7 @@ impl Command for KernelCommands {
     }
 
     fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
+        let _claim = self.claim()?;
         let command = abi::UserCommand {
             command: code,
             retries: retries.min(MAX_RETRIES) as u16,
@@ -309,6 +315,7 @@ impl FebBackend for KernelFeb {
     }
 
     fn start(&mut self) -> Result<(), Error> {
+        let _claim = self.commands.claim()?;
         call(&self.ring.device, abi::STARTMAC, 0).map(drop).map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => Error::Command { feb: self.commands.mac, error: CommandError::StillRunning(2) },
             _ => self.commands.error(error, fadelink_wire::fade10g::CMD_START, DEFAULT_RETRIES + 1),

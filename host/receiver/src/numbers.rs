@@ -17,6 +17,8 @@ use crate::interface;
 
 /// The folder of the counters. Members of its group share them; for others each program counts alone.
 pub const FOLDER: &str = "/var/lib/fadelink/csn";
+/// Is there while the kernel driver is loaded.
+pub(crate) const DRIVER: &str = "/dev/l3_fpga_ctl";
 /// A counter: its digits and a line feed.
 const BYTES: usize = 6;
 /// How often a file that another program holds is tried again, and how long after: a number is drawn in microseconds.
@@ -67,9 +69,10 @@ impl Numbers {
         Ok(Numbers { file: Some(open(folder, name)?), latest: None })
     }
 
-    /// True if other programs draw from the same counter. Else the FEB must be asked before each command.
+    /// True if all others on this computer draw from the same counter; the kernel driver does not. Else the FEB must be
+    /// asked before each command.
     pub fn is_shared(&self) -> bool {
-        self.file.is_some()
+        self.file.is_some() && !Path::new(DRIVER).exists()
     }
 
     /// Draws a number. Never 0: the published core takes that, after RESET, for a repetition.

@@ -13,9 +13,10 @@ mkdir -p $root/{examples,man} $root/usr/{bin,include,lib/pkgconfig,lib/systemd/s
     $root/usr/share/{bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,fadelink/monitoring,fadelink/rtl}
 cp -r packaging/debian $package/source/debian
 
-# The command: it describes itself.
+# The commands: they describe themselves.
 install $release/fadelink build/sim/fadelink-sim $root/usr/bin
 $release/fadelink generate --man $root/man --completions $package
+build/sim/fadelink-sim --man >$root/man/fadelink-sim.1
 mv $package/fadelink.bash $root/usr/share/bash-completion/completions/fadelink
 mv $package/_fadelink $root/usr/share/zsh/vendor-completions
 mv $package/fadelink.fish $root/usr/share/fish/vendor_completions.d

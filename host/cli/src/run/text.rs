@@ -171,3 +171,16 @@ impl JsonSchema for Start {
         json_schema!({ "type": "string", "anyOf": [{ "enum": ["now", "command"] }, { "format": "date-time" }] })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_back() {
+        for text in ["1", "1023", "1K", "1025", "512M", "3G", "1T"] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+        assert_eq!(Size(2048 << 20).to_string(), "2G");
+    }
+}

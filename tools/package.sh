@@ -33,7 +33,7 @@ ln -s libfadelink.so.0 $root/usr/lib/libfadelink.so
 cp $release/libfadelink.a $root/usr/lib
 cp host/c/include/*.h $root/usr/include
 cp host/c/examples/receive.c $root/examples
-sed "s/@VERSION@/$version/" packaging/fadelink.pc >$root/usr/lib/pkgconfig/fadelink.pc
+sed "s/@VERSION@/$version/; s/@MULTIARCH@/$(dpkg-architecture -q DEB_HOST_MULTIARCH)/" packaging/fadelink.pc >$root/usr/lib/pkgconfig/fadelink.pc
 
 # The cores: their sources alone.
 git ls-files -z rtl fusesoc.conf | xargs -0 cp --parents -t $package/source

@@ -105,6 +105,8 @@ def test_the_library(tree):
     tree.run("cc -o /tmp/receive /usr/share/doc/libfadelink-dev/examples/receive.c $(pkg-config --cflags --libs fadelink)")
     assert f"libfadelink.so.{version}" in tree.run("readlink -f /usr/lib/*/libfadelink.so")
     assert "libfadelink.so.0 =>" in tree.run("ldd /tmp/receive")
+    tree.run("cc -static -o /tmp/static /usr/share/doc/libfadelink-dev/examples/receive.c $(pkg-config --static --cflags --libs fadelink)")
+    tree.run("/tmp/static", status=2)
     tree.run("apt-get purge -y -q libfadelink0 libfadelink-dev gcc libc6-dev pkg-config && apt-get autoremove --purge -y -q")
     assert tree.files() - before == set()
 

@@ -122,7 +122,9 @@ def test_a_static_program(tmp_path):
     text = (TOP / "packaging/fadelink.pc").read_text().replace("@MULTIARCH@", "multiarch").replace("@VERSION@", "1.2")
     (folder / "pkgconfig/fadelink.pc").write_text(re.sub("^prefix=.*", f"prefix={tmp_path}", text, flags=re.M))
     words = f"cc -static -o {tmp_path}/program {TOP}/host/c/examples/receive.c $(pkg-config --static --cflags --libs fadelink)"
-    made = subprocess.run(["bash", "-ec", words], env={"PKG_CONFIG_PATH": folder / "pkgconfig", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+    made = subprocess.run(
+        ["bash", "-ec", words], env={"PKG_CONFIG_PATH": folder / "pkgconfig", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
     assert made.returncode == 0, made.stderr[-2000:]
     assert b"INTERP" not in subprocess.run(["readelf", "-l", tmp_path / "program"], capture_output=True, check=True).stdout
     found = subprocess.run([tmp_path / "program"], capture_output=True, text=True)

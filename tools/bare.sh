@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bare=build/bare
 tree=$bare/tree
-[ ! -e $bare/ready ] || exit 0
+[ ! $bare/ready -nt packaging/debian/control ] || exit 0
 ! findmnt -R "$tree" >/dev/null || { echo "bare: something is mounted in $tree" >&2; exit 1; }
 rm -rf --one-file-system $bare
 mkdir -p $bare

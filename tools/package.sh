@@ -13,9 +13,10 @@ mkdir -p $root/{examples,man} $root/usr/{bin,include,lib/pkgconfig,lib/systemd/s
     $root/usr/share/{bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,fadelink/monitoring,fadelink/rtl}
 cp -r packaging/debian $package/source/debian
 
-# The command: it describes itself.
+# The commands: they describe themselves.
 install $release/fadelink build/sim/fadelink-sim $root/usr/bin
 $release/fadelink generate --man $root/man --completions $package
+build/sim/fadelink-sim --man >$root/man/fadelink-sim.1
 mv $package/fadelink.bash $root/usr/share/bash-completion/completions/fadelink
 mv $package/_fadelink $root/usr/share/zsh/vendor-completions
 mv $package/fadelink.fish $root/usr/share/fish/vendor_completions.d
@@ -32,7 +33,7 @@ ln -s libfadelink.so.0 $root/usr/lib/libfadelink.so
 cp $release/libfadelink.a $root/usr/lib
 cp host/c/include/*.h $root/usr/include
 cp host/c/examples/receive.c $root/examples
-sed "s/@VERSION@/$version/" packaging/fadelink.pc >$root/usr/lib/pkgconfig/fadelink.pc
+sed "s/@VERSION@/$version/; s/@MULTIARCH@/$(dpkg-architecture -q DEB_HOST_MULTIARCH)/" packaging/fadelink.pc >$root/usr/lib/pkgconfig/fadelink.pc
 
 # The cores: their sources alone.
 git ls-files -z rtl fusesoc.conf | xargs -0 cp --parents -t $package/source

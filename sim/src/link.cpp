@@ -1,8 +1,11 @@
 #include "link.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <sstream>
+#include <variant>
 
 #include "ip_frame.hpp"
 
@@ -29,36 +32,74 @@ double probability(const std::string& name, const std::string& text) {
   return value;
 }
 
-Picoseconds duration(const std::string& name, const std::string& text) {
+// In picoseconds.
+double duration(const std::string& name, const std::string& text) {
   static constexpr char kExpected[] = "a time with its unit: ns, us, ms or s";
   std::string unit;
   const double value = number(name, text, kExpected, &unit);
   const double scale = unit == "ns" ? 1e3 : unit == "us" ? 1e6 : unit == "ms" ? 1e9 : unit == "s" ? 1e12 : 0;
   if (scale == 0 || value * scale > 1e16) bad(name, text, kExpected);
-  return static_cast<Picoseconds>(std::llround(value * scale));
+  return std::round(value * scale);
+}
+
+enum class Kind { kProbability, kTime, kRate, kBytes };
+constexpr const char* kUnits[] = {"0 to 1", "ns, us, ms or s", "Mb/s", "bytes"};
+
+using S = LinkSettings;
+struct Setting {
+  const char* name;
+  Kind kind;
+  std::variant<double S::*, uint64_t S::*> member;
+  const char* meaning;
+};
+constexpr Setting kSettings[] = {
+    {"loss", Kind::kProbability, &S::loss, "probability that a frame is lost"},
+    {"duplicate", Kind::kProbability, &S::duplicate, "probability that a frame arrives twice"},
+    {"reorder", Kind::kProbability, &S::reorder, "probability that a frame arrives later, by reorder-by"},
+    {"reorder-by", Kind::kTime, &S::reorder_by, "how much later a reordered frame arrives"},
+    {"corrupt", Kind::kProbability, &S::corrupt, "probability that one to three bits of a frame are wrong"},
+    {"delay", Kind::kTime, &S::delay, "time that each frame takes, in place of half of --rtt"},
+    {"jitter", Kind::kTime, &S::jitter, "largest random time that a frame takes beyond delay; frames may overtake each other"},
+    {"rate", Kind::kRate, &S::rate, "rate of the line; 0: no limit"},
+    {"queue", Kind::kBytes, &S::queue, "bytes that wait for the rate, frames beyond them are lost; 0: no limit"},
+    {"mark", Kind::kBytes, &S::mark, "waiting bytes from which on packets whose sender allows it are marked (RFC 3168); 0: none are"},
+};
+
+double read(const Setting& setting, const std::string& text) {
+  switch (setting.kind) {
+    case Kind::kProbability: return probability(setting.name, text);
+    case Kind::kTime: return duration(setting.name, text);
+    case Kind::kRate: return number(setting.name, text, "a rate in Mb/s");
+    default: return number(setting.name, text, "a number of bytes");
+  }
 }
 
 }  // namespace
+
+std::vector<LinkSettings::Description> LinkSettings::descriptions() {
+  const LinkSettings fallback;
+  std::vector<Description> all;
+  for (const Setting& s : kSettings) {
+    std::ostringstream value;
+    std::visit([&](auto member) { value << fallback.*member / (s.kind == Kind::kTime ? kMicrosecond : 1); }, s.member);
+    all.push_back({s.name, kUnits[static_cast<int>(s.kind)], value.str() + (s.kind == Kind::kTime ? "us" : ""), s.meaning});
+  }
+  return all;
+}
 
 void LinkSettings::parse(const std::string& text) {
   std::istringstream items(text);
   for (std::string item; std::getline(items, item, ',');) {
     const size_t equals = item.find('=');
     const std::string name = item.substr(0, equals);
+    const auto* s = std::find_if(std::begin(kSettings), std::end(kSettings), [&](const Setting& s) { return s.name == name; });
+    if (s == std::end(kSettings)) {
+      std::string names;
+      for (const Setting& known : kSettings) names += (names.empty() ? "" : ", ") + std::string(known.name);
+      throw std::invalid_argument("link setting '" + item + "': expected one of " + names + ", with =VALUE");
+    }
     const std::string value = equals == std::string::npos ? "" : item.substr(equals + 1);
-    if (name == "loss") loss = probability(name, value);
-    else if (name == "duplicate") duplicate = probability(name, value);
-    else if (name == "reorder") reorder = probability(name, value);
-    else if (name == "corrupt") corrupt = probability(name, value);
-    else if (name == "delay") delay = duration(name, value);
-    else if (name == "jitter") jitter = duration(name, value);
-    else if (name == "reorder-by") reorder_by = duration(name, value);
-    else if (name == "rate") rate = number(name, value, "a rate in Mb/s");
-    else if (name == "mark") mark = static_cast<uint64_t>(number(name, value, "a number of bytes"));
-    else if (name == "queue") queue = static_cast<uint64_t>(number(name, value, "a number of bytes"));
-    else
-      throw std::invalid_argument("link setting '" + item + "': expected loss, duplicate, reorder, corrupt, delay, "
-                                  "jitter, reorder-by, rate, queue or mark, with =VALUE");
+    std::visit([&](auto member) { this->*member = static_cast<std::decay_t<decltype(this->*member)>>(read(*s, value)); }, s->member);
   }
 }
 

@@ -5,22 +5,26 @@
 #include <queue>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "frame.hpp"
 
 namespace fadelink {
 
+// What each is, and its unit: kSettings in link.cpp.
 struct LinkSettings {
-  double loss = 0, duplicate = 0, reorder = 0, corrupt = 0;  // probability a frame
-  Picoseconds delay = 0;                                     // propagation
-  Picoseconds jitter = 0;                                    // at most, uniform
-  Picoseconds reorder_by = 20 * kMicrosecond;                // how much later a reordered frame comes
-  double rate = 0;                                           // Mb/s, 0: no limit
-  uint64_t queue = 0;                                        // bytes that wait for the rate, 0: no limit
-  uint64_t mark = 0;  // bytes from which on a packet whose sender allows it is marked (RFC 3168), 0: none
+  double loss = 0, duplicate = 0, reorder = 0, corrupt = 0, rate = 0;
+  Picoseconds delay = 0, jitter = 0, reorder_by = 20 * kMicrosecond;
+  uint64_t queue = 0, mark = 0;
 
   // Reads "loss=0.01,delay=10us,rate=1000"; settings that are not named keep their value.
   void parse(const std::string& text);
+
+  // Each setting, for the help; `fallback` is the value without it.
+  struct Description {
+    std::string name, unit, fallback, meaning;
+  };
+  static std::vector<Description> descriptions();
 };
 
 struct LinkCounters {

@@ -4,10 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iomanip>
 #include <iostream>
+#include <sstream>
 #include <stdexcept>
 
 #include "hardware.hpp"
+#include "link.hpp"
+#include "manual.hpp"
 
 namespace fadelink {
 namespace {
@@ -72,7 +76,7 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::IsMember(hardware_names()));
   app.add_option("--speed", o.speed, "--board: Mb/s that its PHY negotiates; default: its highest")->check(CLI::IsMember({10, 100, 1000}));
   app.add_flag("--paper-rule", o.paper_rule, "use the paper's rule of congestion control instead of the fair one");
-  app.add_option("--switch", o.switch_port, "port of a switch that all boards share, as in rate=1000,queue=65536");
+  app.add_option("--switch", o.switch_port, "port of a switch that all boards share: settings as below, as in rate=1000,queue=65536");
   app.add_flag("--random", o.source.random, "source: random words instead of a counter");
   app.add_option("--source-seed", o.source.seed, "source: seed of the random words");
   app.add_option("--words", o.source.limit, "source: number of words, 0: no limit");
@@ -83,7 +87,7 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(1.0, 1e6));
   app.add_option("--gap", o.source.gap, "source: idle clocks after each word");
   app.add_option("--window", o.window, "buffer in packets")->check(CLI::IsMember({16, 32, 64}));
-  app.add_option("--link", o.link, "settings of the link in both directions, as in loss=0.01,delay=10us");
+  app.add_option("--link", o.link, "settings of the link in both directions, as below: loss=0.01,delay=10us");
   app.add_option("--up", o.up, "settings of the link from board to computer");
   app.add_option("--down", o.down, "settings of the link from computer to board");
   app.add_option("--seed", o.seed, "seed of the link model");
@@ -162,6 +166,15 @@ void check_real_board(const CLI::App& app, const Options& o) {
                                   ": expected no such option, because a real board has constants there (docs/boards.md)");
 }
 
+// The link settings, as the help has them.
+std::string link_settings() {
+  std::ostringstream text;
+  text << "Settings of --link, --up, --down and --switch, as NAME=VALUE,NAME=VALUE:\n" << std::left;
+  for (const auto& s : LinkSettings::descriptions())
+    text << "  " << std::setw(10) << s.name << "  " << s.meaning << " (" << s.unit << ", default " << s.fallback << ")\n";
+  return text.str();
+}
+
 }  // namespace
 
 bool has_crate(const Options& o) { return o.protocol == "fadc" || o.source.crate; }
@@ -172,12 +185,19 @@ unsigned streams(const Options& o) { return o.protocol != "fadc" ? o.ip.streams 
 
 Parsed parse_options(int argc, char** argv) {
   Parsed parsed;
-  CLI::App app{"Example:\n  terminal 1: fadelink-sim --iface fade0 --create-tap --link loss=0.01\n"
-               "  terminal 2: fadelink receive --iface fade0 --feb 02:fa:de:00:00:01 --verify counter --packets 500\n\n"
-               "Simulated boards: the RTL, compiled by Verilator, behind a link model."};
+  CLI::App app{std::string("Example:\n") + kExample + "\n" + kPurpose};
+  app.footer(link_settings());
   add_options(app, parsed.options);
+  bool manual = false;
+  // For packages.
+  app.add_flag("--man", manual)->group("");
   try {
     app.parse(argc, argv);
+    if (manual) {
+      print_manual(app);
+      parsed.exit = 0;
+      return parsed;
+    }
     check_real_board(app, parsed.options);
     finish(parsed.options);
     check(parsed.options);

@@ -52,6 +52,8 @@ int run_interface(const Options& o) {
   StatusLine status(o.status || !o.json);
   Rates rates;
   Picoseconds now = 0;
+  // Without the time in which all boards were idle.
+  double simulating = 0;
   Frame frame;
   std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", ";
   if (o.board.empty()) std::cerr << o.phy << ", window " << o.window << "\n";
@@ -95,15 +97,18 @@ int run_interface(const Options& o) {
     now += kStep;
     for (auto& s : stations) advance(s, now);
     uplink.poll(now, capture.get(), [&](size_t i, const Frame& f) { stations[i].send_failures += !net.send(f); });
+    simulating += std::chrono::duration<double>(Clock::now() - wall).count();
   }
   status.clear();
   if (o.json) {
-    Json out{{"iface", o.iface}, {"protocol", o.protocol}, {"phy", o.phy}, {"simulated_us", now / kMicrosecond}};
+    Json out{{"iface", o.iface}, {"protocol", o.protocol}, {"phy", o.phy}, {"simulated_us", now / kMicrosecond}, {"wall_seconds", simulating}};
     if (o.board.empty()) out["window"] = o.window;
     else out.update({{"board", o.board}, {"speed", o.speed}});
     if (uplink.is_switched()) out["switch"] = uplink.to_json();
     for (const auto& s : stations) out["boards"].push_back(to_json(s));
     std::cout << out.dump(1) << "\n";
+  } else {
+    std::cout << pace(static_cast<double>(now) * 1e-12, simulating) << "\n";
   }
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "capture.hpp"
 #include "run.hpp"
 #include "station.hpp"
+#include "status_line.hpp"
 
 namespace fadelink {
 namespace {
@@ -35,6 +36,7 @@ struct Statistics {
 }  // namespace
 
 int run_pair(const Options& o) {
+  const StatusLine status(false);
   std::mt19937_64 random(o.seed);
   const double mhz = o.phy == "gmii" ? 125 : 156.25;
   const auto period = static_cast<Picoseconds>(1e6 / mhz + 0.5);
@@ -105,7 +107,7 @@ int run_pair(const Options& o) {
   }
   const auto state = sides[1].board->ptp();
   Json out{{"phy", o.phy}, {"slave_ppm", (static_cast<double>(period) / static_cast<double>(slave_period) - 1) * 1e6}, {"simulated_us", now / kMicrosecond},
-                             {"locked", state.locked}, {"offset", truth.to_json()}, {"own_offset", said.to_json()},
+                             {"wall_seconds", status.elapsed()}, {"locked", state.locked}, {"offset", truth.to_json()}, {"own_offset", said.to_json()},
                              {"path_delay", delay.to_json()},
                              {"rate_ppm", state.rate / 4294967296.0 / (static_cast<double>(period) * 1e-3) * 1e6}};
   for (const Side& side : sides) {

@@ -156,6 +156,7 @@ int run_virtual(const Options& o) {
     out["boards"].push_back(std::move(board));
   }
   if (o.json) std::cout << out.dump(1) << "\n";
+  else std::cout << pace(static_cast<double>(now) * 1e-12, out["wall_seconds"]) << "\n";
   return good ? 0 : 1;
 }
 

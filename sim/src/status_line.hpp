@@ -1,4 +1,4 @@
-// The progress line of a run. Nothing is printed where standard error is not a terminal.
+// How fast a run is: its progress line, of which nothing is printed where standard error is not a terminal, and what its report says.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -55,5 +55,13 @@ class StatusLine {
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point last_ = begin_;
 };
+
+// How long a simulation took, for its report.
+inline std::string pace(double simulated_seconds, double seconds) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(2) << simulated_seconds * 1e3 << " ms simulated in " << seconds << " s";
+  if (simulated_seconds > 0) text << std::setprecision(0) << ": " << seconds / simulated_seconds << " times as long as real boards take";
+  return text.str();
+}
 
 }  // namespace fadelink

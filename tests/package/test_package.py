@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.paths import BUILD
+from support.paths import BUILD, TOP
 
 # `make test-package` makes the packages and the tree first.
 pytestmark = pytest.mark.long
@@ -33,7 +33,7 @@ class Tree:
 
     def run(self, text, user=None, status=0):
         """What a shell says; `user`: an ordinary one."""
-        inner = ["su", user, "-c", text] if user else ["bash", "-ec", text]
+        inner = ["su", *user.split(), "-c", text] if user else ["bash", "-ec", text]
         mounts = 'mount --make-rprivate / && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         words = ["unshare", "-m", "-n", "-p", "-f", "--kill-child", "bash", "-c", mounts, self.path, *inner]
@@ -66,6 +66,12 @@ def newer(tree, name):
     shutil.rmtree(folder)
 
 
+def of_another_group():
+    """The commands of docs/install.md that let the group `daq` run the programs."""
+    text = (TOP / "docs/install.md").read_text().partition("\nAnother group")[2]
+    return "\n".join(line.strip() for line in text.splitlines() if line.startswith("    "))
+
+
 def test_the_command(tree):
     """No compiler, no source: an ordinary user runs the demo. Upgraded, it does the same. Removed, nothing is left."""
     before = tree.files()
@@ -76,23 +82,28 @@ def test_the_command(tree):
     out = tree.run("cd && fadelink demo --seconds 3", user="ann")
     assert "PASSED: all" in out, out
     tree.run("fadelink --version", user="bob", status=126)
-    for path in ("usr/share/man/man1/fadelink-run.1.gz", "usr/share/bash-completion/completions/fadelink",
+    for path in ("usr/share/man/man1/fadelink-run.1.gz", "usr/share/man/man1/fadelink-sim.1.gz", "usr/share/bash-completion/completions/fadelink",
                  "usr/lib/systemd/system/fadelink-run@.service", "usr/share/fadelink/monitoring/alerts.yml"):  # fmt: skip
         assert (tree.path / path).exists(), path
 
+    # Another group: now, and after an upgrade.
+    tree.run("addgroup --quiet daq && adduser --quiet bob daq")
+    tree.run(of_another_group())
+    assert "PASSED: all" in tree.run("cd && fadelink demo --seconds 3", user="bob")
+    tree.run("fadelink --version", user="ann", status=126)
+    tree.run("fadelink --version", user="fadelink -s /bin/sh")
     newer(tree, "fadelink")
-    tree.run("dpkg-statoverride --add --update root fadelink 0755 /usr/bin/fadelink")
     (tree.path / "var/lib/fadelink").mkdir()
     (tree.path / "var/lib/fadelink/data").write_text("of a run")
     tree.install("/packages/fadelink_99*.deb")
     assert "99.0" in tree.run("dpkg-query -W -f '${Version}' fadelink")
-    assert "PASSED: all" in tree.run("cd && fadelink demo --seconds 3", user="ann")
-    tree.run("fadelink --version", user="bob")
+    assert "PASSED: all" in tree.run("cd && fadelink demo --seconds 3", user="bob")
+    tree.run("fadelink --version", user="ann", status=126)
 
     tree.run("apt-get purge -y -q fadelink")
     assert (tree.path / "var/lib/fadelink/data").read_text() == "of a run", "data is the user's"
     shutil.rmtree(tree.path / "var/lib/fadelink")
-    tree.run("dpkg-statoverride --remove /usr/bin/fadelink; userdel -r ann; userdel -r bob")
+    tree.run("for name in fadelink fadelink-sim; do dpkg-statoverride --remove /usr/bin/$name; done; userdel -r ann; userdel -r bob; delgroup daq")
     tree.run("apt-get autoremove --purge -y -q")
     assert tree.files() - before == set() and "fadelink" not in (tree.path / "etc/passwd").read_text() + (tree.path / "etc/group").read_text()
 
@@ -105,6 +116,8 @@ def test_the_library(tree):
     tree.run("cc -o /tmp/receive /usr/share/doc/libfadelink-dev/examples/receive.c $(pkg-config --cflags --libs fadelink)")
     assert f"libfadelink.so.{version}" in tree.run("readlink -f /usr/lib/*/libfadelink.so")
     assert "libfadelink.so.0 =>" in tree.run("ldd /tmp/receive")
+    tree.run("cc -static -o /tmp/static /usr/share/doc/libfadelink-dev/examples/receive.c $(pkg-config --static --cflags --libs fadelink)")
+    tree.run("/tmp/static", status=2)
     tree.run("apt-get purge -y -q libfadelink0 libfadelink-dev gcc libc6-dev pkg-config && apt-get autoremove --purge -y -q")
     assert tree.files() - before == set()
 

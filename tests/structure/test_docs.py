@@ -1,7 +1,9 @@
 """What the documents name is there: files in backticks, links, targets of the Makefile."""
 
+import os
 import re
 import subprocess
+import sys
 
 import pytest
 from support.faults import FAULTS
@@ -58,3 +60,9 @@ def test_make_targets_exist(document):
 def test_each_fault_has_its_figures(name):
     fault = FAULTS[name]
     assert f"\n| {name} | {fault.what} | {fault.promise} | " in (TOP / "docs/reliability.md").read_text(), "tools/soak.py prints the table"
+
+
+def test_the_fields_of_an_experiment_are_current():
+    environment = os.environ | {"PYTHONPATH": str(TOP / "tests")}
+    found = subprocess.run([sys.executable, TOP / "tools/experiment.py", "--check"], env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr

@@ -1,5 +1,7 @@
 """The C header on live data: the example, and what it says about wrong use."""
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -97,6 +99,36 @@ def test_the_example(bench, backend):
     status, out, err = process.finish()
     assert status == 0, err
     assert out.startswith("identity 4641444531304701, ") and int(out.split()[2]) > 100_000
+
+
+def test_the_printed_commands(bench):
+    """Those of docs/bindings.md, in a folder that has the repository's `host`."""
+    section = (TOP / "docs/bindings.md").read_text().partition("\n## C\n")[2]
+    make, *commands = [line.strip().partition("  #")[0].strip() for line in section.splitlines() if line.startswith("    ")]
+    assert make == "make host" and commands[-1].endswith(" 10")
+    (bench.tmp / "host").symlink_to(TOP / "host")
+    bench.sim()
+    shell = "\n".join(commands).removesuffix(" 10") + " 1"
+    status, out, err = bench.start(bench.pc_ns, "bash", "-ec", shell, cwd=bench.tmp).finish()
+    assert status == 0 and out.startswith("identity "), err
+
+
+def test_a_static_program(tmp_path):
+    """What pkg-config says is enough, and the program needs no shared library."""
+    folder = tmp_path / "lib/multiarch"
+    (folder / "pkgconfig").mkdir(parents=True)
+    shutil.copytree(HEADER, tmp_path / "include")
+    (folder / "libfadelink.a").symlink_to(LIBRARY / "libfadelink.a")
+    text = (TOP / "packaging/fadelink.pc").read_text().replace("@MULTIARCH@", "multiarch").replace("@VERSION@", "1.2")
+    (folder / "pkgconfig/fadelink.pc").write_text(re.sub("^prefix=.*", f"prefix={tmp_path}", text, flags=re.M))
+    words = f"cc -static -o {tmp_path}/program {TOP}/host/c/examples/receive.c $(pkg-config --static --cflags --libs fadelink)"
+    made = subprocess.run(
+        ["bash", "-ec", words], env={"PKG_CONFIG_PATH": folder / "pkgconfig", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr[-2000:]
+    assert b"INTERP" not in subprocess.run(["readelf", "-l", tmp_path / "program"], capture_output=True, check=True).stdout
+    found = subprocess.run([tmp_path / "program"], capture_output=True, text=True)
+    assert found.returncode == 2 and found.stderr.startswith("usage: receive ")
 
 
 def test_wrong_use_is_told(bench):

@@ -149,3 +149,23 @@ def test_simulator_shows_progress_on_a_terminal(bench, terminal):
     assert status == 0 and "complete" in out
     shown = terminal.read()
     assert re.search(r"1 s, \d+ s left, [\d.]+ ms simulated, \d+ packets", shown), shown
+
+
+def test_man_pages(tmp_path):
+    """Each command has a page with its examples, exit statuses and files, and the pages that it names are there."""
+    subprocess.run([FADELINK, "generate", "--man", tmp_path], check=True)
+    pages = {path.stem: path.read_text().replace("\\-", "-") for path in tmp_path.glob("*.1")}
+    assert pages.keys() == {"fadelink", *(f"fadelink-{name}" for name in COMMANDS)}
+    for name, page in pages.items():
+        sections = dict(re.findall(r'^\.SH "?(.*?)"?\n((?:(?!\.SH).*\n)*)', page, re.M))
+        assert re.findall(r"^\\fB(\d)\\fR$", sections["EXIT STATUS"], re.M) == ["0", "1", "2", "3"]
+        # Boards in software use none.
+        assert ("FILES" in sections) == (name != "fadelink-feb"), name
+        assert name == "fadelink" or f"fadelink {name.removeprefix('fadelink-')} " in sections["EXAMPLES"], name
+        named = re.findall(r"^\\fB(\S+)\\fR\(1\)", sections["SEE ALSO"], re.M)
+        assert len(named) >= 3 and set(named) <= {*pages, "fadelink-sim"} - {name}, (name, named)
+
+
+def test_help_says_what_fade_v1_lacks():
+    listed = dict(re.findall(r"^  ([a-z]+)  +(.*)$", help_of().partition("Commands:")[2], re.M))
+    assert [name for name, text in listed.items() if "FADE v1" in text] == ["discover", "cmd", "status", "top"]

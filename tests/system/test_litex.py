@@ -14,12 +14,23 @@ IFACE = ["--iface", "tap0"]
 FEB = [*IFACE, "--feb", FEBS[0]]
 
 
+def printed():
+    """The commands of docs/boards.md that run the example, of which the last does."""
+    text = (TOP / "docs/boards.md").read_text().partition("\n## LiteX\n")[2].partition("\n## ")[0]
+    return [line.strip().partition("  #")[0] for line in text.splitlines() if line.startswith("    ")]
+
+
+def build(*options, path=os.environ["PATH"], commands=None):
+    """Builds the simulated SoC with this PATH, as it is printed."""
+    *first, last = commands or printed()
+    shell = ["bash", "-ec", "\n".join([*first, f'{last} --no-run "$@"']), "bash", *options]
+    return subprocess.run(shell, cwd=TOP, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+
+
 def start(bench, *options):
     """Starts the simulated SoC: the description of its registers."""
     out = bench.tmp / "litex"
-    path = f"{TOP}/tools/fusesoc/bin:{TOP}/.venv/bin:{os.environ['PATH']}"
-    example = [sys.executable, LITEX / "examples/simulated_board.py", "--out", out, "--no-run", *options]
-    made = subprocess.run(example, env=os.environ | {"PATH": path, "PYTHONPATH": str(LITEX)}, capture_output=True, text=True)
+    made = build("--out", out, *options)
     assert made.returncode == 0, made.stdout[-3000:] + made.stderr[-3000:]
     bench.start(bench.pc_ns, "env", "-C", out / "gateware", "obj_dir/Vsim")
     wait_for(lambda: "tap0" in sh("ip", "-n", bench.pc_ns, "-br", "link"))
@@ -45,6 +56,18 @@ def test_a_soc_sends_and_has_registers_by_name(bench):
     # Slower now: one word in 101 clocks.
     status, result = report(bench.fadelink("receive", *FEB, "--json", "--verify", "counter", "--packets", 3).finish())
     assert status == 0 and result["complete"] and result["febs"][0]["verified"]
+
+
+def test_without_verilator_the_example_says_so(tmp_path):
+    """No traceback; the same for a simulator that does not compile."""
+    made = build("--out", tmp_path, path="/usr/sbin:/usr/bin:/sbin:/bin", commands=printed()[-1:])
+    assert made.returncode == 1 and made.stderr.count("\n") == 1, made.stderr
+    assert "verilator is not in the PATH; tools/fusesoc/bin has the one" in made.stderr
+    (tmp_path / "verilator").write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
+    (tmp_path / "verilator").chmod(0o755)
+    made = build("--out", tmp_path / "out", path=f"{tmp_path}:/usr/bin:/bin", commands=printed()[-1:])
+    assert made.returncode == 1 and "broken" in made.stderr and "Traceback" not in made.stderr, made.stderr
+    assert made.stderr.endswith("build_sim.sh failed; its messages are above\n")
 
 
 def test_wrong_parameters():

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+import tomllib
 from support.netns import BOARD, FEBS, add_address, sh
 from support.paths import FADELINK, SIM, TOP
 from system.test_run import Lab, fade
@@ -137,6 +139,28 @@ nbformat.write(notebook, {str(bench.tmp / "done.ipynb")!r})
     assert "image/png" in kinds and "text/html" in kinds, kinds
     charges = done.cells[-1].outputs[0].data["text/plain"]
     assert any(character.isdigit() for character in charges), charges
+
+
+def packages_of(extra):
+    """The names of all packages that an extra brings."""
+    extras = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names = set()
+    for requirement in extras[extra]:
+        own = re.fullmatch(r"fadelink\[(.*)\]", requirement)
+        names |= set().union(*map(packages_of, own[1].split(","))) if own else {re.match(r"[\w-]+", requirement)[0]}
+    return names
+
+
+def test_the_notebook_says_what_it_needs():
+    """Modules come with the extra that it names; programs are named."""
+    first, *cells = nbformat.read(NOTEBOOK, 4).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    brought = packages_of(re.search(r"pip install './host/python\[(\w+)\]'", first.source)[1])
+    modules = set(re.findall(r"^import (\w+)", code, re.M)) | {way for way in ("polars", "awkward") if f".{way}(" in code}
+    assert "matplotlib" in modules and modules <= brought | {"fadelink", *sys.stdlib_module_names}
+    programs = {words.split()[0] for words in re.findall(r'"([^"]*)"\.split\(\)|simulator = "([^"]*)"', code) for words in words if words}
+    assert "ip" in programs and all(f"`{program}`" in first.source for program in programs), programs
+    assert "as root" in first.source
 
 
 def test_types_and_docs():

@@ -1,10 +1,17 @@
-//! Exit statuses: 0 done, 1 failed, 2 wrong arguments, 3 data incomplete or wrong.
+//! Exit statuses.
 
 use std::io;
 use std::process::ExitCode;
 
 use fadelink_receiver::{CommandError, Error};
 
+/// Each exit status, and its meaning.
+pub const STATUSES: &[(&str, &str)] = &[
+    ("0", "done; where data is received or checked: it is complete and, if asked, verified"),
+    ("1", "failed"),
+    ("2", "wrong arguments"),
+    ("3", "data is not complete, or wrong"),
+];
 /// Exit status of wrong arguments.
 pub const USAGE: u8 = 2;
 /// Exit status of data that is not complete or not what the pattern says.

@@ -10,6 +10,8 @@ use serde_json::{json, Value};
 const SILENCE: Duration = Duration::from_secs(10);
 /// Longest work at the end, such as writing what waits for a slow disk, in which the watchdog is kept quiet.
 const BUSY: Duration = Duration::from_secs(600);
+/// Time that the service manager is asked for meanwhile, again and again: its limit for the end of a program may be shorter.
+const MORE: Duration = Duration::from_secs(30);
 /// How often it is kept quiet.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -57,6 +59,7 @@ pub fn while_busy<T>(work: impl FnOnce() -> T) -> T {
             {
                 let troubles = lock().troubles.clone();
                 beat(troubles);
+                let _ = sd_notify::notify(&[NotifyState::ExtendTimeoutUsec(MORE.as_micros() as u32)]);
             }
         };
         // Without it the work is done all the same.
@@ -86,9 +89,11 @@ pub fn state() -> (bool, Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixDatagram;
 
     #[test]
     fn a_program_is_healthy_while_it_looks_after_its_boards() {
+        let folder = tempfile::tempdir().unwrap();
         assert_eq!(state().1["troubles"][0], "it is not ready yet");
         beat(vec!["left: a sink has failed".into()]);
         assert_eq!((state().0, &state().1["troubles"][0]), (false, &"left: a sink has failed".into()));
@@ -97,10 +102,19 @@ mod tests {
         let long_ago = Instant::now().checked_sub(2 * SILENCE).unwrap();
         lock().beat = Some(long_ago);
         assert!(state().1["troubles"][0].as_str().unwrap().starts_with("it has not looked after its boards for 20 s"));
-        // Work at the end is not silence.
+        let manager = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        manager.set_nonblocking(true).unwrap();
+        std::env::set_var("NOTIFY_SOCKET", folder.path().join("notify"));
+        // Work at the end is not silence, and may take longer than the service manager's limit.
         assert!(while_busy(|| {
             std::thread::sleep(3 * TICK);
             state().0
         }));
+        let mut message = [0; 256];
+        let messages: Vec<_> =
+            std::iter::from_fn(|| manager.recv(&mut message).ok().map(|n| message[..n].to_vec())).collect();
+        for expected in ["WATCHDOG=1", "EXTEND_TIMEOUT_USEC=30000000"] {
+            assert!(messages.iter().any(|message| message.starts_with(expected.as_bytes())), "{expected}");
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! The `fadelink` command. Exit status: 0 done (of `receive`: all data is complete and, if asked,
-//! verified), 1 failed, 2 wrong arguments, 3 data incomplete or wrong.
+//! The `fadelink` command.
 
 mod build;
 mod command;
@@ -54,7 +53,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the boards behind a network interface
+    /// List the boards behind a network interface; with FADE v1, only those that send
     #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink discover --iface fade0"))]
     Discover(discover::Args),
     /// Receive the data of boards, until Ctrl-C or a limit
@@ -111,7 +110,7 @@ enum Action {
     /// Write man pages and completions, for packages
     #[command(hide = true)]
     Generate(generate::Args),
-    /// Send a user command to a board and print the value of its response
+    /// Send a user command to a board and print the value of its response; FADE v1 has no commands
     #[command(before_help = example!(
         "fadelink-sim --iface fade0 --create-tap",
         "fadelink cmd --iface fade0 --feb 02:fa:de:00:00:01 0x0100"
@@ -124,10 +123,10 @@ enum Action {
         "fadelink register --board 10.9.0.2 0x80000100"
     ))]
     Register(register::Args),
-    /// Print the state and the counters of boards
+    /// Print the state and the counters of boards; those with FADE v1 do not answer
     #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink status --iface fade0"))]
     Status(status::Args),
-    /// Watch the rates and counters of many boards
+    /// Watch the rates and counters of many boards; those with FADE v1 have no counters
     #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap --boards 4", "fadelink top --iface fade0"))]
     Top(top::Args),
     /// Run front-end boards in software, to load receivers at full speed

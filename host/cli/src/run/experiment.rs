@@ -9,7 +9,7 @@ use fadelink_receiver::schedule::Cpus;
 use fadelink_receiver::FebConfig;
 use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 use super::text::{Moment, Seconds, Size, Start, Text};
@@ -32,6 +32,7 @@ pub struct Experiment {
     pub start: Start,
     /// What ends a run, beside a command (fadelink stop, POST /stop) and Ctrl-C
     #[serde(default)]
+    #[schemars(extend("default" = {}))]
     pub stop: Stop,
     /// When packets are confirmed to the boards. With durable a run goes on after a crash or a power cut
     #[serde(default)]
@@ -40,29 +41,31 @@ pub struct Experiment {
     /// relative paths are in the folder of the run
     #[serde(default = "sinks")]
     pub sinks: Vec<String>,
-    /// Address of the HTTP server, as 127.0.0.1:9470
+    /// Address of the HTTP server, as 127.0.0.1:9470; without it, there is none
     pub http: Option<SocketAddr>,
     /// What is done before the disk is full
     #[serde(default)]
+    #[schemars(extend("default" = {}))]
     pub disk: Disk,
     /// Scheduling of the threads that receive FADE
     #[serde(default)]
+    #[schemars(extend("default" = {}))]
     pub threads: Threads,
     /// Boards with FADE-10G or FADE v1
     #[serde(default)]
-    #[schemars(with = "Vec<Fade>")]
+    #[schemars(with = "Vec<Fade>", extend("default" = []))]
     pub fade: Vec<Spanned<Fade>>,
     /// Boards with the TCP sender
     #[serde(default)]
-    #[schemars(with = "Vec<Tcp>")]
+    #[schemars(with = "Vec<Tcp>", extend("default" = []))]
     pub tcp: Vec<Spanned<Tcp>>,
     /// Boards with the UDP/IP stack
     #[serde(default)]
-    #[schemars(with = "Vec<Udp>")]
+    #[schemars(with = "Vec<Udp>", extend("default" = []))]
     pub udp: Vec<Spanned<Udp>>,
     /// FADC crates, whose messages are joined to events
     #[serde(default)]
-    #[schemars(with = "Vec<Crates>")]
+    #[schemars(with = "Vec<Crates>", extend("default" = []))]
     pub crates: Vec<Spanned<Crates>>,
 }
 
@@ -75,7 +78,7 @@ fn sinks() -> Vec<String> {
 }
 
 /// When packets are confirmed to a board.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConfirmAt {
     /// They are in memory
@@ -89,13 +92,13 @@ pub enum ConfirmAt {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// Seconds since the begin
+    /// Seconds since the begin; without it, no limit
     pub duration: Option<Seconds>,
-    /// A moment
+    /// A moment like 2026-12-01T18:00:00Z; without it, no limit
     pub time: Option<Moment>,
-    /// Data of all boards together, as 512M or 100G
+    /// Data of all boards together, as 512M or 100G; without it, no limit
     pub size: Option<Text<Size>>,
-    /// Seconds in which a board sends nothing; the run is then not complete
+    /// Seconds in which a board sends nothing; the run is then not complete. Without it, no limit
     pub idle: Option<Seconds>,
 }
 
@@ -122,7 +125,7 @@ impl Default for Disk {
 }
 
 /// What happens when no space is left.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Full {
     /// The run ends
@@ -136,12 +139,12 @@ pub enum Full {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Threads {
-    /// CPUs, as 2,4-7
+    /// CPUs, as 2,4-7; without it, all
     pub cpus: Option<Text<Cpus>>,
-    /// Real-time priority, 1 to 99
+    /// Real-time priority (SCHED_FIFO); without it, threads have no real-time priority
     #[schemars(range(min = 1, max = 99))]
     pub priority: Option<u32>,
-    /// Scheduler slice in microseconds, 100 to 100000
+    /// Scheduler slice in microseconds; without it, that of the kernel
     #[schemars(range(min = 100, max = 100_000))]
     pub slice: Option<u32>,
 }
@@ -182,9 +185,9 @@ pub struct Fade {
     pub take_over: bool,
     /// Names of its registers, for the manifest, as --registers of `fadelink status`; without it, those of the example boards
     pub registers: Option<PathBuf>,
-    /// Pattern that its words are compared with, as --verify of `fadelink receive`
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
     pub verify: Option<Text<Pattern>>,
-    /// Its sinks, in place of those of the experiment
+    /// Its sinks; without it, those of the experiment
     pub sinks: Option<Vec<String>>,
 }
 
@@ -197,7 +200,7 @@ fn ring() -> u64 {
 }
 
 /// How frames are received.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
     /// AF_PACKET
@@ -238,12 +241,12 @@ pub struct Tcp {
     /// Packets of 8192 bytes of the ring of each stream, a power of two; the same for all boards of a port
     #[serde(default = "ring")]
     pub ring: u64,
-    /// Receive buffer of each socket in bytes; the same for all boards of a port
+    /// Receive buffer of each socket in bytes, the same for all boards of a port; without it, that of the kernel
     #[schemars(range(min = 1, max = 2_147_483_647))]
     pub receive_buffer: Option<u32>,
-    /// Pattern that its words are compared with, as --verify of `fadelink receive`
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
     pub verify: Option<Text<Pattern>>,
-    /// Its sinks, in place of those of the experiment; with several streams, {stream} is in their paths
+    /// Its sinks; without it, those of the experiment. With several streams, {stream} is in their paths
     pub sinks: Option<Vec<String>>,
 }
 
@@ -266,12 +269,12 @@ pub struct Udp {
     /// Packets of 8192 bytes of the ring, a power of two; the same for all boards of a port
     #[serde(default = "ring")]
     pub ring: u64,
-    /// Receive buffer of the socket in bytes; the same for all boards of a port
+    /// Receive buffer of the socket in bytes, the same for all boards of a port; without it, 32 MiB
     #[schemars(range(min = 1, max = 2_147_483_647))]
     pub receive_buffer: Option<u32>,
-    /// Pattern that its words are compared with, as --verify of `fadelink receive`
+    /// Pattern that its words are compared with, as --verify of `fadelink receive`; without it, they are not compared
     pub verify: Option<Text<Pattern>>,
-    /// Its sinks, in place of those of the experiment
+    /// Its sinks; without it, those of the experiment
     pub sinks: Option<Vec<String>>,
 }
 
@@ -287,10 +290,10 @@ pub struct Crates {
     pub listen: Option<IpAddr>,
     /// Length of a window in ns
     pub window_ns: u32,
-    /// Sources of each window; either these or their number, expect
+    /// Sources of each window; without it, their number, expect, is required
     #[serde(default)]
     pub sources: Vec<u32>,
-    /// Number of sources of each window
+    /// Number of sources of each window; without it, sources is required
     pub expect: Option<usize>,
     /// What identifies the window of a message
     #[serde(default)]
@@ -314,7 +317,7 @@ pub struct Crates {
     /// Source identifier of the events
     #[serde(default = "builder_id")]
     pub builder_id: u32,
-    /// Address of the page with live plots
+    /// Address of the page with live plots; without it, there is none
     pub web: Option<SocketAddr>,
     /// Sinks, as --sink of `fadelink build`
     pub sinks: Vec<String>,
@@ -341,7 +344,7 @@ fn builder_id() -> u32 {
 }
 
 /// What identifies the window of a message.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Join {
     /// The record counter
@@ -352,7 +355,7 @@ pub enum Join {
 }
 
 /// What to do with a window or a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
     /// Emit it
@@ -362,7 +365,7 @@ pub enum Keep {
 }
 
 /// Which of two messages is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Duplicate {
     /// The first

@@ -28,12 +28,13 @@ mod groups;
 mod manifest;
 mod moment;
 mod replay;
+mod schema;
 mod text;
 
 pub use ask::{run as ask, Args as AskArgs, Wish};
 pub use check::{run as check, Args as CheckArgs};
 use control::Controlled;
-use experiment::{ConfirmAt, Experiment, File, Full};
+use experiment::{ConfirmAt, File, Full};
 use folder::{RunFolder, Runs};
 use groups::Resumed;
 use manifest::Manifest;
@@ -332,7 +333,7 @@ fn unfinished<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Option<Run<'a>>
 /// A wrong file, a folder that is in use, boards or sinks that cannot be opened.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.schema {
-        println!("{}", serde_json::to_string_pretty(&schemars::schema_for!(Experiment))?);
+        println!("{}", serde_json::to_string_pretty(&schema::schema())?);
         return Ok(ExitCode::SUCCESS);
     }
     let path = args.file.as_ref().ok_or_else(|| Usage("run: expected FILE".into()))?;

@@ -1,12 +1,13 @@
 //! Values of an experiment file that are written as text.
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use jiff::Timestamp;
 use schemars::{json_schema, JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::{Serialize, Serializer};
 use toml::Value;
 
 /// A value with a text form; the error names the text and what was expected.
@@ -21,6 +22,12 @@ where
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<T>, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Text).map_err(|expected| D::Error::custom(format!("`{text}`: {expected}")))
+    }
+}
+
+impl<T: Display> Serialize for Text<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
     }
 }
 
@@ -50,8 +57,16 @@ impl FromStr for Size {
     }
 }
 
+impl Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"), (1, "")];
+        let (bytes, unit) = units.into_iter().find(|(bytes, _)| self.0.is_multiple_of(*bytes)).unwrap_or((1, ""));
+        write!(f, "{}{unit}", self.0 / bytes)
+    }
+}
+
 /// Seconds above 0, at most a year.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, JsonSchema)]
 #[schemars(transparent)]
 pub struct Seconds(pub f64);
 
@@ -133,6 +148,16 @@ impl<'de> Deserialize<'de> for Start {
     }
 }
 
+impl Serialize for Start {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Start::Now => serializer.serialize_str("now"),
+            Start::At(moment) => serializer.collect_str(moment),
+            Start::OnCommand => serializer.serialize_str("command"),
+        }
+    }
+}
+
 impl JsonSchema for Start {
     fn inline_schema() -> bool {
         true
@@ -144,5 +169,18 @@ impl JsonSchema for Start {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "anyOf": [{ "enum": ["now", "command"] }, { "format": "date-time" }] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_back() {
+        for text in ["1", "1023", "1K", "1025", "512M", "3G", "1T"] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+        assert_eq!(Size(2048 << 20).to_string(), "2G");
     }
 }

@@ -1,0 +1,71 @@
+"""What `fadelink-sim` says of itself: the settings of the link, its man page, and how long a simulation took."""
+
+import json
+import re
+import subprocess
+
+from support.netns import FEBS
+from support.paths import SIM, TOP
+
+
+def told(*words):
+    """(exit status, standard output, standard error)"""
+    found = subprocess.run([SIM, *words], capture_output=True, text=True)
+    return found.returncode, found.stdout, found.stderr
+
+
+HELP = told("--help")[1]
+# (name, meaning, unit, default)
+SETTINGS = re.findall(r"^  ([a-z-]+) +(\S.*) \((.*), default (\S+)\)$", HELP, re.M)
+
+
+def test_link_settings_are_listed_as_they_are_read():
+    """Each name is accepted with its default; the message about another one names them all."""
+    assert len(SETTINGS) >= 10 and "loss" in dict(name[:2] for name in SETTINGS)
+    all_of_them = ",".join(f"{name}={default}" for name, _, _, default in SETTINGS)
+    status, _, err = told("--virtual", "--packets", "2", "--warmup", "0", "--link", all_of_them)
+    assert status == 0, err
+    status, _, err = told("--virtual", "--link", "lost=1")
+    assert status == 2 and f"expected one of {', '.join(name for name, *_ in SETTINGS)}, with =VALUE" in err
+
+
+def test_the_document_has_the_link_settings():
+    document = (TOP / "docs/simulator.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.*) \| (.*) \| (.*) \|$", document, re.M)
+    assert rows == [(name, unit, default, meaning) for name, meaning, unit, default in SETTINGS]
+
+
+def test_the_man_page_has_every_option_and_setting():
+    status, page, _ = told("--man")
+    page = page.replace("\\-", "-")
+    assert status == 0 and page.startswith(".TH fadelink-sim 1")
+    sections = re.findall(r"^\.SH (.*)$", page, re.M)
+    assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "LINK SETTINGS", "EXIT STATUS", "FILES", "EXAMPLES", "SEE ALSO"]
+    entries = re.findall(r"^\.TP\n\\fB(\S+)\\fR", page, re.M)
+    options = re.findall(r"^  (-\S+)", HELP, re.M)
+    assert len(options) > 50 and entries[: len(options)] == options
+    assert entries[len(options) : len(options) + len(SETTINGS)] == [name for name, *_ in SETTINGS]
+
+
+PACE = r"([\d.]+) ms simulated in ([\d.]+) s: (\d+) times as long as real boards take\n"
+
+
+def test_simulated_and_real_time_of_a_simulation():
+    status, out, _ = told("--virtual", "--packets", "300", "--warmup", "20")
+    simulated, real, times = re.search(PACE, out).groups()
+    assert status == 0 and float(simulated) > 1 and abs(float(real) * 1e3 / float(simulated) / int(times) - 1) < 0.1
+    out = json.loads(told("--virtual", "--packets", "300", "--warmup", "20", "--json")[1])
+    assert abs(out["simulated_us"] - float(simulated) * 1e3) < 10
+    assert out["wall_seconds"] > 0
+
+
+def test_simulated_and_real_time_on_an_interface(bench):
+    """The time in which boards are idle does not count."""
+    board = bench.start(bench.board_ns, SIM, "--iface", "feb0", "--duration", 4)
+    assert "board(s) on" in board.popen.stderr.readline()
+    assert bench.run("receive", "--iface", "eth0", "--feb", FEBS[0], "--packets", 300)[0] == 0
+    status, out, _ = board.finish()
+    simulated, real, times = map(float, re.fullmatch(PACE, out).groups())
+    assert status == 0 and simulated > 1 and 0 < real < 3.5 and times > 1
+    _, out, _ = bench.start(bench.board_ns, SIM, "--iface", "feb0", "--duration", 0.5, "--json").finish()
+    assert json.loads(out)["wall_seconds"] < 0.4

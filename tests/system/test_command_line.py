@@ -133,7 +133,8 @@ def test_commands_have_their_answers(bench):
     assert bench.command(0x0100) == 0x4641444531304701
     assert bench.command(0x0201, 0xDEADBEEF) == 0
     assert bench.command(0x0101) == 0xDEADBEEF
-    assert bench.command(0xFFFF) == 2**64 - 1
+    status, out, err = bench.run("cmd", "--iface", "eth0", *FEB, "0xFFFF", "--json")
+    assert status == 1 and out == "" and "the board has no such register or command, or the access failed" in err, err
     status, out, _ = bench.run("cmd", "--iface", "eth0", *FEB, "0x0207", "1", "--repeat", 50)
     assert status == 0 and [int(line.split()[1]) for line in out.splitlines()] == list(range(1, 51))
 
@@ -213,6 +214,9 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
     found = [json.loads(line) for line in out.splitlines()]
     assert status == 0, err
     expected = [{name: value for name, value in v["fields"].items() if name != "kind"} for v in frames]
+    # A word that a double does not have is a string.
+    for fields in [line["fields"] for line in found if "stored" in line["fields"]]:
+        fields["stored"] = int(fields["stored"])
     assert [{name: value for name, value in line["fields"].items() if name != "version"} for line in found] == expected
     status, out, err = run(
         "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.delay", "-e", "fade.stored",

@@ -77,13 +77,13 @@ def test_the_template_has_its_data_and_registers(bench):
     wait_for(counters)
     found = counters()
     assert found["threshold"] == 250 and found["link"] == "1000 Mb/s, full duplex" and found["core"].startswith("FADE-10G")
-    for name, value in (("threshold", 8000), ("length", 31)):
-        assert bench.run("cmd", *feb, *names, name, value)[0] == 0
+    for name, *value in (("threshold", 2000, "mV"), ("length", 31)):
+        assert bench.run("cmd", *feb, *names, name, *value)[0] == 0
     pulses = bench.tmp / "pulses"
-    # The pulse of the model has 4,000; nothing is above 8,000.
+    # The pulse of the model has 4,000 steps of 0.25 mV; nothing is above 8,000.
     status, result = report(bench.receive("--out", pulses, "--duration", 1).finish())
     assert status == 0 and result["febs"][0]["words"] == 0 and counters()["threshold"] == 2000
-    assert bench.run("cmd", *feb, *names, "threshold", 4000)[0] == 0
+    assert bench.run("cmd", *feb, *names, "threshold", "1000mV")[:2] == (0, "threshold 1000.0 mV\n")
     status, result = report(bench.receive("--out", pulses, "--packets", 4, "--overwrite").finish())
     assert status == 0 and result["complete"]
     found = windows(pulses, 31)

@@ -92,7 +92,7 @@ def test_csrs_of_the_core(bench):
     assert status == 0
 
     def csr(name, *value):
-        return json.loads(answer(bench, "cmd", *FEB, *registers, name, *value, "--json"))["value"]
+        return int(json.loads(answer(bench, "cmd", *FEB, *registers, name, *value, "--json"))["value"])
 
     assert (csr("mac_address_1"), csr("mac_address_0")) == (0x02FA, 0xDE000001) and csr("control") == 1 and csr("status") == 0
     for number, least in [(0, 20), (2, 20), (4, 0)]:  # sent, acknowledged, protocol errors

@@ -74,11 +74,21 @@ def test_status_top_and_commands(bench, described):
     def command(*words):
         status, out, err = bench.run("cmd", *FEB, *described, *words)
         assert status == 0, err
-        return int(out.split()[1])
+        return out.rstrip("\n").split("\n")
 
-    assert command("temperature", 0xFE71) == 0 and command("temperature") == 0xFE71
-    assert command("limit", 77) == 0 and command("0x0105") == 77
-    assert (command("calibrate", 5), command("calibrate", 6)) == (5, 11), "the accumulator answers its sum"
+    assert command("temperature", 0xFE71) == command("temperature") == ["temperature.celsius -1.5625 °C", "temperature.state cold"]
+    assert command("temperature.state", "warm") == ["temperature.state warm"] and int(command("0x0101")[0].split()[1]) == 0xFE72
+    assert command("temperature.celsius", 12.51, "°C") == ["temperature.celsius 12.5 °C"], "the nearest step"
+    assert command("temperature.celsius", "-1.5625") and command("temperature.state", "0x1")
+    assert int(command("0x0101")[0].split()[1]) == 0xFE71
+    assert command("limit", 77) == command("limit") == ["limit 77"] and command("0x0105")[0].split()[1] == "77"
+    sums = [command("calibrate", argument)[0].split()[1] for argument in (5, 6)]
+    assert sums == ["5", "11"], "the accumulator answers its sum"
+    status, out, _ = bench.run("cmd", *FEB, *described, "temperature", "--json")
+    assert status == 0 and json.loads(out)["value"] == 0xFE71
+    assert json.loads(out)["registers"] == {
+        "temperature.celsius": {"value": -1.5625, "unit": "°C"}, "temperature.state": {"value": "cold", "unit": None},
+    }  # fmt: skip
     # -25 sixteenths.
     assert counters(bench, *described) == {"temperature.celsius": -1.5625, "temperature.state": "cold", "limit": 77, "nothing": None, "sent": 0}
     status, out, err = bench.run("status", *FEB, *described)
@@ -86,6 +96,9 @@ def test_status_top_and_commands(bench, described):
     status, out, err = bench.run("top", *FEB, *described, "--batch", 1)
     head, row = out.splitlines()
     assert status == 0 and head.split()[-2:] == ["temperature.celsius", "temperature.state"] and row.endswith("-1.5625 °C               cold")
+    # A 64-bit word that a double does not have is a string.
+    status, out, _ = bench.run("cmd", *FEB, "0x0100", "--json")
+    assert status == 0 and json.loads(out)["value"] == str(0x4641444531304701)
     # Without a file the names are those of the example boards.
     assert counters(bench)["limit"] == 77
     assert bench.run("cmd", *FEB, "gap", 3)[0] == 0 and counters(bench)["gap"] == 3
@@ -96,6 +109,11 @@ def test_errors(bench, described):
     for words, message in [
         (["cmd", "preassure"], "`preassure`: expected a name of thermometers: temperature, limit, once, nothing, sent, calibrate"),
         (["cmd", "sent", 1], "register `sent` of thermometers is only read"),
+        (["cmd", "temperature.celsius", 3, "K"], "value `3 K` of `temperature.celsius`: expected -128 to 127.9375 °C"),
+        (["cmd", "limit", -1], "value `-1` of `limit`: expected 0 to 4294967295"),
+        (["cmd", "0x0105", 1, "mV"], "argument `1 mV`: expected one number; units are for names"),
+        (["cmd", "nothing"], "the board has no register `nothing`, or the access failed: it answered all ones to command 0x017f"),
+        (["cmd", "0x0300"], "it answered all ones to command 0x0300"),
         (["cmd", "9x"], "expected the code of a user command, 0x0100 to 0xffff, or a name of --registers"),
     ]:
         status, _, err = bench.run(words[0], *FEB, *described, *words[1:])
@@ -103,6 +121,12 @@ def test_errors(bench, described):
     described[1].write_text(DESCRIPTION.replace("4641444531304701", "1234"))
     status, out, err = bench.run("status", *FEB, *described)
     assert status == 0 and "its registers are not those of thermometers: no counters (--registers FILE names others)" in out
+    # Nothing is written to a board of another kind.
+    for words in [["limit", 5], ["limit"], ["calibrate", 1]]:
+        status, _, err = bench.run("cmd", *FEB, *described, *words)
+        assert status == 1 and "register 0 of this board is 0x4641444531304701, expected 0x1234" in err
+        assert "its registers are not those of thermometers" in err, err
+    assert bench.command(0x0105) == 0 and bench.command(0x0107) == 0
 
 
 def test_wrong_files(bench, described):
@@ -144,5 +168,13 @@ def test_slow_control(net):
     for words, value in [(["enable"], 0), (["enable", 1], 1), (["0x80000001"], 1)]:
         status, out, err = net.run("register", "--board", BOARD, "--registers", path, *words, "--json")
         assert status == 0 and json.loads(out)["value"] == value, err
+    path.write_text('name = "a board"\nidentity = 5\n[[register]]\nname = "sum"\nnumber = 1\nwritable = true\n[[register.field]]\nscale = 0.5\nunit = "V"\n')
+    words = ["register", "--board", BOARD, "--registers", path, "sum"]
+    status, _, err = net.run(*words, "1.5 V")
+    assert status == 1 and "register 0 of this board is 0x0, expected 0x5: its registers are not those of a board" in err
+    assert net.run("register", "--board", BOARD, "0", "5")[0] == 0
+    status, out, err = net.run(*words, "1.5", "V")
+    assert status == 0 and out == "sum 1.5 V\n" and net.run(*words)[1] == "sum 1.5 V\n", err
+    path.write_text('name = "a board"\n[[register]]\nname = "enable"\nnumber = 0x80000001\n')
     status, _, err = net.run("register", "--board", BOARD, "--registers", path, "none")
     assert status == 1 and "`none`: expected a name of a board: enable" in err

@@ -1,14 +1,14 @@
-//! `fadelink cmd`: one user command.
+//! `fadelink cmd`: one user command, or an access to a register by its name.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
-use fadelink_receiver::{DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use fadelink_receiver::{Commander, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::{fade10g, MacAddr};
 use serde_json::json;
 
 use crate::link::Link;
-use crate::names::{self, Which};
+use crate::names::{self, Access, Register, Which, READ_REGISTER};
 use crate::number;
 
 #[derive(clap::Args)]
@@ -23,9 +23,9 @@ pub struct Args {
     /// Code of the command, 0x0100 to 0xffff, or its name, or that of a register
     #[arg(value_parser = user_code)]
     code: Which<u16>,
-    /// Argument, 32 bits; with it a register is written
-    #[arg(value_parser = number::u32)]
-    argument: Option<u32>,
+    /// Argument, 32 bits; with a name: the value that a register or its field gets, in its unit, which may follow; or its bits with 0x
+    #[arg(value_name = "VALUE", num_args = 0..=2, allow_negative_numbers = true)]
+    value: Vec<String>,
     /// Time between two attempts in milliseconds
     #[arg(long, value_name = "MS", default_value_t = DEFAULT_TIMEOUT.as_millis() as u64,
           value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -51,21 +51,72 @@ fn user_code(text: &str) -> Result<Which<u16>, String> {
     Which::parse(text, code)
 }
 
+/// The registers behind the user commands of a FEB.
+struct UserCommands {
+    feb: Commander,
+    timeout: Duration,
+    retries: u32,
+    /// Code and argument of the last command.
+    last: (u16, u32),
+}
+
+impl UserCommands {
+    /// `what`: what is asked for, in words.
+    fn ask(&mut self, code: u16, argument: u32, what: &str) -> anyhow::Result<u64> {
+        self.last = (code, argument);
+        let value = self.feb.command_with(code, argument, self.timeout, self.retries)?;
+        anyhow::ensure!(
+            value != names::NONE,
+            "the board has no {what}, or the access failed: it answered all ones to command {code:#06x}"
+        );
+        Ok(value)
+    }
+}
+
+impl names::Bus for UserCommands {
+    fn read(&mut self, register: &Register) -> anyhow::Result<u64> {
+        self.ask(register.code(false)?, 0, &format!("register `{}`", register.name))
+    }
+
+    fn write(&mut self, register: &Register, word: u32) -> anyhow::Result<u64> {
+        self.ask(register.code(true)?, word, &format!("register `{}` that can be written", register.name))
+    }
+
+    fn command(&mut self, name: &str, code: u16, argument: u32) -> anyhow::Result<u64> {
+        self.ask(code, argument, &format!("command `{name}`"))
+    }
+
+    fn identity(&mut self) -> anyhow::Result<u64> {
+        self.ask(READ_REGISTER, 0, "register 0")
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let code = match &args.code {
-        Which::Number(code) => *code,
-        Which::Name(name) => args.names.read()?.code(name, args.argument.is_some())?,
+    let names = args.names.read()?;
+    let argument = match &args.code {
+        Which::Number(_) => number::plain(&args.value)?.unwrap_or(0),
+        Which::Name(_) => 0,
     };
-    let argument = args.argument.unwrap_or(0);
     let receiver = args.link.passive()?;
     let feb = receiver.open_for_commands(args.feb)?;
+    let timeout = Duration::from_millis(args.timeout);
+    let mut bus = UserCommands { feb, timeout, retries: args.retries, last: (0, 0) };
     for _ in 0..args.repeat {
-        let timeout = Duration::from_millis(args.timeout);
-        let value = feb.command_with(code, argument, timeout, args.retries)?;
+        let found = match &args.code {
+            Which::Number(code) => {
+                Access { word: bus.ask(*code, argument, "such register or command")?, shown: vec![] }
+            }
+            Which::Name(name) => names.access(name, &args.value, &mut bus)?,
+        };
         if args.json {
-            println!("{}", json!({ "feb": args.feb.to_string(), "code": code, "argument": argument, "value": value }));
+            let (code, argument) = bus.last;
+            let mut line = json!({ "feb": args.feb.to_string(), "code": code, "argument": argument, "value": number::json(found.word) });
+            if !found.shown.is_empty() {
+                line["registers"] = found.json();
+            }
+            println!("{line}");
         } else {
-            println!("{value:#018x} {value}");
+            found.lines().iter().for_each(|line| println!("{line}"));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -17,6 +17,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{json, Value};
 
 use crate::discover::identity_json;
+use crate::number;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -64,7 +65,7 @@ fn identity(response: Response) -> Option<Identity> {
 fn response_json(response: Option<Response>) -> Value {
     let Some(response) = response else { return Value::Null };
     let Response { code, csn, value } = response;
-    let mut json = json!({ "code": code, "csn": csn, "value": value });
+    let mut json = json!({ "code": code, "csn": csn, "value": number::json(value) });
     if let Some(identity) = identity(response) {
         json["identity"] = identity_json(identity);
     }
@@ -104,7 +105,7 @@ fn feb_frame(body: &FebFrame<'_>) -> (&'static str, Value, String) {
 /// The bits of a block ACK.
 fn add_stored(stored: Option<u64>, fields: &mut Value, text: &mut String) {
     if let Some(stored) = stored {
-        fields["stored"] = stored.into();
+        fields["stored"] = number::json(stored);
         *text += &format!(", stored before it {stored:#018x}");
     }
 }

@@ -1,4 +1,19 @@
-//! Numbers as users write them: decimal, or hexadecimal with 0x.
+//! Numbers as users write them: decimal, or hexadecimal with 0x; and as JSON readers take them.
+
+use serde_json::Value;
+
+use crate::exit::Usage;
+
+/// The largest whole number up to which readers of JSON have all (RFC 8259, section 6).
+const EXACT: u64 = (1 << 53) - 1;
+
+/// A 64-bit word in JSON: a number if every reader takes it exactly, else its decimal digits as a string.
+pub fn json(word: u64) -> Value {
+    match word {
+        ..=EXACT => word.into(),
+        _ => word.to_string().into(),
+    }
+}
 
 /// Parses an unsigned number up to `max`.
 fn parse(text: &str, max: u64) -> Result<u64, String> {
@@ -28,6 +43,18 @@ pub fn u64(text: &str) -> Result<u64, String> {
     parse(text, u64::MAX)
 }
 
+/// What follows a number of a command or register: nothing, or one number of 32 bits.
+///
+/// # Errors
+/// [`Usage`].
+pub fn plain(value: &[String]) -> Result<Option<u32>, Usage> {
+    match value {
+        [] => Ok(None),
+        [number] => u32(number).map(Some).map_err(|error| Usage(format!("argument `{number}`: {error}"))),
+        _ => Err(Usage(format!("argument `{}`: expected one number; units are for names", value.join(" ")))),
+    }
+}
+
 /// Seconds, with a fraction, more than 0 and at most a year.
 pub fn seconds(text: &str) -> Result<std::time::Duration, String> {
     text.parse()
@@ -39,6 +66,13 @@ pub fn seconds(text: &str) -> Result<std::time::Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn words_that_doubles_do_not_have_are_strings() {
+        assert_eq!(super::json((1 << 53) - 1), serde_json::json!(9_007_199_254_740_991_u64));
+        assert_eq!(super::json(1 << 53), serde_json::json!("9007199254740992"));
+        assert_eq!(super::json(u64::MAX), serde_json::json!("18446744073709551615"));
+    }
+
     #[test]
     fn numbers() {
         assert_eq!(super::u16("0x0100"), Ok(256));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::names::{self, Which};
+use crate::names::{self, Access, Register, Which};
 use crate::number;
 use crate::slow_control::SlowControl;
 
@@ -20,9 +20,10 @@ pub struct Args {
     /// Address of the register, or its name
     #[arg(value_parser = register_address)]
     address: Which<u32>,
-    /// Value to write; without it the register is read
-    #[arg(value_parser = number::u32)]
-    value: Option<u32>,
+    /// Value to write, 32 bits; with a name: in the unit of the register or field, which may follow, or its bits with 0x. Without
+    /// it the register is read
+    #[arg(value_name = "VALUE", num_args = 0..=2, allow_negative_numbers = true)]
+    value: Vec<String>,
     /// Time between two attempts in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=600_000))]
     timeout: u64,
@@ -38,20 +39,62 @@ fn register_address(text: &str) -> Result<Which<u32>, String> {
     Which::parse(text, number::u32)
 }
 
+/// The registers behind slow control.
+struct Registers {
+    board: SlowControl,
+    /// Address of the last access.
+    address: u32,
+}
+
+impl names::Bus for Registers {
+    fn read(&mut self, register: &Register) -> anyhow::Result<u64> {
+        self.address = register.number;
+        self.board.read(register.number).map(u64::from)
+    }
+
+    fn write(&mut self, register: &Register, word: u32) -> anyhow::Result<u64> {
+        self.address = register.number;
+        self.board.write(register.number, word).map(u64::from)
+    }
+
+    fn command(&mut self, name: &str, _: u16, _: u32) -> anyhow::Result<u64> {
+        anyhow::bail!("`{name}` is a user command: expected a register, as slow control has no commands")
+    }
+
+    fn identity(&mut self) -> anyhow::Result<u64> {
+        self.board.read(0).map(u64::from)
+    }
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let address = match &args.address {
-        Which::Number(address) => *address,
-        Which::Name(name) => args.names.read()?.accessed(name, args.value.is_some())?.number,
+    let names = args.names.read()?;
+    let value = match &args.address {
+        Which::Number(_) => number::plain(&args.value)?,
+        Which::Name(_) => None,
     };
-    let mut board = SlowControl::new(args.board, Duration::from_millis(args.timeout), args.retries)?;
-    let value = match args.value {
-        None => board.read(address)?,
-        Some(value) => board.write(address, value)?,
+    let board = SlowControl::new(args.board, Duration::from_millis(args.timeout), args.retries)?;
+    let mut bus = Registers { board, address: 0 };
+    let found = match &args.address {
+        Which::Name(name) => names.access(name, &args.value, &mut bus)?,
+        Which::Number(address) => {
+            bus.address = *address;
+            let word = match value {
+                None => bus.board.read(*address)?,
+                Some(value) => bus.board.write(*address, value)?,
+            };
+            Access { word: word.into(), shown: vec![] }
+        }
     };
     if args.json {
-        println!("{}", json!({ "board": args.board.to_string(), "address": address, "value": value }));
+        let mut line = json!({ "board": args.board.to_string(), "address": bus.address, "value": found.word });
+        if !found.shown.is_empty() {
+            line["registers"] = found.json();
+        }
+        println!("{line}");
+    } else if found.shown.is_empty() {
+        println!("{0:#010x} {0}", found.word);
     } else {
-        println!("{value:#010x} {value}");
+        found.lines().iter().for_each(|line| println!("{line}"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use fadelink_sinks::Report;
 use serde_json::{json, Value};
 
+use crate::number;
 use crate::pattern::Verifier;
 
 /// A stream that has ended, or was given up.
@@ -34,7 +35,7 @@ impl<Name: Display> Summary<'_, Name> {
             "words": self.bytes / 8,
             "verified": self.verifier.map(|v| v.wrong == 0 && self.complete),
             "wrong_words": self.verifier.map(|v| v.wrong),
-            "first_wrong": first_wrong.map(|(index, word, expected)| json!({ "index": index, "word": word, "expected": expected })),
+            "first_wrong": first_wrong.map(|(index, word, expected)| json!({ "index": index, "word": number::json(word), "expected": number::json(expected) })),
             "seconds": self.seconds,
             "sinks": self.sinks,
         });

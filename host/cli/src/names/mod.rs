@@ -1,5 +1,7 @@
 //! Names of a board's registers and user commands, from a description file (docs/boards.md).
 
+mod access;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -8,14 +10,18 @@ use fadelink_wire::fade10g::CMD_USER_FIRST;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
+use crate::number;
+
+pub use access::{Access, Bus};
+
 /// The description of the example boards, which `tools/registers.py` writes from `rtl/axi/registers/example.rdl`.
 const EXAMPLE: &str = include_str!("example.toml");
 /// Code of the user command that reads register 0; the number of the register is added.
 pub const READ_REGISTER: u16 = 0x0100;
 /// Code of the user command that writes register 0.
 const WRITE_REGISTER: u16 = 0x0200;
-/// The answer of a register that is not there.
-const NONE: u64 = u64::MAX;
+/// The answer of a register or a command that is not there.
+pub const NONE: u64 = u64::MAX;
 /// Registers that user commands reach.
 const REACHED: u32 = 0x100;
 
@@ -218,29 +224,6 @@ impl Names {
         let is_shown = |register: &&Register| !(register.on_request || self.identity.is_some() && register.number == 0);
         self.registers.iter().filter(is_shown)
     }
-
-    /// The code of a user command; or of the one that accesses a register, which writes if there is an argument.
-    pub fn code(&self, name: &str, writes: bool) -> anyhow::Result<u16> {
-        if let Some(command) = self.commands.iter().find(|command| command.name == name) {
-            return Ok(command.code);
-        }
-        self.accessed(name, writes)?.code(writes)
-    }
-
-    /// The register of a name, for a read or a write.
-    pub fn accessed(&self, name: &str, writes: bool) -> anyhow::Result<&Register> {
-        let register = self.register(name).with_context(|| {
-            let known: Vec<_> = self.registers.iter().map(|register| register.name.as_str()).collect();
-            let commands = self.commands.iter().map(|command| command.name.as_str());
-            format!(
-                "`{name}`: expected a name of {}: {}",
-                self.name,
-                known.into_iter().chain(commands).collect::<Vec<_>>().join(", ")
-            )
-        })?;
-        ensure!(register.writable || !writes, "register `{name}` of {} is only read", self.name);
-        Ok(register)
-    }
 }
 
 impl Register {
@@ -290,7 +273,7 @@ impl Field {
             (_, Some(word)) => json!(word),
             (Some(scale), _) => json!(number as f64 * scale),
             (None, None) if self.signed => json!(number as i64),
-            (None, None) => json!(number as u64),
+            (None, None) => number::json(number as u64),
         }
     }
 }

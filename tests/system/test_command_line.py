@@ -195,8 +195,7 @@ def test_dissect_shared_vectors(tmp_path):
     assert status == 0 and [bool(row[0].strip()) for row in rows] == [False] * len(good) + [True] * len(bad), out
     theirs = [[int(field) for field in row[1:]] for row in rows if row[1]]
     expected = [
-        [i["window"].bit_length() - 1, *[int(i[flag]) for flag in flags], int(i["csn"] is not None), i["csn"] or 0, i["transmission"]]
-        for i in told
+        [i["window"].bit_length() - 1, *[int(i[flag]) for flag in flags], int(i["csn"] is not None), i["csn"] or 0, i["transmission"]] for i in told
     ]
     assert theirs == expected and len(told) == 3
 

@@ -1,4 +1,4 @@
-"""A command is executed exactly once, whoever else sends commands (docs/protocol/fade10g.md, "Exactly once"); boards count."""
+"""A command is executed exactly once, also beside other programs (docs/protocol/fade10g.md, "Exactly once"); boards count."""
 
 import json
 import os

@@ -168,7 +168,9 @@ def test_slow_control(net):
     for words, value in [(["enable"], 0), (["enable", 1], 1), (["0x80000001"], 1)]:
         status, out, err = net.run("register", "--board", BOARD, "--registers", path, *words, "--json")
         assert status == 0 and json.loads(out)["value"] == value, err
-    path.write_text('name = "a board"\nidentity = 5\n[[register]]\nname = "sum"\nnumber = 1\nwritable = true\n[[register.field]]\nscale = 0.5\nunit = "V"\n')
+    path.write_text(
+        'name = "a board"\nidentity = 5\n[[register]]\nname = "sum"\nnumber = 1\nwritable = true\n[[register.field]]\nscale = 0.5\nunit = "V"\n'
+    )
     words = ["register", "--board", BOARD, "--registers", path, "sum"]
     status, _, err = net.run(*words, "1.5 V")
     assert status == 1 and "register 0 of this board is 0x0, expected 0x5: its registers are not those of a board" in err

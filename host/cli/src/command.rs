@@ -7,8 +7,9 @@ use fadelink_receiver::{Commander, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::{fade10g, MacAddr};
 use serde_json::json;
 
+use crate::access::{Access, Bus};
 use crate::link::Link;
-use crate::names::{self, Access, Register, Which, READ_REGISTER};
+use crate::names::{self, Register, Which, READ_REGISTER};
 use crate::number;
 
 #[derive(clap::Args)]
@@ -73,7 +74,7 @@ impl UserCommands {
     }
 }
 
-impl names::Bus for UserCommands {
+impl Bus for UserCommands {
     fn read(&mut self, register: &Register) -> anyhow::Result<u64> {
         self.ask(register.code(false)?, 0, &format!("register `{}`", register.name))
     }

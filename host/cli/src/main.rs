@@ -1,5 +1,6 @@
 //! The `fadelink` command.
 
+mod access;
 mod build;
 mod command;
 mod deadline;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::names::{self, Access, Register, Which};
+use crate::access::{Access, Bus};
+use crate::names::{self, Register, Which};
 use crate::number;
 use crate::slow_control::SlowControl;
 
@@ -46,7 +47,7 @@ struct Registers {
     address: u32,
 }
 
-impl names::Bus for Registers {
+impl Bus for Registers {
     fn read(&mut self, register: &Register) -> anyhow::Result<u64> {
         self.address = register.number;
         self.board.read(register.number).map(u64::from)

@@ -25,7 +25,7 @@ const BYTES: usize = 6;
 const LOCK_ATTEMPTS: u32 = 50;
 const LOCK_INTERVAL: Duration = Duration::from_micros(200);
 
-/// The numbers of one FEB: those that were used, by whoever, are never drawn again before they wrap.
+/// The numbers of one FEB: those that a program has used are never drawn again before they wrap.
 #[derive(Debug)]
 pub struct Numbers {
     /// Shared with other programs.
@@ -64,7 +64,7 @@ impl Numbers {
     /// Shared with all that open the file `name` of `folder`; what is missing is created.
     ///
     /// # Errors
-    /// They cannot be created or written, or are no ordinary file.
+    /// They cannot be created or written; the file is a link or another special file.
     pub fn shared(folder: &Path, name: &str) -> io::Result<Numbers> {
         Ok(Numbers { file: Some(open(folder, name)?), latest: None })
     }
@@ -84,7 +84,7 @@ impl Numbers {
         number
     }
 
-    /// The FEB has executed a command with this number, whoever sent it.
+    /// The FEB has executed a command with this number, of this program or another.
     pub fn saw(&mut self, number: u16) {
         let latest = later(self.latest, Some(number));
         if latest != self.latest {

@@ -189,7 +189,7 @@ pub struct Identity {
     pub stopping: bool,
     /// It takes block ACKs.
     pub block_acks: bool,
-    /// CSN of the command that it executed last, whoever sent it, and would take for a repetition. `None`: there is none
+    /// CSN of the command that it executed last, from any computer, and would take for a repetition. `None`: there is none
     /// since RESET.
     pub csn: Option<u16>,
     /// Number of its transmission, or of the last one: the CSN of the START that began it. 0: none has begun.

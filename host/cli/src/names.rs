@@ -1,7 +1,5 @@
 //! Names of a board's registers and user commands, from a description file (docs/boards.md).
 
-mod access;
-
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +9,6 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::number;
-
-pub use access::{Access, Bus};
 
 /// The description of the example boards, which `tools/registers.py` writes from `rtl/axi/registers/example.rdl`.
 const EXAMPLE: &str = include_str!("example.toml");
@@ -75,9 +71,9 @@ pub struct Names {
     /// What register 0 of such a board answers.
     pub identity: Option<u64>,
     #[serde(default, rename = "register")]
-    registers: Vec<Register>,
+    pub registers: Vec<Register>,
     #[serde(default, rename = "command")]
-    commands: Vec<Command>,
+    pub commands: Vec<Command>,
 }
 
 /// A register.
@@ -88,25 +84,25 @@ pub struct Register {
     /// The number of user commands, or the address of slow control.
     pub number: u32,
     #[serde(default)]
-    writable: bool,
+    pub writable: bool,
     #[serde(default)]
     #[expect(dead_code, reason = "for people who read the file")]
     description: String,
     /// A read changes the board: only `fadelink cmd` and `fadelink register` read it.
     #[serde(default)]
-    on_request: bool,
+    pub on_request: bool,
     #[serde(default, rename = "field")]
-    fields: Vec<Field>,
+    pub fields: Vec<Field>,
 }
 
 /// Bits of a register; without a name, the register itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Field {
+pub struct Field {
     #[serde(default)]
     name: String,
     #[serde(default)]
-    low: u32,
+    pub low: u32,
     /// 32 if it does not say.
     bits: Option<u32>,
     #[serde(default)]
@@ -114,14 +110,14 @@ struct Field {
     description: String,
     /// Two's complement.
     #[serde(default)]
-    signed: bool,
+    pub signed: bool,
     /// What 1 means, in units.
-    scale: Option<f64>,
+    pub scale: Option<f64>,
     #[serde(default)]
-    unit: String,
+    pub unit: String,
     /// A word for each number from 0 on.
     #[serde(default)]
-    values: Vec<String>,
+    pub values: Vec<String>,
     /// `fadelink top` has a column of it.
     #[serde(default)]
     top: bool,
@@ -130,9 +126,9 @@ struct Field {
 /// A user command.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Command {
-    name: String,
-    code: u16,
+pub struct Command {
+    pub name: String,
+    pub code: u16,
     #[serde(default)]
     #[expect(dead_code, reason = "for people who read the file")]
     description: String,
@@ -144,7 +140,7 @@ pub struct Shown {
     pub name: String,
     /// A number, or a word; null if the board has no such register.
     pub value: Value,
-    unit: String,
+    pub unit: String,
     /// `fadelink top` has a column of it.
     pub top: bool,
 }
@@ -172,7 +168,8 @@ impl Names {
         Names::parse(&text).with_context(|| format!("{shown} does not describe registers (docs/boards.md tells how)"))
     }
 
-    fn parse(text: &str) -> anyhow::Result<Names> {
+    /// The names in the text of a description.
+    pub fn parse(text: &str) -> anyhow::Result<Names> {
         let mut names: Names = toml::from_str(text).map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
         for register in &mut names.registers {
             if register.fields.is_empty() {
@@ -256,11 +253,13 @@ impl Register {
 }
 
 impl Field {
-    fn bits(&self) -> u32 {
+    /// How many bits it has.
+    pub fn bits(&self) -> u32 {
         self.bits.unwrap_or(u32::BITS)
     }
 
-    fn name_in(&self, register: &Register) -> String {
+    /// Its name behind that of its register.
+    pub fn name_in(&self, register: &Register) -> String {
         let point = if self.name.is_empty() { "" } else { "." };
         format!("{}{point}{}", register.name, self.name)
     }

@@ -3,8 +3,8 @@
 use anyhow::{ensure, Context};
 use serde_json::{json, Map, Value};
 
-use super::{Command, Field, Names, Register, Shown};
 use crate::exit::Usage;
+use crate::names::{Command, Field, Names, Register, Shown};
 use crate::number;
 
 /// What reaches the registers of a board.

@@ -106,10 +106,11 @@ def test_the_simulator_is_built_and_runs_anywhere(strange):
 
 
 def test_support_is_that_of_the_tree(strange):
-    """`make setup` says where `support` is; by a relative path, because trees may share .venv."""
+    """`make setup` says where `support` is; by a relative path, because a tree may be moved, and trees may share .venv."""
     tree.run_below_tmp(strange, "make", "setup")
-    said = tree.run_below_tmp(strange, ".venv/bin/python", "-c", "import support.paths; print(support.paths.TOP)")
-    assert said.strip() == f"/tmp/{tree.STRANGE}"
+    words = [".venv/bin/python", "-c", "import support.paths; print(support.paths.TOP)"]
+    assert tree.run_below_tmp(strange, *words).strip() == f"/tmp/{tree.STRANGE}"
+    assert tree.run(strange / tree.STRANGE, *words).strip() == str(strange / tree.STRANGE)
 
 
 @pytest.fixture

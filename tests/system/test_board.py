@@ -106,21 +106,28 @@ def test_a_tool_without_the_projects_python_says_so(copied, tmp_path):
 
 
 def test_a_register_of_its_own_is_written_and_read(bench, tmp_path):
-    """The whole way: the command, a register, the simulator of this board alone, the command of fadelink by names."""
+    """The whole way: the command, a register, the simulator of new boards alone, the command of fadelink by names; and a board with RMII."""
     copied = tree.copy(tmp_path / "tree")
     tree.run(copied, "make", "board", "NAME=muon")
+    tree.run(copied, "make", "board", "NAME=kaon", "FROM=ulx3s")
     add_registers(copied)
     tree.run(copied, "tools/registers.py")
-    tree.run(copied, "make", "sim", "MODELS=muon_fade10g")
-    sim = bench.start(bench.board_ns, copied / "build/sim/fadelink-sim", "--iface", "feb0", "--board", "muon", "--json")
-    assert "board(s) on" in sim.popen.stderr.readline()
-    feb = ["--iface", "eth0", "--feb", FEBS[0], "--registers", copied / "rtl/boards/muon/registers.toml"]
+    tree.run(copied, "make", "sim", "MODELS=muon_fade10g kaon_fade10g")
+    feb = ["--iface", "eth0", "--feb", FEBS[0]]
+
+    def start(board):
+        sim = bench.start(bench.board_ns, copied / "build/sim/fadelink-sim", "--iface", "feb0", "--board", board, "--json")
+        assert "board(s) on" in sim.popen.stderr.readline()
+        wait_for(lambda: bench.run("status", *feb, "--json")[0] == 0)
+        return sim
 
     def counters():
         status, out, err = bench.run("status", *feb, "--json")
-        return json.loads(out)["counters"] if status == 0 else None
+        return json.loads(out)["counters"]
 
-    wait_for(counters)
+    bench.end_sim(start("kaon"))
+    start("muon")
+    feb += ["--registers", copied / "rtl/boards/muon/registers.toml"]
     found = counters()
     assert (found["gain"], found["gain_inverted"]) == (5, 0xFFFA)
     assert bench.run("cmd", *feb, "gain", 0x1234)[0] == 0

@@ -1,15 +1,16 @@
 # Fadelink. `make help` lists the targets; the README explains the two for a newcomer: demo and test.
 
-BIN     := $(CURDIR)/.venv/bin
+# Paths are relative: make takes a space in one for the end of a word.
+BIN     := .venv/bin
 PYTHON  := $(BIN)/python
 PYTEST  := $(PYTHON) -m pytest -c tests/pytest.ini
-# Not in the job server of make: cargo has its own jobs.
-CARGO   := env -u MAKEFLAGS -u MFLAGS cargo --color=never
+# From the top folder.
+PLAIN   := tools/plain_path.sh
+# From host. Not in the job server of make: cargo has its own jobs.
+CARGO   := env -u MAKEFLAGS -u MFLAGS ../$(PLAIN) cargo --color=never
 JOBS    := $(shell nproc)
 
-SIM     := $(CURDIR)/build/sim/fadelink-sim
-
-.PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream board timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -24,7 +25,7 @@ host: setup ## build the fadelink command, with all features
 	@cd host && $(CARGO) build-all --release --locked --quiet
 
 python: host ## install the Python package into .venv
-	@$(PYTHON) -m pip install --quiet --config-settings=build-args="--features xdp" ./host/python
+	@$(PLAIN) $(PYTHON) -m pip install --quiet --config-settings=build-args="--features xdp" ./host/python
 
 kafka: setup ## fetch the Kafka broker of the tests
 	@tools/kafka.sh
@@ -33,7 +34,7 @@ prometheus: setup ## fetch the Prometheus of the tests
 	@tools/prometheus.sh
 
 package: sim host python ## build Debian packages and the Python wheel in build/package (docs/install.md)
-	@tools/package.sh
+	@$(PLAIN) tools/package.sh
 
 test-package: package ## install, use, upgrade and remove the packages in a bare Debian 12 (as root; fetches it first)
 	@tools/bare.sh
@@ -46,7 +47,7 @@ demo: ## receive and verify two simulated boards over a lossy link; installs and
 	@$(PYTHON) tools/demo.py
 
 demo-sim:
-	@$(MAKE) --no-print-directory -s -f sim/Makefile BUILD=$(CURDIR)/build/demo/sim MODELS=xgmii32 $(CURDIR)/build/demo/sim/fadelink-sim
+	@$(MAKE) --no-print-directory -s -f sim/Makefile BUILD=build/demo/sim MODELS=xgmii32 build/demo/sim/fadelink-sim
 
 demo-host:
 	@cd host && $(CARGO) build --profile demo --locked --quiet -p fadelink --no-default-features
@@ -112,8 +113,11 @@ bench-tcp: sim ## the TCP sender by MTU, round trip and buffer, 16 boards merged
 timing: setup ## place and route cores and boards, write docs/timing.md; CORE="NAME ...": these alone, SEEDS=n (3)
 	@$(PYTHON) bench/timing.py $(if $(CORE),--core $(CORE)) --seeds $(or $(SEEDS),3)
 
-bitstream: setup ## build a bitstream: BOARD=name, DESIGN=fade10g, NUMBER=1 (docs/boards.md); without BOARD: list the boards
-	@$(PYTHON) tools/bitstream.py $(BOARD) $(DESIGN) --number $(or $(NUMBER),1)
+bitstream: setup ## build a bitstream: BOARD=name, DESIGN=fade10g, NUMBER=1; LOAD=1 or FLASH=1: send it to the board (docs/boards.md); without BOARD: list the boards
+	@$(PYTHON) tools/bitstream.py $(BOARD) $(DESIGN) --number $(or $(NUMBER),1) $(if $(filter-out 0,$(LOAD)),--load) $(if $(filter-out 0,$(FLASH)),--flash)
+
+board: setup ## begin a board of your own: NAME=name, FROM=template: copy rtl/boards/FROM (docs/boards.md)
+	@$(PYTHON) tools/board.py $(or $(NAME),$(error make board: expected NAME=name, the name of the new board)) --from $(or $(FROM),template)
 
 bench-udp: sim ## the UDP/IP stack by payload, PTP between two boards, resources by module
 	@$(PYTHON) bench/udp.py

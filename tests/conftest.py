@@ -4,9 +4,9 @@ import pytest
 from support.paths import BUILD, SEED
 from xdist.scheduler import LoadScopeScheduling
 
-# What takes longest begins first. The tests of one virtual machine, of one broker, and those that look at what others do to
-# the sandbox, are one unit of work.
-UNITS = ["driver/", "kafka", "system/test_cleanup.py"]
+# What takes longest begins first. The tests of one virtual machine, of one broker, of one copy of the tree, and those that look at
+# what others do to the sandbox, are one unit of work.
+UNITS = ["driver/", "kafka", "system/test_cleanup.py", "system/test_tree.py", "system/test_board.py"]
 FIRST = [
     *UNITS,
     "rtl/test_synthesis.py",

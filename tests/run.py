@@ -24,7 +24,8 @@ from support import sandbox  # noqa: E402
 
 LOG = TOP / "build/log"
 JOBS = str(os.cpu_count())
-CARGO = ["cargo", "--color=never"]
+PLAIN = [str(TOP / "tools/plain_path.sh")]
+CARGO = [*PLAIN, "cargo", "--color=never"]
 # More than there are processors, for many tests wait for simulated time or for a time-out.
 os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))
 PYTEST = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"]
@@ -37,7 +38,7 @@ PARTS = [
     ("kafka", ".", "host", [["tools/kafka.sh"]]),
     ("prometheus", ".", "host", [["tools/prometheus.sh"]]),
     ("test-host", "host", "own", [[*CARGO, "test-all", "--release", "--locked", "--offline", "--quiet"]]),
-    ("lint-host", ".", "own", [["tools/lint_host.sh"]]),
+    ("lint-host", ".", "own", [[*PLAIN, "tools/lint_host.sh"]]),
     ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
     ("lint-c", ".", "own", [["tools/lint_c.sh"]]),
     ("lint-python", ".", "own", [[*RUFF, "check", "--quiet", "--no-cache"], [*RUFF, "format", "--quiet", "--no-cache", "--diff"]]),

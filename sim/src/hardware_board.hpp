@@ -49,19 +49,19 @@ class HardwareBoard : public Board {
       const Picoseconds now = *std::min_element(next_.begin(), next_.end());
       if (now >= until) return;
       const bool tx = next_[kTx] == now, rx = next_[kRx] == now, user = next_[kUser] == now;
-      if (tx && !signals_.tx_clk())
+      if (tx && !tx_clk())
         if (auto frame = phy_.tx_rises(model_)) output(std::move(*frame), now);
-      if (rx && !signals_.rx_clk()) phy_.drive(model_);
-      if (rx && signals_.rx_clk()) phy_.rx_falls(model_);
+      if (rx && !rx_clk()) phy_.drive(model_);
+      if (rx && rx_clk()) phy_.rx_falls(model_);
       if (user) signals_.user_clk = !signals_.user_clk;
-      if (tx) signals_.tx_clk() = !signals_.tx_clk();
+      if (tx) tx_clk() = !tx_clk();
       // A PHY may have one clock for both directions.
-      if (rx && &signals_.rx_clk() != &signals_.tx_clk()) signals_.rx_clk() = !signals_.rx_clk();
+      if (rx && &rx_clk() != &tx_clk()) rx_clk() = !rx_clk();
       for (int i = 0; i < 3; i++)
         if (next_[i] == now) next_[i] += periods_[i] / 2;
       model_.eval();
       if (wave_) wave_->dump(now);
-      if (!tx || !signals_.tx_clk()) continue;
+      if (!tx || !tx_clk()) continue;
       model_.mdio = mdio_.clock(model_.mdc, model_.mdio__en, model_.mdio__out);
       if (auto frame = phy_.sample(model_)) output(std::move(*frame), now);
       quiet_ = signals_.running || !is_up() ? 0 : quiet_ + 1;
@@ -101,6 +101,8 @@ class HardwareBoard : public Board {
   static constexpr unsigned kQuietClocks = 400000;
 
   bool is_up() const { return signals_.phy & 1; }
+  CData& tx_clk() { return Phy::tx_clk(model_, signals_.pll_clk); }
+  CData& rx_clk() { return Phy::rx_clk(model_); }
 
   const unsigned speed_;
   VerilatedContext context_;

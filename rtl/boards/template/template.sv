@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Template of a board with a Lattice ECP5 and a gigabit PHY behind RGMII, with one's own data and registers (docs/boards.md).
+// A board with a Lattice ECP5 and a gigabit PHY behind RGMII, with data and registers of one's own (docs/boards.md).
 //
 //            +----------+
 //   clk100 ->| template |====> rgmii_tx*  |

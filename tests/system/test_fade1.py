@@ -154,10 +154,13 @@ def test_python_package(bench):
     fade1(bench, "--words", 1285)
     program = f"""
 import fadelink, numpy, time
+end = time.monotonic() + 30
 receiver = fadelink.Receiver("eth0")
 feb = receiver.open("{FEBS[0]}", protocol="fade1")
 feb.start()
-time.sleep(0.5)
+while feb.counters()["packets"] < 10:  # all that are full
+    assert time.monotonic() < end
+    time.sleep(0.01)
 feb.stop()
 words = []
 while (block := feb.read(1, timeout=5)) is not None:

@@ -12,6 +12,7 @@ import pytest
 from support.netns import BOARD, sh, wait_for
 
 ROLE, OFFSET, SECONDS, CLOCKS, LOG = "0x80000010", "0x80000012", "0x80000015", "0x80000017", "0x80000018"
+OFFSETS = "0x80000115"  # the counter of what the board has measured
 STATE, TRANSPORT, MECHANISM, PRIORITIES = "0x80000019", "0x8000001b", "0x8000001c", "0x8000001d"
 SLAVE, MASTER, BEST = "1", "2", "3"
 IS_MASTER = 6
@@ -82,7 +83,7 @@ def test_the_board_follows_ptp4l(net, phy, transport, mechanism):
     _, log = ptp4l(net, masterOnly=1, logSyncInterval=-3, logAnnounceInterval=-1, network_transport=transport, delay_mechanism=mechanism)
     wait_for(lambda: abs(register(net, SECONDS) - time.time()) < 100, timeout=60)
     assert register(net, ROLE) == int(SLAVE)
-    time.sleep(1)
+    wait_for(lambda: register(net, OFFSETS) >= 4, timeout=60)
     text = log.read_text()
     assert "assuming the grand master role" in text and not re.search(r"bad message|unexpected|malformed", text), text
     board = counters(net, sim)

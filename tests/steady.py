@@ -24,7 +24,7 @@ from support import sandbox
 @contextlib.contextmanager
 def load(count):
     """So many processes that compute until the end; the kernel ends them if this one is killed."""
-    busy = [sys.executable, "-c", "while True: pass"]
+    busy = ["sh", "-c", "while :; do :; done"]
     processes = [subprocess.Popen(busy, preexec_fn=sandbox.end_with_parent) for _ in range(count)]
     try:
         yield
@@ -47,10 +47,16 @@ def run_round(number, seed, tests, folder):
     results, log = folder / f"steady-{number}.xml", folder / f"steady-{number}.log"
     results.unlink(missing_ok=True)
     with open(log, "w") as output:
-        status = subprocess.call(
-            [*PYTEST, f"--junitxml={results}", *tests], cwd=TOP, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(
+            [*PYTEST, "-vv", f"--junitxml={results}", *tests], cwd=TOP, stdin=subprocess.DEVNULL,
             stdout=output, stderr=subprocess.STDOUT, env=os.environ | {"FADELINK_SEED": str(seed)},
         )  # fmt: skip
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            # The same signal has reached pytest, which says what it has found.
+            process.wait()
+            raise
     if status not in (0, 1) or not results.exists():
         print(log.read_text(errors="replace")[-5000:])
         return None

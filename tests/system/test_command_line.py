@@ -142,7 +142,7 @@ def test_commands_have_their_answers(bench):
 def test_capture_is_dissected_by_both_tools(bench):
     capture = bench.tmp / "link.pcap"
     sim = bench.sim("--pcap", capture, "--link", "loss=0.02")
-    status, result = report(bench.receive("--packets", 60).finish())
+    status, result = report(bench.receive("--packets", 120).finish())
     assert status == 0
     bench.end_sim(sim)
     status, out, err = run(FADELINK, "dissect", capture, "--json")

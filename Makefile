@@ -10,7 +10,7 @@ PLAIN   := tools/plain_path.sh
 CARGO   := env -u MAKEFLAGS -u MFLAGS ../$(PLAIN) cargo --color=never
 JOBS    := $(shell nproc)
 
-.PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream board timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
+.PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long steady soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream board timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -80,6 +80,10 @@ test-long: sim host python kafka prometheus test-driver-debug test-package ## sw
 	  FADELINK_SEED=$$seed $(PYTEST) tests/system/test_receive.py || exit 1; \
 	done
 	tools/side_by_side.sh
+
+steady: setup ## run the system tests N times (20) on a busy machine: which fail how often; ONLY="tests, or an expression for pytest -k"
+	@$(PYTHON) tests/run.py sim host python kafka prometheus
+	@$(PYTHON) tests/steady.py --rounds $(or $(N),20) --only "$(ONLY)"
 
 soak: sim host kafka ## kill, cut and fill everything at random moments for MINUTES (10): what was lost (docs/reliability.md)
 	@$(PYTHON) tools/soak.py --minutes $(or $(MINUTES),10)

@@ -147,6 +147,15 @@ def message(source, record, hits=(), window_ns=4096, begin=1_700_000_000, words=
     return (header + payload).ljust(total, b"\0")
 
 
+def count_messages(data):
+    """How many whole messages, or events, are one behind another."""
+    count = place = 0
+    while place + Header.size <= len(data):
+        place += Header.unpack_from(data, place)[1]
+        count += place <= len(data)
+    return count
+
+
 def read_event(data):
     """(header fields, messages) of an event: a message whose payload are messages."""
     source, length, payload, compressed, magic, version, record, sec, nsec = Header.unpack_from(data)

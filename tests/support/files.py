@@ -1,12 +1,22 @@
-"""Files that `fadelink` has written, as numpy and pyarrow read them."""
+"""Files that `fadelink` has written, as numpy and pyarrow read them; captures for it to read."""
+
+import time
 
 import h5py
 import numpy as np
+from scapy.utils import PcapWriter
 
 
 def in_order(paths):
     """Files that rolled over: the first has no number in its name."""
     return sorted(paths, key=lambda path: (path.name.count("."), path.name))
+
+
+def stands_still(path, seconds):
+    """Whether a file has something, and did not grow for some time: no event tells that nothing more comes."""
+    size = path.stat().st_size if path.exists() else 0
+    time.sleep(seconds)
+    return size and path.stat().st_size == size
 
 
 def wrong_words(words, first=0):
@@ -24,3 +34,11 @@ def read_hits(path):
     for window, *hit in zip(*columns, strict=True):
         hits[window].append(tuple(hit))
     return {window: sorted(found) for window, found in hits.items()}, windows
+
+
+def write_capture(path, frames):
+    """A capture of Ethernet frames, a microsecond apart. With times of day scapy rounds some to a second and a million microseconds."""
+    with PcapWriter(str(path), linktype=1) as capture:
+        capture.write_header(None)
+        for number, frame in enumerate(frames):
+            capture.write_packet(frame, sec=number // 1_000_000, usec=number % 1_000_000)

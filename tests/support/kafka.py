@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from support import fadc_model as model
 from support.broker import free_ports
@@ -49,6 +50,12 @@ class Setup:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+    def busy_builders(self):
+        """How many builders have partitions."""
+        client = AdminClient({"bootstrap.servers": self.broker.address})
+        group = client.describe_consumer_groups([self.group])[self.group].result()
+        return sum(bool(member.assignment.topic_partitions) for member in group.members)
 
     def read(self, topic, wanted, timeout=60, quiet=2):
         """What a consumer of committed data reads: at least `wanted` of it, and what comes in `quiet` seconds more."""

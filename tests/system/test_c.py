@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	assert(count == FADELINK_ERROR && SAYS("aborted"));
 	fadelink_feb_close(feb);
 	feb = fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL);
-	assert(fadelink_command(feb, 0x0100, 0, 10, 1, &value) == FADELINK_TIMEOUT && SAYS("after 2 attempts"));
+	assert(fadelink_command(feb, 0x0100, 0, 10, 1, &value) == FADELINK_TIMEOUT && SAYS("command 0x0100 was not sent"));
 	fadelink_feb_close(feb);
 	fadelink_close(receiver);
 	puts("all as it should be");

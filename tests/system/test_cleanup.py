@@ -30,7 +30,7 @@ TEST = """
 import subprocess, tempfile, time
 from pathlib import Path
 import pytest
-from support.netns import Bench
+from support.netns import Bench, wait_for
 
 @pytest.fixture
 def bench(tmp_path):
@@ -105,7 +105,7 @@ def test_the_tree_is_read_only_for_a_run(tmp_path):
 def test_what_others_make_meanwhile_does_not_count(tmp_path):
     """A run of the tests in a sandbox of its own, beside which another program leaves one of each kind."""
     state = tmp_path / "state"
-    process = run_tests(tmp_path, test="test_it", end=f"while Path({str(state)!r}).exists(): time.sleep(0.05)")
+    process = run_tests(tmp_path, test="test_it", end=f"wait_for(lambda: not Path({str(state)!r}).exists(), 120)")
     wait_for(lambda: state.exists() or process.poll() is not None, timeout=120)
     mount = tmp_path / "mount"
     mount.mkdir()
@@ -158,6 +158,7 @@ def test_runs_side_by_side_share_nothing(tmp_path):
 
 @pytest.mark.parametrize("how", ["failure", "interrupt", "terminate", "kill"])
 def test_nothing_stays(tmp_path, outer, how):
+    # A test that sleeps does not end by itself.
     process = run_tests(tmp_path, test="test_it", end="assert False" if how == "failure" else "time.sleep(1000)")
     if how != "failure":
         wait_for(lambda: (tmp_path / "state").exists() or process.poll() is not None, timeout=120)
@@ -202,6 +203,7 @@ def test_a_later_signal_ends_a_program_that_does_not_listen(outer):
     process = start(sandbox.words(["sh", "-c", "trap '' INT; echo ready; sleep 1000"]))
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
+    # The signals are two wishes if this time is between them.
     time.sleep(sandbox.SAME_WISH + 0.5)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)

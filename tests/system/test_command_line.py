@@ -5,6 +5,7 @@ import re
 import subprocess
 
 import pytest
+from support.files import write_capture
 from support.netns import FEBS, report
 from support.paths import FADELINK, SIM, TOP
 
@@ -142,7 +143,7 @@ def test_commands_have_their_answers(bench):
 def test_capture_is_dissected_by_both_tools(bench):
     capture = bench.tmp / "link.pcap"
     sim = bench.sim("--pcap", capture, "--link", "loss=0.02")
-    status, result = report(bench.receive("--packets", 60).finish())
+    status, result = report(bench.receive("--packets", 120).finish())
     assert status == 0
     bench.end_sim(sim)
     status, out, err = run(FADELINK, "dissect", capture, "--json")
@@ -170,15 +171,13 @@ def test_capture_is_dissected_by_both_tools(bench):
 
 def test_dissect_shared_vectors(tmp_path):
     """Each malformed vector is named so by both tools, each good one is not."""
-    from scapy.utils import wrpcap
-
     vectors = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
     good = [bytes.fromhex(v["hex"]) for v in vectors["frames"] if "payload" not in v]
     # An unknown type may be the code of a user command, and what is not FADE is not dissected.
     bad = [v for v in vectors["malformed"] if len(v["hex"]) > 28 and v["reason"] not in ("ethertype", "type")]
     bad = [bytes.fromhex(v["hex"]) for v in bad]
     capture = tmp_path / "vectors.pcap"
-    wrpcap(str(capture), [*good, *bad], linktype=1)
+    write_capture(capture, [*good, *bad])
     status, out, err = run(FADELINK, "dissect", capture, "--json")
     ours = [json.loads(line) for line in out.splitlines()]
     kinds = [frame["kind"] for frame in ours]
@@ -202,13 +201,11 @@ def test_dissect_shared_vectors(tmp_path):
 
 def test_dissect_shared_vectors_of_fade_v1(tmp_path):
     """Delays, and the bits of block ACKs, as the vectors have them."""
-    from scapy.utils import wrpcap
-
     vectors = json.loads((TOP / "tests/vectors/fade1.json").read_text())
     frames = vectors["frames"]
     length = {"request": 0, "feb": vectors["constants"]["DATA_FRAME_LEN"]}
     capture = tmp_path / "vectors.pcap"
-    wrpcap(str(capture), [bytes.fromhex(v["hex"]).ljust(length[v["direction"]], b"\0") for v in frames], linktype=1)
+    write_capture(capture, [bytes.fromhex(v["hex"]).ljust(length[v["direction"]], b"\0") for v in frames])
     status, out, err = run(FADELINK, "dissect", capture, "--json")
     found = [json.loads(line) for line in out.splitlines()]
     assert status == 0, err
@@ -227,20 +224,13 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
 
 def test_valid_words_in_either_byte_order(tmp_path):
     """Both tools read every number of valid words, and name a final word that is invalid."""
-    from scapy.packet import Raw
-    from scapy.utils import wrpcap
-
     frames = json.loads((TOP / "tests/vectors/fade10g.json").read_text())["frames"]
     words = json.loads((TOP / "tests/vectors/fade10g_valid_words.json").read_text())
     head = bytes.fromhex(next(frame["hex"] for frame in frames if frame["name"] == "last_0"))
     final = [bytes.fromhex(word) for order in ("little", "big", "neither") for word in words[order]]
     expected = [*range(1024), *range(1024), *(None for _ in words["neither"])]
     capture = tmp_path / "last.pcap"
-    packets = [Raw(head + bytes([0xA5]) * 8184 + word) for word in final]
-    for packet in packets:
-        # Of the time of day it may write a whole million of microseconds.
-        packet.time = 0
-    wrpcap(str(capture), packets, linktype=1)
+    write_capture(capture, [head + bytes([0xA5]) * 8184 + word for word in final])
     status, out, err = run(FADELINK, "dissect", capture, "--json")
     assert status == 0, err
     assert [json.loads(line)["fields"].get("valid_words") for line in out.splitlines()] == expected

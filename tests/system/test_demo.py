@@ -35,7 +35,7 @@ def test_man_pages_and_completions(tmp_path):
     assert set(pages) == {"fadelink.1", *(f"fadelink-{name}.1" for name in COMMANDS)}
     for name, page in pages.items():
         assert ".SH NAME" in page and ".SH OPTIONS" in page, name
-    assert "Example:" in pages["fadelink-receive.1"] and "\\-\\-feb" in pages["fadelink-receive.1"]
+    assert "\n.SH EXAMPLES\n" in pages["fadelink-receive.1"] and "\\-\\-feb" in pages["fadelink-receive.1"]
     completions = {path.name for path in tmp_path.iterdir()} - set(pages)
     assert completions == {"_fadelink", "_fadelink.ps1", "fadelink.bash", "fadelink.elv", "fadelink.fish"}
     words = f"source {tmp_path}/fadelink.bash; COMP_WORDS=(fadelink rec); COMP_CWORD=1; _fadelink fadelink rec fadelink; echo ${{COMPREPLY[@]}}"

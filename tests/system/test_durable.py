@@ -44,6 +44,7 @@ def test_a_run_goes_on_after_it_was_killed(lab, protocol):
         process = lab.start()
         before = size()
         wait_for(lambda: size() > before)
+        # The moment of the kill is random.
         time.sleep(moments.uniform(0, 0.5))
         process.signal(signal.SIGKILL)
         process.finish()
@@ -69,9 +70,9 @@ def test_a_run_of_confirmation_in_memory_is_closed_after_a_crash(lab):
     lab.bench.sim()
     lab.write('sinks = ["file:{board}.dat,roll=4M", "hdf5:{board}.h5"]\n' + fade("left"))
     process = lab.start()
-    wait_for(lambda: len(list(lab.runs.glob("run_000001/left.0*.dat"))) > 2)
-    # A hash is written once a second.
-    time.sleep(1.5)
+    # What is certain of it: the number in front of the last record of hashes, which are 56 bytes long.
+    certain = lambda: int.from_bytes((lab.runs / "run_000001/left.hashes").read_bytes()[-56:][:8], "little")  # noqa: E731
+    wait_for(lambda: len(list(lab.runs.glob("run_000001/left.0*.dat"))) > 2 and certain() >= 8 << 20)
     process.signal(signal.SIGKILL)
     process.finish()
     assert lab.check(1)[1]["findings"][0].startswith("the run is running: it goes on, or its program was ended by force")

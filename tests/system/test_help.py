@@ -99,7 +99,9 @@ def test_quick_starts_work(bench, system):
     bench.run_in(bench.pc_ns, "ip", "link", "set", "lo", "up")
     # The terminal is tested below.
     for text in [text for text in commands if "fadelink top" not in text]:
-        status, out, err = start(bench, bench.pc_ns, text.replace("--duration 10", "--duration 2")).finish()
+        # Boards may take a while until they send: the end is an amount of data where a command has that.
+        end = "--packets 100" if "fadelink receive" in text else "--duration 2"
+        status, out, err = start(bench, bench.pc_ns, text.replace("--duration 10", end)).finish()
         assert status == 0, f"{text}: {out}{err}"
 
 

@@ -2,13 +2,13 @@
 
 import subprocess
 import threading
-import time
 
 import pytest
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of
 from support.kafka import PARTITIONS, Setup, check, send
+from support.netns import wait_for
 from support.paths import FADELINK
 
 
@@ -72,7 +72,8 @@ def test_counts_are_of_what_was_committed(setup):
     builders = [setup.build("one")]
     sender = threading.Thread(target=send, args=(setup, windows), kwargs={"pause": 0.05})
     sender.start()
-    time.sleep(2)
+    # The second builder joins the first one's work.
+    setup.read(setup.events, 1, quiet=0)
     builders.append(setup.build("two"))
     sender.join()
     assert setup.finish(feeder, stop=False)[0] == 0
@@ -94,7 +95,8 @@ def test_builders_share_the_windows(setup):
 
     sender = threading.Thread(target=send, args=(setup, windows), kwargs={"pause": 0.03})
     sender.start()
-    time.sleep(4)
+    wait_for(lambda: setup.busy_builders() == 2)
+    setup.read(setup.events, 50, quiet=0)
     builders[0].kill()
     builders[0].communicate()
     sender.join()

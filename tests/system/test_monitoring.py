@@ -135,7 +135,8 @@ def test_prometheus_sees_everything(bench):
             return not left
 
         try:
-            wait_for(all_answer, 60)
+            # On a busy machine all questions take a minute; those without an answer are asked again.
+            wait_for(all_answer, 300)
         except AssertionError:
             raise AssertionError(f"no answer: {sorted(left)}") from None
         received = {labels["board"]: value for labels, value in watched.ask("sum by (board) (fadelink_received_bytes_total)")}

@@ -112,7 +112,7 @@ def interrupted(wait):
 with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb, receiver.open(OTHER) as absent:
     took = []
     def look():
-        time.sleep(0.2)
+        time.sleep(0.2)  # nobody sees from here that the other thread waits
         begin = time.monotonic()
         assert feb.counters()["packets"] == 0 and feb.fill()[0] == 0
         took.append(time.monotonic() - begin)

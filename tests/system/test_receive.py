@@ -247,11 +247,12 @@ def test_slow_reader_pushes_back(bench):
     """A ring of one window and a slow pipe: the board waits, nothing is lost."""
     bench.sim()
     receiver = bench.receive("--verify", "counter", "--ring", 64, "--duration", 3, "--out", "/dev/stderr")
-    time.sleep(2)
+    # More than pipe and ring hold: the board sends again what found no room.
+    wait_for(lambda: bench.frames() > 200)
     chunks = []
     while chunk := receiver.popen.stderr.buffer.read1(1 << 16):
         chunks.append(chunk)
-        time.sleep(0.0005)
+        time.sleep(0.0005)  # slower than the board
     receiver.popen.wait()
     data = b"".join(chunks)
     words = struct.unpack(f"<{len(data) // 8}Q", data)

@@ -84,7 +84,7 @@ def test_a_slow_sink_holds_the_board_up(bench, folder):
                 if not piece:
                     return
                 got.extend(piece)
-                time.sleep(0.03 if i < 60 else 0)
+                time.sleep(0.03 if i < 60 else 0)  # slower than the board
 
     thread = threading.Thread(target=slow)
     thread.start()
@@ -128,7 +128,7 @@ def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):
     wait_for(share.exists)
     slow, leaving = reader(share, 20), reader(share, 0, 5)
     killed = reader(share, 1000)
-    time.sleep(1.5)
+    assert killed.stderr.readline() == "reading\n"
     killed.kill()
     killed.communicate()
     status, result = report(process.finish())
@@ -149,7 +149,7 @@ def test_a_slow_sink_that_may_drop_holds_nobody_up(bench, folder):
         with open(pipe, "rb", buffering=0) as file:
             while piece := file.read(65536):
                 got.extend(piece)
-                time.sleep(0.1)
+                time.sleep(0.1)  # slower than the board
 
     thread = threading.Thread(target=slow)
     thread.start()
@@ -203,7 +203,8 @@ def test_the_end_does_not_wait_for_a_reader(bench, folder, readers):
     if stuck:
         assert stuck.stderr.readline() == "reading\n"
     else:
-        time.sleep(1.5)
+        # More than the answers to commands: data that the sink has.
+        wait_for(lambda: bench.frames() > 20)
     process.signal(signal.SIGINT)
     status, out, err = process.finish(timeout=20)
     told = {"none": "no reader came before the end was asked for", "stuck": "a reader was not done with a block 5 s after the end"}

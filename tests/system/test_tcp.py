@@ -4,7 +4,6 @@ import json
 import signal
 import socket
 import struct
-import time
 
 import numpy
 import pytest
@@ -190,11 +189,13 @@ def test_the_capture_is_clean(net, tmp_path, mtu):
 
 
 def test_a_receiver_that_stops_reading_loses_nothing(net):
-    """Zero window for seconds: the board asks now and then, and goes on."""
+    """Zero window for a while: the board asks now and then, and goes on."""
     server = Server(net, receive_buffer=16384)
     sim = boards(net)
     connection = server.accept()
-    time.sleep(4)
+    wait_for(lambda: "TcpExtTCPToZeroWindowAdv" in net.run_in(net.pc_ns, "nstat", "-a"))
+    # What comes now is beyond the window.
+    net.wait_for_frames(2)
     assert read_all(connection) == WORDS
     connection.close()
     board = net.end_sim(sim)["boards"][0]

@@ -88,6 +88,7 @@ def test_durable_in_kafka_alone(topics, rounds):
         process = lab.start()
         before = size()
         wait_for(lambda: size() > before, timeout=60)
+        # The moment of the kill, and how long the broker is away, are random.
         time.sleep(moments.uniform(0, 0.5))
         if number % 2:
             topics.broker.kill()

@@ -21,8 +21,10 @@ pub const FOLDER: &str = "/var/lib/fadelink/csn";
 pub(crate) const DRIVER: &str = "/dev/l3_fpga_ctl";
 /// A counter: its digits and a line feed.
 const BYTES: usize = 6;
-/// How often a file that another program holds is tried again, and how long after: a number is drawn in microseconds.
-const LOCK_ATTEMPTS: u32 = 50;
+/// How often a file that another program holds is tried again, and how long after: a second in all. A number is drawn in
+/// microseconds, but a program that draws may have to wait for a processor meanwhile. Who does not wait for it uses a
+/// number that the counter does not know, and the next program may draw it again.
+const LOCK_ATTEMPTS: u32 = 5000;
 const LOCK_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The numbers of one FEB: those that a program has used are never drawn again before they wrap.
@@ -205,6 +207,22 @@ mod tests {
         for name in ["symbolic", "hard"] {
             open(&folder, name).unwrap_err();
         }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn one_who_holds_the_file_for_a_moment_is_waited_for() {
+        let folder = folder("busy");
+        let (mut a, mut b) = (shared(&folder), shared(&folder));
+        let first = b.draw();
+        flock(b.file.as_ref().unwrap(), FlockOperation::LockExclusive).unwrap();
+        let holder = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            flock(b.file.as_ref().unwrap(), FlockOperation::Unlock).unwrap();
+        });
+        let second = a.draw();
+        holder.join().unwrap();
+        assert_eq!((second, a.is_shared()), (first.wrapping_add(1).max(1), true));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -16,6 +16,7 @@ use crate::progress::{Progress, Unit};
 
 mod args;
 mod board;
+mod closing;
 pub mod fade;
 mod group;
 mod plan;

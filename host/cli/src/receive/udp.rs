@@ -15,6 +15,7 @@ use fadelink_wire::WordOrder;
 use serde_json::{json, Map, Value};
 
 use super::board::{Answer, Boards};
+use super::closing::Closing;
 use super::group::{Group, Line, Outcome};
 use super::plan::Senders;
 use super::summary::{self, Summary};
@@ -82,13 +83,6 @@ struct Data {
     verifier: Option<Verifier>,
     /// Words that no sink had room for when the end was asked for twice.
     given_up: u64,
-}
-
-/// The sinks of a stream: finished in a thread of their own, so that other streams go on being drained.
-enum Closing {
-    Open(Outlets<Block>),
-    Finishing(JoinHandle<(Vec<Report>, Option<String>)>),
-    Closed(Vec<Report>, Option<String>),
 }
 
 impl Data {
@@ -171,76 +165,27 @@ impl Stream {
         if let Closing::Open(outlets) = &mut self.outlets {
             self.data.give(outlets);
         }
-        if let Closing::Finishing(thread) = &self.outlets {
-            if thread.is_finished() {
-                self.join();
-            }
+        if self.outlets.is_done() {
+            self.outlets.join();
         }
     }
 
     /// Gives up for what has not come, and lets the sinks finish.
     fn close(&mut self, interrupts: &Interrupts) {
-        self.seconds = self.begin.elapsed().as_secs_f64();
-        let Stream { order, data, outlets: Closing::Open(outlets), end, .. } = self else { return };
+        let Stream { begin, order, data, outlets: Closing::Open(outlets), end, seconds, .. } = self else { return };
+        *seconds = begin.elapsed().as_secs_f64();
         order.finish(end.map(|(total, _)| total), |step| data.step(&step, outlets, interrupts));
         data.give(outlets);
         if let Some(verifier) = &mut data.verifier {
             verifier.finish(None);
         }
         let complete = self.has_all_words();
-        let Closing::Open(mut outlets) = std::mem::replace(&mut self.outlets, Closing::Closed(Vec::new(), None)) else {
-            return;
-        };
-        let finish = move || {
-            let error = outlets.finish(complete).err().map(|error| error.to_string());
-            (outlets.reports(), error)
-        };
-        self.outlets = match std::thread::Builder::new().name("finish".into()).spawn(finish) {
-            Ok(thread) => Closing::Finishing(thread),
-            // What was to finish them has finished them as it was dropped.
-            Err(error) => Closing::Closed(Vec::new(), Some(format!("finishing the sinks: {error}"))),
-        };
-    }
-
-    /// Waits until the sinks are done.
-    fn join(&mut self) {
-        if let Closing::Finishing(thread) = std::mem::replace(&mut self.outlets, Closing::Closed(Vec::new(), None)) {
-            let (reports, error) = thread.join().unwrap_or((Vec::new(), Some("finishing the sinks panicked".into())));
-            self.outlets = Closing::Closed(reports, error);
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(self.outlets, Closing::Open(_))
-    }
-
-    /// False: a sink has failed.
-    fn is_well(&self) -> bool {
-        match &self.outlets {
-            Closing::Open(outlets) => outlets.are_well(),
-            Closing::Finishing(_) => true,
-            Closing::Closed(_, error) => error.is_none(),
-        }
-    }
-
-    fn reports(&self) -> Vec<Report> {
-        match &self.outlets {
-            Closing::Open(outlets) => outlets.reports(),
-            Closing::Finishing(_) => Vec::new(),
-            Closing::Closed(reports, _) => reports.clone(),
-        }
+        self.outlets.finish(complete);
     }
 
     fn has_all_words(&self) -> bool {
         let counts = self.order.counts();
         counts.lost == 0 && counts.late == 0 && self.data.given_up == 0
-    }
-
-    fn error(&self) -> Option<&str> {
-        match &self.outlets {
-            Closing::Closed(_, error) => error.as_deref(),
-            _ => None,
-        }
     }
 
     /// All that was to come has come, or has had time enough.
@@ -249,7 +194,7 @@ impl Stream {
     }
 
     fn is_complete(&self) -> bool {
-        !self.is_open() && self.is_well() && self.has_all_words()
+        !self.outlets.is_open() && self.outlets.is_well() && self.has_all_words()
     }
 
     fn summary<'a>(&'a self, sinks: &'a [Report]) -> Summary<'a, &'a str> {
@@ -269,9 +214,9 @@ impl Stream {
             "first": self.order.first(),
             "counts": self.order.counts(),
             "gaps": self.order.gaps(),
-            "error": self.error(),
+            "error": self.outlets.error(),
         });
-        self.summary(&self.reports()).json("peer", &self.peer, more)
+        self.summary(&self.outlets.reports()).json("peer", &self.peer, more)
     }
 
     /// Tells what was lost, and the rest.
@@ -286,13 +231,13 @@ impl Stream {
                 counts.late
             );
         }
-        if let Some(error) = self.error() {
+        if let Some(error) = self.outlets.error() {
             tracing::error!("{name}: {error}");
         }
         let first = self.order.first();
         let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
         let end = if self.end.is_some() { "" } else { ", its end did not come" };
-        self.summary(&self.reports()).tell(silent, &from, end);
+        self.summary(&self.outlets.reports()).tell(silent, &from, end);
     }
 }
 
@@ -380,7 +325,7 @@ fn stream_of<'a>(
 impl Session {
     /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
     fn ask_for_ends(&self) {
-        for stream in self.streams.iter().filter(|stream| stream.is_open() && stream.end.is_none()) {
+        for stream in self.streams.iter().filter(|stream| stream.outlets.is_open() && stream.end.is_none()) {
             self.boards.ask_for_end(*stream.peer.ip(), stream.run);
         }
     }
@@ -424,7 +369,7 @@ impl Session {
                     }
                 };
                 match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
-                    Ok(Some(stream)) if stream.is_open() => stream.take(&datagram, &setup.interrupts),
+                    Ok(Some(stream)) if stream.outlets.is_open() => stream.take(&datagram, &setup.interrupts),
                     Ok(Some(_)) => dropped.after_end += u64::from(!datagram.end),
                     Ok(None) => {}
                     Err(error) => result = Err(error),
@@ -432,7 +377,7 @@ impl Session {
             })
             .context("receiving")?;
         for stream in streams {
-            if stream.is_open() && (stream.is_due() || !stream.is_well()) {
+            if stream.outlets.is_open() && (stream.is_due() || !stream.outlets.is_well()) {
                 stream.close(&setup.interrupts);
             }
             stream.advance();
@@ -447,7 +392,7 @@ impl Session {
             bytes: stream.data.bytes,
             wrong_words: metrics::wrong_words(stream.data.verifier.as_ref()),
             counts: stream.order.counts(),
-            sinks: stream.reports(),
+            sinks: stream.outlets.reports(),
         };
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = self.streams.iter().map(live).collect();
     }
@@ -467,7 +412,7 @@ impl Session {
         for stream in &mut self.streams {
             stream.close(&self.setup.interrupts);
         }
-        self.streams.iter_mut().for_each(Stream::join);
+        self.streams.iter_mut().for_each(|stream| stream.outlets.join());
         result
     }
 
@@ -492,7 +437,7 @@ impl Session {
                 self.ask_for_ends();
                 asked = Instant::now();
             }
-            let closed = self.streams.iter().filter(|stream| !stream.is_open()).count();
+            let closed = self.streams.iter().filter(|stream| !stream.outlets.is_open()).count();
             if closed >= wanted {
                 break;
             }
@@ -500,7 +445,7 @@ impl Session {
             let enough = self.setup.interrupts.must_stop()
                 || deadline.is_reached(bytes)
                 || deadline.too_silent().is_some()
-                || !self.streams.iter().all(Stream::is_well)
+                || !self.streams.iter().all(|stream| stream.outlets.is_well())
                 || !boards_do;
             match stopped {
                 None if enough && self.boards.is_empty() => break,

@@ -5,6 +5,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
 use fadelink_wire::MacAddr;
 use rustix::net::{socket_with, AddressFamily, SocketFlags, SocketType};
@@ -26,6 +27,9 @@ const FEB_CHUNKS: usize = 1024;
 const ACK_BATCH: usize = 8;
 /// Longest frame that is put together.
 const LONGEST: usize = 9216;
+/// How long a queue that is taken is tried again, and how often: the kernel frees it a moment after its owner has ended.
+const PATIENCE: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(10);
 /// How long a call looks for frames itself, with busy polling.
 const BUSY_POLL_US: libc::c_int = 50;
 const BUSY_POLL_BUDGET: libc::c_int = 64;
@@ -318,13 +322,20 @@ fn bind(socket: &OwnedFd, interface: u32, queue: u32, flags: u16, shared_with: u
 
 /// Binds the owner of the memory to a receive queue: zero-copy if the driver has it.
 fn bind_owner(socket: &OwnedFd, interface: u32, queue: u32) -> io::Result<()> {
-    let mut last = io::Error::from(io::ErrorKind::Unsupported);
-    for mode in [libc::XDP_ZEROCOPY, libc::XDP_COPY] {
-        match bind(socket, interface, queue, mode | libc::XDP_USE_NEED_WAKEUP | libc::XDP_USE_SG, 0) {
+    let end = Instant::now() + PATIENCE;
+    let bind = |mode| bind(socket, interface, queue, mode | libc::XDP_USE_NEED_WAKEUP | libc::XDP_USE_SG, 0);
+    let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+    let last = loop {
+        let bound = match bind(libc::XDP_ZEROCOPY) {
+            Err(error) if !is_busy(&error) => bind(libc::XDP_COPY),
+            bound => bound,
+        };
+        match bound {
             Ok(()) => return Ok(()),
-            Err(error) => last = error,
+            Err(error) if is_busy(&error) && Instant::now() < end => std::thread::sleep(INTERVAL),
+            Err(error) => break error,
         }
-    }
+    };
     let hint = match last.raw_os_error() {
         Some(libc::EBUSY) => "; another program has an AF_XDP socket there",
         Some(libc::EINVAL) => "; frames of 8 KiB need Linux 6.6 or newer",

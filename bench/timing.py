@@ -102,12 +102,12 @@ SUBJECTS = CORE_SUBJECTS + BOARD_SUBJECTS
 
 
 def commit():
-    """The commit that the sources are from; with a + where rtl/ has changes that are not in it."""
+    """The commit that the sources are from, with a + where rtl/ has changes that are not in it; `none` outside a clone."""
 
     def git(*words):
-        return subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True).stdout.strip()
 
-    return git("rev-parse", "--short=8", "HEAD") + ("+" if git("status", "--porcelain", "--", RTL) else "")
+    return (git("rev-parse", "--short=8", "HEAD") or "none") + ("+" if git("status", "--porcelain", "--", RTL) else "")
 
 
 def measure(subject, seeds):

@@ -94,7 +94,7 @@ async def fade_axi_registers(dut):
     memory(dut, dut.user_clk, "fade map")
     await check_map(link.cpu, REGISTERS.FADE, "fade")
     await link.cpu.put(REGISTERS.FADE, control=1)
-    assert await link.get("version") == 0x0A << 24 | 1 << 8
+    assert await link.get("version") == 0x0A << 24 | 2 << 8
     await ClockCycles(dut.user_clk, 20)
     assert await link.get("counters.transmit.sent") == 0
     for _ in range(3):

@@ -137,7 +137,7 @@ def test_boards_are_drained_while_others_are_started(net):
     assert {stream["peer"]: stream["complete"] and stream["verified"] for stream in found["streams"]} == dict.fromkeys(
         [f"{BOARD}:49152", "10.9.0.3:49152"], True
     )
-    assert all(stream["bytes"] > 1_000_000 for stream in found["streams"]) and found["dropped"]["kernel"] == 0
+    assert all(stream["bytes"] > 4 * 100_000 for stream in found["streams"]) and found["dropped"]["kernel"] == 0
     assert [register(net, ENABLE, board=address) for address in (BOARD, "10.9.0.3")] == [0, 0]
 
 

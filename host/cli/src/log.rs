@@ -128,8 +128,8 @@ impl Args {
             Level::Debug => LevelFilter::DEBUG,
             Level::Trace => LevelFilter::TRACE,
         };
-        // At this level ZeroMQ reports each of its threads.
-        let zmq = if level == LevelFilter::INFO { LevelFilter::WARN } else { level };
+        // ZeroMQ warns of each client that leaves, and reports each of its threads. What fails is an error of the sink.
+        let zmq = if level > LevelFilter::INFO { level } else { level.min(LevelFilter::ERROR) };
         let filter = Targets::new().with_default(level).with_target("rzmq", zmq);
         let lines = lines::layer().with_writer(|| AboveProgress).with_ansi(false).with_target(false);
         let layer = match self.log_format {

@@ -64,7 +64,9 @@ class Interface:
     """A module's header and declaration. The declaration has one parameter or port a line, and ends with a line `);`."""
 
     def __init__(self, text):
-        self.header = [line.removeprefix("//").removeprefix(" ") for line in HEADER.match(text)[0].splitlines()]
+        # The module of a user may have none.
+        header = HEADER.match(text)
+        self.header = [line.removeprefix("//").removeprefix(" ") for line in header[0].splitlines()] if header else []
         start = re.search(r"^module (\w+)", text, re.M)
         self.name, self.parameters, self.ports = start[1], [], []
         self.body = COMMENT.sub("", text)

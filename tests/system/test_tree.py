@@ -13,7 +13,6 @@ TINY = {
 name = "A counter"
 device = "LFE5U-25F-6BG381C"
 family = "ecp5"
-shared = []
 nextpnr = ["--25k", "--package", "CABGA381", "--speed", "6"]
 clocks = { clk25 = 25.0 }
 loader = ["-b", "tiny-board"]
@@ -29,7 +28,12 @@ LOCATE COMP "led" SITE "U16";
 IOBUF PORT "led" IO_TYPE=LVCMOS33;
 """,
     "tiny.sv": """\
-module tiny #(parameter int NUMBER = 1) (input logic clk25, output logic led);
+module tiny #(
+    parameter int NUMBER = 1
+) (
+    input  logic clk25,
+    output logic led
+);
   logic [7:0] count;
   always_ff @(posedge clk25) count <= count + 8'(NUMBER);
   assign led = count[7];

@@ -18,7 +18,7 @@ use crate::interface::{check_mtu, Interface};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::mapping::Mapping;
-use crate::numbers::{Numbers, DRIVER as CONTROL};
+use crate::numbers::Numbers;
 use crate::shared::Phase;
 use crate::source::{Command, Commander, Error, FebBackend, Source, DEFAULT_RETRIES};
 
@@ -29,6 +29,7 @@ const MAX_RETRIES: u32 = 1000;
 const MAX_TIMEOUT_MS: u128 = 600_000;
 /// Most devices that a driver has.
 const MAX_DEVICES: u32 = 64;
+const CONTROL: &str = "/dev/l3_fpga_ctl";
 
 /// An ioctl whose argument is a number. A signal does not end it.
 fn call(file: &File, number: u64, argument: u64) -> io::Result<u64> {

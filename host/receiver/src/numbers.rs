@@ -17,8 +17,6 @@ use crate::interface;
 
 /// The folder of the counters. Members of its group share them; for others each program counts alone.
 pub const FOLDER: &str = "/var/lib/fadelink/csn";
-/// Is there while the kernel driver is loaded.
-pub(crate) const DRIVER: &str = "/dev/l3_fpga_ctl";
 /// A counter: its digits and a line feed.
 const BYTES: usize = 6;
 /// How often a file that another program holds is tried again, and how long after: a second in all. A number is drawn in
@@ -58,7 +56,7 @@ impl Numbers {
         }
         let name = interface::name_of(interface).map(|name| format!("{name}-{feb}"));
         name.and_then(|name| Numbers::shared(Path::new(FOLDER), &name)).unwrap_or_else(|error| {
-            tracing::debug!("{FOLDER}: {error}; FEB {feb} is asked before each command");
+            tracing::debug!("{FOLDER}: {error}; this program counts the commands of FEB {feb} alone");
             Numbers::private(None)
         })
     }
@@ -69,12 +67,6 @@ impl Numbers {
     /// They cannot be created or written; the file is a link or another special file.
     pub fn shared(folder: &Path, name: &str) -> io::Result<Numbers> {
         Ok(Numbers { file: Some(open(folder, name)?), latest: None })
-    }
-
-    /// True if all others on this computer draw from the same counter; the kernel driver does not. Else the FEB must be
-    /// asked before each command.
-    pub fn is_shared(&self) -> bool {
-        self.file.is_some() && !Path::new(DRIVER).exists()
     }
 
     /// Draws a number. Never 0: the published core takes that, after RESET, for a repetition.
@@ -101,7 +93,7 @@ impl Numbers {
         let file = self.file.as_ref()?;
         let replaced = replace(file, next);
         if let Err(error) = &replaced {
-            tracing::warn!("{FOLDER}: {error}; the FEB is asked before each command");
+            tracing::warn!("{FOLDER}: {error}; this program counts alone from now on");
             self.file = None;
         }
         replaced.ok()
@@ -200,7 +192,7 @@ mod tests {
         let file = folder.join("eth0-02:fa:de:00:00:01");
         std::fs::write(&file, "99999\n").unwrap();
         numbers.saw(7);
-        assert!(numbers.is_shared());
+        assert!(numbers.file.is_some());
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o664);
         std::os::unix::fs::symlink(&file, folder.join("symbolic")).unwrap();
         std::fs::hard_link(&file, folder.join("hard")).unwrap();
@@ -222,7 +214,7 @@ mod tests {
         });
         let second = a.draw();
         holder.join().unwrap();
-        assert_eq!((second, a.is_shared()), (first.wrapping_add(1).max(1), true));
+        assert_eq!((second, a.file.is_some()), (first.wrapping_add(1).max(1), true));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -232,7 +224,7 @@ mod tests {
         let (mut a, b) = (shared(&folder), shared(&folder));
         flock(b.file.as_ref().unwrap(), FlockOperation::LockExclusive).unwrap();
         let first = a.draw();
-        assert!(!a.is_shared());
+        assert!(!a.file.is_some());
         assert_eq!(a.draw(), first.wrapping_add(1).max(1));
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -236,3 +236,17 @@ fn a_program_that_is_killed_before_the_answer_spoils_no_command_of_the_next() {
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn a_program_with_a_counter_of_its_own_beside_one_that_shares() {
+    // Its responses are not seen by the other, whose next number would be the same.
+    let folder = folder("beside");
+    let mut board = Board::new(Firmware::Fadelink);
+    let mut sharing = Program::new(Numbers::shared(&folder, "board").unwrap(), None);
+    for turn in 0..1000 {
+        assert_eq!(sharing.run(ADD, 1, &mut board), Ok(2 * turn + 1));
+        let mut other = Program::new(Numbers::private(None), None);
+        assert_eq!(other.run(ADD, 1, &mut board), Ok(2 * turn + 2));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -90,7 +90,7 @@ pub(super) struct FebState {
     swap: Swap,
     transmission: Transmission,
     numbers: Numbers,
-    /// It has told which number it executed last, and since then only numbers that are later than all others were used.
+    /// It has told which number it executed last, and none was used since.
     told: bool,
     start: Option<Start>,
     pending: Option<Pending>,
@@ -582,7 +582,8 @@ impl FebState {
 
     /// A number for a command, or for IDENTIFY.
     fn draw(&mut self) -> u16 {
-        self.told &= self.numbers.is_shared();
+        // Those who count elsewhere, as the kernel driver, may send something before the next one.
+        self.told = false;
         self.numbers.draw()
     }
 

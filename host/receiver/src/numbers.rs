@@ -224,7 +224,7 @@ mod tests {
         let (mut a, b) = (shared(&folder), shared(&folder));
         flock(b.file.as_ref().unwrap(), FlockOperation::LockExclusive).unwrap();
         let first = a.draw();
-        assert!(!a.file.is_some());
+        assert!(a.file.is_none());
         assert_eq!(a.draw(), first.wrapping_add(1).max(1));
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -4,8 +4,8 @@
 Usage: tests/run.py [PART ...]     default: all; `tests/run.py --list` names them
        tests/run.py test-boards --tests FILE ...
 Output of a part goes to build/log/PART.log and is shown if the part fails. Each part runs in a sandbox (support/sandbox.py),
-which names what it left behind; that fails the run, too. A test that fails beside others is run again alone: if it passes
-then, the run passes and the test is named as unsteady, for somebody to mend.
+which names what it left behind; that fails the run, too. A few tests that failed beside others run again alone, and the run
+tells which of them pass then: those are unsteady, a defect that `make steady` looks for (docs/testing.md).
 """
 
 import argparse
@@ -82,12 +82,10 @@ def log_of(name):
     return LOG / f"{name}.log"
 
 
-def again():
-    """Runs alone the tests that failed: the names of those that pass now, or None if one fails again."""
+def unsteady():
+    """Which of at most five tests that failed pass alone."""
     failed = sorted({identity(case) for case in xml.parse(results()).iter("testcase") if is_failed(case)})
-    if not failed or len(failed) > 5:
-        return None
-    return failed if run("test-boards-again", ".", "own", [[*PYTEST, *failed]]) else None
+    return [test for test in failed if run("test-boards-again", ".", "own", [[*PYTEST, test]])] if len(failed) <= 5 else []
 
 
 def is_failed(case):
@@ -96,7 +94,10 @@ def is_failed(case):
 
 def identity(case):
     """The name by which pytest runs a test again."""
-    return f"tests/{case.get('classname').replace('.', '/')}.py::{case.get('name')}"
+    # A file that is not in tests/ has "../" before it, which pytest writes as dots, too.
+    name = case.get("classname")
+    up = "../" if name.startswith("...") else ""
+    return f"tests/{up}{name[len(up) :].replace('.', '/')}.py::{case.get('name')}"
 
 
 def slowest():
@@ -138,7 +139,6 @@ def main():
     # Background jobs of a shell ignore SIGINT; those who want to stop a run by it should not wait in vain.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     begin, bad, left = time.monotonic(), [], []
-    counts = None
     try:
         for name, folder, network, commands in PARTS:
             if args.part and name not in args.part:
@@ -148,29 +148,21 @@ def main():
                 commands = [[*commands[0], f"--junitxml={results()}", *args.tests]]
             good = run(name, folder, network, commands)
             found = left_behind(name)
-            unsteady, last = None, name
-            if not good and not found and name == "test-boards" and results().exists():
-                counts = slowest()
-                show(name)
-                unsteady = again()
-                last = f"{name}-again"
             took = time.monotonic() - started
-            print(f"{name:12} {took:6.0f} s  {'ok' if good else 'UNSTEADY, see below' if unsteady else 'FAILED'}", flush=True)
-            if not good and not unsteady:
+            print(f"{name:12} {took:6.0f} s  {'ok' if good else 'FAILED'}", flush=True)
+            if not good:
                 bad.append(name)
-                show(last)
-            for test in unsteady or []:
-                print(f"  passed only alone: {test}")
-            if unsteady:
-                counts = (counts[0] + counts[1], 0, counts[2])
+                show(name)
+            if not good and not found and name == "test-boards" and results().exists():
+                for test in unsteady():
+                    print(f"  passed only alone: {test}", flush=True)
             left += [f"{name} left behind: {what}" for what in found]
             # Without what is built, the rest would fail for that alone.
             if bad and name in ("sim", "host", "python", "kafka"):
                 break
     except KeyboardInterrupt:
         bad.append("interrupted")
-    if results().exists() and counts is None and "interrupted" not in bad:
-        counts = slowest()
+    counts = slowest() if results().exists() and "interrupted" not in bad else None
     for line in left:
         print(line)
     print(f"{'all':12} {time.monotonic() - begin:6.0f} s  {'FAILED: ' + ', '.join(bad) if bad else 'ok'}")

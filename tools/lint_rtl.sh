@@ -56,11 +56,11 @@ runs() {
     axi fadc_axi -GMODULES=2 -GCHANNELS=2 -GLINKS=2 -GFOLLOW=1
     axi gmii_axi
     axi xgmii_axi
-    # 256 channels each: once is enough of what the MAC's width does not change.
-    board -GWIDTH=64 -GCRATE=1
+    board -GWIDTH=64 -GCRATE=1 -GMODULES=2 -GCHANNELS=2
     board -GWIDTH=8 -GPROTOCOL=1 -GCRATE=1 -GPTP=1 -GMODULES=2 -GCHANNELS=2
-    board -GWIDTH=8 -GDESIGN=3 -GLINKS=1
+    board -GWIDTH=8 -GDESIGN=3 -GLINKS=1 -GMODULES=2 -GCHANNELS=2
     board -GWIDTH=64 -GDESIGN=3 -GLINKS=2 -GPTP=1 -GMODULES=2 -GCHANNELS=2
+    # 256 channels.
     board -GWIDTH=64 -GDESIGN=3 -GLINKS=4
 }
 runs | sed "s/--top /--top-module /" |

@@ -99,14 +99,15 @@ def test_wrong_calls_have_their_errno(bench):
     assert "errno: 0 failures" in out
 
 
-def test_random_calls_and_frames_under_load(bench):
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_random_calls_and_frames_under_load(bench, step):
     """Calls at random on one device while another receives; meanwhile frames of every length that the
-    interface passes, with random content, and random ones that look like data."""
+    interface passes, or of each `step`-th one, with random content, and random ones that look like data."""
     bench.sim("--packet-socket", "--boards", 4, "--link", "loss=0.01", iface="fade0")
     bench.guest.start(f"""set -e
 {LOAD} ring_order=8
 abi_abuse fuzz /dev/l3_fpga1 {SEED} 2000 1 &
-{READ.format(0, FEBS[3], 12_000_000)}
+{READ.format(0, FEBS[3], 12_000_000 // step)}
 wait $!
 # Until no more frames come.
 last=x; now=0
@@ -118,7 +119,8 @@ rmmod fadelink
     guest_mac = bytes.fromhex("525400123456")
     generator = random.Random(SEED)
     # Of the frame after its ethertype: from nothing to the MTU.
-    lengths = iter(range(9001))
+    sent = range(int(SEED) % step, 9001, step)
+    lengths = iter(sent)
     # From before the driver is there: some meet every state of it. The sweep begins when its first frame comes.
     is_up = False
     for i in range(60_000):
@@ -140,8 +142,8 @@ rmmod fadelink
     assert "words, all right" in out and "calls had something to do" in out
     counts = dict(re.findall(r"^(\w+) (\d+)\s*$", out, re.M))
     # Each length with each beginning: some are dropped as truncated, others by version or as strangers.
-    assert int(counts["frames"]) > 16_000 and int(counts["wrong_version"]) > 2000, counts
-    assert int(counts["truncated"]) > 0 and int(counts["unknown_feb"]) > 1000, counts
+    assert int(counts["frames"]) > 1.7 * len(sent) and int(counts["wrong_version"]) > 0.2 * len(sent), counts
+    assert int(counts["truncated"]) > 0 and int(counts["unknown_feb"]) > 0.1 * len(sent), counts
 
 
 def test_threads_on_one_device_and_an_interface_that_comes_and_goes(bench):

@@ -68,7 +68,7 @@ def computer(tmp_path):
 @pytest.mark.skipif(os.environ.get("FADELINK_KERNEL") == "debug", reason="that kernel has no file system for disks")
 @pytest.mark.parametrize(
     "protocol, cuts",
-    [("fade10g", 2), pytest.param("fade10g", 8, marks=pytest.mark.long), pytest.param("fade1", 8, marks=pytest.mark.long)],
+    [("fade10g", 1), pytest.param("fade10g", 8, marks=pytest.mark.long), pytest.param("fade1", 8, marks=pytest.mark.long)],
 )
 def test_a_run_goes_on_after_power_cuts(computer, protocol, cuts):
     """No confirmed word is missing and none is there twice, whenever the power was cut."""

@@ -17,14 +17,18 @@ MAC, PC = bytes.fromhex("02fade000001"), bytes.fromhex("02fade0000f0")
 IP_CORE, IP_PC = "10.9.0.2", "10.9.0.1"
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
     "toplevel,parameters",
     [
         ("fade_axi", {"WIDTH": 64, "PACKETS": 4}),
-        ("fade_axi", {"WIDTH": 8, "PACKETS": 4}),
-        ("tcp_axi", {"WIDTH": 64, "STREAMS": 2, "TICK_CLOCKS": 4}),
+        long("fade_axi", {"WIDTH": 8, "PACKETS": 4}),
+        long("tcp_axi", {"WIDTH": 64, "STREAMS": 2, "TICK_CLOCKS": 4}),
         ("tcp_axi", {"WIDTH": 8, "STREAMS": 1, "TICK_CLOCKS": 4}),
-        ("udp_axi", {"WIDTH": 8, "STREAMS": 2, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
+        long("udp_axi", {"WIDTH": 8, "STREAMS": 2, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
         ("udp_axi", {"WIDTH": 64, "STREAMS": 1, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
         ("fadc_axi", {"MODULES": 2, "CHANNELS": 2, "LINKS": 2}),
         ("gmii_axi", {}),

@@ -437,7 +437,7 @@ def test_random_frames_between_valid_ones(phy, window):
 
 
 @pytest.mark.parametrize("phy,window", [("xgmii", 16)])
-@pytest.mark.parametrize("paper_rule", [False, True])
+@pytest.mark.parametrize("paper_rule", [pytest.param(False, marks=pytest.mark.long), True])
 def test_delay_grows_with_losses_and_shrinks_without(phy, window, paper_rule):
     generator = random.Random(f"{SEED} delay")
     loss = [0.3]

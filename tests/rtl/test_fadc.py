@@ -29,9 +29,9 @@ def long(*values):
         ("extra_fadc", {"SAMPLES": 1, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 64}),
         long("extra_fadc", {"SAMPLES": 1, "MODULES": 4, "CHANNELS": 3, "LINKS": 2}),
         # A window of 8 ticks has less clocks than its message: the buffer takes what comes.
-        ("extra_fadc", {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),
+        long("extra_fadc", {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),
         ("extra_fadc", {"SAMPLES": 2, "MODULES": 4, "CHANNELS": 3, "LINKS": 2, "WINDOWS": 512, "BITS": 13}),
-        ("extra_fadc", {"SAMPLES": 4, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),
+        long("extra_fadc", {"SAMPLES": 4, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),
         long("extra_fadc", {"SAMPLES": 4, "MODULES": 4, "CHANNELS": 3, "LINKS": 2, "WINDOWS": 512, "BITS": 13}),
         ("fadc_hit_queue", {"DEPTH": 4}),
         ("fadc_builder", {"MODULES": 3, "MAX_WORDS": 512}),
@@ -41,12 +41,13 @@ def test_fadc_blocks(toplevel, parameters):
     run("fadc", parameters, toplevel)
 
 
-@pytest.mark.parametrize("samples,links", [(2, 2), pytest.param(1, 1, marks=pytest.mark.long), pytest.param(4, 1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("samples,links", [long(2, 2), (1, 1), long(4, 1)])
 def test_windows_follow_a_time(samples, links):
     parameters = {"SAMPLES": samples, "MODULES": 2, "CHANNELS": 2, "LINKS": links, "BITS": 13, "WINDOWS": 512, "FOLLOW": 1}
     run("fadc", parameters, "extra_fadc", tests="follow")
 
 
+@pytest.mark.long
 def test_netlist():
     """What Yosys makes of the builder does the same."""
     run("fadc", {"MODULES": 3, "MAX_WORDS": 512}, "fadc_builder", netlist=True)
@@ -725,7 +726,7 @@ def check(streams, window_ticks, windows, data, first=0, lossless=True):
         ("gmii", 4096, 30, 2e5, ("--up", "loss=0.05,reorder=0.05", "--down", "loss=0.02")),
         ("xgmii", 65536, 2, 5e4, ()),
         ("gmii", 65540, 2, 5e4, ()),
-        ("xgmii", 524288, 1, 1e4, ()),
+        long("xgmii", 524288, 1, 1e4, ()),
         ("gmii", 524288, 1, 1e4, ("--first-window", 2**40)),
     ],
 )

@@ -23,11 +23,14 @@ def fusesoc(target, core, *words, **environment):
     return process.stdout[-4000:], process.returncode == 0
 
 
-def long_but(small, names):
-    return [pytest.param(name, marks=[] if name == small else [pytest.mark.long]) for name in names]
+def long_but(names, *small):
+    return [pytest.param(name, marks=[] if name in small else [pytest.mark.long]) for name in names]
 
 
-@pytest.mark.parametrize("core", [*(f"core:{core}" for core in CORES), *(f"board:{board}" for board in BOARDS)])
+EVERY = [*(f"core:{core}" for core in CORES), *(f"board:{board}" for board in BOARDS)]
+
+
+@pytest.mark.parametrize("core", long_but(EVERY, "core:fade_core", "core:udp_axi", "board:template"))
 def test_lint(core):
     said, good = fusesoc("lint", core)
     assert good and "%Warning" not in said, said
@@ -42,7 +45,7 @@ def test_projects_of_other_tools_are_written(board, script, expected):
     assert expected in text and f"{board}.sv" in text and "crossings" in text
 
 
-@pytest.mark.parametrize("core", long_but("gmii_mac", CORES))
+@pytest.mark.parametrize("core", long_but(CORES, "gmii_mac"))
 def test_sim(core):
     said, good = fusesoc("sim", f"core:{core}")
     assert good and "failed: none" in said, said
@@ -51,7 +54,8 @@ def test_sim(core):
     assert not good and "0 tests" in said, said
 
 
-@pytest.mark.parametrize("core", long_but("gmii_mac", CORES))
+@pytest.mark.long
+@pytest.mark.parametrize("core", CORES)
 def test_timing(core):
     said, good = fusesoc("timing", f"core:{core}")
     assert good and " MHz, needed " in said, said

@@ -36,6 +36,8 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None, other
     # The folder of this interpreter too: Verilator's makefile calls `python`.
     os.environ["PATH"] = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     os.environ["OBJCACHE"] = "ccache"
+    # Most of these simulations take less time than an optimized compilation.
+    os.environ["MAKEFLAGS"] = " -- OPT_FAST=-O0"
     only = {"COCOTB_TEST_FILTER": rf"\.{tests or toplevel}_"} if toplevel else {}
     toplevel = toplevel or module
     parameters = parameters or {}

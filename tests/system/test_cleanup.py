@@ -95,6 +95,19 @@ def test_what_a_run_leaves_is_named(tmp_path, outer):
     assert not outer()
 
 
+def test_a_test_that_passes_only_alone_fails_the_run(tmp_path):
+    process = run_tests(tmp_path, test="test_leak", leak=f"state = Path({str(tmp_path / 'once')!r}); assert state.exists() or state.touch()")
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1 and "0 passed, 1 failed" in out and "FAILED: test-boards\n" in out, out
+    assert re.search("^  passed only alone: .*test_it.py::test_leak$", out, re.M), out
+
+
+def test_a_test_that_fails_alone_too_is_not_called_unsteady(tmp_path):
+    process = run_tests(tmp_path, test="test_leak", leak="assert False")
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1 and "0 passed, 1 failed" in out and "passed only alone" not in out, out
+
+
 def test_the_tree_is_read_only_for_a_run(tmp_path):
     stray = TOP / "stray"
     process = run_tests(tmp_path, test="test_leak", leak=f"Path({str(stray)!r}).touch()")

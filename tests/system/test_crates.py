@@ -43,7 +43,7 @@ def expected(boards, windows, rate, links=1, seed=1, ticks=WINDOW_NS // 4):
 # --- Simulated crates ---
 
 
-@pytest.mark.parametrize("phy,links", [("gmii", 1), ("xgmii", 4)])
+@pytest.mark.parametrize("phy,links", [pytest.param("gmii", 1, marks=pytest.mark.long), ("xgmii", 4)])
 def test_two_crates_to_all_sinks(net, phy, links):
     """Every hit of both crates is in every sink exactly once, over a link that loses frames."""
     windows, rate = 60, 1e5

@@ -49,8 +49,12 @@ def tshark(capture, *words):
     return sh("tshark", "-n", "-r", capture, *words).splitlines()
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
-    "phy,transport,mechanism", [("gmii", "UDPv4", "E2E"), ("xgmii", "UDPv4", "P2P"), ("xgmii", "L2", "E2E"), ("gmii", "L2", "P2P")]
+    "phy,transport,mechanism", [long("gmii", "UDPv4", "E2E"), ("xgmii", "UDPv4", "P2P"), ("xgmii", "L2", "E2E"), long("gmii", "L2", "P2P")]
 )
 def test_ptp4l_follows_the_board(net, phy, transport, mechanism):
     capture = net.tmp / "ptp.pcap"
@@ -74,7 +78,7 @@ def test_ptp4l_follows_the_board(net, phy, transport, mechanism):
     assert tshark(capture, "-o", "ip.check_checksum:TRUE", "-Y", "(ptp and _ws.malformed) or ip.checksum.status == 0") == []
 
 
-@pytest.mark.parametrize("phy,transport,mechanism", [("gmii", "UDPv4", "E2E"), ("xgmii", "L2", "P2P")])
+@pytest.mark.parametrize("phy,transport,mechanism", [("gmii", "UDPv4", "E2E"), long("xgmii", "L2", "P2P")])
 def test_the_board_follows_ptp4l(net, phy, transport, mechanism):
     """It takes the computer's time, over and over: its own runs slower here."""
     sim = net.sim("--protocol", "udp", "--stopped", "--phy", phy, "--ptp", SLAVE)
@@ -91,6 +95,7 @@ def test_the_board_follows_ptp4l(net, phy, transport, mechanism):
     assert board["ptp_offsets"] >= 4 and board["drop_ptp_malformed"] == 0
 
 
+@pytest.mark.long
 def test_of_two_masters_one_ends(net):
     """The board follows the better one; when that ends, the other; when that ends too, it is the master, and ptp4l its slave."""
     net.sim("--protocol", "udp", "--stopped", "--ptp", BEST)

@@ -164,7 +164,7 @@ async def extra_basex_links_and_carries_frames(dut):
     assert here == whole([frame])
 
 
-@pytest.mark.parametrize("speed", [1000, 100, 10])
+@pytest.mark.parametrize("speed", [1000, *(pytest.param(speed, marks=pytest.mark.long) for speed in (100, 10))])
 def test_sgmii(speed):
     run("basex", {"SGMII": 1, "TIMER": 1000 + speed}, "basex_pcs", tests="basex_pcs")
 

@@ -6,7 +6,7 @@ from support.paths import SEED
 
 
 @pytest.mark.parametrize("crate,window_ns,roles,ppm", [
-    ("TCP, 1 Gb/s", 16384, "2,1", 50), ("TCP, 1 Gb/s", 100_000, "1,2", 100), ("TCP, 10 Gb/s", 5000, "2,1", 100), ("FADE-10G", 65536, "3", 20),
+    pytest.param("TCP, 1 Gb/s", 16384, "2,1", 50, marks=pytest.mark.long), ("TCP, 1 Gb/s", 100_000, "1,2", 100), ("TCP, 10 Gb/s", 5000, "2,1", 100), ("FADE-10G", 65536, "3", 20),
 ])  # fmt: skip
 def test_two_crates_have_a_pulse_in_the_same_window(tmp_path, crate, window_ns, roles, ppm):
     """Oscillators that are wrong, windows that begin at different times: a common pulse is in the same window of both, wherever in it."""

@@ -38,13 +38,14 @@ def long(*values):
     ],
 )
 def test_fadc_blocks(toplevel, parameters):
-    run("fadc", parameters, toplevel)
+    run("fadc", parameters, toplevel, optimize=True)
 
 
-@pytest.mark.parametrize("samples,links", [long(2, 2), (1, 1), long(4, 1)])
+@pytest.mark.long
+@pytest.mark.parametrize("samples,links", [(2, 2), (1, 1), (4, 1)])
 def test_windows_follow_a_time(samples, links):
     parameters = {"SAMPLES": samples, "MODULES": 2, "CHANNELS": 2, "LINKS": links, "BITS": 13, "WINDOWS": 512, "FOLLOW": 1}
-    run("fadc", parameters, "extra_fadc", tests="follow")
+    run("fadc", parameters, "extra_fadc", tests="follow", optimize=True)
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from support import yowasp
 from support.paths import TOP
 
 # Clocks from reset; `make test-long` goes deeper.
-STEPS = 30
+STEPS = 26
 LONG_STEPS = 44
 BREAK_STEPS = 38
 # The time until an offer, with ACKs ten clocks apart as on a full line.

@@ -45,7 +45,8 @@ def test_projects_of_other_tools_are_written(board, script, expected):
     assert expected in text and f"{board}.sv" in text and "crossings" in text
 
 
-@pytest.mark.parametrize("core", long_but(CORES, "gmii_mac"))
+@pytest.mark.long
+@pytest.mark.parametrize("core", CORES)
 def test_sim(core):
     said, good = fusesoc("sim", f"core:{core}")
     assert good and "failed: none" in said, said

@@ -388,7 +388,7 @@ PERIOD = {"gmii": 8, "xgmii": 6.4}
         pytest.param("gmii", -100, marks=pytest.mark.long),
         pytest.param("gmii", 0, marks=pytest.mark.long),
         pytest.param("gmii", 100, marks=pytest.mark.long),
-        ("xgmii", 100),
+        pytest.param("xgmii", 100, marks=pytest.mark.long),
     ],
 )
 def test_a_slave_holds_its_master(phy, ppm):

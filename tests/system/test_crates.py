@@ -283,6 +283,40 @@ def test_connections_that_come_and_go(build):
     assert found["refused"] > 0 and found["events"] == 2 * limit + 1, (found, err)
 
 
+# What is wrong with the header of a message: place, value, what the program says.
+BAD_HEADERS = {
+    "more than its payload": (4, 48 + 64, "total_length 112"),
+    "a length that nobody has": (4, 1 << 27, "total_length 134217728"),
+    "no length": (4, 0, "total_length 0"),
+    "compressed": (12, 5, "compressed_length 5"),
+    "another version": (20, 9, "format_version 9"),
+    "nanoseconds": (40, 1_000_000_000, "nanoseconds 1000000000"),
+    "big-endian": (16, 0x1920DAC0, "magic 0x1920dac0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_HEADERS)
+def test_a_message_that_cannot_be_is_missing_and_swallows_no_other(build, tmp_path, name):
+    place, value, told = BAD_HEADERS[name]
+    out = tmp_path / "out.hdf5"
+    builder = build("--sources", "1,2", "--streams", 2, "--sink", f"hdf5:{out}")
+    one, two = Crate(builder.port, 1), Crate(builder.port, 2)
+    bad = bytearray(model.message(1, 1, [], WINDOW_NS))
+    bad[place : place + 4] = value.to_bytes(4, "little")
+    one.send(0)
+    one.send(2, 3, raw=bytes(bad))
+    two.send(0, 1, 2, 3)
+    one.close()
+    two.close()
+    status, found, err = builder.finish()
+    assert status == 3 and found["windows"]["complete"] == 3 and found["windows"]["incomplete"] == 1, (found, err)
+    assert found["sources"]["0x00000001"]["messages"] == 3 and found["sources"]["0x00000001"]["missing"] == 1, found
+    skipped = [connection["skipped"] for connection in found["connections"] if connection["skipped"]]
+    assert len(skipped) == 1 and told in skipped[0] and told in err, (skipped, err)
+    with h5py.File(out) as file:
+        assert file["windows/missing"][:].tolist() == [0, 1, 0, 0]
+
+
 def test_late_missing_and_duplicate_by_policy(build, tmp_path):
     for keep in (False, True):
         out = tmp_path / f"out{keep}.hdf5"

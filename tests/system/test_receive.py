@@ -184,7 +184,8 @@ def test_wrong_pattern_is_told(bench):
     bench.sim()
     status, out, err = bench.receive("--verify", "counter:1", "--packets", 10).finish()
     result = json.loads(out)["febs"][0]
-    assert status == 3 and result["complete"] and result["wrong_words"] == result["words"]
+    assert status == 3 and not result["complete"] and result["wrong_words"] == result["words"]
+    assert [reason["reason"] for reason in result["reasons"]] == ["wrong_words"]
     assert result["first_wrong"] == {"index": 0, "word": 0, "expected": 1}
     assert "word 0 is" in err
 

@@ -1,6 +1,7 @@
 """`fadelink run`: experiments, and the folders of their runs."""
 
 import json
+import os
 import re
 import signal
 import sys
@@ -142,6 +143,67 @@ def test_check_finds_what_has_changed(lab):
     assert lab.check()[0] == 0
     status, out, err = lab.bench.run("check", lab.runs)
     assert status == 1 and "expected the folder of a run" in err
+
+
+def test_check_refuses_what_it_cannot_read(lab):
+    """A file that is gone or elsewhere, links, folders, pipes, unfinished files: nothing of it is called right."""
+    elsewhere = lab.bench.tmp / "elsewhere.dat"
+    lab.bench.sim("--boards", 2)
+    lab.write(fade("left", 0, f'sinks = ["file:{elsewhere}"]') + fade("right", 1, 'sinks = ["share:right.socket"]'))
+    assert lab.run("--duration", 1)[0] == 0
+    status, found = lab.check()
+    assert status == 3 and found["bytes"] == 0, found
+    outside = f"{elsewhere}: it is outside the folder of the run, and was not read (--outside reads it)"
+    nothing = [f"{name}: nothing of what it has sent could be checked" for name in ("left", "right")]
+    assert found["findings"] == [outside, *nothing, "there is nothing to check: the run has data of no board"]
+    status, out, _ = lab.bench.run("check", lab.folder(), "--json", "--outside")
+    assert status == 3 and json.loads(out)["findings"] == nothing[1:] and json.loads(out)["bytes"] == elsewhere.stat().st_size
+    elsewhere.unlink()
+    status, out, _ = lab.bench.run("check", lab.folder(), "--json", "--outside")
+    assert status == 3 and f"{elsewhere}: it is missing" in json.loads(out)["findings"]
+
+    lab.bench.sim("--feb", FEBS[2])
+    lab.write(fade("left", 2))
+    assert lab.run("--duration", 1)[0] == 0
+    folder = lab.folder()
+    data = folder / "left.dat"
+    assert lab.check()[0] == 0
+    for make, finding in [
+        (lambda path: path.mkdir(), "{}: the folder does not belong to the run"),
+        (lambda path: path.symlink_to("/etc/passwd"), "{}: it does not belong to the run"),
+        (os.mkfifo, "{}: it does not belong to the run"),
+    ]:
+        make(folder / "more")
+        assert lab.check()[1]["findings"] == [finding.format("more")]
+        (folder / "more").rmdir() if (folder / "more").is_dir() else (folder / "more").unlink()
+    (folder / "more.h5.part").touch()
+    assert lab.check()[1]["findings"] == ["more.h5.part: it was not finished"]
+    (folder / "more.h5.part").unlink()
+    moved = data.rename(lab.bench.tmp / "moved.dat")
+    for make in (lambda: data.symlink_to(moved), lambda: data.mkdir(), lambda: os.mkfifo(data)):
+        make()
+        status, found = lab.check()
+        assert status == 3 and found["bytes"] < moved.stat().st_size and any(line.startswith("left.dat: ") for line in found["findings"]), found
+        data.rmdir() if data.is_dir() and not data.is_symlink() else data.unlink()
+    manifest = folder / "manifest.json"
+    hostile = json.loads(manifest.read_text())
+    hostile["boards"][0]["sinks"][0]["sink"] = "file:../../../../etc/passwd"
+    manifest.write_text(json.dumps(hostile))
+    assert any("is outside the folder of the run" in line or "is missing" in line for line in lab.check()[1]["findings"])
+
+
+def test_a_later_sink_that_dropped_hides_no_earlier_one(lab):
+    """The file has every word, whatever a slow reader behind it has lost."""
+    lab.bench.sim()
+    lab.write(fade("left", 0, 'sinks = ["file:left.dat", "share:left.socket"]'))
+    assert lab.run("--duration", 1)[0] == 0
+    manifest = lab.folder() / "manifest.json"
+    content = json.loads(manifest.read_text())
+    (share,) = (sink for sink in content["boards"][0]["sinks"] if sink["sink"].startswith("share"))
+    share["dropped"] = 8
+    manifest.write_text(json.dumps(content))
+    status, _, err = lab.bench.run("replay", lab.folder(), "--iface", "lo")
+    assert status == 1 and "interface lo is not an Ethernet interface" in err, err
 
 
 def fetch(bench, path, method="GET"):

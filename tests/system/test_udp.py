@@ -165,9 +165,11 @@ def test_without_a_board_to_command(net):
     """A stream that runs already is taken from where it is."""
     net.sim("--protocol", "udp", "--payload", 1472)
     net.wait_for_frames()
-    status, found = report(net.run("receive", "--udp", PORT, "--duration", 2, "--json"))
-    stream = found["streams"][0]
-    assert status == 0 and stream["first"] > 0 and not stream["ended"] and stream["counts"]["lost"] == 0 and stream["words"] > 0
+    for accept, expected, verdict in ((["--end", "silence"], 0, "complete"), ([], 3, "end_not_confirmed")):
+        status, found = report(net.run("receive", "--udp", PORT, "--duration", 2, "--json", *accept))
+        stream = found["streams"][0]
+        assert status == expected and stream["verdict"] == found["verdict"] == verdict, found
+        assert stream["first"] > 0 and not stream["ended"] and stream["counts"]["lost"] == 0 and stream["words"] > 0
 
 
 def test_a_plain_socket_counts_what_is_missing(net):

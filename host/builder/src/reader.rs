@@ -32,12 +32,35 @@ pub struct MessageReader<R> {
     end: usize,
     in_sync: bool,
     counts: Counts,
+    /// Messages may be missing before those that come next.
+    has_gap: bool,
+    /// Where what was skipped first began, and why no message begins there.
+    skipped: Option<(u64, Error)>,
 }
 
 impl<R: Read> MessageReader<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> MessageReader<R> {
-        MessageReader { input, buffer: vec![0; BLOCK], begin: 0, end: 0, in_sync: true, counts: Counts::default() }
+        MessageReader {
+            input,
+            buffer: vec![0; BLOCK],
+            begin: 0,
+            end: 0,
+            in_sync: true,
+            counts: Counts::default(),
+            has_gap: false,
+            skipped: None,
+        }
+    }
+
+    /// Whether messages may be missing before those that the last call has given.
+    pub fn take_gap(&mut self) -> bool {
+        std::mem::take(&mut self.has_gap)
+    }
+
+    /// Byte where what was skipped first began, and why no message begins there.
+    pub fn skipped(&self) -> Option<(u64, Error)> {
+        self.skipped
     }
 
     /// What came so far.
@@ -53,8 +76,9 @@ impl<R: Read> MessageReader<R> {
                 self.end -= self.begin;
                 self.begin = 0;
             }
-            if self.buffer.len() < need {
-                self.buffer.resize(need.max(BLOCK), 0);
+            if self.end == self.buffer.len() {
+                // As it comes: a header may tell any length.
+                self.buffer.resize(need.min(2 * self.buffer.len()), 0);
             }
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => return Ok(false),
@@ -67,7 +91,8 @@ impl<R: Read> MessageReader<R> {
     }
 
     /// Waits for a message and adds it, and all that have come with it, to `out`; false: the stream has ended. What is
-    /// not a message is skipped and counted. After an error it may be called again.
+    /// not a message is skipped and counted; then [`Self::take_gap`] is true of the messages behind it. After an error it may be
+    /// called again.
     ///
     /// # Errors
     /// The input's.
@@ -88,13 +113,20 @@ impl<R: Read> MessageReader<R> {
                 FORMAT_VERSION => Ok(header),
                 other => Err(Error::Version(other)),
             });
-            let Ok(header) = header else {
-                // A connection that goes on after another begins with any word of a message; words are 64 bits.
-                self.counts.resyncs += u64::from(self.in_sync);
-                self.in_sync = false;
-                self.begin += 8;
-                self.counts.skipped_bytes += 8;
-                continue;
+            let header = match header {
+                Ok(header) => header,
+                // Those before it belong to no gap.
+                Err(_) if whole => return Ok(true),
+                Err(error) => {
+                    // A connection that goes on after another begins with any word of a message; words are 64 bits.
+                    self.counts.resyncs += u64::from(self.in_sync);
+                    self.skipped.get_or_insert((self.counts.bytes + self.counts.skipped_bytes, error));
+                    self.in_sync = false;
+                    self.has_gap = true;
+                    self.begin += 8;
+                    self.counts.skipped_bytes += 8;
+                    continue;
+                }
             };
             let total = header.total_length as usize;
             if whole && there < total {
@@ -173,5 +205,50 @@ mod tests {
         assert_eq!(records(&mut reader), [1, 2]);
         let counts = reader.counts();
         assert_eq!((counts.skipped_bytes, counts.resyncs, counts.cut_bytes), (32 + 200 + 24, 2, 60));
+        assert!(matches!(reader.skipped(), Some((0, Error::Magic(_)))), "{:?}", reader.skipped());
+    }
+
+    /// A header with one field that cannot be, between good messages: they come, and the gap between them is told.
+    #[test]
+    fn a_message_that_cannot_be_swallows_no_other() {
+        let bad = |at: usize, value: u32| {
+            let mut bad = message(2, &[7; 3]);
+            bad[at..at + 4].copy_from_slice(&value.to_le_bytes());
+            bad
+        };
+        let cases = [
+            bad(4, 48 + 12 + 4 + 64),
+            bad(4, 1 << 27),
+            bad(4, u32::MAX),
+            bad(4, 0),
+            bad(8, 1 << 30),
+            bad(12, 5),
+            bad(20, 9),
+            bad(40, u32::MAX),
+            bad(16, fadelink_wire::fadc::MAGIC.swap_bytes()),
+        ];
+        for bad in &cases {
+            let stream = [message(1, &[1, 2]), bad.clone(), message(3, &[]), message(4, &[1])].concat();
+            let mut reader = MessageReader::new(&stream[..]);
+            let mut found = Vec::new();
+            let record = |data: &Bytes| Message::parse(data).unwrap().header().record_counter;
+            assert!(reader.next_messages(&mut found).unwrap() && !reader.take_gap());
+            assert_eq!(found.drain(..).map(|data| record(&data)).collect::<Vec<_>>(), [1]);
+            while reader.next_messages(&mut found).unwrap() {}
+            assert!(reader.take_gap() && !reader.take_gap());
+            assert_eq!(found.iter().map(record).collect::<Vec<_>>(), [3, 4], "{bad:?}");
+            assert_eq!(reader.counts().skipped_bytes, bad.len() as u64);
+            assert_eq!(reader.skipped().unwrap().0, 56, "where it began");
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_only_told_takes_no_memory() {
+        let mut stream = message(1, &[]);
+        stream[4..8].copy_from_slice(&((1u32 << 28) - 8).to_le_bytes());
+        stream[8..12].copy_from_slice(&((1u32 << 28) - 8 - 48).to_le_bytes());
+        let mut reader = MessageReader::new(&stream[..]);
+        assert!(records(&mut reader).is_empty() && reader.buffer.len() <= 2 * BLOCK);
+        assert_eq!(reader.counts().cut_bytes, 48);
     }
 }

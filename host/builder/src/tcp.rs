@@ -24,7 +24,7 @@ pub trait MessageHandler: Send + Sync {
 
 /// Takes what one connection gives; is dropped when that has ended.
 pub trait Messages: Send {
-    /// The connection is this source's.
+    /// What comes now is this source's; what it has sent before, over this connection too, is not known.
     fn begin(&mut self, source: u32);
     /// Whole messages, in order; `messages` is empty then.
     ///
@@ -43,6 +43,8 @@ pub struct Connection {
     /// What it held.
     #[serde(flatten)]
     pub counts: Counts,
+    /// Where what was skipped first began, and why no message begins there.
+    pub skipped: Option<String>,
     /// True when it has ended.
     pub ended: bool,
     /// Why, where not by the crate.
@@ -62,7 +64,14 @@ impl ServerState {
     /// Enters a connection in the list; its index there.
     fn enter(&self, peer: SocketAddr) -> usize {
         let mut connections = self.lock();
-        connections.push(Connection { peer, source: None, counts: Counts::default(), ended: false, error: None });
+        connections.push(Connection {
+            peer,
+            source: None,
+            counts: Counts::default(),
+            skipped: None,
+            ended: false,
+            error: None,
+        });
         connections.len() - 1
     }
 }
@@ -80,19 +89,23 @@ fn is_silence(error: &io::Error) -> bool {
 fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dyn Messages) -> io::Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut reader = MessageReader::new(socket);
-    let mut messages = Vec::new();
+    let (mut messages, mut sources) = (Vec::new(), Vec::new());
     let result = loop {
         let more = reader.next_messages(&mut messages);
-        if let Some(first) = messages.first() {
-            let mut connections = shared.lock();
-            let connection = &mut connections[index];
-            connection.counts = *reader.counts();
-            if connection.source.is_none() {
-                let source = Header::parse(first).map_or(0, |header| header.source_id);
-                connection.source = Some(format!("{source:#010x}"));
-                drop(connections);
-                take.begin(source);
+        if !messages.is_empty() {
+            if reader.take_gap() {
+                // Whose the messages were that are missing is not known.
+                sources.iter().for_each(|source| take.begin(*source));
             }
+            for header in messages.iter().filter_map(|message| Header::parse(message).ok()) {
+                if !sources.contains(&header.source_id) {
+                    sources.push(header.source_id);
+                    take.begin(header.source_id);
+                }
+            }
+            let connection = &mut shared.lock()[index];
+            connection.counts = *reader.counts();
+            connection.source = sources.first().map(|source| format!("{source:#010x}"));
         }
         if let Err(error) = take.take(&mut messages) {
             break Err(error);
@@ -105,7 +118,9 @@ fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dy
         }
     };
     reader.give_up();
-    shared.lock()[index].counts = *reader.counts();
+    let connection = &mut shared.lock()[index];
+    connection.counts = *reader.counts();
+    connection.skipped = reader.skipped().map(|(byte, why)| format!("byte {byte}: {why}"));
     result
 }
 
@@ -128,7 +143,7 @@ impl Server {
     pub fn listen(address: SocketAddr, take: Arc<dyn MessageHandler>) -> io::Result<Server> {
         let shared = Arc::new(ServerState { connections: Mutex::default(), stopping: AtomicBool::new(false) });
         let own = shared.clone();
-        let server = tcp::Server::listen(address, tcp::Settings::default(), move || {
+        let server = tcp::Server::listen(address, None, move || {
             let (shared, take) = (own.clone(), take.clone());
             Ok(Box::new(move |peer| {
                 let messages = take.open();

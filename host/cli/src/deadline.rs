@@ -33,11 +33,6 @@ impl Deadline {
         self.heard = Instant::now();
     }
 
-    /// Time since the begin.
-    pub fn seconds(&self) -> f64 {
-        self.begun.elapsed().as_secs_f64()
-    }
-
     /// Time since something came.
     pub fn silence(&self) -> Duration {
         self.heard.elapsed()

@@ -158,6 +158,13 @@ impl Connections {
             if let Some(error) = &connection.error {
                 tracing::error!("{}: {error}", connection.peer);
             }
+            if let Some(skipped) = &connection.skipped {
+                let bytes = connection.counts.skipped_bytes + connection.counts.cut_bytes;
+                tracing::warn!(
+                    "{}: {bytes} bytes do not belong to a whole message, the first: {skipped}",
+                    connection.peer
+                );
+            }
         }
     }
 }

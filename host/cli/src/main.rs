@@ -30,6 +30,7 @@ mod run;
 mod slow_control;
 mod status;
 mod top;
+mod verdict;
 
 use std::process::ExitCode;
 

@@ -15,8 +15,6 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use metrics_util::MetricKindMask;
 
-use crate::pattern::Verifier;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Counter,
@@ -126,7 +124,7 @@ pub fn set_of_program(name: &'static str, value: f64) {
 }
 
 /// A run has ended with one of these.
-pub const RESULTS: [&str; 3] = ["complete", "incomplete", "failed"];
+pub const RESULTS: [&str; 4] = ["complete", "incomplete", "end_not_confirmed", "failed"];
 
 /// Counts a run; without a result, all are shown as they are.
 pub fn count_run(result: Option<&'static str>) {
@@ -193,10 +191,10 @@ impl Meter {
     }
 
     /// What has come from a board so far.
-    pub fn board(&mut self, board: &str, bytes: u64, verifier: Option<u64>) {
+    pub fn board(&mut self, board: &str, bytes: u64, wrong_words: Option<u64>) {
         let labels = [("board", board)];
         self.count("fadelink_received_bytes_total", &labels, bytes);
-        if let Some(wrong) = verifier {
+        if let Some(wrong) = wrong_words {
             self.count("fadelink_wrong_words_total", &labels, wrong);
         }
     }
@@ -350,11 +348,6 @@ impl Meter {
             self.sink(&labels, report);
         }
     }
-}
-
-/// Words that a verifier found wrong.
-pub fn wrong_words(verifier: Option<&Verifier>) -> Option<u64> {
-    verifier.map(|verifier| verifier.wrong)
 }
 
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub struct UdpBoard<U> {
     /// What is behind the stream; its commands are not used.
     pub user: U,
     state: State,
+    /// As it was set: a run may also end with its source.
+    enabled: bool,
     peer: SocketAddrV4,
     payload: u32,
     checksum: u32,
@@ -58,6 +60,7 @@ impl<U: User> UdpBoard<U> {
         UdpBoard {
             user,
             state: State::Idle,
+            enabled: false,
             peer: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
             payload,
             checksum: 1,
@@ -96,7 +99,7 @@ impl<U: User> UdpBoard<U> {
     fn read(&self, register: u32) -> Option<u32> {
         Some(match register {
             udp::REGISTER_IDENTITY => udp::IDENTITY,
-            udp::REGISTER_ENABLE => (self.state == State::Running).into(),
+            udp::REGISTER_ENABLE => self.enabled.into(),
             udp::REGISTER_PEER_IP => (*self.peer.ip()).into(),
             udp::REGISTER_PEER_PORT => self.peer.port().into(),
             udp::REGISTER_PAYLOAD => self.payload,
@@ -114,9 +117,12 @@ impl<U: User> UdpBoard<U> {
     fn write(&mut self, register: u32, value: u32) -> bool {
         let idle = self.state == State::Idle;
         match register {
-            udp::REGISTER_ENABLE if value == 0 => self.end(),
+            udp::REGISTER_ENABLE if value == 0 => {
+                self.enabled = false;
+                self.end();
+            }
+            udp::REGISTER_ENABLE if value == 1 && self.enabled => {}
             udp::REGISTER_ENABLE if value == 1 && idle => self.begin(),
-            udp::REGISTER_ENABLE => return value == 1 && self.state == State::Running,
             udp::REGISTER_PEER_IP if idle => self.peer.set_ip(value.into()),
             udp::REGISTER_PEER_PORT if idle && value <= u16::MAX.into() => self.peer.set_port(value as u16),
             udp::REGISTER_PAYLOAD if idle && is_payload(value) => self.payload = value,
@@ -127,7 +133,7 @@ impl<U: User> UdpBoard<U> {
     }
 
     fn begin(&mut self) {
-        (self.state, self.filled) = (State::Running, 0);
+        (self.state, self.enabled, self.filled) = (State::Running, true, 0);
         self.user.begin();
     }
 
@@ -264,6 +270,9 @@ mod tests {
         assert_eq!(client.ask(udp::REGISTER_PEER_PORT, Some(10000)), Ok(10000));
         for run in 0..2 {
             assert_eq!(client.ask(udp::REGISTER_RUN, None), Ok(run));
+            // A run that ended with its source leaves the register as it is.
+            assert_eq!(client.ask(udp::REGISTER_ENABLE, None), Ok(run));
+            assert_eq!(client.ask(udp::REGISTER_ENABLE, Some(0)), Ok(0));
             assert_eq!(client.ask(udp::REGISTER_ENABLE, Some(1)), Ok(1));
             assert_eq!(client.ask(udp::REGISTER_PEER_PORT, Some(9)), Err(udp::STATUS_ADDRESS), "it runs");
             let mut words = Vec::new();

@@ -28,7 +28,7 @@ pub type Prepared = Box<dyn FnOnce(SocketAddr) -> Service>;
 struct ServerState {
     /// Of connections that are open.
     sockets: Mutex<BTreeMap<u64, Arc<TcpStream>>>,
-    stopping: AtomicBool,
+    closing: AtomicBool,
     accepted: AtomicU64,
     refused: AtomicU64,
     prepare: Box<dyn Fn() -> io::Result<Prepared> + Send + Sync>,
@@ -53,15 +53,6 @@ pub struct Server {
     shared: Arc<ServerState>,
     accepting: Option<JoinHandle<Vec<JoinHandle<()>>>>,
     serving: Vec<JoinHandle<()>>,
-}
-
-/// What a server listens with.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Settings {
-    /// Receive buffer of each socket in bytes; without it the kernel chooses.
-    pub receive_buffer: Option<u32>,
-    /// Connections that are accepted, at most.
-    pub limit: Option<u64>,
 }
 
 /// A connection in the list of those that are open, until this is dropped.
@@ -94,10 +85,10 @@ fn serve(
     Ok(thread)
 }
 
-fn accept(shared: &Arc<ServerState>, listener: &TcpListener, limit: u64) -> Vec<JoinHandle<()>> {
+fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut prepared = None;
-    while !shared.stopping.load(Ordering::Relaxed) && shared.accepted.load(Ordering::Relaxed) < limit {
+    while !shared.closing.load(Ordering::Relaxed) {
         let mut accept = || {
             let next = match prepared.take() {
                 Some(next) => next,
@@ -124,30 +115,31 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener, limit: u64) -> Vec<
 }
 
 impl Server {
-    /// Listens on `address`; `prepare` makes what each connection needs.
+    /// Listens on `address`; `prepare` makes what each connection needs. `receive_buffer`: of each socket in bytes; without it the
+    /// kernel chooses.
     ///
     /// # Errors
     /// The address is not available.
     pub fn listen(
         address: SocketAddr,
-        settings: Settings,
+        receive_buffer: Option<u32>,
         prepare: impl Fn() -> io::Result<Prepared> + Send + Sync + 'static,
     ) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
-        if let Some(bytes) = settings.receive_buffer {
+        if let Some(bytes) = receive_buffer {
             // Connections have it of the listener.
             set_socket_recv_buffer_size(&listener, bytes as usize)?;
         }
         listener.set_nonblocking(true)?;
         let shared = Arc::new(ServerState {
             sockets: Mutex::default(),
-            stopping: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             prepare: Box::new(prepare),
         });
-        let (own, limit) = (shared.clone(), settings.limit.unwrap_or(u64::MAX));
-        let accepting = Builder::new().name("accept".into()).spawn(move || accept(&own, &listener, limit))?;
+        let own = shared.clone();
+        let accepting = Builder::new().name("accept".into()).spawn(move || accept(&own, &listener))?;
         Ok(Server { shared, accepting: Some(accepting), serving: Vec::new() })
     }
 
@@ -156,11 +148,17 @@ impl Server {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// Accepts no more connections, and asks the boards for the end. When this returns no more is opened.
+    /// Accepts no more connections. When this returns no more is opened.
+    pub fn close(&mut self) {
+        self.shared.closing.store(true, Ordering::Relaxed);
+        if let Some(accepting) = self.accepting.take() {
+            self.serving = accepting.join().unwrap_or_default();
+        }
+    }
+
+    /// Accepts no more connections, and asks the boards for the end.
     pub fn stop(&mut self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
-        let Some(accepting) = self.accepting.take() else { return };
-        self.serving = accepting.join().unwrap_or_default();
+        self.close();
         for socket in self.shared.sockets().values() {
             let _ = socket.shutdown(Shutdown::Write);
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use fadelink_wire::udp::PAYLOAD_MAX;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use serde::Serialize;
+use twox_hash::XxHash3_64;
 
 use crate::sockopt;
 
@@ -130,6 +131,10 @@ pub struct Counts {
     pub duplicates: u64,
     /// Came before one that was sent earlier; delivered in order.
     pub reordered: u64,
+    /// Came again with other words; dropped. One of the two is not the board's.
+    pub contradictions: u64,
+    /// Delivered, though the run had fewer datagrams: not the board's.
+    pub beyond: u64,
 }
 
 /// Gaps that are remembered one by one.
@@ -153,11 +158,16 @@ pub enum Step<'a> {
     Missing(u64),
 }
 
+/// Datagrams that were delivered and whose words are known by their hash.
+const KNOWN: usize = 1024;
+
 /// Puts the datagrams of one run in order; what does not come is a gap once `WINDOW` datagrams behind it are there.
 #[derive(Debug, Default)]
 pub struct Order {
     next: Option<u64>,
     first: u64,
+    /// Hash of the words of the last datagrams, each at its number modulo KNOWN; `None`: it was not delivered.
+    hashes: Vec<Option<u64>>,
     ahead: BTreeMap<u64, Vec<u8>>,
     missing: BTreeSet<u64>,
     gaps: Vec<Gap>,
@@ -209,6 +219,8 @@ impl Order {
             if self.missing.remove(&number) {
                 self.counts.lost -= 1;
                 self.counts.late += 1;
+            } else if self.hash(number).is_some_and(|known| known != XxHash3_64::oneshot(words)) {
+                self.counts.contradictions += 1;
             } else {
                 self.counts.duplicates += 1;
             }
@@ -217,17 +229,39 @@ impl Order {
             self.next = Some(next);
             self.deliver(words, &mut step);
             self.drain(&mut step);
-        } else if self.ahead.insert(number, words.to_vec()).is_some() {
-            self.counts.duplicates += 1;
-        } else if self.ahead.len() > Self::WINDOW {
-            self.skip(&mut step);
+        } else if let Some(before) = self.ahead.get(&number) {
+            *if before == words { &mut self.counts.duplicates } else { &mut self.counts.contradictions } += 1;
+        } else {
+            self.ahead.insert(number, words.to_vec());
+            if self.ahead.len() > Self::WINDOW {
+                self.skip(&mut step);
+            }
         }
+    }
+
+    /// Whether a datagram is known to be one that was delivered.
+    pub fn is_known(&self, counter: u32, words: &[u8]) -> bool {
+        self.hash(self.extend(counter)) == Some(XxHash3_64::oneshot(words))
+    }
+
+    /// Hash of the words of a datagram that was delivered, if it is still known.
+    fn hash(&self, number: u64) -> Option<u64> {
+        self.next.filter(|next| number < *next && next - number <= KNOWN as u64)?;
+        self.hashes.get(number as usize % KNOWN).copied().flatten()
+    }
+
+    /// What was delivered, or not, is the datagram that was due.
+    fn note(&mut self, hash: Option<u64>) {
+        let Some(next) = self.next.as_mut() else { return };
+        self.hashes.resize(KNOWN, None);
+        self.hashes[*next as usize % KNOWN] = hash;
+        *next += 1;
     }
 
     fn deliver(&mut self, words: &[u8], step: &mut impl FnMut(Step<'_>)) {
         step(Step::Words(words));
         self.counts.received += 1;
-        self.next = self.next.map(|next| next + 1);
+        self.note(Some(XxHash3_64::oneshot(words)));
     }
 
     fn drain(&mut self, step: &mut impl FnMut(Step<'_>)) {
@@ -257,7 +291,8 @@ impl Order {
             self.missing.pop_first();
         }
         step(Step::Missing(count));
-        self.next = Some(to);
+        self.next = Some(to - count.min(KNOWN as u64));
+        (0..count.min(KNOWN as u64)).for_each(|_| self.note(None));
     }
 
     /// Whether all `total` datagrams of the run, from the first that came, are delivered.
@@ -275,6 +310,7 @@ impl Order {
             if total > next {
                 self.give_up(next, total, &mut step);
             }
+            self.counts.beyond = next.saturating_sub(total);
         }
     }
 }
@@ -318,8 +354,25 @@ mod tests {
         let mut counters: Vec<u32> = (0..200).filter(|n| *n != 10).collect();
         counters.extend([10, 10, 50]);
         let (_, order) = run(&counters, Some(200));
-        let counts = Counts { received: 199, lost: 0, late: 1, duplicates: 2, reordered: 0 };
+        let counts = Counts { received: 199, late: 1, duplicates: 2, ..Counts::default() };
         assert_eq!(order.counts(), counts);
+    }
+
+    #[test]
+    fn what_comes_again_with_other_words_is_no_duplicate() {
+        let mut order = Order::from_the_start();
+        let mut push = |counter, word: u64| order.push(counter, &word.to_le_bytes(), |_| {});
+        let came = [(0, 0), (1, 1), (0, 0), (0, 7), (3, 3), (3, 3), (3, 9), (2, 2), (3, 9)];
+        came.into_iter().for_each(|(counter, word)| push(counter, word));
+        let counts = order.counts();
+        assert_eq!((counts.received, counts.duplicates, counts.contradictions), (4, 2, 3));
+        assert!(!order.is_known(1, &[2; 8]) && order.is_known(1, &1u64.to_le_bytes()));
+        // Far back nothing is known any more.
+        let mut push = |counter: u32| order.push(counter, &u64::from(counter).to_le_bytes(), |_| {});
+        (4..2000).for_each(&mut push);
+        assert!(!order.is_known(1, &1u64.to_le_bytes()) && order.is_known(1500, &1500u64.to_le_bytes()));
+        order.finish(Some(1990), |_| {});
+        assert_eq!((order.counts().beyond, order.counts().lost), (10, 0));
     }
 
     #[test]

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// The operating system's.
 pub fn sync(file: &File) -> io::Result<()> {
-    ignore_no_disk(file.sync_data())
-}
-
-fn ignore_no_disk(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::ReadOnlyFilesystem) => Ok(()),
+    match file.sync_data() {
+        // fsync(2): EINVAL or EROFS of what cannot be synchronized. Of a file they say that its file system has failed.
+        Err(error) if is_no_sync(&error) && !file.metadata()?.is_file() => Ok(()),
         other => other,
     }
+}
+
+fn is_no_sync(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Waits until the name of `path` is on the disk, as its folder has it.
@@ -25,7 +26,11 @@ fn sync_parent(path: &Path) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    ignore_no_disk(File::open(parent)?.sync_all())
+    match File::open(parent)?.sync_all() {
+        // Some file systems keep folders by themselves.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
 }
 
 /// The name that a file has until it is whole.

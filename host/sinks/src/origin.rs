@@ -13,8 +13,8 @@ pub enum Board {
     Feb(MacAddr),
     /// The other end of a TCP connection.
     Tcp(SocketAddr),
-    /// The sender of UDP datagrams.
-    Udp(SocketAddr),
+    /// The sender of UDP datagrams, and how many runs of it were received before this one.
+    Udp(SocketAddr, u32),
 }
 
 impl Board {
@@ -22,7 +22,7 @@ impl Board {
     pub fn key(self) -> &'static str {
         match self {
             Board::Feb(_) => "feb",
-            Board::Tcp(_) | Board::Udp(_) => "stream",
+            Board::Tcp(_) | Board::Udp(..) => "stream",
         }
     }
 
@@ -30,7 +30,8 @@ impl Board {
     pub fn in_names(self) -> String {
         match self {
             Board::Feb(mac) => mac.to_string().replace(':', "-"),
-            Board::Tcp(peer) | Board::Udp(peer) => format!("{}-{}", peer.ip(), peer.port()),
+            Board::Tcp(peer) | Board::Udp(peer, 0) => format!("{}-{}", peer.ip(), peer.port()),
+            Board::Udp(peer, earlier) => format!("{}-{}-{}", peer.ip(), peer.port(), earlier + 1),
         }
     }
 }
@@ -39,7 +40,7 @@ impl fmt::Display for Board {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Board::Feb(mac) => mac.fmt(f),
-            Board::Tcp(peer) | Board::Udp(peer) => peer.fmt(f),
+            Board::Tcp(peer) | Board::Udp(peer, _) => peer.fmt(f),
         }
     }
 }
@@ -73,7 +74,7 @@ impl Origin {
         let protocol = match self.board {
             Board::Feb(_) => self.protocol.map(|protocol| protocol.to_string()),
             Board::Tcp(_) => Some("tcp".into()),
-            Board::Udp(_) => Some("udp".into()),
+            Board::Udp(..) => Some("udp".into()),
         };
         let entries = [
             ("protocol", protocol),

@@ -48,6 +48,8 @@ pub struct Report {
     pub written: u64,
     /// What it lost: its queue was full, or it had failed.
     pub dropped: u64,
+    /// Its user lets it lose what comes too fast.
+    pub may_drop: bool,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,
     /// Messages with an invalid word: only the part before it was written.
@@ -204,7 +206,7 @@ impl<T: Item> Outlet<T> {
         sink: Box<dyn Sink<T>>,
         durable: bool,
     ) -> io::Result<Outlet<T>> {
-        let report = Report { sink: name.to_owned(), ..Report::default() };
+        let report = Report { sink: name.to_owned(), may_drop: policy == Policy::Drop, ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
         let shared = Arc::new(Handover { state, came: Condvar::new(), left: Condvar::new() });
         let own = shared.clone();

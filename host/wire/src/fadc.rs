@@ -181,7 +181,9 @@ impl Header {
         }
         let least = HEADER_BYTES as u64 + u64::from(payload_length);
         let total = u64::from(total_length);
-        if total < least || total % 4 != 0 || total > MESSAGE_BYTES_MAX as u64 {
+        // More would be words of the message behind it.
+        let is_filled = total == least || total == least.next_multiple_of(8);
+        if !is_filled || total > MESSAGE_BYTES_MAX as u64 {
             return Err(Error::TotalLength { total: total_length, payload: payload_length });
         }
         let ns = u64_at(data, 40) as i64;

@@ -198,7 +198,10 @@ impl Sent {
 }
 
 impl Messages for Connection {
-    fn begin(&mut self, _: u32) {}
+    fn begin(&mut self, source: u32) {
+        // Its next message begins anew.
+        self.sources.remove(&source);
+    }
 
     fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
         let rule = self.feeder.rule;

@@ -2,7 +2,7 @@
 //! is the format of a crate's connection, so each message has its length in its header.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, Write};
 
 use fadelink_sinks::{durable, End, FileOptions, Parts, Result, Sink};
 
@@ -14,7 +14,9 @@ const BUFFER: usize = 1 << 20;
 /// The files.
 pub struct MessagesSink {
     parts: Parts,
-    file: BufWriter<File>,
+    file: File,
+    /// What is not written yet. No `BufWriter`, which writes it when it is dropped, also behind what has failed.
+    buffer: Vec<u8>,
     /// Bytes of the file, and how many of them are surely in it.
     bytes: u64,
     kept: u64,
@@ -23,8 +25,8 @@ pub struct MessagesSink {
     intact: u64,
 }
 
-fn create(parts: &Parts) -> Result<BufWriter<File>> {
-    Ok(BufWriter::with_capacity(BUFFER, File::create(durable::unfinished(&parts.path()))?))
+fn create(parts: &Parts) -> io::Result<File> {
+    File::create(durable::unfinished(&parts.path()))
 }
 
 impl MessagesSink {
@@ -32,19 +34,29 @@ impl MessagesSink {
     pub fn create(path: &str, options: FileOptions) -> Result<MessagesSink> {
         let parts = Parts::new(path, options)?;
         let file = create(&parts)?;
-        Ok(MessagesSink { parts, file, bytes: 0, kept: 0, events: 0, intact: 0 })
+        Ok(MessagesSink { parts, file, buffer: Vec::new(), bytes: 0, kept: 0, events: 0, intact: 0 })
     }
 
-    fn flush(&mut self) -> Result {
-        self.file.flush()?;
+    /// Writes the buffer. After an error the file counts only up to where it was whole before.
+    fn write_buffer(&mut self) -> io::Result<()> {
+        let result = self.file.write_all(&self.buffer);
+        self.buffer.clear();
+        if result.is_err() {
+            (self.bytes, self.events) = (self.kept, self.intact);
+        }
+        result
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_buffer()?;
         (self.kept, self.intact) = (self.bytes, self.events);
         Ok(())
     }
 
     /// Ends the file; one that could not be written ends behind what is surely in it.
-    fn close(&mut self) -> Result {
+    fn close(&mut self) -> io::Result<()> {
         let flushed = self.flush();
-        self.file.get_ref().set_len(self.kept)?;
+        self.file.set_len(self.kept)?;
         durable::finish(&self.parts.path())?;
         flushed
     }
@@ -53,10 +65,13 @@ impl MessagesSink {
 impl Sink<SharedEvent> for MessagesSink {
     fn write(&mut self, event: &SharedEvent) -> Result {
         for part in &event.0.parts {
-            self.file.write_all(part)?;
+            self.buffer.extend_from_slice(part);
             self.bytes += part.len() as u64;
         }
         self.events += 1;
+        if self.buffer.len() >= BUFFER {
+            self.write_buffer()?;
+        }
         Ok(())
     }
 
@@ -72,7 +87,7 @@ impl Sink<SharedEvent> for MessagesSink {
     }
 
     fn finish(&mut self, _end: End) -> Result {
-        self.close()
+        Ok(self.close()?)
     }
 
     fn intact(&self) -> u64 {
@@ -110,5 +125,27 @@ mod tests {
             [b"abcde".to_vec(), b"f".to_vec()]
         );
         assert_eq!(sink.intact(), 3);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_written_ends_with_a_whole_event() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("messages.dat");
+        let mut sink = MessagesSink::create(path.to_str().unwrap(), FileOptions::default()).unwrap();
+        let event = |byte: u8| {
+            let parts = vec![vec![byte; 1000].into()];
+            SharedEvent(Arc::new(Event { record: 0, time: (0, 0), parts, missing: vec![], is_late: false }))
+        };
+        sink.write(&event(1)).unwrap();
+        sink.tick().unwrap();
+        // Of a file that is open for reading alone each write fails.
+        sink.file = File::open(durable::unfinished(&path)).unwrap();
+        sink.write(&event(2)).unwrap();
+        assert!(sink.tick().is_err());
+        assert_eq!((sink.kept, sink.intact()), (1000, 1));
+        sink.file = File::options().write(true).open(durable::unfinished(&path)).unwrap();
+        sink.finish(End { complete: false, dropped: 0 }).unwrap();
+        drop(sink);
+        assert_eq!(std::fs::read(&path).unwrap(), [1; 1000]);
     }
 }

@@ -8,14 +8,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fadelink_sinks::{End, Result, Sink, Stopping};
-use rzmq::socket::{LINGER, SNDHWM, SNDTIMEO};
+use rzmq::socket::{LINGER as LINGER_OPTION, SNDHWM, SNDTIMEO};
 use rzmq::{Context, Msg, Socket, SocketType, ZmqError};
 use tokio::runtime::{Builder, Runtime};
 
 use super::item::{Run, SharedEvent};
 
-/// Longest wait at the end for clients that still read, in milliseconds.
-const LINGER_MS: i32 = 5000;
+/// Longest wait at the end for clients that still read.
+const LINGER: Duration = Duration::from_secs(5);
+/// The option of ZeroMQ for a socket that keeps what its clients have not taken: [`LINGER`] ends the wait.
+const WITHOUT_END: i32 = -1;
 /// Events that wait for a slow client.
 const HIGH_WATER: i32 = 10_000;
 /// How often a wait looks whether the builder is to end.
@@ -28,6 +30,7 @@ pub struct ZmqSink {
     socket: Socket,
     builder_id: u32,
     stopping: Stopping,
+    push: bool,
     sent: u64,
 }
 
@@ -38,7 +41,7 @@ impl ZmqSink {
         let (context, socket) = runtime.block_on(async {
             let context = Context::new()?;
             let socket = context.socket(if push { SocketType::Push } else { SocketType::Pub })?;
-            socket.set_option(LINGER, LINGER_MS).await?;
+            socket.set_option(LINGER_OPTION, WITHOUT_END).await?;
             socket.set_option(SNDHWM, HIGH_WATER).await?;
             socket.set_option(SNDTIMEO, PATIENCE_MS).await?;
             // Any address of this computer, as ZeroMQ writes it.
@@ -46,7 +49,7 @@ impl ZmqSink {
             Ok::<_, ZmqError>((context, socket))
         })?;
         let (builder_id, stopping) = (run.builder_id, run.stopping.clone());
-        Ok(ZmqSink { runtime, context, socket, builder_id, stopping, sent: 0 })
+        Ok(ZmqSink { runtime, context, socket, builder_id, stopping, push, sent: 0 })
     }
 }
 
@@ -65,7 +68,7 @@ impl Sink<SharedEvent> for ZmqSink {
             }
             if self.stopping.load(Ordering::Relaxed) {
                 let since = asked.get_or_insert_with(Instant::now).elapsed();
-                if since >= Duration::from_millis(LINGER_MS as u64) {
+                if since >= LINGER {
                     return Err("no client has taken an event since the end was asked for".into());
                 }
             }
@@ -74,7 +77,16 @@ impl Sink<SharedEvent> for ZmqSink {
 
     fn finish(&mut self, _end: End) -> Result {
         // Waits for clients that still read.
-        Ok(self.runtime.block_on(self.context.term())?)
+        let term = async { tokio::time::timeout(LINGER, self.context.term()).await };
+        match self.runtime.block_on(term) {
+            Ok(result) => Ok(result?),
+            // A subscriber that is too slow loses events, as ZeroMQ defines it.
+            Err(_) if !self.push => Ok(()),
+            Err(_) => {
+                Err(format!("a client did not take the last events within {} s; they are lost", LINGER.as_secs())
+                    .into())
+            }
+        }
     }
 
     fn intact(&self) -> u64 {

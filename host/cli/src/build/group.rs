@@ -23,6 +23,7 @@ use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::receive::{Group, Line, Outcome};
+use crate::verdict::State;
 
 /// How often the end is looked for.
 const TICK: Duration = Duration::from_millis(20);
@@ -339,6 +340,6 @@ impl Group for Crates {
         let mut board = json!(report);
         board["name"] = name.into();
         board["complete"] = report.is_good().into();
-        Ok(Outcome { good: report.is_good(), key: "crates", boards: vec![board], others: Map::new() })
+        Ok(Outcome { state: State::of(report.is_good()), key: "crates", boards: vec![board], others: Map::new() })
     }
 }

@@ -13,6 +13,7 @@ use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use crate::link::BackendArgs;
 use crate::number;
 use crate::pattern::Pattern;
+use crate::verdict::Accept;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -42,7 +43,8 @@ pub struct Args {
     /// or one for each
     #[arg(long, value_name = "PATTERN")]
     pub verify: Vec<Pattern>,
-    /// Stop after this number of packets of 8192 bytes from each board
+    /// Stop after this number of packets of 8192 bytes from each board; with --tcp: from each stream, together with
+    /// --streams or --duration
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub packets: Option<u64>,
     /// Stop after this time
@@ -73,6 +75,9 @@ pub struct Args {
     /// When packets of FADE are confirmed to the board: when they are in memory, or when they are safe on the disk
     #[arg(long, value_enum, default_value_t = ConfirmName::Memory, value_name = "WHEN")]
     pub confirm: ConfirmName,
+    /// What counts as the end of a board's data. A run that ends otherwise is not called complete (exit status 3)
+    #[arg(long, value_enum, default_value_t = Accept::Confirmed, value_name = "END")]
+    pub end: Accept,
     /// Reset the boards first, even if another computer receives from them
     #[arg(long)]
     pub take_over: bool,

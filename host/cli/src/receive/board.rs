@@ -24,16 +24,24 @@ const TICK: Duration = Duration::from_millis(50);
 enum Request {
     Start,
     Stop,
-    /// Whether this run is over.
+    /// Whether this run is over, as far as this receiver can know of it.
     HasEnded(u8),
 }
 
 /// What it has answered.
 pub enum Answer {
-    /// The run is over, after so many datagrams.
-    Ended(Ipv4Addr, u8, u32),
+    /// The run is over.
+    Ended(Ipv4Addr, u8, RunEnd),
     /// It does not do what it is asked to, and why.
     Failed(anyhow::Error),
+}
+
+/// What a board says of a run that is over.
+pub struct RunEnd {
+    /// Its datagrams; `None`: the board does not know any more.
+    pub datagrams: Option<u32>,
+    /// The run was for this receiver to its end, and nobody else has stopped it; or what has happened instead.
+    pub is_ours: Result<(), String>,
 }
 
 /// One board.
@@ -77,18 +85,42 @@ fn start(control: &mut SlowControl, port: u16, runs: &Runs) -> anyhow::Result<()
     Ok(())
 }
 
-/// Datagrams of the run, if it is over; a board that does not answer now is asked again.
-fn ended(control: &mut SlowControl, run: u8) -> Option<u32> {
-    let next = control.read(udp::REGISTER_RUN).ok()?;
-    (next == u32::from(run.wrapping_add(1))).then(|| control.read(udp::REGISTER_LAST).ok())?
+/// What the board says of a run, if it is over; one that does not answer now is asked again. `stopped`: by this program.
+fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: bool) -> anyhow::Result<Option<RunEnd>> {
+    let board = control.board();
+    let enabled = control.read(udp::REGISTER_ENABLE)?;
+    let destination = (control.read(udp::REGISTER_PEER_IP)?, control.read(udp::REGISTER_PEER_PORT)?);
+    let is_ours = if destination != (control.own_address()?.into(), port.into()) {
+        let (ip, port) = destination;
+        Err(format!("{board} was told to send to {}:{port} instead", Ipv4Addr::from(ip)))
+    } else if enabled == 0 && !stopped {
+        Err(format!("{board} was stopped by another program"))
+    } else {
+        Ok(())
+    };
+    let next = control.read(udp::REGISTER_RUN)? as u8;
+    let ended = match next.wrapping_sub(run) {
+        0 => return Ok(None),
+        1 => RunEnd { datagrams: Some(control.read(udp::REGISTER_LAST)?), is_ours },
+        more => {
+            let begun = format!("{board} has begun {} more runs", more - 1);
+            RunEnd { datagrams: None, is_ours: is_ours.and(Err(begun)) }
+        }
+    };
+    Ok(Some(ended))
 }
 
 fn serve(mut control: SlowControl, port: u16, runs: &Runs, requests: &Receiver<Request>, answers: &Sender<Answer>) {
+    let mut stopped = false;
     for request in requests {
+        stopped |= matches!(request, Request::Stop);
         let answer = match request {
             Request::Start => start(&mut control, port, runs).err().map(Answer::Failed),
             Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(Answer::Failed),
-            Request::HasEnded(run) => ended(&mut control, run).map(|last| Answer::Ended(control.board(), run, last)),
+            Request::HasEnded(run) => {
+                let ended = ended(&mut control, (port, run), stopped).ok().flatten();
+                ended.map(|ended| Answer::Ended(control.board(), run, ended))
+            }
         };
         if let Some(answer) = answer {
             let has_failed = matches!(answer, Answer::Failed(_));

@@ -9,21 +9,21 @@ use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::schedule::Schedule;
 use fadelink_receiver::{CommandError, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
+use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use serde_json::{json, Map, Value};
 
 use super::group::{Group, Line, Outcome};
 use super::plan::Plan;
-use super::summary::Summary;
+use super::recorder::{Ended, Recorder, Snapshot};
 use crate::deadline::{Deadline, Limits};
 use crate::discover;
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
-use crate::metrics::{self, Meter};
-use crate::pattern::Verifier;
+use crate::metrics::Meter;
+use crate::verdict::{Accept, End, Evidence, State, Verdict};
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
 const THRESHOLD: usize = 32 * PACKET_BYTES;
@@ -60,22 +60,22 @@ pub struct Settings {
     pub schedule: Schedule,
     /// Of each of them.
     pub limits: Limits,
+    /// What counts as the end of their data.
+    pub accept: Accept,
 }
 
 /// The result of one FEB.
 #[derive(Default)]
 struct Received {
-    bytes: u64,
-    complete: bool,
-    seconds: f64,
+    recorded: Ended,
+    has_ended: bool,
     kind: Option<Kind>,
     slower: Option<String>,
     /// Byte of its data where a new transmission began, because the one before did not go on.
     restarted: Option<u64>,
-    verifier: Option<Verifier>,
     counters: FebCounts,
-    sinks: Vec<Report>,
-    error: Option<anyhow::Error>,
+    /// Of receiving, in words.
+    error: Option<String>,
 }
 
 /// How the transmission of a FEB begins.
@@ -100,12 +100,10 @@ struct Shared {
 /// For the progress display.
 #[derive(Default, Clone)]
 struct Live {
-    bytes: u64,
+    recorded: Snapshot,
     counters: FebCounts,
     fill: (u64, u64),
     is_slower: bool,
-    wrong_words: Option<u64>,
-    sinks: Vec<Report>,
 }
 
 /// The FEBs of an interface.
@@ -115,6 +113,7 @@ pub struct Febs {
     febs: Vec<Feb>,
     threads: Vec<JoinHandle<Received>>,
     shared: Arc<Shared>,
+    accept: Accept,
 }
 
 impl Febs {
@@ -123,7 +122,7 @@ impl Febs {
     /// # Errors
     /// An interface, a FEB or a sink that cannot be opened.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
-        let Settings { link, febs, schedule, limits } = settings;
+        let Settings { link, febs, schedule, limits, accept } = settings;
         // What is to go on is not stopped before.
         let goes_on = febs.iter().any(|feb| feb.plan.resumed.is_some());
         let receiver = if goes_on { link.passive()? } else { link.receiver()? };
@@ -132,14 +131,15 @@ impl Febs {
             febs.iter().map(|feb| receiver.open_alone(feb.mac, feb.config)).collect::<Result<_, _>>()?;
 
         // Only now: the files may be those of a program that has the FEBs already.
-        let open = |feb: &Feb| feb.plan.open(Board::Feb(feb.mac), interrupts.stopping());
-        let outlets: Vec<Outlets<Block>> = febs.iter().map(open).collect::<Result<_, _>>()?;
+        let open = |feb: &Feb| Recorder::open(&feb.plan, feb.name(), Board::Feb(feb.mac), interrupts);
+        let recorders: Vec<Recorder> = febs.iter().map(open).collect::<Result<_, _>>()?;
 
-        let live = Mutex::new(vec![Live::default(); febs.len()]);
+        let live = |recorder: &Recorder| Live { recorded: recorder.look(), ..Live::default() };
+        let live = Mutex::new(recorders.iter().map(live).collect());
         let shared = Arc::new(Shared { schedule, limits, interrupts: interrupts.clone(), live });
         let mut threads = Vec::new();
-        for (i, ((feb, handle), outlets)) in febs.iter().zip(handles).zip(outlets).enumerate() {
-            let (shared, verifier) = (shared.clone(), feb.plan.verifier());
+        for (i, ((feb, handle), recorder)) in febs.iter().zip(handles).zip(recorders).enumerate() {
+            let shared = shared.clone();
             let begin = Begin {
                 take_over: feb.take_over,
                 resumed: feb.plan.resumed.as_ref().map(Blocks::end),
@@ -147,8 +147,8 @@ impl Febs {
                 durable: feb.plan.durable,
             };
             let receive = move || {
-                let result = one_feb(handle, i, begin, verifier, outlets, &shared);
-                if result.error.is_some() {
+                let result = one_feb(handle, i, begin, recorder, &shared);
+                if result.error.is_some() || result.recorded.error.is_some() {
                     // The others end too, so that the report comes now.
                     shared.interrupts.stop();
                 }
@@ -156,7 +156,7 @@ impl Febs {
             };
             threads.push(std::thread::Builder::new().name("feb".into()).spawn(receive)?);
         }
-        Ok(Febs { iface: link.iface, receiver, febs, threads, shared })
+        Ok(Febs { iface: link.iface, receiver, febs, threads, shared, accept })
     }
 
     fn live(&self) -> Vec<Live> {
@@ -166,17 +166,15 @@ impl Febs {
 
 impl Group for Febs {
     fn lines(&self) -> Vec<Line> {
-        let line = |(feb, live): (&Feb, Live)| Line { name: feb.name(), bytes: live.bytes, note: note(&live) };
-        self.febs.iter().zip(self.live()).map(line).collect()
+        let line = |live: Live| Line { note: note(&live), name: live.recorded.name, bytes: live.recorded.bytes };
+        self.live().into_iter().map(line).collect()
     }
 
     fn measure(&self, meter: &mut Meter) {
         meter.link(&self.iface, &self.receiver.counters());
-        for (feb, live) in self.febs.iter().zip(self.live()) {
-            let name = feb.name();
-            meter.board(&name, live.bytes, live.wrong_words);
-            meter.fade(&name, &live.counters, live.fill);
-            meter.sinks(&name, &live.sinks);
+        for Live { recorded, counters, fill, .. } in self.live() {
+            recorded.measure(meter);
+            meter.fade(&recorded.name, &counters, fill);
         }
     }
 
@@ -186,9 +184,10 @@ impl Group for Febs {
 
     fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
         let results: Vec<Received> = self.threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-        let febs = || self.febs.iter().zip(&results);
-        for (feb, result) in febs() {
-            result.tell(feb, silent);
+        let verdicts: Vec<Verdict> = results.iter().map(|result| result.verdict(self.accept)).collect();
+        let all = || self.febs.iter().zip(&results).zip(&verdicts);
+        for ((_, result), verdict) in all() {
+            result.tell(verdict, silent);
         }
         let link = self.receiver.counters();
         let words = in_words(&link.entries());
@@ -198,9 +197,9 @@ impl Group for Febs {
         let mut others = Map::new();
         others.insert("link".into(), json!(link));
         Ok(Outcome {
-            good: febs().all(|(feb, result)| result.summary(feb.name()).is_good()),
+            state: verdicts.iter().map(Verdict::state).max().unwrap_or(State::Incomplete),
             key: "febs",
-            boards: febs().map(|(feb, result)| result.json(feb)).collect(),
+            boards: all().map(|((feb, result), verdict)| result.json(feb, verdict)).collect(),
             others,
         })
     }
@@ -213,41 +212,26 @@ impl Feb {
 }
 
 /// Receives from one FEB until the end.
-fn one_feb(
-    mut feb: FebHandle,
-    index: usize,
-    start: Begin,
-    verifier: Option<Verifier>,
-    mut outlets: Outlets<Block>,
-    shared: &Shared,
-) -> Received {
-    let begin = Instant::now();
-    let mut outcome = Received { verifier, ..Received::default() };
-    let mut result = receive(&mut feb, (index, start), &mut outlets, shared, &mut outcome);
-    if let Err(error) = outlets.finish(result.is_ok()) {
-        // It says more than what it led to.
-        result = Err(error.into());
-    }
-    outcome.sinks = outlets.reports();
+fn one_feb(mut feb: FebHandle, index: usize, start: Begin, mut recorder: Recorder, shared: &Shared) -> Received {
+    let mut outcome = Received::default();
+    let result = receive(&mut feb, (index, start), &mut recorder, shared, &mut outcome);
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
-    if let Some(verifier) = &mut outcome.verifier {
-        verifier.finish(outcome.kind.map(|kind| kind.protocol));
-    }
-    if result.is_ok() {
+    outcome.has_ended = result.is_ok();
+    outcome.recorded = recorder.end(outcome.has_ended, outcome.kind.map(|kind| kind.protocol));
+    if outcome.has_ended && outcome.recorded.error.is_none() {
         linger(&feb);
-        outcome.complete = true;
     }
-    outcome.seconds = begin.elapsed().as_secs_f64();
     outcome.counters = feb.counters();
-    outcome.error = result.err();
+    // What a sink says tells more than what it led to.
+    outcome.error = result.err().filter(|_| outcome.recorded.error.is_none()).map(|error| exit::in_words(&error));
     outcome
 }
 
 fn receive(
     feb: &mut FebHandle,
     (index, begin): (usize, Begin),
-    outlets: &mut Outlets<Block>,
+    recorder: &mut Recorder,
     shared: &Shared,
     outcome: &mut Received,
 ) -> anyhow::Result<()> {
@@ -256,7 +240,7 @@ fn receive(
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
-    if !begin.at(feb, outcome)? {
+    if !begin.at(feb, recorder, outcome)? {
         return Ok(());
     }
     let threshold = if begin.durable { 1 } else { THRESHOLD };
@@ -265,7 +249,7 @@ fn receive(
     let mut stopped = false;
     let mut stopping = None;
     loop {
-        if !stopped && (deadline.is_reached(outcome.bytes) || interrupts.must_stop()) {
+        if !stopped && (deadline.is_reached(recorder.bytes()) || interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
             stopping = Some(std::thread::spawn(move || {
@@ -281,14 +265,14 @@ fn receive(
         if interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
             anyhow::bail!("interrupted before the end");
         }
-        anyhow::ensure!(outlets.are_well(), "a sink has failed");
+        anyhow::ensure!(recorder.is_well(), "a sink has failed");
         if interrupts.must_hold() {
             // The ring fills; then the board waits.
             feb.serve(READ_TIMEOUT);
             deadline.heard();
             continue;
         }
-        let is_there = feb.wait(threshold, Some(READ_TIMEOUT)).with_context(|| match outcome.bytes {
+        let is_there = feb.wait(threshold, Some(READ_TIMEOUT)).with_context(|| match recorder.bytes() {
             0 if stopped => {
                 "no data came, not even after STOP; check the power of the board, the cable and its address"
             }
@@ -301,12 +285,7 @@ fn receive(
         if !data.is_empty() {
             last_data = Instant::now();
             deadline.heard();
-            let block = Block { data, origin: origin(feb) };
-            outlets.offer(&block);
-            if let Some(verifier) = &mut outcome.verifier {
-                verifier.check(&block.data);
-            }
-            outcome.bytes += block.data.len() as u64;
+            recorder.take(&Block { data, origin: origin(feb) });
         } else if feb.fill().0 > 0 {
             // Nothing can come while a sink has the whole ring.
             deadline.heard();
@@ -314,18 +293,16 @@ fn receive(
         if let Some(limit) = deadline.too_silent() {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
         }
-        let (counters, fill, sinks) = (feb.counters(), feb.fill(), outlets.reports());
-        let (is_slower, wrong_words) = (feb.slower().is_some(), metrics::wrong_words(outcome.verifier.as_ref()));
-        let live = Live { bytes: outcome.bytes, counters, fill, is_slower, wrong_words, sinks };
+        let (counters, fill, is_slower) = (feb.counters(), feb.fill(), feb.slower().is_some());
+        let live = Live { recorded: recorder.look(), counters, fill, is_slower };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
 }
 
 impl Begin {
     /// Begins a transmission, or goes on with one; false: nothing comes any more.
-    fn at(self, feb: &mut FebHandle, outcome: &mut Received) -> anyhow::Result<bool> {
+    fn at(self, feb: &mut FebHandle, recorder: &mut Recorder, outcome: &mut Received) -> anyhow::Result<bool> {
         if let Some(bytes) = self.resumed {
-            outcome.bytes = bytes;
             let ended = |error: &Error| match error {
                 Error::Command { error: CommandError::AtItsEnd, .. } => Some(true),
                 Error::Command { error: CommandError::NotRunning, .. } => Some(self.was_stopped.0),
@@ -343,9 +320,7 @@ impl Begin {
                     }
                 },
             }
-            if let Some(verifier) = &mut outcome.verifier {
-                verifier.restart();
-            }
+            recorder.restart();
         }
         if self.take_over {
             feb.reset()?;
@@ -403,31 +378,35 @@ fn note(live: &Live) -> String {
 }
 
 impl Received {
-    fn summary(&self, name: String) -> Summary<'_, String> {
-        let Received { bytes, seconds, complete, verifier, sinks, .. } = self;
-        let verifier = verifier.as_ref();
-        Summary { name, bytes: *bytes, seconds: *seconds, complete: *complete, verifier, sinks }
+    fn verdict(&self, accept: Accept) -> Verdict {
+        Verdict::of(&Evidence {
+            end: if self.has_ended { End::Confirmed } else { End::Missing },
+            accept,
+            error: self.error.clone(),
+            restarted: self.restarted,
+            ..self.recorded.evidence()
+        })
     }
 
-    fn json(&self, feb: &Feb) -> Value {
+    fn json(&self, feb: &Feb, verdict: &Verdict) -> Value {
         let more = json!({
             "protocol": self.kind.map(|kind| kind.protocol.to_string()),
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
             "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
             "slower": self.slower,
             "restarted": self.restarted,
-            "filler_words": self.verifier.as_ref().map(|v| v.filler),
-            "error": self.error.as_ref().map(|error| format!("{error:#}")),
+            "filler_words": self.recorded.verifier.as_ref().map(|v| v.filler),
+            "error": self.recorded.error.as_ref().or(self.error.as_ref()),
             "counters": self.counters,
         });
-        self.summary(feb.name()).json("feb", &feb.mac, more)
+        self.recorded.json(verdict, "feb", &feb.mac, more)
     }
 
-    fn tell(&self, feb: &Feb, silent: bool) {
-        if let Some(error) = &self.error {
-            tracing::error!("{}: {}", feb.name(), exit::in_words(error));
+    fn tell(&self, verdict: &Verdict, silent: bool) {
+        if let Some(error) = self.recorded.error.as_ref().or(self.error.as_ref()) {
+            tracing::error!("{}: {error}", self.recorded.name);
         }
-        self.summary(feb.name()).tell(silent, "", "");
+        self.recorded.tell(verdict, silent, "");
         if silent {
             return;
         }

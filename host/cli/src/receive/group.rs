@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::health;
 use crate::metrics::Meter;
 use crate::progress::Progress;
+use crate::verdict::State;
 
 /// How often a group is looked after.
 const TICK: Duration = Duration::from_millis(20);
@@ -24,8 +25,8 @@ pub struct Line {
 
 /// The results of the boards of a group.
 pub struct Outcome {
-    /// All data is there and, where that was asked for, verified.
-    pub good: bool,
+    /// The worst of their verdicts.
+    pub state: State,
     /// What the boards or streams are called in the report.
     pub key: &'static str,
     /// The report of each.
@@ -38,7 +39,8 @@ impl Outcome {
     /// As one JSON object.
     pub fn json(self) -> Value {
         let mut all = self.others;
-        all.insert("complete".into(), self.good.into());
+        all.insert("complete".into(), (self.state == State::Complete).into());
+        all.insert("verdict".into(), self.state.name().into());
         all.insert(self.key.into(), self.boards.into());
         all.into()
     }

@@ -13,14 +13,14 @@ use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::metrics::Meter;
 use crate::progress::{Progress, Unit};
+use crate::verdict::State;
 
 mod args;
 mod board;
-mod closing;
 pub mod fade;
 mod group;
 mod plan;
-mod summary;
+mod recorder;
 pub mod tcp;
 pub mod udp;
 
@@ -65,6 +65,7 @@ fn febs(args: &Args) -> Result<fade::Settings, Usage> {
         febs: args.feb.iter().zip(plan::of_febs(args)?).map(feb).collect(),
         schedule: args.threads.schedule(),
         limits: plan::limits(args),
+        accept: args.end,
     })
 }
 
@@ -94,6 +95,7 @@ fn udp_senders(args: &Args, port: u16) -> Result<udp::Settings, Usage> {
         limits: plan::limits(args),
         ring: args.ring,
         receive_buffer: args.network.receive_buffer.unwrap_or(UDP_BUFFER),
+        accept: args.end,
     })
 }
 
@@ -106,6 +108,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let not_by_ip = [("--iface", args.iface.is_some()), ("--feb", !args.feb.is_empty())];
     if let Some((name, _)) = not_by_ip.iter().find(|(_, given)| by_ip && *given) {
         return Err(Usage(format!("{name}: not with --tcp or --udp, which receive what is sent to their port")).into());
+    }
+    // A TCP sender connects again when its stream has ended.
+    if args.network.tcp.is_some() && args.packets.is_some() && args.network.streams.is_none() && args.duration.is_none()
+    {
+        let told = "it ends a stream, and the board begins another one; expected --streams N or --duration, too";
+        return Err(Usage(format!("--packets with --tcp: {told}")).into());
     }
     let interrupts = Interrupts::watch()?;
     let metrics = || crate::http::serve_metrics(args.metrics, "receive");
@@ -147,7 +155,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     })?;
     let [group] = groups;
     let outcome = health::while_busy(|| group.finish(args.quiet || args.json))?;
-    let good = outcome.good;
+    let good = outcome.state == State::Complete;
     if args.json {
         println!("{}", outcome.json());
     }

@@ -10,19 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_receiver::tcp::{self, Server};
+use fadelink_receiver::tcp::Server;
 use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
+use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::WordOrder;
-use serde_json::{json, Map, Value};
+use serde_json::{json, Map};
 
 use super::group::{Group, Line, Outcome};
 use super::plan::{Plan, Senders};
-use super::summary::{self, Summary};
+use super::recorder::{self, Ended, Recorder, Snapshot};
 use crate::deadline::{Deadline, Limits};
+use crate::exit;
 use crate::interrupts::Interrupts;
-use crate::metrics::{self, Meter};
-use crate::pattern::Verifier;
+use crate::metrics::Meter;
+use crate::verdict::{Accept, End, Evidence, State, Verdict};
 
 /// Longest wait for data or for room, before other things are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -48,29 +49,29 @@ pub struct Settings {
 
 /// What has come over one connection.
 struct Stream {
-    name: String,
     peer: SocketAddr,
-    bytes: u64,
-    verifier: Option<Verifier>,
-    sinks: Vec<Report>,
-    /// How it ended; none: it has not.
-    end: Option<Result<(), String>>,
-    seconds: f64,
+    recorded: Snapshot,
+    /// What it was in the end; none: it has not ended.
+    end: Option<Received>,
 }
 
-impl Stream {
-    fn summary(&self) -> Summary<'_, &str> {
-        let Stream { name, bytes, seconds, verifier, sinks, .. } = self;
-        let complete = matches!(self.end, Some(Ok(())));
-        Summary { name, bytes: *bytes, seconds: *seconds, complete, verifier: verifier.as_ref(), sinks }
+/// The result of one connection.
+struct Received {
+    recorded: Ended,
+    /// Why it ended early.
+    error: Option<String>,
+}
+
+impl Received {
+    /// FIN has the number of all bytes before it, so none is missing.
+    fn verdict(&self) -> Verdict {
+        let end = if self.error.is_none() { End::Confirmed } else { End::Missing };
+        let evidence = self.recorded.evidence();
+        Verdict::of(&Evidence { end, accept: Accept::Confirmed, error: self.error.clone(), ..evidence })
     }
 
-    fn json(&self) -> Value {
-        self.summary().json(
-            "peer",
-            &self.peer,
-            json!({ "error": self.end.as_ref().and_then(|end| end.as_ref().err()) }),
-        )
+    fn error(&self) -> Option<&String> {
+        self.recorded.error.as_ref().or(self.error.as_ref())
     }
 }
 
@@ -81,7 +82,9 @@ struct Session {
     ring: u64,
     interrupts: Interrupts,
     streams: Mutex<Vec<Stream>>,
-    /// Connections that belong to no board.
+    /// Streams that are enough.
+    limit: usize,
+    /// Connections that belong to no board, or over which nothing came.
     others: AtomicU64,
 }
 
@@ -90,47 +93,81 @@ impl Session {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The plan for a new connection and its index among the streams; `None`: no board may open it.
+    fn is_full(&self) -> bool {
+        self.lock().len() >= self.limit
+    }
+
+    /// The plan for a connection over which data comes, and its index among the streams; `None`: none is expected.
     fn enter(&self, peer: SocketAddr) -> Option<(&Plan, usize)> {
         let mut streams = self.lock();
         let earlier = streams.iter().filter(|stream| stream.peer.ip() == peer.ip()).count();
-        let Some(plan) = self.senders.plan(peer.ip()).filter(|plan| earlier < plan.streams) else {
-            if self.others.fetch_add(1, Ordering::Relaxed) == 0 {
-                tracing::warn!("{peer}: a connection that was not expected was closed");
-            }
-            return None;
-        };
+        let is_full = streams.len() >= self.limit;
+        let plan = self.senders.plan(peer.ip()).filter(|plan| earlier < plan.streams && !is_full)?;
         let name = match &plan.name {
             None => peer.to_string(),
             Some(name) if plan.streams == 1 => name.clone(),
             Some(name) => format!("{name}/{}", peer.port()),
         };
-        streams.push(Stream { name, peer, bytes: 0, verifier: None, sinks: Vec::new(), end: None, seconds: 0.0 });
+        streams.push(Stream { peer, recorded: Snapshot { name, ..Snapshot::default() }, end: None });
         Some((plan, streams.len() - 1))
+    }
+
+    /// Waits for the first byte of a connection; false: the other end has closed it without any, or it is not wanted any more.
+    /// Who connects is not always a board: it may be a scan of ports.
+    fn has_data(&self, socket: &TcpStream, deadline: &mut Deadline) -> io::Result<bool> {
+        socket.set_read_timeout(Some(LOOK))?;
+        let mut asked = false;
+        loop {
+            if !asked && (self.interrupts.must_stop() || deadline.is_reached(0)) {
+                socket.shutdown(Shutdown::Write)?;
+                deadline.stop(PATIENCE);
+                asked = true;
+            }
+            match socket.peek(&mut [0]) {
+                // A board that was asked has sent nothing.
+                Ok(0) => return Ok(asked),
+                Ok(_) => return Ok(true),
+                Err(error) if is_silence(&error) => {}
+                Err(error) => return Err(error),
+            }
+            if self.is_full() {
+                return Ok(false);
+            }
+            // What is wrong is told by who receives.
+            if deadline.too_silent().is_some() || self.interrupts.must_abort() {
+                return Ok(true);
+            }
+        }
     }
 
     /// Serves a connection to its end.
     fn serve(&self, socket: &TcpStream, peer: SocketAddr, pool: Pool) {
-        let Some((plan, index)) = self.enter(peer) else { return };
-        let mut verifier = plan.verifier();
         let mut deadline = Deadline::new(self.limits);
-        let result = plan.open(Board::Tcp(peer), self.interrupts.stopping()).map_err(anyhow::Error::from);
-        let result = result.and_then(|mut outlets| {
-            let received = self.receive(socket, pool, index, &mut outlets, &mut verifier, &mut deadline);
-            let finished = outlets.finish(received.is_ok());
-            self.lock()[index].sinks = outlets.reports();
-            // What a sink says tells more than what it led to.
-            finished?;
-            received
-        });
-        let mut streams = self.lock();
-        let stream = &mut streams[index];
-        stream.seconds = deadline.seconds();
-        if let Some(verifier) = &mut verifier {
-            verifier.finish(None);
-        }
-        stream.verifier = verifier;
-        stream.end = Some(result.map_err(|error| format!("{error:#}")));
+        let is_known = self.senders.plan(peer.ip()).is_some();
+        let has_data = is_known && self.has_data(socket, &mut deadline).unwrap_or(false);
+        let Some((plan, index)) = has_data.then(|| self.enter(peer)).flatten() else {
+            if self.others.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::warn!("{peer}: a connection that was not expected, or over which nothing came, was closed");
+            }
+            return;
+        };
+        let name = self.lock()[index].recorded.name.clone();
+        let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
+            Ok(mut recorder) => {
+                let received = self.receive(socket, pool, index, &mut recorder, &mut deadline);
+                let recorded = recorder.end(received.is_ok(), None);
+                // What a sink says tells more than what it led to.
+                let error = received.err().filter(|_| recorded.error.is_none());
+                Received { recorded, error: error.map(|error| exit::in_words(&error)) }
+            }
+            Err(error) => {
+                let recorded = Ended { name, ..Ended::default() };
+                Received { recorded, error: Some(error.to_string()) }
+            }
+        };
+        let stream = &mut self.lock()[index];
+        stream.recorded = end.recorded.look();
+        stream.end = Some(end);
     }
 
     /// Receives until the board closes the connection.
@@ -139,22 +176,21 @@ impl Session {
         mut socket: &TcpStream,
         mut pool: Pool,
         index: usize,
-        outlets: &mut Outlets<Block>,
-        verifier: &mut Option<Verifier>,
+        recorder: &mut Recorder,
         deadline: &mut Deadline,
     ) -> anyhow::Result<()> {
         let board = Board::Tcp(socket.peer_addr()?);
         let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) };
         socket.set_read_timeout(Some(LOOK))?;
-        let (mut bytes, mut asked) = (0, false);
+        let mut asked = false;
         loop {
-            if !asked && (self.interrupts.must_stop() || deadline.is_reached(bytes)) {
+            if !asked && (self.interrupts.must_stop() || deadline.is_reached(recorder.bytes())) {
                 socket.shutdown(Shutdown::Write).context("asking for the end")?;
                 deadline.stop(PATIENCE);
                 asked = true;
             }
             anyhow::ensure!(!self.interrupts.must_abort(), "interrupted before the end");
-            anyhow::ensure!(outlets.are_well(), "a sink has failed");
+            anyhow::ensure!(recorder.is_well(), "a sink has failed");
             if let Some(limit) = deadline.too_silent() {
                 anyhow::bail!("no data for {} s", limit.as_secs_f64());
             }
@@ -180,13 +216,8 @@ impl Session {
             if whole == 0 {
                 continue;
             }
-            outlets.offer(&block);
-            if let Some(verifier) = verifier {
-                verifier.check(&block.data);
-            }
-            bytes += whole as u64;
-            let stream = &mut self.lock()[index];
-            (stream.bytes, stream.sinks) = (bytes, outlets.reports());
+            recorder.take(&block);
+            self.lock()[index].recorded = recorder.look();
         }
     }
 }
@@ -221,17 +252,18 @@ impl Streams {
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
         let Settings { address, senders, streams, limits, ring, receive_buffer } = settings;
         // Of boards that are known, none is kept out by another.
-        let limit = streams.map(u64::from).filter(|_| matches!(senders, Senders::Any(_)));
+        let limit = streams.filter(|_| matches!(senders, Senders::Any(_))).map_or(usize::MAX, |n| n as usize);
         let session = Arc::new(Session {
             senders,
             limits,
             ring,
             interrupts: interrupts.clone(),
             streams: Mutex::default(),
+            limit,
             others: AtomicU64::new(0),
         });
         let own = session.clone();
-        let server = Server::listen(address, tcp::Settings { receive_buffer, limit }, move || {
+        let server = Server::listen(address, receive_buffer, move || {
             let (session, pool) = (own.clone(), Pool::new(own.ring)?);
             Ok(Box::new(move |peer| Box::new(move |socket| session.serve(socket, peer, pool))))
         });
@@ -242,16 +274,19 @@ impl Streams {
 
 impl Group for Streams {
     fn lines(&self) -> Vec<Line> {
-        let line = |stream: &Stream| Line { name: stream.name.clone(), bytes: stream.bytes, note: String::new() };
+        let line = |Stream { recorded: Snapshot { name, bytes, .. }, .. }: &Stream| Line {
+            name: name.clone(),
+            bytes: *bytes,
+            note: String::new(),
+        };
         self.session.lock().iter().map(line).collect()
     }
 
     fn measure(&self, meter: &mut Meter) {
-        for Stream { name, bytes, verifier, sinks, end, .. } in self.session.lock().iter() {
-            meter.board(name, *bytes, metrics::wrong_words(verifier.as_ref()));
-            meter.sinks(name, sinks);
-            if let Some(Err(error)) = end {
-                meter.trouble(format!("{name}: {error}"));
+        for Stream { recorded, end, .. } in self.session.lock().iter() {
+            recorded.measure(meter);
+            if let Some(error) = end.as_ref().and_then(Received::error) {
+                meter.trouble(format!("{}: {error}", recorded.name));
             }
         }
     }
@@ -263,6 +298,9 @@ impl Group for Streams {
         let ended = streams.iter().filter(|stream| stream.end.is_some()).count();
         let came = streams.len();
         drop(streams);
+        if came >= self.session.limit {
+            self.server.close();
+        }
         if ended >= wanted || (came >= wanted && self.server.is_idle()) {
             return Ok(true);
         }
@@ -289,21 +327,37 @@ impl Group for Streams {
         let refused = self.server.refused();
         self.server.join();
         let streams = std::mem::take(&mut *self.session.lock());
-        for stream in &streams {
-            if let Some(Err(error)) = &stream.end {
-                tracing::error!("{}: {error}", stream.name);
+        let ended = |Stream { peer, recorded, end }: Stream| {
+            // Its thread has panicked.
+            let lost = || Received {
+                recorded: Ended { name: recorded.name, bytes: recorded.bytes, ..Ended::default() },
+                error: Some("receiving it panicked".into()),
+            };
+            let result = end.unwrap_or_else(lost);
+            let verdict = result.verdict();
+            (peer, result, verdict)
+        };
+        let streams: Vec<_> = streams.into_iter().map(ended).collect();
+        for (_, result, verdict) in &streams {
+            if let Some(error) = result.error() {
+                tracing::error!("{}: {error}", result.recorded.name);
             }
-            stream.summary().tell(silent, "", "");
+            result.recorded.tell(verdict, silent, "");
         }
-        let missing = summary::missing(self.wanted, streams.len());
+        let missing = recorder::missing(self.wanted, streams.len());
         let mut others = Map::new();
         others.insert("missing_streams".into(), missing.into());
         others.insert("refused".into(), refused.into());
         others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
+        let states = streams.iter().map(|(_, _, verdict)| verdict.state());
+        let all = states.chain([State::of(missing == 0 && !streams.is_empty())]).max();
+        let json = |(peer, result, verdict): &(SocketAddr, Received, Verdict)| {
+            result.recorded.json(verdict, "peer", peer, json!({ "error": result.error() }))
+        };
         Ok(Outcome {
-            good: missing == 0 && !streams.is_empty() && streams.iter().all(|stream| stream.summary().is_good()),
+            state: all.unwrap_or_default(),
             key: "streams",
-            boards: streams.iter().map(Stream::json).collect(),
+            boards: streams.iter().map(json).collect(),
             others,
         })
     }

@@ -9,20 +9,19 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::udp::{Batches, Counts, Order, Step};
 use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, Board, Origin, Outlets, Report, BLOCK_BYTES};
+use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::udp::{self, Datagram};
 use fadelink_wire::WordOrder;
 use serde_json::{json, Map, Value};
 
-use super::board::{Answer, Boards};
-use super::closing::Closing;
+use super::board::{Answer, Boards, RunEnd};
 use super::group::{Group, Line, Outcome};
 use super::plan::Senders;
-use super::summary::{self, Summary};
+use super::recorder::{self, Ended, Ending, Recorder, Snapshot};
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
-use crate::metrics::{self, Meter};
-use crate::pattern::Verifier;
+use crate::metrics::Meter;
+use crate::verdict::{Accept, End, Evidence, State, Verdict};
 
 /// Receive buffer that the kernel is asked for.
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
@@ -36,6 +35,8 @@ const LINGER: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_secs(1);
 /// Longest wait for the ends of runs that were stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for a board to say whether the end of its run is true.
+const DOUBT: Duration = Duration::from_secs(2);
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
@@ -54,49 +55,58 @@ pub struct Settings {
     pub ring: u64,
     /// Receive buffer that the kernel is asked for, in bytes; it doubles it.
     pub receive_buffer: u32,
+    /// What counts as the end of a stream.
+    pub accept: Accept,
 }
 
 /// One run of one board.
 struct Stream {
-    name: String,
     peer: SocketAddrV4,
     run: u8,
-    begin: Instant,
+    /// Runs of this sender that were received before.
+    earlier: u32,
     order: Order,
-    data: Data,
-    outlets: Closing,
-    /// Datagrams of the run, when its end has come, and when.
+    words: Words,
+    /// Words that no sink had room for when the end was asked for twice, in bytes.
+    given_up: u64,
+    /// Datagrams of the run by its end, and when that came. Anybody may have sent it: a board with slow control is asked.
+    claimed: Option<(u32, Instant)>,
+    /// The same, as the board confirms it.
     end: Option<(u32, Instant)>,
-    seconds: f64,
+    /// What the board says of the run's end, by slow control.
+    told: Option<Result<(), String>>,
+    /// Datagrams that came behind its end and are none of it.
+    after_end: u64,
 }
 
-/// The words of a stream, put in order.
-struct Data {
+/// Where the words of a stream are.
+enum Words {
+    Come(Writer),
+    Ending(Ending),
+    Ended(Ended),
+}
+
+/// The words of a stream, put in order, on their way to the recorder.
+struct Writer {
+    recorder: Recorder,
     pool: Pool,
-    /// Bytes that are in the pool and not given to the sinks yet, and how many of them make a block.
+    /// Bytes that are in the pool and not recorded yet, and how many of them make a block.
     waiting: usize,
     block: usize,
     origin: Origin,
-    bytes: u64,
     /// Bytes of a full datagram: of the largest that came.
     full: u64,
-    verifier: Option<Verifier>,
-    /// Words that no sink had room for when the end was asked for twice.
     given_up: u64,
 }
 
-impl Data {
+impl Writer {
     /// Takes words that are next. They wait for room while a sink has the whole ring: the kernel's receive buffer fills then.
-    fn push(&mut self, words: &[u8], outlets: &mut Outlets<Block>, interrupts: &Interrupts) {
-        self.bytes += words.len() as u64;
-        if let Some(verifier) = &mut self.verifier {
-            verifier.check(words);
-        }
+    fn push(&mut self, words: &[u8], interrupts: &Interrupts) {
         if self.waiting + words.len() > self.block {
-            self.give(outlets);
+            self.give();
         }
         while !self.pool.wait(words.len(), ROOM) {
-            if interrupts.must_abort() || !outlets.are_well() {
+            if interrupts.must_abort() || !self.recorder.is_well() {
                 self.given_up += words.len() as u64;
                 return;
             }
@@ -107,85 +117,169 @@ impl Data {
         self.pool.keep(self.waiting);
     }
 
-    /// Gives the sinks what waits.
-    fn give(&mut self, outlets: &mut Outlets<Block>) {
+    /// Has recorded what waits.
+    fn give(&mut self) {
         if self.waiting > 0 {
             let data = self.pool.lend(std::mem::take(&mut self.waiting), 0);
-            outlets.offer(&Block { data, origin: self.origin });
+            self.recorder.take(&Block { data, origin: self.origin });
         }
     }
 
-    fn step(&mut self, step: &Step<'_>, outlets: &mut Outlets<Block>, interrupts: &Interrupts) {
+    fn step(&mut self, step: &Step<'_>, interrupts: &Interrupts) {
         match step {
-            Step::Words(words) => self.push(words, outlets, interrupts),
+            Step::Words(words) => self.push(words, interrupts),
             // The pattern goes on behind the gap, if the datagrams there were full ones.
             Step::Missing(count) => {
-                if let Some(verifier) = &mut self.verifier {
-                    verifier.skip(count * self.full);
-                }
+                self.give();
+                self.recorder.skip(count * self.full);
             }
         }
     }
 }
 
+impl Words {
+    /// What was recorded so far.
+    fn look(&self) -> Snapshot {
+        match self {
+            Words::Come(writer) => writer.recorder.look(),
+            Words::Ending(ending) => ending.look(),
+            Words::Ended(ended) => ended.look(),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Words::Come(writer) => writer.recorder.bytes() + writer.waiting as u64,
+            Words::Ending(ending) => ending.bytes(),
+            Words::Ended(ended) => ended.bytes,
+        }
+    }
+
+    fn come(&self) -> bool {
+        matches!(self, Words::Come(_))
+    }
+
+    /// False: a sink has failed.
+    fn are_well(&self) -> bool {
+        match self {
+            Words::Come(writer) => writer.recorder.is_well(),
+            Words::Ending(_) => true,
+            Words::Ended(ended) => ended.error.is_none(),
+        }
+    }
+
+    /// Each state is used up by the next one, or returned as it is.
+    fn change(&mut self, next: impl FnOnce(Words) -> Words) {
+        *self = next(std::mem::replace(self, Words::Ended(Ended::default())));
+    }
+
+    /// Waits until the sinks are finished.
+    fn join(&mut self) {
+        self.change(|words| match words {
+            Words::Ending(ending) => Words::Ended(ending.join()),
+            other => other,
+        });
+    }
+}
+
 impl Stream {
-    fn open(peer: SocketAddrV4, run: u8, order: Order, session: &Setup) -> anyhow::Result<Stream> {
-        let board = Board::Udp(peer.into());
-        let plan = session.senders.plan(IpAddr::V4(*peer.ip())).context("a board that has no plan")?;
-        let outlets = plan.open(board, session.interrupts.stopping())?;
+    fn open(
+        (peer, run, earlier): (SocketAddrV4, u8, u32),
+        order: Order,
+        session: &Setup,
+    ) -> anyhow::Result<Option<Stream>> {
+        let board = Board::Udp(peer.into(), earlier);
+        let Some(plan) = session.senders.plan(IpAddr::V4(*peer.ip())) else { return Ok(None) };
+        if earlier as usize >= plan.streams {
+            return Ok(None);
+        }
+        let name = match (&plan.name, earlier) {
+            (Some(name), _) => name.clone(),
+            (None, 0) => peer.to_string(),
+            (None, earlier) => format!("{peer} run {}", earlier + 1),
+        };
+        let recorder = Recorder::open(plan, name, board, &session.interrupts)?;
         let pool = Pool::new(session.ring).context("the ring")?;
-        let data = Data {
+        let writer = Writer {
+            recorder,
             block: BLOCK_BYTES.min(pool.fill().1 as usize / 2),
             pool,
             waiting: 0,
             origin: Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) },
-            bytes: 0,
             full: 0,
-            verifier: plan.verifier(),
             given_up: 0,
         };
-        let outlets = Closing::Open(outlets);
-        let name = plan.name.clone().unwrap_or_else(|| peer.to_string());
-        Ok(Stream { name, peer, run, begin: Instant::now(), order, data, outlets, end: None, seconds: 0.0 })
+        let words = Words::Come(writer);
+        Ok(Some(Stream {
+            peer,
+            run,
+            earlier,
+            order,
+            words,
+            given_up: 0,
+            claimed: None,
+            end: None,
+            told: None,
+            after_end: 0,
+        }))
     }
 
-    /// Takes a datagram; words go on in order.
-    fn take(&mut self, datagram: &Datagram<'_>, interrupts: &Interrupts) {
-        let Stream { order, data, outlets: Closing::Open(outlets), end, .. } = self else { return };
+    /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
+    fn take(&mut self, datagram: &Datagram<'_>, asks: bool, interrupts: &Interrupts) {
+        let Stream { order, words, claimed, end, after_end, .. } = self;
         if datagram.end {
-            end.get_or_insert((datagram.counter, Instant::now()));
+            let claimed = *claimed.get_or_insert((datagram.counter, Instant::now()));
+            if !asks {
+                end.get_or_insert(claimed);
+            }
             return;
         }
-        data.full = data.full.max(datagram.words.len() as u64 / 8);
-        order.push(datagram.counter, datagram.words, |step| data.step(&step, outlets, interrupts));
+        match words {
+            Words::Come(writer) => {
+                writer.full = writer.full.max(datagram.words.len() as u64);
+                order.push(datagram.counter, datagram.words, |step| writer.step(&step, interrupts));
+            }
+            // A repetition by the network may still come.
+            _ => *after_end += u64::from(!order.is_known(datagram.counter, datagram.words)),
+        }
     }
 
-    /// Gives the sinks what came, and looks whether they are done where no more comes.
+    /// Has recorded what came, and looks whether the sinks are done where no more comes.
     fn advance(&mut self) {
-        if let Closing::Open(outlets) = &mut self.outlets {
-            self.data.give(outlets);
-        }
-        if self.outlets.is_done() {
-            self.outlets.join();
+        match &mut self.words {
+            Words::Come(writer) => writer.give(),
+            Words::Ending(ending) if ending.is_done() => self.words.join(),
+            _ => {}
         }
     }
 
     /// Gives up for what has not come, and lets the sinks finish.
     fn close(&mut self, interrupts: &Interrupts) {
-        let Stream { begin, order, data, outlets: Closing::Open(outlets), end, seconds, .. } = self else { return };
-        *seconds = begin.elapsed().as_secs_f64();
-        order.finish(end.map(|(total, _)| total), |step| data.step(&step, outlets, interrupts));
-        data.give(outlets);
-        if let Some(verifier) = &mut data.verifier {
-            verifier.finish(None);
-        }
-        let complete = self.has_all_words();
-        self.outlets.finish(complete);
+        let Stream { order, words, given_up, end, .. } = self;
+        words.change(|words| {
+            let Words::Come(mut writer) = words else { return words };
+            order.finish(end.map(|(total, _)| total), |step| writer.step(&step, interrupts));
+            writer.give();
+            *given_up = writer.given_up;
+            let counts = order.counts();
+            let whole = end.is_some() && counts.lost + counts.late + counts.contradictions + *given_up == 0;
+            Words::Ending(writer.recorder.end_aside(whole))
+        });
     }
 
-    fn has_all_words(&self) -> bool {
-        let counts = self.order.counts();
-        counts.lost == 0 && counts.late == 0 && self.data.given_up == 0
+    /// The board has answered: the run is over.
+    fn has_ended(&mut self, RunEnd { datagrams, is_ours }: RunEnd) {
+        let claimed = self.claimed.map(|(total, _)| total);
+        let agrees = match (datagrams, claimed) {
+            (Some(sent), Some(claimed)) if sent != claimed => {
+                Err(format!("the board has sent {sent} datagrams, and the end that came tells {claimed}"))
+            }
+            _ => Ok(()),
+        };
+        self.told.get_or_insert(is_ours.and(agrees));
+        if let Some(total) = datagrams.or(claimed) {
+            self.end.get_or_insert((total, Instant::now()));
+        }
     }
 
     /// All that was to come has come, or has had time enough.
@@ -193,35 +287,70 @@ impl Stream {
         self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > LINGER)
     }
 
-    fn is_complete(&self) -> bool {
-        !self.outlets.is_open() && self.outlets.is_well() && self.has_all_words()
+    /// `started`: by slow control, for this receiver.
+    fn result(mut self, accept: Accept, started: bool) -> Received {
+        self.words.join();
+        let recorded = match self.words {
+            Words::Ended(ended) => ended,
+            Words::Come(_) | Words::Ending(_) => Ended::default(),
+        };
+        let counts = self.order.counts();
+        let (end, board) = match (self.end, &self.told) {
+            // Nobody can stop the board, and the user wants no more.
+            (None, _) if !started => (End::Silence, None),
+            (None, _) => (End::Missing, None),
+            (Some(_), Some(Ok(()))) => (End::Confirmed, None),
+            (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
+            (Some(_), None) => (End::Told, None),
+        };
+        let verdict = Verdict::of(&Evidence {
+            end,
+            // A board that has slow control is believed when it confirms.
+            accept: if started { Accept::Confirmed } else { accept },
+            board,
+            missing: counts.lost + counts.late,
+            given_up: self.given_up,
+            contradictions: counts.contradictions,
+            foreign: counts.beyond + self.after_end,
+            ..recorded.evidence()
+        });
+        let Stream { peer, run, earlier, order, end, after_end, .. } = self;
+        Received { peer, run, earlier, order, total: end.map(|(total, _)| total), after_end, recorded, verdict }
     }
+}
 
-    fn summary<'a>(&'a self, sinks: &'a [Report]) -> Summary<'a, &'a str> {
-        let (complete, verifier) = (self.is_complete(), self.data.verifier.as_ref());
-        Summary { name: &self.name, bytes: self.data.bytes, seconds: self.seconds, complete, verifier, sinks }
-    }
+/// The result of a stream.
+struct Received {
+    peer: SocketAddrV4,
+    run: u8,
+    earlier: u32,
+    order: Order,
+    /// Datagrams of the run, by its end.
+    total: Option<u32>,
+    after_end: u64,
+    recorded: Ended,
+    verdict: Verdict,
+}
 
-    fn is_good(&self) -> bool {
-        self.summary(&[]).is_good()
-    }
-
+impl Received {
     fn json(&self) -> Value {
         let more = json!({
+            "stream": Board::Udp(self.peer.into(), self.earlier).in_names(),
             "run": self.run,
-            "ended": self.end.is_some(),
-            "datagrams": self.end.map(|(total, _)| total),
+            "ended": self.total.is_some(),
+            "datagrams": self.total,
             "first": self.order.first(),
             "counts": self.order.counts(),
+            "after_end": self.after_end,
             "gaps": self.order.gaps(),
-            "error": self.outlets.error(),
+            "error": self.recorded.error,
         });
-        self.summary(&self.outlets.reports()).json("peer", &self.peer, more)
+        self.recorded.json(&self.verdict, "peer", &self.peer, more)
     }
 
     /// Tells what was lost, and the rest.
     fn tell(&self, silent: bool) {
-        let (name, counts) = (&self.name, self.order.counts());
+        let (name, counts) = (&self.recorded.name, self.order.counts());
         if counts.lost + counts.late > 0 {
             let all = counts.received + counts.lost + counts.late;
             let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
@@ -231,13 +360,12 @@ impl Stream {
                 counts.late
             );
         }
-        if let Some(error) = self.outlets.error() {
+        if let Some(error) = &self.recorded.error {
             tracing::error!("{name}: {error}");
         }
         let first = self.order.first();
         let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
-        let end = if self.end.is_some() { "" } else { ", its end did not come" };
-        self.summary(&self.outlets.reports()).tell(silent, &from, end);
+        self.recorded.tell(&self.verdict, silent, &from);
     }
 }
 
@@ -254,9 +382,6 @@ struct Dropped {
     /// Of a run that a board was not started for, or whose end is all that came of it.
     #[serde(skip_serializing_if = "is_none")]
     other_run: u64,
-    /// Words of a run that was over.
-    #[serde(skip_serializing_if = "is_none")]
-    after_end: u64,
     /// The kernel had no room: the receive buffer was full.
     kernel: u64,
 }
@@ -276,11 +401,8 @@ struct Setup {
 
 /// What has come of a stream so far, for others.
 struct Live {
-    name: String,
-    bytes: u64,
-    wrong_words: Option<u64>,
+    recorded: Snapshot,
     counts: Counts,
-    sinks: Vec<Report>,
 }
 
 struct Session {
@@ -294,6 +416,7 @@ struct Session {
     dropped: Dropped,
     /// Boards that did not do what they were asked to.
     failed: Vec<String>,
+    accept: Accept,
 }
 
 /// Where a datagram belongs; a stream is opened for the first one of a run.
@@ -304,8 +427,14 @@ fn stream_of<'a>(
     dropped: &mut Dropped,
 ) -> anyhow::Result<Option<&'a mut Stream>> {
     let run = datagram.run;
-    if let Some(index) = streams.iter().rposition(|stream| stream.peer == peer && stream.run == run) {
-        return Ok(Some(&mut streams[index]));
+    let of_peer = |stream: &&Stream| stream.peer == peer;
+    let earlier = streams.iter().filter(of_peer).count();
+    // Numbers of runs are 8 bits: the same one comes again after 256 runs.
+    let ahead = streams.iter().rfind(of_peer).map(|newest| run.wrapping_sub(newest.run));
+    if ahead.is_some_and(|ahead| ahead == 0 || ahead >= 128) {
+        let index = streams.iter().rposition(|stream| stream.peer == peer && stream.run == run);
+        dropped.other_run += u64::from(index.is_none());
+        return Ok(index.map(|index| &mut streams[index]));
     }
     // Ends are repeated: without a board that was started for it, this one is of a run from before.
     let is_ours = if boards.is_empty() { !datagram.end } else { boards.is_current(*peer.ip(), run) };
@@ -318,16 +447,24 @@ fn stream_of<'a>(
         return Ok(None);
     }
     let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
-    streams.push(Stream::open(peer, run, order, setup)?);
+    let stream = Stream::open((peer, run, earlier as u32), order, setup)?;
+    dropped.other_run += u64::from(stream.is_none());
+    let Some(stream) = stream else { return Ok(None) };
+    streams.push(stream);
     Ok(streams.last_mut())
 }
 
 impl Session {
     /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
     fn ask_for_ends(&self) {
-        for stream in self.streams.iter().filter(|stream| stream.outlets.is_open() && stream.end.is_none()) {
+        for stream in self.streams.iter().filter(|stream| stream.told.is_none()) {
             self.boards.ask_for_end(*stream.peer.ip(), stream.run);
         }
+    }
+
+    /// Whether a board has still to say if the end of its run is true.
+    fn has_doubts(&self) -> bool {
+        !self.boards.is_empty() && self.streams.iter().any(|stream| stream.claimed.is_some() && stream.told.is_none())
     }
 
     /// Takes what the boards have answered; false: one of them has failed.
@@ -335,10 +472,10 @@ impl Session {
         let before = self.failed.len();
         for answer in self.boards.answers() {
             match answer {
-                Answer::Ended(address, run, total) => {
+                Answer::Ended(address, run, ended) => {
                     let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
-                    if let Some(stream) = self.streams.iter_mut().find(is_it) {
-                        stream.end.get_or_insert((total, Instant::now()));
+                    if let Some(stream) = self.streams.iter_mut().rfind(is_it) {
+                        stream.has_ended(ended);
                     }
                 }
                 Answer::Failed(error) => self.failed.push(format!("{error:#}")),
@@ -369,15 +506,14 @@ impl Session {
                     }
                 };
                 match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
-                    Ok(Some(stream)) if stream.outlets.is_open() => stream.take(&datagram, &setup.interrupts),
-                    Ok(Some(_)) => dropped.after_end += u64::from(!datagram.end),
+                    Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), &setup.interrupts),
                     Ok(None) => {}
                     Err(error) => result = Err(error),
                 }
             })
             .context("receiving")?;
         for stream in streams {
-            if stream.outlets.is_open() && (stream.is_due() || !stream.outlets.is_well()) {
+            if stream.is_due() || !stream.words.are_well() {
                 stream.close(&setup.interrupts);
             }
             stream.advance();
@@ -387,13 +523,7 @@ impl Session {
 
     /// What need not be told with every batch.
     fn show(&self) {
-        let live = |stream: &Stream| Live {
-            name: stream.name.clone(),
-            bytes: stream.data.bytes,
-            wrong_words: metrics::wrong_words(stream.data.verifier.as_ref()),
-            counts: stream.order.counts(),
-            sinks: stream.outlets.reports(),
-        };
+        let live = |stream: &Stream| Live { recorded: stream.words.look(), counts: stream.order.counts() };
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = self.streams.iter().map(live).collect();
     }
 
@@ -410,15 +540,16 @@ impl Session {
         self.hear();
         self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
         for stream in &mut self.streams {
+            // Of a board that does not answer nothing better is known.
+            stream.end = stream.end.or(stream.claimed);
             stream.close(&self.setup.interrupts);
         }
-        self.streams.iter_mut().for_each(|stream| stream.outlets.join());
         result
     }
 
     fn run_to_the_end(&mut self) -> anyhow::Result<()> {
         let mut deadline = Deadline::new(self.limits);
-        let (mut shown, mut asked) = (Instant::now(), Instant::now());
+        let (mut shown, mut asked, mut doubted) = (Instant::now(), Instant::now(), None);
         let wanted = self.wanted.map_or(usize::MAX, |n| n as usize);
         let mut bytes_before = 0;
         let mut stopped: Option<Instant> = None;
@@ -429,23 +560,27 @@ impl Session {
                 self.show();
                 shown = Instant::now();
             }
-            let bytes: u64 = self.streams.iter().map(|stream| stream.data.bytes).sum();
+            let bytes: u64 = self.streams.iter().map(|stream| stream.words.bytes()).sum();
             if std::mem::replace(&mut bytes_before, bytes) != bytes {
                 deadline.heard();
             }
-            if deadline.silence() > SILENCE && asked.elapsed() > SILENCE {
+            let has_doubts = self.has_doubts();
+            if (deadline.silence() > SILENCE && asked.elapsed() > SILENCE) || (has_doubts && asked.elapsed() > TICK) {
                 self.ask_for_ends();
                 asked = Instant::now();
             }
-            let closed = self.streams.iter().filter(|stream| !stream.outlets.is_open()).count();
-            if closed >= wanted {
+            // An end that nobody but its frame tells is believed late, and then told as such.
+            doubted = doubted.filter(|_| has_doubts).or_else(|| has_doubts.then(Instant::now));
+            let has_doubts = doubted.is_some_and(|since| since.elapsed() < DOUBT);
+            let closed = self.streams.iter().filter(|stream| !stream.words.come()).count();
+            if closed >= wanted && !has_doubts {
                 break;
             }
             anyhow::ensure!(!self.setup.interrupts.must_abort(), "interrupted before the end");
             let enough = self.setup.interrupts.must_stop()
                 || deadline.is_reached(bytes)
                 || deadline.too_silent().is_some()
-                || !self.streams.iter().all(|stream| stream.outlets.is_well())
+                || !self.streams.iter().all(|stream| stream.words.are_well())
                 || !boards_do;
             match stopped {
                 None if enough && self.boards.is_empty() => break,
@@ -453,7 +588,7 @@ impl Session {
                     self.boards.stop();
                     stopped = Some(Instant::now());
                 }
-                Some(since) if closed == self.streams.len() || since.elapsed() > PATIENCE => break,
+                Some(since) if (closed == self.streams.len() && !has_doubts) || since.elapsed() > PATIENCE => break,
                 // Of a board that does not answer no end comes.
                 Some(_) if !self.failed.is_empty() && deadline.silence() > SILENCE => break,
                 _ => {}
@@ -462,22 +597,17 @@ impl Session {
         Ok(())
     }
 
-    fn outcome(&self, silent: bool) -> Outcome {
-        let missing = summary::missing(self.wanted, self.streams.len());
-        // A board that was told to stop says how much there was.
-        let ended = self.boards.is_empty() || self.streams.iter().all(|stream| stream.end.is_some());
-        let good = missing == 0
-            && ended
-            && self.failed.is_empty()
-            && !self.streams.is_empty()
-            && self.streams.iter().all(Stream::is_good);
-        for error in &self.failed {
+    fn outcome(self, silent: bool) -> Outcome {
+        let Session { streams, boards, dropped, failed, wanted, accept, .. } = self;
+        let missing = recorder::missing(wanted, streams.len());
+        let started = !boards.is_empty();
+        let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(accept, started)).collect();
+        for error in &failed {
             tracing::error!("{error}");
         }
-        for stream in &self.streams {
+        for stream in &streams {
             stream.tell(silent);
         }
-        let dropped = &self.dropped;
         for (count, reason) in [
             (dropped.truncated, "without a header"),
             (dropped.words, "shorter than their words"),
@@ -485,7 +615,6 @@ impl Session {
             (dropped.oversize, "longer than the format allows"),
             (dropped.other_sender, "of other senders"),
             (dropped.other_run, "of earlier runs"),
-            (dropped.after_end, "of runs that had ended"),
             (dropped.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
         ] {
             if count > 0 {
@@ -495,8 +624,11 @@ impl Session {
         let mut others = Map::new();
         others.insert("missing_streams".into(), missing.into());
         others.insert("dropped".into(), json!(dropped));
-        others.insert("failed_boards".into(), json!(self.failed));
-        Outcome { good, key: "streams", boards: self.streams.iter().map(Stream::json).collect(), others }
+        others.insert("failed_boards".into(), json!(failed));
+        let others_are_well = missing == 0 && failed.is_empty() && !streams.is_empty();
+        let states = streams.iter().map(|stream| stream.verdict.state());
+        let state = states.chain([State::of(others_are_well)]).max().unwrap_or_default();
+        Outcome { state, key: "streams", boards: streams.iter().map(Received::json).collect(), others }
     }
 }
 
@@ -512,7 +644,7 @@ impl Streams {
     /// # Errors
     /// The address is not available, or there is no way to a board.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
-        let Settings { address, senders, boards, streams: wanted, limits, ring, receive_buffer } = settings;
+        let Settings { address, senders, boards, streams: wanted, limits, ring, receive_buffer, accept } = settings;
         let port = address.port();
         let socket = Batches::open(address, receive_buffer, TICK)
             .with_context(|| format!("--udp {port}: listening on {address}"))?;
@@ -521,7 +653,7 @@ impl Streams {
         let live = Arc::new(Mutex::default());
         let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
         let mut session =
-            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, failed };
+            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, failed, accept };
         let receive = move || session.run().map(|()| session);
         let thread = std::thread::Builder::new().name("udp".into()).spawn(receive)?;
         Ok(Streams { thread, live })
@@ -535,14 +667,13 @@ impl Streams {
 impl Group for Streams {
     fn lines(&self) -> Vec<Line> {
         let note = |live: &Live| format!("{} lost", live.counts.lost);
-        self.look(|live| Line { name: live.name.clone(), bytes: live.bytes, note: note(live) })
+        self.look(|live| Line { name: live.recorded.name.clone(), bytes: live.recorded.bytes, note: note(live) })
     }
 
     fn measure(&self, meter: &mut Meter) {
         self.look(|live| {
-            meter.board(&live.name, live.bytes, live.wrong_words);
-            meter.datagrams(&live.name, &live.counts);
-            meter.sinks(&live.name, &live.sinks);
+            live.recorded.measure(meter);
+            meter.datagrams(&live.recorded.name, &live.counts);
         });
     }
 

@@ -1,7 +1,7 @@
 //! `fadelink check`: verifies a run later, by the hashes in its manifest.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,6 +23,9 @@ pub struct Args {
     /// Folder of the run
     #[arg(value_name = "RUN")]
     run: PathBuf,
+    /// Read also files outside that folder, if the manifest names them
+    #[arg(long)]
+    outside: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -50,8 +53,47 @@ pub fn word_files(run: &Path, board: &Value, sink: &str) -> anyhow::Result<Optio
 struct Findings(Vec<String>);
 
 impl Findings {
+    /// Adds what is not known yet.
     fn add(&mut self, what: String) {
-        self.0.push(what);
+        if !self.0.contains(&what) {
+            self.0.push(what);
+        }
+    }
+}
+
+/// What may be read: the files in the folder of the run, and with `outside` all that the manifest names.
+struct Scope {
+    folder: PathBuf,
+    outside: bool,
+}
+
+impl Scope {
+    fn of(args: &Args) -> anyhow::Result<Scope> {
+        let folder = args.run.canonicalize().with_context(|| args.run.display().to_string())?;
+        Ok(Scope { folder, outside: args.outside })
+    }
+
+    /// A path of the manifest as it is told: without the folder of the run.
+    fn named(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+    }
+
+    /// Opens a file that the manifest names; else says why it is not read.
+    fn open(&self, path: &Path) -> Result<File, String> {
+        let named = self.named(path);
+        // Behind links, which may lead anywhere.
+        let real = path.canonicalize().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!("{named}: it is missing"),
+            _ => format!("{named}: {error}"),
+        })?;
+        if !self.outside && !real.starts_with(&self.folder) {
+            return Err(format!("{named}: it is outside the folder of the run, and was not read (--outside reads it)"));
+        }
+        // A pipe would be waited for.
+        if !real.is_file() {
+            return Err(format!("{named}: expected a file"));
+        }
+        File::open(&real).map_err(|error| format!("{named}: {error}"))
     }
 }
 
@@ -104,13 +146,18 @@ fn read_topic(place: &str, run: &str, words: &mut Words<'_>) -> anyhow::Result<(
     Ok(())
 }
 
-/// Compares the hashes of words in a topic with those of the manifest; bytes of the topic.
+/// Compares the hashes of words in a topic with those of the manifest; bytes of the topic, `None` if it could not be read.
 #[cfg(feature = "kafka")]
-fn check_topic((run, sink, place): (&str, &str, &str), expected: &[&str], bytes: u64, findings: &mut Findings) -> u64 {
+fn check_topic(
+    (run, sink, place): (&str, &str, &str),
+    expected: &[&str],
+    bytes: u64,
+    findings: &mut Findings,
+) -> Option<u64> {
     let mut words = Words::new(expected);
     if let Err(error) = read_topic(place, run, &mut words) {
         findings.add(format!("{sink}: its words cannot be checked: {error:#}"));
-        return 0;
+        return None;
     }
     let (end, wrong) = words.finish();
     if end != bytes {
@@ -120,23 +167,34 @@ fn check_topic((run, sink, place): (&str, &str, &str), expected: &[&str], bytes:
         let (begin, end) = of_block(block, end);
         findings.add(format!("{sink}: bytes {begin} to {end} of the board's words are not those that were received"));
     }
-    end
+    Some(end)
 }
 
-/// Compares the hashes of words in files with those of the manifest; bytes of the files.
-fn check_words(paths: &[PathBuf], expected: &[&str], bytes: u64, findings: &mut Findings) -> anyhow::Result<u64> {
+/// Compares the hashes of words in files with those of the manifest; bytes of the files, `None` if they could not be read.
+fn check_words(
+    scope: &Scope,
+    paths: &[PathBuf],
+    expected: &[&str],
+    bytes: u64,
+    findings: &mut Findings,
+) -> Option<u64> {
     let (mut words, mut piece, mut ends) = (Words::new(expected), vec![0; PIECE], Vec::new());
     for path in paths {
-        let named = || path.display().to_string();
-        let mut file = File::open(path).with_context(named)?;
-        loop {
-            let got = file.read(&mut piece).with_context(named)?;
-            if got == 0 {
-                break;
+        let named = scope.named(path);
+        let mut read = || -> Result<(), String> {
+            let mut file = scope.open(path)?;
+            loop {
+                match file.read(&mut piece).map_err(|error| format!("{named}: {error}"))? {
+                    0 => return Ok(()),
+                    got => words.update(&piece[..got]),
+                }
             }
-            words.update(&piece[..got]);
+        };
+        if let Err(what) = read() {
+            findings.add(what);
+            return None;
         }
-        ends.push((path.file_name().unwrap_or_default().to_string_lossy(), words.blocks.end()));
+        ends.push((named, words.blocks.end()));
     }
     let (end, wrong) = words.finish();
     if end != bytes {
@@ -152,58 +210,115 @@ fn check_words(paths: &[PathBuf], expected: &[&str], bytes: u64, findings: &mut 
         let names = names.join(", ");
         findings.add(format!("{names}: bytes {begin} to {end} of the board's words are not those that were received"));
     }
-    Ok(end)
+    Some(end)
 }
 
-/// Checks the words of a board in each of its sinks; their bytes.
-#[cfg_attr(not(feature = "kafka"), expect(unused_variables))]
-fn check_board((run, name_of_run): (&Path, &str), board: &Value, findings: &mut Findings) -> anyhow::Result<u64> {
-    let name = board["name"].as_str().unwrap_or_default();
-    let hashes = &board["hashes"];
-    let expected: Vec<&str> = hashes["blake3"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let bytes = hashes["bytes"].as_u64().with_context(|| format!("board `{name}`: hashes.bytes: expected a number"))?;
-    let mut checked = 0;
-    for sink in board["sinks"].as_array().into_iter().flatten() {
-        let text = sink["sink"].as_str().unwrap_or_default();
-        if sink["dropped"].as_u64().unwrap_or(0) > 0 {
-            findings.add(format!("{name}: {text}: it lost {} bytes, and cannot be checked", sink["dropped"]));
-            continue;
-        }
-        if let Some(paths) = word_files(run, board, text)? {
-            checked += check_words(&paths, &expected, bytes, findings)?;
-        }
-        #[cfg(feature = "kafka")]
-        if let (Spec { kind: BlockKind::Kafka, .. }, place) = sink_of(board, text)? {
-            checked += check_topic((name_of_run, text, &place), &expected, bytes, findings);
-        }
-    }
-    Ok(checked)
+/// What was read of a run.
+#[derive(Default)]
+struct Checked {
+    bytes: u64,
+    /// Boards of which there was something to check.
+    boards: usize,
 }
 
-/// Checks the files that the manifest lists; bytes of those with a hash of their own.
-fn check_files(run: &Path, manifest: &Value, findings: &mut Findings) -> anyhow::Result<u64> {
-    let listed = manifest["files"].as_object().context("files: expected an object")?;
-    let there = files::names(run)?;
-    for name in there.iter().filter(|name| !listed.contains_key(*name)) {
-        findings.add(format!("{name}: it does not belong to the run"));
+/// What is needed to check the boards of a run.
+struct Run<'a> {
+    scope: &'a Scope,
+    manifest: &'a Value,
+}
+
+impl Run<'_> {
+    /// True if a file of a sink is listed with a hash of its own, by which [`Self::files`] checks it.
+    fn is_hashed(&self, place: &str) -> bool {
+        let path = self.scope.folder.join(place);
+        let name = path.strip_prefix(&self.scope.folder).ok().and_then(Path::to_str);
+        name.is_some_and(|name| self.manifest["files"][name]["blake3"].is_string())
     }
-    let mut checked = 0;
-    for (name, entry) in listed {
-        let path = run.join(name);
-        let Ok(found) = std::fs::metadata(&path) else {
-            findings.add(format!("{name}: it is missing"));
-            continue;
-        };
-        if entry["bytes"] != found.len() {
-            findings.add(format!("{name}: it has {} bytes, expected {}", found.len(), entry["bytes"]));
-        } else if let Some(hash) = entry["blake3"].as_str() {
-            checked += found.len();
-            if files::hash(&path)? != hash {
-                findings.add(format!("{name}: its content is not what was written"));
+
+    /// Checks the words of a board in each of its sinks.
+    fn board(&self, board: &Value, findings: &mut Findings, checked: &mut Checked) -> anyhow::Result<()> {
+        let name = board["name"].as_str().unwrap_or_default();
+        let hashes = &board["hashes"];
+        let expected: Vec<&str> = hashes["blake3"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let of_words = hashes["bytes"].as_u64();
+        let mut is_read = false;
+        for sink in board["sinks"].as_array().into_iter().flatten() {
+            let text = sink["sink"].as_str().unwrap_or_default();
+            if sink["dropped"].as_u64().unwrap_or(0) > 0 {
+                findings.add(format!("{name}: {text}: it lost {} bytes, and cannot be checked", sink["dropped"]));
+                continue;
+            }
+            let Some(bytes) = of_words else {
+                // Events, whose sinks are those of the builder.
+                let place = text.split_once(':').map_or("", |(_, place)| place.split(',').next().unwrap_or_default());
+                is_read |= self.is_hashed(place);
+                continue;
+            };
+            if let Some(paths) = word_files(&self.scope.folder, board, text)? {
+                if paths.is_empty() {
+                    findings.add(format!("{}: it is missing", sink_of(board, text)?.1));
+                } else if let Some(read) = check_words(self.scope, &paths, &expected, bytes, findings) {
+                    checked.bytes += read;
+                    is_read = true;
+                }
+                continue;
+            }
+            let (spec, place) = sink_of(board, text)?;
+            is_read |= self.is_hashed(&place);
+            #[cfg(feature = "kafka")]
+            if matches!(spec.kind, BlockKind::Kafka) {
+                let name_of_run = manifest::name(self.manifest);
+                if let Some(read) = check_topic((&name_of_run, text, &place), &expected, bytes, findings) {
+                    checked.bytes += read;
+                    is_read = true;
+                }
+            }
+            #[cfg(not(feature = "kafka"))]
+            let _ = spec;
+        }
+        if is_read {
+            checked.boards += 1;
+        } else {
+            findings.add(format!("{name}: nothing of what it has sent could be checked"));
+        }
+        Ok(())
+    }
+
+    /// Checks the files that the manifest lists, and that there are no others.
+    fn files(&self, findings: &mut Findings, checked: &mut Checked) -> anyhow::Result<()> {
+        let listed = self.manifest["files"].as_object().context("files: expected an object")?;
+        for entry in std::fs::read_dir(&self.scope.folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let kind = entry.file_type()?;
+            let is_known = files::is_of_the_run(&name) || (listed.contains_key(&name) && kind.is_file());
+            if name.ends_with(".part") && kind.is_file() {
+                findings.add(format!("{name}: it was not finished"));
+            } else if !is_known {
+                let what = if kind.is_dir() { "the folder" } else { "it" };
+                findings.add(format!("{name}: {what} does not belong to the run"));
             }
         }
+        for (name, entry) in listed {
+            let found = match self.scope.open(&self.scope.folder.join(name)) {
+                Ok(file) => file,
+                Err(what) => {
+                    findings.add(what);
+                    continue;
+                }
+            };
+            let bytes = found.metadata()?.len();
+            if entry["bytes"] != bytes {
+                findings.add(format!("{name}: it has {bytes} bytes, expected {}", entry["bytes"]));
+            } else if let Some(hash) = entry["blake3"].as_str() {
+                checked.bytes += bytes;
+                if files::hash(found)? != hash {
+                    findings.add(format!("{name}: its content is not what was written"));
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(checked)
 }
 
 /// Checks a run: exit status 0 if it is complete and as it was received.
@@ -220,17 +335,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 "it goes on, or its program was ended by force; `fadelink run` finishes its manifest"
             }
             "crashed" => "its program was ended by force; what is here is certain",
+            "end_not_confirmed" => "nobody knows whether a board had more, see boards in its manifest",
             _ => "data of it is missing, see boards in its manifest",
         };
         findings.add(format!("the run is {state}: {reason}"));
     }
-    let mut bytes = 0;
+    let mut checked = Checked::default();
     if state != "running" && state != "stopping" {
-        for board in manifest["boards"].as_array().into_iter().flatten().filter(|board| board["hashes"].is_object()) {
-            bytes += check_board((&args.run, &manifest::name(&manifest)), board, &mut findings)?;
+        let scope = Scope::of(args)?;
+        let run = Run { scope: &scope, manifest: &manifest };
+        for board in manifest["boards"].as_array().into_iter().flatten() {
+            run.board(board, &mut findings, &mut checked)?;
         }
-        bytes += check_files(&args.run, &manifest, &mut findings)?;
+        run.files(&mut findings, &mut checked)?;
+        if checked.boards == 0 {
+            findings.add("there is nothing to check: the run has data of no board".into());
+        }
     }
+    let bytes = checked.bytes;
     let good = findings.0.is_empty();
     if args.json {
         println!(

@@ -16,6 +16,7 @@ use super::text::{Moment, Seconds, Size, Start, Text};
 use crate::exit::Usage;
 use crate::link::BackendName;
 use crate::pattern::Pattern;
+use crate::verdict::Accept;
 
 /// What a run needs to know. Relative paths of the file are relative to its folder.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,6 +38,9 @@ pub struct Experiment {
     /// When packets are confirmed to the boards. With durable a run goes on after a crash or a power cut
     #[serde(default)]
     pub confirm: ConfirmAt,
+    /// What counts as the end of a board's data. A run that ends otherwise is not called complete
+    #[serde(default)]
+    pub end: Accept,
     /// Sinks of boards that have none of their own, as --sink of `fadelink receive`. {board} is the name of the board;
     /// relative paths are in the folder of the run
     #[serde(default = "sinks")]

@@ -26,7 +26,7 @@ pub struct Listed {
 
 /// True of a name that is no data: it is written at the end, or for the run alone.
 fn is_own(name: &str) -> bool {
-    [MANIFEST, LOG, EXPERIMENT].contains(&name) || name.ends_with(".hashes") || name.ends_with(".part")
+    is_of_the_run(name) || name.ends_with(".hashes") || name.ends_with(".part")
 }
 
 /// The description of a file of words.
@@ -36,13 +36,18 @@ pub fn description(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// True of what each run has beside its data.
+pub fn is_of_the_run(name: &str) -> bool {
+    [MANIFEST, LOG, EXPERIMENT].contains(&name)
+}
+
 /// BLAKE3 of a file's content, as hexadecimal digits.
 ///
 /// # Errors
 /// The operating system's.
-pub fn hash(path: &Path) -> io::Result<String> {
+pub fn hash(file: File) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
+    hasher.update_reader(file)?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 
@@ -50,7 +55,7 @@ pub fn hash(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// The operating system's.
-pub fn names(folder: &Path) -> io::Result<Vec<String>> {
+fn names(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -72,7 +77,7 @@ fn look(folder: &Path, listed: &mut BTreeMap<String, Listed>, all: bool) -> io::
         if listed.contains_key(&name) || (!all && (is_words || name.ends_with(".json"))) {
             continue;
         }
-        let hash = if is_words { None } else { Some(hash(&path)?) };
+        let hash = if is_words { None } else { Some(hash(File::open(&path)?)?) };
         listed.insert(name, Listed { bytes: fs::metadata(path)?.len(), hash });
     }
     Ok(())

@@ -268,10 +268,10 @@ impl Reader<'_> {
             }
             febs.push(feb);
         }
-        let (schedule, limits) = (self.schedule(), self.limits());
+        let (schedule, limits, accept) = (self.schedule(), self.limits(), self.file.experiment.end);
         let group = |((iface, backend, busy_poll), febs): ((String, Backend, bool), Vec<fade::Feb>)| {
             let link = Link { iface, backend_args: BackendArgs { backend: backend.into(), busy_poll } };
-            Settings::Fade(fade::Settings { link, febs, schedule: schedule.clone(), limits })
+            Settings::Fade(fade::Settings { link, febs, schedule: schedule.clone(), limits, accept })
         };
         Ok(groups.into_iter().map(group).collect())
     }
@@ -350,6 +350,7 @@ impl Reader<'_> {
                 limits: self.limits(),
                 ring: *ring,
                 receive_buffer: receive_buffer.unwrap_or(UDP_BUFFER),
+                accept: self.file.experiment.end,
             });
             let Senders::Known(known) = &mut group.senders else { continue };
             let settings = ((*ring, receive_buffer.unwrap_or(UDP_BUFFER)), (group.ring, group.receive_buffer));

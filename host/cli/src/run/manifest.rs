@@ -19,6 +19,7 @@ use super::moment;
 use crate::link::{BackendArgs, Link};
 use crate::receive::Outcome;
 use crate::slow_control::SlowControl;
+use crate::verdict::State;
 use crate::{names, status};
 
 /// Version of the manifest's format.
@@ -290,7 +291,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Adds the results of the run, and writes it. `files`: its files.
+    /// Adds the results of the run, and writes it: the worst verdict of its boards, and its files.
     ///
     /// # Errors
     /// It cannot be written.
@@ -299,15 +300,9 @@ impl Manifest {
         file: &File,
         outcomes: Vec<Outcome>,
         (ended_by, error): (&str, Option<String>),
-        files: Value,
+        (state, files): (State, Value),
     ) -> std::io::Result<()> {
-        let complete = error.is_none() && outcomes.iter().all(|outcome| outcome.good);
-        let state = match (&error, complete) {
-            (Some(_), _) => "failed",
-            (None, true) => "complete",
-            (None, false) => "incomplete",
-        };
-        self.content["state"] = state.into();
+        self.content["state"] = if error.is_some() { "failed" } else { state.name() }.into();
         self.content["ended_by"] = ended_by.into();
         self.content["error"] = error.into();
         self.content["end"] = moment(file);

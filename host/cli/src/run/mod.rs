@@ -15,6 +15,7 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{drive, measure, Group, Outcome, LOOK};
+use crate::verdict::State;
 use crate::{health, http, log, metrics};
 
 mod ask;
@@ -259,21 +260,19 @@ impl Run<'_> {
         tracing::info!("run {number} {verb}: {}", path.display());
         let lister = files::Lister::begin(path.clone())?;
         let (outcomes, ended_by, result) = self.receive(both, quiet);
-        let good = result.is_ok() && !outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.good);
+        let state = outcomes.iter().map(|outcome| outcome.state).max().unwrap_or(State::Incomplete);
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
         let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
-        let written = self.manifest.finish(self.file, outcomes, (&ended_by, error), files);
-        let verdict = if good { "complete" } else { "NOT COMPLETE" };
+        let written = self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files));
+        let good = result.is_ok() && state == State::Complete;
+        let verdict = match state {
+            State::Complete if good => "complete",
+            State::EndNotConfirmed if result.is_ok() => "END NOT CONFIRMED",
+            _ => "NOT COMPLETE",
+        };
         tracing::info!("run {number} has ended ({ended_by}): {verdict}: {}", path.display());
         metrics::set_of_program("fadelink_run_active", 0.0);
-        let outcome = if result.is_err() {
-            "failed"
-        } else if good {
-            "complete"
-        } else {
-            "incomplete"
-        };
-        metrics::count_run(Some(outcome));
+        metrics::count_run(Some(if result.is_err() { "failed" } else { state.name() }));
         log::only_to_the_user();
         both.1.end(good);
         written.with_context(|| in_folder("the manifest"))?;

@@ -68,12 +68,10 @@ impl Recording {
     /// The run has no file of its words.
     pub fn of((run, speed): (&Path, f64), manifest: &Value, board: &Value) -> anyhow::Result<Recording> {
         let name = board["name"].as_str().unwrap_or_default().to_owned();
-        let mut files = None;
-        for sink in board["sinks"].as_array().into_iter().flatten() {
-            let is_whole = sink["dropped"].as_u64().unwrap_or(0) == 0;
-            files = files.or(check::word_files(run, board, sink["sink"].as_str().unwrap_or_default())?);
-            files = files.filter(|_| is_whole);
-        }
+        let sinks = board["sinks"].as_array().into_iter().flatten();
+        let whole = sinks.filter(|sink| sink["dropped"].as_u64().unwrap_or(0) == 0);
+        let mut files = whole.map(|sink| check::word_files(run, board, sink["sink"].as_str().unwrap_or_default()));
+        let files = files.find_map(Result::transpose).transpose()?;
         let files = files.with_context(|| format!("board `{name}`: the run has no plain file of its words"))?;
         let filler = board["filler_words"].as_u64().unwrap_or(0) * 8;
         let bytes = board["bytes"].as_u64().unwrap_or(0).saturating_sub(filler);

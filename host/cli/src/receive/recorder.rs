@@ -1,0 +1,250 @@
+//! What is done with the words of a stream, by whatever wire they come: they are verified, given to the sinks, counted
+//! and reported.
+
+use std::fmt::Display;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use fadelink_sinks::hashes::Blocks;
+use fadelink_sinks::{Block, Board, Outlets, Report};
+use fadelink_wire::Protocol;
+use serde_json::{json, Value};
+
+use super::plan::Plan;
+use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
+use crate::number;
+use crate::pattern::Verifier;
+use crate::verdict::{Evidence, Verdict};
+
+/// A stream that is recorded.
+pub struct Recorder {
+    begun: Instant,
+    seen: Snapshot,
+    verifier: Option<Verifier>,
+    outlets: Outlets<Block>,
+}
+
+/// What was recorded so far.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Its board.
+    pub name: String,
+    /// Bytes of words.
+    pub bytes: u64,
+    /// Words that differ from the pattern, if they are verified.
+    pub wrong_words: Option<u64>,
+    /// What the sinks have done.
+    pub sinks: Vec<Report>,
+}
+
+/// What was recorded of a stream of which nothing more comes.
+#[derive(Debug, Default)]
+pub struct Ended {
+    pub name: String,
+    /// Bytes of words.
+    pub bytes: u64,
+    pub seconds: f64,
+    pub verifier: Option<Verifier>,
+    /// What the sinks have done; each is finished.
+    pub sinks: Vec<Report>,
+    /// Why the first of them failed, and what of it can be read.
+    pub error: Option<String>,
+}
+
+impl Snapshot {
+    /// Updates its metrics.
+    pub fn measure(&self, meter: &mut Meter) {
+        meter.board(&self.name, self.bytes, self.wrong_words);
+        meter.sinks(&self.name, &self.sinks);
+    }
+}
+
+impl Recorder {
+    /// Opens the sinks for the words of `board`, which is `name` to its user.
+    ///
+    /// # Errors
+    /// A sink cannot be opened.
+    pub fn open(
+        plan: &Plan,
+        name: String,
+        board: Board,
+        interrupts: &Interrupts,
+    ) -> Result<Recorder, fadelink_sinks::Error> {
+        let outlets = plan.open(board, interrupts.stopping())?;
+        let verifier = plan.verifier();
+        let bytes = plan.resumed.as_ref().map_or(0, Blocks::end);
+        let seen = Snapshot { name, bytes, ..Snapshot::default() };
+        Ok(Recorder { begun: Instant::now(), seen, verifier, outlets })
+    }
+
+    /// Takes the next words. It waits for sinks that are slow, where they may make it wait.
+    pub fn take(&mut self, block: &Block) {
+        self.outlets.offer(block);
+        if let Some(verifier) = &mut self.verifier {
+            verifier.check(&block.data);
+        }
+        self.seen.bytes += block.data.len() as u64;
+    }
+
+    /// So many bytes are missing here; the pattern goes on behind them.
+    pub fn skip(&mut self, bytes: u64) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.skip(bytes / 8);
+        }
+    }
+
+    /// The source begins anew.
+    pub fn restart(&mut self) {
+        if let Some(verifier) = &mut self.verifier {
+            verifier.restart();
+        }
+    }
+
+    /// Bytes of words so far.
+    pub fn bytes(&self) -> u64 {
+        self.seen.bytes
+    }
+
+    /// False: a sink has failed.
+    pub fn is_well(&self) -> bool {
+        self.outlets.are_well()
+    }
+
+    /// What was recorded so far.
+    pub fn look(&self) -> Snapshot {
+        Snapshot {
+            wrong_words: self.verifier.as_ref().map(|verifier| verifier.wrong),
+            sinks: self.outlets.reports(),
+            ..self.seen.clone()
+        }
+    }
+
+    /// Nothing more comes: waits until the sinks are finished. `whole`: it has ended as it should. `protocol`: of a FEB.
+    pub fn end(self, whole: bool, protocol: Option<Protocol>) -> Ended {
+        let Recorder { begun, seen, mut verifier, mut outlets } = self;
+        let seconds = begun.elapsed().as_secs_f64();
+        if let Some(verifier) = &mut verifier {
+            verifier.finish(protocol);
+        }
+        let error = outlets.finish(whole).err().map(|error| error.to_string());
+        Ended { name: seen.name, bytes: seen.bytes, seconds, verifier, sinks: outlets.reports(), error }
+    }
+
+    /// The same in a thread of its own, so that other streams are not waited for meanwhile.
+    pub fn end_aside(self, whole: bool) -> Ending {
+        let last = self.look();
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let thread = std::thread::Builder::new().name("finish".into()).spawn(move || self.end(whole, None));
+        Ending { last, seconds, thread }
+    }
+}
+
+/// A stream whose sinks finish.
+pub struct Ending {
+    last: Snapshot,
+    seconds: f64,
+    thread: std::io::Result<JoinHandle<Ended>>,
+}
+
+impl Ending {
+    /// True if [`Self::join`] does not wait.
+    pub fn is_done(&self) -> bool {
+        self.thread.as_ref().map_or(true, JoinHandle::is_finished)
+    }
+
+    /// What was recorded.
+    pub fn look(&self) -> Snapshot {
+        self.last.clone()
+    }
+
+    /// Bytes of words.
+    pub fn bytes(&self) -> u64 {
+        self.last.bytes
+    }
+
+    /// Waits until the sinks are finished.
+    pub fn join(self) -> Ended {
+        let Ending { last, seconds, thread } = self;
+        let what = match thread.map(JoinHandle::join) {
+            Ok(Ok(ended)) => return ended,
+            Ok(Err(_)) => "finishing it panicked".to_owned(),
+            Err(error) => format!("finishing it: {error}"),
+        };
+        let lost = |report: Report| Report { error: Some(what.clone()), ..report };
+        let sinks = last.sinks.into_iter().map(lost).collect();
+        Ended { name: last.name, bytes: last.bytes, seconds, verifier: None, sinks, error: Some(what) }
+    }
+}
+
+impl Ended {
+    /// As of a stream that is still recorded.
+    pub fn look(&self) -> Snapshot {
+        Snapshot {
+            name: self.name.clone(),
+            bytes: self.bytes,
+            wrong_words: self.verifier.as_ref().map(|verifier| verifier.wrong),
+            sinks: self.sinks.clone(),
+        }
+    }
+
+    /// What recording alone knows.
+    pub fn evidence(&self) -> Evidence<'_> {
+        let wrong_words = self.verifier.as_ref().map_or(0, |verifier| verifier.wrong);
+        Evidence { wrong_words, sinks: &self.sinks, ..Evidence::default() }
+    }
+
+    /// The part of the report that is the same for all; `more` is joined to it. `address` of the sender is there as `key`.
+    pub fn json(&self, verdict: &Verdict, key: &str, address: &impl Display, more: Value) -> Value {
+        let first_wrong = self.verifier.as_ref().and_then(|verifier| verifier.first_wrong);
+        let mut all = json!({
+            key: address.to_string(),
+            "name": self.name,
+            "complete": verdict.is_complete(),
+            "verdict": verdict.state().name(),
+            "reasons": verdict.reasons(),
+            "bytes": self.bytes,
+            "words": self.bytes / 8,
+            "verified": self.verifier.as_ref().map(|_| verdict.is_complete()),
+            "wrong_words": self.verifier.as_ref().map(|verifier| verifier.wrong),
+            "first_wrong": first_wrong.map(|(index, word, expected)| json!({ "index": index, "word": number::json(word), "expected": number::json(expected) })),
+            "seconds": self.seconds,
+            "sinks": self.sinks,
+        });
+        if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+            all.extend(more);
+        }
+        all
+    }
+
+    /// Names the first wrong word and what sinks have lost; then, unless nobody is to read it, a line of the whole, with
+    /// what else is to be said of where its words begin.
+    pub fn tell(&self, verdict: &Verdict, silent: bool, from: &str) {
+        let name = &self.name;
+        if let Some((index, word, expected)) = self.verifier.as_ref().and_then(|verifier| verifier.first_wrong) {
+            tracing::error!("{name}: word {index} is {word:#018x}, expected {expected:#018x}");
+        }
+        for Report { sink, dropped, .. } in self.sinks.iter().filter(|sink| sink.dropped > 0) {
+            tracing::warn!("{name}: {sink}: {dropped} bytes DROPPED, it was too slow or had failed");
+        }
+        if silent {
+            return;
+        }
+        let verified = if verdict.is_complete() && self.verifier.is_some() { ", every word verified" } else { "" };
+        let (words, seconds) = (self.bytes / 8, self.seconds);
+        let rate = self.bytes as f64 / seconds.max(1e-9) / 1e6;
+        eprintln!("{name}: {verdict}{verified}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");
+    }
+}
+
+/// The number of streams that were expected and did not come. Warns of them, or that none came at all.
+pub fn missing(wanted: Option<u32>, came: usize) -> usize {
+    let missing = wanted.map_or(0, |n| (n as usize).saturating_sub(came));
+    if missing > 0 || came == 0 {
+        tracing::warn!(
+            "{came} streams came, expected {}; check the boards, and the address and port that they send to",
+            wanted.unwrap_or(1)
+        );
+    }
+    missing
+}

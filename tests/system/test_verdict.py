@@ -1,0 +1,172 @@
+"""Nothing is called complete that is not: what others do to a board, its network and its sinks while it is received."""
+
+import json
+import signal
+import socket
+import struct
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from support.netns import BOARD, FEBS, PC, report, wait_for
+
+UDP_PORT, TCP_PORT, STREAM_PORT = 10000, 10000, 49152
+ENABLE, PEER_IP, PEER_PORT = "0x80000001", "0x80000002", "0x80000003"
+
+
+def reasons(stream):
+    return [reason["reason"] for reason in stream["reasons"]]
+
+
+class Stream:
+    """A stream of a UDP/IP stack that runs, is received into a file, and is slow enough to be spoiled meanwhile."""
+
+    def __init__(self, net, *options, words=0):
+        self.net, self.out = net, net.tmp / "{stream}.dat"
+        self.sim = net.sim("--protocol", "udp", "--stopped", "--words", words, "--phy", "gmii", "--payload", 512)
+        self.process = net.fadelink("receive", "--udp", UDP_PORT, "--board", BOARD, "--json", "--out", self.out, *options)
+        net.wait_for_frames(100)
+
+    def register(self, *words):
+        status, out, err = self.net.run("register", "--board", BOARD, *words, "--json")
+        assert status == 0, err
+        return json.loads(out)["value"]
+
+    def forge(self, *payloads):
+        """Datagrams in the board's name."""
+        raw = self.net.raw(self.net.board_ns, "feb0")
+        mac = self.net.run_in(self.net.pc_ns, "cat", "/sys/class/net/eth0/address").strip()
+        for payload in payloads:
+            frame = Ether(src=FEBS[0], dst=mac) / IP(src=BOARD, dst=PC) / UDP(sport=STREAM_PORT, dport=UDP_PORT) / payload
+            raw.send(bytes(frame))
+
+    def end(self, how=signal.SIGINT):
+        if how:
+            self.process.signal(how)
+        code, found = report(self.process.finish())
+        return code, found["streams"][0], found
+
+
+def datagram(counter, run, words=(), end=False):
+    return struct.pack(">IHBB", counter, len(words), run, int(end)) + b"".join(struct.pack("<Q", word) for word in words)
+
+
+@pytest.fixture
+def stream(net):
+    return Stream(net)
+
+
+def test_a_stream_that_was_asked_to_end_is_complete(stream):
+    code, found, all_of_it = stream.end()
+    assert code == 0 and found["complete"] and found["verdict"] == all_of_it["verdict"] == "complete" and found["reasons"] == []
+    assert stream.out.with_name(f"{BOARD}-{STREAM_PORT}.dat").stat().st_size == found["bytes"] > 0
+
+
+def test_a_stream_that_another_program_stops_is_not(stream):
+    stream.register(ENABLE, 0)
+    stream.net.wait_for_frames(0)
+    wait_for(lambda: stream.register("0x80000006") == 1)
+    code, found, _ = stream.end()
+    assert code == 3 and found["verdict"] == "incomplete" and "board" in reasons(found), found
+    assert "stopped by another program" in found["reasons"][0]["text"]
+
+
+def test_a_stream_that_is_sent_elsewhere_is_not(stream):
+    stream.register(ENABLE, 0)
+    stream.register(PEER_PORT, UDP_PORT + 1)
+    stream.register(ENABLE, 1)
+    code, found, _ = stream.end()
+    assert code == 3 and "board" in reasons(found), found
+    # Which of the two the receiver sees is a matter of time.
+    told = (f"told to send to {PC}:{UDP_PORT + 1} instead", "stopped by another program")
+    assert any(text in found["reasons"][0]["text"] for text in told), found
+
+
+@pytest.mark.parametrize("counter", [0, 50, 1_000_000])
+def test_an_end_that_the_board_did_not_send_ends_nothing(stream, counter):
+    stream.forge(datagram(counter, 0, end=True))
+    begin = stream.net.frames()
+    wait_for(lambda: stream.net.frames() > begin + 200)
+    code, found, _ = stream.end()
+    # The board's own end tells another number: somebody else has sent one of the two.
+    assert code == 3 and reasons(found) == ["board"], found
+    assert found["datagrams"] == found["counts"]["received"] and f"tells {counter}" in found["reasons"][0]["text"]
+
+
+def test_words_that_the_board_did_not_send_are_no_duplicates(stream):
+    """The next numbers come from elsewhere first; then the board's own."""
+    code = struct.unpack(">I", b"\0\0\1\0")[0]
+    ahead = range(code + 2_000, code + 2_040)
+    stream.forge(*(datagram(counter, 0, [0xBAD] * 63) for counter in ahead))
+    begin = stream.net.frames()
+    wait_for(lambda: stream.net.frames() > begin + 4_000, timeout=60)
+    code, found, _ = stream.end()
+    assert code == 3 and {"contradictions", "missing"} & set(reasons(found)), found
+
+
+def test_numbers_that_jump_ahead_lose_what_is_between(stream):
+    stream.forge(*(datagram(counter, 0, [7]) for counter in range(1_000_000, 1_000_100)))
+    begin = stream.net.frames()
+    wait_for(lambda: stream.net.frames() > begin + 100)
+    code, found, _ = stream.end()
+    assert code == 3 and "missing" in reasons(found) and "foreign" in reasons(found), found
+
+
+def test_more_runs_than_a_number_has_bits(net):
+    """Each run is a stream with a file of its own, also where its number comes again."""
+    net.sim("--protocol", "udp", "--stopped", "--phy", "gmii", "--payload", 512)
+    listener = net.fadelink("receive", "--udp", UDP_PORT, "--json", "--out", net.tmp / "{stream}.dat", "--end", "told", "--streams", 260)
+    sender = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    net.run_in(net.board_ns, "ip", "addr", "add", "10.9.0.77/24", "dev", "feb0")
+    sender.bind(("10.9.0.77", STREAM_PORT))
+    for run in range(260):
+        while True:
+            for counter in range(3):
+                sender.sendto(datagram(counter, run % 256, [run, counter]), (PC, UDP_PORT))
+            sender.sendto(datagram(3, run % 256, end=True), (PC, UDP_PORT))
+            name = f"10.9.0.77-{STREAM_PORT}" + (f"-{run + 1}" if run else "") + ".dat"
+            try:
+                wait_for(lambda name=name: (net.tmp / name).exists() and (net.tmp / name).stat().st_size == 48, timeout=2)
+                break
+            except AssertionError:
+                assert run == 0, "only before it listens"
+    code, found = report(listener.finish())
+    assert code == 0 and len(found["streams"]) == 260 and all(stream["complete"] for stream in found["streams"]), found["verdict"]
+
+
+def test_an_end_that_nobody_asked_for_is_not_confirmed(net):
+    """Without slow control nobody knows who has sent it."""
+    process = net.fadelink("receive", "--udp", UDP_PORT, "--json", "--streams", 1)
+    board = net.sim("--protocol", "udp", "--stopped", "--phy", "gmii", "--words", 20_000)
+    for name, value in ((PEER_IP, "0x0a090001"), (PEER_PORT, UDP_PORT), (ENABLE, 1)):
+        assert net.run("register", "--board", BOARD, name, value)[0] == 0
+    code, found = report(process.finish())
+    assert code == 3 and found["verdict"] == found["streams"][0]["verdict"] == "end_not_confirmed"
+    assert found["streams"][0]["words"] == 20_000
+    net.end_sim(board)
+
+
+def test_a_connection_without_data_is_no_stream(net):
+    """A scan of ports, before the board connects, while it sends, and one that stays."""
+    out = net.tmp / "{stream}.dat"
+    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 1, "--out", out, "--verify", "counter")
+
+    net.run_in(net.board_ns, "ip", "addr", "add", "10.9.0.77/24", "dev", "feb0")
+
+    def scan():
+        return net.in_namespace(net.board_ns, lambda: socket.create_connection((PC, TCP_PORT), timeout=5))
+
+    def is_there():
+        try:
+            scan().close()
+            return True
+        except OSError:
+            return False
+
+    wait_for(is_there)
+    stays = scan()
+    net.sim("--protocol", "tcp", "--words", 30_000)
+    code, found = report(process.finish())
+    assert code == 0 and [stream["words"] for stream in found["streams"]] == [30_000], found
+    assert found["other_connections"] >= 1 and len(list(net.tmp.glob("*.dat"))) == 1
+    stays.close()

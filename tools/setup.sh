@@ -37,7 +37,7 @@ install_packages() {
 }
 install_python() {
     [ -x .venv/bin/python ] || python3 -m venv .venv
-    .venv/bin/python -m pip install -r <(printf '%s\n' "$@")
+    .venv/bin/python -m pip install --no-compile -r <(printf '%s\n' "$@")
     # Of each package, the version that is installed.
     touch .venv/requirements.txt
     printf '%s\n' "$@" | awk -F== 'NR == FNR { new[$1] = $0; next } !($1 in new) { print } END { for (name in new) print new[name] }' \

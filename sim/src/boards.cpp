@@ -29,7 +29,7 @@ struct Entry {
   std::unique_ptr<Board> (*make)(const BoardSettings&);
 
   bool is(const BoardSettings& s) const {
-    return s.protocol == protocol && s.phy == phy && (window == 0 || s.window == window) && s.source.crate == crate && s.fadc.small == small;
+    return s.protocol == protocol && s.phy == phy && (window == 0 || s.window == window) && s.source.crate == crate && (crate || s.fadc.small == small);
   }
 };
 
@@ -57,12 +57,11 @@ std::unique_ptr<Board> Board::create(const BoardSettings& s) {
   std::string expected;
   for (const Entry& board : kBoards) {
     if (board.is(s)) return board.make(s);
-    if (s.protocol != board.protocol || s.source.crate != board.crate || s.fadc.small != board.small) continue;
+    if (s.protocol != board.protocol || s.source.crate != board.crate || (!board.crate && s.fadc.small != board.small)) continue;
     expected += std::string(expected.empty() ? "" : ", or ") + "phy " + board.phy;
     if (board.window != 0) expected += " and window " + std::to_string(board.window);
   }
-  const std::string crate = s.fadc.small ? "small crate" : "crate";
-  const std::string source = s.source.crate ? " with a " + crate + " as its source" : s.fadc.small ? " with a " + crate : "";
+  const std::string source = s.source.crate ? " with a crate as its source" : s.fadc.small ? " with a small crate" : "";
   if (expected.empty()) throw std::invalid_argument("board: there is no " + s.protocol + source);
   throw std::invalid_argument("board: expected " + expected + " for " + s.protocol + source + ", not phy " + s.phy +
                               " and window " + std::to_string(s.window));

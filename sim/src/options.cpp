@@ -81,8 +81,8 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--source-seed", o.source.seed, "source: seed of the random words");
   app.add_option("--words", o.source.limit, "source: number of words, 0: no limit");
   app.add_flag("--crate", o.source.crate,
-               "FADE-10G: the source is a crate of FADC modules; --words: windows, --gap: ticks of a window, --source-seed: seed of pulses");
-  app.add_flag("--small", o.fadc.small, "FADC, --crate: few channels, for a faster simulation");
+               "FADE-10G: the source is a small crate of FADC modules; --words: windows, --gap: ticks of a window, --source-seed: seed of pulses");
+  app.add_flag("--small", o.fadc.small, "FADC: few channels, for a faster simulation");
   app.add_option("--test-pulse-us", o.test_pulse_us, "FADC, --crate, --virtual: period in us of a pulse in all channels of all boards")
       ->check(CLI::Range(1.0, 1e6));
   app.add_option("--gap", o.source.gap, "source: idle clocks after each word");

@@ -263,8 +263,8 @@ enum fade_verdict fade_window_judge(const struct fade_window *w,
 	if (ahead >= 0x80000000u) {
 		u32 behind = 0u - ahead;
 
-		/* From before the start: nothing that was received here. */
-		if (behind > w->in_order)
+		/* From before the start, or long ago: another transmission. */
+		if (behind > w->in_order || behind > FADE_REPEATED)
 			return FADE_PROTOCOL_ERROR;
 		*index = w->in_order - behind;
 		return judge_known(w, *index, frame);
@@ -1046,6 +1046,11 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 		return;
 	feb->stats.delay = frame->delay;
 	count_missing(feb, frame->sequence);
+	/* The end comes when it was asked for. */
+	if (frame->last && !feb->stop_sent) {
+		feb->stats.protocol_errors++;
+		return;
+	}
 	switch (fade_window_judge(&feb->window, frame, released, &index)) {
 	case FADE_STORE:
 		out->slot = fade_window_slot(&feb->window, index);

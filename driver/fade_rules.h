@@ -50,6 +50,8 @@ typedef uint64_t u64;
 #define FADE_REQUEST_LEN	78
 #define FADE_LAST_WORDS_MAX	1023
 #define FADE_MAX_WINDOW		64
+/* Packets that may come again behind the newest */
+#define FADE_REPEATED		1024
 
 /* The kind of a frame from a FEB; the names of errors are drop reasons. */
 enum fade_kind {

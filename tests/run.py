@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make test`: every part, a line each with its time; then the ten slowest tests and what the run left behind.
+"""`make test`: every part one after another, a line each with its time; then the ten slowest tests and what the run left behind.
 
 Usage: tests/run.py [PART ...]     default: all; `tests/run.py --list` names them
        tests/run.py test-boards --tests FILE ...
@@ -14,10 +14,8 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 import xml.etree.ElementTree as xml
-from concurrent import futures
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
@@ -33,27 +31,20 @@ os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1)
 PYTEST = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"]
 RUFF = [sys.executable, "-m", "ruff"]
 # (name, folder, network, commands). What fetches packages runs in the computer's network; tests have a network of their own.
-# Of each list one part after another. The first two go side by side: a compiler at its end has one processor's work.
 PARTS = [
-    [
-        ("host", "host", "host", [[*CARGO, "fetch", "--locked", "--quiet"], [*CARGO, "build-all", "--release", "--locked", "--quiet"]]),
-        ("python", ".", "host", [["make", "-s", "python"]]),
-        ("test-host", "host", "own", [[*CARGO, "test-all", "--release", "--locked", "--offline", "--quiet"]]),
-        ("lint-host", ".", "own", [[*PLAIN, "tools/lint_host.sh"]]),
-    ],
-    [
-        ("sim", ".", "host", [["make", "-s", "-j", JOBS, "-f", "sim/Makefile"]]),
-        ("kafka", ".", "host", [["tools/kafka.sh"]]),
-        ("prometheus", ".", "host", [["tools/prometheus.sh"]]),
-        ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
-        ("lint-c", ".", "own", [["tools/lint_c.sh"]]),
-        ("lint-python", ".", "own", [[*RUFF, "check", "--quiet", "--no-cache"], [*RUFF, "format", "--quiet", "--no-cache", "--diff"]]),
-        ("lint-prose", ".", "own", [[sys.executable, "tools/lint_prose.py"]]),
-    ],
-    [("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]])],
+    ("sim", ".", "host", [["make", "-s", "-j", JOBS, "-f", "sim/Makefile"]]),
+    ("host", "host", "host", [[*CARGO, "fetch", "--locked", "--quiet"], [*CARGO, "build-all", "--release", "--locked", "--quiet"]]),
+    ("python", ".", "host", [["make", "-s", "python"]]),
+    ("kafka", ".", "host", [["tools/kafka.sh"]]),
+    ("prometheus", ".", "host", [["tools/prometheus.sh"]]),
+    ("test-host", "host", "own", [[*CARGO, "test-all", "--release", "--locked", "--offline", "--quiet"]]),
+    ("lint-host", ".", "own", [[*PLAIN, "tools/lint_host.sh"]]),
+    ("lint-rtl", ".", "own", [["tools/lint_rtl.sh"]]),
+    ("lint-c", ".", "own", [["tools/lint_c.sh"]]),
+    ("lint-python", ".", "own", [[*RUFF, "check", "--quiet", "--no-cache"], [*RUFF, "format", "--quiet", "--no-cache", "--diff"]]),
+    ("lint-prose", ".", "own", [[sys.executable, "tools/lint_prose.py"]]),
+    ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
-# Without what these build, the rest would fail for that alone.
-BUILDS = ["sim", "host", "python", "kafka"]
 # These make network namespaces, for every user.
 NEED_ROOT = ["test-boards", "test-boards-again"]
 
@@ -63,42 +54,22 @@ def results():
     return LOG / "boards.xml"
 
 
-class Interrupted(Exception):
-    """The end of the run was asked for."""
-
-
-# The processes of parts that run now; when the run is interrupted no more is added.
-RUNNING, LOCK, interrupted = set(), threading.Lock(), threading.Event()
-
-
 def run(name, folder, network, commands):
     """Runs a part: True if all its commands did well and left nothing behind."""
     with open(log_of(name), "w") as log:
         for command in commands:
-            with LOCK:
-                if interrupted.is_set():
-                    raise Interrupted
-                process = subprocess.Popen(
-                    sandbox.words(command, network, name in NEED_ROOT), cwd=TOP / folder, stdin=subprocess.DEVNULL,
-                    stdout=log, stderr=subprocess.STDOUT, preexec_fn=sandbox.end_with_parent,
-                )  # fmt: skip
-                RUNNING.add(process)
-            status = process.wait()
-            with LOCK:
-                RUNNING.discard(process)
-            if interrupted.is_set():
-                raise Interrupted
-            if status != 0:
-                return False
+            process = subprocess.Popen(
+                sandbox.words(command, network, name in NEED_ROOT), cwd=TOP / folder, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=subprocess.STDOUT, preexec_fn=sandbox.end_with_parent,
+            )  # fmt: skip
+            try:
+                if process.wait() != 0:
+                    return False
+            except BaseException:
+                process.send_signal(signal.SIGTERM)
+                process.wait()
+                raise
     return True
-
-
-def interrupt():
-    """Ends all parts that run; no other one begins."""
-    with LOCK:
-        interrupted.set()
-        for process in RUNNING:
-            process.send_signal(signal.SIGTERM)
 
 
 def left_behind(name):
@@ -145,58 +116,9 @@ def show(name):
         print(re.sub(r"^", "    ", log_of(name).read_text(errors="replace")[-20000:], flags=re.M))
 
 
-def wait(parts):
-    """Waits for the parts; each signal that comes meanwhile is handed on to what runs."""
-    signalled = None
-    while True:
-        try:
-            futures.wait(parts)
-            break
-        except (KeyboardInterrupt, SystemExit) as error:
-            signalled = signalled or error
-            interrupt()
-    if signalled:
-        raise signalled
-    for part in parts:
-        part.result()
-
-
-class Results:
-    """What parts have told, from any thread."""
-
-    def __init__(self):
-        self.bad, self.left, self.lock = [], [], threading.Lock()
-
-    def run(self, parts, chosen, tests):
-        """Runs those of the parts that are chosen, one after another, until something is not built."""
-        for name, folder, network, commands in parts:
-            if name not in chosen or any(build in self.bad for build in BUILDS):
-                continue
-            started = time.monotonic()
-            if name == "test-boards":
-                commands = [[*commands[0], f"--junitxml={results()}", *tests]]
-            try:
-                good = run(name, folder, network, commands)
-            except Interrupted:
-                return
-            with self.lock:
-                self.tell(name, good, time.monotonic() - started)
-
-    def tell(self, name, good, took):
-        found = left_behind(name)
-        print(f"{name:12} {took:6.0f} s  {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            self.bad.append(name)
-            show(name)
-        if not good and not found and name == "test-boards" and results().exists():
-            for test in unsteady():
-                print(f"  passed only alone: {test}", flush=True)
-        self.left += [f"{name} left behind: {what}" for what in found]
-
-
 def main():
     global LOG
-    names = [name for parts in PARTS for name, *_ in parts]
+    names = [name for name, *_ in PARTS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", nargs="*", choices=[[], *names], metavar="PART", help=", ".join(names))
     parser.add_argument("--list", action="store_true", help="print the names of the parts")
@@ -214,20 +136,37 @@ def main():
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     # Background jobs of a shell ignore SIGINT; those who want to stop a run by it should not wait in vain.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    begin, told = time.monotonic(), Results()
+    begin, bad, left = time.monotonic(), [], []
     try:
-        with futures.ThreadPoolExecutor() as pool:
-            for lists in (PARTS[:2], PARTS[2:]):
-                wait([pool.submit(told.run, parts, args.part or names, args.tests) for parts in lists])
+        for name, folder, network, commands in PARTS:
+            if args.part and name not in args.part:
+                continue
+            started = time.monotonic()
+            if name == "test-boards":
+                commands = [[*commands[0], f"--junitxml={results()}", *args.tests]]
+            good = run(name, folder, network, commands)
+            found = left_behind(name)
+            took = time.monotonic() - started
+            print(f"{name:12} {took:6.0f} s  {'ok' if good else 'FAILED'}", flush=True)
+            if not good:
+                bad.append(name)
+                show(name)
+            if not good and not found and name == "test-boards" and results().exists():
+                for test in unsteady():
+                    print(f"  passed only alone: {test}", flush=True)
+            left += [f"{name} left behind: {what}" for what in found]
+            # Without what is built, the rest would fail for that alone.
+            if bad and name in ("sim", "host", "python", "kafka"):
+                break
     except KeyboardInterrupt:
-        told.bad.append("interrupted")
-    counts = slowest() if results().exists() and not interrupted.is_set() else None
-    for line in told.left:
+        bad.append("interrupted")
+    counts = slowest() if results().exists() and "interrupted" not in bad else None
+    for line in left:
         print(line)
-    print(f"{'all':12} {time.monotonic() - begin:6.0f} s  {'FAILED: ' + ', '.join(told.bad) if told.bad else 'ok'}")
+    print(f"{'all':12} {time.monotonic() - begin:6.0f} s  {'FAILED: ' + ', '.join(bad) if bad else 'ok'}")
     if counts:
         print(f"{counts[0]} passed, {counts[1]} failed, {counts[2]} skipped")
-    return 1 if told.bad else 0
+    return 1 if bad else 0
 
 
 if __name__ == "__main__":

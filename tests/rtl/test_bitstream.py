@@ -11,7 +11,8 @@ EVERY = [(board, design) for board, settings in boards().items() for design in s
 SMALLEST = ("colorlight_i5", "fade1")
 
 
-@pytest.mark.parametrize("board, design", [pytest.param(*one, marks=[] if one == SMALLEST else [pytest.mark.long]) for one in EVERY])
+@pytest.mark.long
+@pytest.mark.parametrize("board, design", EVERY)
 def test_bitstream(board, design):
     """Every clock is fast enough with one of the seeds, and what is packed is for the device of the board."""
     made = build(board, design, out=OUT / "test")

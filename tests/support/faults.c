@@ -5,6 +5,7 @@
  * FADELINK_EIO_PATH=PREFIX	files whose path begins so are on the disk that fails
  * FADELINK_EIO_AFTER=BYTES	it takes so many bytes; then each write and each sync fails with EIO
  * FADELINK_EIO_SYNC=1		writes succeed, only syncs fail, as when the disk fails behind the page cache
+ * FADELINK_EIO_ERRNO=NUMBER	the error is this one, as EROFS of a file system that was aborted
  * FADELINK_CLOCK=FILE		the first 8 bytes of FILE: nanoseconds to add to the time of day, at any moment
  */
 #define _GNU_SOURCE
@@ -27,6 +28,7 @@
 static const char *prefix;
 static long long limit;
 static int only_sync;
+static int error_number = EIO;
 static atomic_llong written;
 static const volatile int64_t *step;
 static int (*timedwait)(cnd_t *, mtx_t *, const struct timespec *);
@@ -35,12 +37,15 @@ __attribute__((constructor)) static void start(void)
 {
 	const char *after = getenv("FADELINK_EIO_AFTER");
 	const char *clock = getenv("FADELINK_CLOCK");
+	const char *number;
 	int fd;
 
 	timedwait = dlsym(RTLD_NEXT, "cnd_timedwait");
 	prefix = getenv("FADELINK_EIO_PATH");
 	limit = after ? atoll(after) : 0;
 	only_sync = !!getenv("FADELINK_EIO_SYNC");
+	number = getenv("FADELINK_EIO_ERRNO");
+	error_number = number ? atoi(number) : EIO;
 	if (!clock)
 		return;
 	fd = open(clock, O_RDONLY);
@@ -69,7 +74,7 @@ static int fails(int fd, size_t count)
 		return 0;
 	if (atomic_fetch_add(&written, count) + (long long)count <= limit || (only_sync && count))
 		return 0;
-	errno = EIO;
+	errno = error_number;
 	return 1;
 }
 

@@ -91,8 +91,9 @@ class Site:
 # --- The shim: a disk that fails, a clock that is stepped ---
 
 
-def environment(clock=None, disk=None, after=0, only_sync=False):
-    """Environment of a program whose clock goes by the file `clock`, and whose files below `disk` fail after so many bytes."""
+def environment(clock=None, disk=None, after=0, only_sync=False, error=None):
+    """Environment of a program whose clock goes by the file `clock`, and whose files below `disk` fail after so many bytes (with
+    the number `error`: EIO)."""
     shim, source = BUILD / "faults.so", TOP / "tests/support/faults.c"
     if not shim.exists() or shim.stat().st_mtime < source.stat().st_mtime:
         fresh = BUILD / f"faults-{os.getpid()}.so"
@@ -105,6 +106,8 @@ def environment(clock=None, disk=None, after=0, only_sync=False):
         words |= {"FADELINK_EIO_PATH": str(disk), "FADELINK_EIO_AFTER": str(after)}
     if only_sync:
         words["FADELINK_EIO_SYNC"] = "1"
+    if error:
+        words["FADELINK_EIO_ERRNO"] = str(error)
     return os.environ | words
 
 

@@ -1,11 +1,14 @@
 """`confirm = "durable"`: a packet is confirmed when it is on the disk, and a run goes on after its program was killed."""
 
+import errno
+import os
 import random
 import signal
 import time
 
 import numpy
 import pytest
+from support import faults
 from support.netns import FEBS, report, wait_for
 from support.paths import SEED
 from system.test_run import Lab, fade, words
@@ -110,6 +113,30 @@ def test_a_board_that_was_reset_begins_anew_in_the_same_run(lab):
     found = words(data)
     assert is_counter(found[: restarted // 8]) and is_counter(found[restarted // 8 :]) and found.size * 8 > restarted
     assert board["wrong_words"] == 0 and lab.check(1)[1]["findings"] == ["the run is incomplete: data of it is missing, see boards in its manifest"]
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+@pytest.mark.parametrize("only_sync, error", [(False, errno.ENOSPC), (True, errno.EIO), (True, errno.EROFS)])
+def test_a_run_goes_on_after_its_sink_has_failed(lab, protocol, only_sync, error):
+    """What no file has is not confirmed: the boards keep it, and the same run goes on when the disk is well again."""
+    lab.bench.sim("--protocol", protocol, "--phy", "gmii", "--boards", 2)
+    more = f'protocol = "{protocol}"\n'
+    lab.write('confirm = "durable"\n' + fade("left", 0, more) + fade("right", 1, more))
+    failing = faults.environment(disk=lab.runs / "run_000001/left.dat", after=3 << 20, only_sync=only_sync, error=error)
+    status, _, err = lab.bench.fadelink("run", lab.file, "--quiet", env=failing).finish()
+    manifest = lab.manifest(1)
+    assert status == 3 and manifest["state"] == "running" and "run 1 goes on when this is started again" in err, (err, manifest)
+    (left,) = (board for board in manifest["boards"] if board["name"] == "left")
+    assert left["verdict"] == "incomplete" and "sink_failed" in [reason["reason"] for reason in left["reasons"]]
+    assert os.strerror(error) in left["error"]
+    status, _, err = lab.start("--duration", "2").finish()
+    manifest = lab.manifest()
+    assert status == 0 and manifest["run"] == 1 and manifest["state"] == "complete" and len(manifest["resumed"]) == 1, err
+    for board in manifest["boards"]:
+        found = words(lab.folder(1) / f"{board['name']}.dat")
+        assert board["restarted"] is None and board["verified"]
+        assert is_counter(found[: found.size - board["filler_words"]]) and found.size * 8 == board["bytes"] > 3 << 20
+    assert lab.check(1)[0] == 0
 
 
 def test_another_experiment_does_not_go_on_with_the_run(lab):

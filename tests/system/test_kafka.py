@@ -4,6 +4,8 @@ import subprocess
 import threading
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of
@@ -140,6 +142,38 @@ def test_what_is_no_message_is_counted(setup):
     check(setup.read(setup.events, 4), 4)
     status, found, err = setup.finish(builder)
     assert found["malformed"] == 1 and status == 3, (found, err)
+
+
+@pytest.mark.parametrize("when", ["before", "away"])
+def test_messages_that_were_deleted_are_missed(setup, when):
+    """The topic keeps messages for a time. What a builder could not read is not complete without it."""
+    feeder = setup.feed()
+    crates = [Crate(setup.port, source) for source in (1, 2, 3)]
+    for crate in crates:
+        crate.send(*range(40))
+    setup.read(setup.messages, 120)
+    if when != "before":
+        builder = setup.build()
+        setup.read(setup.events, 40)
+        assert setup.finish(builder)[0] == 0
+        for crate in crates:
+            crate.send(*range(40, 80))
+        setup.read(setup.messages, 240)
+    client = AdminClient({"bootstrap.servers": setup.broker.address})
+    newest = client.list_offsets({TopicPartition(setup.messages, n): OffsetSpec.latest() for n in range(PARTITIONS)})
+    ends = {partition.partition: found.result().offset for partition, found in newest.items()}
+    # All but the last three of each.
+    for deleted in client.delete_records([TopicPartition(setup.messages, n, end - 3) for n, end in ends.items()]).values():
+        deleted.result()
+    builder = setup.build()
+    for crate in crates:
+        crate.send(*range(80, 100))
+    setup.read(setup.events, 20 if when == "before" else 60)
+    status, found, err = setup.finish(builder)
+    assert status == 3 and found["gone"] == sum(ends.values()) - 3 * PARTITIONS - (0 if when == "before" else 120), (found, err)
+    setup.finish(feeder)
+    for crate in crates:
+        crate.close()
 
 
 def test_no_broker():

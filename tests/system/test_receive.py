@@ -214,7 +214,7 @@ def test_a_feb_that_nobody_opened_is_reset(bench):
     assert not any(board["running"] for board in bench.end_sim(sim)["boards"])
 
 
-def test_malformed_frames_are_counted_and_harmless(bench):
+def test_malformed_frames_are_counted_and_spoil_no_word(bench):
     bench.sim("--link", "loss=0.01")
     receiver = bench.receive("--verify", "counter", "--duration", 4)
     bench.wait_for_frames()
@@ -237,7 +237,9 @@ def test_malformed_frames_are_counted_and_harmless(bench):
         raw.send(frame)
     raw.close()
     status, result = report(receiver.finish())
-    assert status == 0 and result["febs"][0]["verified"]
+    # A packet that the board cannot have sent: somebody else sends in its name.
+    assert status == 3 and [reason["reason"] for reason in result["febs"][0]["reasons"]] == ["foreign"]
+    assert result["febs"][0]["wrong_words"] == 0
     counters, link = result["febs"][0]["counters"], result["link"]
     assert (link["truncated"], link["wrong_version"], link["wrong_type"]) == (1, 1, 1)
     assert (counters["wrong_length"], counters["wrong_valid_words"], counters["protocol_errors"]) == (2, 1, 1)

@@ -74,7 +74,7 @@ def test_receive_into_topics(topics):
     assert status == 1 and "no broker answers at 127.0.0.1:9" in err, err
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(8, marks=pytest.mark.long)])
 def test_durable_in_kafka_alone(topics, rounds):
     """The receiver is killed again and again, and the broker in between: each confirmed word is in the topic, once."""
     moments = random.Random(f"{SEED} {rounds}")
@@ -90,7 +90,7 @@ def test_durable_in_kafka_alone(topics, rounds):
         wait_for(lambda: size() > before, timeout=60)
         # The moment of the kill, and how long the broker is away, are random.
         time.sleep(moments.uniform(0, 0.5))
-        if number % 2:
+        if rounds == 1 or number % 2:
             topics.broker.kill()
             time.sleep(moments.uniform(0, 1))
             topics.broker.start()

@@ -170,3 +170,57 @@ def test_a_connection_without_data_is_no_stream(net):
     assert code == 0 and [stream["words"] for stream in found["streams"]] == [30_000], found
     assert found["other_connections"] >= 1 and len(list(net.tmp.glob("*.dat"))) == 1
     stays.close()
+
+
+class Fade:
+    """A board with FADE that sends slowly, so that its next packet is known, and is received into a file."""
+
+    def __init__(self, net, protocol, *options):
+        self.net, self.out, self.packet_bytes = net, net.tmp / "data", 8192 if protocol == "fade10g" else 1024
+        self.sim = net.sim("--protocol", protocol, "--phy", "gmii", "--gap", 4000 if protocol == "fade10g" else 400)
+        self.process = net.receive("--out", self.out, "--verify", "counter", *options)
+        wait_for(lambda: self.packets() > 2)
+
+    def packets(self):
+        """Packets that were recorded."""
+        return self.out.stat().st_size // self.packet_bytes if self.out.exists() else 0
+
+    def forge(self, packet, payload, last=None):
+        """A data frame of FADE-10G in the board's name; `last`: with so many words."""
+        pc = bytes.fromhex(self.net.run_in(self.net.pc_ns, "cat", "/sys/class/net/eth0/address").strip().replace(":", ""))
+        head = pc + bytes.fromhex(FEBS[0].replace(":", "")) + b"\xfa\xde\x01\0\xa5" + (b"\xa5" if last is None else b"\xa6")
+        payload = (payload * 8192)[: 8192 if last is None else 8184] + (b"" if last is None else last.to_bytes(8, "little"))
+        with self.net.raw(self.net.board_ns, "feb0") as raw:
+            raw.send(head + struct.pack(">HIIHHQ", 0, packet, 0, 0, 0, 0) + payload)
+
+    def end(self):
+        self.process.signal(signal.SIGINT)
+        code, found = report(self.process.finish())
+        return code, found["febs"][0]
+
+
+def test_an_end_of_fade_that_nobody_asked_for_ends_nothing(net):
+    fade = Fade(net, "fade10g")
+    before = fade.packets()
+    for packet in range(before, before + 8):
+        fade.forge(packet, b"x", last=5)
+    wait_for(lambda: fade.packets() > before + 4)
+    code, found = fade.end()
+    assert code == 3 and reasons(found) == ["foreign"] and found["wrong_words"] == 0 and found["counters"]["protocol_errors"] == 8, found
+
+
+def test_packets_of_another_sender_are_no_duplicates(net):
+    """The next packets come from elsewhere first; the board's own contradict them."""
+    fade = Fade(net, "fade10g")
+    before = fade.packets()
+    for packet in range(before + 2, before + 6):
+        fade.forge(packet, b"x")
+    wait_for(lambda: fade.packets() > before + 8, timeout=60)
+    code, found = fade.end()
+    assert code == 3 and "contradictions" in reasons(found) and found["counters"]["contradictions"] >= 3, found
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+def test_a_run_that_nobody_disturbs_is_complete(net, protocol):
+    code, found = Fade(net, protocol).end()
+    assert code == 0 and found["verdict"] == "complete" and found["reasons"] == [] and found["verified"], found

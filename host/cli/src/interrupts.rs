@@ -19,6 +19,7 @@ pub struct Interrupts {
     asked: Stopping,
     must_abort: Arc<AtomicBool>,
     must_hold: Arc<AtomicBool>,
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Interrupts {
@@ -53,12 +54,23 @@ impl Interrupts {
 
     /// Those of a part of the work: its end can be asked for by itself, and comes with the second signal at the latest.
     pub fn of_part(&self) -> Interrupts {
-        Interrupts { asked: Stopping::default(), must_abort: self.must_abort.clone(), must_hold: Arc::default() }
+        Interrupts { must_abort: self.must_abort.clone(), ..Interrupts::default() }
     }
 
     /// Asks for the end, as a signal does.
     pub fn stop(&self) {
         self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// A board or a sink has failed: asks for the end.
+    pub fn fail(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    /// A board or a sink has failed.
+    pub fn have_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 
     /// The end was asked for.

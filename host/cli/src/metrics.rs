@@ -32,6 +32,11 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_ring_size_bytes", Gauge, "Bytes of a board's ring."),
     ("fadelink_fade_packets_total", Counter, "Packets of FADE that were stored."),
     ("fadelink_fade_duplicate_frames_total", Counter, "Data frames of packets that were confirmed before."),
+    (
+        "fadelink_fade_contradictions_total",
+        Counter,
+        "Data frames of packets that were stored before with other content.",
+    ),
     ("fadelink_fade_repaired_frames_total", Counter, "Data frames that filled a gap."),
     ("fadelink_fade_missing_frames_total", Counter, "Frames of a board that never came."),
     ("fadelink_fade_dropped_frames_total", Counter, "Data frames that were dropped, by reason."),
@@ -208,6 +213,7 @@ impl Meter {
         for (name, value) in [
             ("fadelink_fade_packets_total", counts.packets),
             ("fadelink_fade_duplicate_frames_total", counts.duplicates),
+            ("fadelink_fade_contradictions_total", counts.contradictions),
             ("fadelink_fade_repaired_frames_total", counts.repaired),
             ("fadelink_fade_missing_frames_total", counts.missing_frames),
             ("fadelink_fade_interrupted_transmissions_total", counts.interrupted),

@@ -128,6 +128,8 @@ impl From<Statistics> for FebCounts {
         FebCounts {
             packets: counts.packets,
             duplicates: counts.duplicates,
+            // The driver does not look into packets.
+            contradictions: 0,
             repaired: counts.repaired,
             no_space: counts.no_space,
             not_started: counts.not_started,

@@ -50,6 +50,8 @@ counters! {
         packets,
         /// Data frames of packets that were already confirmed: retransmissions, confirmed again.
         duplicates,
+        /// Of these, frames with other content than the one that was stored: one of the two is not the FEB's.
+        contradictions,
         /// Data frames stored behind a later one: they filled a gap, for they were lost and sent again, or overtaken.
         repaired,
         /// Dropped: data frames for which the ring had no free place.
@@ -57,7 +59,7 @@ counters! {
         /// Dropped: data frames that are not known to belong to this transmission: before START was confirmed, and, where
         /// that proves nothing, before the first packet.
         not_started,
-        /// Dropped: data frames outside the window, or against the end of the transmission.
+        /// Dropped: data frames outside the window, against the end of the transmission, or with an end that was not asked for.
         protocol_errors,
         /// Dropped: data frames of a wrong length.
         wrong_length,

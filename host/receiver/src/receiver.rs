@@ -171,6 +171,12 @@ impl FebHandle {
         self.command(fade10g::CMD_STOP, 0).map(drop)
     }
 
+    /// Closes the FEB without RESET: it keeps what is not confirmed and waits, for a program that goes on ([`Self::resume`]).
+    /// Not with the kernel driver.
+    pub fn leave(self) {
+        self.feb.leave();
+    }
+
     /// RESET: breaks the transmission off.
     ///
     /// # Errors

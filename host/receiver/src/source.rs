@@ -105,6 +105,8 @@ pub trait FebBackend: Send {
         let _ = (bytes, stopped);
         Err(Error::Config("this backend cannot go on with a transmission".into()))
     }
+    /// It is closed without a word to the FEB, which keeps what is not confirmed.
+    fn leave(&self) {}
     /// RESET.
     ///
     /// # Errors

@@ -59,6 +59,8 @@ enum Request {
     },
     Close {
         mac: MacAddr,
+        /// Without a word to it.
+        leave: bool,
         reply: ReplyTo<bool>,
     },
     Reset {
@@ -224,7 +226,7 @@ impl UserSpace {
         if !self.inner.answer(&answer)? {
             return Err(Error::AlreadyOpen(mac));
         }
-        Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim, shares: None }))
+        Ok((reader, OpenFeb { mac, inner: self.inner.clone(), claim, leaves: AtomicBool::new(false), shares: None }))
     }
 
     fn claim(&self, mac: MacAddr, config: FebConfig) -> Result<Option<Claim>, Error> {
@@ -296,7 +298,8 @@ impl Source for UserSpace {
         let mut all = lock(&self.alone);
         all.retain(|(feb, inner)| *feb != mac && inner.strong_count() > 0);
         all.push((mac, Arc::downgrade(&inner)));
-        let open = OpenFeb { mac, inner, claim, shares: Some(self.inner.clone()) };
+        let leaves = AtomicBool::new(false);
+        let open = OpenFeb { mac, inner, claim, leaves, shares: Some(self.inner.clone()) };
         Ok(Box::new(UserFeb::new(reader, open, Some(descriptor))))
     }
 
@@ -326,6 +329,8 @@ struct OpenFeb {
     inner: Arc<Inner>,
     #[allow(dead_code)]
     claim: Option<Claim>,
+    /// It is closed without a word to it.
+    leaves: AtomicBool,
     /// Whose backend the FEB's frames come to again.
     shares: Option<Arc<Inner>>,
 }
@@ -333,13 +338,17 @@ struct OpenFeb {
 impl Drop for OpenFeb {
     fn drop(&mut self) {
         let (reply, answer) = sync_channel(1);
-        let request = Request::Close { mac: self.mac, reply: tell(reply) };
+        let leave = self.leaves.load(Ordering::Relaxed);
+        let request = Request::Close { mac: self.mac, leave, reply: tell(reply) };
         // Waits, so that the claim is not released before the engine has let go. A receiver that has
         // ended has closed the FEB already.
         if self.inner.request(request).is_ok() {
             let _ = self.inner.answer(&answer);
         }
         if let Some(shares) = &self.shares {
+            if leave {
+                let _ = shares.request(Request::Close { mac: self.mac, leave, reply: Box::new(|_| ()) });
+            }
             let _ = shares.request(Request::Rejoin { mac: self.mac });
         }
     }
@@ -421,6 +430,10 @@ impl FebBackend for UserFeb {
             Request::Resume { mac: self.open.mac, bytes, stopped, command }
         })?;
         Ok(())
+    }
+
+    fn leave(&self) {
+        self.open.leaves.store(true, Ordering::Relaxed);
     }
 
     fn reset(&self) -> Result<(), Error> {
@@ -592,8 +605,12 @@ impl Loop {
                     }
                     reply(opened);
                 }
-                Request::Close { mac, reply } => {
-                    self.engine.close(mac, actions);
+                Request::Close { mac, leave, reply } => {
+                    if leave {
+                        self.engine.leave(mac);
+                    } else {
+                        self.engine.close(mac, actions);
+                    }
                     self.backend.closed(mac);
                     reply(true);
                 }

@@ -3,6 +3,9 @@
 
 /// Most packets that a window can have.
 pub const MAX_WINDOW: u32 = 64;
+/// Packets that may come again behind the newest: a FEB repeats those of its window, and a network may deliver a frame late.
+/// Older numbers are of another transmission.
+pub const REPEATED: u64 = 1024;
 
 /// What to do with a data packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +22,8 @@ pub enum Verdict {
     },
     /// New, but the ring has no free place: drop it without ACK.
     NoSpace,
-    /// Newer than the window, from before the start, behind the last packet, or another last packet: protocol error.
+    /// Newer than the window, from before the start or long ago, behind the last packet, or another last packet: protocol
+    /// error.
     ProtocolError,
 }
 
@@ -31,6 +35,8 @@ pub struct Window {
     first: u32,
     /// Packets received without a gap since the start.
     in_order: u64,
+    /// The first packet that may come again.
+    oldest: u64,
     /// Bit i: packet `in_order + i` is in; bit 0 is always clear.
     ahead: u64,
     /// Index and valid words of the last packet, once it was seen.
@@ -42,12 +48,13 @@ impl Window {
     /// and a ring of `ring_packets`.
     pub fn new(first: u32, window: u32, ring_packets: u64) -> Self {
         assert!((1..=MAX_WINDOW).contains(&window) && ring_packets >= u64::from(window));
-        Window { window, ring_packets, first, in_order: 0, ahead: 0, last: None }
+        Window { window, ring_packets, first, in_order: 0, oldest: 0, ahead: 0, last: None }
     }
 
     /// A transmission of which `packets` packets have come already.
     pub fn resumed(first: u32, window: u32, ring_packets: u64, packets: u64) -> Self {
-        Window { in_order: packets, ..Window::new(first, window, ring_packets) }
+        let oldest = packets.saturating_sub(window.into());
+        Window { in_order: packets, oldest, ..Window::new(first, window, ring_packets) }
     }
 
     /// Packets received without a gap since the start.
@@ -68,7 +75,10 @@ impl Window {
         if ahead >= 1 << 31 {
             // From before the start: nothing that was received here.
             let index = self.in_order.checked_sub(u64::from(ahead.wrapping_neg()));
-            return index.map_or(Verdict::ProtocolError, |index| self.known(index, last));
+            let oldest = self.oldest.max(self.in_order.saturating_sub(REPEATED));
+            return index
+                .filter(|index| *index >= oldest)
+                .map_or(Verdict::ProtocolError, |index| self.known(index, last));
         }
         if ahead >= self.window {
             return Verdict::ProtocolError;
@@ -216,6 +226,18 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_long_ago_are_of_another_transmission() {
+        let mut w = Window::new(0, 16, 4096);
+        (0..2000).for_each(|p| take(&mut w, p, None));
+        assert_eq!(w.judge(2000 - 1024, None, 0), Verdict::ConfirmAgain { index: 976 });
+        assert_eq!(w.judge(2000 - 1025, None, 0), Verdict::ProtocolError);
+        // What was confirmed before it goes on may come again as far as the FEB's window goes.
+        let w = Window::resumed(0, 16, 32, 500);
+        assert_eq!(w.judge(484, None, 500), Verdict::ConfirmAgain { index: 484 });
+        assert_eq!(w.judge(483, None, 500), Verdict::ProtocolError);
+    }
+
+    #[test]
     fn no_space_is_dropped_until_released() {
         let mut w = Window::new(0, 16, 16);
         (0..16).for_each(|p| take(&mut w, p, None));
@@ -264,7 +286,8 @@ mod tests {
                 }
                 let index = in_order as i64 + offset;
                 let packet = first.wrapping_add(index as u32);
-                let expected = if index >= 0 && received.contains(&(index as u64)) {
+                let known = index >= (in_order as i64 - REPEATED as i64).max(0);
+                let expected = if known && received.contains(&(index as u64)) {
                     Verdict::ConfirmAgain { index: index as u64 }
                 } else if index < 0 || offset >= i64::from(window) {
                     Verdict::ProtocolError

@@ -112,6 +112,16 @@ impl Bench {
         assert_eq!(outcome.try_recv().unwrap(), Ok(0));
         shared
     }
+
+    /// STOP, answered.
+    fn stop(&mut self, mac: MacAddr) {
+        self.sent.clear();
+        let outcome = self.command(mac, fade10g::CMD_STOP, 0, 0);
+        self.identify(mac, false);
+        let Request::Command { code: fade10g::CMD_STOP, csn, .. } = self.requests()[0] else { panic!() };
+        self.frame(&Response { code: fade10g::CMD_STOP, csn, value: 0 }.to_frame(PC, mac));
+        assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+    }
 }
 
 fn data(packet: u32, sequence: u16, last: Option<u64>) -> Vec<u8> {
@@ -188,6 +198,7 @@ fn a_block_ack_tells_all_that_is_stored() {
     assert_eq!(bench.requests(), [], "newer than the window: not confirmed");
     assert_eq!(shared.counters.read().acks, 3);
 
+    bench.stop(feb_mac(1));
     bench.frame(&data(4, 10, None));
     bench.frame(&data(6, 11, Some(0)));
     assert_eq!(shared.phase(), Phase::Complete);
@@ -205,6 +216,7 @@ fn the_smallest_window_is_that_of_who_sends() {
     assert_eq!(bench.engine.window(), 0, "one wants each frame confirmed at once");
     bench.engine.reset(feb_mac(2), &mut Collect(&mut bench.sent, &[]));
     assert_eq!(bench.engine.window(), 16);
+    bench.stop(feb_mac(1));
     bench.frame(&data(0, 0, Some(1)));
     assert_eq!(bench.engine.window(), 0, "its end has come");
 }
@@ -213,6 +225,7 @@ fn the_smallest_window_is_that_of_who_sends() {
 fn the_end_is_told_once_all_is_in() {
     let mut bench = Bench::new();
     let shared = bench.started(feb_mac(1), FADELINK);
+    bench.stop(feb_mac(1));
     bench.frame(&data(1, 0, Some(5)));
     assert_eq!((shared.phase(), shared.tail()), (Phase::Running, 0));
     bench.frame(&data(0, 1, None));
@@ -221,6 +234,33 @@ fn the_end_is_told_once_all_is_in() {
     assert_eq!(shared.counters.read().protocol_errors, 1);
     bench.frame(&data(1, 3, Some(5)));
     assert_eq!(bench.requests().len(), 3, "the end is confirmed again");
+}
+
+#[test]
+fn an_end_that_was_not_asked_for_is_refused() {
+    let mut bench = Bench::new();
+    let shared = bench.started(feb_mac(1), FADELINK);
+    bench.frame(&data(0, 0, Some(5)));
+    assert_eq!((shared.phase(), shared.tail(), bench.requests()), (Phase::Running, 0, vec![]));
+    assert_eq!(shared.counters.read().protocol_errors, 1);
+    bench.stop(feb_mac(1));
+    bench.frame(&data(0, 1, Some(5)));
+    assert_eq!((shared.phase(), shared.tail()), (Phase::Complete, 40));
+}
+
+#[test]
+fn a_packet_that_comes_again_with_other_words_is_told() {
+    let mut bench = Bench::new();
+    let shared = bench.started(feb_mac(1), FADELINK);
+    let mut other = data(0, 1, None);
+    bench.frame(&data(0, 0, None));
+    bench.frame(&other);
+    // Its first word, behind the header.
+    other[40] ^= 1;
+    bench.frame(&other);
+    let counters = shared.counters.read();
+    assert_eq!((counters.packets, counters.duplicates, counters.contradictions), (1, 2, 1));
+    assert_eq!(bench.requests().len(), 3, "the FEB goes on");
 }
 
 #[test]

@@ -133,7 +133,11 @@ fn started() -> (Program, Response) {
 
 #[test]
 fn a_published_board_is_found_out_and_its_words_are_made_native() {
-    let (mut program, stays) = started();
+    let (mut program, _) = started();
+    program.command(fade10g::CMD_STOP);
+    let csn = program.csn(fade10g::CMD_STOP);
+    program.answer(fade10g::CMD_STOP, csn, 0);
+    let stays = Response { code: fade10g::CMD_STOP, csn, value: 0 };
     let kind =
         Kind { protocol: Protocol::Fade10g, firmware: Some(Firmware::Published10g), word_order: Some(WordOrder::Big) };
     assert_eq!(program.reader.kind(), Some(kind));
@@ -145,7 +149,7 @@ fn a_published_board_is_found_out_and_its_words_are_made_native() {
     assert_eq!((program.reader.phase(), program.reader.tail()), (Phase::Complete, 5 * 8192 + 24));
     assert_eq!(program.reader.available()[..8], [8, 7, 6, 5, 4, 3, 2, 1]);
     let counters = program.reader.counters.read();
-    assert_eq!((counters.responses, counters.unexpected_responses), (2, 0), "it repeats its last response");
+    assert_eq!((counters.responses, counters.unexpected_responses), (3, 0), "it repeats its last response");
     assert_eq!(counters.interrupted, 0, "a fresh board");
 }
 

@@ -88,6 +88,8 @@ pub type Copy<T> = Box<dyn FnMut(&T) -> Option<T> + Send>;
 pub struct Outlet<T> {
     shared: Arc<Handover<T>>,
     policy: Policy,
+    /// What it has not made safe is never given back.
+    durable: bool,
     /// Bytes that may wait.
     capacity: u64,
     copy: Option<Copy<T>>,
@@ -135,6 +137,11 @@ pub fn describe(failure: &Failure) -> String {
 
 const FULL: &str = "the disk is full; make space, or choose another place";
 
+/// Keeps an item from being given back, which would confirm it to the board: this sink has failed, and has it not.
+fn keep<T>(item: T) {
+    std::mem::forget(item);
+}
+
 /// The thread of a sink.
 fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool) {
     let mut looked = Instant::now();
@@ -172,7 +179,11 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
         for item in items.drain(..) {
             failed = failed || (!durable && fail(guarded(|| sink.write(&item))));
             let (amount, bytes) = (item.amount(), item.bytes());
-            drop(item);
+            if failed && durable {
+                keep(item);
+            } else {
+                drop(item);
+            }
             let mut state = shared.lock();
             state.report.queued_bytes -= bytes;
             *if failed { &mut state.report.dropped } else { &mut state.report.written } += amount;
@@ -211,7 +222,7 @@ impl<T: Item> Outlet<T> {
         let shared = Arc::new(Handover { state, came: Condvar::new(), left: Condvar::new() });
         let own = shared.clone();
         let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink, durable))?;
-        Ok(Outlet { shared, policy, capacity, copy, thread: Some(thread) })
+        Ok(Outlet { shared, policy, durable, capacity, copy, thread: Some(thread) })
     }
 
     /// Gives it an item; false: the sink has failed.
@@ -240,7 +251,12 @@ impl<T: Item> Outlet<T> {
                 state.queue.push_back(item);
                 self.shared.came.notify_one();
             }
-            None => state.report.dropped += item.amount(),
+            None => {
+                state.report.dropped += item.amount();
+                if self.durable {
+                    keep(item.clone());
+                }
+            }
         }
         state.report.error.is_none()
     }

@@ -3,7 +3,7 @@
 //! The position of a builder is the first message of the open windows, with the number of the next window. After a
 //! restart messages are read again from there, and windows before that number are skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -73,6 +73,8 @@ pub struct Report {
     pub replayed: u64,
     /// Messages that are invalid, or have a note that cannot be read.
     pub malformed: u64,
+    /// Messages that the topic had and does not have any more: they were deleted or compacted before they were read.
+    pub gone: u64,
     /// Transactions.
     pub commits: u64,
     /// Transactions that were given up, their work done again.
@@ -164,6 +166,7 @@ struct Totals {
     joined: Joined,
     replayed: u64,
     malformed: u64,
+    gone: u64,
 }
 
 impl std::ops::AddAssign<&Totals> for Totals {
@@ -171,6 +174,7 @@ impl std::ops::AddAssign<&Totals> for Totals {
         self.joined += &more.joined;
         self.replayed += more.replayed;
         self.malformed += more.malformed;
+        self.gone += more.gone;
     }
 }
 
@@ -183,24 +187,45 @@ struct Partition {
     open: BTreeMap<u64, i64>,
     replayed: u64,
     malformed: u64,
+    gone: u64,
+    /// Offset of the next message, if none has gone; and sources that have sent since some have.
+    expected: i64,
+    since_gone: Option<BTreeSet<u32>>,
     committed: Totals,
 }
 
 impl Partition {
-    fn new(policy: &Policy, rule: Rule, number: i32, before: Option<Place>) -> Partition {
+    /// `before`: the place of an earlier builder, and the message where it begins.
+    fn new(policy: &Policy, rule: Rule, number: i32, before: Option<(Place, i64)>) -> Partition {
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
-        if let Some(place) = before {
+        if let Some((place, _)) = before {
             joiner.resume(place.next);
         }
+        let (before, expected) = before.unwrap_or_default();
         Partition {
             joiner,
             clock: Clock::new(policy.silence),
-            before: before.unwrap_or_default(),
+            before,
             read: 0,
             open: BTreeMap::new(),
             replayed: 0,
             malformed: 0,
+            gone: 0,
+            expected,
+            since_gone: None,
             committed: Totals::default(),
+        }
+    }
+
+    /// Notes that messages are missing before the one at `offset`. Numbers of messages have gaps by themselves where a producer
+    /// uses transactions, which Fadelink's does not (`by_us`).
+    fn look_for_gone(&mut self, offset: i64, by_us: bool) {
+        let is_first = self.expected == 0;
+        let gone = if by_us || is_first { (offset - self.expected).max(0) as u64 } else { 0 };
+        self.expected = offset + 1;
+        if gone > 0 {
+            self.gone += gone;
+            self.since_gone = Some(BTreeSet::new());
         }
     }
 
@@ -220,6 +245,7 @@ impl Partition {
         let data = message.payload().unwrap_or_default();
         let Ok(parsed) = Fadc::parse(data) else {
             self.malformed += u64::from(is_new);
+            self.look_for_gone(offset, false);
             return Ok(None);
         };
         let header = parsed.header();
@@ -236,6 +262,10 @@ impl Partition {
             }
         };
         rule.check(message, header, note.as_ref())?;
+        self.look_for_gone(offset, note.is_some());
+        // What a source has sent before is not known.
+        let is_unknown = self.since_gone.as_mut().is_some_and(|heard| heard.insert(header.source_id));
+        let before = if is_unknown { Some(Before { since: key, lost: (0, 0) }) } else { before };
         if !is_new && key < self.before.next {
             self.replayed += 1;
             return Ok(None);
@@ -257,7 +287,7 @@ impl Partition {
     /// What there is has been committed.
     fn commit(&mut self) {
         let joined = self.joiner.settled();
-        self.committed = Totals { joined, replayed: self.replayed, malformed: self.malformed };
+        self.committed = Totals { joined, replayed: self.replayed, malformed: self.malformed, gone: self.gone };
     }
 }
 
@@ -330,8 +360,8 @@ impl Builder {
         for (source, (_, sessions)) in &self.sessions {
             totals.joined.sources.entry(*source).or_default().sessions = *sessions;
         }
-        let Totals { joined, replayed, malformed } = totals;
-        Report { joined, replayed, malformed, ..self.report.clone() }
+        let Totals { joined, replayed, malformed, gone } = totals;
+        Report { joined, replayed, malformed, gone, ..self.report.clone() }
     }
 
     /// Joins until `stop` is set or `events` events were committed. Windows that are open then stay in Kafka.
@@ -405,7 +435,11 @@ impl Builder {
 
     fn begin(&mut self, places: &TopicPartitionList) {
         for element in places.elements() {
-            let (number, place) = (element.partition(), element.metadata().parse().ok());
+            let place = match (element.metadata().parse(), element.offset()) {
+                (Ok(place), Offset::Offset(at)) => Some((place, at)),
+                _ => None,
+            };
+            let number = element.partition();
             self.partitions.insert(number, Partition::new(&self.plan.policy, self.rule, number, place));
         }
     }

@@ -132,7 +132,7 @@ impl Report {
         let came_well = match &self.from {
             From::Tcp { came, .. } => came.are_whole() && came.skipped_bytes() == 0,
             #[cfg(feature = "kafka")]
-            From::Kafka(report) => report.malformed == 0,
+            From::Kafka(report) => report.malformed + report.gone == 0,
         };
         let written_well = self.sinks.iter().all(|sink| sink.error.is_none() && sink.wrong.count == 0);
         self.events > 0 && self.joined().is_good() && came_well && written_well
@@ -174,7 +174,9 @@ impl Report {
                 println!("{} bytes belonged to no whole message", came.skipped_bytes());
             }
             #[cfg(feature = "kafka")]
-            From::Kafka(report) if report.malformed > 0 => println!("{} malformed messages", report.malformed),
+            From::Kafka(report) if report.malformed + report.gone > 0 => {
+                println!("{} malformed messages, {} deleted before they were read", report.malformed, report.gone);
+            }
             _ => {}
         }
         for sink in &self.sinks {
@@ -340,6 +342,12 @@ impl Group for Crates {
         let mut board = json!(report);
         board["name"] = name.into();
         board["complete"] = report.is_good().into();
-        Ok(Outcome { state: State::of(report.is_good()), key: "crates", boards: vec![board], others: Map::new() })
+        Ok(Outcome {
+            state: State::of(report.is_good()),
+            may_go_on: false,
+            key: "crates",
+            boards: vec![board],
+            others: Map::new(),
+        })
     }
 }

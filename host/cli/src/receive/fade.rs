@@ -149,8 +149,8 @@ impl Febs {
             let receive = move || {
                 let result = one_feb(handle, i, begin, recorder, &shared);
                 if result.error.is_some() || result.recorded.error.is_some() {
-                    // The others end too, so that the report comes now.
-                    shared.interrupts.stop();
+                    // The others end too, so that the report comes now; where the run may go on, in the middle.
+                    shared.interrupts.fail();
                 }
                 result
             };
@@ -198,6 +198,7 @@ impl Group for Febs {
         others.insert("link".into(), json!(link));
         Ok(Outcome {
             state: verdicts.iter().map(Verdict::state).max().unwrap_or(State::Incomplete),
+            may_go_on: self.febs.iter().zip(&results).any(|(feb, result)| feb.plan.durable && !result.has_ended),
             key: "febs",
             boards: all().map(|((feb, result), verdict)| result.json(feb, verdict)).collect(),
             others,
@@ -223,6 +224,10 @@ fn one_feb(mut feb: FebHandle, index: usize, start: Begin, mut recorder: Recorde
         linger(&feb);
     }
     outcome.counters = feb.counters();
+    if start.durable && !outcome.has_ended {
+        // The run may go on with it.
+        feb.leave();
+    }
     // What a sink says tells more than what it led to.
     outcome.error = result.err().filter(|_| outcome.recorded.error.is_none()).map(|error| exit::in_words(&error));
     outcome
@@ -249,6 +254,7 @@ fn receive(
     let mut stopped = false;
     let mut stopping = None;
     loop {
+        anyhow::ensure!(!(begin.durable && interrupts.have_failed()), "another board of the run could not go on");
         if !stopped && (deadline.is_reached(recorder.bytes()) || interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let commander = feb.commander();
@@ -383,6 +389,8 @@ impl Received {
             end: if self.has_ended { End::Confirmed } else { End::Missing },
             accept,
             error: self.error.clone(),
+            contradictions: self.counters.contradictions,
+            foreign: self.counters.protocol_errors,
             restarted: self.restarted,
             ..self.recorded.evidence()
         })

@@ -27,6 +27,8 @@ pub struct Line {
 pub struct Outcome {
     /// The worst of their verdicts.
     pub state: State,
+    /// Boards wait with what is not confirmed, for a program that goes on.
+    pub may_go_on: bool,
     /// What the boards or streams are called in the report.
     pub key: &'static str,
     /// The report of each.

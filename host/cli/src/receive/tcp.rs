@@ -356,6 +356,7 @@ impl Group for Streams {
         };
         Ok(Outcome {
             state: all.unwrap_or_default(),
+            may_go_on: false,
             key: "streams",
             boards: streams.iter().map(json).collect(),
             others,

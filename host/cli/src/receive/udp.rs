@@ -628,7 +628,13 @@ impl Session {
         let others_are_well = missing == 0 && failed.is_empty() && !streams.is_empty();
         let states = streams.iter().map(|stream| stream.verdict.state());
         let state = states.chain([State::of(others_are_well)]).max().unwrap_or_default();
-        Outcome { state, key: "streams", boards: streams.iter().map(Received::json).collect(), others }
+        Outcome {
+            state,
+            may_go_on: false,
+            key: "streams",
+            boards: streams.iter().map(Received::json).collect(),
+            others,
+        }
     }
 }
 

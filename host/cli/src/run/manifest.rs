@@ -255,6 +255,16 @@ impl Manifest {
         self.write()
     }
 
+    /// The run cannot go on now, and does when the program is started again. What boards report so far is there until then.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn interrupted(mut self, outcomes: Vec<Outcome>, error: Option<String>) -> std::io::Result<()> {
+        self.content["error"] = error.into();
+        self.content["boards"] = outcomes.into_iter().flat_map(|outcome| outcome.boards).collect();
+        self.write()
+    }
+
     /// Ends the manifest of a run whose program was ended by force: `certain` is what is left of each stream.
     ///
     /// # Errors

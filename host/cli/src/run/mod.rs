@@ -145,7 +145,9 @@ impl Watch<'_> {
         self.hold()?;
         if self.ended_by.is_none() {
             self.ended_by = self.reason(lines.iter().map(|line| line.bytes).sum())?;
-            if let Some(reason) = self.ended_by.filter(|_| !self.manifest.was_stopped()) {
+            // What is confirmed when it is safe goes on later.
+            let may_go_on = self.part.have_failed() && self.file.experiment.confirm == ConfirmAt::Durable;
+            if let Some(reason) = self.ended_by.filter(|_| !self.manifest.was_stopped() && !may_go_on) {
                 self.manifest.stopping(reason)?;
             }
             if self.ended_by.is_some() {
@@ -261,9 +263,15 @@ impl Run<'_> {
         let lister = files::Lister::begin(path.clone())?;
         let (outcomes, ended_by, result) = self.receive(both, quiet);
         let state = outcomes.iter().map(|outcome| outcome.state).max().unwrap_or(State::Incomplete);
+        let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
         let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
-        let written = self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files));
+        let written = if may_go_on {
+            tracing::warn!("run {number} goes on when this is started again: its boards keep what is not confirmed");
+            self.manifest.interrupted(outcomes, error)
+        } else {
+            self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files))
+        };
         let good = result.is_ok() && state == State::Complete;
         let verdict = match state {
             State::Complete if good => "complete",
@@ -357,7 +365,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let start = file.experiment.start;
     let (mut good, mut first) = (true, unfinished(&file, &runs)?);
     while first.is_some() || wait(start, &control, &interrupts) {
-        let run = first.take().map_or_else(|| next(&file, &runs), Ok);
+        // The one before may not have ended.
+        let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs) };
+        let run = goes_on.and_then(|run| run.map_or_else(|| next(&file, &runs), Ok));
         match run.and_then(|run| run.run((&interrupts, &control), args.quiet)) {
             Ok(complete) => good &= complete,
             // The next one may have what this one missed.

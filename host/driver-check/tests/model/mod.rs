@@ -271,7 +271,8 @@ impl Both {
         if self.sent.len() > 1000 {
             self.sent();
         }
-        assert_eq!(ours, theirs);
+        // The driver does not look into packets.
+        assert_eq!(FebCounts { contradictions: 0, ..ours }, theirs);
         assert_eq!((self.shared.head(), self.shared.tail()), (self.driver.tail, self.driver.head));
         let state = match self.shared.phase() {
             Phase::Idle => 0,

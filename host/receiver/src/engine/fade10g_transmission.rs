@@ -8,6 +8,7 @@ use fadelink_wire::fade10g::{Data, Request, PACKET_BYTES};
 use super::command::Confirm;
 use super::first::{Admission, First};
 use super::held::Held;
+use super::known::Known;
 use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::shared::{Phase, Shared};
@@ -23,6 +24,7 @@ pub(super) struct Fade10g {
     waiting: Option<Waiting>,
     /// Where packets are confirmed when their data is released: of each its last sequence and delay.
     held: Option<Held<(u16, u32)>>,
+    known: Known,
 }
 
 /// What a block ACK will tell: of the newest packet that was stored since the last one.
@@ -38,7 +40,15 @@ impl Fade10g {
     /// `proven`: all that comes is of this transmission; `blocks`: packets of the FEB's window, if it takes block ACKs.
     pub(super) fn new(window: Window, proven: bool, blocks: Option<u32>, confirm: Confirm) -> Fade10g {
         let held = (confirm == Confirm::Released).then(|| Held::new(window.packets()));
-        Fade10g { window, next_sequence: None, first: First::new(proven), blocks, waiting: None, held }
+        Fade10g {
+            window,
+            next_sequence: None,
+            first: First::new(proven),
+            blocks,
+            waiting: None,
+            held,
+            known: Known::new(),
+        }
     }
 
     /// Packets of the FEB's window, if it takes block ACKs.
@@ -92,8 +102,15 @@ impl Fade10g {
     }
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
-    pub(super) fn data(&mut self, data: &Data<'_>, swap: Swap, shared: &Shared, send: impl FnOnce(Request)) {
-        let Fade10g { window, next_sequence, waiting, .. } = self;
+    /// `stop_sent`: its end was asked for.
+    pub(super) fn data(
+        &mut self,
+        data: &Data<'_>,
+        (swap, stop_sent): (Swap, bool),
+        shared: &Shared,
+        send: impl FnOnce(Request),
+    ) {
+        let Fade10g { window, next_sequence, waiting, known, .. } = self;
         let counters = &shared.counters;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
         let expected = next_sequence.unwrap_or(data.sequence);
@@ -106,9 +123,13 @@ impl Fade10g {
             add(&counters.missing_frames, u64::MAX);
         }
 
+        if data.last.is_some() && !stop_sent {
+            return count(&counters.protocol_errors);
+        }
         let released = shared.head() / PACKET_BYTES as u64;
         let index = match window.judge(data.packet, data.last, released) {
             Verdict::Store { index } => {
+                known.store(index, data.payload);
                 let (at, gap_free) = (index * PACKET_BYTES as u64, window.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
                 unsafe { shared.store(at, data.payload, swap, gap_free) };
@@ -124,6 +145,7 @@ impl Fade10g {
             }
             Verdict::ConfirmAgain { index } => {
                 count(&counters.duplicates);
+                add(&counters.contradictions, known.contradicts(index, data.payload).into());
                 index
             }
             Verdict::NoSpace => return count(&counters.no_space),

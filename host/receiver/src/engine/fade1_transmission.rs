@@ -14,7 +14,8 @@ use fadelink_wire::fade10g;
 use super::command::Confirm;
 use super::first::{Admission, First};
 use super::held::Held;
-use crate::counters::count;
+use super::known::Known;
+use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::sets::Sets;
 use crate::shared::{Phase, Shared};
@@ -47,6 +48,7 @@ pub(super) struct Fade1 {
     waiting: Option<u64>,
     /// Where packets are confirmed when their data is released.
     held: Option<Held<()>>,
+    known: Known,
 }
 
 struct Stopping {
@@ -69,7 +71,16 @@ impl Fade1 {
 
     fn of(sets: Sets, packets: u64, confirm: Confirm) -> Fade1 {
         let held = (confirm == Confirm::Released).then(|| Held::new(packets));
-        Fade1 { sets, first: First::new(true), next_start: None, stopping: None, blocks: false, waiting: None, held }
+        Fade1 {
+            sets,
+            first: First::new(true),
+            next_start: None,
+            stopping: None,
+            blocks: false,
+            waiting: None,
+            held,
+            known: Known::new(),
+        }
     }
 
     /// True if a packet may be one of this transmission.
@@ -140,6 +151,7 @@ impl Fade1 {
             // Complete: nothing new may come, but an ACK may have been lost.
             Verdict::Store { .. } if shared.phase() == Phase::Complete => return count(&counters.protocol_errors),
             Verdict::Store { index } => {
+                self.known.store(index, data.payload);
                 let (at, gap_free) = (index * PACKET_BYTES as u64, self.sets.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
                 unsafe { shared.store(at, data.payload, swap, gap_free) };
@@ -152,6 +164,7 @@ impl Fade1 {
             }
             Verdict::ConfirmAgain { index } => {
                 count(&counters.duplicates);
+                add(&counters.contradictions, self.known.contradicts(index, data.payload).into());
                 index
             }
             Verdict::NoSpace => return count(&counters.no_space),

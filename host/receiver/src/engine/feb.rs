@@ -202,7 +202,9 @@ impl FebState {
         };
         if self.admitted(admission, local, now, actions) {
             if let Transmission::Fade10g(fade10g) = &mut self.transmission {
-                fade10g.data(data, self.swap, &self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
+                fade10g.data(data, (self.swap, self.stop_sent), &self.shared, |ack| {
+                    actions.send(&ack.to_frame(mac, local))
+                });
             }
         }
     }
@@ -537,7 +539,7 @@ impl FebState {
         actions: &mut impl Actions,
     ) {
         self.transmission = Transmission::None;
-        (self.stop_sent, self.restarts, self.stray) = (false, 0, false);
+        (self.stop_sent, self.restarts, self.stray) = (stopped, 0, false);
         self.patience = (command.timeout, command.retries);
         let tells = self.protocol != Some(Protocol::Fade1) && self.firmware != Some(Firmware::Published10g);
         let stage = if tells { Stage::Identify } else { Stage::Listen };

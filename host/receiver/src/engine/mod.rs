@@ -18,6 +18,7 @@ mod fade1_transmission;
 mod feb;
 mod first;
 mod held;
+mod known;
 mod start;
 
 pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply};
@@ -102,6 +103,19 @@ impl Engine {
                 feb.shared.set_phase(Phase::Aborted);
             }
         }
+    }
+
+    /// Closes `mac` without a word to it: it keeps what is not confirmed, for a program that goes on. Nor is its data answered
+    /// by RESET from now on.
+    pub fn leave(&mut self, mac: MacAddr) {
+        if let Some(mut feb) = self.febs.remove(&mac) {
+            feb.fail(CommandError::Closed);
+            if feb.shared.phase() == Phase::Running {
+                feb.shared.set_phase(Phase::Aborted);
+            }
+        }
+        self.forget(mac);
+        self.strangers.push_back(Stranger { mac, next_reset: Duration::MAX, opened_elsewhere: true, was_reset: false });
     }
 
     /// Closes every FEB without a word to it: the interface has failed.

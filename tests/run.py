@@ -4,8 +4,8 @@
 Usage: tests/run.py [PART ...]     default: all; `tests/run.py --list` names them
        tests/run.py test-boards --tests FILE ...
 Output of a part goes to build/log/PART.log and is shown if the part fails. Each part runs in a sandbox (support/sandbox.py),
-which names what it left behind; that fails the run, too. A few tests that failed beside others run again alone, and the run
-tells which of them pass then: those are unsteady, a defect that `make steady` looks for (docs/testing.md).
+which names what it left behind; that fails the run, too. A test that fails beside others is run again alone: if it passes
+then, the run passes and the test is named as unsteady, for somebody to mend.
 """
 
 import argparse
@@ -82,10 +82,12 @@ def log_of(name):
     return LOG / f"{name}.log"
 
 
-def unsteady():
-    """Which of at most five tests that failed pass alone."""
+def again():
+    """Runs alone the tests that failed: the names of those that pass now, or None if one fails again."""
     failed = sorted({identity(case) for case in xml.parse(results()).iter("testcase") if is_failed(case)})
-    return [test for test in failed if run("test-boards-again", ".", "own", [[*PYTEST, test]])] if len(failed) <= 5 else []
+    if not failed or len(failed) > 5:
+        return None
+    return failed if run("test-boards-again", ".", "own", [[*PYTEST, *failed]]) else None
 
 
 def is_failed(case):
@@ -137,6 +139,7 @@ def main():
     # Background jobs of a shell ignore SIGINT; those who want to stop a run by it should not wait in vain.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     begin, bad, left = time.monotonic(), [], []
+    counts = None
     try:
         for name, folder, network, commands in PARTS:
             if args.part and name not in args.part:
@@ -146,21 +149,29 @@ def main():
                 commands = [[*commands[0], f"--junitxml={results()}", *args.tests]]
             good = run(name, folder, network, commands)
             found = left_behind(name)
-            took = time.monotonic() - started
-            print(f"{name:12} {took:6.0f} s  {'ok' if good else 'FAILED'}", flush=True)
-            if not good:
-                bad.append(name)
-                show(name)
+            unsteady, last = None, name
             if not good and not found and name == "test-boards" and results().exists():
-                for test in unsteady():
-                    print(f"  passed only alone: {test}", flush=True)
+                counts = slowest()
+                show(name)
+                unsteady = again()
+                last = f"{name}-again"
+            took = time.monotonic() - started
+            print(f"{name:12} {took:6.0f} s  {'ok' if good else 'UNSTEADY, see below' if unsteady else 'FAILED'}", flush=True)
+            if not good and not unsteady:
+                bad.append(name)
+                show(last)
+            for test in unsteady or []:
+                print(f"  passed only alone: {test}")
+            if unsteady:
+                counts = (counts[0] + counts[1], 0, counts[2])
             left += [f"{name} left behind: {what}" for what in found]
             # Without what is built, the rest would fail for that alone.
             if bad and name in ("sim", "host", "python", "kafka"):
                 break
     except KeyboardInterrupt:
         bad.append("interrupted")
-    counts = slowest() if results().exists() and "interrupted" not in bad else None
+    if results().exists() and counts is None and "interrupted" not in bad:
+        counts = slowest()
     for line in left:
         print(line)
     print(f"{'all':12} {time.monotonic() - begin:6.0f} s  {'FAILED: ' + ', '.join(bad) if bad else 'ok'}")

@@ -398,6 +398,30 @@ def test_windows_by_time(build, tmp_path):
     assert status == 0 and found["windows"]["complete"] == 5, (found, err)
 
 
+def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path):
+    """Events that wait for a client of zmq-push when the builder ends: they have not arrived, and nobody says so."""
+    endpoint = f"ipc://{tmp_path}/push"
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}")
+    wait_for(lambda: os.path.exists(tmp_path / "push"))
+    context = zmq.Context()
+    client = context.socket(zmq.PULL)
+    client.setsockopt(zmq.RCVHWM, 1)
+    client.setsockopt(zmq.RCVBUF, 1 << 14)
+    client.connect(endpoint)
+    crate, windows = Crate(builder.port, 1), 2000
+    for record in range(windows):
+        crate.send(record, hits=[(3, 0, tick, 1) for tick in range(1000)])
+    crate.close()
+    status, found, err = builder.finish()
+    arrived = 0
+    while client.poll(500):
+        client.recv()
+        arrived += 1
+    context.destroy(0)
+    (sink,) = found["sinks"]
+    assert arrived < windows and status == 3 and sink["error"] and sink["intact"] == 0, (arrived, found, err)
+
+
 def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
     """A sink that takes nothing: the builder waits, then the connection; nothing is discarded."""
     endpoint = f"ipc://{tmp_path}/push"

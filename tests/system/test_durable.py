@@ -1,6 +1,7 @@
 """`confirm = "durable"`: a packet is confirmed when it is on the disk, and a run goes on after its program was killed."""
 
 import errno
+import json
 import os
 import random
 import signal
@@ -137,6 +138,43 @@ def test_a_run_goes_on_after_its_sink_has_failed(lab, protocol, only_sync, error
         assert board["restarted"] is None and board["verified"]
         assert is_counter(found[: found.size - board["filler_words"]]) and found.size * 8 == board["bytes"] > 3 << 20
     assert lab.check(1)[0] == 0
+
+
+def test_a_run_goes_on_after_its_sink_has_failed_at_the_end(lab):
+    """Its last packets are not confirmed either: the description of the file cannot be written a second time."""
+    lab.bench.sim()
+    lab.write('confirm = "durable"\n' + fade("left"))
+    failing = faults.environment(disk=lab.runs / "run_000001/left.dat.json", after=400, error=errno.EIO)
+    status, _, err = lab.bench.fadelink("run", lab.file, "--quiet", "--duration", "1", env=failing).finish()
+    manifest = lab.manifest(1)
+    assert status == 3 and manifest["state"] in ("running", "stopping"), (err, manifest)
+    assert [reason["reason"] for reason in manifest["boards"][0]["reasons"]] == ["sink_failed"], manifest["boards"]
+    status, _, err = lab.start("--duration", "1").finish()
+    (board,) = lab.manifest()["boards"]
+    found = words(lab.folder(1) / "left.dat")
+    assert status == 0 and lab.manifest()["run"] == 1 and board["restarted"] is None, (err, board)
+    assert is_counter(found) and found.size * 8 == board["bytes"]
+
+
+def test_an_end_that_nobody_has_seen_is_not_confirmed(lab):
+    """STOP was sent, the program was killed, and the board was reset before the next one asks for its last packet."""
+    sim = lab.bench.sim()
+    lab.write('confirm = "durable"\n' + fade("left"))
+    process = lab.start()
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
+    process.signal(signal.SIGKILL)
+    process.finish()
+    lab.bench.end_sim(sim)
+    manifest = lab.folder(1) / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["state"] = "stopping"
+    manifest.write_text(json.dumps(content))
+    lab.bench.sim()
+    status, _, err = lab.start().finish()
+    (board,) = lab.manifest(1)["boards"]
+    assert status == 3 and lab.manifest(1)["state"] == board["verdict"] == "end_not_confirmed", (err, board)
+    assert "END NOT CONFIRMED" in err
 
 
 def test_another_experiment_does_not_go_on_with_the_run(lab):

@@ -145,6 +145,31 @@ def test_check_finds_what_has_changed(lab):
     assert status == 1 and "expected the folder of a run" in err
 
 
+def test_a_run_misses_what_its_board_sends_after_another_start(lab):
+    """Another program stops the stream and starts it again: the words of the second run are recorded nowhere."""
+    add_address(lab.bench)
+    lab.bench.sim("--protocol", "udp", "--stopped", "--phy", "gmii", "--payload", 512, "--boards", 2)
+    # The other one keeps the run going.
+    lab.write("".join(f'[[udp]]\nname = "{name}"\naddress = "{at}"\nport = 10000\n' for name, at in [("stack", BOARD), ("other", "10.9.0.3")]))
+    process = lab.start()
+
+    def register(*words):
+        status, out, err = lab.bench.run("register", "--board", BOARD, *words, "--json")
+        assert status == 0, err
+        return json.loads(out)["value"]
+
+    wait_for(lambda: register("0x80000100") > 10)
+    register("0x80000001", 0)
+    sent = register("0x80000100")
+    register("0x80000001", 1)
+    wait_for(lambda: register("0x80000100") > sent + 10)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    board, _ = lab.manifest()["boards"]
+    assert status == 3 and lab.manifest()["state"] == "incomplete", err
+    assert "foreign" in [reason["reason"] for reason in board["reasons"]] and board["after_end"] > 0, board
+
+
 def test_check_refuses_what_it_cannot_read(lab):
     """A file that is gone or elsewhere, links, folders, pipes, unfinished files: nothing of it is called right."""
     elsewhere = lab.bench.tmp / "elsewhere.dat"

@@ -147,9 +147,8 @@ impl fmt::Display for Reason {
 }
 
 /// A verdict in one word, the worse the greater.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    #[default]
     Complete,
     EndNotConfirmed,
     Incomplete,
@@ -163,6 +162,11 @@ impl State {
             State::EndNotConfirmed => "end_not_confirmed",
             State::Incomplete => "incomplete",
         }
+    }
+
+    /// The worst of all; of nothing, incomplete.
+    pub fn worst(states: impl Iterator<Item = State>) -> State {
+        states.max().unwrap_or(State::Incomplete)
     }
 
     /// Of something of which only this is known.

@@ -83,6 +83,8 @@ impl Sink<SharedEvent> for ZmqSink {
             // A subscriber that is too slow loses events, as ZeroMQ defines it.
             Err(_) if !self.push => Ok(()),
             Err(_) => {
+                // Which of them have arrived is not known.
+                self.sent = 0;
                 Err(format!("a client did not take the last events within {} s; they are lost", LINGER.as_secs())
                     .into())
             }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -25,7 +26,16 @@ enum Request {
     Start,
     Stop,
     /// Whether this run is over, as far as this receiver can know of it.
-    HasEnded(u8),
+    HasEnded(u8, Asked),
+}
+
+/// A board was asked, until this is dropped.
+struct Asked(Arc<AtomicBool>);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// What it has answered.
@@ -47,6 +57,8 @@ pub struct RunEnd {
 /// One board.
 pub struct Board {
     address: Ipv4Addr,
+    /// It was asked whether its run is over, and has not answered.
+    is_asked: Arc<AtomicBool>,
     requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -117,7 +129,7 @@ fn serve(mut control: SlowControl, port: u16, runs: &Runs, requests: &Receiver<R
         let answer = match request {
             Request::Start => start(&mut control, port, runs).err().map(Answer::Failed),
             Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(Answer::Failed),
-            Request::HasEnded(run) => {
+            Request::HasEnded(run, _asked) => {
                 let ended = ended(&mut control, (port, run), stopped).ok().flatten();
                 ended.map(|ended| Answer::Ended(control.board(), run, ended))
             }
@@ -149,7 +161,8 @@ impl Boards {
             let thread = std::thread::Builder::new()
                 .name("slow control".into())
                 .spawn(move || serve(control, port, &runs, &requests, &answer))?;
-            boards.push(Board { address: *address, requests: Some(request), thread: Some(thread) });
+            let is_asked = Arc::default();
+            boards.push(Board { address: *address, is_asked, requests: Some(request), thread: Some(thread) });
         }
         let boards = Boards { boards, answers, runs, is_stopped: false };
         boards.boards.iter().for_each(|board| board.ask(Request::Start));
@@ -174,7 +187,10 @@ impl Boards {
     /// Asks a board whether its run is over; the answer is [`Answer::Ended`], if it is.
     pub fn ask_for_end(&self, address: Ipv4Addr, run: u8) {
         if let Some(board) = self.boards.iter().find(|board| board.address == address) {
-            board.ask(Request::HasEnded(run));
+            // One question at a time: behind a slow link STOP would wait for all of them.
+            if !board.is_asked.swap(true, Ordering::Relaxed) {
+                board.ask(Request::HasEnded(run, Asked(board.is_asked.clone())));
+            }
         }
     }
 

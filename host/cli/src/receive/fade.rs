@@ -68,7 +68,10 @@ pub struct Settings {
 #[derive(Default)]
 struct Received {
     recorded: Ended,
-    has_ended: bool,
+    /// How its end is known.
+    end: End,
+    /// It was left with what is not confirmed, for a program that goes on.
+    was_left: bool,
     kind: Option<Kind>,
     slower: Option<String>,
     /// Byte of its data where a new transmission began, because the one before did not go on.
@@ -147,7 +150,7 @@ impl Febs {
                 durable: feb.plan.durable,
             };
             let receive = move || {
-                let result = one_feb(handle, i, begin, recorder, &shared);
+                let result = one_feb(handle, i, (begin, accept), recorder, &shared);
                 if result.error.is_some() || result.recorded.error.is_some() {
                     // The others end too, so that the report comes now; where the run may go on, in the middle.
                     shared.interrupts.fail();
@@ -197,8 +200,8 @@ impl Group for Febs {
         let mut others = Map::new();
         others.insert("link".into(), json!(link));
         Ok(Outcome {
-            state: verdicts.iter().map(Verdict::state).max().unwrap_or(State::Incomplete),
-            may_go_on: self.febs.iter().zip(&results).any(|(feb, result)| feb.plan.durable && !result.has_ended),
+            state: State::worst(verdicts.iter().map(Verdict::state)),
+            may_go_on: results.iter().any(|result| result.was_left),
             key: "febs",
             boards: all().map(|((feb, result), verdict)| result.json(feb, verdict)).collect(),
             others,
@@ -213,23 +216,36 @@ impl Feb {
 }
 
 /// Receives from one FEB until the end.
-fn one_feb(mut feb: FebHandle, index: usize, start: Begin, mut recorder: Recorder, shared: &Shared) -> Received {
+fn one_feb(
+    mut feb: FebHandle,
+    index: usize,
+    (start, accept): (Begin, Accept),
+    mut recorder: Recorder,
+    shared: &Shared,
+) -> Received {
     let mut outcome = Received::default();
-    let result = receive(&mut feb, (index, start), &mut recorder, shared, &mut outcome);
+    match receive(&mut feb, (index, start), &mut recorder, shared, &mut outcome) {
+        Ok(end) => outcome.end = end,
+        Err(error) => outcome.error = Some(exit::in_words(&error)),
+    }
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
-    outcome.has_ended = result.is_ok();
-    outcome.recorded = recorder.end(outcome.has_ended, outcome.kind.map(|kind| kind.protocol));
-    if outcome.has_ended && outcome.recorded.error.is_none() {
+    outcome.counters = feb.counters();
+    outcome.recorded = recorder.end(&outcome.known(accept), outcome.kind.map(|kind| kind.protocol));
+    let is_whole = outcome.error.is_none() && outcome.recorded.error.is_none();
+    if is_whole {
         linger(&feb);
     }
     outcome.counters = feb.counters();
-    if start.durable && !outcome.has_ended {
-        // The run may go on with it.
+    if start.durable && !is_whole {
+        // The run may go on with what no sink has.
+        outcome.was_left = true;
         feb.leave();
     }
-    // What a sink says tells more than what it led to.
-    outcome.error = result.err().filter(|_| outcome.recorded.error.is_none()).map(|error| exit::in_words(&error));
+    if outcome.recorded.error.is_some() {
+        // It tells more than what it led to.
+        outcome.error = None;
+    }
     outcome
 }
 
@@ -239,14 +255,14 @@ fn receive(
     recorder: &mut Recorder,
     shared: &Shared,
     outcome: &mut Received,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<End> {
     let interrupts = &shared.interrupts;
     shared.schedule.apply()?;
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
-    if !begin.at(feb, recorder, outcome)? {
-        return Ok(());
+    if let Some(end) = begin.at(feb, recorder, outcome)? {
+        return Ok(end);
     }
     let threshold = if begin.durable { 1 } else { THRESHOLD };
     let mut deadline = Deadline::new(shared.limits);
@@ -285,7 +301,7 @@ fn receive(
             _ => "receiving",
         })?;
         if !is_there {
-            return Ok(());
+            return Ok(End::Confirmed);
         }
         let data = feb.lend(BLOCK_BYTES);
         if !data.is_empty() {
@@ -306,25 +322,24 @@ fn receive(
 }
 
 impl Begin {
-    /// Begins a transmission, or goes on with one; false: nothing comes any more.
-    fn at(self, feb: &mut FebHandle, recorder: &mut Recorder, outcome: &mut Received) -> anyhow::Result<bool> {
+    /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
+    fn at(self, feb: &mut FebHandle, recorder: &mut Recorder, outcome: &mut Received) -> anyhow::Result<Option<End>> {
         if let Some(bytes) = self.resumed {
-            let ended = |error: &Error| match error {
-                Error::Command { error: CommandError::AtItsEnd, .. } => Some(true),
-                Error::Command { error: CommandError::NotRunning, .. } => Some(self.was_stopped.0),
-                _ => None,
-            };
             match feb.resume(bytes, self.was_stopped.0) {
-                Ok(()) => return Ok(true),
-                Err(error) => match ended(&error) {
-                    None => return Err(error).context("going on"),
-                    Some(true) => return Ok(false),
-                    Some(false) if bytes == 0 => {}
-                    Some(false) => {
+                Ok(()) => return Ok(None),
+                // The last packet, which is not full, is recorded.
+                Err(Error::Command { error: CommandError::AtItsEnd, .. }) => return Ok(Some(End::Confirmed)),
+                Err(error @ Error::Command { error: CommandError::NotRunning, .. }) => {
+                    if self.was_stopped.0 {
+                        // It may have been at its end, or it was reset before.
+                        return Ok(Some(End::Silence));
+                    }
+                    if bytes > 0 {
                         tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
                         outcome.restarted = Some(bytes);
                     }
-                },
+                }
+                Err(error) => return Err(error).context("going on"),
             }
             recorder.restart();
         }
@@ -340,7 +355,7 @@ impl Begin {
                 feb.mac()
             );
         }
-        Ok(true)
+        Ok(None)
     }
 }
 
@@ -384,16 +399,21 @@ fn note(live: &Live) -> String {
 }
 
 impl Received {
-    fn verdict(&self, accept: Accept) -> Verdict {
-        Verdict::of(&Evidence {
-            end: if self.has_ended { End::Confirmed } else { End::Missing },
+    /// What receiving knows.
+    fn known(&self, accept: Accept) -> Evidence<'static> {
+        Evidence {
+            end: self.end,
             accept,
             error: self.error.clone(),
             contradictions: self.counters.contradictions,
             foreign: self.counters.protocol_errors,
             restarted: self.restarted,
-            ..self.recorded.evidence()
-        })
+            ..Evidence::default()
+        }
+    }
+
+    fn verdict(&self, accept: Accept) -> Verdict {
+        self.recorded.verdict(self.known(accept))
     }
 
     fn json(&self, feb: &Feb, verdict: &Verdict) -> Value {

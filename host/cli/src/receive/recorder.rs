@@ -120,22 +120,25 @@ impl Recorder {
         }
     }
 
-    /// Nothing more comes: waits until the sinks are finished. `whole`: it has ended as it should. `protocol`: of a FEB.
-    pub fn end(self, whole: bool, protocol: Option<Protocol>) -> Ended {
+    /// Nothing more comes: waits until the sinks are finished. They call the words complete if the verdict is, by what is `known`
+    /// and by the pattern. `protocol`: of a FEB.
+    pub fn end(self, known: &Evidence<'_>, protocol: Option<Protocol>) -> Ended {
         let Recorder { begun, seen, mut verifier, mut outlets } = self;
         let seconds = begun.elapsed().as_secs_f64();
         if let Some(verifier) = &mut verifier {
             verifier.finish(protocol);
         }
+        let wrong_words = verifier.as_ref().map_or(0, |verifier| verifier.wrong);
+        let whole = Verdict::of(&Evidence { wrong_words, ..known.clone() }).is_complete();
         let error = outlets.finish(whole).err().map(|error| error.to_string());
         Ended { name: seen.name, bytes: seen.bytes, seconds, verifier, sinks: outlets.reports(), error }
     }
 
     /// The same in a thread of its own, so that other streams are not waited for meanwhile.
-    pub fn end_aside(self, whole: bool) -> Ending {
+    pub fn end_aside(self, known: Evidence<'static>) -> Ending {
         let last = self.look();
         let seconds = self.begun.elapsed().as_secs_f64();
-        let thread = std::thread::Builder::new().name("finish".into()).spawn(move || self.end(whole, None));
+        let thread = std::thread::Builder::new().name("finish".into()).spawn(move || self.end(&known, None));
         Ending { last, seconds, thread }
     }
 }
@@ -188,10 +191,10 @@ impl Ended {
         }
     }
 
-    /// What recording alone knows.
-    pub fn evidence(&self) -> Evidence<'_> {
+    /// The verdict, with what receiving has `known`.
+    pub fn verdict(&self, known: Evidence<'static>) -> Verdict {
         let wrong_words = self.verifier.as_ref().map_or(0, |verifier| verifier.wrong);
-        Evidence { wrong_words, sinks: &self.sinks, ..Evidence::default() }
+        Verdict::of(&Evidence { wrong_words, sinks: &self.sinks, ..known })
     }
 
     /// The part of the report that is the same for all; `more` is joined to it. `address` of the sender is there as `key`.

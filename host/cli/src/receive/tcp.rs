@@ -23,7 +23,7 @@ use crate::deadline::{Deadline, Limits};
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, Evidence, State, Verdict};
+use crate::verdict::{End, Evidence, State, Verdict};
 
 /// Longest wait for data or for room, before other things are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -62,12 +62,15 @@ struct Received {
     error: Option<String>,
 }
 
+/// What receiving knows: FIN has the number of all bytes before it, so none is missing.
+fn known(error: Option<String>) -> Evidence<'static> {
+    let end = if error.is_none() { End::Confirmed } else { End::Missing };
+    Evidence { end, error, ..Evidence::default() }
+}
+
 impl Received {
-    /// FIN has the number of all bytes before it, so none is missing.
     fn verdict(&self) -> Verdict {
-        let end = if self.error.is_none() { End::Confirmed } else { End::Missing };
-        let evidence = self.recorded.evidence();
-        Verdict::of(&Evidence { end, accept: Accept::Confirmed, error: self.error.clone(), ..evidence })
+        self.recorded.verdict(known(self.error.clone()))
     }
 
     fn error(&self) -> Option<&String> {
@@ -155,10 +158,11 @@ impl Session {
         let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
                 let received = self.receive(socket, pool, index, &mut recorder, &mut deadline);
-                let recorded = recorder.end(received.is_ok(), None);
+                let error = received.err().map(|error| exit::in_words(&error));
+                let recorded = recorder.end(&known(error.clone()), None);
                 // What a sink says tells more than what it led to.
-                let error = received.err().filter(|_| recorded.error.is_none());
-                Received { recorded, error: error.map(|error| exit::in_words(&error)) }
+                let error = error.filter(|_| recorded.error.is_none());
+                Received { recorded, error }
             }
             Err(error) => {
                 let recorded = Ended { name, ..Ended::default() };
@@ -350,16 +354,10 @@ impl Group for Streams {
         others.insert("refused".into(), refused.into());
         others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
         let states = streams.iter().map(|(_, _, verdict)| verdict.state());
-        let all = states.chain([State::of(missing == 0 && !streams.is_empty())]).max();
+        let state = State::worst(states.chain([State::of(missing == 0 && !streams.is_empty())]));
         let json = |(peer, result, verdict): &(SocketAddr, Received, Verdict)| {
             result.recorded.json(verdict, "peer", peer, json!({ "error": result.error() }))
         };
-        Ok(Outcome {
-            state: all.unwrap_or_default(),
-            may_go_on: false,
-            key: "streams",
-            boards: streams.iter().map(json).collect(),
-            others,
-        })
+        Ok(Outcome { state, may_go_on: false, key: "streams", boards: streams.iter().map(json).collect(), others })
     }
 }

@@ -75,7 +75,7 @@ struct Stream {
     end: Option<(u32, Instant)>,
     /// What the board says of the run's end, by slow control.
     told: Option<Result<(), String>>,
-    /// Datagrams that came behind its end and are none of it.
+    /// Datagrams that came behind its end, or of another run of its board that is not received, and are none of it.
     after_end: u64,
 }
 
@@ -254,17 +254,41 @@ impl Stream {
     }
 
     /// Gives up for what has not come, and lets the sinks finish.
-    fn close(&mut self, interrupts: &Interrupts) {
-        let Stream { order, words, given_up, end, .. } = self;
-        words.change(|words| {
-            let Words::Come(mut writer) = words else { return words };
-            order.finish(end.map(|(total, _)| total), |step| writer.step(&step, interrupts));
+    fn close(&mut self, setup: &Setup) {
+        if let Words::Come(writer) = &mut self.words {
+            self.order.finish(self.end.map(|(total, _)| total), |step| writer.step(&step, &setup.interrupts));
             writer.give();
-            *given_up = writer.given_up;
-            let counts = order.counts();
-            let whole = end.is_some() && counts.lost + counts.late + counts.contradictions + *given_up == 0;
-            Words::Ending(writer.recorder.end_aside(whole))
+            self.given_up = writer.given_up;
+        }
+        let known = self.known(setup);
+        self.words.change(|words| match words {
+            Words::Come(writer) => Words::Ending(writer.recorder.end_aside(known)),
+            other => other,
         });
+    }
+
+    /// What receiving knows.
+    fn known(&self, setup: &Setup) -> Evidence<'static> {
+        let counts = self.order.counts();
+        let (end, board) = match (self.end, &self.told) {
+            // Nobody can stop the board, and the user wants no more.
+            (None, _) if !setup.starts => (End::Silence, None),
+            (None, _) => (End::Missing, None),
+            (Some(_), Some(Ok(()))) => (End::Confirmed, None),
+            (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
+            (Some(_), None) => (End::Told, None),
+        };
+        Evidence {
+            end,
+            // A board that has slow control is believed when it confirms.
+            accept: if setup.starts { Accept::Confirmed } else { setup.accept },
+            board,
+            missing: counts.lost + counts.late,
+            given_up: self.given_up,
+            contradictions: counts.contradictions,
+            foreign: counts.beyond + self.after_end,
+            ..Evidence::default()
+        }
     }
 
     /// The board has answered: the run is over.
@@ -287,33 +311,16 @@ impl Stream {
         self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > LINGER)
     }
 
-    /// `started`: by slow control, for this receiver.
-    fn result(mut self, accept: Accept, started: bool) -> Received {
+    /// When no more comes.
+    fn result(mut self, setup: &Setup) -> Received {
+        self.close(setup);
         self.words.join();
+        let known = self.known(setup);
         let recorded = match self.words {
             Words::Ended(ended) => ended,
-            Words::Come(_) | Words::Ending(_) => Ended::default(),
+            Words::Come(_) | Words::Ending(_) => unreachable!("it was closed and joined"),
         };
-        let counts = self.order.counts();
-        let (end, board) = match (self.end, &self.told) {
-            // Nobody can stop the board, and the user wants no more.
-            (None, _) if !started => (End::Silence, None),
-            (None, _) => (End::Missing, None),
-            (Some(_), Some(Ok(()))) => (End::Confirmed, None),
-            (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
-            (Some(_), None) => (End::Told, None),
-        };
-        let verdict = Verdict::of(&Evidence {
-            end,
-            // A board that has slow control is believed when it confirms.
-            accept: if started { Accept::Confirmed } else { accept },
-            board,
-            missing: counts.lost + counts.late,
-            given_up: self.given_up,
-            contradictions: counts.contradictions,
-            foreign: counts.beyond + self.after_end,
-            ..recorded.evidence()
-        });
+        let verdict = recorded.verdict(known);
         let Stream { peer, run, earlier, order, end, after_end, .. } = self;
         Received { peer, run, earlier, order, total: end.map(|(total, _)| total), after_end, recorded, verdict }
     }
@@ -397,6 +404,10 @@ struct Setup {
     senders: Senders,
     ring: u64,
     interrupts: Interrupts,
+    /// Boards are started and stopped by slow control.
+    starts: bool,
+    /// What counts as the end of a stream.
+    accept: Accept,
 }
 
 /// What has come of a stream so far, for others.
@@ -416,7 +427,6 @@ struct Session {
     dropped: Dropped,
     /// Boards that did not do what they were asked to.
     failed: Vec<String>,
-    accept: Accept,
 }
 
 /// Where a datagram belongs; a stream is opened for the first one of a run.
@@ -430,10 +440,20 @@ fn stream_of<'a>(
     let of_peer = |stream: &&Stream| stream.peer == peer;
     let earlier = streams.iter().filter(of_peer).count();
     // Numbers of runs are 8 bits: the same one comes again after 256 runs.
-    let ahead = streams.iter().rfind(of_peer).map(|newest| run.wrapping_sub(newest.run));
+    let newest = streams.iter().rposition(|stream| stream.peer == peer);
+    let mut refuse = |streams: &mut Vec<Stream>| {
+        dropped.other_run += 1;
+        if let Some(newest) = newest {
+            // The board has begun anew, and these words are not recorded.
+            streams[newest].after_end += u64::from(!datagram.end);
+        }
+    };
+    let ahead = newest.map(|newest| run.wrapping_sub(streams[newest].run));
     if ahead.is_some_and(|ahead| ahead == 0 || ahead >= 128) {
         let index = streams.iter().rposition(|stream| stream.peer == peer && stream.run == run);
-        dropped.other_run += u64::from(index.is_none());
+        if index.is_none() {
+            refuse(streams);
+        }
         return Ok(index.map(|index| &mut streams[index]));
     }
     // Ends are repeated: without a board that was started for it, this one is of a run from before.
@@ -447,9 +467,10 @@ fn stream_of<'a>(
         return Ok(None);
     }
     let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
-    let stream = Stream::open((peer, run, earlier as u32), order, setup)?;
-    dropped.other_run += u64::from(stream.is_none());
-    let Some(stream) = stream else { return Ok(None) };
+    let Some(stream) = Stream::open((peer, run, earlier as u32), order, setup)? else {
+        refuse(streams);
+        return Ok(None);
+    };
     streams.push(stream);
     Ok(streams.last_mut())
 }
@@ -514,7 +535,7 @@ impl Session {
             .context("receiving")?;
         for stream in streams {
             if stream.is_due() || !stream.words.are_well() {
-                stream.close(&setup.interrupts);
+                stream.close(setup);
             }
             stream.advance();
         }
@@ -542,7 +563,7 @@ impl Session {
         for stream in &mut self.streams {
             // Of a board that does not answer nothing better is known.
             stream.end = stream.end.or(stream.claimed);
-            stream.close(&self.setup.interrupts);
+            stream.close(&self.setup);
         }
         result
     }
@@ -598,10 +619,9 @@ impl Session {
     }
 
     fn outcome(self, silent: bool) -> Outcome {
-        let Session { streams, boards, dropped, failed, wanted, accept, .. } = self;
+        let Session { setup, streams, dropped, failed, wanted, .. } = self;
         let missing = recorder::missing(wanted, streams.len());
-        let started = !boards.is_empty();
-        let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(accept, started)).collect();
+        let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(&setup)).collect();
         for error in &failed {
             tracing::error!("{error}");
         }
@@ -627,7 +647,7 @@ impl Session {
         others.insert("failed_boards".into(), json!(failed));
         let others_are_well = missing == 0 && failed.is_empty() && !streams.is_empty();
         let states = streams.iter().map(|stream| stream.verdict.state());
-        let state = states.chain([State::of(others_are_well)]).max().unwrap_or_default();
+        let state = State::worst(states.chain([State::of(others_are_well)]));
         Outcome {
             state,
             may_go_on: false,
@@ -654,12 +674,12 @@ impl Streams {
         let port = address.port();
         let socket = Batches::open(address, receive_buffer, TICK)
             .with_context(|| format!("--udp {port}: listening on {address}"))?;
-        let setup = Setup { senders, ring, interrupts: interrupts.clone() };
+        let setup = Setup { senders, ring, interrupts: interrupts.clone(), starts: !boards.is_empty(), accept };
         let boards = Boards::start(&boards, port)?;
         let live = Arc::new(Mutex::default());
         let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
         let mut session =
-            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, failed, accept };
+            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, failed };
         let receive = move || session.run().map(|()| session);
         let thread = std::thread::Builder::new().name("udp".into()).spawn(receive)?;
         Ok(Streams { thread, live })

@@ -73,12 +73,15 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
 fn look(folder: &Path, listed: &mut BTreeMap<String, Listed>, all: bool) -> io::Result<()> {
     for name in names(folder)? {
         let path = folder.join(&name);
-        let is_words = description(&path).exists();
-        if listed.contains_key(&name) || (!all && (is_words || name.ends_with(".json"))) {
+        let (is_words, bytes) = (description(&path).exists(), fs::metadata(&path)?.len());
+        // One that was looked at before its description was there has grown since.
+        let is_current =
+            listed.get(&name).is_some_and(|entry| entry.bytes == bytes && entry.hash.is_none() == is_words);
+        if is_current || (!all && (is_words || name.ends_with(".json"))) {
             continue;
         }
         let hash = if is_words { None } else { Some(hash(File::open(&path)?)?) };
-        listed.insert(name, Listed { bytes: fs::metadata(path)?.len(), hash });
+        listed.insert(name, Listed { bytes, hash });
     }
     Ok(())
 }
@@ -138,6 +141,15 @@ mod tests {
         let mut listed = BTreeMap::new();
         look(folder.path(), &mut listed, false).unwrap();
         assert_eq!(listed.keys().collect::<Vec<_>>(), ["b.h5"]);
+        // The file of words was looked at between its creation and that of its description.
+        fs::rename(folder.path().join("a.dat.json"), folder.path().join("description")).unwrap();
+        look(folder.path(), &mut listed, false).unwrap();
+        assert!(listed["a.dat"].hash.is_some());
+        fs::rename(folder.path().join("description"), folder.path().join("a.dat.json")).unwrap();
+        fs::write(folder.path().join("a.dat"), "more words").unwrap();
+        look(folder.path(), &mut listed, true).unwrap();
+        assert_eq!(listed["a.dat"], Listed { bytes: 10, hash: None });
+        write("a.dat");
         let list = Lister::begin(folder.path().into()).unwrap().finish().unwrap();
         assert_eq!(list["a.dat"], json!({ "bytes": 5 }));
         assert_eq!(list["b.h5"], json!({ "bytes": 4, "blake3": blake3::hash(b"b.h5").to_hex().to_string() }));

@@ -262,7 +262,7 @@ impl Run<'_> {
         tracing::info!("run {number} {verb}: {}", path.display());
         let lister = files::Lister::begin(path.clone())?;
         let (outcomes, ended_by, result) = self.receive(both, quiet);
-        let state = outcomes.iter().map(|outcome| outcome.state).max().unwrap_or(State::Incomplete);
+        let state = State::worst(outcomes.iter().map(|outcome| outcome.state));
         let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
         let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;

@@ -9,16 +9,13 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from support.axi import REGISTERS, Processor, check_map, memory, sink, source, stream_rules
 from support.block import C, ClockCycles, ReadOnly, RisingEdge, on_wire, package_constants, rng, run, start
+from support.sweep import long
 
 FADC = package_constants("fadc/fadc_pkg.sv")
 UDPC = package_constants("udp/udp_pkg.sv")
 CLOCKS = {"user_clk": 7000, "tx_clk": 8000, "rx_clk": 8002}
 MAC, PC = bytes.fromhex("02fade000001"), bytes.fromhex("02fade0000f0")
 IP_CORE, IP_PC = "10.9.0.2", "10.9.0.1"
-
-
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,12 @@ from cocotb.triggers import NextTimeStep
 from support import fadc_model as model
 from support.block import SEED, ClockCycles, ReadOnly, RisingEdge, cocotb, package_constants, rng, run, start
 from support.paths import TOP
+from support.sweep import long
 
 PULSE = [24, 64, 46, 24, 11, 4, 1]  # in 64ths
 
 
 # --- Blocks ---
-
-
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,8 @@ registers; the other ones, and the rest, in `make test-long`.
 
 import pytest
 from support.crossings import crossings
+from support.sweep import long
 from support.synth import elaborate, synthesize, totals
-
-
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 # `clean`: what goes from one clock to another does so in a module of rtl/common that is made for it.

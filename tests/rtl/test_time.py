@@ -6,12 +6,9 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.utils import get_sim_time
 from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, package_constants, rng, run
+from support.sweep import long
 
 P = package_constants("ptp/ptp_pkg.sv")
-
-
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize("source,clock,interval", [(8000, 8000, 10), long(6400, 8000, 8), long(8000, 16000, 8), (6400, 4000, 8)])

@@ -9,14 +9,11 @@ from scapy.layers.l2 import ARP, Ether
 from support.block import ClockCycles, ReadOnly, RisingEdge, Timer, cocotb, rng, run, start
 from support.paths import RTL
 from support.ptp_machine import Machine
+from support.sweep import long
 
 PEER_PORT, LOCAL_PORT = 10000, 49152
 MAC, IP, PEER_MAC, PEER = 0x02FADE000001, 0x0A090002, 0x02FADE0000F0, 0x0A090001
 TX = 6400
-
-
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(

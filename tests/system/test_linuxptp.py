@@ -11,6 +11,7 @@ import time
 
 import pytest
 from support.netns import BOARD, sh, wait_for
+from support.sweep import long
 
 ROLE, OFFSET, SECONDS, CLOCKS, LOG = "0x80000010", "0x80000012", "0x80000015", "0x80000017", "0x80000018"
 OFFSETS = "0x80000115"  # the counter of what the board has measured
@@ -47,10 +48,6 @@ def register(net, *words):
 
 def tshark(capture, *words):
     return sh("tshark", "-n", "-r", capture, *words).splitlines()
-
-
-def long(*values):
-    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(

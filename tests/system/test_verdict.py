@@ -25,11 +25,14 @@ class Stream:
         self.net, self.out = net, net.tmp / "{stream}.dat"
         self.sim = net.sim("--protocol", "udp", "--stopped", "--phy", "gmii", "--payload", 512, *options)
         self.process = net.fadelink("receive", "--udp", UDP_PORT, "--board", BOARD, "--json", "--out", self.out)
+        # Answers of its slow control are frames, too.
+        self.file = net.tmp / f"{BOARD}-{STREAM_PORT}.dat"
+        wait_for(self.file.exists)
         net.wait_for_frames(frames)
 
     def calls_complete(self):
         """What the description of the file says."""
-        return json.loads((self.net.tmp / f"{BOARD}-{STREAM_PORT}.dat.json").read_text())["complete"]
+        return json.loads(self.file.with_suffix(".dat.json").read_text())["complete"]
 
     def register(self, *words):
         status, out, err = self.net.run("register", "--board", BOARD, *words, "--json")
@@ -63,7 +66,7 @@ def stream(net):
 def test_a_stream_that_was_asked_to_end_is_complete(stream):
     code, found, all_of_it = stream.end()
     assert code == 0 and found["complete"] and found["verdict"] == all_of_it["verdict"] == "complete" and found["reasons"] == []
-    assert stream.out.with_name(f"{BOARD}-{STREAM_PORT}.dat").stat().st_size == found["bytes"] > 0 and stream.calls_complete()
+    assert stream.file.stat().st_size == found["bytes"] > 0 and stream.calls_complete()
 
 
 def test_a_stream_that_another_program_stops_is_not(stream):

@@ -37,6 +37,8 @@ const COMMIT_EVENTS: usize = 1000;
 const TICK: Duration = Duration::from_millis(20);
 /// A broker that answers does so at least so often, and tells how it is.
 const HEARTBEAT: Duration = Duration::from_millis(100);
+/// Silence of all brokers after which they are away. The group has its heartbeats also where nothing is to be read.
+const AWAY: Duration = Duration::from_secs(10);
 
 /// What the builder is to do.
 #[derive(Debug, Clone)]
@@ -87,8 +89,10 @@ pub struct Report {
 #[derive(Default)]
 struct Watch {
     assigned: Mutex<Vec<Change>>,
-    /// When the brokers were last seen to answer.
+    /// When the leaders of its partitions were last seen to answer.
     answered: Mutex<Option<Instant>>,
+    /// When one of the brokers was.
+    heard: Mutex<Option<Instant>>,
 }
 
 enum Change {
@@ -108,6 +112,10 @@ impl ClientContext for Watch {
         let silence_max = 3 * HEARTBEAT.as_micros() as i64;
         if leaders.peek().is_some() && leaders.all(|broker| (0..silence_max).contains(&broker.rxidle)) {
             *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        let idle_max = AWAY.as_micros() as i64;
+        if statistics.brokers.values().any(|broker| broker.state == "UP" && (0..idle_max).contains(&broker.rxidle)) {
+            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
     }
 }
@@ -372,6 +380,7 @@ impl Builder {
         let mut given = 0;
         let mut ticked = Instant::now();
         let mut looked = Instant::now();
+        let begun = Instant::now();
         watcher.tick(&self.report(), None);
         while !stop.load(Ordering::Relaxed) && events.is_none_or(|events| given < events) {
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
@@ -395,7 +404,7 @@ impl Builder {
                 ticked = Instant::now();
             }
             if looked.elapsed() >= COMMIT_EVERY {
-                watcher.tick(&self.report(), None);
+                watcher.tick(&self.report(), self.trouble(begun).as_ref());
                 looked = Instant::now();
             }
             let due = self.committed.elapsed() >= COMMIT_EVERY && self.changed;
@@ -405,6 +414,14 @@ impl Builder {
         }
         self.commit(stop, watcher)?;
         Ok(())
+    }
+
+    /// The brokers are away, as far as is known since `begun`.
+    fn trouble(&self, begun: Instant) -> Option<Error> {
+        let heard = *self.consumer.context().heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = KafkaError::Global(RDKafkaErrorCode::AllBrokersDown);
+        let away = || Failure::Unreachable { brokers: self.plan.brokers.clone(), error };
+        (heard.unwrap_or(begun).elapsed() > AWAY).then(|| away().into())
     }
 
     /// Lets the clocks of partitions go on.

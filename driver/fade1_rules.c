@@ -16,9 +16,9 @@
  */
 bool fade1_is_type(u16 type)
 {
-	return type == FADE1_TYPE_DATA || type == FADE1_TYPE_START ||
-	       type == FADE1_TYPE_STOP || type == FADE1_TYPE_ACK ||
-	       type == FADE1_TYPE_RESET;
+	return type == FADE1_TYPE_DATA || type == FADE1_TYPE_STATE ||
+	       type == FADE1_TYPE_START || type == FADE1_TYPE_STOP ||
+	       type == FADE1_TYPE_ACK || type == FADE1_TYPE_RESET;
 }
 
 /**

@@ -24,6 +24,14 @@ typedef uint64_t u64;
 #define FADE1_TYPE_ACK		0x0003
 #define FADE1_TYPE_RESET	0x0005
 #define FADE1_TYPE_DATA		0xA5A5
+#define FADE1_TYPE_STATE	0xA55A
+
+/* What a Fadelink FEB reports on its current or last transmission. */
+#define FADE1_STATE_NONE	0	/* none since it was switched on */
+#define FADE1_STATE_RUNNING	1
+#define FADE1_STATE_STOPPING	2
+#define FADE1_STATE_ENDED	3	/* by STOP: every packet is confirmed */
+#define FADE1_STATE_RESET	4	/* by RESET */
 
 #define FADE1_PACKET_BYTES	1024
 #define FADE1_SET_PACKETS	32

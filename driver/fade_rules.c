@@ -61,9 +61,25 @@ static void put_be32(u8 *p, u32 value)
 	put_be16(p + 2, (u16)value);
 }
 
+static enum fade_kind parse_state1(const u8 *head, size_t len,
+				   struct fade_frame *out)
+{
+	if (len < 18)
+		return FADE_BAD_TRUNCATED;
+	out->sequence = be16_at(head + 16);
+	if (out->sequence > FADE1_STATE_RESET)
+		return FADE_BAD_TYPE;
+	if (len < FADE1_DATA_HEADER_LEN)
+		return FADE_BAD_TRUNCATED;
+	out->packet = be32_at(head + 20);
+	return FADE_KIND_STATE1;
+}
+
 static enum fade_kind parse_fade1(const u8 *head, size_t len,
 				  struct fade_frame *out)
 {
+	if (be16_at(head + 14) == FADE1_TYPE_STATE)
+		return parse_state1(head, len, out);
 	if (be16_at(head + 14) != FADE1_TYPE_DATA)
 		return FADE_BAD_TYPE;
 	if (len != FADE1_DATA_FRAME_LEN)
@@ -416,7 +432,7 @@ bool fade_shows_csn(const struct fade_response *response, u16 *csn)
 static u16 new_csn(struct fade_feb *feb)
 {
 	/* Programs that receive by themselves draw theirs elsewhere. */
-	feb->told = false;
+	feb->csn_told = false;
 	if (++feb->csn == 0)
 		feb->csn = 1;
 	return feb->csn;
@@ -572,6 +588,7 @@ static void begin(struct fade_feb *feb, const struct fade_settings *settings,
 	feb->protocol = protocol;
 	feb->swap = swap_of(feb, settings);
 	feb->state = FADE_STATE_RUNNING;
+	feb->ending = FADE_ENDING_UNKNOWN;
 	feb->started = true;
 	feb->unconfirmed = false;
 	feb->first = proven ? FADE_FIRST_COME : FADE_FIRST_AWAITED;
@@ -590,6 +607,13 @@ static void begin10g(struct fade_feb *feb, const struct fade_settings *settings)
 	      feb->firmware == FADE_FIRMWARE_FADELINK);
 }
 
+/* What is known of the end of a transmission of FADE v1 does not hold. */
+static void sends_on(struct fade_feb *feb)
+{
+	feb->stops = 0;
+	feb->told = FADE_ENDING_UNKNOWN;
+}
+
 static void begin1(struct fade_feb *feb, const struct fade_settings *settings)
 {
 	memset(&feb->sets, 0, sizeof(feb->sets));
@@ -597,7 +621,7 @@ static void begin1(struct fade_feb *feb, const struct fade_settings *settings)
 				 (FADE_PACKET_BYTES / FADE1_PACKET_BYTES);
 	feb->waiting = false;
 	feb->stopping = false;
-	feb->stops = 0;
+	sends_on(feb);
 	begin(feb, settings, FADE_PROTOCOL_FADE1, false);
 }
 
@@ -646,7 +670,7 @@ static void start_answered(struct fade_feb *feb,
 {
 	struct fade_start *start = &feb->start;
 
-	feb->told |= start->stage == FADE_STAGE_IDENTIFY;
+	feb->csn_told |= start->stage == FADE_STAGE_IDENTIFY;
 	if (start->stage == FADE_STAGE_STOP) {
 		start->stage = FADE_STAGE_NONE;
 		return;
@@ -707,7 +731,7 @@ static void take_response(struct fade_feb *feb,
 	if (feb->pending && response->code == feb->pending_code &&
 	    response->csn == feb->pending_csn) {
 		feb->stats.responses++;
-		feb->told |= response->code == FADE_CMD_IDENTIFY;
+		feb->csn_told |= response->code == FADE_CMD_IDENTIFY;
 		feb->pending = false;
 		feb->answer = *response;
 		out->answered = true;
@@ -734,7 +758,7 @@ void fade_feb_start(struct fade_feb *feb, u32 timeout_ms, u32 retries,
 		    u64 now_ms)
 {
 	struct fade_start *start = &feb->start;
-	bool told = feb->told;
+	bool told = feb->csn_told;
 
 	memset(start, 0, sizeof(*start));
 	start->timeout_ms = timeout_ms;
@@ -774,10 +798,10 @@ bool fade1_feb_stop(struct fade_feb *feb, u64 now_ms)
 		return false;
 	/* One that is to begin again is stopped then. */
 	feb->stop_sent = true;
-	if (!feb->started)
+	if (!feb->started || feb->state != FADE_STATE_RUNNING)
 		return true;
 	if (!feb->stopping) {
-		feb->stops = 0;
+		sends_on(feb);
 		feb->next_request = now_ms;
 	}
 	feb->stopping = true;
@@ -798,6 +822,14 @@ void fade_feb_break_off(struct fade_feb *feb)
 	abort_running(feb);
 }
 
+static void end1(struct fade_feb *feb, u32 state, u32 ending)
+{
+	feb->state = state;
+	feb->ending = ending;
+	feb->stopping = false;
+	feb->waiting = false;
+}
+
 /* What FADE v1, which confirms no command, must repeat. */
 static void tick1(struct fade_feb *feb, u64 now_ms, struct fade_tick *out)
 {
@@ -810,13 +842,12 @@ static void tick1(struct fade_feb *feb, u64 now_ms, struct fade_tick *out)
 		add_request(out, true, FADE1_TYPE_START, 0);
 		return;
 	}
-	if (feb->stops >= FADE1_STOPS && !feb->sets.ahead) {
+	if (feb->stops >= FADE1_STOPS && (feb->told || !feb->sets.ahead)) {
 		/* Where nothing came at all, perhaps nobody is there. */
-		feb->state = feb->first == FADE_FIRST_COME ?
-				     FADE_STATE_COMPLETE :
-				     FADE_STATE_ABORTED;
-		feb->stopping = false;
-		feb->waiting = false;
+		if (!feb->told && feb->first == FADE_FIRST_COME)
+			end1(feb, FADE_STATE_COMPLETE, FADE_ENDING_SILENCE);
+		else
+			end1(feb, FADE_STATE_ABORTED, feb->told);
 		out->wake = true;
 		return;
 	}
@@ -952,8 +983,7 @@ static void fade1_error(struct fade_feb *feb, u64 now_ms,
 			struct fade_actions *out)
 {
 	feb->stats.protocol_errors++;
-	if (runs(feb, FADE_PROTOCOL_FADE1) && !feb->stopping &&
-	    feb->state == FADE_STATE_RUNNING)
+	if (runs(feb, FADE_PROTOCOL_FADE1) && !feb->stopping)
 		out->tick = fade1_feb_stop(feb, now_ms);
 }
 
@@ -1057,8 +1087,10 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 		feb->stats.repaired +=
 			fade_window_stored(&feb->window, index, frame);
 		feb->stats.packets++;
-		if (fade_window_complete(&feb->window))
+		if (fade_window_complete(&feb->window)) {
 			feb->state = FADE_STATE_COMPLETE;
+			feb->ending = FADE_ENDING_CONFIRMED;
+		}
 		out->store = true;
 		break;
 	case FADE_CONFIRM_AGAIN:
@@ -1093,7 +1125,7 @@ static void take_data1(struct fade_feb *feb, const struct fade_settings *setting
 	}
 	feb->waiting = false;
 	feb->stats.delay = frame->delay;
-	feb->stops = 0;
+	sends_on(feb);
 	switch (fade1_sets_judge(&feb->sets, frame->sequence, frame->packet,
 				 released, &index)) {
 	case FADE1_STORE:
@@ -1123,6 +1155,53 @@ static void take_data1(struct fade_feb *feb, const struct fade_settings *setting
 	}
 	feb->stats.acks++;
 	out->confirm = true;
+}
+
+/*
+ * The FEB answers IDENTIFY, or STOP. What does not agree with what has come is
+ * believed when no data follows.
+ */
+static void take_state1(struct fade_feb *feb,
+			const struct fade_settings *settings,
+			const struct fade_frame *frame, u64 now_ms,
+			struct fade_actions *out)
+{
+	bool running = runs(feb, FADE_PROTOCOL_FADE1);
+
+	if (!running && !feb->protocol &&
+	    feb->start.stage == FADE_STAGE_IDENTIFY) {
+		feb->stats.responses++;
+		/* It need not be asked again. */
+		feb->start.attempts = FADE_IDENTIFY_ATTEMPTS;
+		feb->start.next = now_ms;
+		feb->protocol = FADE_PROTOCOL_FADE1;
+		if (!settings->firmware)
+			feb->firmware = FADE_FIRMWARE_FADELINK;
+		out->tick = true;
+		return;
+	}
+	if (!running || !feb->stopping) {
+		feb->stats.unexpected_responses++;
+		return;
+	}
+	feb->stats.responses++;
+	switch (frame->sequence) {
+	case FADE1_STATE_NONE:
+		feb->told = FADE_ENDING_SWITCHED_OFF;
+		break;
+	case FADE1_STATE_ENDED:
+		if (!feb->sets.ahead && frame->packet == (u32)feb->sets.in_order)
+			end1(feb, FADE_STATE_COMPLETE, FADE_ENDING_CONFIRMED);
+		else
+			feb->told = FADE_ENDING_OTHER_NUMBER;
+		break;
+	case FADE1_STATE_RESET:
+		feb->told = FADE_ENDING_RESET;
+		break;
+	default:
+		sends_on(feb);
+		break;
+	}
 }
 
 /*
@@ -1184,7 +1263,7 @@ u64 fade_feb_origin(const struct fade_feb *feb)
  */
 bool fade_feb_asks(const struct fade_feb *feb, u16 code)
 {
-	return !feb->told && code != FADE_CMD_IDENTIFY &&
+	return !feb->csn_told && code != FADE_CMD_IDENTIFY &&
 	       feb->firmware != FADE_FIRMWARE_PUBLISHED_10G;
 }
 
@@ -1238,6 +1317,9 @@ void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 				   given_back / FADE1_PACKET_BYTES, now_ms, out);
 		else
 			take_stray(feb, now_ms, out);
+		break;
+	case FADE_KIND_STATE1:
+		take_state1(feb, settings, frame, now_ms, out);
 		break;
 	case FADE_BAD_PACKET1:
 		fade1_error(feb, now_ms, out);

@@ -58,6 +58,7 @@ enum fade_kind {
 	FADE_KIND_DATA,
 	FADE_KIND_RESPONSE,
 	FADE_KIND_DATA1,	/* of FADE v1 */
+	FADE_KIND_STATE1,	/* of FADE v1: the answer to STOP */
 	FADE_BAD_TRUNCATED,
 	FADE_BAD_ETHERTYPE,
 	FADE_BAD_VERSION,
@@ -82,11 +83,11 @@ struct fade_response {
 /**
  * struct fade_frame - the fields of a frame from a FEB
  * @response: command response, alone or inside a data frame
- * @packet: packet number; FADE v1: in its set
+ * @packet: packet number; FADE v1: in its set; of a state, packets sent
  * @retry: FADE v1: retry number
  * @block_acks: FADE v1: the FEB accepts block ACKs
  * @delay: transmission delay
- * @sequence: frame sequence number; FADE v1: set number
+ * @sequence: frame sequence number; FADE v1: set number, or FADE1_STATE_*
  * @last: the last data frame of a transmission
  * @last_words: valid words of the last packet
  */
@@ -228,17 +229,21 @@ enum fade_first {
  * @first_since: when another packet than the first came
  * @waiting: START of FADE v1 is repeated until data comes
  * @stopping: STOP of FADE v1 is repeated until there is silence
- * @stops: STOPs sent since the last data frame
+ * @stops: STOPs sent since it was last known to send on
+ * @told: how it says that the transmission has ended, FADE_ENDING_*, where
+ *	that is otherwise than it seems here
  * @next_request: when START or STOP of FADE v1 is sent again
  * @stop_sent: STOP was sent since START
  * @stray: data came without a transmission, since the last START
  * @restarts: number of restarts of the transmission since START
  * @state: FADE_STATE_*
+ * @ending: FADE_ENDING_*: how the end is known
  * @pending: a command waits for its response
  * @pending_code: code of the last command
  * @pending_csn: its sequence number
  * @csn: the sequence number that was used or seen last
- * @told: it has told which number it executed last, and none was used since
+ * @csn_told: it has told which number it executed last, and none was used
+ *	since
  * @answer: response of the last command that had one
  * @last_response: the response that came last
  * @next_sequence: frame sequence number that is expected, if @sequence_known
@@ -264,16 +269,18 @@ struct fade_feb {
 	bool waiting;
 	bool stopping;
 	u32 stops;
+	u32 told;
 	u64 next_request;
 	bool stop_sent;
 	bool stray;
 	u32 restarts;
 	u32 state;
+	u32 ending;
 	bool pending;
 	u16 pending_code;
 	u16 pending_csn;
 	u16 csn;
-	bool told;
+	bool csn_told;
 	struct fade_response answer;
 	struct fade_response last_response;
 	u16 next_sequence;

@@ -31,6 +31,7 @@ static int fade_open(struct inode *inode, struct file *file)
 	slave->origin = 0;
 	slave->error = 0;
 	slave->feb.state = FADE_STATE_IDLE;
+	slave->feb.ending = FADE_ENDING_UNKNOWN;
 	file->private_data = slave;
 	return nonseekable_open(inode, file);
 }
@@ -243,6 +244,8 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return copy_to_user(p, &state, sizeof(state)) ? -EFAULT : 0;
 	case FADE_IOC_GETKIND:
 		return get_kind(slave, p);
+	case FADE_IOC_GETENDING:
+		return READ_ONCE(slave->feb.ending);
 	case FADE_IOC_GETSTATS:
 		return get_statistics(slave, p);
 	case FADE_IOC_SETCONFIG:

@@ -170,6 +170,14 @@ struct fade_feb_kind {
 	__u32 firmware;
 };
 
+/* How the end of a transmission is known. */
+#define FADE_ENDING_UNKNOWN		0	/* it has not ended, or nothing more is known */
+#define FADE_ENDING_CONFIRMED		1	/* the FEB told it */
+#define FADE_ENDING_SILENCE		2	/* FADE v1: silence after STOP */
+#define FADE_ENDING_RESET		3	/* FADE v1: RESET ended it, the FEB says */
+#define FADE_ENDING_SWITCHED_OFF	4	/* FADE v1: the FEB has lost its power */
+#define FADE_ENDING_OTHER_NUMBER	5	/* FADE v1: the FEB has sent another number of packets */
+
 #define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
 #define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)
 
@@ -181,6 +189,9 @@ struct fade_feb_kind {
 
 /* The kind of the FEB. */
 #define FADE_IOC_GETKIND	_IOR(FADE_IOC_MAGIC, 0x46, struct fade_feb_kind)
+
+/* Returns FADE_ENDING_*. */
+#define FADE_IOC_GETENDING	_IO(FADE_IOC_MAGIC, 0x48)
 
 /*
  * /dev/l3_fpga_ctl: for any number of programs, in addition to those that use

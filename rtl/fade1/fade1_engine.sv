@@ -117,8 +117,10 @@ module fade1_engine #(
   assign m_cmd = '0;
   assign {s_rsp_ready, user_clear} = 2'b10;
 
-  logic hold, ack_valid, ack_ready, ack_bits, finished, all_confirmed;
+  logic next_valid, next_last, next_again, next_lock, next_take;
+  logic hold, ack_valid, ack_ready, ack_bits, finished, all_confirmed, answer, answer_take;
   logic [47:0] peer_address;
+  fade1_pkg::state_t answer_state;
   logic event_wrong_source, event_ack_ignored;
   assign finished = session && closed && all_confirmed;
 
@@ -129,11 +131,11 @@ module fade1_engine #(
       .rst        (tx_rst),
       .reset_done (clear),
       .sender_idle(idle),
+      .sent       (next_take && !next_again),
       .*
   );
 
   // ---- packets -------------------------------------------------------------------------------
-  logic next_valid, next_last, next_again, next_lock, next_take;
   logic [15:0] next_set;
   logic [SLOT_BITS-1:0] next_packet;
   logic event_confirmed, event_protocol_error, event_stale;

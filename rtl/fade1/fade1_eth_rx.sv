@@ -11,7 +11,7 @@
 //
 // The words of a record are written while the frame comes, and committed at the end of a good frame. Frames that the MAC
 // marked bad were counted there. The source is stored with its lower 32 bits first, then its upper 16, as in the words of
-// the frame. drop_version: a frame of FADE-10G.
+// the frame. IDENTIFY is that of FADE-10G, also from broadcast; drop_version: another frame of FADE-10G.
 `default_nettype none
 module fade1_eth_rx (
     input  logic        clk,
@@ -48,7 +48,7 @@ module fade1_eth_rx (
 
   logic [2:0] index;  // of the word in the frame, stops at 4
   logic ethertype_good, type_here, fields_here, is_ack, is_block, is_fade10g, known, ended;
-  logic for_me;
+  logic for_me, broadcast, is_identify;
   logic [15:0] source_begin, kind;
   assign kind = source.kind;
 
@@ -66,6 +66,7 @@ module fade1_eth_rx (
       case (index)
         3'd0: begin
           for_me <= addresses.destination == mac_address;
+          broadcast <= &addresses.destination;
           source_begin <= addresses.source_begin;
           ethertype_good <= 1'b0;
           type_here <= 1'b0;
@@ -74,6 +75,7 @@ module fade1_eth_rx (
         3'd1: begin
           ethertype_good <= source.ethertype == fade1_pkg::ETHERTYPE && s_axis_tkeep[5];
           is_ack <= kind == fade1_pkg::TYPE_ACK;
+          is_identify <= 1'b0;
           is_fade10g <= kind == fade1_pkg::TYPE_FADE10G;
           known <= kind == fade1_pkg::TYPE_ACK || kind == fade1_pkg::TYPE_START || kind == fade1_pkg::TYPE_STOP
               || kind == fade1_pkg::TYPE_RESET;
@@ -81,6 +83,7 @@ module fade1_eth_rx (
         end
         3'd2: begin
           fields_here <= s_axis_tkeep[3];
+          is_identify <= is_fade10g && fields.set == fade1_pkg::CMD_IDENTIFY && s_axis_tkeep[1];
           is_block <= fields.mark == fade1_pkg::BLOCK_MARK && s_axis_tkeep[5];
         end
         default: ;
@@ -97,11 +100,11 @@ module fade1_eth_rx (
   logic [5:0] fault;
   always_comb begin
     fault = 6'b000000;
-    if (!for_me) fault = 6'b000001;
+    if (!for_me && !(broadcast && is_identify)) fault = 6'b000001;
     else if (!ethertype_good) fault = 6'b000010;
     else if (!type_here) fault = 6'b010000;
-    else if (is_fade10g) fault = 6'b000100;
-    else if (!known) fault = 6'b001000;
+    else if (is_fade10g && !is_identify) fault = 6'b000100;
+    else if (!known && !is_identify) fault = 6'b001000;
     else if (is_ack && !fields_here) fault = 6'b010000;
     else if (!record_ready) fault = 6'b100000;
   end

@@ -1,47 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ethernet sender: forms data frames (transmit clock, 64-bit words).
+// Ethernet sender: forms data frames and state frames (transmit clock, 64-bit words).
 //
 //                   +--------------+
 //   next_* ========>|              |====> m_axis_* (frames without frame check sequence)
-//   delay ==========>| fade1_eth_tx |====> memory_read_*
+//   answer_* ======>| fade1_eth_tx |====> memory_read_*
+//   delay =========>|              |
 //                   +--------------+
 //
 // A frame has 3 header words and 128 data words. The header is read from the inputs while it is
 // sent: next_lock keeps them stable from two clocks before the first word, next_take says that they were used. In the last
 // packet, words from last_words on are filler: FADE v1 cannot transmit their number. While `hold` or `pausing` is high no
-// frame starts. The frames carry `delay`,
-// and announce block ACKs.
+// frame starts, but for a state frame, which does not wait for `pausing`. Data frames carry `delay`, and announce block ACKs.
+// A state frame has 3 words and 5 of filler; answer_take tells that its header is out.
 `default_nettype none
 module fade1_eth_tx (
-    input  logic                               clk,
-    input  logic                               rst,
-    input  logic [                       47:0] mac_address,
-    input  logic [                       47:0] peer_address,
-    input  logic [                       30:0] delay,
-    input  logic                               pausing,
-    input  logic                               hold,
-    output logic                               idle,
+    input  logic                                            clk,
+    input  logic                                            rst,
+    input  logic              [                       47:0] mac_address,
+    input  logic              [                       47:0] peer_address,
+    input  logic              [                       30:0] delay,
+    input  logic                                            pausing,
+    input  logic                                            hold,
+    output logic                                            idle,
     // packet to send
-    input  logic                               next_valid,
-    input  logic [                       15:0] next_set,
-    input  logic [   fade1_pkg::SLOT_BITS-1:0] next_packet,
-    input  logic                               next_last,
-    output logic                               next_lock,
-    output logic                               next_take,
-    input  logic [   fade1_pkg::WORD_BITS-1:0] last_words,
+    input  logic                                            next_valid,
+    input  logic              [                       15:0] next_set,
+    input  logic              [   fade1_pkg::SLOT_BITS-1:0] next_packet,
+    input  logic                                            next_last,
+    output logic                                            next_lock,
+    output logic                                            next_take,
+    input  logic              [   fade1_pkg::WORD_BITS-1:0] last_words,
+    // state to tell: stable while it is sent
+    input  logic                                            answer,
+    input  fade1_pkg::state_t                               answer_state,
+    output logic                                            answer_take,
     // packet memory
-    output logic                               memory_read_enable,
-    output logic [fade1_pkg::ADDRESS_BITS-1:0] memory_read_address,
-    input  logic [                       63:0] memory_read_data,
+    output logic                                            memory_read_enable,
+    output logic              [fade1_pkg::ADDRESS_BITS-1:0] memory_read_address,
+    input  logic              [                       63:0] memory_read_data,
     // MAC
-    output logic [                       63:0] m_axis_tdata,
-    output logic [                        7:0] m_axis_tkeep,
-    output logic                               m_axis_tvalid,
-    input  logic                               m_axis_tready,
-    output logic                               m_axis_tlast
+    output logic              [                       63:0] m_axis_tdata,
+    output logic              [                        7:0] m_axis_tkeep,
+    output logic                                            m_axis_tvalid,
+    input  logic                                            m_axis_tready,
+    output logic                                            m_axis_tlast
 );
   localparam logic [63:0] FILLER_WORD = {8{fade1_pkg::FILLER}};
+  // Index of the last word behind the header.
+  localparam logic [fade1_pkg::WORD_BITS-1:0] DATA_END = '1;
+  localparam logic [fade1_pkg::WORD_BITS-1:0] STATE_END = fade1_pkg::WORD_BITS'(fade1_pkg::STATE_FRAME_LEN / 8 - 4);
 
   typedef enum logic [2:0] {
     IDLE,
@@ -57,19 +65,19 @@ module fade1_eth_tx (
     SOURCE,
     FIELDS,
     PACKET,
-    FILLING  // of the last packet, to its end
+    FILLING  // of the last packet or of a state frame, to its end
   } word_t;
 
   state_t state;
   word_t word;
   logic [fade1_pkg::WORD_BITS-1:0] index;  // of the data word after the one on offer
   logic [fade1_pkg::SLOT_BITS-1:0] slot;
-  logic last, advance, header_done;
+  logic last, advance, header_done, is_state;
   logic in_last, index_is_last;  // the word on offer is the frame's last one; the word after it is
 
   assign advance = m_axis_tvalid && m_axis_tready;
   assign header_done = word == FIELDS && advance;
-  assign next_lock = state == LOCK || state == NUMBER || state == HEADER;
+  assign next_lock = !is_state && (state == LOCK || state == NUMBER || state == HEADER);
   assign idle = state == IDLE;
 
   // Memory answers one clock later, so the address is that of the word after the one on offer.
@@ -85,9 +93,11 @@ module fade1_eth_tx (
     case (word)
       ADDRESSES: m_axis_tdata = link_pkg::swap64({peer_address, source_begin});
       SOURCE:
-      m_axis_tdata = link_pkg::swap64({source_end, fade1_pkg::ETHERTYPE, fade1_pkg::TYPE_DATA});
+      m_axis_tdata = link_pkg::swap64({source_end, fade1_pkg::ETHERTYPE,
+                                       is_state ? fade1_pkg::TYPE_STATE : fade1_pkg::TYPE_DATA});
       FIELDS:
-      m_axis_tdata = link_pkg::swap64({next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
+      m_axis_tdata = link_pkg::swap64(
+          is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
       PACKET: m_axis_tdata = memory_read_data;
       default: m_axis_tdata = FILLER_WORD;
     endcase
@@ -96,12 +106,16 @@ module fade1_eth_tx (
   assign m_axis_tkeep = '1;
 
   always_ff @(posedge clk) begin
-    next_take <= header_done;
+    next_take   <= header_done && !is_state;
+    answer_take <= header_done && is_state;
     case (state)
-      IDLE:   if (!hold && next_valid && !pausing) state <= LOCK;
+      IDLE: begin
+        is_state <= answer;
+        if (!hold && (answer || (next_valid && !pausing))) state <= LOCK;
+      end
       LOCK: begin
         last  <= next_last;
-        state <= next_valid ? NUMBER : IDLE;
+        state <= next_valid || is_state ? NUMBER : IDLE;
       end
       NUMBER: begin
         m_axis_tvalid <= 1'b1;
@@ -121,12 +135,12 @@ module fade1_eth_tx (
       case (word)
         ADDRESSES: word <= SOURCE;
         SOURCE: word <= FIELDS;
-        FIELDS, PACKET: word <= last && index == last_words ? FILLING : PACKET;
+        FIELDS, PACKET: word <= is_state || (last && index == last_words) ? FILLING : PACKET;
         default: ;
       endcase
       if (word != ADDRESSES && word != SOURCE) begin
         index <= index + 1'b1;
-        index_is_last <= index == '1 - 1'b1;
+        index_is_last <= index == (is_state ? STATE_END : DATA_END) - 1'b1;
       end
     end
     if (state == LOCK) begin
@@ -137,7 +151,7 @@ module fade1_eth_tx (
     end
     if (rst) begin
       state <= IDLE;
-      m_axis_tvalid <= 1'b0;
+      {m_axis_tvalid, answer_take} <= '0;
     end
   end
 endmodule

@@ -5,7 +5,7 @@
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
 package fade1_pkg;
-  localparam logic [31:0] CORE_VERSION = {8'h01, 8'd0, 8'd1, 8'd0};  // see link_pkg::STATUS_VERSION
+  localparam logic [31:0] CORE_VERSION = {8'h01, 8'd0, 8'd2, 8'd0};  // see link_pkg::STATUS_VERSION
 
   localparam logic [15:0] ETHERTYPE = 16'hFADE;
   localparam logic [7:0] FILLER = 8'hA5;
@@ -14,7 +14,9 @@ package fade1_pkg;
   localparam logic [15:0] TYPE_ACK = 16'h0003;
   localparam logic [15:0] TYPE_RESET = 16'h0005;
   localparam logic [15:0] TYPE_DATA = 16'hA5A5;
+  localparam logic [15:0] TYPE_STATE = 16'hA55A;  // the answer to STOP and IDENTIFY
   localparam logic [15:0] TYPE_FADE10G = 16'h0100;  // in this place: the version of FADE-10G
+  localparam logic [15:0] CMD_IDENTIFY = 16'h0006;  // behind it: its command that is answered here, too
 
   localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its packet number
 
@@ -26,6 +28,21 @@ package fade1_pkg;
     logic [15:0] mark;
     logic [15:0] rest;
   } fields_t;
+
+  // What the board reports on its current or last transmission.
+  localparam logic [15:0] STATE_NONE = 16'd0;  // none since it was switched on
+  localparam logic [15:0] STATE_RUNNING = 16'd1;
+  localparam logic [15:0] STATE_STOPPING = 16'd2;
+  localparam logic [15:0] STATE_ENDED = 16'd3;  // by STOP: every packet is confirmed
+  localparam logic [15:0] STATE_RESET = 16'd4;  // by RESET
+
+  // The third word of a state frame.
+  typedef struct packed {
+    logic [15:0] state;
+    logic [15:0] transmission;  // transmissions since it was switched on
+    logic [31:0] packets;       // sent at least once
+  } state_t;
+  localparam int STATE_FRAME_LEN = 64;
 
   localparam int PACKET_WORDS = 128;  // of 64 bits
   localparam int WORD_BITS = $clog2(PACKET_WORDS);

@@ -259,13 +259,14 @@ static void *fuzz_thread(void *context)
 		FADE_IOC_SETWAKEUP,  FADE_IOC_GETBUFLEN, FADE_IOC_READPTRS,   FADE_IOC_WRITEPTRS, FADE_IOC_GETMAC,
 		FADE_IOC_STARTMAC,   FADE_IOC_STOPMAC,	 FADE_IOC_FREEMAC,    FADE_IOC_USERCMD,	  FADE_IOC_RESETMAC,
 		FADE_IOC_READPTRS64, FADE_IOC_GETSTATS,	 FADE_IOC_SETCONFIG,  FADE_IOC_FEBCMD,	  FADE_IOC_GETLINK,
-		FADE_IOC_GETKIND,    FADE_IOC_SETTHRESHOLD,
+		FADE_IOC_GETKIND,    FADE_IOC_SETTHRESHOLD, FADE_IOC_GETENDING,
 	};
 	struct fuzzer *f = context;
 	unsigned char block[4096];
 
 	for (long i = 0; i < f->calls; i++) {
-		unsigned int code = rand_r(&f->seed) % 8 ? codes[rand_r(&f->seed) % 17] : (unsigned)rand_r(&f->seed);
+		unsigned int known = codes[rand_r(&f->seed) % (sizeof(codes) / sizeof(codes[0]))];
+		unsigned int code = rand_r(&f->seed) % 8 ? known : (unsigned)rand_r(&f->seed);
 		struct fade_slave_id feb = { { 2, 0xfa, 0xde, 0, 0, 1 + rand_r(&f->seed) % 3 }, "eth0" };
 		struct fade_slave_id *id = (void *)block;
 		struct fade_user_command *command = (void *)block;

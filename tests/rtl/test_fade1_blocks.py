@@ -3,8 +3,10 @@
 import pytest
 from support.block import (
     C1,
+    VECTORS,
     VECTORS1,
     AxisMonitor,
+    C,
     ClockCycles,
     Pulses,
     ReadOnly,
@@ -42,7 +44,8 @@ def test_block(toplevel, parameters):
 
 def test_constants_agree():
     found = package_constants("fade1/fade1_pkg.sv")
-    for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "SET_PACKETS",
+    for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "TYPE_STATE",
+                 "STATE_NONE", "STATE_RUNNING", "STATE_STOPPING", "STATE_ENDED", "STATE_RESET", "STATE_FRAME_LEN", "SET_PACKETS",
                  "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK"]:  # fmt: skip
         assert found[name] == C1[name], name
     assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
@@ -62,10 +65,7 @@ def data_frame(set_, packet, delay, last=None):
 async def fade1_eth_tx_sends_packets_with_their_delay(dut):
     """Frames byte by byte; filler behind the words of a last packet; none starts in a pause or while it is held."""
     random = rng("eth tx 1")
-    for name in ["next_valid", "hold", "delay", "pausing", "last_words", "next_last", "next_packet", "next_set"]:
-        getattr(dut, name).value = 0
-    dut.mac_address.value, dut.peer_address.value = MAC, PC
-    await start(dut, TX, ["rst"])
+    await sender(dut)
 
     async def memory():
         while True:
@@ -101,6 +101,57 @@ async def fade1_eth_tx_sends_packets_with_their_delay(dut):
     dut.next_valid.value = 1
     await ClockCycles(dut.clk, 400)
     assert int(dut.idle.value) == 1, "no frame starts while it is held"
+
+
+async def sender(dut):
+    for name in ["next_valid", "hold", "delay", "pausing", "last_words", "next_last", "next_packet", "next_set",
+                 "answer", "answer_state", "memory_read_data"]:  # fmt: skip
+        getattr(dut, name).value = 0
+    dut.mac_address.value, dut.peer_address.value = MAC, PC
+    await start(dut, TX, ["rst"])
+
+
+@cocotb.test()
+async def fade1_eth_tx_tells_its_state_between_packets(dut):
+    """Byte by byte; also in a pause, not while it is held; packets go on behind it as before."""
+    random = rng("eth tx state")
+    await sender(dut)
+    monitor = AxisMonitor(dut, dut.clk, 8, stall=lambda: random.random() < 0.3)
+    pulses = Pulses(dut, dut.clk, ["next_take", "answer_take"])
+    vectors = [v for v in VECTORS1["frames"] if v["name"].startswith("state_")]
+    assert len(vectors) == 5
+    expected = []
+    for vector in vectors:
+        fields = vector["fields"]
+        dut.answer_state.value = fields["state"] << 48 | fields["transmission"] << 32 | fields["packets"]
+        dut.hold.value = dut.answer.value = dut.pausing.value = 1
+        await ClockCycles(dut.clk, 30)
+        assert int(dut.idle.value) == 1, "no frame starts while it is held"
+        dut.hold.value = 0
+        while True:
+            await ReadOnly()
+            taken = int(dut.answer_take.value)
+            await RisingEdge(dut.clk)
+            if taken:
+                break
+        dut.answer.value = 0
+        dut.answer_state.value = 2**64 - 1  # it was used: it may change now
+        expected.append((bytes.fromhex(vector["hex"]), False))
+        assert await monitor.wait(len(expected)) == expected
+        # A packet, while the next state waits.
+        dut.pausing.value = 0
+        dut.next_valid.value, dut.next_packet.value = 1, 3
+        while True:
+            await ReadOnly()
+            taken = int(dut.next_take.value)
+            await RisingEdge(dut.clk)
+            if taken:
+                break
+        dut.next_valid.value = 0
+        frame, bad = (await monitor.wait(len(expected) + 1))[-1]
+        assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC.to_bytes(6, "big") and not bad
+        expected.append((frame, False))
+    assert pulses.count == {"next_take": len(vectors), "answer_take": len(vectors)}
 
 
 DROPS = ["drop_destination", "drop_ethertype", "drop_version", "drop_code", "drop_short", "drop_full"]
@@ -145,6 +196,15 @@ async def fade1_eth_rx_takes_the_shared_requests_and_drops_by_reason(dut):
         if vector["direction"] == "request" and vector["hex"] and vector["name"] != "ethernet_header_only":
             await drop(bytes.fromhex(vector["hex"]), REASON[vector["reason"]])
     good = bytes.fromhex(REQUESTS[0]["hex"])
+    identify = bytes.fromhex(next(v for v in VECTORS["frames"] if v["name"] == "identify_broadcast")["hex"])
+    for destination in (good[:6], b"\xff" * 6):
+        for length in (18, 60, len(identify)):
+            await send_axis(dut, dut.clk, destination + identify[6:length], 8, ready=False)
+            await ClockCycles(dut.clk, 3)
+            assert records.pop()[0] == record_of(identify)[0], "IDENTIFY of FADE-10G, to one board or all"
+    await drop(good[:6] + identify[6:16], "drop_version")
+    await drop(good[:6] + identify[6:16] + b"\0\7" + identify[18:], "drop_version")
+    await drop(b"\xff" * 6 + identify[6:16] + b"\0\7" + identify[18:], "drop_destination")
     await drop(good, None, bad=True)
     await drop(bytes.fromhex("02fade000002") + good[6:], "drop_destination")
     await drop(b"\xff" * 6 + good[6:], "drop_destination")
@@ -174,7 +234,7 @@ class Commands:
 
     def __init__(self, dut):
         self.dut, self.records = dut, Records(dut)
-        for name in ["finished", "writer_active"]:
+        for name in ["finished", "writer_active", "sent", "answer_take"]:
             getattr(dut, name).value = 0
         dut.sender_idle.value = dut.ack_ready.value = 1
         dut.ack_bits.value = 0
@@ -205,6 +265,18 @@ class Commands:
     def state(self):
         return int(self.dut.session.value), int(self.dut.stop.value)
 
+    async def answer(self):
+        """What is told to whom, which the sender takes: (address, state, transmission, packets); None: nothing."""
+        if not int(self.dut.answer.value):
+            return None
+        state = int(self.dut.answer_state.value)
+        told = int(self.dut.peer_address.value), state >> 48, state >> 32 & 0xFFFF, state & 0xFFFFFFFF
+        self.dut.answer_take.value = 1
+        await ClockCycles(self.dut.clk, 1)
+        self.dut.answer_take.value = 0
+        await ClockCycles(self.dut.clk, 1)
+        return told
+
 
 @cocotb.test()
 async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
@@ -213,8 +285,9 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     assert not await c.send(C1["TYPE_ACK"]) and c.pulses.count["event_ack_ignored"] == 1
     await c.send(C1["TYPE_STOP"])
     assert c.state() == (0, 0), "STOP without a transmission"
+    assert await c.answer() == (PC, C1["STATE_NONE"], 0, 0)
     await c.send(C1["TYPE_START"])
-    assert c.state() == (1, 0) and int(dut.peer_address.value) == PC
+    assert c.state() == (1, 0) and int(dut.peer_address.value) == PC and await c.answer() is None
     await c.send(C1["TYPE_START"])
     assert c.state() == (1, 0), "START again changes nothing"
     assert await c.send(C1["TYPE_ACK"])
@@ -223,8 +296,22 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     assert not await c.send(C1["TYPE_ACK"], source=PC + 1)
     assert c.state() == (1, 0) and int(dut.peer_address.value) == PC
     assert c.pulses.count == {"event_wrong_source": 2, "event_ack_ignored": 2, "reset_done": 0}
+    dut.sent.value = 1
+    await ClockCycles(dut.clk, 3)
+    dut.sent.value = 0
+    assert await c.answer() is None
+    await c.send(C["VERSION"], source=PC + 1)
+    assert await c.answer() is None and c.pulses.count["event_wrong_source"] == 3, "another computer"
+    await c.send(C["VERSION"])
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 1, 3)
     await c.send(C1["TYPE_STOP"])
     assert c.state() == (1, 1)
+    # The next question waits until the answer is out.
+    c.records.queue.append((source_word(PC, C["VERSION"]), 0))
+    await ClockCycles(dut.clk, 60)
+    assert await c.answer() == (PC, C1["STATE_STOPPING"], 1, 3)
+    await ClockCycles(dut.clk, 60)
+    assert await c.answer() == (PC, C1["STATE_STOPPING"], 1, 3) and await c.answer() is None
     # The end of the transmission waits for the frame under way.
     dut.sender_idle.value, dut.finished.value = 0, 1
     await ClockCycles(dut.clk, 30)
@@ -235,10 +322,20 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     dut.finished.value = 0
     await ClockCycles(dut.clk, 20)
     assert int(dut.hold.value) == 0 and c.pulses.count["reset_done"] == 0
-    await c.send(C1["TYPE_START"], source=PC + 1)
+    await c.send(C1["TYPE_RESET"])
+    # Idle, it answers everybody, each one who asks.
+    for source in (PC + 2, PC + 3):
+        c.records.queue.append((source_word(source, C["VERSION"]), 0))
+    c.records.queue.append((source_word(PC + 1, C1["TYPE_START"]), 0))
+    for source in (PC + 2, PC + 3):
+        await ClockCycles(dut.clk, 60)
+        assert await c.answer() == (source, C1["STATE_ENDED"], 1, 3), "RESET behind the end changes nothing of it"
+    await ClockCycles(dut.clk, 60)
     assert c.state() == (1, 0) and int(dut.peer_address.value) == PC + 1
     await c.send(C1["TYPE_RESET"])
-    assert c.state() == (0, 0) and c.pulses.count["reset_done"] == 1
+    assert c.state() == (0, 0) and c.pulses.count["reset_done"] == 2
+    await c.send(C1["TYPE_STOP"], source=PC + 1)
+    assert await c.answer() == (PC + 1, C1["STATE_RESET"], 2, 0)
 
 
 EVENTS = ["event_confirmed", "event_protocol_error", "event_stale"]

@@ -4,7 +4,8 @@ import random
 
 import pytest
 from support.block import C1, SEED
-from support.board import US, with_fcs
+from support.board import US, C, with_fcs
+from support.board import request as identify
 from support.fade1_board import SETS, Fade1, request
 
 
@@ -41,6 +42,32 @@ def test_stop_sends_all_that_was_taken(words):
     board.stop()
     board.check(words)
     assert board.next == (words + 127) // 128
+
+
+@pytest.mark.parametrize("words", [5, 128, 70 * 128 + 5])
+def test_the_state_is_told(words):
+    """Before, while and after a transmission, to STOP and IDENTIFY: how it has ended, and how many packets it had."""
+    board = Fade1(limit=words)
+    packets = (words + 127) // 128
+
+    def told():
+        board.send(identify(C["CMD_IDENTIFY"]))
+        while not board.states and (packet := board.receive(1000 * US)):
+            board.take(packet)
+        at, *state = board.states.pop()
+        return state
+
+    assert told() == [C1["STATE_NONE"], 0, 0]
+    board.start()
+    board.run(words // 128)
+    assert told() == [C1["STATE_RUNNING"], 1, words // 128]
+    board.stop()
+    assert board.states.pop().state == C1["STATE_STOPPING"]
+    assert told() == [C1["STATE_ENDED"], 1, packets] and board.next == packets
+    board.start()
+    assert told()[:2] == [C1["STATE_RUNNING"], 2]
+    board.send(request(C1["TYPE_RESET"]))
+    assert told()[:2] == [C1["STATE_RESET"], 2]
 
 
 @pytest.mark.parametrize("kind", ["data", "ack"])

@@ -6,6 +6,7 @@ from support.block import C1
 from support.board import FEB, PC, US, Board, with_block, with_fcs
 
 Packet = namedtuple("Packet", "at set packet retry delay words")
+State = namedtuple("State", "at state transmission packets")
 SETS = 2**16
 
 
@@ -22,7 +23,11 @@ def parse(frame, at):
     """A frame from the board, checked against the format byte by byte."""
     assert with_fcs(frame[:-4]) == frame, "frame check sequence"
     frame = frame[:-4]
-    assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC and frame[6:12] == FEB
+    assert frame[6:12] == FEB
+    if frame[12:16] == b"\xfa\xde" + C1["TYPE_STATE"].to_bytes(2, "big"):
+        assert len(frame) == C1["STATE_FRAME_LEN"] and frame[24:] == b"\xa5" * (len(frame) - 24)
+        return State(at, *(int.from_bytes(frame[a:b], "big") for a, b in [(16, 18), (18, 20), (20, 24)]))
+    assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC
     assert frame[12:16] == b"\xfa\xde\xa5\xa5"
     set_, number = int.from_bytes(frame[16:18], "big"), int.from_bytes(frame[18:20], "big")
     data = frame[24:]
@@ -45,11 +50,15 @@ class Fade1(Board):
         super().__init__("gmii", 32, first_set, protocol="fade1", parse=parse, **options)
         self.first, self.lose, self.batch, self.waiting = first_set * 32, lose, batch, []
         self.next, self.ahead, self.words, self.log, self.tail = 0, {}, [], [], []
+        self.states = []
 
     def start(self):
         self.send(request(C1["TYPE_START"]))
 
     def take(self, packet):
+        if isinstance(packet, State):
+            self.states.append(packet)
+            return
         index = (packet.set * 32 + packet.packet - self.first) % (SETS * 32)
         if index >= SETS * 16:
             index -= SETS * 32

@@ -73,6 +73,12 @@ int main(int argc, char **argv)
 	while ((count = fadelink_read(feb, 8, 1000, &words)) > 0)
 		fadelink_release(feb, count);
 	assert(count == FADELINK_ERROR && SAYS("aborted"));
+	assert(fadelink_feb_ending(feb) == FADELINK_ENDING_UNKNOWN);
+	assert(fadelink_start(feb) == 0 && fadelink_stop(feb) == 0);
+	while ((count = fadelink_read(feb, 8, 5000, &words)) > 0)
+		fadelink_release(feb, count);
+	assert(count == FADELINK_END && fadelink_feb_ending(feb) == FADELINK_ENDING_CONFIRMED);
+	assert(fadelink_feb_ending(NULL) == FADELINK_ERROR && SAYS("feb"));
 	fadelink_feb_close(feb);
 	feb = fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL);
 	assert(fadelink_command(feb, 0x0100, 0, 10, 1, &value) == FADELINK_TIMEOUT && SAYS("command 0x0100 was not sent"));

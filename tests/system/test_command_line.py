@@ -211,16 +211,19 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
     found = [json.loads(line) for line in out.splitlines()]
     assert status == 0, err
     expected = [{name: value for name, value in v["fields"].items() if name != "kind"} for v in frames]
+    states = ["idle", "running", "stopping", "ended", "reset"]
     # A word that a double does not have is a string.
     for fields in [line["fields"] for line in found if "stored" in line["fields"]]:
         fields["stored"] = int(fields["stored"])
+    for fields in [line["fields"] for line in found if "state" in line["fields"]]:
+        fields["state"] = states.index(fields["state"])
     assert [{name: value for name, value in line["fields"].items() if name != "version"} for line in found] == expected
-    status, out, err = run(
-        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.delay", "-e", "fade.stored",
-    )  # fmt: skip
+    names = {"delay": "delay", "stored": "stored", "state": "state", "transmission": "identity.transmission", "packets": "packets"}
+    options = [word for name in names.values() for word in ("-e", f"fade.{name}")]
+    status, out, err = run("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", *options)
     assert status == 0, err
     rows = [[int(field, 0) if field else None for field in line.split("\t")] for line in out.split("\n")[:-1]]
-    assert rows == [[fields.get("delay"), fields.get("stored")] for fields in expected]
+    assert rows == [[fields.get(name) for name in names] for fields in expected]
 
 
 def test_valid_words_in_either_byte_order(tmp_path):

@@ -113,7 +113,8 @@ def test_block_acks_go_to_boards_that_take_them(bench):
     for feb, option in zip(FEBS, options, strict=False):
         bench.start(bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", feb, "--protocol", "fade1", "--loss", 0.01, *option)
     words = [word for feb in FEBS[:3] for word in ("--feb", feb)]
-    process = bench.fadelink("receive", "--iface", "eth0", *words, "--protocol", "fade1", "--packets", 3000, "--quiet", "--json")
+    process = bench.fadelink("receive", "--iface", "eth0", *words, "--protocol", "fade1", "--packets", 3000, "--quiet", "--json",
+                             "--end", "silence")  # fmt: skip
     status, result, err = report(process)
     assert status == 0, err
     block, *each = (feb["counters"] for feb in result["febs"])
@@ -130,7 +131,7 @@ def test_capture_is_dissected(bench):
     status, out, err = bench.run("dissect", capture, "--json", "--summary")
     counts = json.loads(out)
     assert status == 0 and counts["data"] >= 10 and 0 < counts["ack"] <= counts["data"]
-    assert counts["start"] == 1 and counts["stop"] >= 5
+    assert counts["start"] == 1 and 1 <= counts["state"] <= counts["stop"]
     assert "malformed" not in counts
     fields = sh("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
                 "-e", "fade.type", "-e", "fade.set", "-e", "fade.set_packet", "-e", "_ws.malformed")  # fmt: skip

@@ -27,6 +27,11 @@ def board(bench, kind, *options, feb=FEBS[0], iface="feb0"):
     return process
 
 
+def end(kind):
+    """What is accepted as the end of its data: the published core of FADE v1 tells none."""
+    return ["--end", "silence"] if kind == "published-v1" else []
+
+
 def assert_counter(data, words):
     assert len(data) == words and (data == np.arange(words, dtype="u8")).all()
 
@@ -37,7 +42,7 @@ def test_every_word_arrives_and_its_kind_is_told(bench, kind, loss):
     board(bench, kind, "--loss", loss)
     _, protocol, firmware, order = KINDS[kind]
     out, h5 = bench.tmp / "data", bench.tmp / "data.h5"
-    finished = bench.receive("--packets", 300, "--verify", "counter", "--out", out, "--sink", f"hdf5:{h5}").finish()
+    finished = bench.receive("--packets", 300, "--verify", "counter", "--out", out, "--sink", f"hdf5:{h5}", *end(kind)).finish()
     status, result = report(finished)
     feb = result["febs"][0]
     assert status == 0 and feb["verified"] and result["complete"], finished
@@ -71,14 +76,14 @@ def test_killed_receivers_leave_nothing_behind_that_the_next_takes_for_its_own(b
         receiver.signal(signal.SIGKILL)
         receiver.finish()
         out.unlink()
-    finished = bench.receive("--out", out, "--verify", "counter", "--packets", 100).finish()
+    finished = bench.receive("--out", out, "--verify", "counter", "--packets", 100, *end(kind)).finish()
     status, result = report(finished)
     feb = result["febs"][0]
     assert status == 0 and feb["verified"], finished
     # It is told where data of it was heard.
     assert (INTERRUPTED in finished[2]) == (feb["counters"]["interrupted"] > 0)
     # It has ended well: there is nothing to report the next time.
-    finished = bench.receive("--verify", "counter", "--packets", 20).finish()
+    finished = bench.receive("--verify", "counter", "--packets", 20, *end(kind)).finish()
     assert report(finished)[0] == 0 and INTERRUPTED not in finished[2], finished
 
 
@@ -92,11 +97,14 @@ def test_numbers_of_valid_words(bench, words):
 
 
 def test_a_published_v1_board_keeps_a_partly_filled_packet(bench):
-    """Its STOP sends nothing: whole packets of 128 words arrive, and are reported as complete."""
+    """Its STOP sends nothing: whole packets of 128 words arrive, and nothing tells that there were no more of them."""
     board(bench, "published-v1", "--words", 1000)
-    finished = bench.receive("--verify", "counter", "--duration", 0.3, "--firmware", "published-v1").finish()
-    status, result = report(finished)
-    assert status == 0 and result["febs"][0]["words"] == 7 * 128 and result["febs"][0]["filler_words"] == 0, finished
+    for more, expected, verdict in (([], 3, "end_not_confirmed"), (end("published-v1"), 0, "complete")):
+        finished = bench.receive("--verify", "counter", "--duration", 0.3, "--firmware", "published-v1", *more).finish()
+        status, result = report(finished)
+        feb = result["febs"][0]
+        assert (status, feb["verdict"]) == (expected, verdict), finished
+        assert feb["words"] == 7 * 128 and feb["filler_words"] == feb["wrong_words"] == 0, finished
 
 
 def test_firmware_and_word_order_can_be_told(bench):
@@ -138,13 +146,15 @@ def test_discover_status_and_top_tell_the_kind(bench):
     for kind, feb in febs.items():
         board(bench, kind, feb=feb)
     status, found = lines(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.4))
-    assert status == 0 and set(found) == {febs["fadelink"]}, "idle boards of others do not hear what is sent to all"
+    ours = {febs["fadelink"], febs["fadelink-v1"]}
+    assert status == 0 and set(found) == ours, "idle boards of others do not hear what is sent to all"
+    assert found[febs["fadelink-v1"]]["identity"] == {"state": "idle", "transmission": 0, "packets": 0}
     status, found = lines(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.4, "--feb", febs["published-10g"]))
     assert status == 0 and found[febs["published-10g"]]["firmware"] == "published-10g"
     assert found[febs["published-10g"]]["identity"] is None and febs["fadelink"] in found
     # Those that send are heard: here to a receiver on this computer.
     files = {feb: bench.tmp / feb for feb in febs.values()}
-    receivers = [bench.receive("--quiet", "--out", files[feb], feb=feb) for feb in febs.values()]
+    receivers = [bench.receive("--quiet", "--out", files[feb], *end(kind), feb=feb) for kind, feb in febs.items()]
     wait_for(lambda: all(file.exists() and file.stat().st_size > 0 for file in files.values()))
     status, found = lines(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.4))
     told = {kind: (found[feb]["protocol"], found[feb]["firmware"]) for kind, feb in febs.items()}
@@ -174,7 +184,7 @@ with fadelink.Receiver("eth0") as receiver, receiver.open(sys.argv[1]) as feb:
             feb.stop()
             stopped = True
     words = np.concatenate(words)
-    print(feb.kind(), words.dtype)
+    print(feb.kind(), words.dtype, feb.ending())
     assert (words.view("u8") == np.arange(len(words.view("u8")), dtype="u8")).all()
 """
 
@@ -185,4 +195,5 @@ def test_python_hands_out_native_words(bench, kind):
     process = bench.start(bench.pc_ns, sys.executable, "-c", PYTHON, FEBS[0])
     status, out, err = process.finish()
     dtype = "uint32" if kind == "published-v1" else "uint64"
-    assert status == 0 and out.strip() == f"{(KINDS[kind][1], KINDS[kind][2], 'big')} {dtype}", (out, err)
+    ending = "silence" if kind == "published-v1" else "confirmed"
+    assert status == 0 and out.strip() == f"{(KINDS[kind][1], KINDS[kind][2], 'big')} {dtype} {ending}", (out, err)

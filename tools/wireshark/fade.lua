@@ -11,7 +11,12 @@ local LAST_WORDS_MAX = UInt64(1023)
 
 -- FADE v1 has its frame type where FADE-10G has its version.
 local V1_ACK, V1_DATA, V1_DATA_LEN, V1_HEADER, V1_PACKET = 0x0003, 0xA5A5, 1034, 10, 1024
-local v1_names = { [0x0001] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0005] = "RESET", [V1_DATA] = "Data" }
+local V1_STATE = 0xA55A
+local v1_names = {
+  [0x0001] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0005] = "RESET", [V1_DATA] = "Data",
+  [V1_STATE] = "State",
+}
+local v1_states = { [0] = "idle", [1] = "running", [2] = "stopping", [3] = "ended", [4] = "reset" }
 
 local names = {
   [0x0001] = "START", [0x0002] = "STOP", [ACK] = "ACK", [NACK] = "NACK", [0x0005] = "RESET",
@@ -41,6 +46,8 @@ local f = {
   data = ProtoField.bytes("fade.data", "Data"),
   valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
   set = ProtoField.uint16("fade.set", "Set"),
+  state = ProtoField.uint16("fade.state", "State of the transmission", base.DEC, v1_states),
+  packets = ProtoField.uint32("fade.packets", "Packets sent"),
   set_packet = ProtoField.uint16("fade.set_packet", "Packet of the set", base.DEC, nil, 0xFC00),
 }
 fade.fields = f
@@ -110,6 +117,15 @@ function fade.dissector(buffer, pinfo, tree)
       local takes_blocks = buffer(4, 2):uint() % 1024 == 0x2A5 and delay >= 0x80000000
       root:add(f.delay, buffer(6, 4), takes_blocks and delay - 0x80000000 or delay)
       root:add(f.data, buffer(V1_HEADER, V1_PACKET))
+    end
+    if kind == V1_STATE then
+      if not need(10, "number of packets") then return end
+      local state = v1_states[buffer(2, 2):uint()]
+      root:add(f.state, buffer(2, 2))
+      root:add(f.transmission, buffer(4, 2))
+      root:add(f.packets, buffer(6, 4))
+      if state == nil then root:add_proto_expert_info(unknown, "unknown state") end
+      info = string.format("%s %s, transmission %d, %d packets", info, state or "unknown", buffer(4, 2):uint(), buffer(6, 4):uint())
     end
     pinfo.cols.info = info
     return

@@ -54,6 +54,14 @@ typedef struct fadelink_kind {
 	uint32_t word_order; /* on the wire; fadelink_read() returns native words */
 } fadelink_kind;
 
+/* How the end of a transmission is known. */
+#define FADELINK_ENDING_UNKNOWN	      0 /* it has not ended, or the receiver has ended it */
+#define FADELINK_ENDING_CONFIRMED     1 /* the FEB told it */
+#define FADELINK_ENDING_SILENCE	      2 /* the FEB is silent after STOP; the published FADE v1 core tells no more */
+#define FADELINK_ENDING_RESET	      3 /* the FEB told that RESET has ended it: FADELINK_ERROR */
+#define FADELINK_ENDING_SWITCHED_OFF  4 /* the FEB has lost its power: FADELINK_ERROR */
+#define FADELINK_ENDING_OTHER_NUMBER  5 /* the FEB has sent another number of packets: FADELINK_ERROR */
+
 #define FADELINK_ERROR	 (-1)
 #define FADELINK_END	 (-2) /* the transmission is complete, and all data was released */
 #define FADELINK_TIMEOUT (-3) /* a command without response */
@@ -82,6 +90,8 @@ int fadelink_stop(fadelink_feb *feb);
 int fadelink_reset(fadelink_feb *feb);
 /* The kind of the FEB, known after START; with FADE v1 after the first data. */
 int fadelink_feb_kind(const fadelink_feb *feb, fadelink_kind *kind);
+/* FADELINK_ENDING_*, or FADELINK_ERROR. */
+int fadelink_feb_ending(const fadelink_feb *feb);
 
 /*
  * Sends a user command (code 0x0100 to 0xFFFF), repeats it `retries` times after `timeout_ms` each. A Fadelink FEB

@@ -227,6 +227,12 @@ pub unsafe extern "C" fn fadelink_reset(feb: *mut OpenFeb) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_feb_ending(feb: *const OpenFeb) -> c_int {
+    // SAFETY: see the header.
+    unsafe { reader(feb) }.map_or(ERROR, |handle| handle.ending() as c_int)
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_feb_kind(feb: *const OpenFeb, kind: *mut FebKind) -> c_int {
     // SAFETY: see the header.
     let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(kind, "kind")) }) else { return ERROR };

@@ -47,6 +47,8 @@ pub struct Found {
     pub firmware: Option<Firmware>,
     /// What a board of Fadelink reports about itself.
     pub identity: Option<Identity>,
+    /// What a board of Fadelink with FADE v1 reports about itself.
+    pub fade1: Option<fade1::State>,
     /// It sends data.
     pub sends: bool,
 }
@@ -70,10 +72,19 @@ impl Found {
     }
 
     fn note_fade1(&mut self, frame: &[u8]) {
-        let Ok((_, data)) = fade1::parse_feb(frame) else { return };
-        let ours = data.retry == fade1::RETRY_FADELINK;
+        let ours = match fade1::parse_feb(frame) {
+            Ok((_, fade1::FebFrame::Data(data))) => {
+                self.sends = true;
+                data.retry == fade1::RETRY_FADELINK
+            }
+            Ok((_, fade1::FebFrame::State(state))) => {
+                self.fade1 = Some(state);
+                true
+            }
+            Err(_) => return,
+        };
+        self.protocol = Some(Protocol::Fade1);
         self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::PublishedV1 });
-        (self.protocol, self.sends) = (Some(Protocol::Fade1), true);
     }
 
     /// What it does, in a word.
@@ -82,6 +93,7 @@ impl Found {
             Some(Identity { stopping: true, .. }) => "stopping",
             Some(Identity { running: true, .. }) => "running",
             Some(_) => "idle",
+            None if self.fade1.is_some() => self.fade1.map_or("", |state| state.phase.name()),
             None if self.sends => "sends",
             None => "silent",
         }
@@ -94,7 +106,7 @@ impl Found {
             "protocol": self.protocol.map(|protocol| protocol.to_string()),
             "firmware": self.firmware.map(|firmware| firmware.to_string()),
             "sends": self.sends,
-            "identity": self.identity.map(identity_json),
+            "identity": self.identity.map(identity_json).or_else(|| self.fade1.map(fade1_json)),
         })
     }
 
@@ -108,6 +120,12 @@ impl Found {
         }
         words
     }
+}
+
+/// The answer to IDENTIFY of FADE v1.
+fn fade1_json(state: fade1::State) -> Value {
+    let fade1::State { phase, transmission, packets } = state;
+    json!({ "state": phase.name(), "transmission": transmission, "packets": packets })
 }
 
 /// The answer to IDENTIFY.

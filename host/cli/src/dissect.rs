@@ -141,7 +141,13 @@ fn is_fade(frame: &[u8]) -> bool {
 fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let words = |set, packet| format!("set {set}, packet {packet}");
     let parsed = match fade1::parse_feb(frame) {
-        Ok((_, data)) => {
+        Ok((_, fade1::FebFrame::State(fade1::State { phase, transmission, packets }))) => {
+            let text = format!("FADE v1, {}, transmission {transmission}, {packets} packets", phase.name());
+            let fields =
+                json!({ "version": 1, "state": phase.name(), "transmission": transmission, "packets": packets });
+            return Ok(("state", fields, text));
+        }
+        Ok((_, fade1::FebFrame::Data(data))) => {
             let fade1::Data { set, packet, retry, delay, block_acks, .. } = data;
             let text = format!("FADE v1, {}, delay {delay}", words(set, packet));
             let fields = json!({ "version": 1, "set": set, "packet": packet, "retry": retry, "delay": delay,

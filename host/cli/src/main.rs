@@ -55,7 +55,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the boards behind a network interface; with FADE v1, only those that send
+    /// List the boards behind a network interface; published ones of FADE v1 only while they send
     #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink discover --iface fade0"))]
     Discover(discover::Args),
     /// Receive the data of boards, until Ctrl-C or a limit

@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 // Again, with more time; then it is an error.
                 feb.command(fade10g::CMD_IDENTIFY, 0).with_context(|| {
                     format!(
-                        "{mac} does not answer: it is absent, or idle with a FADE v1 core, which answers no command"
+                        "{mac} does not answer: it is absent, or idle with a published FADE v1 core, which answers nothing"
                     )
                 })?;
             }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS};
-use fadelink_wire::MacAddr;
+use fadelink_wire::fade1::{
+    self, Data, Phase, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS, STATE_FRAME_LEN,
+};
+use fadelink_wire::{fade10g, MacAddr};
 
 use crate::congestion::{follow, Congestion};
 use crate::feb::{Settings, Status, User};
@@ -37,6 +39,12 @@ pub struct Fade1Feb<U> {
     pub user: U,
     status: Status,
     peer: Option<MacAddr>,
+    /// What it reports on its last transmission; while one runs, `status` tells where it is.
+    state: State,
+    /// The answer to who has asked for that.
+    answer: Option<[u8; STATE_FRAME_LEN]>,
+    /// The answer on its way.
+    answered: [u8; STATE_FRAME_LEN],
     slots: Vec<Slot>,
     /// Packets since the start: confirmed, sent, filled.
     tail: u64,
@@ -67,6 +75,9 @@ impl<U: User> Fade1Feb<U> {
             user,
             status: Status::default(),
             peer: None,
+            state: State { phase: Phase::None, transmission: 0, packets: 0 },
+            answer: None,
+            answered: [0; STATE_FRAME_LEN],
             slots: (0..WINDOW).map(|_| slot()).collect(),
             tail: 0,
             fresh: 0,
@@ -103,11 +114,15 @@ impl<U: User> Fade1Feb<U> {
     /// All that was sent is confirmed after STOP: the board is idle.
     fn ends(&mut self) {
         if self.closed && self.tail == self.head && !self.has(Quirk::StartContinues) {
-            self.clear();
+            self.clear(Phase::Ended);
         }
     }
 
-    fn clear(&mut self) {
+    /// The transmission ends so, if one runs.
+    fn clear(&mut self, phase: Phase) {
+        if self.status.running {
+            self.state.phase = phase;
+        }
         (self.status.running, self.status.stopping, self.closed) = (false, false, false);
         (self.tail, self.fresh, self.head, self.filled, self.cyclic) = (0, 0, 0, 0, 0);
         self.congestion.restart();
@@ -120,6 +135,16 @@ impl<U: User> Fade1Feb<U> {
 
     /// Takes a frame from the wire, without its frame check sequence.
     pub fn take(&mut self, frame: &[u8], now: Duration) {
+        if let Ok((header, fade10g::Request::Command { code: fade10g::CMD_IDENTIFY, .. })) =
+            fade10g::parse_request(frame)
+        {
+            if header.dst == self.mac || header.dst == MacAddr::BROADCAST {
+                if self.status.running && self.peer != Some(header.src) {
+                    return self.status.wrong_source += 1;
+                }
+                return self.tell(header.src);
+            }
+        }
         let (header, request) = match fade1::parse_request(frame) {
             Ok(parsed) => parsed,
             Err(fade1::Error::EtherType(_)) => return self.status.wrong_ethertype += 1,
@@ -133,7 +158,7 @@ impl<U: User> Fade1Feb<U> {
         }
         match request {
             Request::Reset => {
-                self.clear();
+                self.clear(Phase::Reset);
                 self.fresh_source = true;
             }
             _ if self.has(Quirk::AnyComputer) => {
@@ -156,18 +181,34 @@ impl<U: User> Fade1Feb<U> {
             }
             Request::Start if self.status.running => {}
             Request::Start => {
-                self.clear();
+                self.clear(Phase::Reset);
                 self.status.running = true;
+                self.state =
+                    State { phase: Phase::Running, transmission: self.state.transmission.wrapping_add(1), packets: 0 };
                 self.peer = Some(src);
                 self.user.begin();
             }
-            Request::Stop => self.status.stopping = self.status.running,
+            Request::Stop => {
+                self.status.stopping = self.status.running;
+                self.tell(src);
+            }
             Request::Ack { set, packet, stored } => {
                 let stored = stored.filter(|_| self.takes_block_acks()).unwrap_or(0);
                 self.ack(set, packet, stored, now);
             }
             Request::Reset => {}
         }
+    }
+
+    /// Its state will be told to `to`, unless it is a board that does not.
+    fn tell(&mut self, to: MacAddr) {
+        let phase = match (self.status.running, self.status.stopping) {
+            (false, _) => self.state.phase,
+            (true, false) => Phase::Running,
+            (true, true) => Phase::Stopping,
+        };
+        let answer = State { phase, ..self.state }.to_frame(to, self.mac);
+        self.answer = (!self.has(Quirk::NoIdentify)).then_some(answer);
     }
 
     /// `stored`: bit i is set if the packet `1 + i` before this one is confirmed, too.
@@ -271,10 +312,15 @@ impl<U: User> Fade1Feb<U> {
     pub fn give(&mut self, now: Duration) -> Option<&[u8]> {
         self.fill();
         self.ends();
+        if let Some(answer) = self.answer.take() {
+            self.answered = answer;
+            return Some(&self.answered);
+        }
         let peer = self.peer.filter(|_| self.status.running && now >= self.next_frame)?;
         let index = self.choose(now)?;
         let again = index < self.fresh;
         self.fresh = self.fresh.max(index + 1);
+        self.state.packets = self.fresh as u32;
         self.status.sent += 1;
         self.status.retransmitted += u64::from(again);
         let delay = self.congestion.delay();

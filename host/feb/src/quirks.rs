@@ -17,7 +17,8 @@ pub enum Quirk {
     StartContinues,
     /// The first frame after RESET has sequence number 1.
     SequenceFromOne,
-    /// No IDENTIFY: from broadcast ignored, else a command like any other, answered by 0.
+    /// No IDENTIFY: from broadcast ignored, else a command like any other, answered by 0. FADE v1: it is ignored, and STOP is
+    /// not answered.
     NoIdentify,
     /// Block ACKs are not offered, and taken for ordinary ones.
     NoBlockAcks,
@@ -97,7 +98,7 @@ impl Quirks {
                 ExecutesAgain,
                 AnyComputer,
             ],
-            Firmware::PublishedV1 => &[BigWords, StartContinues, AnyComputer, PartialStays, NoMark],
+            Firmware::PublishedV1 => &[BigWords, StartContinues, NoIdentify, AnyComputer, PartialStays, NoMark],
         };
         quirks.iter().fold(Quirks::default(), |all, quirk| all.with(*quirk))
     }

@@ -65,7 +65,7 @@ impl Model {
             }
             Model::Fade1(feb) => {
                 let mac = feb.mac();
-                let (_, data) = fade1::parse_feb(feb.give(now)?).unwrap();
+                let Ok((_, fade1::FebFrame::Data(data))) = fade1::parse_feb(feb.give(now)?) else { return None };
                 let (set, packet) = (data.set, data.packet);
                 let number = usize::from(set) * fade1::SET_PACKETS as usize + usize::from(packet);
                 Some((number, fade1::Request::Ack { set, packet, stored: None }.to_frame(mac, PC).to_vec()))

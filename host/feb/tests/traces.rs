@@ -118,6 +118,15 @@ fn replay1(trace: &Value) -> usize {
             continue;
         }
         let out = &event["out"];
+        if out.get("state").is_some() {
+            let frame = feb.give(NOW).unwrap_or_else(|| panic!("no frame at {place}")).to_vec();
+            let Ok((_, fade1::FebFrame::State(state))) = fade1::parse_feb(&frame) else {
+                panic!("{frame:?} at {place}")
+            };
+            let got = [state.phase as u64, state.transmission.into(), state.packets.into()];
+            assert_eq!(got, ["state", "transmission", "packets"].map(|name| out[name].as_u64().unwrap()), "{place}");
+            continue;
+        }
         let number = out["packet"].as_u64().unwrap();
         if number < feb.fresh() {
             // The cyclic scan works by the clock, which the trace does not have.
@@ -125,7 +134,7 @@ fn replay1(trace: &Value) -> usize {
             overdue += 1;
         }
         let frame = feb.give(NOW).unwrap_or_else(|| panic!("no frame at {place}")).to_vec();
-        let data = fade1::parse_feb(&frame).unwrap().1;
+        let Ok((_, fade1::FebFrame::Data(data))) = fade1::parse_feb(&frame) else { panic!("{frame:?} at {place}") };
         assert_eq!(u64::from(data.set) * 32 + u64::from(data.packet), number, "{place}");
         assert_eq!(u64::from(data.delay), out["delay"].as_u64().unwrap(), "{place}");
         let (first, last) = (data.payload.first_chunk().unwrap(), data.payload.last_chunk().unwrap());

@@ -104,6 +104,14 @@ class Feb:
         """(protocol, firmware, byte order of words on the wire), found out by start(); None if unknown."""
         return self._feb.kind()
 
+    def ending(self) -> str | None:
+        """How the end of the transmission is known; None before the end.
+
+        "confirmed": the board told it. "silence": the board is silent after STOP, as one that has lost its power; the published
+        core of FADE v1 tells no more. After an error also "reset", "switched-off" and "other-number": what the board told.
+        """
+        return self._feb.ending()
+
     def fill(self) -> tuple[int, int]:
         """Bytes in the ring, and its size."""
         return self._feb.fill()

@@ -253,6 +253,11 @@ impl Feb {
         py.detach(|| self.state().handle.fill())
     }
 
+    /// How the end of the transmission is known; `None` before it.
+    fn ending(&self, py: Python<'_>) -> Option<&'static str> {
+        py.detach(|| self.state().handle.ending()).name()
+    }
+
     /// Protocol, firmware and byte order of words on the wire; `None` for what is not known yet.
     fn kind(&self, py: Python<'_>) -> (Option<String>, Option<String>, Option<String>) {
         let kind = py.detach(|| self.state().handle.kind());

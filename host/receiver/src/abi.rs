@@ -166,4 +166,5 @@ pub const GETSTATS: u64 = call(READ, 0x42, size_of::<Statistics>());
 pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
 pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
 pub const GETKIND: u64 = call(READ, 0x46, size_of::<FebKind>());
+pub const GETENDING: u64 = call(0, 0x48, 0);
 pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());

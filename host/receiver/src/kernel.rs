@@ -19,7 +19,7 @@ use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::mapping::Mapping;
 use crate::numbers::Numbers;
-use crate::shared::Phase;
+use crate::shared::{Ending, Phase};
 use crate::source::{Command, Commander, Error, FebBackend, Source, DEFAULT_RETRIES};
 
 /// The driver's own limit of a ring.
@@ -355,6 +355,11 @@ impl FebBackend for KernelFeb {
         (phase, pointers.head - pointers.tail)
     }
 
+    fn ending(&self) -> Ending {
+        // A driver without this call knows no more than that the board is silent.
+        call(&self.ring.device, abi::GETENDING, 0).map_or(Ending::Silence, |number| Ending::of(number as u8))
+    }
+
     fn kind(&self) -> Option<Kind> {
         let mut kind = abi::FebKind::default();
         // It fails for a bad pointer alone.
@@ -372,7 +377,7 @@ impl FebBackend for KernelFeb {
 
     fn broken(&self) -> Error {
         match self.ring.pointers().error {
-            0 => Error::Aborted(self.commands.mac),
+            0 => Error::Aborted(self.commands.mac, self.ending()),
             error => Error::Failed(format!(
                 "interface {}: {}",
                 self.commands.interface.name,

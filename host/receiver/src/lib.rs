@@ -51,4 +51,5 @@ pub use engine::{CommandError, Confirm, FebConfig};
 pub use kind::Kind;
 pub use loan::{Loan, Pool};
 pub use receiver::{FebHandle, Receiver};
+pub use shared::Ending;
 pub use source::{Commander, Error, DEFAULT_RETRIES, DEFAULT_TIMEOUT};

@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::loan::{Ledger, Loan};
 use crate::schedule::Schedule;
-use crate::shared::Phase;
+use crate::shared::{Ending, Phase};
 use crate::source::{Commander, Error, FebBackend, Source};
 use crate::user_space::UserSpace;
 use crate::wake::poll;
@@ -308,6 +308,11 @@ impl FebHandle {
     /// State of the transmission.
     pub fn phase(&self) -> Phase {
         self.state().0
+    }
+
+    /// How the end of the transmission is known: [`Ending::Unknown`] before it.
+    pub fn ending(&self) -> Ending {
+        self.feb.ending()
     }
 
     /// Counters of the FEB.

@@ -25,6 +25,61 @@ pub enum Phase {
     Aborted = 3,
 }
 
+/// How the end of a transmission is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ending {
+    /// It has not ended, or the receiver has ended it.
+    #[default]
+    Unknown = 0,
+    /// The FEB told it: by its last packet (FADE-10G), or as many packets as have come (FADE v1).
+    Confirmed = 1,
+    /// The FEB is silent after STOP. Published FEBs of FADE v1 tell no more.
+    Silence = 2,
+    /// The FEB told that RESET has ended it.
+    Reset = 3,
+    /// The FEB has sent nothing since it was switched on: it has lost its power meanwhile.
+    SwitchedOff = 4,
+    /// The FEB told that it has sent another number of packets than have come.
+    OtherNumber = 5,
+}
+
+impl Ending {
+    /// By its number.
+    pub(crate) fn of(number: u8) -> Ending {
+        match number {
+            1 => Ending::Confirmed,
+            2 => Ending::Silence,
+            3 => Ending::Reset,
+            4 => Ending::SwitchedOff,
+            5 => Ending::OtherNumber,
+            _ => Ending::Unknown,
+        }
+    }
+
+    /// In a word; `None` before the end.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Ending::Unknown => None,
+            Ending::Confirmed => Some("confirmed"),
+            Ending::Silence => Some("silence"),
+            Ending::Reset => Some("reset"),
+            Ending::SwitchedOff => Some("switched-off"),
+            Ending::OtherNumber => Some("other-number"),
+        }
+    }
+
+    /// Why a transmission was aborted, for those who read; empty where nothing more is known.
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Ending::Unknown | Ending::Confirmed | Ending::Silence => "",
+            Ending::Reset => ": another program has sent RESET to the board",
+            Ending::SwitchedOff => ": the board was switched off, or restarted",
+            Ending::OtherNumber => ": the board says that it has sent another number of packets than have come",
+        }
+    }
+}
+
 /// Head and tail count bytes since the start of the transmission; the ring holds what lies between.
 #[derive(Debug)]
 pub struct Shared {
@@ -43,6 +98,8 @@ pub struct Shared {
     /// Tail at which the reader wants to be woken.
     wake_at: AtomicU64,
     phase: AtomicU8,
+    /// How the end is known, by number.
+    ending: AtomicU8,
     /// What the FEB was found to be, by number.
     kind: AtomicU8,
     /// Why frames come by a slower way.
@@ -75,6 +132,7 @@ impl Shared {
             tail: AtomicU64::new(0),
             wake_at: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
+            ending: AtomicU8::new(Ending::Unknown as u8),
             kind: AtomicU8::new(0),
             slower: OnceLock::new(),
             armed: AtomicBool::new(false),
@@ -90,6 +148,11 @@ impl Shared {
             2 => Phase::Complete,
             _ => Phase::Aborted,
         }
+    }
+
+    /// How the end of the transmission is known.
+    pub fn ending(&self) -> Ending {
+        Ending::of(self.ending.load(Ordering::Acquire))
     }
 
     /// What the FEB was found to be; `None` before the first START.
@@ -128,7 +191,14 @@ impl Shared {
         self.origin.store(0, Ordering::Relaxed);
         self.head.store(bytes, Ordering::Relaxed);
         self.tail.store(bytes, Ordering::Relaxed);
+        self.ending.store(Ending::Unknown as u8, Ordering::Relaxed);
         self.set_phase(Phase::Running);
+    }
+
+    /// Receiving side: the transmission has ended, and how that is known; wakes the reader.
+    pub(crate) fn end(&self, phase: Phase, ending: Ending) {
+        self.ending.store(ending as u8, Ordering::Release);
+        self.set_phase(phase);
     }
 
     /// Receiving side: copies a packet to where byte `at` since the start belongs, its words as `swap` says. `gap_free`: no

@@ -14,7 +14,7 @@ use crate::engine::{CommandError, FebConfig};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::schedule::Schedule;
-use crate::shared::Phase;
+use crate::shared::{Ending, Phase};
 
 /// How often a command is repeated before it fails, by default.
 pub const DEFAULT_RETRIES: u32 = 20;
@@ -42,8 +42,8 @@ pub enum Error {
         error: CommandError,
     },
     /// The transmission ended before its end.
-    #[error("FEB {0}: the transmission was aborted")]
-    Aborted(MacAddr),
+    #[error("FEB {0}: the transmission was aborted{why}", why = .1.why())]
+    Aborted(MacAddr, Ending),
     /// A new transmission would overwrite what others still read.
     #[error("FEB {0}: {1} bytes of the previous transmission are still lent")]
     Lent(MacAddr, u64),
@@ -127,6 +127,8 @@ pub trait FebBackend: Send {
     }
     /// State of the transmission, and bytes in the ring that are not given back. In this order, so that the bytes of an end are in.
     fn state(&self) -> (Phase, u64);
+    /// How the end of the transmission is known.
+    fn ending(&self) -> Ending;
     /// What the FEB was found to be; `None` before the first START.
     fn kind(&self) -> Option<Kind>;
     /// Why its frames come by a slower way than the backend has; `None`: they do not.

@@ -24,7 +24,7 @@ use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::numbers::Numbers;
 use crate::schedule::Schedule;
-use crate::shared::{Phase, Reader, Shared};
+use crate::shared::{Ending, Phase, Reader, Shared};
 use crate::source::{self, Commander, Error, FebBackend, Source, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use crate::wake::{poll, Wake};
 
@@ -472,6 +472,10 @@ impl FebBackend for UserFeb {
         (phase, self.reader.tail() - self.reader.head())
     }
 
+    fn ending(&self) -> Ending {
+        self.reader.ending()
+    }
+
     fn kind(&self) -> Option<Kind> {
         self.reader.kind()
     }
@@ -483,7 +487,7 @@ impl FebBackend for UserFeb {
     fn broken(&self) -> Error {
         match &*lock(&self.open.inner.failure) {
             Some(failure) => Error::Failed(failure.clone()),
-            None => Error::Aborted(self.open.mac),
+            None => Error::Aborted(self.open.mac, self.ending()),
         }
     }
 

@@ -11,9 +11,9 @@ use fadelink_feb::{Fade1Feb, Settings};
 use fadelink_receiver::counters::LinkCounters;
 use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
 use fadelink_receiver::numbers::Numbers;
-use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
 use fadelink_receiver::Kind;
-use fadelink_wire::fade1::{self, Data, Request, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
+use fadelink_wire::fade1::{self, Data, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
 use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, WordOrder};
 use model::{word, Cable, Counter};
 
@@ -147,6 +147,23 @@ fn start_finds_out_what_the_feb_speaks() {
     let counters = bench.reader.counters.read();
     assert_eq!((bench.reader.tail(), counters.delay, counters.not_started), (1024, 7, 4));
     assert_eq!(counters.interrupted, 2, "START met an earlier transmission, and so did its repetition");
+}
+
+#[test]
+fn a_fadelink_board_tells_what_it_speaks() {
+    let mut bench = Bench::new(None);
+    let outcome = bench.command(fade10g::CMD_START);
+    assert_eq!(bench.requests(), (vec![], 1), "IDENTIFY");
+    bench.frame(&state(fade1::Phase::None, 0));
+    bench.frame(&state(fade1::Phase::None, 0));
+    bench.reset_rounds();
+    assert_eq!((bench.requests(), outcome.try_recv().unwrap()), ((vec![Request::Start], 0), Ok(0)));
+    let counters = bench.reader.counters.read();
+    assert_eq!((counters.responses, counters.unexpected_responses), (1, 1));
+    let kind = bench.reader.kind().unwrap();
+    assert_eq!((kind.protocol, kind.firmware), (Protocol::Fade1, Some(Firmware::Fadelink)));
+    bench.frame(&data(0, 0));
+    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0, stored: None }]);
 }
 
 #[test]
@@ -300,10 +317,100 @@ fn stop_is_repeated_until_there_is_silence() {
     assert_eq!(bench.reader.phase(), Phase::Running, "silence begins anew");
     bench.wait(100 * MS);
     assert_eq!((bench.reader.phase(), bench.reader.tail()), (Phase::Complete, 3 * 1024));
+    assert_eq!(bench.reader.ending(), Ending::Silence, "nothing tells that it had no more");
     assert!(bench.engine.next_deadline().is_none());
     bench.requests();
     bench.frame(&data(0, 2));
     assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 2, stored: None }], "its ACK was lost");
+}
+
+/// What a Fadelink board answers to STOP.
+fn state(phase: fade1::Phase, packets: u32) -> Vec<u8> {
+    State { phase, transmission: 1, packets }.to_frame(PC, FEB).to_vec()
+}
+
+/// One of three packets, the second, is missing: STOP.
+fn stopped_with_a_gap() -> Bench {
+    let mut bench = Bench::started();
+    bench.frame(&state(fade1::Phase::Ended, 1));
+    assert_eq!(bench.reader.phase(), Phase::Running, "nobody has asked");
+    bench.frame(&data(0, 2));
+    bench.command(fade10g::CMD_STOP);
+    bench.wait(Duration::ZERO);
+    bench
+}
+
+#[test]
+fn a_board_that_answers_stop_proves_the_end() {
+    let mut bench = stopped_with_a_gap();
+    for _ in 0..20 {
+        bench.frame(&state(fade1::Phase::Stopping, 3));
+        bench.wait(100 * MS);
+    }
+    bench.frame(&data(0, 1));
+    for _ in 0..20 {
+        bench.wait(100 * MS);
+        bench.frame(&state(fade1::Phase::Stopping, 3));
+    }
+    assert_eq!(bench.reader.phase(), Phase::Running, "it still waits for a confirmation");
+    bench.frame(&state(fade1::Phase::Ended, 3));
+    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
+    assert!(bench.engine.next_deadline().is_none(), "no more STOPs");
+    let counters = bench.reader.counters.read();
+    assert_eq!((counters.responses, counters.unexpected_responses), (41, 1));
+}
+
+#[test]
+fn a_board_that_tells_otherwise_aborts() {
+    for (phase, packets, ending) in [
+        (fade1::Phase::None, 0, Ending::SwitchedOff),
+        (fade1::Phase::Reset, 3, Ending::Reset),
+        (fade1::Phase::Ended, 4, Ending::OtherNumber),
+        (fade1::Phase::Ended, 3 + (1 << 31), Ending::OtherNumber),
+    ] {
+        for whole in [false, true] {
+            let mut bench = stopped_with_a_gap();
+            if whole {
+                bench.frame(&data(0, 1));
+            }
+            // STOPs since the last data.
+            for _ in 0..if whole { 6 } else { 5 } {
+                assert_eq!(bench.reader.phase(), Phase::Running, "{phase:?}: data may still be under way");
+                bench.frame(&state(phase, packets));
+                bench.wait(100 * MS);
+            }
+            assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Aborted, ending), "{phase:?}");
+            assert_eq!(bench.reader.tail(), if whole { 3 * 1024 } else { 1024 });
+        }
+    }
+}
+
+#[test]
+fn what_a_board_told_before_its_data_does_not_count() {
+    let mut bench = stopped_with_a_gap();
+    for _ in 0..4 {
+        bench.frame(&state(fade1::Phase::Reset, 3));
+        bench.wait(100 * MS);
+    }
+    bench.frame(&data(0, 1));
+    for _ in 0..5 {
+        bench.wait(100 * MS);
+    }
+    assert_eq!(bench.reader.phase(), Phase::Running, "silence begins anew");
+    bench.wait(100 * MS);
+    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Silence));
+}
+
+/// STOP before any data: the board has had none, and says so.
+#[test]
+fn a_board_without_data_ends_without_data() {
+    let mut bench = Bench::new(Some(Protocol::Fade1));
+    bench.command(fade10g::CMD_START);
+    bench.reset_rounds();
+    bench.command(fade10g::CMD_STOP);
+    bench.frame(&state(fade1::Phase::Ended, 0));
+    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
+    assert_eq!(bench.reader.tail(), 0);
 }
 
 #[test]
@@ -407,6 +514,7 @@ fn every_word_arrives_over_a_bad_cable() {
             }
         }
         assert_eq!((received, bench.reader.phase()), (128 * 701, Phase::Complete), "loss {loss}, {quirks:?}");
+        assert_eq!(bench.reader.ending(), Ending::Confirmed, "loss {loss}, {quirks:?}");
         let (acks, frames) = (bench.reader.counters.read().acks, bench.reader.counters.read().packets);
         assert_eq!(acks < frames, quirks == Quirks::default(), "block ACKs where the FEB takes them");
         assert!(!feb.status().running && feb.status().protocol_errors == 0);

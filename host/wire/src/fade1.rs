@@ -1,6 +1,7 @@
 //! FADE v1 (docs/protocol/fade1.md): raw Ethernet 0xFADE at 1 Gb/s, sets of 32 packets of 1024 bytes.
 //!
-//! Header fields are big-endian; data words are 64-bit little-endian. Commands are not confirmed.
+//! Header fields are big-endian; data words are 64-bit little-endian. Commands are not confirmed; Fadelink's cores answer
+//! STOP, and IDENTIFY of FADE-10G, by the state of the transmission.
 
 use crate::block;
 use crate::ethernet::{self, Header, MacAddr};
@@ -17,6 +18,8 @@ pub const TYPE_ACK: u16 = 0x0003;
 pub const TYPE_RESET: u16 = 0x0005;
 /// Type of a data frame, from a FEB.
 pub const TYPE_DATA: u16 = 0xA5A5;
+/// Type of a state frame, from a Fadelink board: the answer to STOP and IDENTIFY.
+pub const TYPE_STATE: u16 = 0xA55A;
 
 /// Bytes of data in a packet.
 pub const PACKET_BYTES: usize = 1024;
@@ -34,6 +37,8 @@ const ACK_FIELDS_LEN: usize = 20;
 pub const DATA_HEADER_LEN: usize = 24;
 /// Bytes of a data frame without its frame check sequence.
 pub const DATA_FRAME_LEN: usize = DATA_HEADER_LEN + PACKET_BYTES;
+/// Bytes of a state frame without its frame check sequence; those behind its fields are filler.
+pub const STATE_FRAME_LEN: usize = 64;
 /// Bytes of a frame from the PC (64 after the Ethernet header).
 pub const REQUEST_LEN: usize = ethernet::HEADER_LEN + 64;
 
@@ -55,7 +60,7 @@ pub enum Error {
     #[error("version {0:#06x}: expected a type of FADE v1")]
     Version(u16),
     /// Unknown type, or one of the other direction.
-    #[error("type {0:#06x}: expected 0xa5a5 from a FEB, 0x0001, 0x0002, 0x0003 or 0x0005 from the PC")]
+    #[error("type {0:#06x}: expected 0xa5a5 or 0xa55a from a FEB, 0x0001, 0x0002, 0x0003 or 0x0005 from the PC")]
     Type(u16),
     /// A data frame of a wrong length.
     #[error("data frame of {0} bytes: expected 1048")]
@@ -63,6 +68,18 @@ pub enum Error {
     /// A packet number that no set has.
     #[error("packet {0} of a set: expected 0 to 31")]
     Packet(u8),
+    /// A state that no board has.
+    #[error("state {0} of a transmission: expected 0 to 4")]
+    State(u16),
+}
+
+/// A frame from a FEB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FebFrame<'a> {
+    /// A packet.
+    Data(Data<'a>),
+    /// The answer to STOP or IDENTIFY.
+    State(State),
 }
 
 /// A data frame.
@@ -80,6 +97,46 @@ pub struct Data<'a> {
     pub block_acks: bool,
     /// The packet, 1024 bytes.
     pub payload: &'a [u8],
+}
+
+/// Where a transmission is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Phase {
+    /// There was none since the board was switched on.
+    None = 0,
+    /// It goes on.
+    Running = 1,
+    /// It goes on until every packet is confirmed.
+    Stopping = 2,
+    /// It ended because of STOP, and every packet was confirmed.
+    Ended = 3,
+    /// RESET ended it.
+    Reset = 4,
+}
+
+impl Phase {
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::None => "idle",
+            Phase::Running => "running",
+            Phase::Stopping => "stopping",
+            Phase::Ended => "ended",
+            Phase::Reset => "reset",
+        }
+    }
+}
+
+/// What a Fadelink board reports on its current or last transmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Where it is.
+    pub phase: Phase,
+    /// Transmissions since the board was switched on, modulo 2^16.
+    pub transmission: u16,
+    /// Packets that it has sent, modulo 2^32.
+    pub packets: u32,
 }
 
 /// What the PC sends.
@@ -126,11 +183,17 @@ fn header(frame: &[u8]) -> Result<(Header, u16), Error> {
 ///
 /// # Errors
 /// Every way in which the frame departs from the format; see [`Error`].
-pub fn parse_feb(frame: &[u8]) -> Result<(Header, Data<'_>), Error> {
+pub fn parse_feb(frame: &[u8]) -> Result<(Header, FebFrame<'_>), Error> {
     let (header, kind) = header(frame)?;
-    if kind != TYPE_DATA {
-        return Err(Error::Type(kind));
-    }
+    let body = match kind {
+        TYPE_DATA => FebFrame::Data(parse_data(frame)?),
+        TYPE_STATE => FebFrame::State(State::parse(frame)?),
+        _ => return Err(Error::Type(kind)),
+    };
+    Ok((header, body))
+}
+
+fn parse_data(frame: &[u8]) -> Result<Data<'_>, Error> {
     if frame.len() != DATA_FRAME_LEN {
         return Err(Error::Length(frame.len()));
     }
@@ -142,15 +205,14 @@ pub fn parse_feb(frame: &[u8]) -> Result<(Header, Data<'_>), Error> {
     let retry = field_of_packet & ((1 << RETRY_BITS) - 1);
     let delay = u32::from_be_bytes(field(frame, 20, "transmission delay")?);
     let block_acks = retry == RETRY_FADELINK && delay & TAKES_BLOCK_ACKS != 0;
-    let data = Data {
+    Ok(Data {
         set: u16_at(frame, 16, "set number")?,
         packet,
         retry,
         delay: if block_acks { delay & !TAKES_BLOCK_ACKS } else { delay },
         block_acks,
         payload: frame.get(DATA_HEADER_LEN..).ok_or(Error::Length(frame.len()))?,
-    };
-    Ok((header, data))
+    })
 }
 
 /// Parses a frame from the PC.
@@ -203,5 +265,34 @@ impl Data<'_> {
         out[18..20].copy_from_slice(&(u16::from(self.packet) << RETRY_BITS | self.retry).to_be_bytes());
         let delay = self.delay | if self.block_acks { TAKES_BLOCK_ACKS } else { 0 };
         out[20..24].copy_from_slice(&delay.to_be_bytes());
+    }
+}
+
+impl State {
+    fn parse(frame: &[u8]) -> Result<State, Error> {
+        let phase = match u16_at(frame, 16, "state")? {
+            0 => Phase::None,
+            1 => Phase::Running,
+            2 => Phase::Stopping,
+            3 => Phase::Ended,
+            4 => Phase::Reset,
+            other => return Err(Error::State(other)),
+        };
+        Ok(State {
+            phase,
+            transmission: u16_at(frame, 18, "number of the transmission")?,
+            packets: u32::from_be_bytes(field(frame, 20, "number of packets")?),
+        })
+    }
+
+    /// The frame, without its frame check sequence, from `src` to `dst`.
+    pub fn to_frame(self, dst: MacAddr, src: MacAddr) -> [u8; STATE_FRAME_LEN] {
+        let mut frame = [FILLER; STATE_FRAME_LEN];
+        frame[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
+        frame[14..16].copy_from_slice(&TYPE_STATE.to_be_bytes());
+        frame[16..18].copy_from_slice(&(self.phase as u16).to_be_bytes());
+        frame[18..20].copy_from_slice(&self.transmission.to_be_bytes());
+        frame[20..24].copy_from_slice(&self.packets.to_be_bytes());
+        frame
     }
 }

@@ -20,9 +20,12 @@ impl Protocol {
     pub fn of(frame: &[u8]) -> Protocol {
         let kind = frame.get(14..16).map_or(fade10g::VERSION, |b| u16::from_be_bytes([b[0], b[1]]));
         match kind {
-            fade1::TYPE_DATA | fade1::TYPE_START | fade1::TYPE_STOP | fade1::TYPE_ACK | fade1::TYPE_RESET => {
-                Protocol::Fade1
-            }
+            fade1::TYPE_DATA
+            | fade1::TYPE_STATE
+            | fade1::TYPE_START
+            | fade1::TYPE_STOP
+            | fade1::TYPE_ACK
+            | fade1::TYPE_RESET => Protocol::Fade1,
             _ => Protocol::Fade10g,
         }
     }

@@ -1,7 +1,7 @@
 //! The shared frames of `tests/vectors/fade1.json`, parsed and built again.
 
 use fadelink_vectors::{frame, vectors};
-use fadelink_wire::fade1::{self, Data, Error, Request};
+use fadelink_wire::fade1::{self, Data, Error, FebFrame, Phase, Request};
 use fadelink_wire::{fade10g, Protocol};
 use serde_json::Value;
 
@@ -22,6 +22,12 @@ fn constants_agree() {
         ("TYPE_ACK", fade1::TYPE_ACK.into()),
         ("TYPE_RESET", fade1::TYPE_RESET.into()),
         ("TYPE_DATA", fade1::TYPE_DATA.into()),
+        ("TYPE_STATE", fade1::TYPE_STATE.into()),
+        ("STATE_NONE", Phase::None as u64),
+        ("STATE_RUNNING", Phase::Running as u64),
+        ("STATE_STOPPING", Phase::Stopping as u64),
+        ("STATE_ENDED", Phase::Ended as u64),
+        ("STATE_RESET", Phase::Reset as u64),
         ("PACKET_BYTES", fade1::PACKET_BYTES as u64),
         ("SET_PACKETS", fade1::SET_PACKETS.into()),
         ("RETRY_BITS", fade1::RETRY_BITS.into()),
@@ -30,6 +36,7 @@ fn constants_agree() {
         ("TAKES_BLOCK_ACKS", fade1::TAKES_BLOCK_ACKS.into()),
         ("DATA_HEADER_LEN", fade1::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade1::DATA_FRAME_LEN as u64),
+        ("STATE_FRAME_LEN", fade1::STATE_FRAME_LEN as u64),
         ("REQUEST_LEN", fade1::REQUEST_LEN as u64),
     ];
     let shared = vectors["constants"].as_object().unwrap();
@@ -63,12 +70,23 @@ fn requests_parse_and_build() {
 }
 
 #[test]
-fn data_frames_parse_and_build() {
+fn frames_of_a_feb_parse_and_build() {
     let vectors = vectors("fade1");
     for vector in of_direction(&vectors, "frames", "feb") {
         let (bytes, fields) = (frame(&vectors, vector), &vector["fields"]);
-        let (header, data) = fade1::parse_feb(&bytes).unwrap();
+        let (header, body) = fade1::parse_feb(&bytes).unwrap();
         let number = |name: &str| fields[name].as_u64().unwrap();
+        assert_eq!(Protocol::of(&bytes), Protocol::Fade1);
+        assert!(matches!(fade10g::parse_feb(&bytes), Err(fade10g::Error::Version(_))));
+        let data = match body {
+            FebFrame::Data(data) => data,
+            FebFrame::State(state) => {
+                let got = [state.phase as u64, state.transmission.into(), state.packets.into()];
+                assert_eq!(got, ["state", "transmission", "packets"].map(number), "{}", vector["name"]);
+                assert_eq!(state.to_frame(header.dst, header.src)[..], bytes[..], "{}", vector["name"]);
+                continue;
+            }
+        };
         let got = [u64::from(data.set), data.packet.into(), data.retry.into(), data.delay.into()];
         assert_eq!(got, ["set", "packet", "retry", "delay"].map(number), "{}", vector["name"]);
         assert_eq!(Some(data.block_acks), fields["block_acks"].as_bool(), "{}", vector["name"]);
@@ -76,8 +94,6 @@ fn data_frames_parse_and_build() {
         let mut head = [0; fade1::DATA_HEADER_LEN];
         Data { payload: &[], ..data }.write_header(header.dst, header.src, &mut head);
         assert_eq!(head[..], bytes[..head.len()], "{}", vector["name"]);
-        assert_eq!(Protocol::of(&bytes), Protocol::Fade1);
-        assert!(matches!(fade10g::parse_feb(&bytes), Err(fade10g::Error::Version(_))));
     }
 }
 
@@ -98,6 +114,7 @@ fn malformed_frames_are_refused_by_reason() {
             Error::Type(_) => "type",
             Error::Length(_) => "length",
             Error::Packet(_) => "packet",
+            Error::State(_) => "state",
         };
         assert_eq!(reason, vector["reason"], "{}: {error}", vector["name"]);
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::schedule::Schedule;
-use fadelink_receiver::{CommandError, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
+use fadelink_receiver::{CommandError, Ending, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
@@ -301,7 +301,10 @@ fn receive(
             _ => "receiving",
         })?;
         if !is_there {
-            return Ok(End::Confirmed);
+            return Ok(match feb.ending() {
+                Ending::Confirmed => End::Confirmed,
+                _ => End::Silence,
+            });
         }
         let data = feb.lend(BLOCK_BYTES);
         if !data.is_empty() {

@@ -281,7 +281,7 @@ impl Both {
             Phase::Aborted => 3,
         };
         let feb = &self.driver.feb;
-        assert_eq!(state, feb.state);
+        assert_eq!((state, self.shared.ending() as u32), (feb.state, feb.ending));
         let kind = self.shared.kind().filter(|_| feb.started);
         if let Some(kind) = kind {
             assert_eq!(

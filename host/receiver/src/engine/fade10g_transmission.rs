@@ -11,7 +11,7 @@ use super::held::Held;
 use super::known::Known;
 use crate::counters::{add, count};
 use crate::kind::Swap;
-use crate::shared::{Phase, Shared};
+use crate::shared::{Ending, Phase, Shared};
 use crate::window::{stored_before, Verdict, Window};
 
 /// The receiver's view of a transmission.
@@ -139,7 +139,7 @@ impl Fade10g {
                 count(&counters.packets);
                 shared.set_tail(window.bytes());
                 if window.complete() {
-                    shared.set_phase(Phase::Complete);
+                    shared.end(Phase::Complete, Ending::Confirmed);
                 }
                 index
             }

@@ -1,14 +1,16 @@
-//! A transmission of FADE v1 (docs/protocol/fade1.md). Only data is confirmed in this protocol:
+//! A transmission of FADE v1 (docs/protocol/fade1.md). Only data is confirmed in this protocol, and Fadelink's boards answer
+//! STOP:
 //! - RESET, and a time in which frames under way arrive, come before START. START is repeated until data comes. If
 //!   the FEB is known to use FADE v1, the transmission begins with the first START, because its detector may be
 //!   silent for long. Otherwise it begins when data comes.
-//! - STOP is repeated. The transmission is complete when only silence has followed several STOPs. It is aborted if
-//!   nothing came at all, because there may be no board.
+//! - STOP is repeated. The transmission is complete when the FEB says that it has ended with as many packets as have come, or
+//!   when only silence has followed several STOPs. It is aborted if the FEB says otherwise, or if nothing came at all,
+//!   because there may be no board.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fadelink_wire::fade1::{Data, Request, PACKET_BYTES, SET_PACKETS};
+use fadelink_wire::fade1::{self, Data, Request, State, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::fade10g;
 
 use super::command::Confirm;
@@ -18,7 +20,7 @@ use super::known::Known;
 use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::sets::Sets;
-use crate::shared::{Phase, Shared};
+use crate::shared::{Ending, Phase, Shared};
 use crate::window::{stored_before, Verdict};
 
 /// Time from one START to the next, while no data comes.
@@ -53,8 +55,17 @@ pub(super) struct Fade1 {
 
 struct Stopping {
     next_stop: Duration,
-    /// STOPs sent since the last data frame.
+    /// STOPs sent since the FEB was last known to send on.
     stops: u32,
+    /// How it says that the transmission has ended, otherwise than it seems here.
+    told: Option<Ending>,
+}
+
+impl Stopping {
+    /// The FEB sends on.
+    fn begins_anew(&mut self) {
+        (self.stops, self.told) = (0, None);
+    }
 }
 
 impl Fade1 {
@@ -144,7 +155,7 @@ impl Fade1 {
         self.next_start = None;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
         if let Some(stopping) = &mut self.stopping {
-            stopping.stops = 0;
+            stopping.begins_anew();
         }
         let released = shared.head() / PACKET_BYTES as u64;
         let index = match self.sets.judge(data.set, data.packet, released) {
@@ -171,7 +182,7 @@ impl Fade1 {
             Verdict::ProtocolError => {
                 // A packet of another set: the FEB is told to stop.
                 count(&counters.protocol_errors);
-                return self.stop(now);
+                return self.stop(shared, now);
             }
         };
         self.blocks = data.block_acks;
@@ -186,9 +197,34 @@ impl Fade1 {
         count(&counters.acks);
     }
 
-    /// STOP, at the next poll and until there is silence.
-    pub(super) fn stop(&mut self, now: Duration) {
-        self.stopping.get_or_insert(Stopping { next_stop: now, stops: 0 });
+    /// STOP, at the next poll and until the end is known.
+    pub(super) fn stop(&mut self, shared: &Shared, now: Duration) {
+        if shared.phase() != Phase::Running {
+            // It is known already.
+            return;
+        }
+        self.stopping.get_or_insert(Stopping { next_stop: now, stops: 0, told: None });
+    }
+
+    /// The FEB answers STOP. What does not agree is believed when no data follows.
+    pub(super) fn state(&mut self, state: &State, shared: &Shared) {
+        let Some(stopping) = &mut self.stopping else { return count(&shared.counters.unexpected_responses) };
+        count(&shared.counters.responses);
+        let packets = self.sets.bytes() / PACKET_BYTES as u64;
+        match state.phase {
+            fade1::Phase::Running | fade1::Phase::Stopping => stopping.begins_anew(),
+            fade1::Phase::Ended if self.sets.is_gap_free() && state.packets == packets as u32 => {
+                self.end(shared, Phase::Complete, Ending::Confirmed);
+            }
+            fade1::Phase::Ended => stopping.told = Some(Ending::OtherNumber),
+            fade1::Phase::Reset => stopping.told = Some(Ending::Reset),
+            fade1::Phase::None => stopping.told = Some(Ending::SwitchedOff),
+        }
+    }
+
+    fn end(&mut self, shared: &Shared, phase: Phase, ending: Ending) {
+        (self.stopping, self.next_start) = (None, None);
+        shared.end(phase, ending);
     }
 
     /// Sends START or STOP when it is time to.
@@ -200,10 +236,13 @@ impl Fade1 {
             count(&shared.counters.commands);
         }
         let Some(stop) = stopping.as_mut().filter(|stop| now >= stop.next_stop) else { return };
-        if stop.stops >= STOPS && sets.is_gap_free() {
-            (*stopping, *next_start) = (None, None);
-            shared.set_phase(if first.has_come() { Phase::Complete } else { Phase::Aborted });
-            return;
+        if stop.stops >= STOPS && (stop.told.is_some() || sets.is_gap_free()) {
+            let (phase, ending) = match stop.told {
+                Some(ending) => (Phase::Aborted, ending),
+                None if first.has_come() => (Phase::Complete, Ending::Silence),
+                None => (Phase::Aborted, Ending::Unknown),
+            };
+            return self.end(shared, phase, ending);
         }
         stop.stops += 1;
         stop.next_stop = now + STOP_INTERVAL;

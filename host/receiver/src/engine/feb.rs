@@ -233,23 +233,42 @@ impl FebState {
         }
     }
 
-    /// A data frame of FADE v1, or what was wrong with it.
+    /// A frame of FADE v1, or what was wrong with it.
     pub(super) fn fade1_frame(
         &mut self,
-        data: Result<fade1::Data<'_>, fade1::Error>,
+        body: Result<fade1::FebFrame<'_>, fade1::Error>,
         local: MacAddr,
         now: Duration,
         actions: &mut impl Actions,
     ) {
-        match data {
-            Ok(data) => self.fade1_data(&data, local, now, actions),
+        match body {
+            Ok(fade1::FebFrame::Data(data)) => self.fade1_data(&data, local, now, actions),
+            Ok(fade1::FebFrame::State(state)) => self.fade1_state(&state, local, now, actions),
             Err(fade1::Error::Packet(_)) => {
                 count(&self.shared.counters.protocol_errors);
                 if let Transmission::Fade1(fade1) = &mut self.transmission {
-                    fade1.stop(now);
+                    fade1.stop(&self.shared, now);
                 }
             }
             Err(_) => count(&self.shared.counters.wrong_length),
+        }
+    }
+
+    /// The answer of a Fadelink FEB to STOP, or to IDENTIFY.
+    fn fade1_state(&mut self, state: &fade1::State, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+        let is_unknown = self.protocol.is_none();
+        let asks = |start: &&mut Start| is_unknown && start.stage == Stage::Identify && start.resume.is_none();
+        if let Transmission::Fade1(fade1) = &mut self.transmission {
+            fade1.state(state, &self.shared);
+        } else if let Some(start) = self.start.as_mut().filter(asks) {
+            count(&self.shared.counters.responses);
+            // It need not be asked again.
+            (start.attempts, start.next) = (IDENTIFY_ATTEMPTS, now);
+            self.protocol = Some(Protocol::Fade1);
+            self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
+            self.poll(local, now, actions);
+        } else {
+            count(&self.shared.counters.unexpected_responses);
         }
     }
 
@@ -322,7 +341,7 @@ impl FebState {
             // One that is to begin again is stopped then.
             self.stop_sent = true;
             if let Transmission::Fade1(fade1) = &mut self.transmission {
-                fade1.stop(now);
+                fade1.stop(&self.shared, now);
             }
             self.fade1_poll(local, now, actions);
             (command.reply)(Ok(0));
@@ -720,7 +739,7 @@ impl FebState {
                 self.begin_fade1(start, Some(now));
                 if self.stop_sent {
                     if let Transmission::Fade1(fade1) = &mut self.transmission {
-                        fade1.stop(now);
+                        fade1.stop(&self.shared, now);
                     }
                 }
                 self.fade1_poll(local, now, actions);

@@ -235,17 +235,18 @@ impl Engine {
     /// A frame of FADE v1.
     fn fade1_frame(&mut self, frame: &[u8], now: Duration, actions: &mut impl Actions) {
         let Some((header, _)) = fadelink_wire::ethernet::Header::split(frame) else { return };
-        let data = fade1::parse_feb(frame).map(|(_, data)| data);
-        match data {
+        let body = fade1::parse_feb(frame).map(|(_, body)| body);
+        match body {
             Err(fade1::Error::Truncated { .. }) => count(&self.link.truncated),
             Err(fade1::Error::EtherType(_)) => count(&self.link.wrong_ethertype),
             Err(fade1::Error::Version(_)) => count(&self.link.wrong_version),
-            Err(fade1::Error::Type(_)) => count(&self.link.wrong_type),
+            Err(fade1::Error::Type(_) | fade1::Error::State(_)) => count(&self.link.wrong_type),
             _ if header.dst != self.local => count(&self.link.other_destination),
             Ok(_) | Err(fade1::Error::Length(_) | fade1::Error::Packet(_)) => match self.febs.get_mut(&header.src) {
-                Some(feb) => feb.fade1_frame(data, self.local, now, actions),
+                Some(feb) => feb.fade1_frame(body, self.local, now, actions),
                 None => {
-                    let reset = data.is_ok().then(|| fade1::Request::Reset.to_frame(header.src, self.local));
+                    let is_data = matches!(body, Ok(fade1::FebFrame::Data(_)));
+                    let reset = is_data.then(|| fade1::Request::Reset.to_frame(header.src, self.local));
                     self.stranger(header.src, reset, now, actions);
                 }
             },

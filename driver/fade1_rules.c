@@ -27,8 +27,9 @@ bool fade1_is_type(u16 type)
  * @feb: address of the FEB
  * @local: address of this computer
  * @type: FADE1_TYPE_*
+ * @number: START: of the transmission
  */
-void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type)
+void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type, u16 number)
 {
 	memset(out, FADE_FILLER, FADE_REQUEST_LEN);
 	memcpy(out, feb, 6);
@@ -37,6 +38,10 @@ void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type)
 	out[13] = FADE_ETHERTYPE & 0xff;
 	out[14] = (u8)(type >> 8);
 	out[15] = (u8)type;
+	if (type == FADE1_TYPE_START) {
+		out[16] = (u8)(number >> 8);
+		out[17] = (u8)number;
+	}
 }
 
 /**
@@ -49,7 +54,7 @@ void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type)
 void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
 	       const struct fade_confirmation *what)
 {
-	fade1_request(out, feb, local, FADE1_TYPE_ACK);
+	fade1_request(out, feb, local, FADE1_TYPE_ACK, 0);
 	out[16] = (u8)(what->sequence >> 8);
 	out[17] = (u8)what->sequence;
 	out[18] = (u8)(what->packet << (FADE1_RETRY_BITS - 8));

@@ -67,7 +67,8 @@ struct fade1_sets {
 struct fade_confirmation;
 
 bool fade1_is_type(u16 type);
-void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type);
+void fade1_request(u8 *out, const u8 *feb, const u8 *local, u16 type,
+		   u16 number);
 void fade1_ack(u8 *out, const u8 *feb, const u8 *local,
 	       const struct fade_confirmation *what);
 enum fade1_verdict fade1_sets_judge(const struct fade1_sets *s, u16 set,

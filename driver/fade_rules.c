@@ -71,6 +71,7 @@ static enum fade_kind parse_state1(const u8 *head, size_t len,
 		return FADE_BAD_TYPE;
 	if (len < FADE1_DATA_HEADER_LEN)
 		return FADE_BAD_TRUNCATED;
+	out->number = be16_at(head + 18);
 	out->packet = be32_at(head + 20);
 	return FADE_KIND_STATE1;
 }
@@ -564,7 +565,7 @@ static void restart(struct fade_feb *feb, u64 now_ms)
 	feb->start.timeout_ms = timeout_ms;
 	feb->start.retries = retries;
 	feb->start.interrupted = true;
-	new_csn(feb);
+	feb->start.csn = new_csn(feb);
 	feb->stop_sent |= feb->stopping;
 	feb->started = false;
 	feb->waiting = false;
@@ -622,6 +623,7 @@ static void begin1(struct fade_feb *feb, const struct fade_settings *settings)
 	feb->waiting = false;
 	feb->stopping = false;
 	sends_on(feb);
+	feb->number = feb->start.csn;
 	begin(feb, settings, FADE_PROTOCOL_FADE1, false);
 }
 
@@ -839,7 +841,7 @@ static void tick1(struct fade_feb *feb, u64 now_ms, struct fade_tick *out)
 	feb->next_request = now_ms + FADE1_INTERVAL_MS;
 	if (!feb->stopping) {
 		feb->stats.commands++;
-		add_request(out, true, FADE1_TYPE_START, 0);
+		add_request(out, true, FADE1_TYPE_START, feb->number);
 		return;
 	}
 	if (feb->stops >= FADE1_STOPS && (feb->told || !feb->sets.ahead)) {
@@ -937,7 +939,7 @@ static void tick_start(struct fade_feb *feb, const struct fade_settings *setting
 	}
 	add_request(out, false, FADE_CMD_START, start->csn);
 	if (!feb->protocol)
-		add_request(out, true, FADE1_TYPE_START, 0);
+		add_request(out, true, FADE1_TYPE_START, start->csn);
 }
 
 static bool is_overdue(const struct fade_feb *feb, u64 now_ms)
@@ -1157,9 +1159,27 @@ static void take_data1(struct fade_feb *feb, const struct fade_settings *setting
 	out->confirm = true;
 }
 
+/* The state that nobody has asked for, but START. */
+static void take_unasked1(struct fade_feb *feb, const struct fade_frame *frame,
+			  bool ours)
+{
+	bool runs = frame->sequence == FADE1_STATE_RUNNING;
+
+	if (ours && runs && feb->waiting) {
+		feb->waiting = false;
+		feb->stats.responses++;
+	} else if (ours && !runs && frame->sequence != FADE1_STATE_NONE &&
+		   feb->state == FADE_STATE_RUNNING) {
+		/* Somebody else has stopped it. */
+		feb->stats.protocol_errors++;
+	} else {
+		feb->stats.unexpected_responses++;
+	}
+}
+
 /*
- * The FEB answers IDENTIFY, or STOP. What does not agree with what has come is
- * believed when no data follows.
+ * The FEB answers IDENTIFY, START or STOP. What does not agree with what has
+ * come is believed when no data follows.
  */
 static void take_state1(struct fade_feb *feb,
 			const struct fade_settings *settings,
@@ -1167,6 +1187,7 @@ static void take_state1(struct fade_feb *feb,
 			struct fade_actions *out)
 {
 	bool running = runs(feb, FADE_PROTOCOL_FADE1);
+	bool ours = running && frame->number == feb->number;
 
 	if (!running && !feb->protocol &&
 	    feb->start.stage == FADE_STAGE_IDENTIFY) {
@@ -1181,10 +1202,14 @@ static void take_state1(struct fade_feb *feb,
 		return;
 	}
 	if (!running || !feb->stopping) {
-		feb->stats.unexpected_responses++;
+		take_unasked1(feb, frame, ours);
 		return;
 	}
 	feb->stats.responses++;
+	if (!ours && frame->sequence != FADE1_STATE_NONE) {
+		feb->told = FADE_ENDING_OTHER_TRANSMISSION;
+		return;
+	}
 	switch (frame->sequence) {
 	case FADE1_STATE_NONE:
 		feb->told = FADE_ENDING_SWITCHED_OFF;

@@ -85,6 +85,7 @@ struct fade_response {
  * @response: command response, alone or inside a data frame
  * @packet: packet number; FADE v1: in its set; of a state, packets sent
  * @retry: FADE v1: retry number
+ * @number: FADE v1: of a state, what its START called the transmission
  * @block_acks: FADE v1: the FEB accepts block ACKs
  * @delay: transmission delay
  * @sequence: frame sequence number; FADE v1: set number, or FADE1_STATE_*
@@ -97,6 +98,7 @@ struct fade_frame {
 	u32 delay;
 	u16 sequence;
 	u16 retry;
+	u16 number;
 	bool block_acks;
 	bool last;
 	u64 last_words;
@@ -227,7 +229,8 @@ enum fade_first {
  * @start: START that is being executed
  * @first: FADE_FIRST_*
  * @first_since: when another packet than the first came
- * @waiting: START of FADE v1 is repeated until data comes
+ * @number: what START of FADE v1 calls the transmission
+ * @waiting: START of FADE v1 is repeated until it is obeyed
  * @stopping: STOP of FADE v1 is repeated until there is silence
  * @stops: STOPs sent since it was last known to send on
  * @told: how it says that the transmission has ended, FADE_ENDING_*, where
@@ -266,6 +269,7 @@ struct fade_feb {
 	struct fade_start start;
 	u32 first;
 	u64 first_since;
+	u16 number;
 	bool waiting;
 	bool stopping;
 	u32 stops;
@@ -331,7 +335,7 @@ struct fade_actions {
  * struct fade_request - a frame to send
  * @fade1: of FADE v1: @code is its FADE1_TYPE_*
  * @code: code of the command
- * @csn: its sequence number
+ * @csn: its sequence number; FADE v1: of START, the number of the transmission
  */
 struct fade_request {
 	bool fade1;

@@ -66,7 +66,8 @@ static void send_reset(struct net_device *netdev, const u8 *mac,
 	u8 frame[FADE_REQUEST_LEN];
 
 	if (kind == FADE_KIND_DATA1)
-		fade1_request(frame, mac, netdev->dev_addr, FADE1_TYPE_RESET);
+		fade1_request(frame, mac, netdev->dev_addr, FADE1_TYPE_RESET,
+			      0);
 	else
 		fade_command(frame, mac, netdev->dev_addr, FADE_CMD_RESET, 0, 0);
 	send_frame(netdev, frame);
@@ -422,7 +423,7 @@ static int send_request(struct fade_slave *slave,
 	dev_hold(netdev);
 	if (request->fade1)
 		fade1_request(frame, slave->mac, netdev->dev_addr,
-			      request->code);
+			      request->code, request->csn);
 	else
 		fade_command(frame, slave->mac, netdev->dev_addr,
 			     request->code, request->csn, argument);

@@ -177,6 +177,7 @@ struct fade_feb_kind {
 #define FADE_ENDING_RESET		3	/* FADE v1: RESET ended it, the FEB says */
 #define FADE_ENDING_SWITCHED_OFF	4	/* FADE v1: the FEB has lost its power */
 #define FADE_ENDING_OTHER_NUMBER	5	/* FADE v1: the FEB has sent another number of packets */
+#define FADE_ENDING_OTHER_TRANSMISSION	6	/* FADE v1: the FEB has begun another one */
 
 #define FADE_IOC_READPTRS64	_IOR(FADE_IOC_MAGIC, 0x41, struct fade_pointers64)
 #define FADE_IOC_GETSTATS	_IOR(FADE_IOC_MAGIC, 0x42, struct fade_statistics)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command processor: obeys START, STOP, RESET and IDENTIFY (transmit clock). FADE v1 confirms none of them; STOP and IDENTIFY
-// are answered by the state of the transmission.
+// Command processor: obeys START, STOP, RESET and IDENTIFY (transmit clock). All but RESET are answered by the state of the
+// transmission.
 //
 //                  +---------------------+
 //   record_* <====>|                     |====> ack_* (descriptor manager)
@@ -74,6 +74,8 @@ module fade1_cmd_processor #(
   assign first  = record;
   assign source = {first.source_begin, first.source_end};
   assign kind   = first.kind;
+  fade1_pkg::fields_t fields;
+  assign fields = record;
   logic [2:0] same_address;  // by 16 bits
   logic from_peer, is_ack, is_start, is_stop, is_identify;
   assign from_peer = &same_address;
@@ -84,7 +86,7 @@ module fade1_cmd_processor #(
   assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign hold = state == HOLD || state == CLEAR;
 
-  logic [15:0] transmission, ended;
+  logic [15:0] transmission, number, ended;  // number: of a START, until it is kept
   logic [31:0] packets;
   assign answer_state.state = !session ? ended : stop ? fade1_pkg::STATE_STOPPING : fade1_pkg::STATE_RUNNING;
   assign answer_state.transmission = transmission;
@@ -124,22 +126,22 @@ module fade1_cmd_processor #(
           if (!(session && from_peer)) event_ack_ignored <= 1'b1;
           else if (!ack_ready) state <= JUDGE;
         end else if (session && !from_peer) event_wrong_source <= !is_reset;
-        else if (is_stop || is_identify || (is_start && !session)) state <= AGAIN;
+        else if (is_start || is_stop || is_identify) state <= AGAIN;
+        number <= fields.set;
       end
       AGAIN: state <= READ_CLOCKS > 1 ? AGAIN_WAIT : KEEP;
       AGAIN_WAIT: state <= KEEP;
       KEEP:
       if (!answer) begin
         peer_address <= source;
-        if (is_start) begin
+        answer <= 1'b1;
+        state <= SOURCE;
+        if (is_stop) stop <= session;
+        if (is_start && !session) begin
           session <= 1'b1;
-          transmission <= transmission + 16'd1;
+          transmission <= number;
           packets <= '0;
           state <= STARTING;
-        end else begin
-          if (is_stop) stop <= session;
-          answer <= 1'b1;
-          state  <= SOURCE;
         end
       end
       NEXT: state <= is_reset ? HOLD : SOURCE;
@@ -165,5 +167,8 @@ module fade1_cmd_processor #(
       {transmission, packets} <= '0;
     end
   end
+
+  logic unused;
+  assign unused = &{1'b0, fields};
 endmodule
 `default_nettype wire

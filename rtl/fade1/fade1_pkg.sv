@@ -14,13 +14,13 @@ package fade1_pkg;
   localparam logic [15:0] TYPE_ACK = 16'h0003;
   localparam logic [15:0] TYPE_RESET = 16'h0005;
   localparam logic [15:0] TYPE_DATA = 16'hA5A5;
-  localparam logic [15:0] TYPE_STATE = 16'hA55A;  // the answer to STOP and IDENTIFY
+  localparam logic [15:0] TYPE_STATE = 16'hA55A;  // the answer to START, STOP and IDENTIFY
   localparam logic [15:0] TYPE_FADE10G = 16'h0100;  // in this place: the version of FADE-10G
   localparam logic [15:0] CMD_IDENTIFY = 16'h0006;  // behind it: its command that is answered here, too
 
   localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its packet number
 
-  // The third word of a frame from the computer.
+  // The third word of a frame from the computer; of START, `set` is the number of the transmission.
   typedef struct packed {
     logic [15:0] set;
     logic [5:0]  packet;
@@ -39,7 +39,7 @@ package fade1_pkg;
   // The third word of a state frame.
   typedef struct packed {
     logic [15:0] state;
-    logic [15:0] transmission;  // transmissions since it was switched on
+    logic [15:0] transmission;  // the number that its START had
     logic [31:0] packets;       // sent at least once
   } state_t;
   localparam int STATE_FRAME_LEN = 64;

@@ -254,10 +254,10 @@ class Commands:
             await RisingEdge(self.dut.clk)
             self.dut.writer_active.value = history[4]
 
-    async def send(self, kind, source=PC, settle=40):
-        """Gives a record; True if it reached the descriptor manager."""
+    async def send(self, kind, source=PC, settle=40, number=0):
+        """Gives a record; True if it reached the descriptor manager. number: of the transmission, in a START."""
         before = self.acks.count["ack_valid"]
-        self.records.queue.append((source_word(source, kind), 5 << 42))
+        self.records.queue.append((source_word(source, kind), number << 48 | 5 << 42))
         await self.records.drain()
         await ClockCycles(self.dut.clk, settle)
         return self.acks.count["ack_valid"] == before + 1
@@ -286,10 +286,11 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     await c.send(C1["TYPE_STOP"])
     assert c.state() == (0, 0), "STOP without a transmission"
     assert await c.answer() == (PC, C1["STATE_NONE"], 0, 0)
-    await c.send(C1["TYPE_START"])
-    assert c.state() == (1, 0) and int(dut.peer_address.value) == PC and await c.answer() is None
-    await c.send(C1["TYPE_START"])
+    await c.send(C1["TYPE_START"], number=0x1234)
+    assert c.state() == (1, 0) and await c.answer() == (PC, C1["STATE_RUNNING"], 0x1234, 0)
+    await c.send(C1["TYPE_START"], number=0x4321)
     assert c.state() == (1, 0), "START again changes nothing"
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 0x1234, 0)
     assert await c.send(C1["TYPE_ACK"])
     for kind in ("TYPE_START", "TYPE_STOP"):
         await c.send(C1[kind], source=PC + 1)
@@ -303,15 +304,15 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     await c.send(C["VERSION"], source=PC + 1)
     assert await c.answer() is None and c.pulses.count["event_wrong_source"] == 3, "another computer"
     await c.send(C["VERSION"])
-    assert await c.answer() == (PC, C1["STATE_RUNNING"], 1, 3)
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 0x1234, 3)
     await c.send(C1["TYPE_STOP"])
     assert c.state() == (1, 1)
     # The next question waits until the answer is out.
     c.records.queue.append((source_word(PC, C["VERSION"]), 0))
     await ClockCycles(dut.clk, 60)
-    assert await c.answer() == (PC, C1["STATE_STOPPING"], 1, 3)
+    assert await c.answer() == (PC, C1["STATE_STOPPING"], 0x1234, 3)
     await ClockCycles(dut.clk, 60)
-    assert await c.answer() == (PC, C1["STATE_STOPPING"], 1, 3) and await c.answer() is None
+    assert await c.answer() == (PC, C1["STATE_STOPPING"], 0x1234, 3) and await c.answer() is None
     # The end of the transmission waits for the frame under way.
     dut.sender_idle.value, dut.finished.value = 0, 1
     await ClockCycles(dut.clk, 30)
@@ -326,16 +327,17 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     # Idle, it answers everybody, each one who asks.
     for source in (PC + 2, PC + 3):
         c.records.queue.append((source_word(source, C["VERSION"]), 0))
-    c.records.queue.append((source_word(PC + 1, C1["TYPE_START"]), 0))
+    c.records.queue.append((source_word(PC + 1, C1["TYPE_START"]), 7 << 48))
     for source in (PC + 2, PC + 3):
         await ClockCycles(dut.clk, 60)
-        assert await c.answer() == (source, C1["STATE_ENDED"], 1, 3), "RESET behind the end changes nothing of it"
+        assert await c.answer() == (source, C1["STATE_ENDED"], 0x1234, 3), "RESET behind the end changes nothing of it"
     await ClockCycles(dut.clk, 60)
+    assert await c.answer() == (PC + 1, C1["STATE_RUNNING"], 7, 0)
     assert c.state() == (1, 0) and int(dut.peer_address.value) == PC + 1
     await c.send(C1["TYPE_RESET"])
     assert c.state() == (0, 0) and c.pulses.count["reset_done"] == 2
     await c.send(C1["TYPE_STOP"], source=PC + 1)
-    assert await c.answer() == (PC + 1, C1["STATE_RESET"], 2, 0)
+    assert await c.answer() == (PC + 1, C1["STATE_RESET"], 7, 0)
 
 
 EVENTS = ["event_confirmed", "event_protocol_error", "event_stale"]

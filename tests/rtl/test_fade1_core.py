@@ -50,24 +50,29 @@ def test_the_state_is_told(words):
     board = Fade1(limit=words)
     packets = (words + 127) // 128
 
-    def told():
-        board.send(identify(C["CMD_IDENTIFY"]))
+    def told(frame=None):
+        if frame:
+            board.send(frame)
         while not board.states and (packet := board.receive(1000 * US)):
             board.take(packet)
         at, *state = board.states.pop()
         return state
 
-    assert told() == [C1["STATE_NONE"], 0, 0]
-    board.start()
+    ask = identify(C["CMD_IDENTIFY"])
+    assert told(ask) == [C1["STATE_NONE"], 0, 0]
+    board.start(0x1234)
+    assert told() == [C1["STATE_RUNNING"], 0x1234, 0]
     board.run(words // 128)
-    assert told() == [C1["STATE_RUNNING"], 1, words // 128]
+    assert told(ask) == [C1["STATE_RUNNING"], 0x1234, words // 128]
+    board.start(0x4321)
+    assert told() == [C1["STATE_RUNNING"], 0x1234, words // 128], "it runs already"
     board.stop()
     assert board.states.pop().state == C1["STATE_STOPPING"]
-    assert told() == [C1["STATE_ENDED"], 1, packets] and board.next == packets
-    board.start()
-    assert told()[:2] == [C1["STATE_RUNNING"], 2]
+    assert told(ask) == [C1["STATE_ENDED"], 0x1234, packets] and board.next == packets
+    board.start(0xFFFF)
+    assert told()[:2] == [C1["STATE_RUNNING"], 0xFFFF]
     board.send(request(C1["TYPE_RESET"]))
-    assert told()[:2] == [C1["STATE_RESET"], 2]
+    assert told(ask)[:2] == [C1["STATE_RESET"], 0xFFFF]
 
 
 @pytest.mark.parametrize("kind", ["data", "ack"])

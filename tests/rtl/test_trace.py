@@ -114,7 +114,7 @@ def trace1(seed):
         events.append({"in": frame.rstrip(b"\xa5").hex()})
         board.send(frame)
         for _ in range(100):
-            out = board.receive(20 * US)
+            out = Board.receive(board, 20 * US)
             if out is None:
                 break
             if isinstance(out, fade1.State):

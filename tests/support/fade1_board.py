@@ -52,13 +52,18 @@ class Fade1(Board):
         self.next, self.ahead, self.words, self.log, self.tail = 0, {}, [], [], []
         self.states = []
 
-    def start(self):
-        self.send(request(C1["TYPE_START"]))
+    def start(self, transmission=1):
+        frame = request(C1["TYPE_START"])
+        self.send(frame[:16] + transmission.to_bytes(2, "big") + frame[18:])
+
+    def receive(self, timeout):
+        """The next packet, as Board.receive; states that come before it are kept."""
+        end = self.now + timeout
+        while isinstance(frame := super().receive(end - self.now), State):
+            self.states.append(frame)
+        return frame
 
     def take(self, packet):
-        if isinstance(packet, State):
-            self.states.append(packet)
-            return
         index = (packet.set * 32 + packet.packet - self.first) % (SETS * 32)
         if index >= SETS * 16:
             index -= SETS * 32

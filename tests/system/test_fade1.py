@@ -1,9 +1,11 @@
 """`fadelink receive` from simulated boards of FADE v1, and of both protocols at once."""
 
 import json
+import signal
 import sys
 
 import pytest
+from support.block import C1
 from support.netns import FEBS, sh, wait_for
 from support.paths import FADELINK, TOP
 
@@ -131,7 +133,7 @@ def test_capture_is_dissected(bench):
     status, out, err = bench.run("dissect", capture, "--json", "--summary")
     counts = json.loads(out)
     assert status == 0 and counts["data"] >= 10 and 0 < counts["ack"] <= counts["data"]
-    assert counts["start"] == 1 and 1 <= counts["state"] <= counts["stop"]
+    assert counts["start"] == 1 <= counts["stop"] and 2 <= counts["state"] <= counts["start"] + counts["stop"] + counts.get("identify", 0)
     assert "malformed" not in counts
     fields = sh("tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
                 "-e", "fade.type", "-e", "fade.set", "-e", "fade.set_packet", "-e", "_ws.malformed")  # fmt: skip
@@ -139,6 +141,74 @@ def test_capture_is_dissected(bench):
     data = [(int(row[1]), int(row[2])) for row in rows if int(row[0], 16) == 0xA5A5]
     assert data[:10] == [(0, i) for i in range(10)] and len(data) == counts["data"]
     assert not any(row[3] for row in rows)
+
+
+def told(bench):
+    """What the board reports on its transmission."""
+    status, out, err = bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.3, "--feb", FEBS[0])
+    assert status == 0, err
+    return json.loads(out)["identity"]
+
+
+def send_as(bench, source, kind, fields=b""):
+    """A request to the board in the name of `source`."""
+    addresses = b"".join(bytes.fromhex(mac.replace(":", "")) for mac in (FEBS[0], source))
+    with bench.raw(bench.pc_ns, "eth0") as raw:
+        raw.send((addresses + b"\xfa\xde" + kind.to_bytes(2, "big") + fields).ljust(C1["REQUEST_LEN"], b"\xa5"))
+
+
+def ended(process):
+    """What is said at the end, which does not call it complete."""
+    process.signal(signal.SIGINT)
+    status, result, _ = report(process)
+    assert status == 3 and not result["complete"], result
+    return json.dumps(result["febs"][0])
+
+
+def test_another_computers_transmission_is_not_this_one(bench):
+    """It has as many packets, and was ended by STOP."""
+    other, packets = "02:00:00:00:00:99", 12
+    fade1(bench, "--words", packets * 128)
+    out = bench.tmp / "data"
+    process = bench.receive("--protocol", "fade1", "--out", out)
+    wait_for(lambda: out.exists() and out.stat().st_size == packets * 1024)
+    send_as(bench, other, C1["TYPE_RESET"])
+    send_as(bench, other, C1["TYPE_START"])
+
+    def is_confirmed():
+        for packet in range(packets):
+            send_as(bench, other, C1["TYPE_ACK"], bytes(2) + (packet << 10).to_bytes(2, "big"))
+        send_as(bench, other, C1["TYPE_STOP"])
+        found = json.loads(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.3, "--feb", FEBS[0])[1] or "{}")
+        return (found.get("identity") or {}).get("state") == "ended"
+
+    wait_for(is_confirmed, 60)
+    assert told(bench)["packets"] == packets and told(bench)["transmission"] == 0xA5A5
+    assert "another transmission" in ended(process)
+
+
+def test_a_board_without_a_packet_that_loses_its_power(bench):
+    """START is not repeated when the board has begun: it would begin anew, and what it had would be missing."""
+    sim = fade1(bench, "--words", 100)
+    process = bench.receive("--protocol", "fade1")
+    wait_for(lambda: told(bench)["state"] == "running")
+    sim.popen.kill()
+    sim.finish()
+    fade1(bench, "--words", 50)
+    wait_for(lambda: told(bench)["state"] == "idle")
+    assert "switched off" in ended(process)
+
+
+def test_a_stop_that_the_receiver_did_not_send(bench):
+    """It has the address of this computer."""
+    fade1(bench, "--gap", 400)
+    out = bench.tmp / "data"
+    process = bench.receive("--protocol", "fade1", "--out", out)
+    wait_for(lambda: out.exists() and out.stat().st_size > 0)
+    local = bench.run_in(bench.pc_ns, "cat", "/sys/class/net/eth0/address").strip()
+    send_as(bench, local, C1["TYPE_STOP"])
+    wait_for(lambda: told(bench)["state"] == "ended")
+    assert "foreign" in ended(process)
 
 
 def test_boards_share_a_port_of_a_switch(bench):

@@ -11,9 +11,9 @@ local LAST_WORDS_MAX = UInt64(1023)
 
 -- FADE v1 has its frame type where FADE-10G has its version.
 local V1_ACK, V1_DATA, V1_DATA_LEN, V1_HEADER, V1_PACKET = 0x0003, 0xA5A5, 1034, 10, 1024
-local V1_STATE = 0xA55A
+local V1_START, V1_STATE = 0x0001, 0xA55A
 local v1_names = {
-  [0x0001] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0005] = "RESET", [V1_DATA] = "Data",
+  [V1_START] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0005] = "RESET", [V1_DATA] = "Data",
   [V1_STATE] = "State",
 }
 local v1_states = { [0] = "idle", [1] = "running", [2] = "stopping", [3] = "ended", [4] = "reset" }
@@ -117,6 +117,10 @@ function fade.dissector(buffer, pinfo, tree)
       local takes_blocks = buffer(4, 2):uint() % 1024 == 0x2A5 and delay >= 0x80000000
       root:add(f.delay, buffer(6, 4), takes_blocks and delay - 0x80000000 or delay)
       root:add(f.data, buffer(V1_HEADER, V1_PACKET))
+    end
+    if kind == V1_START and buffer:len() >= 4 then
+      root:add(f.transmission, buffer(2, 2))
+      info = string.format("%s transmission %d", info, buffer(2, 2):uint())
     end
     if kind == V1_STATE then
       if not need(10, "number of packets") then return end

@@ -61,6 +61,7 @@ typedef struct fadelink_kind {
 #define FADELINK_ENDING_RESET	      3 /* the FEB told that RESET has ended it: FADELINK_ERROR */
 #define FADELINK_ENDING_SWITCHED_OFF  4 /* the FEB has lost its power: FADELINK_ERROR */
 #define FADELINK_ENDING_OTHER_NUMBER  5 /* the FEB has sent another number of packets: FADELINK_ERROR */
+#define FADELINK_ENDING_OTHER_TRANSMISSION 6 /* the FEB has begun another transmission: FADELINK_ERROR */
 
 #define FADELINK_ERROR	 (-1)
 #define FADELINK_END	 (-2) /* the transmission is complete, and all data was released */

@@ -160,7 +160,11 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let (_, body) = parsed.map_err(|error| error.to_string())?;
     let command = |kind| (kind, json!({ "version": 1 }), "FADE v1".to_owned());
     Ok(match body {
-        fade1::Request::Start => command("start"),
+        fade1::Request::Start { transmission } => (
+            "start",
+            json!({ "version": 1, "transmission": transmission }),
+            format!("FADE v1, transmission {transmission}"),
+        ),
         fade1::Request::Stop => command("stop"),
         fade1::Request::Reset => command("reset"),
         fade1::Request::Ack { set, packet, stored } => {

@@ -51,6 +51,7 @@ pub struct Frame {
     pub delay: u32,
     pub sequence: u16,
     pub retry: u16,
+    pub number: u16,
     pub block_acks: bool,
     pub last: bool,
     pub last_words: u64,
@@ -136,6 +137,7 @@ pub struct DriverFeb {
     pub start: Start,
     pub first: u32,
     pub first_since: u64,
+    pub number: u16,
     pub waiting: bool,
     pub stopping: bool,
     pub stops: u32,
@@ -221,7 +223,7 @@ unsafe extern "C" {
     pub fn fade_window_slot(w: *const Window, index: u64) -> u64;
     pub fn fade_window_bytes(w: *const Window) -> u64;
     pub fn fade_window_complete(w: *const Window) -> bool;
-    pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16);
+    pub fn fade1_request(out: *mut u8, feb: *const u8, local: *const u8, kind: u16, number: u16);
     pub fn fade1_sets_judge(s: *const Sets, set: u16, packet: u32, released: u64, index: *mut u64) -> Verdict;
     pub fn fade1_sets_stored(s: *mut Sets, index: u64) -> bool;
     pub fn fade1_sets_stored_before(s: *const Sets, index: u64) -> u64;

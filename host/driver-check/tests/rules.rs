@@ -37,7 +37,8 @@ fn assert_same1(frame: &[u8]) {
     let (kind, fields) = c_parse(frame);
     let expected = match fade1::parse_feb(frame) {
         Ok((_, fade1::FebFrame::State(state))) => {
-            assert_eq!((fields.sequence, fields.packet), (state.phase as u16, state.packets));
+            let ours = (state.phase as u16, state.transmission, state.packets);
+            assert_eq!((fields.sequence, fields.number, fields.packet), ours);
             c::Kind::State1
         }
         Ok((_, fade1::FebFrame::Data(data))) => {
@@ -179,11 +180,12 @@ fn requests_are_the_same_bytes() {
         unsafe { c::fade_ack(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), &raw const what) };
         assert_eq!(out, fade1::Request::Ack { set, packet, stored }.to_frame(FEB, PC));
     }
-    let requests = [fade1::Request::Start, fade1::Request::Stop, fade1::Request::Reset];
+    let number = random.u16(..);
+    let requests = [fade1::Request::Start { transmission: number }, fade1::Request::Stop, fade1::Request::Reset];
     for (request, kind) in requests.into_iter().zip([fade1::TYPE_START, fade1::TYPE_STOP, fade1::TYPE_RESET]) {
         let mut out = [0; REQUEST_LEN];
         // SAFETY: as above.
-        unsafe { c::fade1_request(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), kind) };
+        unsafe { c::fade1_request(out.as_mut_ptr(), FEB.0.as_ptr(), PC.0.as_ptr(), kind, number) };
         assert_eq!(out, request.to_frame(FEB, PC));
     }
 }

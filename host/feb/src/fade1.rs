@@ -173,20 +173,21 @@ impl<U: User> Fade1Feb<U> {
 
     fn obey(&mut self, src: MacAddr, request: Request, now: Duration) {
         match request {
-            Request::Start if self.has(Quirk::StartContinues) => {
+            Request::Start { .. } if self.has(Quirk::StartContinues) => {
+                self.peer = Some(src);
                 if std::mem::take(&mut self.fresh_source) {
                     self.user.begin();
                 }
                 (self.status.running, self.status.stopping, self.closed) = (true, false, false);
             }
-            Request::Start if self.status.running => {}
-            Request::Start => {
+            Request::Start { .. } if self.status.running => self.tell(src),
+            Request::Start { transmission } => {
                 self.clear(Phase::Reset);
                 self.status.running = true;
-                self.state =
-                    State { phase: Phase::Running, transmission: self.state.transmission.wrapping_add(1), packets: 0 };
+                self.state = State { phase: Phase::Running, transmission, packets: 0 };
                 self.peer = Some(src);
                 self.user.begin();
+                self.tell(src);
             }
             Request::Stop => {
                 self.status.stopping = self.status.running;

@@ -108,7 +108,8 @@ class Feb:
         """How the end of the transmission is known; None before the end.
 
         "confirmed": the board told it. "silence": the board is silent after STOP, as one that has lost its power; the published
-        core of FADE v1 tells no more. After an error also "reset", "switched-off" and "other-number": what the board told.
+        core of FADE v1 tells no more. After an error also "reset", "switched-off", "other-number" and
+        "other-transmission": what the board told.
         """
         return self._feb.ending()
 

@@ -42,6 +42,8 @@ pub enum Ending {
     SwitchedOff = 4,
     /// The FEB told that it has sent another number of packets than have come.
     OtherNumber = 5,
+    /// The FEB told that it has begun another transmission.
+    OtherTransmission = 6,
 }
 
 impl Ending {
@@ -53,6 +55,7 @@ impl Ending {
             3 => Ending::Reset,
             4 => Ending::SwitchedOff,
             5 => Ending::OtherNumber,
+            6 => Ending::OtherTransmission,
             _ => Ending::Unknown,
         }
     }
@@ -66,6 +69,7 @@ impl Ending {
             Ending::Reset => Some("reset"),
             Ending::SwitchedOff => Some("switched-off"),
             Ending::OtherNumber => Some("other-number"),
+            Ending::OtherTransmission => Some("other-transmission"),
         }
     }
 
@@ -75,6 +79,7 @@ impl Ending {
             Ending::Unknown | Ending::Confirmed | Ending::Silence => "",
             Ending::Reset => ": another program has sent RESET to the board",
             Ending::SwitchedOff => ": the board was switched off, or restarted",
+            Ending::OtherTransmission => ": another program has begun another transmission of the board",
             Ending::OtherNumber => ": the board says that it has sent another number of packets than have come",
         }
     }

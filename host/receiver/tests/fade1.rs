@@ -31,7 +31,12 @@ struct Bench {
     reader: Reader,
     now: Duration,
     sent: Vec<Vec<u8>>,
+    /// Of the START that was sent last.
+    transmission: u16,
 }
+
+/// Its number, as [`Bench::requests`] gives it.
+const START: Request = Request::Start { transmission: 0 };
 
 impl Bench {
     fn new(protocol: Option<Protocol>) -> Bench {
@@ -39,7 +44,7 @@ impl Bench {
         let mut engine = Engine::new(PC, false, link.clone());
         let (shared, reader) = Shared::new(config(protocol).ring_packets).unwrap();
         assert!(engine.open(FEB, config(protocol), true, shared, Numbers::private(None)));
-        Bench { engine, link, reader, now: Duration::ZERO, sent: Vec::new() }
+        Bench { engine, link, reader, now: Duration::ZERO, sent: Vec::new(), transmission: 0 }
     }
 
     fn command(&mut self, code: u16) -> Replies<Result<u64, CommandError>> {
@@ -54,6 +59,15 @@ impl Bench {
         self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
     }
 
+    /// What a Fadelink board answers.
+    fn state(&mut self, phase: fade1::Phase, packets: u32) {
+        self.state_of(self.transmission, phase, packets);
+    }
+
+    fn state_of(&mut self, transmission: u16, phase: fade1::Phase, packets: u32) {
+        self.frame(&State { phase, transmission, packets }.to_frame(PC, FEB));
+    }
+
     fn confirm(&mut self) {
         self.engine.confirm(&mut |frame: &[u8]| self.sent.push(frame.to_vec()));
     }
@@ -66,8 +80,13 @@ impl Bench {
     /// What was sent of FADE v1 since the last call, and how many frames of FADE-10G.
     fn requests(&mut self) -> (Vec<Request>, usize) {
         let all = self.sent.len();
-        let of_v1: Vec<_> =
+        let mut of_v1: Vec<_> =
             self.sent.drain(..).filter_map(|frame| Some(fade1::parse_request(&frame).ok()?.1)).collect();
+        for request in &mut of_v1 {
+            if let Request::Start { transmission } = request {
+                self.transmission = std::mem::take(transmission);
+            }
+        }
         let others = all - of_v1.len();
         (of_v1, others)
     }
@@ -85,7 +104,7 @@ impl Bench {
         let mut bench = Bench::new(Some(Protocol::Fade1));
         let outcome = bench.command(fade10g::CMD_START);
         bench.reset_rounds();
-        assert_eq!(bench.requests(), (vec![Request::Start], 0));
+        assert_eq!(bench.requests(), (vec![START], 0));
         bench.frame(&data(0, 0));
         assert_eq!(outcome.try_recv().unwrap(), Ok(0));
         assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0, stored: None }]);
@@ -123,15 +142,15 @@ fn start_finds_out_what_the_feb_speaks() {
     bench.frame(&data(5, 3));
     bench.wait(20 * MS);
     bench.reset_rounds();
-    assert_eq!(bench.requests(), (vec![Request::Start], 1));
+    assert_eq!(bench.requests(), (vec![START], 1));
     bench.wait(10 * MS);
-    assert_eq!(bench.requests(), (vec![Request::Start], 1), "and again");
+    assert_eq!(bench.requests(), (vec![START], 1), "and again");
     assert!(outcome.try_recv().is_err() && bench.reader.phase() == Phase::Idle);
     // Still the earlier one: its RESET was lost.
     bench.frame(&data(5, 4));
     assert_eq!(outcome.try_recv().unwrap(), Ok(0), "it speaks FADE v1");
     bench.reset_rounds();
-    assert_eq!(bench.requests(), (vec![Request::Start], 0));
+    assert_eq!(bench.requests(), (vec![START], 0));
     bench.frame(&data(1, 0));
     bench.frame(&data(0, 1));
     assert_eq!(bench.requests().0, [], "nothing is confirmed before the first packet has come");
@@ -154,10 +173,10 @@ fn a_fadelink_board_tells_what_it_speaks() {
     let mut bench = Bench::new(None);
     let outcome = bench.command(fade10g::CMD_START);
     assert_eq!(bench.requests(), (vec![], 1), "IDENTIFY");
-    bench.frame(&state(fade1::Phase::None, 0));
-    bench.frame(&state(fade1::Phase::None, 0));
+    bench.state(fade1::Phase::None, 0);
+    bench.state(fade1::Phase::None, 0);
     bench.reset_rounds();
-    assert_eq!((bench.requests(), outcome.try_recv().unwrap()), ((vec![Request::Start], 0), Ok(0)));
+    assert_eq!((bench.requests(), outcome.try_recv().unwrap()), ((vec![START], 0), Ok(0)));
     let counters = bench.reader.counters.read();
     assert_eq!((counters.responses, counters.unexpected_responses), (1, 1));
     let kind = bench.reader.kind().unwrap();
@@ -197,7 +216,7 @@ fn a_first_packet_that_does_not_come_means_an_earlier_transmission() {
     bench.wait(60 * MS);
     bench.reset_rounds();
     bench.frame(&data(0, 0));
-    assert_eq!(bench.requests().0, [Request::Start, Request::Ack { set: 0, packet: 0, stored: None }]);
+    assert_eq!(bench.requests().0, [START, Request::Ack { set: 0, packet: 0, stored: None }]);
 }
 
 #[test]
@@ -210,7 +229,7 @@ fn a_silent_feb_is_an_error_where_it_is_not_known() {
         bench.wait(10 * MS);
     }
     let (requests, others) = bench.requests();
-    assert_eq!((requests, others), (vec![Request::Start; 6], 6));
+    assert_eq!((requests, others), (vec![START; 6], 6));
     let error = CommandError::Timeout { code: fade10g::CMD_START, attempts: 6 };
     assert_eq!(outcome.try_recv().unwrap(), Err(error));
 }
@@ -224,11 +243,11 @@ fn a_silent_feb_is_waited_for_where_it_is_known() {
     }
     assert_eq!((outcome.try_recv().unwrap(), bench.reader.phase()), (Ok(0), Phase::Running));
     let (requests, others) = bench.requests();
-    assert_eq!((requests.iter().filter(|r| **r == Request::Start).count() > 15, others), (true, 0));
+    assert_eq!((requests.iter().filter(|r| **r == START).count() > 15, others), (true, 0));
     // Of an earlier transmission: RESET, and START again.
     bench.frame(&data(7, 0));
     bench.reset_rounds();
-    assert_eq!(bench.requests(), (vec![Request::Start], 0));
+    assert_eq!(bench.requests(), (vec![START], 0));
     // Nothing at all, even after STOP: perhaps nobody is there.
     bench.command(fade10g::CMD_STOP);
     for _ in 0..6 {
@@ -324,16 +343,9 @@ fn stop_is_repeated_until_there_is_silence() {
     assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 2, stored: None }], "its ACK was lost");
 }
 
-/// What a Fadelink board answers to STOP.
-fn state(phase: fade1::Phase, packets: u32) -> Vec<u8> {
-    State { phase, transmission: 1, packets }.to_frame(PC, FEB).to_vec()
-}
-
 /// One of three packets, the second, is missing: STOP.
 fn stopped_with_a_gap() -> Bench {
     let mut bench = Bench::started();
-    bench.frame(&state(fade1::Phase::Ended, 1));
-    assert_eq!(bench.reader.phase(), Phase::Running, "nobody has asked");
     bench.frame(&data(0, 2));
     bench.command(fade10g::CMD_STOP);
     bench.wait(Duration::ZERO);
@@ -344,20 +356,24 @@ fn stopped_with_a_gap() -> Bench {
 fn a_board_that_answers_stop_proves_the_end() {
     let mut bench = stopped_with_a_gap();
     for _ in 0..20 {
-        bench.frame(&state(fade1::Phase::Stopping, 3));
+        bench.state(fade1::Phase::Stopping, 3);
         bench.wait(100 * MS);
     }
     bench.frame(&data(0, 1));
     for _ in 0..20 {
         bench.wait(100 * MS);
-        bench.frame(&state(fade1::Phase::Stopping, 3));
+        bench.state(fade1::Phase::Stopping, 3);
     }
     assert_eq!(bench.reader.phase(), Phase::Running, "it still waits for a confirmation");
-    bench.frame(&state(fade1::Phase::Ended, 3));
+    bench.state(fade1::Phase::Ended, 3);
     assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
     assert!(bench.engine.next_deadline().is_none(), "no more STOPs");
     let counters = bench.reader.counters.read();
-    assert_eq!((counters.responses, counters.unexpected_responses), (41, 1));
+    assert_eq!((counters.responses, counters.unexpected_responses), (41, 0));
+    // Late ones harm nothing.
+    bench.state(fade1::Phase::Ended, 3);
+    bench.state(fade1::Phase::Reset, 3);
+    assert_eq!((bench.reader.phase(), bench.reader.counters.read().protocol_errors), (Phase::Complete, 0));
 }
 
 #[test]
@@ -376,7 +392,7 @@ fn a_board_that_tells_otherwise_aborts() {
             // STOPs since the last data.
             for _ in 0..if whole { 6 } else { 5 } {
                 assert_eq!(bench.reader.phase(), Phase::Running, "{phase:?}: data may still be under way");
-                bench.frame(&state(phase, packets));
+                bench.state(phase, packets);
                 bench.wait(100 * MS);
             }
             assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Aborted, ending), "{phase:?}");
@@ -389,7 +405,7 @@ fn a_board_that_tells_otherwise_aborts() {
 fn what_a_board_told_before_its_data_does_not_count() {
     let mut bench = stopped_with_a_gap();
     for _ in 0..4 {
-        bench.frame(&state(fade1::Phase::Reset, 3));
+        bench.state(fade1::Phase::Reset, 3);
         bench.wait(100 * MS);
     }
     bench.frame(&data(0, 1));
@@ -401,14 +417,64 @@ fn what_a_board_told_before_its_data_does_not_count() {
     assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Silence));
 }
 
+#[test]
+fn another_transmission_is_no_proof() {
+    let mut bench = stopped_with_a_gap();
+    bench.frame(&data(0, 1));
+    for phase in [fade1::Phase::Running, fade1::Phase::Ended, fade1::Phase::Stopping, fade1::Phase::Reset] {
+        bench.state_of(bench.transmission.wrapping_add(1), phase, 3);
+    }
+    for _ in 0..6 {
+        assert_eq!(bench.reader.phase(), Phase::Running);
+        bench.wait(100 * MS);
+    }
+    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Aborted, Ending::OtherTransmission));
+}
+
+#[test]
+fn an_end_that_nobody_asked_for_is_evidence() {
+    let mut bench = Bench::started();
+    for phase in [fade1::Phase::Stopping, fade1::Phase::Ended, fade1::Phase::Reset] {
+        bench.state(phase, 1);
+    }
+    // These say nothing against it: the first question was answered late, or another program asks.
+    bench.state(fade1::Phase::None, 0);
+    bench.state(fade1::Phase::Running, 1);
+    bench.state_of(bench.transmission.wrapping_add(1), fade1::Phase::Ended, 1);
+    let counters = bench.reader.counters.read();
+    assert_eq!((counters.protocol_errors, counters.unexpected_responses), (3, 3));
+    assert_eq!((bench.reader.phase(), bench.requests().0), (Phase::Running, vec![]));
+}
+
+#[test]
+fn a_start_that_is_answered_is_not_repeated() {
+    let mut bench = Bench::new(Some(Protocol::Fade1));
+    bench.command(fade10g::CMD_START);
+    bench.reset_rounds();
+    assert_eq!(bench.requests().0, [START]);
+    bench.state_of(bench.transmission.wrapping_add(1), fade1::Phase::Running, 0);
+    bench.state(fade1::Phase::None, 0);
+    bench.wait(100 * MS);
+    let before = bench.transmission;
+    assert_eq!((bench.requests().0, bench.transmission), (vec![START], before), "the same number");
+    bench.state(fade1::Phase::Running, 0);
+    for _ in 0..20 {
+        bench.wait(100 * MS);
+    }
+    assert_eq!(bench.requests().0, [], "it would begin anew in a board that was reset meanwhile");
+    bench.frame(&data(0, 0));
+    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0, stored: None }]);
+}
+
 /// STOP before any data: the board has had none, and says so.
 #[test]
 fn a_board_without_data_ends_without_data() {
     let mut bench = Bench::new(Some(Protocol::Fade1));
     bench.command(fade10g::CMD_START);
     bench.reset_rounds();
+    bench.requests();
     bench.command(fade10g::CMD_STOP);
-    bench.frame(&state(fade1::Phase::Ended, 0));
+    bench.state(fade1::Phase::Ended, 0);
     assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
     assert_eq!(bench.reader.tail(), 0);
 }

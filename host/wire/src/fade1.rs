@@ -1,7 +1,7 @@
 //! FADE v1 (docs/protocol/fade1.md): raw Ethernet 0xFADE at 1 Gb/s, sets of 32 packets of 1024 bytes.
 //!
 //! Header fields are big-endian; data words are 64-bit little-endian. Commands are not confirmed; Fadelink's cores answer
-//! STOP, and IDENTIFY of FADE-10G, by the state of the transmission.
+//! START, STOP, and IDENTIFY of FADE-10G, by the state of the transmission.
 
 use crate::block;
 use crate::ethernet::{self, Header, MacAddr};
@@ -18,7 +18,7 @@ pub const TYPE_ACK: u16 = 0x0003;
 pub const TYPE_RESET: u16 = 0x0005;
 /// Type of a data frame, from a FEB.
 pub const TYPE_DATA: u16 = 0xA5A5;
-/// Type of a state frame, from a Fadelink board: the answer to STOP and IDENTIFY.
+/// Type of a state frame, from a Fadelink board: the answer to START, STOP and IDENTIFY.
 pub const TYPE_STATE: u16 = 0xA55A;
 
 /// Bytes of data in a packet.
@@ -78,7 +78,7 @@ pub enum Error {
 pub enum FebFrame<'a> {
     /// A packet.
     Data(Data<'a>),
-    /// The answer to STOP or IDENTIFY.
+    /// The answer to START, STOP or IDENTIFY.
     State(State),
 }
 
@@ -133,7 +133,7 @@ impl Phase {
 pub struct State {
     /// Where it is.
     pub phase: Phase,
-    /// Transmissions since the board was switched on, modulo 2^16.
+    /// The number that its START had.
     pub transmission: u16,
     /// Packets that it has sent, modulo 2^32.
     pub packets: u32,
@@ -143,7 +143,10 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// Begins a transmission.
-    Start,
+    Start {
+        /// Its number, which the computer chooses. Published programs send filler there.
+        transmission: u16,
+    },
     /// Ends it when all that was taken is confirmed.
     Stop,
     /// Ends it at once.
@@ -222,7 +225,9 @@ fn parse_data(frame: &[u8]) -> Result<Data<'_>, Error> {
 pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
     let (header, kind) = header(frame)?;
     let request = match kind {
-        TYPE_START => Request::Start,
+        TYPE_START => Request::Start {
+            transmission: u16_at(frame, 16, "transmission").unwrap_or(u16::from_be_bytes([FILLER; 2])),
+        },
         TYPE_STOP => Request::Stop,
         TYPE_RESET => Request::Reset,
         TYPE_ACK => Request::Ack {
@@ -241,7 +246,10 @@ impl Request {
         let mut frame = [FILLER; REQUEST_LEN];
         frame[..14].copy_from_slice(&Header { dst, src, ethertype: ETHERTYPE }.to_bytes());
         let kind = match self {
-            Request::Start => TYPE_START,
+            Request::Start { transmission } => {
+                frame[16..18].copy_from_slice(&transmission.to_be_bytes());
+                TYPE_START
+            }
             Request::Stop => TYPE_STOP,
             Request::Reset => TYPE_RESET,
             Request::Ack { set, packet, stored } => {

@@ -53,7 +53,7 @@ fn requests_parse_and_build() {
         let (bytes, fields) = (frame(&vectors, vector), &vector["fields"]);
         let number = |name: &str| fields[name].as_u64().unwrap();
         let expected = match fields["kind"].as_str().unwrap() {
-            "start" => Request::Start,
+            "start" => Request::Start { transmission: number("transmission") as u16 },
             "stop" => Request::Stop,
             "reset" => Request::Reset,
             _ => Request::Ack {

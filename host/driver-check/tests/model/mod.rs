@@ -67,7 +67,7 @@ impl Driver {
         // SAFETY: memory of the sizes that the functions name.
         unsafe {
             if request.fade1 {
-                c::fade1_request(out.as_mut_ptr(), feb, pc, request.code);
+                c::fade1_request(out.as_mut_ptr(), feb, pc, request.code, request.csn);
             } else {
                 c::fade_command(out.as_mut_ptr(), feb, pc, request.code, request.csn, argument);
             }

@@ -1,6 +1,7 @@
 //! A transmission of FADE v1 (docs/protocol/fade1.md). Only data is confirmed in this protocol, and Fadelink's boards answer
 //! STOP:
-//! - RESET, and a time in which frames under way arrive, come before START. START is repeated until data comes. If
+//! - RESET, and a time in which frames under way arrive, come before START. START is repeated until the FEB answers or
+//!   data comes. If
 //!   the FEB is known to use FADE v1, the transmission begins with the first START, because its detector may be
 //!   silent for long. Otherwise it begins when data comes.
 //! - STOP is repeated. The transmission is complete when the FEB says that it has ended with as many packets as have come, or
@@ -40,7 +41,9 @@ fn packets_of(ring_packets: u64) -> u64 {
 pub(super) struct Fade1 {
     sets: Sets,
     pub(super) first: First,
-    /// When START is repeated, until data comes.
+    /// What START calls it; `None`: of one that goes on.
+    number: Option<u16>,
+    /// When START is repeated, until data comes or the FEB says that it has begun.
     next_start: Option<Duration>,
     stopping: Option<Stopping>,
     /// The FEB takes block ACKs.
@@ -69,10 +72,11 @@ impl Stopping {
 }
 
 impl Fade1 {
-    /// For a ring of so many packets of 8192 bytes. START is sent at `next_start`, and again until data comes.
-    pub(super) fn new(ring_packets: u64, next_start: Option<Duration>, confirm: Confirm) -> Fade1 {
+    /// For a ring of so many packets of 8192 bytes. START with this `number` is sent at `next_start`, and again until it is
+    /// obeyed.
+    pub(super) fn new(ring_packets: u64, number: u16, next_start: Option<Duration>, confirm: Confirm) -> Fade1 {
         let sets = Sets::new(packets_of(ring_packets));
-        Fade1 { first: First::new(false), next_start, ..Fade1::of(sets, 0, confirm) }
+        Fade1 { first: First::new(false), number: Some(number), next_start, ..Fade1::of(sets, 0, confirm) }
     }
 
     /// One that goes on, of which `packets` packets have come.
@@ -85,6 +89,7 @@ impl Fade1 {
         Fade1 {
             sets,
             first: First::new(true),
+            number: None,
             next_start: None,
             stopping: None,
             blocks: false,
@@ -206,19 +211,33 @@ impl Fade1 {
         self.stopping.get_or_insert(Stopping { next_stop: now, stops: 0, told: None });
     }
 
-    /// The FEB answers STOP. What does not agree is believed when no data follows.
+    /// The FEB answers START or STOP. What does not agree is believed when no data follows.
     pub(super) fn state(&mut self, state: &State, shared: &Shared) {
-        let Some(stopping) = &mut self.stopping else { return count(&shared.counters.unexpected_responses) };
+        let is_ours = self.number == Some(state.transmission);
+        let Some(stopping) = &mut self.stopping else {
+            let counters = &shared.counters;
+            return match state.phase {
+                fade1::Phase::Running if is_ours && self.next_start.take().is_some() => count(&counters.responses),
+                // Somebody else has stopped it.
+                fade1::Phase::Stopping | fade1::Phase::Ended | fade1::Phase::Reset
+                    if is_ours && shared.phase() == Phase::Running =>
+                {
+                    count(&counters.protocol_errors);
+                }
+                _ => count(&counters.unexpected_responses),
+            };
+        };
         count(&shared.counters.responses);
         let packets = self.sets.bytes() / PACKET_BYTES as u64;
         match state.phase {
+            fade1::Phase::None => stopping.told = Some(Ending::SwitchedOff),
+            _ if self.number.is_some() && !is_ours => stopping.told = Some(Ending::OtherTransmission),
             fade1::Phase::Running | fade1::Phase::Stopping => stopping.begins_anew(),
             fade1::Phase::Ended if self.sets.is_gap_free() && state.packets == packets as u32 => {
                 self.end(shared, Phase::Complete, Ending::Confirmed);
             }
             fade1::Phase::Ended => stopping.told = Some(Ending::OtherNumber),
             fade1::Phase::Reset => stopping.told = Some(Ending::Reset),
-            fade1::Phase::None => stopping.told = Some(Ending::SwitchedOff),
         }
     }
 
@@ -229,10 +248,10 @@ impl Fade1 {
 
     /// Sends START or STOP when it is time to.
     pub(super) fn poll(&mut self, shared: &Shared, now: Duration, mut send: impl FnMut(Request)) {
-        let Fade1 { sets, first, next_start, stopping, .. } = self;
+        let Fade1 { sets, first, number, next_start, stopping, .. } = self;
         if let Some(next) = next_start.as_mut().filter(|next| stopping.is_none() && now >= **next) {
             *next = now + START_INTERVAL;
-            send(Request::Start);
+            send(Request::Start { transmission: number.unwrap_or_default() });
             count(&shared.counters.commands);
         }
         let Some(stop) = stopping.as_mut().filter(|stop| now >= stop.next_stop) else { return };

@@ -575,7 +575,8 @@ impl FebState {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
         self.shared.begin(0);
-        self.transmission = Transmission::Fade1(Fade1::new(self.config.ring_packets, next_start, self.config.confirm));
+        let FebConfig { ring_packets, confirm, .. } = self.config;
+        self.transmission = Transmission::Fade1(Fade1::new(ring_packets, start.csn, next_start, confirm));
         self.begun(start);
     }
 
@@ -762,7 +763,7 @@ impl FebState {
         let code = if start.stage == Stage::Stop { fade10g::CMD_STOP } else { fade10g::CMD_START };
         self.send_command(code, start.csn, 0, local, actions);
         if self.protocol.is_none() {
-            actions.send(&fade1::Request::Start.to_frame(self.mac, local));
+            actions.send(&fade1::Request::Start { transmission: start.csn }.to_frame(self.mac, local));
         }
         self.start = Some(start);
     }

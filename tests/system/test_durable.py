@@ -15,6 +15,9 @@ from support.paths import SEED
 from system.test_run import Lab, fade, words
 
 CORES = {"fade10g": [], "fade1": ["--protocol", "fade1"]}
+# Slow enough that a program that was killed has not had all.
+SLOW = {"fade10g": ["--gap", 1000], "fade1": ["--protocol", "fade1", "--phy", "gmii", "--gap", 8000]}
+PACKET_BYTES = {"fade10g": 8192, "fade1": 1024}
 
 
 @pytest.fixture
@@ -24,6 +27,44 @@ def lab(bench):
 
 def is_counter(found):
     return (found == numpy.arange(found.size, dtype="<u8")).all()
+
+
+def kill(process):
+    process.signal(signal.SIGKILL)
+    process.finish()
+
+
+def power_cycle(lab, sim, *options):
+    """Switches a board off without a word, and another one on."""
+    kill(sim)
+    return lab.bench.sim(*options)
+
+
+def wait_for_more(path, count):
+    """Waits until a file has so many bytes more."""
+    before = path.stat().st_size if path.exists() else 0
+    wait_for(lambda: path.exists() and path.stat().st_size >= before + count)
+
+
+def wait_until_it_runs(lab):
+    """Waits until the board says that a transmission of it runs."""
+
+    def runs():
+        status, out, _ = lab.bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.2, "--feb", FEBS[0])
+        # It may be busy.
+        identity = json.loads(out)["identity"] if status == 0 else None
+        return identity is not None and (identity.get("running") or identity.get("state") == "running")
+
+    wait_for(runs)
+
+
+def reasons(board):
+    return [reason["reason"] for reason in board["reasons"]]
+
+
+def begins(board):
+    """Where the transmissions of its data begin."""
+    return [transmission["begin"] for transmission in board["transmissions"]]
 
 
 @pytest.mark.parametrize("protocol", CORES)
@@ -50,8 +91,7 @@ def test_a_run_goes_on_after_it_was_killed(lab, protocol):
         wait_for(lambda: size() > before)
         # The moment of the kill is random.
         time.sleep(moments.uniform(0, 0.5))
-        process.signal(signal.SIGKILL)
-        process.finish()
+        kill(process)
     lab.write(lab.file.read_text())
     process = lab.start()
     before = size()
@@ -77,8 +117,7 @@ def test_a_run_of_confirmation_in_memory_is_closed_after_a_crash(lab):
     # What is certain of it: the number in front of the last record of hashes, which are 56 bytes long.
     certain = lambda: int.from_bytes((lab.runs / "run_000001/left.hashes").read_bytes()[-56:][:8], "little")  # noqa: E731
     wait_for(lambda: len(list(lab.runs.glob("run_000001/left.0*.dat"))) > 2 and certain() >= 8 << 20)
-    process.signal(signal.SIGKILL)
-    process.finish()
+    kill(process)
     assert lab.check(1)[1]["findings"][0].startswith("the run is running: it goes on, or its program was ended by force")
     status, out, err = lab.start("--duration", "1").finish()
     assert status == 0 and "run 1 was ended by force" in err, err
@@ -98,8 +137,7 @@ def test_a_board_that_was_reset_begins_anew_in_the_same_run(lab):
     process = lab.start()
     data = lab.runs / "run_000001/left.dat"
     wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
-    process.signal(signal.SIGKILL)
-    process.finish()
+    kill(process)
     lab.bench.end_sim(sim)
     before = data.stat().st_size
     lab.bench.sim()
@@ -108,12 +146,210 @@ def test_a_board_that_was_reset_begins_anew_in_the_same_run(lab):
     board = manifest["boards"][0]
     # What the board had not sent when it was reset is lost.
     assert status == 3 and "a new one begins behind byte" in err, err
-    assert [reason["reason"] for reason in board["reasons"]] == ["restarted"] and manifest["state"] == "incomplete"
+    assert reasons(board) == ["restarted"] and manifest["state"] == "incomplete"
     restarted = board["restarted"]
     assert 0 < restarted <= before and manifest["resumed"][0]["bytes"] == {"left": restarted}
     found = words(data)
     assert is_counter(found[: restarted // 8]) and is_counter(found[restarted // 8 :]) and found.size * 8 > restarted
     assert board["wrong_words"] == 0 and lab.check(1)[1]["findings"] == ["the run is incomplete: data of it is missing, see boards in its manifest"]
+
+
+def follow_each_other(found, board):
+    """Each transmission in the words of a board has every word from its first one on."""
+    ends = [*(begin // 8 for begin in begins(board)[1:]), found.size - board["filler_words"]]
+    return all(is_counter(found[begin // 8 : end]) for begin, end in zip(begins(board), ends, strict=True))
+
+
+@pytest.mark.parametrize("protocol", SLOW)
+def test_a_restart_is_not_forgotten(lab, protocol):
+    """The run goes on again and again behind it, and with the newest transmission, of which no confirmed word is lost."""
+    sim = lab.bench.sim(*SLOW[protocol])
+    lab.write('confirm = "durable"\n' + fade("left"))
+    data, packet = lab.runs / "run_000001/left.dat", PACKET_BYTES[protocol]
+    process = lab.start()
+    wait_for_more(data, 20 * packet)
+    kill(process)
+    for _ in range(2):
+        sim = power_cycle(lab, sim, *SLOW[protocol])
+        for _ in range(2):
+            process = lab.start()
+            wait_for_more(data, 5 * packet)
+            kill(process)
+    process = lab.start()
+    wait_for_more(data, 5 * packet)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    manifest = lab.manifest(1)
+    (board,) = manifest["boards"]
+    resumed = [moment["bytes"]["left"] for moment in manifest["resumed"]]
+    assert status == 3 and manifest["state"] == "incomplete" and reasons(board) == ["restarted"], (err, manifest)
+    assert begins(board) == [0, resumed[0], resumed[2]] and board["restarted"] == resumed[0] >= 20 * packet
+    assert f"recorded behind byte {resumed[0]}" in board["reasons"][0]["text"] and board["wrong_words"] == 0
+    found = words(data)
+    assert follow_each_other(found, board) and found.size * 8 == board["bytes"]
+    assert lab.check(1)[1]["findings"] == ["the run is incomplete: data of it is missing, see boards in its manifest"]
+    assert not lab.bench.end_sim(sim)["boards"][0]["running"]
+
+
+@pytest.mark.parametrize("protocol", SLOW)
+def test_a_transmission_of_which_nothing_has_come_is_lost_too(lab, protocol):
+    """Its words do not fill a packet, and the board loses its power."""
+    sim = lab.bench.sim(*CORES[protocol], "--words", 100)
+    lab.write('confirm = "durable"\n' + fade("left"))
+    process = lab.start()
+    wait_until_it_runs(lab)
+    kill(process)
+    power_cycle(lab, sim, *CORES[protocol], "--words", 50)
+    process = lab.start()
+    wait_until_it_runs(lab)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    (board,) = lab.manifest(1)["boards"]
+    assert status == 3 and reasons(board) == ["restarted"] and board["restarted"] == 0, (err, board)
+    assert begins(board) == [0, 0] and "a new one begins behind byte 0" in err
+    found = words(lab.runs / "run_000001/left.dat")
+    assert found.size - board["filler_words"] == 50 and is_counter(found[:50])
+
+
+@pytest.mark.parametrize("protocol", SLOW)
+@pytest.mark.parametrize("half_written", [False, True])
+def test_a_kill_between_the_note_of_a_transmission_and_its_start(lab, protocol, half_written):
+    """What is noted and was not begun counts as lost; a note that is half-written is none."""
+    sim = lab.bench.sim(*SLOW[protocol])
+    lab.write('confirm = "durable"\n' + fade("left"))
+    data, packet = lab.runs / "run_000001/left.dat", PACKET_BYTES[protocol]
+    process = lab.start()
+    wait_for_more(data, 10 * packet)
+    kill(process)
+    # As of a program that has found the board reset: all that is in the file is certain.
+    list_ = lab.runs / "run_000001/left.transmissions"
+    note = [{"begin": 0, "transmission": None}, {"begin": data.stat().st_size, "transmission": None}]
+    if half_written:
+        list_.with_name(list_.name + ".part").write_text(json.dumps(note)[:40])
+    else:
+        list_.write_text(json.dumps(note))
+    power_cycle(lab, sim, *SLOW[protocol])
+    process = lab.start()
+    wait_for_more(data, 5 * packet)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    (board,) = lab.manifest(1)["boards"]
+    restarted = lab.manifest(1)["resumed"][0]["bytes"]["left"]
+    assert status == 3 and reasons(board) == ["restarted"] and board["restarted"] == restarted >= 10 * packet, (err, board)
+    assert begins(board) == [0, restarted] + [restarted] * (not half_written) and follow_each_other(words(data), board)
+    assert lab.check(1)[1]["findings"] == ["the run is incomplete: data of it is missing, see boards in its manifest"]
+
+
+def test_a_new_transmission_of_which_nothing_has_come_goes_on(lab):
+    """The program is killed directly behind its START; the words that the board has come with STOP."""
+    sim = lab.bench.sim(*SLOW["fade10g"])
+    lab.write('confirm = "durable"\n' + fade("left"))
+    data = lab.runs / "run_000001/left.dat"
+    process = lab.start()
+    wait_for_more(data, 20 * 8192)
+    kill(process)
+    sim = power_cycle(lab, sim, "--words", 50)
+    process = lab.start()
+    wait_until_it_runs(lab)
+    kill(process)
+    process = lab.start()
+    wait_for(lambda: lab.manifest(1).get("resumed", [])[1:])
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    (board,) = lab.manifest(1)["boards"]
+    first, second = (moment["bytes"]["left"] for moment in lab.manifest(1)["resumed"])
+    found = words(data)
+    assert status == 3 and reasons(board) == ["restarted"] and first == second == board["restarted"], (err, board)
+    assert begins(board) == [0, first] and found.size == first // 8 + 50 and follow_each_other(found, board)
+    assert not lab.bench.end_sim(sim)["boards"][0]["running"]
+
+
+def test_the_last_packet_of_a_restarted_transmission_is_its_end(lab):
+    """Killed when STOP was sent and all was confirmed: only the last packet of the newest transmission is not full."""
+    sim = lab.bench.sim(*SLOW["fade10g"])
+    lab.write('confirm = "durable"\n' + fade("left"))
+    data, manifest = lab.runs / "run_000001/left.dat", lab.runs / "run_000001/manifest.json"
+    process = lab.start()
+    wait_for_more(data, 20 * 8192)
+    kill(process)
+    power_cycle(lab, sim, "--words", 3000)
+    # All is recorded, and the file with the description of it cannot be written: the run does not end.
+    failing = faults.environment(disk=data.with_name("left.dat.json"), after=400, error=errno.EIO)
+    process = lab.bench.fadelink("run", lab.file, "--quiet", env=failing)
+    wait_for(lambda: data.stat().st_size % (20 * 8192) >= 2 * 8192)
+    process.signal(signal.SIGTERM)
+    process.finish()
+    assert json.loads(manifest.read_text())["state"] == "stopping"
+    status, _, err = lab.start().finish()
+    (board,) = lab.manifest(1)["boards"]
+    found = words(data)
+    assert status == 3 and reasons(board) == ["restarted"], (err, board)
+    assert found.size == board["restarted"] // 8 + 3000 and follow_each_other(found, board)
+
+
+def test_a_board_beside_one_that_was_restarted_is_complete(lab):
+    sims = [lab.bench.sim(*SLOW["fade10g"], "--feb", feb) for feb in FEBS[:2]]
+    lab.write('confirm = "durable"\n' + fade("left") + fade("right", 1))
+    folder = lab.runs / "run_000001"
+    files = [folder / "left.dat", folder / "right.dat"]
+    for cycle in (False, True, False):
+        if cycle:
+            sims[1] = power_cycle(lab, sims[1], *SLOW["fade10g"], "--feb", FEBS[1])
+        process = lab.start()
+        before = [path.stat().st_size if path.exists() else 0 for path in files]
+        grown = lambda: [path.exists() and path.stat().st_size > was + 4 * 8192 for path, was in zip(files, before, strict=True)]  # noqa: B023, E731
+        wait_for(lambda: all(grown()))
+        kill(process)
+    process = lab.start()
+    wait_for(lambda: len(lab.manifest(1).get("resumed", [])) == 3)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    left, right = lab.manifest(1)["boards"]
+    assert status == 3 and lab.manifest(1)["state"] == "incomplete", err
+    assert left["verdict"] == "complete" and left["restarted"] is None and begins(left) == [0], left
+    assert reasons(right) == ["restarted"] and begins(right) == [0, right["restarted"]], right
+    for board, path in zip((left, right), files, strict=True):
+        assert follow_each_other(words(path), board) and words(path).size * 8 == board["bytes"]
+
+
+def test_a_transmission_that_could_not_begin_is_not_lost(lab):
+    """The board is away when the run begins; it goes on as if nothing had been."""
+    lab.write('confirm = "durable"\n' + fade("left", more='protocol = "fade10g"\nfirmware = "fadelink"'))
+    status, _, err = lab.start().finish()
+    assert status == 3 and "START" in err and lab.manifest(1)["state"] == "running", err
+    lab.bench.sim()
+    status, _, err = lab.start("--duration", "1").finish()
+    (board,) = lab.manifest(1)["boards"]
+    assert status == 0 and board["verdict"] == "complete" and begins(board) == [0], (err, board)
+    assert lab.check(1)[0] == 0
+
+
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_a_board_of_fade1_that_has_lost_its_power_ends_the_run(lab, was_killed):
+    """Asked to stop it says that it has sent nothing: the run ends, and the next one begins."""
+    sim = lab.bench.sim(*SLOW["fade1"])
+    lab.write('confirm = "durable"\n' + fade("left"))
+    process = lab.start()
+    wait_for_more(lab.runs / "run_000001/left.dat", 5 * 1024)
+    if was_killed:
+        kill(process)
+        manifest = lab.folder(1) / "manifest.json"
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"state": "stopping"}))
+    power_cycle(lab, sim, *SLOW["fade1"])
+    if was_killed:
+        process = lab.start()
+    else:
+        process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    (board,) = lab.manifest(1)["boards"]
+    assert status == 3 and lab.manifest(1)["state"] == "incomplete" and reasons(board) == ["board"], (err, board)
+    assert "switched off" in board["reasons"][0]["text"] and board["error"] is None and board["restarted"] is None
+    assert is_counter(words(lab.folder(1) / "left.dat"))
+    process = lab.start()
+    wait_for_more(lab.runs / "run_000002/left.dat", 1024)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    assert status == 0 and lab.manifest(2)["state"] == "complete", err
 
 
 @pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
@@ -128,7 +364,7 @@ def test_a_run_goes_on_after_its_sink_has_failed(lab, protocol, only_sync, error
     manifest = lab.manifest(1)
     assert status == 3 and manifest["state"] == "running" and "run 1 goes on when this is started again" in err, (err, manifest)
     (left,) = (board for board in manifest["boards"] if board["name"] == "left")
-    assert left["verdict"] == "incomplete" and "sink_failed" in [reason["reason"] for reason in left["reasons"]]
+    assert left["verdict"] == "incomplete" and "sink_failed" in reasons(left)
     assert os.strerror(error) in left["error"]
     status, _, err = lab.start("--duration", "2").finish()
     manifest = lab.manifest()
@@ -148,7 +384,7 @@ def test_a_run_goes_on_after_its_sink_has_failed_at_the_end(lab):
     status, _, err = lab.bench.fadelink("run", lab.file, "--quiet", "--duration", "1", env=failing).finish()
     manifest = lab.manifest(1)
     assert status == 3 and manifest["state"] in ("running", "stopping"), (err, manifest)
-    assert [reason["reason"] for reason in manifest["boards"][0]["reasons"]] == ["sink_failed"], manifest["boards"]
+    assert reasons(manifest["boards"][0]) == ["sink_failed"], manifest["boards"]
     status, _, err = lab.start("--duration", "1").finish()
     (board,) = lab.manifest()["boards"]
     found = words(lab.folder(1) / "left.dat")
@@ -163,8 +399,7 @@ def test_an_end_that_nobody_has_seen_is_not_confirmed(lab):
     process = lab.start()
     data = lab.runs / "run_000001/left.dat"
     wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
-    process.signal(signal.SIGKILL)
-    process.finish()
+    kill(process)
     lab.bench.end_sim(sim)
     manifest = lab.folder(1) / "manifest.json"
     content = json.loads(manifest.read_text())
@@ -183,8 +418,7 @@ def test_another_experiment_does_not_go_on_with_the_run(lab):
     process = lab.start()
     data = lab.runs / "run_000001/left.dat"
     wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
-    process.signal(signal.SIGKILL)
-    process.finish()
+    kill(process)
     lab.write('title = "other"\nconfirm = "durable"\n' + fade("left"))
     status, _, err = lab.start("--duration", "1").finish()
     assert status == 0 and lab.manifest(1)["state"] == "crashed" and lab.manifest(2)["state"] == "complete", err

@@ -255,7 +255,7 @@ def test_a_board_of_fade1_that_was_restarted_says_so(net):
     fade.sim.finish()
     net.sim("--protocol", "fade1", "--phy", "gmii")
     code, found = fade.end()
-    assert code == 3 and reasons(found) == ["error"] and "switched off" in found["error"], found
+    assert code == 3 and reasons(found) == ["board"] and "switched off" in found["reasons"][0]["text"], found
     assert not json.loads((net.tmp / "data.json").read_text())["complete"]
 
 
@@ -266,7 +266,7 @@ def test_a_reset_of_fade1_from_any_computer_is_no_end(net, accept):
     with net.raw(net.pc_ns, "eth0") as raw:
         raw.send((feb + other + b"\xfa\xde\0\5").ljust(78, b"\xa5"))
     code, found = fade.end()
-    assert code == 3 and reasons(found) == ["error"] and "RESET" in found["error"], found
+    assert code == 3 and reasons(found) == ["board"] and "RESET" in found["reasons"][0]["text"], found
 
 
 @pytest.mark.parametrize("protocol", ["fade10g", "fade1"])

@@ -149,7 +149,7 @@ impl FebHandle {
         }
     }
 
-    /// Goes on with a transmission of which `bytes` bytes are confirmed, as after a reader was killed: with AF_PACKET and
+    /// Goes on with a transmission of which `bytes` bytes are confirmed since its begin, as after a reader was killed: with AF_PACKET and
     /// AF_XDP, in a receiver of [`Receiver::spawn_passive`], which does not stop it before. Data comes from there on.
     /// `stopped`: STOP was asked for before; ask for it again.
     ///

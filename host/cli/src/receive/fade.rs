@@ -17,6 +17,7 @@ use serde_json::{json, Map, Value};
 use super::group::{Group, Line, Outcome};
 use super::plan::Plan;
 use super::recorder::{Ended, Recorder, Snapshot};
+use super::transmissions::Transmissions;
 use crate::deadline::{Deadline, Limits};
 use crate::discover;
 use crate::exit;
@@ -74,19 +75,21 @@ struct Received {
     was_left: bool,
     kind: Option<Kind>,
     slower: Option<String>,
-    /// Byte of its data where a new transmission began, because the one before did not go on.
-    restarted: Option<u64>,
+    /// Those that its data is of.
+    transmissions: Transmissions,
     counters: FebCounts,
     /// Of receiving, in words.
     error: Option<String>,
+    /// Why the board says that its transmission is over, in words.
+    board: Option<String>,
 }
 
 /// How the transmission of a FEB begins.
-#[derive(Clone, Copy)]
 struct Begin {
     take_over: bool,
-    /// Bytes that are confirmed of one that goes on.
+    /// Of a run that goes on: bytes of the board's data that are confirmed.
     resumed: Option<u64>,
+    transmissions: Transmissions,
     was_stopped: WasStopped,
     durable: bool,
 }
@@ -146,6 +149,7 @@ impl Febs {
             let begin = Begin {
                 take_over: feb.take_over,
                 resumed: feb.plan.resumed.as_ref().map(Blocks::end),
+                transmissions: feb.plan.transmissions.clone(),
                 was_stopped: feb.was_stopped,
                 durable: feb.plan.durable,
             };
@@ -154,6 +158,9 @@ impl Febs {
                 if result.error.is_some() || result.recorded.error.is_some() {
                     // The others end too, so that the report comes now; where the run may go on, in the middle.
                     shared.interrupts.fail();
+                } else if result.board.is_some() {
+                    // Nothing of the board is left to go on with, so the run ends.
+                    shared.interrupts.stop();
                 }
                 result
             };
@@ -219,15 +226,16 @@ impl Feb {
 fn one_feb(
     mut feb: FebHandle,
     index: usize,
-    (start, accept): (Begin, Accept),
+    (mut start, accept): (Begin, Accept),
     mut recorder: Recorder,
     shared: &Shared,
 ) -> Received {
     let mut outcome = Received::default();
-    match receive(&mut feb, (index, start), &mut recorder, shared, &mut outcome) {
+    match receive(&mut feb, (index, &mut start), &mut recorder, shared, &mut outcome) {
         Ok(end) => outcome.end = end,
         Err(error) => outcome.error = Some(exit::in_words(&error)),
     }
+    outcome.transmissions = start.transmissions;
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
     outcome.counters = feb.counters();
@@ -251,7 +259,7 @@ fn one_feb(
 
 fn receive(
     feb: &mut FebHandle,
-    (index, begin): (usize, Begin),
+    (index, begin): (usize, &mut Begin),
     recorder: &mut Recorder,
     shared: &Shared,
     outcome: &mut Received,
@@ -261,7 +269,7 @@ fn receive(
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
-    if let Some(end) = begin.at(feb, recorder, outcome)? {
+    if let Some(end) = begin.at(feb, recorder)? {
         return Ok(end);
     }
     let threshold = if begin.durable { 1 } else { THRESHOLD };
@@ -294,12 +302,19 @@ fn receive(
             deadline.heard();
             continue;
         }
-        let is_there = feb.wait(threshold, Some(READ_TIMEOUT)).with_context(|| match recorder.bytes() {
-            0 if stopped => {
-                "no data came, not even after STOP; check the power of the board, the cable and its address"
+        let is_there = match feb.wait(threshold, Some(READ_TIMEOUT)) {
+            // The board has told why, and nothing more will come.
+            Err(error @ Error::Aborted(_, ending)) if ending != Ending::Unknown => {
+                outcome.board = Some(exit::in_words(&error.into()));
+                return Ok(End::Confirmed);
             }
-            _ => "receiving",
-        })?;
+            other => other.with_context(|| match recorder.bytes() {
+                0 if stopped => {
+                    "no data came, not even after STOP; check the power of the board, the cable and its address"
+                }
+                _ => "receiving",
+            })?,
+        };
         if !is_there {
             return Ok(match feb.ending() {
                 Ending::Confirmed => End::Confirmed,
@@ -326,31 +341,37 @@ fn receive(
 
 impl Begin {
     /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
-    fn at(self, feb: &mut FebHandle, recorder: &mut Recorder, outcome: &mut Received) -> anyhow::Result<Option<End>> {
-        if let Some(bytes) = self.resumed {
-            match feb.resume(bytes, self.was_stopped.0) {
+    fn at(&mut self, feb: &mut FebHandle, recorder: &mut Recorder) -> anyhow::Result<Option<End>> {
+        let WasStopped(was_stopped) = self.was_stopped;
+        if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
+            match feb.resume(bytes - newest.begin, was_stopped) {
                 Ok(()) => return Ok(None),
                 // The last packet, which is not full, is recorded.
                 Err(Error::Command { error: CommandError::AtItsEnd, .. }) => return Ok(Some(End::Confirmed)),
+                // It may have been at its end, or it was reset before.
+                Err(Error::Command { error: CommandError::NotRunning, .. }) if was_stopped => {
+                    return Ok(Some(End::Silence));
+                }
                 Err(error @ Error::Command { error: CommandError::NotRunning, .. }) => {
-                    if self.was_stopped.0 {
-                        // It may have been at its end, or it was reset before.
-                        return Ok(Some(End::Silence));
-                    }
-                    if bytes > 0 {
-                        tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
-                        outcome.restarted = Some(bytes);
-                    }
+                    tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
                 }
                 Err(error) => return Err(error).context("going on"),
             }
             recorder.restart();
+        } else if was_stopped {
+            // None was begun, and none is wanted.
+            return Ok(Some(End::Silence));
         }
         if self.take_over {
             feb.reset()?;
             feb.serve(QUIET);
         }
-        feb.start().context("START (if the board sends to another computer: --take-over)")?;
+        // Before START: a program that goes on must know of it.
+        self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
+        if let Err(error) = feb.start() {
+            self.transmissions.has_not_begun().context("the list of transmissions")?;
+            return Err(error).context("START (if the board sends to another computer: --take-over)");
+        }
         if feb.counters().interrupted > 0 && !self.take_over {
             tracing::warn!(
                 "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
@@ -408,9 +429,10 @@ impl Received {
             end: self.end,
             accept,
             error: self.error.clone(),
+            board: self.board.clone(),
             contradictions: self.counters.contradictions,
             foreign: self.counters.protocol_errors,
-            restarted: self.restarted,
+            restarted: self.transmissions.restarted(),
             ..Evidence::default()
         }
     }
@@ -425,7 +447,8 @@ impl Received {
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
             "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
             "slower": self.slower,
-            "restarted": self.restarted,
+            "restarted": self.transmissions.restarted(),
+            "transmissions": self.transmissions.all(),
             "filler_words": self.recorded.verifier.as_ref().map(|v| v.filler),
             "error": self.recorded.error.as_ref().or(self.error.as_ref()),
             "counters": self.counters,

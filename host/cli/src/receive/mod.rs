@@ -22,11 +22,13 @@ mod group;
 mod plan;
 mod recorder;
 pub mod tcp;
+mod transmissions;
 pub mod udp;
 
 pub use args::Args;
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use plan::{Plan, Senders, RING_MIN};
+pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
 
 /// How often metrics and health are looked at.

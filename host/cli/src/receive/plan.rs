@@ -7,6 +7,7 @@ use fadelink_sinks::{Block, BlockKind, Board, Opening, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
+use super::transmissions::Transmissions;
 use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::pattern::{Pattern, Verifier};
@@ -30,6 +31,8 @@ pub struct Plan {
     pub durable: bool,
     /// The data that an earlier program has confirmed, behind which this goes on.
     pub resumed: Option<Blocks>,
+    /// The transmissions of a FADE board that this data is of.
+    pub transmissions: Transmissions,
 }
 
 /// Whose streams are received, and what is done with them.
@@ -66,7 +69,8 @@ impl Plan {
     pub fn verifier(&self) -> Option<Verifier> {
         let mut verifier = self.verify.map(Verifier::new);
         if let (Some(verifier), Some(resumed)) = (&mut verifier, &self.resumed) {
-            verifier.skip(resumed.end() / 8);
+            let begin = self.transmissions.newest().map_or(0, |newest| newest.begin);
+            verifier.skip((resumed.end() - begin) / 8);
         }
         verifier
     }
@@ -147,6 +151,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
             streams: usize::MAX,
             durable: args.is_durable(),
             resumed: None,
+            transmissions: Transmissions::default(),
         }
     };
     let plans: Vec<Plan> = (0..count).map(plan).collect();
@@ -192,6 +197,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         streams: usize::MAX,
         durable: args.is_durable(),
         resumed: None,
+        transmissions: Transmissions::default(),
     };
     let several = args.network.streams != Some(1);
     let stdouts = plan.sinks.iter().filter(|sink| sink.kind == BlockKind::Stdout).count();

@@ -291,8 +291,9 @@ impl Run<'_> {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type()?;
-            let is_known = files::is_of_the_run(&name) || (listed.contains_key(&name) && kind.is_file());
-            if name.ends_with(".part") && kind.is_file() {
+            let is_known =
+                files::is_of_the_run(&name) || files::is_note(&name) || (listed.contains_key(&name) && kind.is_file());
+            if name.ends_with(".part") && kind.is_file() && !is_known {
                 findings.add(format!("{name}: it was not finished"));
             } else if !is_known {
                 let what = if kind.is_dir() { "the folder" } else { "it" };

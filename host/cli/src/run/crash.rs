@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, Context};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{recover, BlockKind};
-use fadelink_wire::Firmware;
+use fadelink_wire::{Firmware, Protocol};
 use serde_json::{json, Value};
 
 use super::files;
 use super::groups::Kept;
 use super::manifest::Certain;
-use crate::receive::Plan;
+use crate::receive::{Plan, Transmissions};
 
 /// The streams of a board that have files: what stands for `{stream}` in their paths.
 fn streams(plan: &Plan, hashes: &str) -> std::io::Result<Vec<String>> {
@@ -54,17 +54,26 @@ pub fn of_board(plan: &Plan) -> anyhow::Result<Vec<(Certain, Blocks)>> {
         let sinks = plan.sinks.iter().map(|sink| json!({ "sink": sink.text })).collect();
         // A board of which nothing has come has no file of them.
         if hashes.exists() {
-            found.push((Certain { name: name.clone(), stream, sinks, hashes }, blocks));
+            let transmissions = transmissions(plan, &blocks)?;
+            found.push((Certain { name: name.clone(), stream, sinks, hashes, transmissions }, blocks));
         }
     }
     Ok(found)
 }
 
-/// The core of a board, as the description of its first file has it.
-fn firmware(plan: &Plan) -> Option<Firmware> {
-    let file = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::File(_)))?;
-    let text = std::fs::read_to_string(files::description(file.place.as_ref())).ok()?;
-    serde_json::from_str::<Value>(&text).ok()?["firmware"].as_str()?.parse().ok()
+/// The transmissions that the data of a board is of.
+fn transmissions(plan: &Plan, blocks: &Blocks) -> anyhow::Result<Transmissions> {
+    let name = plan.name.as_deref().unwrap_or_default();
+    plan.transmissions.clone().found(blocks.end()).with_context(|| format!("board `{name}`: its list of transmissions"))
+}
+
+/// What a board speaks, and its core, as the description of its first file has them.
+fn kind(plan: &Plan) -> (Option<Protocol>, Option<Firmware>) {
+    let file = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::File(_)));
+    let text = file.and_then(|file| std::fs::read_to_string(files::description(file.place.as_ref())).ok());
+    let description: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let entry = |name: &str| description[name].as_str();
+    (entry("protocol").and_then(|name| name.parse().ok()), entry("firmware").and_then(|name| name.parse().ok()))
 }
 
 /// The same of boards with one stream each, by name.
@@ -75,8 +84,9 @@ pub fn of_boards(plans: &[&Plan]) -> anyhow::Result<HashMap<String, Kept>> {
     let mut boards = HashMap::new();
     for plan in plans {
         let blocks = of_board(plan)?.into_iter().map(|(_, blocks)| blocks).next().unwrap_or_default();
-        let firmware = firmware(plan).filter(|_| blocks.end() > 0);
-        boards.insert(plan.name.clone().unwrap_or_default(), Kept { blocks, firmware });
+        let (protocol, firmware) = if blocks.end() > 0 { kind(plan) } else { (None, None) };
+        let transmissions = transmissions(plan, &blocks)?;
+        boards.insert(plan.name.clone().unwrap_or_default(), Kept { blocks, protocol, firmware, transmissions });
     }
     Ok(boards)
 }

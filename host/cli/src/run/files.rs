@@ -12,6 +12,8 @@ use serde_json::{json, Map, Value};
 
 use super::folder::{EXPERIMENT, LOG, MANIFEST};
 
+/// End of the name of the file with the transmissions of a board.
+pub const TRANSMISSIONS: &str = ".transmissions";
 /// How often is looked for files that are finished.
 const TICK: Duration = Duration::from_secs(2);
 
@@ -24,9 +26,16 @@ pub struct Listed {
     pub hash: Option<String>,
 }
 
+/// True of a name of what is noted for a program that goes on, until the manifest has it.
+pub fn is_note(name: &str) -> bool {
+    // A program that was killed may have left the list half-written.
+    let name = name.strip_suffix(".part").filter(|name| name.ends_with(TRANSMISSIONS)).unwrap_or(name);
+    name.ends_with(".hashes") || name.ends_with(TRANSMISSIONS)
+}
+
 /// True of a name that is no data: it is written at the end, or for the run alone.
 fn is_own(name: &str) -> bool {
-    is_of_the_run(name) || name.ends_with(".hashes") || name.ends_with(".part")
+    is_of_the_run(name) || is_note(name) || name.ends_with(".part")
 }
 
 /// The description of a file of words.
@@ -137,7 +146,9 @@ mod tests {
     fn files_are_listed_when_they_are_finished() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str| fs::write(folder.path().join(name), name).unwrap();
-        ["a.dat", "a.dat.json", "a.hashes", "b.h5", "c.h5.part", MANIFEST, LOG].into_iter().for_each(write);
+        ["a.dat", "a.dat.json", "a.hashes", "a.transmissions", "b.h5", "c.h5.part", MANIFEST, LOG]
+            .into_iter()
+            .for_each(write);
         let mut listed = BTreeMap::new();
         look(folder.path(), &mut listed, false).unwrap();
         assert_eq!(listed.keys().collect::<Vec<_>>(), ["b.h5"]);

@@ -10,18 +10,19 @@ use fadelink_receiver::schedule::{self, Schedule};
 use fadelink_receiver::{Confirm, FebConfig};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{BlockKind, Board, Spec};
-use fadelink_wire::Firmware;
+use fadelink_wire::{Firmware, Protocol};
 use serde_json::Value;
 use toml::Spanned;
 
 use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
+use super::files::TRANSMISSIONS;
 use crate::build;
 use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
 use crate::link::{BackendArgs, Link};
-use crate::receive::{fade, tcp, udp, Group, Plan, Senders, UDP_BUFFER};
+use crate::receive::{fade, tcp, udp, Group, Plan, Senders, Transmissions, UDP_BUFFER};
 
 /// Boards that are received together, before they are.
 pub enum Settings {
@@ -51,8 +52,11 @@ impl Settings {
 pub struct Kept {
     /// The hashes of its words, to go on with.
     pub blocks: Blocks,
-    /// Its core, as it was found out at the start.
+    /// What it speaks, and its core, as they were found out at the start.
+    pub protocol: Option<Protocol>,
     pub firmware: Option<Firmware>,
+    /// The transmissions that they are of.
+    pub transmissions: Transmissions,
 }
 
 /// What an unfinished run has, which goes on.
@@ -190,9 +194,17 @@ impl Reader<'_> {
             sinks.push(spec);
         }
         let durable = self.is_durable();
-        let resumed = self.kept(name).map(|kept| kept.blocks);
+        let (resumed, transmissions) = match self.kept(name) {
+            Some(kept) => (Some(kept.blocks), kept.transmissions),
+            None if durable => {
+                let mut place = format!("{name}{TRANSMISSIONS}");
+                self.place(table, &place.clone(), &mut place, name, true)?;
+                (None, Transmissions::to(place.into()))
+            }
+            None => (None, Transmissions::default()),
+        };
         let (name, run) = (Some(name.to_owned()), self.run.to_owned());
-        let plan = Plan { name, run, sinks, verify, streams, durable, resumed };
+        let plan = Plan { name, run, sinks, verify, streams, durable, resumed, transmissions };
         if durable {
             plan.check_durable()
                 .map_err(|what| self.file.error(table, "sinks", &format!("confirm = \"durable\": {what}")))?;
@@ -235,13 +247,14 @@ impl Reader<'_> {
         if mac.is_multicast() {
             return Err(self.file.error(table, "mac", &format!("`{mac}`: expected a unicast address")));
         }
+        // One that is busy may not answer now.
+        let Kept { protocol, firmware, .. } = self.kept(&feb.name).unwrap_or_default();
         let config = FebConfig {
             ring_packets: feb.ring,
             window: feb.window,
             first_packet: feb.first_packet,
-            protocol: feb.protocol.map(|text| text.0),
-            // One that is busy may not answer now.
-            firmware: feb.firmware.map(|text| text.0).or(self.kept(&feb.name).and_then(|kept| kept.firmware)),
+            protocol: feb.protocol.map(|text| text.0).or(protocol),
+            firmware: feb.firmware.map(|text| text.0).or(firmware),
             word_order: feb.word_order.map(|text| text.0),
             confirm: if self.is_durable() { Confirm::Released } else { Confirm::Received },
         };

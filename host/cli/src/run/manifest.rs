@@ -13,11 +13,12 @@ use serde_json::{json, Map, Value};
 use toml::Spanned;
 
 use super::experiment::{Fade, File};
+use super::files;
 use super::folder::{RunFolder, MANIFEST};
 use super::groups::{self, Kept};
 use super::moment;
 use crate::link::{BackendArgs, Link};
-use crate::receive::Outcome;
+use crate::receive::{Outcome, Transmissions};
 use crate::slow_control::SlowControl;
 use crate::verdict::State;
 use crate::{names, status};
@@ -53,6 +54,8 @@ pub struct Certain {
     pub sinks: Vec<Value>,
     /// The file with the hashes.
     pub hashes: PathBuf,
+    /// Of a FADE board whose data was confirmed when it was safe.
+    pub transmissions: Transmissions,
 }
 
 /// Reads the manifest of a run.
@@ -273,7 +276,7 @@ impl Manifest {
         self.content["state"] = "crashed".into();
         self.content["ended_by"] = "crash".into();
         let mut boards = Vec::new();
-        for Certain { name, stream, sinks, hashes } in certain {
+        for Certain { name, stream, sinks, hashes, transmissions } in certain {
             let (hashes, timeline) = hash_list(&hashes)?;
             let mut board =
                 json!({ "name": name, "complete": false, "sinks": sinks, "hashes": hashes, "timeline": timeline });
@@ -282,20 +285,24 @@ impl Manifest {
             if !stream.is_empty() {
                 board["stream"] = stream.into();
             }
+            if transmissions.newest().is_some() {
+                board["restarted"] = transmissions.restarted().into();
+                board["transmissions"] = json!(transmissions.all());
+            }
             boards.push(board);
         }
         self.content["boards"] = boards.into();
         self.content["files"] = files;
         self.write()?;
-        self.drop_hashes()
+        self.drop_notes()
     }
 
-    /// The files of hashes are not needed any more: the manifest has them.
-    fn drop_hashes(&self) -> std::io::Result<()> {
+    /// The files of hashes and transmissions are not needed any more: the manifest has them.
+    fn drop_notes(&self) -> std::io::Result<()> {
         for entry in std::fs::read_dir(&self.folder.path)? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "hashes") {
-                std::fs::remove_file(path)?;
+            let entry = entry?;
+            if entry.file_name().to_str().is_some_and(files::is_note) {
+                std::fs::remove_file(entry.path())?;
             }
         }
         Ok(())
@@ -335,6 +342,6 @@ impl Manifest {
         self.content["groups"] = groups.into();
         self.content["files"] = files;
         self.write()?;
-        self.drop_hashes()
+        self.drop_notes()
     }
 }

@@ -710,8 +710,9 @@ impl FebState {
                 self.next_command(local, now, actions);
             } else if start.stage == Stage::Listen {
                 let error = match self.protocol {
-                    Some(Protocol::Fade1) => CommandError::NotRunning,
-                    _ => ended(bytes),
+                    Some(Protocol::Fade10g) => ended(bytes),
+                    // No packet of FADE v1 is the last one by its length.
+                    _ => CommandError::NotRunning,
                 };
                 self.failed(start, error);
                 self.next_command(local, now, actions);

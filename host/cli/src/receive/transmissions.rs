@@ -1,0 +1,121 @@
+//! The transmissions that the data of a FADE board consists of: one, and another one each time that the board did not go on.
+
+use std::io;
+use std::path::PathBuf;
+
+use fadelink_sinks::durable;
+use serde::{Deserialize, Serialize};
+
+/// A transmission in the data of a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transmission {
+    /// Byte of the board's data where it begins.
+    pub begin: u64,
+    /// Its number, if the board has one for it.
+    pub transmission: Option<u16>,
+}
+
+/// Those that were begun, in their order.
+#[derive(Debug, Default, Clone)]
+pub struct Transmissions {
+    /// Where a program that goes on finds them; `None`: none will.
+    file: Option<PathBuf>,
+    all: Vec<Transmission>,
+}
+
+impl Transmissions {
+    /// None yet; each is to be written to `file` before it begins.
+    pub fn to(file: PathBuf) -> Transmissions {
+        Transmissions { file: Some(file), all: Vec::new() }
+    }
+
+    /// Those of the file, of data of which `bytes` bytes are certain.
+    ///
+    /// # Errors
+    /// The operating system's, or another content.
+    pub fn found(mut self, bytes: u64) -> io::Result<Transmissions> {
+        let Some(file) = &self.file else { return Ok(self) };
+        self.all = match std::fs::read(file) {
+            Ok(text) => serde_json::from_slice(&text)?,
+            // Data without the file is of a version that did not write it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && bytes > 0 => vec![Transmission::at(0)],
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        for transmission in &mut self.all {
+            // A disk may have lost what was on it.
+            transmission.begin = transmission.begin.min(bytes);
+        }
+        Ok(self)
+    }
+
+    /// One begins at this byte of the data. It is on the disk when this returns: it may be lost from now on.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn begin(&mut self, byte: u64) -> io::Result<()> {
+        self.all.push(Transmission::at(byte));
+        self.write()
+    }
+
+    /// The newest one has not begun: the board did not take START.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn has_not_begun(&mut self) -> io::Result<()> {
+        self.all.pop();
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        durable::replace(file, &serde_json::to_vec(&self.all)?)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Transmission] {
+        &self.all
+    }
+
+    /// The one that a board may go on with.
+    pub fn newest(&self) -> Option<Transmission> {
+        self.all.last().copied()
+    }
+
+    /// Byte behind which another one than the first was recorded; what the board still had of the first is lost.
+    pub fn restarted(&self) -> Option<u64> {
+        self.all.get(1).map(|second| second.begin)
+    }
+}
+
+impl Transmission {
+    fn at(begin: u64) -> Transmission {
+        Transmission { begin, transmission: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_goes_on_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = || Transmissions::to(folder.path().join("a.transmissions"));
+        assert_eq!(file().found(0).unwrap().newest(), None, "nothing has begun");
+        assert_eq!(file().found(8192).unwrap().all(), [Transmission::at(0)], "data of another version");
+        let mut all = file();
+        for (byte, restarted) in [(0, None), (16384, Some(16384)), (16384, Some(16384)), (24576, Some(16384))] {
+            all.begin(byte).unwrap();
+            let found = file().found(24576).unwrap();
+            assert_eq!((found.all(), found.restarted()), (all.all(), restarted));
+        }
+        all.has_not_begun().unwrap();
+        assert_eq!(file().found(24576).unwrap().all().len(), 3);
+        // The disk has lost the end of the data.
+        let found = file().found(8192).unwrap();
+        assert_eq!((found.newest(), found.restarted()), (Some(Transmission::at(8192)), Some(8192)));
+        std::fs::write(folder.path().join("a.transmissions"), "[{}]").unwrap();
+        assert!(file().found(0).is_err());
+    }
+}

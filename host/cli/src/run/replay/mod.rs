@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context};
 use fadelink_builder::sink::{self, EventKind};
@@ -28,6 +29,9 @@ use recording::Recording;
 
 /// Payload of the datagrams of a board whose registers were not read: that of MTU 1500.
 const PAYLOAD: u32 = 1472;
+/// How long boards with FADE still answer when all of them have ended: a receiver asks a board of FADE v1 how it did, ten times a
+/// second.
+const LINGER: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -180,6 +184,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let iface = args.iface.as_ref().ok_or_else(|| Usage("--iface: expected for boards with FADE".into()))?;
         // A RESET may be followed by another START: a board is done when it was stopped, or has sent all.
         let mut stopped = vec![false; fade.len()];
+        let mut ended: Option<Instant> = None;
         feb::serve(iface, &mut fade, &stop, feb::Loss::default(), |boards| {
             let mut goes_on = false;
             for (board, stopped) in boards.iter().zip(&mut stopped) {
@@ -187,7 +192,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 *stopped |= status.stopping || board.user().has_ended();
                 goes_on |= status.running || !*stopped;
             }
-            goes_on
+            ended = if goes_on { None } else { ended.or(Some(Instant::now())) };
+            ended.is_none_or(|ended| ended.elapsed() < LINGER)
         })?;
     }
     for thread in threads {

@@ -312,16 +312,44 @@ def test_a_board_beside_one_that_was_restarted_is_complete(lab):
         assert follow_each_other(words(path), board) and words(path).size * 8 == board["bytes"]
 
 
-def test_a_transmission_that_could_not_begin_is_not_lost(lab):
-    """The board is away when the run begins; it goes on as if nothing had been."""
+@pytest.mark.parametrize("had_data", [True, False])
+def test_a_start_that_is_obeyed_late_is_not_taken_for_the_transmission_before(lab, had_data):
+    """The board stands still until the program that has sent START has given up, and obeys it then."""
+    sim = lab.bench.sim(*SLOW["fade10g"])
+    lab.write('confirm = "durable"\n' + fade("left", more='protocol = "fade10g"\nfirmware = "fadelink"'))
+    data = lab.runs / "run_000001/left.dat"
+    if had_data:
+        process = lab.start()
+        wait_for_more(data, 20 * 8192)
+        kill(process)
+        sim = power_cycle(lab, sim, *SLOW["fade10g"])
+    sim.signal(signal.SIGSTOP)
+    status, _, err = lab.start().finish()
+    assert status == 3 and "START" in err, err
+    sim.signal(signal.SIGCONT)
+    wait_until_it_runs(lab)
+    process = lab.start()
+    # A run without data has nothing to go on with: the next one begins.
+    number = 1 if had_data else 2
+    data = lab.runs / f"run_{number:06}/left.dat"
+    wait_for_more(data, 5 * 8192)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    (board,) = lab.manifest(number)["boards"]
+    assert (status, reasons(board)) == ((3, ["restarted"]) if had_data else (0, [])), (err, board)
+    assert follow_each_other(words(data), board)
+
+
+def test_a_run_that_could_not_begin_has_ended(lab):
+    """The board is away when the run begins; the next one is whole."""
     lab.write('confirm = "durable"\n' + fade("left", more='protocol = "fade10g"\nfirmware = "fadelink"'))
     status, _, err = lab.start().finish()
-    assert status == 3 and "START" in err and lab.manifest(1)["state"] == "running", err
+    assert status == 3 and "START" in err and lab.manifest(1)["state"] == "incomplete", err
     lab.bench.sim()
     status, _, err = lab.start("--duration", "1").finish()
-    (board,) = lab.manifest(1)["boards"]
+    (board,) = lab.manifest(2)["boards"]
     assert status == 0 and board["verdict"] == "complete" and begins(board) == [0], (err, board)
-    assert lab.check(1)[0] == 0
+    assert lab.check(2)[0] == 0
 
 
 @pytest.mark.parametrize("was_killed", [False, True])

@@ -71,6 +71,8 @@ struct Received {
     recorded: Ended,
     /// How its end is known.
     end: End,
+    /// Its transmission has begun, now or in an earlier program.
+    has_begun: bool,
     /// It was left with what is not confirmed, for a program that goes on.
     was_left: bool,
     kind: Option<Kind>,
@@ -245,8 +247,8 @@ fn one_feb(
         linger(&feb);
     }
     outcome.counters = feb.counters();
-    if start.durable && !is_whole {
-        // The run may go on with what no sink has.
+    if start.durable && !is_whole && (outcome.has_begun || outcome.recorded.bytes > 0) {
+        // The run may go on with what no sink has. Without a transmission and without data there is nothing to go on with.
         outcome.was_left = true;
         feb.leave();
     }
@@ -269,9 +271,11 @@ fn receive(
     if let Some(why) = feb.slower() {
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
+    outcome.has_begun = begin.transmissions.newest().is_some();
     if let Some(end) = begin.at(feb, recorder)? {
         return Ok(end);
     }
+    outcome.has_begun = true;
     let threshold = if begin.durable { 1 } else { THRESHOLD };
     let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
@@ -366,12 +370,9 @@ impl Begin {
             feb.reset()?;
             feb.serve(QUIET);
         }
-        // Before START: a program that goes on must know of it.
+        // Before START: a program that goes on must know of it. A START that is not answered may be obeyed later, so it stays there.
         self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
-        if let Err(error) = feb.start() {
-            self.transmissions.has_not_begun().context("the list of transmissions")?;
-            return Err(error).context("START (if the board sends to another computer: --take-over)");
-        }
+        feb.start().context("START (if the board sends to another computer: --take-over)")?;
         if feb.counters().interrupted > 0 && !self.take_over {
             tracing::warn!(
                 "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \

@@ -55,21 +55,10 @@ impl Transmissions {
     /// The operating system's.
     pub fn begin(&mut self, byte: u64) -> io::Result<()> {
         self.all.push(Transmission::at(byte));
-        self.write()
-    }
-
-    /// The newest one has not begun: the board did not take START.
-    ///
-    /// # Errors
-    /// The operating system's.
-    pub fn has_not_begun(&mut self) -> io::Result<()> {
-        self.all.pop();
-        self.write()
-    }
-
-    fn write(&self) -> io::Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        durable::replace(file, &serde_json::to_vec(&self.all)?)
+        match &self.file {
+            Some(file) => durable::replace(file, &serde_json::to_vec(&self.all)?),
+            None => Ok(()),
+        }
     }
 
     /// All of them.
@@ -110,8 +99,6 @@ mod tests {
             let found = file().found(24576).unwrap();
             assert_eq!((found.all(), found.restarted()), (all.all(), restarted));
         }
-        all.has_not_begun().unwrap();
-        assert_eq!(file().found(24576).unwrap().all().len(), 3);
         // The disk has lost the end of the data.
         let found = file().found(8192).unwrap();
         assert_eq!((found.newest(), found.restarted()), (Some(Transmission::at(8192)), Some(8192)));

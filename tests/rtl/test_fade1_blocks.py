@@ -87,12 +87,7 @@ async def fade1_eth_tx_sends_packets_with_their_delay(dut):
         await ClockCycles(dut.clk, 50)
         assert int(dut.idle.value) == 1, "no frame starts in a pause"
         dut.pausing.value = 0
-        while True:
-            await ReadOnly()
-            taken = int(dut.next_take.value)
-            await RisingEdge(dut.clk)
-            if taken:
-                break
+        await until(dut, "next_take")
         dut.next_valid.value = 0
         dut.next_packet.value = random.randrange(32)  # it was used: it may change now
         expected.append((data_frame(set_, packet, delay, last), False))
@@ -101,6 +96,16 @@ async def fade1_eth_tx_sends_packets_with_their_delay(dut):
     dut.next_valid.value = 1
     await ClockCycles(dut.clk, 400)
     assert int(dut.idle.value) == 1, "no frame starts while it is held"
+
+
+async def until(dut, name):
+    """Until the edge at which a signal is high."""
+    while True:
+        await ReadOnly()
+        is_high = int(getattr(dut, name).value)
+        await RisingEdge(dut.clk)
+        if is_high:
+            return
 
 
 async def sender(dut):
@@ -128,12 +133,7 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
         await ClockCycles(dut.clk, 30)
         assert int(dut.idle.value) == 1, "no frame starts while it is held"
         dut.hold.value = 0
-        while True:
-            await ReadOnly()
-            taken = int(dut.answer_take.value)
-            await RisingEdge(dut.clk)
-            if taken:
-                break
+        await until(dut, "answer_take")
         dut.answer.value = 0
         dut.answer_state.value = 2**64 - 1  # it was used: it may change now
         expected.append((bytes.fromhex(vector["hex"]), False))
@@ -141,12 +141,7 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
         # A packet, while the next state waits.
         dut.pausing.value = 0
         dut.next_valid.value, dut.next_packet.value = 1, 3
-        while True:
-            await ReadOnly()
-            taken = int(dut.next_take.value)
-            await RisingEdge(dut.clk)
-            if taken:
-                break
+        await until(dut, "next_take")
         dut.next_valid.value = 0
         frame, bad = (await monitor.wait(len(expected) + 1))[-1]
         assert len(frame) == C1["DATA_FRAME_LEN"] and frame[:6] == PC.to_bytes(6, "big") and not bad

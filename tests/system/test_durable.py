@@ -10,6 +10,7 @@ import time
 import numpy
 import pytest
 from support import faults
+from support.block import C
 from support.netns import FEBS, report, wait_for
 from support.paths import SEED
 from system.test_run import Lab, fade, words
@@ -188,6 +189,34 @@ def test_a_restart_is_not_forgotten(lab, protocol):
     found = words(data)
     assert follow_each_other(found, board) and found.size * 8 == board["bytes"]
     assert lab.check(1)[1]["findings"] == ["the run is incomplete: data of it is missing, see boards in its manifest"]
+    assert not lab.bench.end_sim(sim)["boards"][0]["running"]
+
+
+@pytest.mark.parametrize("protocol", SLOW)
+def test_a_transmission_of_another_program_is_not_taken_for_this_one(lab, protocol):
+    """While the run is away, another program has the board, gets further, and is killed, too."""
+    sim = lab.bench.sim(*SLOW[protocol])
+    lab.write('confirm = "durable"\n' + fade("left"))
+    data, other = lab.runs / "run_000001/left.dat", lab.bench.tmp / "other"
+    packet = PACKET_BYTES[protocol]
+    process = lab.start()
+    wait_for_more(data, 5 * packet)
+    kill(process)
+    ours = data.stat().st_size
+    stranger = lab.bench.receive("--out", other, "--confirm", "durable")
+    wait_for(lambda: other.exists() and other.stat().st_size > ours + packet)
+    kill(stranger)
+    process = lab.start()
+    wait_for_more(data, 5 * packet)
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    (board,) = lab.manifest(1)["boards"]
+    assert status == 3 and reasons(board) == ["restarted"], (err, board)
+    numbers = [transmission["transmission"] for transmission in board["transmissions"]]
+    assert len(set(numbers)) == 2 and None not in numbers and "another program has begun another transmission" in err, (err, numbers)
+    found, begin = words(data), board["restarted"] // 8
+    behind = found[begin : found.size - board["filler_words"]]
+    assert begin * 8 <= ours and is_counter(found[:begin]) and (numpy.diff(behind) == 1).all(), (begin, behind)
     assert not lab.bench.end_sim(sim)["boards"][0]["running"]
 
 
@@ -420,7 +449,8 @@ def test_a_run_goes_on_after_its_sink_has_failed_at_the_end(lab):
     assert is_counter(found) and found.size * 8 == board["bytes"]
 
 
-def test_an_end_that_nobody_has_seen_is_not_confirmed(lab):
+@pytest.mark.parametrize("lost_its_power", [False, True])
+def test_an_end_that_nobody_has_seen_is_not_confirmed(lab, lost_its_power):
     """STOP was sent, the program was killed, and the board was reset before the next one asks for its last packet."""
     sim = lab.bench.sim()
     lab.write('confirm = "durable"\n' + fade("left"))
@@ -428,16 +458,24 @@ def test_an_end_that_nobody_has_seen_is_not_confirmed(lab):
     data = lab.runs / "run_000001/left.dat"
     wait_for(lambda: data.exists() and data.stat().st_size > 1 << 20)
     kill(process)
-    lab.bench.end_sim(sim)
+    if lost_its_power:
+        power_cycle(lab, sim)
+    else:
+        feb, other = (bytes.fromhex(mac.replace(":", "")) for mac in (FEBS[0], "02:00:00:00:00:99"))
+        with lab.bench.raw(lab.bench.pc_ns, "eth0") as raw:
+            raw.send((feb + other + b"\xfa\xde\1\0" + C["CMD_RESET"].to_bytes(2, "big")).ljust(C["REQUEST_LEN"], b"\xa5"))
     manifest = lab.folder(1) / "manifest.json"
     content = json.loads(manifest.read_text())
     content["state"] = "stopping"
     manifest.write_text(json.dumps(content))
-    lab.bench.sim()
     status, _, err = lab.start().finish()
     (board,) = lab.manifest(1)["boards"]
-    assert status == 3 and lab.manifest(1)["state"] == board["verdict"] == "end_not_confirmed", (err, board)
-    assert "END NOT CONFIRMED" in err
+    assert status == 3 and lab.manifest(1)["state"] == board["verdict"], (err, board)
+    if lost_its_power:
+        # Then it is known that the last packet has not come.
+        assert reasons(board) == ["board"] and "switched off" in board["reasons"][0]["text"], board
+    else:
+        assert board["verdict"] == "end_not_confirmed" and "END NOT CONFIRMED" in err, (err, board)
 
 
 def test_another_experiment_does_not_go_on_with_the_run(lab):

@@ -47,7 +47,7 @@ mod user_space;
 pub mod wake;
 pub mod window;
 
-pub use engine::{CommandError, Confirm, FebConfig};
+pub use engine::{CommandError, Confirm, FebConfig, Resumed};
 pub use kind::Kind;
 pub use loan::{Loan, Pool};
 pub use receiver::{FebHandle, Receiver};

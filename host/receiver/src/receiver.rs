@@ -11,7 +11,7 @@ use fadelink_wire::MacAddr;
 
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
-use crate::engine::FebConfig;
+use crate::engine::{FebConfig, Resumed};
 use crate::kernel::Kernel;
 use crate::kind::Kind;
 use crate::loan::{Ledger, Loan};
@@ -149,16 +149,16 @@ impl FebHandle {
         }
     }
 
-    /// Goes on with a transmission of which `bytes` bytes are confirmed since its begin, as after a reader was killed: with AF_PACKET and
-    /// AF_XDP, in a receiver of [`Receiver::spawn_passive`], which does not stop it before. Data comes from there on.
-    /// `stopped`: STOP was asked for before; ask for it again.
+    /// Goes on with a transmission, as after a reader was killed: with AF_PACKET and AF_XDP, in a receiver of
+    /// [`Receiver::spawn_passive`], which does not stop it before. Data comes from behind what is confirmed. If its end was asked for
+    /// before, ask for it again.
     ///
     /// # Errors
-    /// As of [`Self::start`]; [`crate::CommandError::NotRunning`] if the FEB was reset, [`crate::CommandError::AtItsEnd`] if all of it
-    /// is confirmed.
-    pub fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
+    /// As of [`Self::start`]; [`crate::CommandError::NotRunning`] if the FEB was reset, or another transmission was begun,
+    /// [`crate::CommandError::AtItsEnd`] if all of it is confirmed.
+    pub fn resume(&mut self, transmission: Resumed) -> Result<(), Error> {
         match self.ledger.with_lent(|lent| lent) {
-            0 => self.feb.resume(bytes, stopped),
+            0 => self.feb.resume(transmission),
             lent => Err(Error::Lent(self.mac, lent)),
         }
     }
@@ -313,6 +313,11 @@ impl FebHandle {
     /// How the end of the transmission is known: [`Ending::Unknown`] before it.
     pub fn ending(&self) -> Ending {
         self.feb.ending()
+    }
+
+    /// Number of the transmission, by which [`Self::resume`] tells it from others; `None`: none has begun, or it is not known.
+    pub fn transmission(&self) -> Option<u16> {
+        self.feb.transmission()
     }
 
     /// Counters of the FEB.

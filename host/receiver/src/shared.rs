@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::counters::FebCounters;
@@ -73,7 +73,7 @@ impl Ending {
         }
     }
 
-    /// Why a transmission was aborted, for those who read; empty where nothing more is known.
+    /// Why a transmission was aborted, or does not go on, for those who read; empty where nothing more is known.
     pub(crate) fn why(self) -> &'static str {
         match self {
             Ending::Unknown | Ending::Confirmed | Ending::Silence => "",
@@ -84,6 +84,9 @@ impl Ending {
         }
     }
 }
+
+/// In place of a transmission's number.
+const NO_TRANSMISSION: u32 = u32::MAX;
 
 /// Head and tail count bytes since the start of the transmission; the ring holds what lies between.
 #[derive(Debug)]
@@ -105,6 +108,8 @@ pub struct Shared {
     phase: AtomicU8,
     /// How the end is known, by number.
     ending: AtomicU8,
+    /// Number of the transmission; above 16 bits: none is known.
+    transmission: AtomicU32,
     /// What the FEB was found to be, by number.
     kind: AtomicU8,
     /// Why frames come by a slower way.
@@ -138,6 +143,7 @@ impl Shared {
             wake_at: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
             ending: AtomicU8::new(Ending::Unknown as u8),
+            transmission: AtomicU32::new(NO_TRANSMISSION),
             kind: AtomicU8::new(0),
             slower: OnceLock::new(),
             armed: AtomicBool::new(false),
@@ -158,6 +164,12 @@ impl Shared {
     /// How the end of the transmission is known.
     pub fn ending(&self) -> Ending {
         Ending::of(self.ending.load(Ordering::Acquire))
+    }
+
+    /// Number of the transmission, as the FEB has it: that of its START. `None`: none has begun, or one goes on whose number was
+    /// not known.
+    pub fn transmission(&self) -> Option<u16> {
+        self.transmission.load(Ordering::Acquire).try_into().ok()
     }
 
     /// What the FEB was found to be; `None` before the first START.
@@ -191,8 +203,9 @@ impl Shared {
         self.tail.load(Ordering::Acquire)
     }
 
-    /// Receiving side: a transmission begins, of which so many bytes have come before.
-    pub(crate) fn begin(&self, bytes: u64) {
+    /// Receiving side: a transmission begins, of which so many bytes have come before. `number`: as of [`Self::transmission`].
+    pub(crate) fn begin(&self, number: Option<u16>, bytes: u64) {
+        self.transmission.store(number.map_or(NO_TRANSMISSION, u32::from), Ordering::Release);
         self.origin.store(0, Ordering::Relaxed);
         self.head.store(bytes, Ordering::Relaxed);
         self.tail.store(bytes, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use fadelink_wire::fade10g;
 use fadelink_wire::MacAddr;
 
 use crate::counters::{FebCounts, LinkCounts};
-use crate::engine::{CommandError, FebConfig};
+use crate::engine::{CommandError, FebConfig, Resumed};
 use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::schedule::Schedule;
@@ -96,13 +96,12 @@ pub trait FebBackend: Send {
     /// # Errors
     /// As [`Commander::command`].
     fn start(&mut self) -> Result<(), Error>;
-    /// Goes on with a transmission that still runs, of which `bytes` bytes are confirmed; mutably, as [`Self::start`].
-    /// `stopped`: its end was asked for.
+    /// Goes on with a transmission that still runs; mutably, as [`Self::start`].
     ///
     /// # Errors
     /// As there; the transmission does not run; the backend cannot do this.
-    fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
-        let _ = (bytes, stopped);
+    fn resume(&mut self, transmission: Resumed) -> Result<(), Error> {
+        let _ = transmission;
         Err(Error::Config("this backend cannot go on with a transmission".into()))
     }
     /// It is closed without a word to the FEB, which keeps what is not confirmed.
@@ -129,6 +128,10 @@ pub trait FebBackend: Send {
     fn state(&self) -> (Phase, u64);
     /// How the end of the transmission is known.
     fn ending(&self) -> Ending;
+    /// Number of the transmission; `None`: it is not known.
+    fn transmission(&self) -> Option<u16> {
+        None
+    }
     /// What the FEB was found to be; `None` before the first START.
     fn kind(&self) -> Option<Kind>;
     /// Why its frames come by a slower way than the backend has; `None`: they do not.

@@ -17,7 +17,7 @@ use fadelink_wire::MacAddr;
 use crate::backend::Backend;
 use crate::claim::{self, Claim};
 use crate::counters::{add, FebCounts, LinkCounters, LinkCounts};
-use crate::engine::{Actions, Command, CommandError, Confirm, Engine, FebConfig};
+use crate::engine::{Actions, Command, CommandError, Confirm, Engine, FebConfig, Resumed};
 use crate::flow::{self, Flow, Flows};
 use crate::interface::check_mtu;
 use crate::kind::Kind;
@@ -70,11 +70,10 @@ enum Request {
         mac: MacAddr,
         command: Command,
     },
-    /// Goes on with a transmission of which so many bytes are confirmed.
+    /// Goes on with a transmission.
     Resume {
         mac: MacAddr,
-        bytes: u64,
-        stopped: bool,
+        transmission: Resumed,
         command: Command,
     },
     /// A socket for `mac` alone, if it is not open.
@@ -422,12 +421,12 @@ impl FebBackend for UserFeb {
         source::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
     }
 
-    fn resume(&mut self, bytes: u64, stopped: bool) -> Result<(), Error> {
+    fn resume(&mut self, transmission: Resumed) -> Result<(), Error> {
         let (code, argument) = (fade10g::CMD_START, 0);
         let (timeout, retries) = (DEFAULT_TIMEOUT, DEFAULT_RETRIES);
         self.commands.ask(|reply| {
             let command = Command { code, argument, timeout, retries, reply };
-            Request::Resume { mac: self.open.mac, bytes, stopped, command }
+            Request::Resume { mac: self.open.mac, transmission, command }
         })?;
         Ok(())
     }
@@ -474,6 +473,10 @@ impl FebBackend for UserFeb {
 
     fn ending(&self) -> Ending {
         self.reader.ending()
+    }
+
+    fn transmission(&self) -> Option<u16> {
+        self.reader.transmission()
     }
 
     fn kind(&self) -> Option<Kind> {
@@ -620,8 +623,8 @@ impl Loop {
                 }
                 Request::Reset { mac } => self.engine.reset(mac, actions),
                 Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
-                Request::Resume { mac, bytes, stopped, command } => {
-                    self.engine.resume(mac, (bytes, stopped), command, now, actions);
+                Request::Resume { mac, transmission, command } => {
+                    self.engine.resume(mac, transmission, command, now, actions);
                 }
                 Request::SplitOff { mac, reply } if self.engine.is_open(mac) => reply(Ok(None)),
                 Request::SplitOff { mac, reply } => {

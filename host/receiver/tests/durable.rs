@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use fadelink_feb::{Quirks, Settings};
 use fadelink_receiver::counters::LinkCounters;
-use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig};
+use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfig, Resumed};
 use fadelink_receiver::numbers::Numbers;
-use fadelink_receiver::shared::{Phase, Reader, Shared};
+use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
 use fadelink_wire::fade10g::{self, Request};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 use model::{Cable, Counter, SoftFeb};
@@ -96,14 +96,14 @@ impl Bench {
         }
     }
 
-    /// START, STOP, or going on behind so many bytes.
-    fn ask(&mut self, code: u16, resume: Option<(u64, bool)>) -> Replies<Result<u64, CommandError>> {
+    /// START, STOP, or going on.
+    fn ask(&mut self, code: u16, resume: Option<Resumed>) -> Replies<Result<u64, CommandError>> {
         let (tell, outcome) = channel();
         let reply = Box::new(move |result| tell.send(result).unwrap_or(()));
         let command = Command { code, argument: 0, timeout: 10 * MS, retries: 1000, reply };
         let mut send = |frame: &[u8]| self.sent.push(frame.to_vec());
         match resume {
-            Some(behind) => self.engine.resume(FEB, behind, command, self.now, &mut send),
+            Some(resumed) => self.engine.resume(FEB, resumed, command, self.now, &mut send),
             None => self.engine.command(FEB, command, self.now, &mut send),
         }
         outcome
@@ -167,6 +167,11 @@ impl Bench {
     }
 }
 
+/// A transmission that goes on, whose number is not known.
+fn behind(bytes: u64) -> Resumed {
+    Resumed { bytes, stopped: false, number: None }
+}
+
 fn words(data: &[u8]) -> impl Iterator<Item = u64> + '_ {
     data.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()))
 }
@@ -195,11 +200,13 @@ fn transmission(protocol: Protocol, case: u64) {
             outcome = None;
             match result {
                 Ok(_) => {}
-                Err(CommandError::AtItsEnd | CommandError::NotRunning) if stopped => break,
+                Err(CommandError::AtItsEnd | CommandError::NotRunning(_)) if stopped => break,
                 // FADE v1 does not tell that it runs, and has no full packet to send.
-                Err(CommandError::NotRunning) if protocol == Protocol::Fade1 && is_all => return,
+                Err(CommandError::NotRunning(_)) if protocol == Protocol::Fade1 && is_all => return,
                 // Killed before the board had heard START.
-                Err(CommandError::NotRunning) if disk.is_empty() => outcome = Some(bench.ask(fade10g::CMD_START, None)),
+                Err(CommandError::NotRunning(_)) if disk.is_empty() => {
+                    outcome = Some(bench.ask(fade10g::CMD_START, None))
+                }
                 Err(error) => panic!("case {case}: {error}, kills: {kills}"),
             }
         }
@@ -213,9 +220,12 @@ fn transmission(protocol: Protocol, case: u64) {
         }
         if outcome.is_none() && kills < 8 && random.f64() < 0.01 {
             kills += 1;
+            // Noted with the first data, or not.
+            let number = bench.reader.transmission().filter(|_| !disk.is_empty());
             bench = Bench::new(protocol);
             bench.now = Duration::from_secs(10 * kills);
-            outcome = Some(bench.ask(fade10g::CMD_START, Some((disk.len() as u64, stopped))));
+            let resumed = Resumed { bytes: disk.len() as u64, stopped, number };
+            outcome = Some(bench.ask(fade10g::CMD_START, Some(resumed)));
             if stopped {
                 bench.ask(fade10g::CMD_STOP, None);
             }
@@ -239,13 +249,13 @@ fn no_confirmed_word_of_fade1_is_lost_or_doubled() {
 
 #[test]
 fn a_board_that_was_reset_is_told() {
-    for protocol in [Protocol::Fade10g, Protocol::Fade1] {
+    for (protocol, ending) in [(Protocol::Fade10g, Ending::Unknown), (Protocol::Fade1, Ending::SwitchedOff)] {
         let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
         let mut board = Board::new(protocol, 100);
         let mut bench = Bench::new(protocol);
-        let outcome = bench.ask(fade10g::CMD_START, Some((5 * bench.packet_bytes(), false)));
+        let outcome = bench.ask(fade10g::CMD_START, Some(behind(5 * bench.packet_bytes())));
         (0..2000).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
-        assert_eq!(outcome.try_recv(), Ok(Err(CommandError::NotRunning)), "{protocol}");
+        assert_eq!(outcome.try_recv(), Ok(Err(CommandError::NotRunning(ending))), "{protocol}");
         // Now a new one.
         let outcome = bench.ask(fade10g::CMD_START, None);
         (0..2000).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
@@ -254,12 +264,45 @@ fn a_board_that_was_reset_is_told() {
     }
 }
 
+/// Between two receivers another program has another transmission, of which as much is confirmed, or more.
+#[test]
+fn another_transmission_is_not_taken_for_this_one() {
+    for protocol in [Protocol::Fade10g, Protocol::Fade1] {
+        let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
+        let mut board = Board::new(protocol, 1_000_000);
+        let mut begin = |board: &mut Board, packets: u64| {
+            let mut bench = Bench::new(protocol);
+            let outcome = bench.ask(fade10g::CMD_START, None);
+            let mut disk = Vec::new();
+            for _ in 0..2000 {
+                bench.turn(board, (&mut up, &mut down));
+                let left = packets - disk.len() as u64 / bench.packet_bytes();
+                bench.save(&mut disk, left);
+            }
+            assert_eq!(disk.len() as u64, packets * bench.packet_bytes(), "{protocol}");
+            assert_eq!(outcome.try_recv(), Ok(Ok(0)), "{protocol}");
+            (bench.reader.transmission(), disk.len() as u64)
+        };
+        let (first, bytes) = begin(&mut board, 2);
+        let (second, _) = begin(&mut board, 3);
+        assert!(first.is_some() && second.is_some() && first != second, "{protocol}: {first:?}, {second:?}");
+        let mut resume = |number| {
+            let mut bench = Bench::new(protocol);
+            let outcome = bench.ask(fade10g::CMD_START, Some(Resumed { bytes, stopped: false, number }));
+            (0..2000).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
+            outcome.try_recv()
+        };
+        assert_eq!(resume(first), Ok(Err(CommandError::NotRunning(Ending::OtherTransmission))), "{protocol}");
+        assert_eq!(resume(second), Ok(Ok(0)), "{protocol}");
+    }
+}
+
 #[test]
 fn only_the_last_packet_is_not_full() {
     let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
     let mut board = Board::new(Protocol::Fade10g, 100);
     let mut bench = Bench::new(Protocol::Fade10g);
-    let outcome = bench.ask(fade10g::CMD_START, Some((800, false)));
+    let outcome = bench.ask(fade10g::CMD_START, Some(behind(800)));
     (0..100).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
     assert_eq!(outcome.try_recv(), Ok(Err(CommandError::AtItsEnd)));
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::schedule::Schedule;
-use fadelink_receiver::{CommandError, Ending, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
+use fadelink_receiver::{CommandError, Ending, Error, FebConfig, FebHandle, Kind, Receiver, Resumed, DEFAULT_TIMEOUT};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
@@ -272,7 +272,7 @@ fn receive(
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
     outcome.has_begun = begin.transmissions.newest().is_some();
-    if let Some(end) = begin.at(feb, recorder)? {
+    if let Some(end) = begin.at(feb, recorder, outcome)? {
         return Ok(end);
     }
     outcome.has_begun = true;
@@ -329,6 +329,8 @@ fn receive(
         if !data.is_empty() {
             last_data = Instant::now();
             deadline.heard();
+            // START may have been repeated, with another number, as long as no data had come.
+            begin.note_number(feb)?;
             recorder.take(&Block { data, origin: origin(feb) });
         } else if feb.fill().0 > 0 {
             // Nothing can come while a sink has the whole ring.
@@ -345,18 +347,28 @@ fn receive(
 
 impl Begin {
     /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
-    fn at(&mut self, feb: &mut FebHandle, recorder: &mut Recorder) -> anyhow::Result<Option<End>> {
+    fn at(
+        &mut self,
+        feb: &mut FebHandle,
+        recorder: &mut Recorder,
+        outcome: &mut Received,
+    ) -> anyhow::Result<Option<End>> {
         let WasStopped(was_stopped) = self.was_stopped;
         if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
-            match feb.resume(bytes - newest.begin, was_stopped) {
+            match feb.resume(Resumed { bytes: bytes - newest.begin, stopped: was_stopped, number: newest.transmission })
+            {
                 Ok(()) => return Ok(None),
                 // The last packet, which is not full, is recorded.
                 Err(Error::Command { error: CommandError::AtItsEnd, .. }) => return Ok(Some(End::Confirmed)),
                 // It may have been at its end, or it was reset before.
-                Err(Error::Command { error: CommandError::NotRunning, .. }) if was_stopped => {
+                Err(Error::Command { error: CommandError::NotRunning(Ending::Unknown), .. }) if was_stopped => {
                     return Ok(Some(End::Silence));
                 }
-                Err(error @ Error::Command { error: CommandError::NotRunning, .. }) => {
+                Err(error @ Error::Command { error: CommandError::NotRunning(_), .. }) if was_stopped => {
+                    outcome.board = Some(exit::in_words(&error.into()));
+                    return Ok(Some(End::Confirmed));
+                }
+                Err(error @ Error::Command { error: CommandError::NotRunning(_), .. }) => {
                     tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
                 }
                 Err(error) => return Err(error).context("going on"),
@@ -373,6 +385,7 @@ impl Begin {
         // Before START: a program that goes on must know of it. A START that is not answered may be obeyed later, so it stays there.
         self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
         feb.start().context("START (if the board sends to another computer: --take-over)")?;
+        self.note_number(feb)?;
         if feb.counters().interrupted > 0 && !self.take_over {
             tracing::warn!(
                 "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
@@ -381,6 +394,11 @@ impl Begin {
             );
         }
         Ok(None)
+    }
+
+    /// Before data of a transmission is recorded: a program that goes on tells it from others by its number.
+    fn note_number(&mut self, feb: &FebHandle) -> anyhow::Result<()> {
+        self.transmissions.has_number(feb.transmission()).context("the list of transmissions")
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Transmission {
     /// Byte of the board's data where it begins.
     pub begin: u64,
-    /// Its number, if the board has one for it.
+    /// Its number, by which the board tells it from others; `None`: none is known.
     pub transmission: Option<u16>,
 }
 
@@ -55,6 +55,22 @@ impl Transmissions {
     /// The operating system's.
     pub fn begin(&mut self, byte: u64) -> io::Result<()> {
         self.all.push(Transmission::at(byte));
+        self.write()
+    }
+
+    /// The newest one has this number. It is on the disk when this returns, before any of its data is.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn has_number(&mut self, number: Option<u16>) -> io::Result<()> {
+        match self.all.last_mut() {
+            Some(newest) if newest.transmission != number => newest.transmission = number,
+            _ => return Ok(()),
+        }
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
         match &self.file {
             Some(file) => durable::replace(file, &serde_json::to_vec(&self.all)?),
             None => Ok(()),

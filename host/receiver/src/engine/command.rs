@@ -5,6 +5,7 @@ use std::time::Duration;
 use fadelink_wire::fade10g::{self, Request};
 use fadelink_wire::{fade1, Firmware, MacAddr, Protocol, WordOrder};
 
+use crate::shared::Ending;
 use crate::window::MAX_WINDOW;
 
 /// Shortest time between two RESETs to a FEB that sends what nobody asked for.
@@ -62,6 +63,29 @@ pub enum Confirm {
     Received,
     /// It has left the ring: who reads the data is done with it, and with all before it.
     Released,
+}
+
+/// A transmission that is to go on with another receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resumed {
+    /// Bytes of it that are confirmed.
+    pub bytes: u64,
+    /// Its end was asked for.
+    pub stopped: bool,
+    /// Its number ([`crate::FebHandle::transmission`]); `None`: it is not known, and the one that runs is accepted.
+    pub number: Option<u16>,
+}
+
+impl Resumed {
+    /// What it says of this one that a FEB has a transmission of such a `number`, 0 if it has had none.
+    pub(super) fn beside(&self, number: u16) -> Ending {
+        match self.number {
+            None => Ending::Unknown,
+            Some(expected) if expected == number => Ending::Unknown,
+            Some(_) if number == 0 => Ending::SwitchedOff,
+            Some(_) => Ending::OtherTransmission,
+        }
+    }
 }
 
 impl Default for FebConfig {
@@ -140,9 +164,9 @@ pub enum CommandError {
     /// START found a transmission that RESET did not end.
     #[error("the FEB still runs an earlier transmission after {START_ATTEMPTS} RESETs (status {0})")]
     StillRunning(u64),
-    /// The transmission that was to go on has ended, or another one runs.
-    #[error("the FEB does not run the transmission that was to go on: it was reset, or it is at its end")]
-    NotRunning,
+    /// The transmission that was to go on has ended, or another one runs; how that is known.
+    #[error("the FEB does not run the transmission that was to go on{why}", why = .0.why())]
+    NotRunning(Ending),
     /// The last packet of the transmission that was to go on is confirmed.
     #[error("the transmission that was to go on is at its end")]
     AtItsEnd,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use fadelink_wire::fade1::{self, Data, Request, State, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::fade10g;
 
-use super::command::Confirm;
+use super::command::{Confirm, Resumed};
 use super::first::{Admission, First};
 use super::held::Held;
 use super::known::Known;
@@ -41,7 +41,7 @@ fn packets_of(ring_packets: u64) -> u64 {
 pub(super) struct Fade1 {
     sets: Sets,
     pub(super) first: First,
-    /// What START calls it; `None`: of one that goes on.
+    /// What START called it; `None`: one goes on whose number is not known.
     number: Option<u16>,
     /// When START is repeated, until data comes or the FEB says that it has begun.
     next_start: Option<Duration>,
@@ -79,9 +79,11 @@ impl Fade1 {
         Fade1 { first: First::new(false), number: Some(number), next_start, ..Fade1::of(sets, 0, confirm) }
     }
 
-    /// One that goes on, of which `packets` packets have come.
-    pub(super) fn resumed(ring_packets: u64, packets: u64, confirm: Confirm) -> Fade1 {
-        Fade1::of(Sets::resumed(packets_of(ring_packets), packets), packets, confirm)
+    /// One that goes on.
+    pub(super) fn resumed(ring_packets: u64, resumed: Resumed, confirm: Confirm) -> Fade1 {
+        let packets = resumed.bytes / PACKET_BYTES as u64;
+        let sets = Sets::resumed(packets_of(ring_packets), packets);
+        Fade1 { number: resumed.number, ..Fade1::of(sets, packets, confirm) }
     }
 
     fn of(sets: Sets, packets: u64, confirm: Confirm) -> Fade1 {

@@ -8,7 +8,7 @@ use fadelink_wire::fade10g::{self, Data, FebFrame, Identity, Request, Response};
 use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
 
 use super::command::{
-    Actions, Command, CommandError, Confirm, FebConfig, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET, RESETS,
+    Actions, Command, CommandError, Confirm, FebConfig, Resumed, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET, RESETS,
     RESET_INTERVAL, RESET_PATIENCE, RESET_ROUNDS, RESUME_PATIENCE, START_ATTEMPTS,
 };
 use super::fade10g_transmission::Fade10g;
@@ -18,7 +18,7 @@ use super::start::{Stage, Start};
 use crate::counters::{add, count};
 use crate::kind::{Kind, Swap};
 use crate::numbers::Numbers;
-use crate::shared::{Phase, Shared};
+use crate::shared::{Ending, Phase, Shared};
 use crate::window::{Verdict, Window};
 
 /// Answer to START: the transmission has begun.
@@ -52,13 +52,9 @@ enum Transmission {
     Fade1(Fade1),
 }
 
-/// Why a transmission of FADE-10G of which `bytes` are confirmed does not go on: only its last packet is not full.
-fn ended(bytes: u64) -> CommandError {
-    if bytes.is_multiple_of(fade10g::PACKET_BYTES as u64) {
-        CommandError::NotRunning
-    } else {
-        CommandError::AtItsEnd
-    }
+/// The last packet of a transmission of FADE-10G of which `bytes` are confirmed is among them: only that one is not full.
+fn has_last(bytes: u64) -> bool {
+    !bytes.is_multiple_of(fade10g::PACKET_BYTES as u64)
 }
 
 /// The window of a transmission of FADE-10G of which `bytes` are confirmed.
@@ -67,9 +63,9 @@ fn resumed_window(config: FebConfig, bytes: u64) -> Window {
     Window::resumed(config.first_packet, config.window, config.ring_packets, packets)
 }
 
-/// A transmission of FADE v1 of which `bytes` are confirmed.
-fn resumed_fade1(config: FebConfig, bytes: u64) -> Fade1 {
-    Fade1::resumed(config.ring_packets, bytes / fade1::PACKET_BYTES as u64, config.confirm)
+/// A transmission of FADE v1 that goes on.
+fn resumed_fade1(config: FebConfig, resumed: Resumed) -> Fade1 {
+    Fade1::resumed(config.ring_packets, resumed, config.confirm)
 }
 
 /// One FEB that is open.
@@ -191,9 +187,11 @@ impl FebState {
     fn data(&mut self, data: &Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let mac = self.mac;
         let config = self.config;
-        let is_of_it = |bytes| resumed_window(config, bytes).judge(data.packet, None, 0) != Verdict::ProtocolError;
-        if let Some((start, bytes)) = self.listening(is_of_it) {
-            self.resume_fade10g(start, bytes);
+        let is_of_it = |resumed: Resumed| {
+            resumed_window(config, resumed.bytes).judge(data.packet, None, 0) != Verdict::ProtocolError
+        };
+        if let Some((start, resumed)) = self.listening(is_of_it) {
+            self.resume_fade10g(start, resumed);
             self.next_command(local, now, actions);
         }
         let admission = match &mut self.transmission {
@@ -257,9 +255,14 @@ impl FebState {
     /// The answer of a Fadelink FEB to STOP, or to IDENTIFY.
     fn fade1_state(&mut self, state: &fade1::State, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let is_unknown = self.protocol.is_none();
-        let asks = |start: &&mut Start| is_unknown && start.stage == Stage::Identify && start.resume.is_none();
+        let asks = |start: &&mut Start| is_unknown && start.stage == Stage::Identify;
+        let is_asked = |start: &mut Start| start.stage == Stage::Identify && start.resume.is_some();
         if let Transmission::Fade1(fade1) = &mut self.transmission {
             fade1.state(state, &self.shared);
+        } else if let Some(start) = self.start.take_if(is_asked) {
+            count(&self.shared.counters.responses);
+            self.fade1_resumes(start, state);
+            self.next_command(local, now, actions);
         } else if let Some(start) = self.start.as_mut().filter(asks) {
             count(&self.shared.counters.responses);
             // It need not be asked again.
@@ -272,12 +275,37 @@ impl FebState {
         }
     }
 
+    /// The FEB tells the state of a transmission that is to go on.
+    fn fade1_resumes(&mut self, start: Start, state: &fade1::State) {
+        let Some(resumed) = start.resume else { return };
+        self.protocol = Some(Protocol::Fade1);
+        self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
+        let number = Some(state.transmission);
+        let packets = (resumed.bytes / fade1::PACKET_BYTES as u64) as u32;
+        let ending = match (state.phase, resumed.beside(state.transmission)) {
+            (fade1::Phase::None, _) => Ending::SwitchedOff,
+            (_, Ending::OtherTransmission | Ending::SwitchedOff) => Ending::OtherTransmission,
+            (fade1::Phase::Running | fade1::Phase::Stopping, _) => {
+                return self.resume_fade1(start, Resumed { number, ..resumed });
+            }
+            (fade1::Phase::Reset, _) => Ending::Reset,
+            // Nothing tells one that ended from another one.
+            (fade1::Phase::Ended, _) if resumed.number.is_none() => Ending::Unknown,
+            (fade1::Phase::Ended, _) if state.packets == packets => Ending::Confirmed,
+            (fade1::Phase::Ended, _) => Ending::OtherNumber,
+        };
+        self.failed(
+            start,
+            if ending == Ending::Confirmed { CommandError::AtItsEnd } else { CommandError::NotRunning(ending) },
+        );
+    }
+
     fn fade1_data(&mut self, data: &fade1::Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let mac = self.mac;
         let config = self.config;
-        if let Some((start, bytes)) = self.listening(|bytes| resumed_fade1(config, bytes).knows(data)) {
+        if let Some((start, resumed)) = self.listening(|resumed| resumed_fade1(config, resumed).knows(data)) {
             self.note_fade1_firmware(data);
-            self.resume_fade1(start, bytes);
+            self.resume_fade1(start, resumed);
             self.next_command(local, now, actions);
         }
         let both = self.protocol.is_none();
@@ -442,13 +470,14 @@ impl FebState {
     fn start_answered(&mut self, value: u64, local: MacAddr, now: Duration, actions: &mut impl Actions) {
         let Some(mut start) = self.start.take() else { return };
         match (start.stage, start.resume, self.identity) {
-            (Stage::Identify, Some(bytes), Some(Identity { running: true, .. })) => {
-                self.resume_fade10g(start, bytes);
-                self.next_command(local, now, actions);
-                return;
-            }
-            (Stage::Identify, Some(bytes), Some(_)) => {
-                self.failed(start, ended(bytes));
+            (Stage::Identify, Some(resumed), Some(Identity { running, transmission, .. })) => {
+                match resumed.beside(transmission) {
+                    _ if has_last(resumed.bytes) => self.failed(start, CommandError::AtItsEnd),
+                    Ending::Unknown if running => {
+                        self.resume_fade10g(start, Resumed { number: Some(transmission), ..resumed });
+                    }
+                    ending => self.failed(start, CommandError::NotRunning(ending)),
+                }
                 self.next_command(local, now, actions);
                 return;
             }
@@ -500,7 +529,7 @@ impl FebState {
         let proven = *self.firmware.get_or_insert(Firmware::Published10g) == Firmware::Fadelink;
         self.tell_kind(Protocol::Fade10g);
         let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-        self.shared.begin(0);
+        self.shared.begin(Some(start.csn), 0);
         self.transmission = Transmission::Fade10g(self.fade10g(window, proven));
         self.begun(start);
     }
@@ -512,32 +541,32 @@ impl FebState {
         Fade10g::new(window, proven, blocks, self.config.confirm)
     }
 
-    /// START of a transmission that goes on, if its data is waited for and this is some, and the bytes of it that are confirmed.
-    fn listening(&mut self, is_of_it: impl FnOnce(u64) -> bool) -> Option<(Start, u64)> {
+    /// START of a transmission that goes on, if its data is waited for and this is some, and which one that is.
+    fn listening(&mut self, is_of_it: impl FnOnce(Resumed) -> bool) -> Option<(Start, Resumed)> {
         let start = self.start.take_if(|start| start.stage == Stage::Listen && start.resume.is_some_and(is_of_it))?;
-        let bytes = start.resume?;
-        Some((start, bytes))
+        let resumed = start.resume?;
+        Some((start, resumed))
     }
 
     /// Goes on with a transmission of FADE-10G.
-    fn resume_fade10g(&mut self, start: Start, bytes: u64) {
-        if ended(bytes) == CommandError::AtItsEnd {
+    fn resume_fade10g(&mut self, start: Start, Resumed { bytes, number, .. }: Resumed) {
+        if has_last(bytes) {
             return self.failed(start, CommandError::AtItsEnd);
         }
         self.protocol = Some(Protocol::Fade10g);
         self.firmware.get_or_insert(Firmware::Published10g);
         self.tell_kind(Protocol::Fade10g);
-        self.shared.begin(bytes);
+        self.shared.begin(number, bytes);
         self.transmission = Transmission::Fade10g(self.fade10g(resumed_window(self.config, bytes), true));
         self.begun(start);
     }
 
     /// Goes on with a transmission of FADE v1.
-    fn resume_fade1(&mut self, start: Start, bytes: u64) {
+    fn resume_fade1(&mut self, start: Start, resumed: Resumed) {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
-        self.shared.begin(bytes);
-        self.transmission = Transmission::Fade1(resumed_fade1(self.config, bytes));
+        self.shared.begin(resumed.number, resumed.bytes);
+        self.transmission = Transmission::Fade1(resumed_fade1(self.config, resumed));
         self.begun(start);
     }
 
@@ -548,24 +577,24 @@ impl FebState {
         }
     }
 
-    /// Goes on with a transmission that still runs, of which `bytes` bytes are confirmed. `stopped`: its end was asked for.
+    /// Goes on with a transmission that still runs.
     pub(super) fn resume(
         &mut self,
-        (bytes, stopped): (u64, bool),
+        resumed: Resumed,
         command: Command,
         local: MacAddr,
         now: Duration,
         actions: &mut impl Actions,
     ) {
         self.transmission = Transmission::None;
-        (self.stop_sent, self.restarts, self.stray) = (stopped, 0, false);
+        (self.stop_sent, self.restarts, self.stray) = (resumed.stopped, 0, false);
         self.patience = (command.timeout, command.retries);
-        let tells = self.protocol != Some(Protocol::Fade1) && self.firmware != Some(Firmware::Published10g);
+        let tells = !matches!(self.firmware, Some(Firmware::Published10g | Firmware::PublishedV1));
         let stage = if tells { Stage::Identify } else { Stage::Listen };
         let begin = if tells { now } else { now + RESUME_PATIENCE };
         let csn = self.draw();
         let mut start = Start::new(stage, csn, self.patience, begin);
-        (start.resume, start.stopped, start.asker) = (Some(bytes), stopped, Some(command));
+        (start.resume, start.asker) = (Some(resumed), Some(command));
         self.start = Some(start);
         self.poll(local, now, actions);
     }
@@ -574,7 +603,7 @@ impl FebState {
     fn begin_fade1(&mut self, start: Start, next_start: Option<Duration>) {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
-        self.shared.begin(0);
+        self.shared.begin(Some(start.csn), 0);
         let FebConfig { ring_packets, confirm, .. } = self.config;
         self.transmission = Transmission::Fade1(Fade1::new(ring_packets, start.csn, next_start, confirm));
         self.begun(start);
@@ -703,17 +732,16 @@ impl FebState {
             self.start = Some(start);
             return;
         }
-        if let Some(bytes) = start.resume {
-            if start.stage == Stage::Listen && start.stopped && self.protocol != Some(Protocol::Fade10g) {
+        if let Some(resumed) = start.resume {
+            if start.stage == Stage::Listen && resumed.stopped && self.protocol != Some(Protocol::Fade10g) {
                 // If it still runs, it sends its last packet at the next STOP.
-                self.resume_fade1(start, bytes);
+                self.resume_fade1(start, resumed);
                 self.next_command(local, now, actions);
             } else if start.stage == Stage::Listen {
-                let error = match self.protocol {
-                    Some(Protocol::Fade10g) => ended(bytes),
-                    // No packet of FADE v1 is the last one by its length.
-                    _ => CommandError::NotRunning,
-                };
+                // No packet of FADE v1 is the last one by its length.
+                let is_at_its_end = self.protocol == Some(Protocol::Fade10g) && has_last(resumed.bytes);
+                let error =
+                    if is_at_its_end { CommandError::AtItsEnd } else { CommandError::NotRunning(Ending::Unknown) };
                 self.failed(start, error);
                 self.next_command(local, now, actions);
             } else {

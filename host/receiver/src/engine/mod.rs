@@ -21,7 +21,7 @@ mod held;
 mod known;
 mod start;
 
-pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply};
+pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply, Resumed};
 use command::{RESET, RESETS, RESET_INTERVAL};
 use feb::FebState;
 
@@ -152,19 +152,18 @@ impl Engine {
         }
     }
 
-    /// Goes on with a transmission that still runs, of which `bytes` bytes are confirmed; as [`Self::command`] with START.
-    /// `stopped`: its end was asked for. An error if it does not run any more.
+    /// Goes on with a transmission that still runs; as [`Self::command`] with START. An error if it does not run any more.
     pub fn resume(
         &mut self,
         mac: MacAddr,
-        (bytes, stopped): (u64, bool),
+        transmission: Resumed,
         command: Command,
         now: Duration,
         actions: &mut impl Actions,
     ) {
         match self.febs.get_mut(&mac) {
             None => (command.reply)(Err(CommandError::Closed)),
-            Some(feb) => feb.resume((bytes, stopped), command, self.local, now, actions),
+            Some(feb) => feb.resume(transmission, command, self.local, now, actions),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::command::{Command, CommandError, SETTLE};
+use super::command::{Command, CommandError, Resumed, SETTLE};
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,10 +40,8 @@ pub(super) struct Start {
     pub(super) next: Duration,
     /// Time from each attempt to the next, and attempts after the first.
     pub(super) patience: (Duration, u32),
-    /// Bytes of the transmission that is to go on; `None`: a new one begins.
-    pub(super) resume: Option<u64>,
-    /// Its end was asked for before.
-    pub(super) stopped: bool,
+    /// The transmission that is to go on; `None`: a new one begins.
+    pub(super) resume: Option<Resumed>,
     /// Who asked for it; nobody, where a transmission had to begin again.
     pub(super) asker: Option<Command>,
 }
@@ -62,7 +60,6 @@ impl Start {
             next: now,
             patience,
             resume: None,
-            stopped: false,
             asker: None,
         }
     }

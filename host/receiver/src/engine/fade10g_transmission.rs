@@ -9,6 +9,8 @@ use super::command::Confirm;
 use super::first::{Admission, First};
 use super::held::Held;
 use super::known::Known;
+use super::outbox::Outbox;
+use super::transmission::Transmission;
 use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::shared::{Ending, Phase, Shared};
@@ -18,7 +20,8 @@ use crate::window::{stored_before, Verdict, Window};
 pub(super) struct Fade10g {
     window: Window,
     next_sequence: Option<u16>,
-    pub(super) first: First,
+    first: First,
+    stop_sent: bool,
     /// Packets of the FEB's window, if it takes block ACKs.
     blocks: Option<u32>,
     waiting: Option<Waiting>,
@@ -44,40 +47,12 @@ impl Fade10g {
             window,
             next_sequence: None,
             first: First::new(proven),
+            stop_sent: false,
             blocks,
             waiting: None,
             held,
             known: Known::new(),
         }
-    }
-
-    /// Packets of the FEB's window, if it takes block ACKs.
-    pub(super) fn blocks(&self) -> Option<u32> {
-        self.blocks
-    }
-
-    /// Confirms what was stored, or released, since the last call: by one block ACK, if the FEB takes that.
-    pub(super) fn confirm(&mut self, shared: &Shared, mut send: impl FnMut(Request)) {
-        let released = self.released(shared);
-        if let Some(held) = &mut self.held {
-            for (index, (sequence, delay)) in held.release(released) {
-                let packet = self.window.number(index);
-                if self.blocks.is_some() {
-                    // The bits of the last one cover the window.
-                    self.waiting = Some(Waiting { sequence, packet, delay, index });
-                } else {
-                    send(Request::Ack { negative: false, sequence, packet, delay, stored: None });
-                    count(&shared.counters.acks);
-                }
-            }
-        }
-        let Some(Waiting { sequence, packet, delay, index }) = self.waiting.take() else { return };
-        // Of held packets all before a confirmed one are confirmed, and no others.
-        let before =
-            if self.held.is_some() { stored_before(index, index, 0) } else { self.window.stored_before(index) };
-        let stored = Some(before);
-        send(Request::Ack { negative: false, sequence, packet, delay, stored });
-        count(&shared.counters.acks);
     }
 
     /// Packets since the start whose data is released.
@@ -102,15 +77,8 @@ impl Fade10g {
     }
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
-    /// `stop_sent`: its end was asked for.
-    pub(super) fn data(
-        &mut self,
-        data: &Data<'_>,
-        (swap, stop_sent): (Swap, bool),
-        shared: &Shared,
-        send: impl FnOnce(Request),
-    ) {
-        let Fade10g { window, next_sequence, waiting, known, .. } = self;
+    pub(super) fn data(&mut self, data: &Data<'_>, swap: Swap, shared: &Shared, out: &mut Outbox<'_>) {
+        let Fade10g { window, next_sequence, stop_sent, waiting, known, .. } = self;
         let counters = &shared.counters;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
         let expected = next_sequence.unwrap_or(data.sequence);
@@ -123,7 +91,7 @@ impl Fade10g {
             add(&counters.missing_frames, u64::MAX);
         }
 
-        if data.last.is_some() && !stop_sent {
+        if data.last.is_some() && !*stop_sent {
             return count(&counters.protocol_errors);
         }
         let released = shared.head() / PACKET_BYTES as u64;
@@ -161,7 +129,48 @@ impl Fade10g {
             }
             return;
         }
-        send(Request::Ack { negative: false, sequence, packet, delay, stored: None });
+        out.fade10g(Request::Ack { negative: false, sequence, packet, delay, stored: None });
         count(&counters.acks);
+    }
+}
+
+impl Transmission for Fade10g {
+    fn first(&self) -> &First {
+        &self.first
+    }
+
+    fn blocks(&self) -> Option<u32> {
+        self.blocks
+    }
+
+    fn confirm(&mut self, shared: &Shared, out: &mut Outbox<'_>) {
+        let released = self.released(shared);
+        if let Some(held) = &mut self.held {
+            for (index, (sequence, delay)) in held.release(released) {
+                let packet = self.window.number(index);
+                if self.blocks.is_some() {
+                    // The bits of the last one cover the window.
+                    self.waiting = Some(Waiting { sequence, packet, delay, index });
+                } else {
+                    out.fade10g(Request::Ack { negative: false, sequence, packet, delay, stored: None });
+                    count(&shared.counters.acks);
+                }
+            }
+        }
+        let Some(Waiting { sequence, packet, delay, index }) = self.waiting.take() else { return };
+        // Of held packets all before a confirmed one are confirmed, and no others.
+        let before =
+            if self.held.is_some() { stored_before(index, index, 0) } else { self.window.stored_before(index) };
+        let stored = Some(before);
+        out.fade10g(Request::Ack { negative: false, sequence, packet, delay, stored });
+        count(&shared.counters.acks);
+    }
+
+    fn stop(&mut self, _: &Shared, _: Duration) {
+        self.stop_sent = true;
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stop_sent
     }
 }

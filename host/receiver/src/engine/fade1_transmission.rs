@@ -18,6 +18,8 @@ use super::command::{Confirm, Resumed};
 use super::first::{Admission, First};
 use super::held::Held;
 use super::known::Known;
+use super::outbox::Outbox;
+use super::transmission::Transmission;
 use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::sets::Sets;
@@ -40,7 +42,7 @@ fn packets_of(ring_packets: u64) -> u64 {
 /// The receiver's view of a transmission.
 pub(super) struct Fade1 {
     sets: Sets,
-    pub(super) first: First,
+    first: First,
     /// What START called it; `None`: one goes on whose number is not known.
     number: Option<u16>,
     /// When START is repeated, until data comes or the FEB says that it has begun.
@@ -106,58 +108,13 @@ impl Fade1 {
         self.sets.judge(data.set, data.packet, 0) != Verdict::ProtocolError
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Duration> {
-        let stop = self.stopping.as_ref().map(|stopping| stopping.next_stop);
-        stop.or(self.next_start).into_iter().chain(self.first.deadline()).min()
-    }
-
-    /// STOP was asked for.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.is_some()
-    }
-
     /// If a packet is of this transmission.
     pub(super) fn admits(&mut self, data: &Data<'_>, now: Duration) -> Admission {
         self.first.admit(data.set == 0 && data.packet == 0, data.set > 1, now)
     }
 
-    /// Packets of the FEB's window, if it takes block ACKs.
-    pub(super) fn blocks(&self) -> Option<u32> {
-        self.blocks.then_some(SET_PACKETS)
-    }
-
-    /// Confirms what has come, or was released, since the last call: by one block ACK, if the FEB takes that.
-    pub(super) fn confirm(&mut self, shared: &Shared, mut send: impl FnMut(Request)) {
-        let mut ack = |index: u64, stored: Option<u64>| {
-            let sets = u64::from(SET_PACKETS);
-            send(Request::Ack { set: (index / sets) as u16, packet: (index % sets) as u8, stored });
-            count(&shared.counters.acks);
-        };
-        if let Some(held) = &mut self.held {
-            for (index, ()) in held.release(shared.head() / PACKET_BYTES as u64) {
-                if self.blocks {
-                    // The bits of the last one cover the window.
-                    self.waiting = Some(index);
-                } else {
-                    ack(index, None);
-                }
-            }
-        }
-        let Some(index) = self.waiting.take() else { return };
-        // Of held packets all before a confirmed one are confirmed, and no others.
-        let stored = if self.held.is_some() { stored_before(index, index, 0) } else { self.sets.stored_before(index) };
-        ack(index, Some(stored));
-    }
-
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
-    pub(super) fn data(
-        &mut self,
-        data: &Data<'_>,
-        swap: Swap,
-        shared: &Shared,
-        now: Duration,
-        send: impl FnOnce(Request),
-    ) {
+    pub(super) fn data(&mut self, data: &Data<'_>, swap: Swap, shared: &Shared, out: &mut Outbox<'_>) {
         let counters = &shared.counters;
         self.next_start = None;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
@@ -189,7 +146,7 @@ impl Fade1 {
             Verdict::ProtocolError => {
                 // A packet of another set: the FEB is told to stop.
                 count(&counters.protocol_errors);
-                return self.stop(shared, now);
+                return self.stop(shared, out.now);
             }
         };
         self.blocks = data.block_acks;
@@ -200,17 +157,8 @@ impl Fade1 {
             self.waiting = self.waiting.max(Some(index));
             return;
         }
-        send(Request::Ack { set: data.set, packet: data.packet, stored: None });
+        out.fade1(Request::Ack { set: data.set, packet: data.packet, stored: None });
         count(&counters.acks);
-    }
-
-    /// STOP, at the next poll and until the end is known.
-    pub(super) fn stop(&mut self, shared: &Shared, now: Duration) {
-        if shared.phase() != Phase::Running {
-            // It is known already.
-            return;
-        }
-        self.stopping.get_or_insert(Stopping { next_stop: now, stops: 0, told: None });
     }
 
     /// The FEB answers START or STOP. What does not agree is believed when no data follows.
@@ -247,13 +195,59 @@ impl Fade1 {
         (self.stopping, self.next_start) = (None, None);
         shared.end(phase, ending);
     }
+}
+
+impl Transmission for Fade1 {
+    fn first(&self) -> &First {
+        &self.first
+    }
+
+    fn blocks(&self) -> Option<u32> {
+        self.blocks.then_some(SET_PACKETS)
+    }
+
+    fn confirm(&mut self, shared: &Shared, out: &mut Outbox<'_>) {
+        let mut ack = |index: u64, stored: Option<u64>| {
+            let sets = u64::from(SET_PACKETS);
+            out.fade1(Request::Ack { set: (index / sets) as u16, packet: (index % sets) as u8, stored });
+            count(&shared.counters.acks);
+        };
+        if let Some(held) = &mut self.held {
+            for (index, ()) in held.release(shared.head() / PACKET_BYTES as u64) {
+                if self.blocks {
+                    // The bits of the last one cover the window.
+                    self.waiting = Some(index);
+                } else {
+                    ack(index, None);
+                }
+            }
+        }
+        let Some(index) = self.waiting.take() else { return };
+        // Of held packets all before a confirmed one are confirmed, and no others.
+        let stored = if self.held.is_some() { stored_before(index, index, 0) } else { self.sets.stored_before(index) };
+        ack(index, Some(stored));
+    }
+
+    /// STOP, at the next poll and until the end is known.
+    fn stop(&mut self, shared: &Shared, now: Duration) {
+        if shared.phase() != Phase::Running {
+            // It is known already.
+            return;
+        }
+        self.stopping.get_or_insert(Stopping { next_stop: now, stops: 0, told: None });
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.is_some()
+    }
 
     /// Sends START or STOP when it is time to.
-    pub(super) fn poll(&mut self, shared: &Shared, now: Duration, mut send: impl FnMut(Request)) {
+    fn poll(&mut self, shared: &Shared, out: &mut Outbox<'_>) {
+        let now = out.now;
         let Fade1 { sets, first, number, next_start, stopping, .. } = self;
         if let Some(next) = next_start.as_mut().filter(|next| stopping.is_none() && now >= **next) {
             *next = now + START_INTERVAL;
-            send(Request::Start { transmission: number.unwrap_or_default() });
+            out.fade1(Request::Start { transmission: number.unwrap_or_default() });
             count(&shared.counters.commands);
         }
         let Some(stop) = stopping.as_mut().filter(|stop| now >= stop.next_stop) else { return };
@@ -268,6 +262,11 @@ impl Fade1 {
         stop.stops += 1;
         stop.next_stop = now + STOP_INTERVAL;
         count(&shared.counters.commands);
-        send(Request::Stop);
+        out.fade1(Request::Stop);
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        let stop = self.stopping.as_ref().map(|stopping| stopping.next_stop);
+        stop.or(self.next_start).into_iter().chain(self.first.deadline()).min()
     }
 }

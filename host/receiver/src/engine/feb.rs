@@ -1,140 +1,63 @@
 //! One FEB: its commands, its START and RESET, and its current transmission, in either protocol.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fadelink_wire::fade10g::{self, Data, FebFrame, Identity, Request, Response};
-use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
+use fadelink_wire::fade10g::{self, Data, FebFrame, Request, Response};
+use fadelink_wire::{fade1, Firmware, Protocol};
 
 use super::command::{
-    Actions, Command, CommandError, Confirm, FebConfig, Resumed, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET, RESETS,
-    RESET_INTERVAL, RESET_PATIENCE, RESET_ROUNDS, RESUME_PATIENCE, START_ATTEMPTS,
+    Command, CommandError, Confirm, FebConfig, Resumed, RESET, RESETS, RESET_INTERVAL, START_ATTEMPTS,
 };
-use super::fade10g_transmission::Fade10g;
-use super::fade1_transmission::Fade1;
+use super::commands::{Commands, Overdue};
+use super::current::Current;
 use super::first::Admission;
-use super::start::{Stage, Start};
+use super::outbox::Outbox;
+use super::peer::Peer;
+use super::start::{Event, Goal, Known, Outcome, Send, Start, Step, STATUS_DONE};
+use super::transmission::Transmission;
 use crate::counters::{add, count};
-use crate::kind::{Kind, Swap};
 use crate::numbers::Numbers;
-use crate::shared::{Ending, Phase, Shared};
-use crate::window::{Verdict, Window};
-
-/// Answer to START: the transmission has begun.
-const STATUS_DONE: u64 = 0;
-
-/// A command under way.
-struct Pending {
-    command: Command,
-    /// IDENTIFY is sent first, for the number after which this command's comes.
-    asks: bool,
-    csn: u16,
-    attempts: u32,
-    next_attempt: Duration,
-}
-
-impl Pending {
-    /// Code of what is sent now.
-    fn code(&self) -> u16 {
-        if self.asks {
-            fade10g::CMD_IDENTIFY
-        } else {
-            self.command.code
-        }
-    }
-}
-
-/// What is being received.
-enum Transmission {
-    None,
-    Fade10g(Fade10g),
-    Fade1(Fade1),
-}
-
-/// The last packet of a transmission of FADE-10G of which `bytes` are confirmed is among them: only that one is not full.
-fn has_last(bytes: u64) -> bool {
-    !bytes.is_multiple_of(fade10g::PACKET_BYTES as u64)
-}
-
-/// The window of a transmission of FADE-10G of which `bytes` are confirmed.
-fn resumed_window(config: FebConfig, bytes: u64) -> Window {
-    let packets = bytes / fade10g::PACKET_BYTES as u64;
-    Window::resumed(config.first_packet, config.window, config.ring_packets, packets)
-}
-
-/// A transmission of FADE v1 that goes on.
-fn resumed_fade1(config: FebConfig, resumed: Resumed) -> Fade1 {
-    Fade1::resumed(config.ring_packets, resumed, config.confirm)
-}
+use crate::shared::{Phase, Shared};
 
 /// One FEB that is open.
 pub(super) struct FebState {
-    pub(super) mac: MacAddr,
+    pub(super) peer: Peer,
     /// This program has the FEB's data, not only its commands.
     owned: bool,
     next_reset: Duration,
-    config: FebConfig,
-    pub(super) shared: Arc<Shared>,
-    /// What the FEB was found to speak.
-    protocol: Option<Protocol>,
-    /// Whose core it was found to run.
-    firmware: Option<Firmware>,
-    /// What it reported about itself.
-    identity: Option<Identity>,
-    /// What makes its words native.
-    swap: Swap,
-    transmission: Transmission,
-    numbers: Numbers,
-    /// It has told which number it executed last, and none was used since.
-    told: bool,
+    transmission: Current,
+    commands: Commands,
     start: Option<Start>,
-    pending: Option<Pending>,
-    queue: VecDeque<Command>,
     /// Data came without a transmission, since the last START.
     stray: bool,
     /// STOP was sent since START: one that begins again is stopped again.
     stop_sent: bool,
     /// How often the transmission has begun again since START.
     restarts: u32,
-    /// The response that came last.
-    last_response: Option<Response>,
     /// Time-out and attempts of the last START.
     patience: (Duration, u32),
 }
 
 impl FebState {
     /// `stray`: data came before it was opened, and was answered by RESET.
-    pub(super) fn new(
-        mac: MacAddr,
-        config: FebConfig,
-        owned: bool,
-        stray: bool,
-        shared: Arc<Shared>,
-        numbers: Numbers,
-    ) -> FebState {
+    pub(super) fn new(config: FebConfig, owned: bool, stray: bool, shared: Arc<Shared>, numbers: Numbers) -> FebState {
         FebState {
-            mac,
+            peer: Peer::new(config, shared),
             owned,
             next_reset: Duration::ZERO,
-            config,
-            shared,
-            protocol: config.protocol(),
-            firmware: config.firmware,
-            identity: None,
-            swap: Swap::None,
-            transmission: Transmission::None,
-            numbers,
-            told: false,
+            transmission: Current::None,
+            commands: Commands::new(numbers),
             start: None,
-            pending: None,
-            queue: VecDeque::new(),
             stray,
             stop_sent: false,
             restarts: 0,
-            last_response: None,
             patience: (Duration::ZERO, 0),
         }
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.peer.shared
     }
 
     /// Data came before it was opened, and was answered by RESET.
@@ -144,695 +67,374 @@ impl FebState {
 
     /// A transmission was started, or START is under way.
     pub(super) fn has_begun(&self) -> bool {
-        !matches!(self.transmission, Transmission::None) || self.start.is_some()
+        self.transmission.get().is_some() || self.start.is_some()
     }
 
     /// Forgets the transmission, of which nothing more will be taken.
     pub(super) fn forget(&mut self) {
-        let ended = std::mem::replace(&mut self.transmission, Transmission::None);
-        let restart = self.start.take_if(|start| start.asker.is_none());
-        if (!matches!(ended, Transmission::None) || restart.is_some()) && self.shared.phase() == Phase::Running {
-            self.shared.set_phase(Phase::Aborted);
+        let had_one = self.transmission.get().is_some();
+        self.transmission = Current::None;
+        let restart = self.start.take_if(|start| !start.has_asker());
+        if (had_one || restart.is_some()) && self.shared().phase() == Phase::Running {
+            self.shared().set_phase(Phase::Aborted);
         }
-    }
-
-    /// Sends a command when those before it are answered.
-    pub(super) fn command(&mut self, command: Command, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        self.queue.push_back(command);
-        self.next_command(local, now, actions);
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {
-        let transmission = match &self.transmission {
-            Transmission::Fade1(fade1) => fade1.next_deadline(),
-            Transmission::Fade10g(fade10g) => fade10g.first.deadline(),
-            Transmission::None => None,
-        };
-        let pending = self.pending.as_ref().map(|pending| pending.next_attempt);
+        let transmission = self.transmission.get().and_then(Transmission::next_deadline);
         let start = self.start.as_ref().map(|start| start.next);
-        [transmission, pending, start].into_iter().flatten().min()
-    }
-
-    pub(super) fn frame(&mut self, body: FebFrame<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        match body {
-            FebFrame::Response(response) => self.responses(response, false, local, now, actions),
-            FebFrame::Data(data) => {
-                // First: the response may be the one to START, which this very packet follows.
-                self.responses(data.response, true, local, now, actions);
-                self.data(&data, local, now, actions);
-            }
-        }
-    }
-
-    fn data(&mut self, data: &Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let mac = self.mac;
-        let config = self.config;
-        let is_of_it = |resumed: Resumed| {
-            resumed_window(config, resumed.bytes).judge(data.packet, None, 0) != Verdict::ProtocolError
-        };
-        if let Some((start, resumed)) = self.listening(is_of_it) {
-            self.resume_fade10g(start, resumed);
-            self.next_command(local, now, actions);
-        }
-        let admission = match &mut self.transmission {
-            Transmission::Fade10g(fade10g) => fade10g.admits(data.packet, now),
-            _ => return self.stray_data(Protocol::Fade10g, local, now, actions),
-        };
-        if self.admitted(admission, local, now, actions) {
-            if let Transmission::Fade10g(fade10g) = &mut self.transmission {
-                fade10g.data(data, (self.swap, self.stop_sent), &self.shared, |ack| {
-                    actions.send(&ack.to_frame(mac, local))
-                });
-            }
-        }
-    }
-
-    /// Confirms what was stored since the last call, where that is not done at once.
-    pub(super) fn confirm(&mut self, local: MacAddr, actions: &mut impl Actions) {
-        let mac = self.mac;
-        match &mut self.transmission {
-            Transmission::Fade10g(fade10g) => {
-                fade10g.confirm(&self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
-            }
-            Transmission::Fade1(fade1) => {
-                fade1.confirm(&self.shared, |ack| actions.send(&ack.to_frame(mac, local)));
-            }
-            Transmission::None => {}
-        }
+        [transmission, self.commands.next_deadline(), start].into_iter().flatten().min()
     }
 
     /// Packets of its window while data comes: 0 if each is to be confirmed at once; `None`: none comes.
     pub(super) fn window(&self) -> Option<u32> {
-        let comes = self.shared.phase() == Phase::Running;
-        match &self.transmission {
-            Transmission::Fade10g(fade10g) if comes => Some(fade10g.blocks().unwrap_or(0)),
-            Transmission::Fade1(fade1) if comes => Some(fade1.blocks().unwrap_or(0)),
-            _ => None,
+        let transmission = self.transmission.get().filter(|_| self.shared().phase() == Phase::Running)?;
+        Some(transmission.blocks().unwrap_or(0))
+    }
+
+    /// Confirms what was stored since the last call, where that is not done at once.
+    pub(super) fn confirm(&mut self, out: &mut Outbox<'_>) {
+        if let Some(transmission) = self.transmission.get_mut() {
+            transmission.confirm(&self.peer.shared, out);
+        }
+    }
+
+    /// A frame of FADE-10G.
+    pub(super) fn frame(&mut self, body: FebFrame<'_>, out: &mut Outbox<'_>) {
+        match body {
+            FebFrame::Response(response) => self.responses(response, false, out),
+            FebFrame::Data(data) => {
+                // First: the response may be the one to START, which this very packet follows.
+                self.responses(data.response, true, out);
+                self.data(&data, out);
+            }
+        }
+    }
+
+    fn data(&mut self, data: &Data<'_>, out: &mut Outbox<'_>) {
+        if !matches!(self.transmission, Current::Fade10g(_)) {
+            let is_of = self.listens().is_some_and(|resumed| self.peer.may_be_of(resumed, data));
+            self.start_meets(Protocol::Fade10g, is_of, out);
+        }
+        let Current::Fade10g(fade10g) = &mut self.transmission else { return self.stray_data(Protocol::Fade10g, out) };
+        match fade10g.admits(data.packet, out.now) {
+            Admission::Take => fade10g.data(data, self.peer.swap, &self.peer.shared, out),
+            other => self.refused(other, out),
         }
     }
 
     /// A frame of FADE v1, or what was wrong with it.
-    pub(super) fn fade1_frame(
-        &mut self,
-        body: Result<fade1::FebFrame<'_>, fade1::Error>,
-        local: MacAddr,
-        now: Duration,
-        actions: &mut impl Actions,
-    ) {
+    pub(super) fn fade1_frame(&mut self, body: Result<fade1::FebFrame<'_>, fade1::Error>, out: &mut Outbox<'_>) {
         match body {
-            Ok(fade1::FebFrame::Data(data)) => self.fade1_data(&data, local, now, actions),
-            Ok(fade1::FebFrame::State(state)) => self.fade1_state(&state, local, now, actions),
+            Ok(fade1::FebFrame::Data(data)) => self.fade1_data(&data, out),
+            Ok(fade1::FebFrame::State(state)) => self.fade1_state(&state, out),
             Err(fade1::Error::Packet(_)) => {
-                count(&self.shared.counters.protocol_errors);
-                if let Transmission::Fade1(fade1) = &mut self.transmission {
-                    fade1.stop(&self.shared, now);
+                count(&self.shared().counters.protocol_errors);
+                if let Current::Fade1(fade1) = &mut self.transmission {
+                    fade1.stop(&self.peer.shared, out.now);
                 }
             }
-            Err(_) => count(&self.shared.counters.wrong_length),
+            Err(_) => count(&self.shared().counters.wrong_length),
         }
     }
 
-    /// The answer of a Fadelink FEB to STOP, or to IDENTIFY.
-    fn fade1_state(&mut self, state: &fade1::State, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let is_unknown = self.protocol.is_none();
-        let asks = |start: &&mut Start| is_unknown && start.stage == Stage::Identify;
-        let is_asked = |start: &mut Start| start.stage == Stage::Identify && start.resume.is_some();
-        if let Transmission::Fade1(fade1) = &mut self.transmission {
-            fade1.state(state, &self.shared);
-        } else if let Some(start) = self.start.take_if(is_asked) {
-            count(&self.shared.counters.responses);
-            self.fade1_resumes(start, state);
-            self.next_command(local, now, actions);
-        } else if let Some(start) = self.start.as_mut().filter(asks) {
-            count(&self.shared.counters.responses);
-            // It need not be asked again.
-            (start.attempts, start.next) = (IDENTIFY_ATTEMPTS, now);
-            self.protocol = Some(Protocol::Fade1);
-            self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
-            self.poll(local, now, actions);
+    /// The answer of a Fadelink FEB to START, STOP or IDENTIFY.
+    fn fade1_state(&mut self, state: &fade1::State, out: &mut Outbox<'_>) {
+        let known = self.known();
+        if let Current::Fade1(fade1) = &mut self.transmission {
+            fade1.state(state, &self.peer.shared);
+        } else if self.start.as_ref().is_some_and(|start| start.asks(known)) {
+            count(&self.shared().counters.responses);
+            self.peer.told_state();
+            self.step(Event::Told(*state), out);
         } else {
-            count(&self.shared.counters.unexpected_responses);
+            count(&self.shared().counters.unexpected_responses);
         }
     }
 
-    /// The FEB tells the state of a transmission that is to go on.
-    fn fade1_resumes(&mut self, start: Start, state: &fade1::State) {
-        let Some(resumed) = start.resume else { return };
-        self.protocol = Some(Protocol::Fade1);
-        self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
-        let number = Some(state.transmission);
-        let packets = (resumed.bytes / fade1::PACKET_BYTES as u64) as u32;
-        let ending = match (state.phase, resumed.beside(state.transmission)) {
-            (fade1::Phase::None, _) => Ending::SwitchedOff,
-            (_, Ending::OtherTransmission | Ending::SwitchedOff) => Ending::OtherTransmission,
-            (fade1::Phase::Running | fade1::Phase::Stopping, _) => {
-                return self.resume_fade1(start, Resumed { number, ..resumed });
-            }
-            (fade1::Phase::Reset, _) => Ending::Reset,
-            // Nothing tells one that ended from another one.
-            (fade1::Phase::Ended, _) if resumed.number.is_none() => Ending::Unknown,
-            (fade1::Phase::Ended, _) if state.packets == packets => Ending::Confirmed,
-            (fade1::Phase::Ended, _) => Ending::OtherNumber,
-        };
-        self.failed(
-            start,
-            if ending == Ending::Confirmed { CommandError::AtItsEnd } else { CommandError::NotRunning(ending) },
-        );
-    }
-
-    fn fade1_data(&mut self, data: &fade1::Data<'_>, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let mac = self.mac;
-        let config = self.config;
-        if let Some((start, resumed)) = self.listening(|resumed| resumed_fade1(config, resumed).knows(data)) {
-            self.note_fade1_firmware(data);
-            self.resume_fade1(start, resumed);
-            self.next_command(local, now, actions);
+    fn fade1_data(&mut self, data: &fade1::Data<'_>, out: &mut Outbox<'_>) {
+        if !matches!(self.transmission, Current::Fade1(_)) {
+            let is_of = self.listens().is_some_and(|resumed| self.peer.may_be_of_fade1(resumed, data));
+            self.start_meets(Protocol::Fade1, is_of, out);
         }
-        let both = self.protocol.is_none();
-        if let Some(start) = self.start.take_if(|start| both && start.stage == Stage::Start && start.attempts > 0) {
-            // It answers START of FADE v1, which is sent where the FEB did not say what it speaks.
-            self.begin_fade1(start, None);
-            self.next_command(local, now, actions);
+        let Current::Fade1(fade1) = &mut self.transmission else { return self.stray_data(Protocol::Fade1, out) };
+        if fade1.first().has_come() {
+            return fade1.data(data, self.peer.swap, &self.peer.shared, out);
         }
-        let admission = match &mut self.transmission {
-            Transmission::Fade1(fade1) if fade1.first.has_come() => Admission::Take,
-            Transmission::Fade1(fade1) => {
-                let admission = fade1.admits(data, now);
-                self.note_fade1_firmware(data);
-                self.tell_kind(Protocol::Fade1);
-                admission
-            }
-            _ => return self.stray_data(Protocol::Fade1, local, now, actions),
-        };
-        if self.admitted(admission, local, now, actions) {
-            if let Transmission::Fade1(fade1) = &mut self.transmission {
-                fade1.data(data, self.swap, &self.shared, now, |ack| actions.send(&ack.to_frame(mac, local)));
-            }
-        }
-    }
-
-    /// Whether a packet is to be stored.
-    fn admitted(&mut self, admission: Admission, local: MacAddr, now: Duration, actions: &mut impl Actions) -> bool {
+        let admission = fade1.admits(data, out.now);
+        self.peer.sent_fade1(data);
+        self.peer.speaks(Protocol::Fade1);
         match admission {
-            Admission::Take => return true,
-            Admission::Wait => count(&self.shared.counters.not_started),
-            Admission::Restart => {
-                count(&self.shared.counters.not_started);
-                self.restart(local, now, actions);
-            }
+            Admission::Take => fade1.data(data, self.peer.swap, &self.peer.shared, out),
+            other => self.refused(other, out),
         }
-        false
+    }
+
+    /// The transmission that is to go on, if its data is waited for.
+    fn listens(&self) -> Option<Resumed> {
+        self.start.as_ref().and_then(Start::listens)
+    }
+
+    /// Data comes while START may be under way. `is_of`: it may be of the transmission that is to go on.
+    fn start_meets(&mut self, protocol: Protocol, is_of: bool, out: &mut Outbox<'_>) {
+        self.step(if is_of { Event::Found(protocol) } else { Event::Data(protocol) }, out);
+    }
+
+    /// A packet that is not to be stored.
+    fn refused(&mut self, admission: Admission, out: &mut Outbox<'_>) {
+        count(&self.shared().counters.not_started);
+        if admission == Admission::Restart {
+            self.restart(out);
+        }
     }
 
     /// The FEB goes on with an earlier transmission, of which nothing was confirmed here: RESET and START.
-    fn restart(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
+    fn restart(&mut self, out: &mut Outbox<'_>) {
         self.restarts += 1;
         if self.restarts > START_ATTEMPTS {
             // Its numbers do not begin where they should: what comes from now on is answered by RESET.
             self.forget();
             return;
         }
-        let csn = self.draw();
-        let mut start = Start::new(Stage::Reset, csn, self.patience, now);
-        (start.interrupted, start.heard) = (true, true);
-        if let Transmission::Fade1(fade1) = &self.transmission {
-            self.stop_sent |= fade1.is_stopping();
+        self.stop_sent |= self.transmission.get().is_some_and(Transmission::is_stopping);
+        self.transmission = Current::None;
+        self.begin_start(Goal::Again, true, out.now);
+        self.step(Event::Due, out);
+    }
+
+    /// Data without a transmission: a RESET was lost, or START is under way.
+    fn stray_data(&mut self, protocol: Protocol, out: &mut Outbox<'_>) {
+        count(&self.shared().counters.not_started);
+        if self.start.is_some() {
+            return;
         }
-        self.transmission = Transmission::None;
-        self.send_resets(&mut start, local, now, actions);
+        self.stray = true;
+        // Where data is confirmed late, the transmission of a reader that was killed may go on.
+        let may_go_on = self.peer.config.confirm == Confirm::Released;
+        if self.owned && !may_go_on && out.now >= self.next_reset {
+            self.next_reset = out.now + RESET_INTERVAL;
+            self.reset_as(Some(protocol), out);
+        }
+    }
+
+    /// `riding`: in a data frame.
+    fn responses(&mut self, response: Option<Response>, riding: bool, out: &mut Outbox<'_>) {
+        let Some(response) = response else { return };
+        let again = self.commands.came(response) && riding;
+        let is_identity = response.code == fade10g::CMD_IDENTIFY;
+        // It stays what it is while a transmission runs.
+        if is_identity && self.transmission.get().is_none() {
+            self.peer.identified(response.value);
+        }
+        let is_for_start = |start: &Start| start.is_answered(response.code, response.csn);
+        if let Some(pending) = self.commands.answered(response) {
+            count(&self.shared().counters.responses);
+            if pending.asks {
+                self.send_next(pending.command, false, out);
+            } else {
+                (pending.command.reply)(Ok(response.value));
+                self.next_command(out);
+            }
+        } else if self.start.as_ref().is_some_and(is_for_start) {
+            count(&self.shared().counters.responses);
+            if is_identity {
+                self.commands.has_told();
+            }
+            self.step(
+                if is_identity { Event::Identified(self.peer.identity) } else { Event::Answered(response.value) },
+                out,
+            );
+        } else if !again {
+            count(&self.shared().counters.unexpected_responses);
+        }
+    }
+
+    fn known(&self) -> Known {
+        Known { protocol: self.peer.protocol, firmware: self.peer.firmware }
+    }
+
+    /// A step of the START under way, and its result.
+    fn step(&mut self, event: Event, out: &mut Outbox<'_>) {
+        let known = self.known();
+        let Some(start) = self.start.take() else { return };
+        match start.step(event, known, out.now, || self.commands.draw()) {
+            Step::On(start, send) => {
+                self.start = Some(start);
+                match send {
+                    Some(Send::Reset) => (0..RESETS).for_each(|_| self.reset(out)),
+                    Some(Send::Command { code, csn }) => self.send_start(code, csn, out),
+                    None => {}
+                }
+            }
+            Step::End(start, outcome) => self.ends(start, outcome, out),
+        }
+    }
+
+    /// Sends IDENTIFY, START or STOP. START in both protocols, where the FEB did not say what it speaks.
+    fn send_start(&mut self, code: u16, csn: u16, out: &mut Outbox<'_>) {
+        self.send_command(code, csn, 0, out);
+        if code == fade10g::CMD_START && self.peer.protocol.is_none() {
+            out.fade1(fade1::Request::Start { transmission: csn });
+        }
+    }
+
+    /// START has ended.
+    fn ends(&mut self, start: Start, outcome: Outcome, out: &mut Outbox<'_>) {
+        add(&self.shared().counters.interrupted, start.interrupted.into());
+        let result = match outcome {
+            Outcome::Over => return,
+            Outcome::Failed(error) => {
+                // A transmission that was to begin again is aborted.
+                if !start.has_asker() && self.shared().phase() == Phase::Running {
+                    self.shared().set_phase(Phase::Aborted);
+                }
+                Err(error)
+            }
+            Outcome::Begun(protocol, which) => {
+                self.transmission = self.peer.begin(protocol, which);
+                if self.stop_sent {
+                    self.stopped(out.now);
+                }
+                if self.stop_sent && protocol == Protocol::Fade10g && !start.has_asker() {
+                    // It began again after STOP was sent.
+                    self.start = Some(Start::stop_again(self.commands.draw(), self.patience, out.now));
+                }
+                Ok(STATUS_DONE)
+            }
+        };
+        if let Some(command) = start.asker() {
+            (command.reply)(result);
+        }
+        self.poll(out);
+        self.next_command(out);
+    }
+
+    /// Goes on with a transmission that still runs.
+    pub(super) fn resume(&mut self, resumed: Resumed, command: Command, out: &mut Outbox<'_>) {
+        self.transmission = Current::None;
+        (self.stop_sent, self.restarts, self.stray) = (resumed.stopped, 0, false);
+        self.patience = (command.timeout, command.retries);
+        self.begin_start(Goal::Resume(resumed, command), false, out.now);
+        self.poll(out);
+    }
+
+    fn begin_start(&mut self, goal: Goal, interrupted: bool, now: Duration) {
+        let is_told = self.peer.identity.is_some() && self.commands.is_told();
+        let known = (self.known(), is_told);
+        let mut start = Start::new(goal, known, self.patience, now, || self.commands.draw());
+        start.interrupted = interrupted;
         self.start = Some(start);
     }
 
-    /// STOP of FADE v1, which nothing will confirm; there are no others.
-    fn fade1_command(&mut self, command: Command, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        if command.code == fade10g::CMD_STOP {
-            // One that is to begin again is stopped then.
-            self.stop_sent = true;
-            if let Transmission::Fade1(fade1) = &mut self.transmission {
-                fade1.stop(&self.shared, now);
+    /// START of a new transmission.
+    fn begin(&mut self, command: Command, out: &mut Outbox<'_>) {
+        // Frames of an earlier transmission must not pass for the new one's.
+        self.transmission = Current::None;
+        (self.stop_sent, self.restarts) = (false, 0);
+        self.patience = (command.timeout, command.retries);
+        let interrupted = std::mem::take(&mut self.stray);
+        self.begin_start(Goal::Begin(command), interrupted, out.now);
+        self.poll(out);
+    }
+
+    /// Sends a command when those before it are answered.
+    pub(super) fn command(&mut self, command: Command, out: &mut Outbox<'_>) {
+        self.commands.queue.push_back(command);
+        self.next_command(out);
+    }
+
+    fn next_command(&mut self, out: &mut Outbox<'_>) {
+        let has_asker = self.start.as_ref().is_some_and(Start::has_asker);
+        if self.commands.is_busy() || has_asker {
+            return;
+        }
+        while let Some(command) = self.commands.queue.pop_front() {
+            if command.code == fade10g::CMD_START {
+                return self.begin(command, out);
             }
-            self.fade1_poll(local, now, actions);
+            if self.peer.protocol != Some(Protocol::Fade1) {
+                // To the published core IDENTIFY is a command like any other, so it would not be safer.
+                let published = self.peer.firmware == Some(Firmware::Published10g);
+                let asks = !self.commands.is_told() && !published && command.code != fade10g::CMD_IDENTIFY;
+                return self.send_next(command, asks, out);
+            }
+            self.fade1_command(command, out);
+        }
+    }
+
+    /// Begins a command of FADE-10G; `asks`: after the answer to IDENTIFY.
+    fn send_next(&mut self, command: Command, asks: bool, out: &mut Outbox<'_>) {
+        if command.code == fade10g::CMD_STOP && !asks {
+            self.stopped(out.now);
+        }
+        self.commands.begin(command, asks, out.now);
+        self.poll(out);
+    }
+
+    /// STOP was asked for.
+    fn stopped(&mut self, now: Duration) {
+        // One that is to begin again is stopped then.
+        self.stop_sent = true;
+        if let Some(transmission) = self.transmission.get_mut() {
+            transmission.stop(&self.peer.shared, now);
+        }
+    }
+
+    /// STOP of FADE v1, which nothing will confirm; there are no others.
+    fn fade1_command(&mut self, command: Command, out: &mut Outbox<'_>) {
+        if command.code == fade10g::CMD_STOP {
+            self.stopped(out.now);
+            self.poll(out);
             (command.reply)(Ok(0));
         } else {
             (command.reply)(Err(CommandError::NoCommands(command.code)));
         }
     }
 
-    fn fade1_poll(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let mac = self.mac;
-        if let Transmission::Fade1(fade1) = &mut self.transmission {
-            fade1.poll(&self.shared, now, |request| actions.send(&request.to_frame(mac, local)));
-        }
-    }
-
-    /// Data without a transmission: a RESET was lost, or START is under way.
-    fn stray_data(&mut self, protocol: Protocol, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        count(&self.shared.counters.not_started);
-        if let Some(start) = &mut self.start {
-            start.data();
-            return;
-        }
-        self.stray = true;
-        // Where data is confirmed late, the transmission of a reader that was killed may go on.
-        let may_go_on = self.config.confirm == Confirm::Released;
-        if self.owned && !may_go_on && now >= self.next_reset {
-            self.next_reset = now + RESET_INTERVAL;
-            self.reset_as(Some(protocol), local, actions);
-        }
-    }
-
-    /// `riding`: in a data frame.
-    fn responses(
-        &mut self,
-        response: Option<Response>,
-        riding: bool,
-        local: MacAddr,
-        now: Duration,
-        actions: &mut impl Actions,
-    ) {
-        let Some(response) = response else { return };
-        let again = self.last_response.replace(response) == Some(response) && riding;
-        self.note_number(response);
-        // It stays what it is while a transmission runs.
-        if response.code == fade10g::CMD_IDENTIFY && matches!(self.transmission, Transmission::None) {
-            self.identified(response.value);
-        }
-        let answers = |p: &mut Pending| p.attempts > 0 && (p.code(), p.csn) == (response.code, response.csn);
-        if let Some(pending) = self.pending.take_if(answers) {
-            count(&self.shared.counters.responses);
-            self.told |= response.code == fade10g::CMD_IDENTIFY;
-            if pending.asks {
-                self.pending = Some(self.drawn(pending.command, false, now));
-                self.poll_pending(local, now, actions);
-                return;
-            }
-            (pending.command.reply)(Ok(response.value));
-            self.next_command(local, now, actions);
-        } else if self.answers_start(response) {
-            count(&self.shared.counters.responses);
-            self.start_answered(response.value, local, now, actions);
-        } else if !again {
-            count(&self.shared.counters.unexpected_responses);
-        }
-    }
-
-    /// Notes the number that the FEB has executed last. The answer to IDENTIFY of Fadelink's cores tells it; any other
-    /// response has it.
-    fn note_number(&mut self, response: Response) {
-        let identity = Identity::from_value(response.value).filter(|_| response.code == fade10g::CMD_IDENTIFY);
-        if let Some(csn) = identity.map_or(Some(response.csn), |identity| identity.csn) {
-            self.numbers.saw(csn);
-        }
-    }
-
-    /// The FEB has answered IDENTIFY, so it speaks FADE-10G.
-    fn identified(&mut self, value: u64) {
-        self.protocol = Some(Protocol::Fade10g);
-        self.identity = Identity::from_value(value);
-        if self.config.firmware.is_none() {
-            let ours = self.identity.is_some();
-            self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::Published10g });
-        }
-    }
-
-    fn answers_start(&self, response: Response) -> bool {
-        self.start.as_ref().is_some_and(|start| {
-            let code = match start.stage {
-                Stage::Identify => fade10g::CMD_IDENTIFY,
-                Stage::Listen | Stage::Reset => return false,
-                Stage::Start => fade10g::CMD_START,
-                Stage::Stop => fade10g::CMD_STOP,
-            };
-            start.attempts > 0 && (code, start.csn) == (response.code, response.csn)
-        })
-    }
-
-    fn start_answered(&mut self, value: u64, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let Some(mut start) = self.start.take() else { return };
-        match (start.stage, start.resume, self.identity) {
-            (Stage::Identify, Some(resumed), Some(Identity { running, transmission, .. })) => {
-                match resumed.beside(transmission) {
-                    _ if has_last(resumed.bytes) => self.failed(start, CommandError::AtItsEnd),
-                    Ending::Unknown if running => {
-                        self.resume_fade10g(start, Resumed { number: Some(transmission), ..resumed });
-                    }
-                    ending => self.failed(start, CommandError::NotRunning(ending)),
-                }
-                self.next_command(local, now, actions);
-                return;
-            }
-            (Stage::Identify, Some(_), None) => {
-                start.enter(Stage::Listen, 0, now + RESUME_PATIENCE);
-                self.start = Some(start);
-                return;
-            }
-            _ => {}
-        }
-        self.told |= start.stage == Stage::Identify;
-        match start.stage {
-            Stage::Identify if self.firmware == Some(Firmware::Fadelink) => {
-                start.enter(Stage::Start, self.draw(), now);
-                self.start = Some(start);
-                self.poll(local, now, actions);
-            }
-            Stage::Stop => {}
-            Stage::Start if value == STATUS_DONE => {
-                self.begin_fade10g(start);
-                if self.stop_sent {
-                    // It began again after STOP was sent.
-                    let csn = self.draw();
-                    self.start = Some(Start::new(Stage::Stop, csn, self.patience, now));
-                    self.poll(local, now, actions);
-                }
-                self.next_command(local, now, actions);
-            }
-            Stage::Start if start.refusals == START_ATTEMPTS => {
-                self.failed(start, CommandError::StillRunning(value));
-                self.next_command(local, now, actions);
-            }
-            stage => {
-                if stage == Stage::Start {
-                    // An earlier transmission still runs, perhaps of a reader that was killed.
-                    start.refusals += 1;
-                    start.interrupted = true;
-                }
-                (start.heard, start.reset_since) = (true, None);
-                self.send_resets(&mut start, local, now, actions);
-                self.start = Some(start);
-            }
-        }
-    }
-
-    fn begin_fade10g(&mut self, start: Start) {
-        self.protocol = Some(Protocol::Fade10g);
-        // One that does not tell what it is, in so many attempts, is none of Fadelink's.
-        let proven = *self.firmware.get_or_insert(Firmware::Published10g) == Firmware::Fadelink;
-        self.tell_kind(Protocol::Fade10g);
-        let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-        self.shared.begin(Some(start.csn), 0);
-        self.transmission = Transmission::Fade10g(self.fade10g(window, proven));
-        self.begun(start);
-    }
-
-    /// `proven`: all that comes is of this transmission.
-    fn fade10g(&self, window: Window, proven: bool) -> Fade10g {
-        let ours = self.firmware == Some(Firmware::Fadelink);
-        let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);
-        Fade10g::new(window, proven, blocks, self.config.confirm)
-    }
-
-    /// START of a transmission that goes on, if its data is waited for and this is some, and which one that is.
-    fn listening(&mut self, is_of_it: impl FnOnce(Resumed) -> bool) -> Option<(Start, Resumed)> {
-        let start = self.start.take_if(|start| start.stage == Stage::Listen && start.resume.is_some_and(is_of_it))?;
-        let resumed = start.resume?;
-        Some((start, resumed))
-    }
-
-    /// Goes on with a transmission of FADE-10G.
-    fn resume_fade10g(&mut self, start: Start, Resumed { bytes, number, .. }: Resumed) {
-        if has_last(bytes) {
-            return self.failed(start, CommandError::AtItsEnd);
-        }
-        self.protocol = Some(Protocol::Fade10g);
-        self.firmware.get_or_insert(Firmware::Published10g);
-        self.tell_kind(Protocol::Fade10g);
-        self.shared.begin(number, bytes);
-        self.transmission = Transmission::Fade10g(self.fade10g(resumed_window(self.config, bytes), true));
-        self.begun(start);
-    }
-
-    /// Goes on with a transmission of FADE v1.
-    fn resume_fade1(&mut self, start: Start, resumed: Resumed) {
-        self.protocol = Some(Protocol::Fade1);
-        self.tell_kind(Protocol::Fade1);
-        self.shared.begin(resumed.number, resumed.bytes);
-        self.transmission = Transmission::Fade1(resumed_fade1(self.config, resumed));
-        self.begun(start);
-    }
-
-    fn note_fade1_firmware(&mut self, data: &fade1::Data<'_>) {
-        if self.config.firmware.is_none() {
-            let ours = data.retry == fade1::RETRY_FADELINK;
-            self.firmware = Some(if ours { Firmware::Fadelink } else { Firmware::PublishedV1 });
-        }
-    }
-
-    /// Goes on with a transmission that still runs.
-    pub(super) fn resume(
-        &mut self,
-        resumed: Resumed,
-        command: Command,
-        local: MacAddr,
-        now: Duration,
-        actions: &mut impl Actions,
-    ) {
-        self.transmission = Transmission::None;
-        (self.stop_sent, self.restarts, self.stray) = (resumed.stopped, 0, false);
-        self.patience = (command.timeout, command.retries);
-        let tells = !matches!(self.firmware, Some(Firmware::Published10g | Firmware::PublishedV1));
-        let stage = if tells { Stage::Identify } else { Stage::Listen };
-        let begin = if tells { now } else { now + RESUME_PATIENCE };
-        let csn = self.draw();
-        let mut start = Start::new(stage, csn, self.patience, begin);
-        (start.resume, start.asker) = (Some(resumed), Some(command));
-        self.start = Some(start);
-        self.poll(local, now, actions);
-    }
-
-    /// `next_start`: when START is sent, where no data has come yet.
-    fn begin_fade1(&mut self, start: Start, next_start: Option<Duration>) {
-        self.protocol = Some(Protocol::Fade1);
-        self.tell_kind(Protocol::Fade1);
-        self.shared.begin(Some(start.csn), 0);
-        let FebConfig { ring_packets, confirm, .. } = self.config;
-        self.transmission = Transmission::Fade1(Fade1::new(ring_packets, start.csn, next_start, confirm));
-        self.begun(start);
-    }
-
-    fn begun(&mut self, start: Start) {
-        add(&self.shared.counters.interrupted, start.interrupted.into());
-        start.tell(Ok(STATUS_DONE));
-    }
-
-    /// START has failed. A transmission that was to restart is aborted.
-    fn failed(&mut self, start: Start, error: CommandError) {
-        add(&self.shared.counters.interrupted, start.interrupted.into());
-        if start.asker.is_none() && self.shared.phase() == Phase::Running {
-            self.shared.set_phase(Phase::Aborted);
-        }
-        start.tell(Err(error));
-    }
-
-    /// Tells the reader what the FEB is, and decides what makes its words native.
-    fn tell_kind(&mut self, protocol: Protocol) {
-        let firmware = self.firmware;
-        let word_order = self.config.word_order.or(firmware.map(Firmware::word_order));
-        self.shared.set_kind(Kind { protocol, firmware, word_order });
-        self.swap = word_order.map_or(Swap::None, |order| Swap::of(order, firmware));
-    }
-
-    /// A number for a command, or for IDENTIFY.
-    fn draw(&mut self) -> u16 {
-        // Those who count elsewhere, as the kernel driver, may send something before the next one.
-        self.told = false;
-        self.numbers.draw()
-    }
-
-    /// A command with a number of its own, to be sent at once. `asks`: after the answer to IDENTIFY.
-    fn drawn(&mut self, command: Command, asks: bool, now: Duration) -> Pending {
-        self.stop_sent |= command.code == fade10g::CMD_STOP && !asks;
-        Pending { command, asks, csn: self.draw(), attempts: 0, next_attempt: now }
-    }
-
-    fn next_command(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let has_asker = self.start.as_ref().is_some_and(|start| start.asker.is_some());
-        if self.pending.is_some() || has_asker {
-            return;
-        }
-        while let Some(command) = self.queue.pop_front() {
-            if command.code == fade10g::CMD_START {
-                self.begin_start(command, now);
-            } else if self.protocol == Some(Protocol::Fade1) {
-                self.fade1_command(command, local, now, actions);
-                continue;
-            } else {
-                // To the published core IDENTIFY is a command like any other, so it would not be safer.
-                let published = self.firmware == Some(Firmware::Published10g);
-                let asks = !self.told && !published && command.code != fade10g::CMD_IDENTIFY;
-                self.pending = Some(self.drawn(command, asks, now));
-            }
-            self.poll(local, now, actions);
-            return;
-        }
-    }
-
-    fn begin_start(&mut self, command: Command, now: Duration) {
-        // Frames of an earlier transmission must not pass for the new one's.
-        self.transmission = Transmission::None;
-        (self.stop_sent, self.restarts) = (false, 0);
-        self.patience = (command.timeout, command.retries);
-        let stage = match (self.firmware, self.protocol) {
-            (Some(Firmware::Fadelink), Some(Protocol::Fade10g)) if self.identity.is_some() && self.told => Stage::Start,
-            (Some(Firmware::Published10g), _) | (_, Some(Protocol::Fade1)) => Stage::Reset,
-            _ => Stage::Identify,
-        };
-        let csn = self.draw();
-        let mut start = Start::new(stage, csn, self.patience, now);
-        start.asker = Some(command);
-        start.interrupted = std::mem::take(&mut self.stray);
-        // Of the stage Reset, the first is sent at once.
-        start.heard = stage == Stage::Reset;
-        self.start = Some(start);
-    }
-
     /// Repeats what is overdue.
-    pub(super) fn poll(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let overdue = match &self.transmission {
-            Transmission::Fade10g(fade10g) => fade10g.first.is_overdue(now),
-            Transmission::Fade1(fade1) => fade1.first.is_overdue(now),
-            Transmission::None => false,
-        };
-        if overdue {
-            self.restart(local, now, actions);
+    pub(super) fn poll(&mut self, out: &mut Outbox<'_>) {
+        if self.transmission.get().is_some_and(|transmission| transmission.first().is_overdue(out.now)) {
+            self.restart(out);
         }
-        self.fade1_poll(local, now, actions);
-        if let Some(start) = self.start.take_if(|start| now >= start.next) {
-            self.poll_start(start, local, now, actions);
+        if let Some(transmission) = self.transmission.get_mut() {
+            transmission.poll(&self.peer.shared, out);
         }
-        self.poll_pending(local, now, actions);
-    }
-
-    fn poll_pending(&mut self, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let Some(mut pending) = self.pending.take_if(|pending| now >= pending.next_attempt) else { return };
-        let Command { code, argument, timeout, retries, .. } = pending.command;
-        let share = if pending.asks { IDENTIFY_SHARE } else { 1 };
-        let attempts = pending.attempts;
-        if attempts >= retries.saturating_add(1).saturating_mul(share) {
-            let error = match pending.asks {
-                true => CommandError::NotSent { code, attempts },
-                false => CommandError::Timeout { code, attempts },
-            };
-            (pending.command.reply)(Err(error));
-            self.next_command(local, now, actions);
-            return;
+        if self.start.as_ref().is_some_and(|start| out.now >= start.next) {
+            self.step(Event::Due, out);
         }
-        pending.next_attempt = now + timeout / share;
-        pending.attempts += 1;
-        let argument = if pending.asks { 0 } else { argument };
-        self.send_command(pending.code(), pending.csn, argument, local, actions);
-        self.pending = Some(pending);
-    }
-
-    fn poll_start(&mut self, mut start: Start, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        let (timeout, retries) = start.patience;
-        if start.stage == Stage::Identify && start.attempts < IDENTIFY_ATTEMPTS {
-            start.next = now + timeout / IDENTIFY_SHARE;
-            start.attempts += 1;
-            self.send_command(fade10g::CMD_IDENTIFY, start.csn, 0, local, actions);
-            self.start = Some(start);
-            return;
-        }
-        if let Some(resumed) = start.resume {
-            if start.stage == Stage::Listen && resumed.stopped && self.protocol != Some(Protocol::Fade10g) {
-                // If it still runs, it sends its last packet at the next STOP.
-                self.resume_fade1(start, resumed);
-                self.next_command(local, now, actions);
-            } else if start.stage == Stage::Listen {
-                // No packet of FADE v1 is the last one by its length.
-                let is_at_its_end = self.protocol == Some(Protocol::Fade10g) && has_last(resumed.bytes);
-                let error =
-                    if is_at_its_end { CommandError::AtItsEnd } else { CommandError::NotRunning(Ending::Unknown) };
-                self.failed(start, error);
-                self.next_command(local, now, actions);
-            } else {
-                start.enter(Stage::Listen, 0, now + RESUME_PATIENCE);
-                self.start = Some(start);
+        match self.commands.overdue(out.now) {
+            Some(Overdue::Send { code, csn, argument }) => self.send_command(code, csn, argument, out),
+            Some(Overdue::Failed(command, error)) => {
+                (command.reply)(Err(error));
+                self.next_command(out);
             }
-            return;
+            None => {}
         }
-        // A Fadelink FEB answers START by telling whether it still runs.
-        let tells = (self.firmware, self.protocol) == (Some(Firmware::Fadelink), Some(Protocol::Fade10g));
-        let rounds = if tells { 1 } else { RESET_ROUNDS };
-        let again = start.stage == Stage::Reset && (start.heard || start.rounds < rounds);
-        if start.stage == Stage::Identify || again {
-            if start.heard && start.reset_since.is_some_and(|since| now >= since + RESET_PATIENCE) {
-                self.failed(start, CommandError::SendsOn);
-                self.next_command(local, now, actions);
-                return;
-            }
-            self.send_resets(&mut start, local, now, actions);
-            self.start = Some(start);
-            return;
-        }
-        if start.stage == Stage::Reset {
-            if self.protocol == Some(Protocol::Fade1) {
-                self.begin_fade1(start, Some(now));
-                if self.stop_sent {
-                    if let Transmission::Fade1(fade1) = &mut self.transmission {
-                        fade1.stop(&self.shared, now);
-                    }
-                }
-                self.fade1_poll(local, now, actions);
-                self.next_command(local, now, actions);
-                return;
-            }
-            start.enter(Stage::Start, self.draw(), now);
-        }
-        if start.attempts > retries && start.stage == Stage::Stop {
-            return;
-        }
-        if start.attempts > retries {
-            let error = CommandError::Timeout { code: fade10g::CMD_START, attempts: start.attempts };
-            self.failed(start, error);
-            self.next_command(local, now, actions);
-            return;
-        }
-        start.next = now + timeout;
-        start.attempts += 1;
-        let code = if start.stage == Stage::Stop { fade10g::CMD_STOP } else { fade10g::CMD_START };
-        self.send_command(code, start.csn, 0, local, actions);
-        if self.protocol.is_none() {
-            actions.send(&fade1::Request::Start { transmission: start.csn }.to_frame(self.mac, local));
-        }
-        self.start = Some(start);
     }
 
-    fn send_command(&mut self, code: u16, csn: u16, argument: u32, local: MacAddr, actions: &mut impl Actions) {
-        count(&self.shared.counters.commands);
-        actions.send(&Request::Command { code, csn, argument }.to_frame(self.mac, local));
+    fn send_command(&mut self, code: u16, csn: u16, argument: u32, out: &mut Outbox<'_>) {
+        count(&self.shared().counters.commands);
+        out.fade10g(Request::Command { code, csn, argument });
     }
 
-    fn send_resets(&mut self, start: &mut Start, local: MacAddr, now: Duration, actions: &mut impl Actions) {
-        for _ in 0..RESETS {
-            self.reset_as(self.protocol, local, actions);
-        }
-        start.has_reset(now);
+    /// RESET, in both protocols where it is not known which one it speaks.
+    pub(super) fn reset(&mut self, out: &mut Outbox<'_>) {
+        self.reset_as(self.peer.protocol, out);
     }
 
-    pub(super) fn reset(&mut self, local: MacAddr, actions: &mut impl Actions) {
-        let protocol = match self.transmission {
-            Transmission::Fade10g(_) => Some(Protocol::Fade10g),
-            Transmission::Fade1(_) => Some(Protocol::Fade1),
-            Transmission::None => self.protocol,
-        };
-        self.reset_as(protocol, local, actions);
-    }
-
-    /// RESET of a protocol, or of both where it is not known.
-    fn reset_as(&mut self, protocol: Option<Protocol>, local: MacAddr, actions: &mut impl Actions) {
-        count(&self.shared.counters.resets);
+    fn reset_as(&mut self, protocol: Option<Protocol>, out: &mut Outbox<'_>) {
+        count(&self.shared().counters.resets);
         if protocol != Some(Protocol::Fade1) {
-            actions.send(&RESET.to_frame(self.mac, local));
+            out.fade10g(RESET);
         }
         if protocol != Some(Protocol::Fade10g) {
-            actions.send(&fade1::Request::Reset.to_frame(self.mac, local));
+            out.fade1(fade1::Request::Reset);
         }
     }
 
     pub(super) fn fail(&mut self, error: CommandError) {
-        let starting = self.start.take().and_then(|start| start.asker);
-        let pending = self.pending.take().map(|pending| pending.command);
-        for command in starting.into_iter().chain(pending).chain(self.queue.drain(..)) {
+        let starting = self.start.take().and_then(Start::asker);
+        for command in starting.into_iter().chain(self.commands.drain()) {
             (command.reply)(Err(error.clone()));
         }
     }

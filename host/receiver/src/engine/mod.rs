@@ -13,17 +13,23 @@ use crate::numbers::Numbers;
 use crate::shared::{Phase, Shared};
 
 mod command;
+mod commands;
+mod current;
 mod fade10g_transmission;
 mod fade1_transmission;
 mod feb;
 mod first;
 mod held;
 mod known;
+mod outbox;
+mod peer;
 mod start;
+mod transmission;
 
 pub use command::{Actions, Command, CommandError, Confirm, FebConfig, Reply, Resumed};
 use command::{RESET, RESETS, RESET_INTERVAL};
 use feb::FebState;
+use outbox::Outbox;
 
 /// FEBs that nobody opened, of which the time of the last RESET is kept.
 const STRANGERS: usize = 64;
@@ -67,7 +73,7 @@ impl Engine {
             return false;
         }
         let was_reset = self.forget(mac);
-        self.febs.insert(mac, FebState::new(mac, config, owned, was_reset, shared, numbers));
+        self.febs.insert(mac, FebState::new(config, owned, was_reset, shared, numbers));
         true
     }
 
@@ -95,12 +101,12 @@ impl Engine {
             if feb.has_begun() {
                 // It is not confirmed, and from now on nobody here would repeat it.
                 for _ in 0..RESETS {
-                    feb.reset(self.local, actions);
+                    feb.reset(&mut Outbox::untimed(mac, self.local, actions));
                 }
             }
             feb.fail(CommandError::Closed);
-            if feb.shared.phase() == Phase::Running {
-                feb.shared.set_phase(Phase::Aborted);
+            if feb.shared().phase() == Phase::Running {
+                feb.shared().set_phase(Phase::Aborted);
             }
         }
     }
@@ -110,8 +116,8 @@ impl Engine {
     pub fn leave(&mut self, mac: MacAddr) {
         if let Some(mut feb) = self.febs.remove(&mac) {
             feb.fail(CommandError::Closed);
-            if feb.shared.phase() == Phase::Running {
-                feb.shared.set_phase(Phase::Aborted);
+            if feb.shared().phase() == Phase::Running {
+                feb.shared().set_phase(Phase::Aborted);
             }
         }
         self.forget(mac);
@@ -122,8 +128,8 @@ impl Engine {
     pub fn abort(&mut self) {
         for (_, mut feb) in self.febs.drain() {
             feb.fail(CommandError::Closed);
-            if feb.shared.phase() != Phase::Complete {
-                feb.shared.set_phase(Phase::Aborted);
+            if feb.shared().phase() != Phase::Complete {
+                feb.shared().set_phase(Phase::Aborted);
             }
         }
     }
@@ -131,7 +137,7 @@ impl Engine {
     /// Sends RESET: the FEB forgets its transmission, and so does the receiver.
     pub fn reset(&mut self, mac: MacAddr, actions: &mut impl Actions) {
         if let Some(feb) = self.febs.get_mut(&mac) {
-            feb.reset(self.local, actions);
+            feb.reset(&mut Outbox::untimed(mac, self.local, actions));
             feb.forget();
         }
     }
@@ -147,7 +153,7 @@ impl Engine {
             _ if !is_command => (command.reply)(Err(CommandError::BadCode(command.code))),
             None => (command.reply)(Err(CommandError::Closed)),
             Some(feb) => {
-                feb.command(command, self.local, now, actions);
+                feb.command(command, &mut Outbox::new(mac, self.local, now, actions));
             }
         }
     }
@@ -163,7 +169,7 @@ impl Engine {
     ) {
         match self.febs.get_mut(&mac) {
             None => (command.reply)(Err(CommandError::Closed)),
-            Some(feb) => feb.resume(transmission, command, self.local, now, actions),
+            Some(feb) => feb.resume(transmission, command, &mut Outbox::new(mac, self.local, now, actions)),
         }
     }
 
@@ -174,8 +180,8 @@ impl Engine {
 
     /// Repeats commands whose response is overdue.
     pub fn poll(&mut self, now: Duration, actions: &mut impl Actions) {
-        for feb in self.febs.values_mut() {
-            feb.poll(self.local, now, actions);
+        for (mac, feb) in &mut self.febs {
+            feb.poll(&mut Outbox::new(*mac, self.local, now, actions));
         }
     }
 
@@ -193,7 +199,7 @@ impl Engine {
             }
             Ok((header, body)) => {
                 match self.febs.get_mut(&header.src) {
-                    Some(feb) => feb.frame(body, self.local, now, actions),
+                    Some(feb) => feb.frame(body, &mut Outbox::new(header.src, self.local, now, actions)),
                     None => {
                         let reset = matches!(body, FebFrame::Data(_)).then(|| RESET.to_frame(header.src, self.local));
                         self.stranger(header.src, reset, now, actions);
@@ -205,7 +211,7 @@ impl Engine {
         };
         // A frame whose length or content is wrong is charged to its FEB where it has one.
         let source = fadelink_wire::ethernet::Header::split(frame).map(|(header, _)| header.src);
-        let feb = source.and_then(|source| self.febs.get(&source)).map(|feb| &feb.shared.counters);
+        let feb = source.and_then(|source| self.febs.get(&source)).map(|feb| &feb.shared().counters);
         match (error, feb) {
             (fade10g::Error::Length(_), Some(feb)) => count(&feb.wrong_length),
             (fade10g::Error::ValidWords(_), Some(feb)) => count(&feb.wrong_valid_words),
@@ -220,8 +226,8 @@ impl Engine {
     /// All frames that waited were taken: confirms what is not confirmed yet. FEBs that take block ACKs are told what was
     /// stored of them by one frame, others at once.
     pub fn confirm(&mut self, actions: &mut impl Actions) {
-        for feb in self.febs.values_mut() {
-            feb.confirm(self.local, actions);
+        for (mac, feb) in &mut self.febs {
+            feb.confirm(&mut Outbox::untimed(*mac, self.local, actions));
         }
     }
 
@@ -242,7 +248,7 @@ impl Engine {
             Err(fade1::Error::Type(_) | fade1::Error::State(_)) => count(&self.link.wrong_type),
             _ if header.dst != self.local => count(&self.link.other_destination),
             Ok(_) | Err(fade1::Error::Length(_) | fade1::Error::Packet(_)) => match self.febs.get_mut(&header.src) {
-                Some(feb) => feb.fade1_frame(body, self.local, now, actions),
+                Some(feb) => feb.fade1_frame(body, &mut Outbox::new(header.src, self.local, now, actions)),
                 None => {
                     let is_data = matches!(body, Ok(fade1::FebFrame::Data(_)));
                     let reset = is_data.then(|| fade1::Request::Reset.to_frame(header.src, self.local));

@@ -1,0 +1,112 @@
+//! What is known of a FEB: what it speaks, whose core it runs, and what it reports about itself.
+
+use std::sync::Arc;
+
+use fadelink_wire::fade10g::{self, Identity};
+use fadelink_wire::{fade1, Firmware, Protocol};
+
+use super::command::{FebConfig, Resumed};
+use super::current::Current;
+use super::fade10g_transmission::Fade10g;
+use super::fade1_transmission::Fade1;
+use super::start::Which;
+use crate::kind::{Kind, Swap};
+use crate::shared::Shared;
+use crate::window::{Verdict, Window};
+
+/// A FEB.
+pub(super) struct Peer {
+    pub(super) config: FebConfig,
+    pub(super) shared: Arc<Shared>,
+    /// What it was found to speak.
+    pub(super) protocol: Option<Protocol>,
+    /// Whose core it was found to run.
+    pub(super) firmware: Option<Firmware>,
+    /// What it reported about itself.
+    pub(super) identity: Option<Identity>,
+    /// What makes its words native.
+    pub(super) swap: Swap,
+}
+
+impl Peer {
+    pub(super) fn new(config: FebConfig, shared: Arc<Shared>) -> Peer {
+        let (protocol, firmware) = (config.protocol(), config.firmware);
+        Peer { config, shared, protocol, firmware, identity: None, swap: Swap::None }
+    }
+
+    /// It has answered IDENTIFY by a response, so it speaks FADE-10G.
+    pub(super) fn identified(&mut self, value: u64) {
+        self.protocol = Some(Protocol::Fade10g);
+        self.identity = Identity::from_value(value);
+        let published = if self.identity.is_some() { Firmware::Fadelink } else { Firmware::Published10g };
+        self.firmware = self.config.firmware.or(Some(published));
+    }
+
+    /// It has answered by the state of a transmission, so it speaks FADE v1 and runs Fadelink's core.
+    pub(super) fn told_state(&mut self) {
+        self.protocol = Some(Protocol::Fade1);
+        self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
+    }
+
+    /// It has sent data of FADE v1.
+    pub(super) fn sent_fade1(&mut self, data: &fade1::Data<'_>) {
+        let published = if data.retry == fade1::RETRY_FADELINK { Firmware::Fadelink } else { Firmware::PublishedV1 };
+        self.firmware = self.config.firmware.or(Some(published));
+    }
+
+    /// Tells the reader what it is, and decides what makes its words native.
+    pub(super) fn speaks(&mut self, protocol: Protocol) {
+        self.protocol = Some(protocol);
+        let firmware = self.firmware;
+        let word_order = self.config.word_order.or(firmware.map(Firmware::word_order));
+        self.shared.set_kind(Kind { protocol, firmware, word_order });
+        self.swap = word_order.map_or(Swap::None, |order| Swap::of(order, firmware));
+    }
+
+    /// A transmission begins.
+    pub(super) fn begin(&mut self, protocol: Protocol, which: Which) -> Current {
+        if protocol == Protocol::Fade10g {
+            // One that does not tell what it is, in so many attempts, is none of Fadelink's.
+            self.firmware.get_or_insert(Firmware::Published10g);
+        }
+        self.speaks(protocol);
+        let ours = self.firmware == Some(Firmware::Fadelink);
+        let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);
+        let FebConfig { first_packet, window, ring_packets, confirm, .. } = self.config;
+        match which {
+            Which::New { number, .. } => self.shared.begin(Some(number), 0),
+            Which::Resumed(resumed) => self.shared.begin(resumed.number, resumed.bytes),
+        }
+        match (protocol, which) {
+            (Protocol::Fade10g, Which::New { .. }) => {
+                let window = Window::new(first_packet, window, ring_packets);
+                Current::Fade10g(Fade10g::new(window, ours, blocks, confirm))
+            }
+            (Protocol::Fade10g, Which::Resumed(resumed)) => {
+                Current::Fade10g(Fade10g::new(self.resumed_window(resumed), true, blocks, confirm))
+            }
+            (Protocol::Fade1, Which::New { number, next_start }) => {
+                Current::Fade1(Fade1::new(ring_packets, number, next_start, confirm))
+            }
+            (Protocol::Fade1, Which::Resumed(resumed)) => {
+                Current::Fade1(Fade1::resumed(ring_packets, resumed, confirm))
+            }
+        }
+    }
+
+    /// The window of a transmission of FADE-10G that goes on.
+    fn resumed_window(&self, resumed: Resumed) -> Window {
+        let FebConfig { first_packet, window, ring_packets, .. } = self.config;
+        Window::resumed(first_packet, window, ring_packets, resumed.bytes / fade10g::PACKET_BYTES as u64)
+    }
+
+    /// A packet of FADE-10G may be of a transmission that is to go on.
+    pub(super) fn may_be_of(&self, resumed: Resumed, data: &fade10g::Data<'_>) -> bool {
+        self.resumed_window(resumed).judge(data.packet, None, 0) != Verdict::ProtocolError
+    }
+
+    /// The same of FADE v1.
+    pub(super) fn may_be_of_fade1(&self, resumed: Resumed, data: &fade1::Data<'_>) -> bool {
+        Fade1::resumed(self.config.ring_packets, resumed, self.config.confirm).knows(data)
+    }
+}

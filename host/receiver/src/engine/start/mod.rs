@@ -1,0 +1,393 @@
+//! START, as states and steps: finds out the kind of a FEB, sends RESET if START alone proves nothing, and sends START; or
+//! finds out whether a transmission goes on. It sends nothing itself: a step has an event and gives its result.
+//!
+//! ```text
+//!            IDENTIFY is answered         START is answered
+//! Identify ──────────────────────> Start ──────────────────> begun
+//!   │  │   (Fadelink's FADE-10G)    ^ │
+//!   │  │ all others                 │ │ an earlier transmission runs
+//!   │  └──────────────────> Reset ──┘ │
+//!   │                        ^ │ └────┼── FADE v1 ─────────> begun
+//!   │                        └─┴──────┘
+//!   │ a transmission that goes on
+//!   ├────────────────────────────────────── it runs ───────> resumed
+//!   └──────────────> Listen ─────────────── data of it ────> resumed
+//! ```
+
+use std::time::Duration;
+
+use fadelink_wire::fade10g::{self, Identity};
+use fadelink_wire::{fade1, Firmware, Protocol};
+
+use super::command::{
+    Command, CommandError, Resumed, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET_PATIENCE, RESET_ROUNDS, RESUME_PATIENCE,
+    SETTLE, START_ATTEMPTS,
+};
+use crate::shared::Ending;
+
+/// Answer to START: the transmission has begun.
+pub(super) const STATUS_DONE: u64 = 0;
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// IDENTIFY was sent so many times.
+    Identify { csn: u16, sent: u32 },
+    /// Data of the transmission that is to go on is waited for.
+    Listen,
+    /// RESET was sent, first at `since`: frames under way come in, then there must be silence. `rounds`: RESETs that met with
+    /// it, or are about to; `heard`: data came since the last one.
+    Reset { since: Duration, rounds: u32, heard: bool },
+    /// START was sent so many times.
+    Start { csn: u16, sent: u32 },
+    /// The transmission has begun again, and STOP was sent again.
+    Stop { csn: u16, sent: u32 },
+}
+
+/// What is wanted.
+pub(super) enum Goal {
+    /// A new transmission.
+    Begin(Command),
+    /// One goes on.
+    Resume(Resumed, Command),
+    /// The transmission begins again, or is stopped again; nobody asked for it.
+    Again,
+}
+
+/// What is known of the FEB.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    pub(super) protocol: Option<Protocol>,
+    pub(super) firmware: Option<Firmware>,
+}
+
+impl Known {
+    /// A Fadelink FEB answers START by telling whether it still runs.
+    fn tells(self) -> bool {
+        (self.firmware, self.protocol) == (Some(Firmware::Fadelink), Some(Protocol::Fade10g))
+    }
+}
+
+/// What happens.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Event {
+    /// The time has come.
+    Due,
+    /// FADE-10G has answered IDENTIFY; `None`: it is not Fadelink's.
+    Identified(Option<Identity>),
+    /// FADE-10G has answered START, or STOP.
+    Answered(u64),
+    /// FADE v1 has told the state of its transmission.
+    Told(fade1::State),
+    /// Data came, which is not of a transmission.
+    Data(Protocol),
+    /// It is of the transmission that is to go on.
+    Found(Protocol),
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Send {
+    /// RESET, repeated at once.
+    Reset,
+    /// A command of FADE-10G.
+    Command { code: u16, csn: u16 },
+}
+
+/// What a step leads to.
+pub(super) enum Step {
+    /// It goes on.
+    On(Start, Option<Send>),
+    /// It has ended.
+    End(Start, Outcome),
+}
+
+/// How a START ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A transmission is received from now on.
+    Begun(Protocol, Which),
+    /// There is nothing more to do.
+    Over,
+    Failed(CommandError),
+}
+
+/// Which transmission begins here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// A new one, of this number. `next_start`: when START of FADE v1 is sent, where no data has come.
+    New { number: u16, next_start: Option<Duration> },
+    /// One goes on.
+    Resumed(Resumed),
+}
+
+/// The last packet of a transmission of FADE-10G of which `bytes` are confirmed is among them: only that one is not full.
+fn has_last(bytes: u64) -> bool {
+    !bytes.is_multiple_of(fade10g::PACKET_BYTES as u64)
+}
+
+/// A START under way.
+pub(super) struct Start {
+    state: State,
+    pub(super) goal: Goal,
+    /// Time from each attempt to the next, and attempts after the first.
+    patience: (Duration, u32),
+    /// When there is something to do.
+    pub(super) next: Duration,
+    /// STARTs that were answered by "an earlier transmission runs".
+    refusals: u32,
+    /// An earlier transmission ran.
+    pub(super) interrupted: bool,
+}
+
+impl Start {
+    /// At `now`; `is_told`: the FEB has just told that it is Fadelink's, and the number that it executed last.
+    pub(super) fn new(
+        goal: Goal,
+        (known, is_told): (Known, bool),
+        patience: (Duration, u32),
+        now: Duration,
+        mut draw: impl FnMut() -> u16,
+    ) -> Start {
+        let by_reset = State::Reset { since: now, rounds: 0, heard: false };
+        let published = matches!(known.firmware, Some(Firmware::Published10g | Firmware::PublishedV1));
+        let state = match goal {
+            Goal::Resume(..) if published => State::Listen,
+            Goal::Begin(_) if is_told && known.tells() => State::Start { csn: draw(), sent: 0 },
+            Goal::Begin(_) if published || known.protocol == Some(Protocol::Fade1) => by_reset,
+            Goal::Again => by_reset,
+            Goal::Begin(_) | Goal::Resume(..) => State::Identify { csn: draw(), sent: 0 },
+        };
+        let next = if state == State::Listen { now + RESUME_PATIENCE } else { now };
+        Start { state, goal, patience, next, refusals: 0, interrupted: false }
+    }
+
+    /// STOP, of a transmission that has begun again.
+    pub(super) fn stop_again(csn: u16, patience: (Duration, u32), now: Duration) -> Start {
+        let state = State::Stop { csn, sent: 0 };
+        Start { state, goal: Goal::Again, patience, next: now, refusals: 0, interrupted: false }
+    }
+
+    /// A response of FADE-10G with this code and number is for it.
+    pub(super) fn is_answered(&self, code: u16, number: u16) -> bool {
+        let (expected, csn, sent) = match self.state {
+            State::Identify { csn, sent } => (fade10g::CMD_IDENTIFY, csn, sent),
+            State::Start { csn, sent } => (fade10g::CMD_START, csn, sent),
+            State::Stop { csn, sent } => (fade10g::CMD_STOP, csn, sent),
+            State::Listen | State::Reset { .. } => return false,
+        };
+        sent > 0 && (expected, csn) == (code, number)
+    }
+
+    /// A state of FADE v1 is for it.
+    pub(super) fn asks(&self, known: Known) -> bool {
+        let is_open = match self.goal {
+            Goal::Resume(..) => known.protocol != Some(Protocol::Fade10g),
+            _ => known.protocol.is_none(),
+        };
+        is_open && matches!(self.state, State::Identify { .. })
+    }
+
+    /// The transmission whose data is waited for.
+    pub(super) fn listens(&self) -> Option<Resumed> {
+        self.resumed().filter(|_| self.state == State::Listen)
+    }
+
+    fn resumed(&self) -> Option<Resumed> {
+        match self.goal {
+            Goal::Resume(resumed, _) => Some(resumed),
+            _ => None,
+        }
+    }
+
+    /// Somebody waits for the outcome.
+    pub(super) fn has_asker(&self) -> bool {
+        !matches!(self.goal, Goal::Again)
+    }
+
+    /// Who does.
+    pub(super) fn asker(self) -> Option<Command> {
+        match self.goal {
+            Goal::Begin(command) | Goal::Resume(_, command) => Some(command),
+            Goal::Again => None,
+        }
+    }
+
+    /// What an event leads to. `draw`: gives numbers for commands.
+    pub(super) fn step(self, event: Event, known: Known, now: Duration, draw: impl FnMut() -> u16) -> Step {
+        match event {
+            Event::Due => self.due(known, now, draw),
+            Event::Identified(identity) => self.identified(identity, known, now, draw),
+            Event::Answered(value) => self.answered(value, now),
+            Event::Told(state) => self.told(state, now),
+            Event::Data(protocol) => self.data(protocol, known),
+            Event::Found(protocol) => self.found(protocol),
+        }
+    }
+
+    fn due(self, known: Known, now: Duration, mut draw: impl FnMut() -> u16) -> Step {
+        let (timeout, retries) = self.patience;
+        match self.state {
+            State::Identify { csn, sent } if sent < IDENTIFY_ATTEMPTS => {
+                let state = State::Identify { csn, sent: sent + 1 };
+                self.send(fade10g::CMD_IDENTIFY, csn, state, now + timeout / IDENTIFY_SHARE)
+            }
+            State::Identify { .. } => match self.goal {
+                Goal::Resume(..) => self.listen(now),
+                _ => self.reset(now),
+            },
+            State::Listen => self.found_nothing(known),
+            State::Reset { heard: true, since, .. } if now >= since + RESET_PATIENCE => {
+                self.fail(CommandError::SendsOn)
+            }
+            State::Reset { heard: true, since, .. } => self.reset_again(since, 1, now),
+            State::Reset { since, rounds, .. } if rounds < if known.tells() { 1 } else { RESET_ROUNDS } => {
+                self.reset_again(since, rounds + 1, now)
+            }
+            State::Reset { .. } if known.protocol == Some(Protocol::Fade1) => {
+                self.begun(Protocol::Fade1, draw(), Some(now))
+            }
+            State::Reset { .. } => self.start(draw(), 0, now),
+            State::Start { sent, .. } if sent > retries => {
+                self.fail(CommandError::Timeout { code: fade10g::CMD_START, attempts: sent })
+            }
+            State::Start { csn, sent } => self.start(csn, sent, now),
+            State::Stop { sent, .. } if sent > retries => Step::End(self, Outcome::Over),
+            State::Stop { csn, sent } => {
+                self.send(fade10g::CMD_STOP, csn, State::Stop { csn, sent: sent + 1 }, now + timeout)
+            }
+        }
+    }
+
+    fn identified(
+        self,
+        identity: Option<Identity>,
+        known: Known,
+        now: Duration,
+        mut draw: impl FnMut() -> u16,
+    ) -> Step {
+        let Some(resumed) = self.resumed() else {
+            return match known.firmware {
+                Some(Firmware::Fadelink) => self.start(draw(), 0, now),
+                _ => self.reset(now),
+            };
+        };
+        let Some(Identity { running, transmission, .. }) = identity else { return self.listen(now) };
+        match resumed.beside(transmission) {
+            _ if has_last(resumed.bytes) => self.fail(CommandError::AtItsEnd),
+            Ending::Unknown if running => {
+                self.resume(Protocol::Fade10g, Resumed { number: Some(transmission), ..resumed })
+            }
+            ending => self.fail(CommandError::NotRunning(ending)),
+        }
+    }
+
+    fn told(self, state: fade1::State, now: Duration) -> Step {
+        let Some(resumed) = self.resumed() else { return self.reset(now) };
+        let number = Some(state.transmission);
+        let packets = (resumed.bytes / fade1::PACKET_BYTES as u64) as u32;
+        let ending = match (state.phase, resumed.beside(state.transmission)) {
+            (fade1::Phase::None, _) => Ending::SwitchedOff,
+            (_, Ending::OtherTransmission | Ending::SwitchedOff) => Ending::OtherTransmission,
+            (fade1::Phase::Running | fade1::Phase::Stopping, _) => {
+                return self.resume(Protocol::Fade1, Resumed { number, ..resumed });
+            }
+            (fade1::Phase::Reset, _) => Ending::Reset,
+            // Nothing tells one that ended from another one.
+            (fade1::Phase::Ended, _) if resumed.number.is_none() => Ending::Unknown,
+            (fade1::Phase::Ended, _) if state.packets == packets => return self.fail(CommandError::AtItsEnd),
+            (fade1::Phase::Ended, _) => Ending::OtherNumber,
+        };
+        self.fail(CommandError::NotRunning(ending))
+    }
+
+    fn answered(mut self, value: u64, now: Duration) -> Step {
+        match self.state {
+            State::Start { csn, .. } if value == STATUS_DONE => self.begun(Protocol::Fade10g, csn, None),
+            State::Start { .. } if self.refusals == START_ATTEMPTS => self.fail(CommandError::StillRunning(value)),
+            State::Start { .. } => {
+                // An earlier transmission still runs, perhaps of a reader that was killed.
+                self.refusals += 1;
+                self.interrupted = true;
+                self.reset(now)
+            }
+            _ => Step::End(self, Outcome::Over),
+        }
+    }
+
+    fn data(mut self, protocol: Protocol, known: Known) -> Step {
+        match &mut self.state {
+            // It answers START of FADE v1, which is sent where the FEB did not say what it speaks.
+            State::Start { csn, sent } if *sent > 0 && (protocol, known.protocol) == (Protocol::Fade1, None) => {
+                let csn = *csn;
+                return self.begun(Protocol::Fade1, csn, None);
+            }
+            State::Reset { heard, .. } => (*heard, self.interrupted) = (true, true),
+            State::Identify { .. } => self.interrupted = true,
+            // After START it may be the new transmission's already.
+            State::Listen | State::Start { .. } | State::Stop { .. } => {}
+        }
+        Step::On(self, None)
+    }
+
+    fn found(self, protocol: Protocol) -> Step {
+        match self.resumed() {
+            Some(resumed) if protocol == Protocol::Fade10g && has_last(resumed.bytes) => {
+                self.fail(CommandError::AtItsEnd)
+            }
+            Some(resumed) => self.resume(protocol, resumed),
+            None => Step::On(self, None),
+        }
+    }
+
+    /// No data came.
+    fn found_nothing(self, known: Known) -> Step {
+        match (self.resumed(), known.protocol) {
+            // No packet of FADE v1 is the last one by its length.
+            (Some(resumed), Some(Protocol::Fade10g)) if has_last(resumed.bytes) => self.fail(CommandError::AtItsEnd),
+            // If it still runs, it sends its last packet at the next STOP.
+            (Some(resumed), None | Some(Protocol::Fade1)) if resumed.stopped => self.resume(Protocol::Fade1, resumed),
+            _ => self.fail(CommandError::NotRunning(Ending::Unknown)),
+        }
+    }
+
+    fn listen(mut self, now: Duration) -> Step {
+        (self.state, self.next) = (State::Listen, now + RESUME_PATIENCE);
+        Step::On(self, None)
+    }
+
+    fn reset(self, now: Duration) -> Step {
+        self.reset_again(now, 1, now)
+    }
+
+    fn reset_again(mut self, since: Duration, rounds: u32, now: Duration) -> Step {
+        // What comes next is decided when frames under way have come.
+        (self.state, self.next) = (State::Reset { since, rounds, heard: false }, now + SETTLE);
+        Step::On(self, Some(Send::Reset))
+    }
+
+    fn start(self, csn: u16, sent: u32, now: Duration) -> Step {
+        let next = now + self.patience.0;
+        self.send(fade10g::CMD_START, csn, State::Start { csn, sent: sent + 1 }, next)
+    }
+
+    fn send(mut self, code: u16, csn: u16, state: State, next: Duration) -> Step {
+        (self.state, self.next) = (state, next);
+        Step::On(self, Some(Send::Command { code, csn }))
+    }
+
+    fn begun(self, protocol: Protocol, number: u16, next_start: Option<Duration>) -> Step {
+        Step::End(self, Outcome::Begun(protocol, Which::New { number, next_start }))
+    }
+
+    fn resume(self, protocol: Protocol, resumed: Resumed) -> Step {
+        Step::End(self, Outcome::Begun(protocol, Which::Resumed(resumed)))
+    }
+
+    fn fail(self, error: CommandError) -> Step {
+        Step::End(self, Outcome::Failed(error))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The steps of START.
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+const PATIENCE: (Duration, u32) = (Duration::from_millis(100), 3);
+const UNKNOWN: Known = Known { protocol: None, firmware: None };
+const FADE1: Known = Known { protocol: Some(Protocol::Fade1), firmware: None };
+const FADELINK: Known = Known { protocol: Some(Protocol::Fade10g), firmware: Some(Firmware::Fadelink) };
+const RUNNING: Identity =
+    Identity { window: 32, running: true, stopping: false, block_acks: true, csn: Some(7), transmission: 5 };
+
+fn command() -> Command {
+    Command { code: fade10g::CMD_START, argument: 0, timeout: PATIENCE.0, retries: PATIENCE.1, reply: Box::new(drop) }
+}
+
+fn begin(known: Known, is_told: bool) -> Start {
+    Start::new(Goal::Begin(command()), (known, is_told), PATIENCE, Duration::ZERO, || 9)
+}
+
+fn resume(bytes: u64, number: Option<u16>, stopped: bool) -> Start {
+    let goal = Goal::Resume(Resumed { bytes, stopped, number }, command());
+    Start::new(goal, (UNKNOWN, false), PATIENCE, Duration::ZERO, || 9)
+}
+
+/// Takes steps, one for each event, at the time that each asks for. What was sent, and how it ended.
+fn follow(mut start: Start, known: Known, events: &[Event]) -> (Vec<Send>, Option<Outcome>) {
+    let mut sent = Vec::new();
+    for event in events {
+        let now = start.next;
+        match start.step(*event, known, now, || 9) {
+            Step::On(next, send) => {
+                sent.extend(send);
+                start = next;
+            }
+            Step::End(_, outcome) => return (sent, Some(outcome)),
+        }
+    }
+    (sent, None)
+}
+
+fn send(code: u16) -> Send {
+    Send::Command { code, csn: 9 }
+}
+
+#[test]
+fn a_feb_of_fadelink_is_asked_and_started() {
+    let events = [Event::Due, Event::Identified(Some(RUNNING)), Event::Answered(2), Event::Due, Event::Answered(0)];
+    let (sent, outcome) = follow(begin(UNKNOWN, false), FADELINK, &events);
+    let start = send(fade10g::CMD_START);
+    assert_eq!(sent, [send(fade10g::CMD_IDENTIFY), start, Send::Reset, start]);
+    assert_eq!(outcome, Some(Outcome::Begun(Protocol::Fade10g, Which::New { number: 9, next_start: None })));
+    let (sent, _) = follow(begin(FADELINK, true), FADELINK, &[Event::Due]);
+    assert_eq!(sent, [start], "it has told just now");
+}
+
+#[test]
+fn silence_after_each_reset_comes_before_start() {
+    let data = Event::Data(Protocol::Fade1);
+    let (sent, outcome) = follow(begin(FADE1, false), FADE1, &[Event::Due, Event::Due, data, Event::Due, Event::Due]);
+    assert_eq!((sent, outcome), (vec![Send::Reset; 4], None), "data begins the rounds anew");
+    let (sent, outcome) = follow(begin(FADE1, false), FADE1, &[Event::Due; 4]);
+    assert_eq!(sent, [Send::Reset; 3]);
+    assert!(matches!(outcome, Some(Outcome::Begun(Protocol::Fade1, Which::New { next_start: Some(_), .. }))));
+    let noisy: Vec<_> = (0..400).map(|i| if i % 2 == 0 { Event::Due } else { data }).collect();
+    assert_eq!(follow(begin(FADE1, false), FADE1, &noisy).1, Some(Outcome::Failed(CommandError::SendsOn)));
+}
+
+#[test]
+fn only_the_transmission_of_its_number_goes_on() {
+    let packet = fade10g::PACKET_BYTES as u64;
+    let not_running = |ending| Outcome::Failed(CommandError::NotRunning(ending));
+    let at_its_end = Outcome::Failed(CommandError::AtItsEnd);
+    let goes_on =
+        |protocol, bytes| Outcome::Begun(protocol, Which::Resumed(Resumed { bytes, stopped: false, number: Some(5) }));
+    let over = Identity { running: false, ..RUNNING };
+    for (bytes, number, identity, expected) in [
+        (packet, Some(5), RUNNING, goes_on(Protocol::Fade10g, packet)),
+        (packet, None, RUNNING, goes_on(Protocol::Fade10g, packet)),
+        (packet, Some(4), RUNNING, not_running(Ending::OtherTransmission)),
+        (packet, Some(5), over, not_running(Ending::Unknown)),
+        (packet, Some(5), Identity { transmission: 0, ..over }, not_running(Ending::SwitchedOff)),
+        (packet + 8, Some(5), over, at_its_end.clone()),
+    ] {
+        let events = [Event::Due, Event::Identified(Some(identity))];
+        let found = follow(resume(bytes, number, false), FADELINK, &events).1;
+        assert_eq!(found, Some(expected), "{number:?} {identity:?}");
+    }
+    for (number, phase, packets, expected) in [
+        (Some(5), fade1::Phase::Running, 9, goes_on(Protocol::Fade1, 8 * 1024)),
+        (None, fade1::Phase::Stopping, 9, goes_on(Protocol::Fade1, 8 * 1024)),
+        (Some(4), fade1::Phase::Running, 9, not_running(Ending::OtherTransmission)),
+        (Some(4), fade1::Phase::None, 0, not_running(Ending::SwitchedOff)),
+        (Some(5), fade1::Phase::Reset, 8, not_running(Ending::Reset)),
+        (Some(5), fade1::Phase::Ended, 8, at_its_end.clone()),
+        (Some(5), fade1::Phase::Ended, 9, not_running(Ending::OtherNumber)),
+        (None, fade1::Phase::Ended, 8, not_running(Ending::Unknown)),
+    ] {
+        let events = [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets })];
+        let found = follow(resume(8 * 1024, number, false), FADE1, &events).1;
+        assert_eq!(found, Some(expected), "{number:?} {phase:?}");
+    }
+}
+
+/// Whatever happened before, it ends when nothing more happens.
+#[test]
+fn it_always_ends() {
+    for case in 0..20_000 {
+        let mut random = fastrand::Rng::with_seed(case);
+        let firmware = *random.choice(&[None, Some(Firmware::Fadelink), Some(Firmware::Published10g)]).unwrap();
+        let protocol = *random.choice(&[None, Some(Protocol::Fade10g), Some(Protocol::Fade1)]).unwrap();
+        let known = Known { protocol, firmware };
+        let (is_told, stopped) = (random.bool(), random.bool());
+        let mut start = match random.u8(..3) {
+            0 => begin(known, is_told),
+            1 => resume(random.u64(..4) * 4096, Some(random.u16(..3)).filter(|_| is_told), stopped),
+            _ => Start::stop_again(9, PATIENCE, Duration::ZERO),
+        };
+        let (mut now, busy) = (Duration::ZERO, random.usize(..40));
+        let is_over = (0..busy + 1000).any(|i| {
+            let transmission = random.u16(..3);
+            let phase = *random.choice(&[fade1::Phase::Running, fade1::Phase::Ended, fade1::Phase::None]).unwrap();
+            let event = match if i < busy { random.u8(..7) } else { 0 } {
+                1 => Event::Identified(random.bool().then_some(Identity { transmission, ..RUNNING })),
+                2 => Event::Answered(random.u64(..3)),
+                3 => Event::Told(fade1::State { phase, transmission, packets: 4 }),
+                4 => Event::Data(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
+                5 => Event::Found(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
+                _ => Event::Due,
+            };
+            now = if matches!(event, Event::Due) { now.max(start.next) } else { now + MS };
+            let placeholder = Start::stop_again(0, PATIENCE, now);
+            match std::mem::replace(&mut start, placeholder).step(event, known, now, || 9) {
+                Step::On(next, _) => start = next,
+                Step::End(..) => return true,
+            }
+            false
+        });
+        assert!(is_over, "case {case}: it goes on for ever");
+    }
+}

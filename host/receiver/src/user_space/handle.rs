@@ -1,0 +1,196 @@
+//! A FEB that is open, as its user sees it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fadelink_wire::fade10g;
+use fadelink_wire::MacAddr;
+
+use super::inner::{Inner, LOOK_INTERVAL};
+use super::requests::{lock, tell, ReplyTo, Request};
+use crate::claim::{self, Claim};
+use crate::counters::FebCounts;
+use crate::engine::{Command, CommandError, Resumed};
+use crate::kind::Kind;
+use crate::loan::ReadSide;
+use crate::shared::{Ending, Phase, Reader};
+use crate::source::{self, Commander, Error, FebBackend, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+/// A FEB that the engine has open, until this is dropped.
+pub(super) struct OpenFeb {
+    pub(super) mac: MacAddr,
+    pub(super) inner: Arc<Inner>,
+    #[allow(dead_code)]
+    pub(super) claim: Option<Claim>,
+    /// It is closed without a word to it.
+    pub(super) leaves: AtomicBool,
+    /// Whose backend the FEB's frames come to again.
+    pub(super) shares: Option<Arc<Inner>>,
+}
+
+impl Drop for OpenFeb {
+    fn drop(&mut self) {
+        let (reply, answer) = sync_channel(1);
+        let leave = self.leaves.load(Ordering::Relaxed);
+        let request = Request::Close { mac: self.mac, leave, reply: tell(reply) };
+        // Waits, so that the claim is not released before the engine has let go. A receiver that has
+        // ended has closed the FEB already.
+        if self.inner.request(request).is_ok() {
+            let _ = self.inner.answer(&answer);
+        }
+        if let Some(shares) = &self.shares {
+            if leave {
+                let _ = shares.request(Request::Close { mac: self.mac, leave, reply: Box::new(|_| ()) });
+            }
+            let _ = shares.request(Request::Rejoin { mac: self.mac });
+        }
+    }
+}
+
+pub(super) struct UserCommands {
+    pub(super) mac: MacAddr,
+    pub(super) inner: Arc<Inner>,
+    /// Of a FEB that is open for commands alone.
+    #[allow(dead_code)]
+    pub(super) open: Option<OpenFeb>,
+}
+
+impl UserCommands {
+    /// Another program may not come between a command and its repetition.
+    fn claim(&self) -> Result<Option<Claim>, Error> {
+        if self.inner.index == 0 {
+            return Ok(None);
+        }
+        let claim = claim::commands(self.inner.index, self.mac)?;
+        claim.map(Some).ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
+    }
+}
+
+impl UserCommands {
+    /// Asks for what `request` makes of a reply, and waits for the outcome.
+    fn ask(&self, request: impl FnOnce(ReplyTo<Result<u64, CommandError>>) -> Request) -> Result<u64, Error> {
+        let claim = self.claim()?;
+        let (reply, answer) = sync_channel(1);
+        self.inner.request(request(tell(reply)))?;
+        let result = self.inner.answer(&answer)?;
+        drop(claim);
+        result.map_err(|error| Error::Command { feb: self.mac, error })
+    }
+}
+
+impl source::Command for UserCommands {
+    fn mac(&self) -> MacAddr {
+        self.mac
+    }
+
+    fn command(&self, code: u16, argument: u32, timeout: Duration, retries: u32) -> Result<u64, Error> {
+        self.ask(|reply| {
+            let command = Command { code, argument, timeout, retries, reply };
+            Request::Command { mac: self.mac, command }
+        })
+    }
+}
+
+pub(super) struct UserFeb {
+    commands: Arc<UserCommands>,
+    reader: Arc<Reader>,
+    open: OpenFeb,
+    /// From which the reader receives.
+    socket: Option<OwnedFd>,
+}
+
+impl UserFeb {
+    pub(super) fn new(reader: Reader, open: OpenFeb, socket: Option<OwnedFd>) -> UserFeb {
+        let commands = Arc::new(UserCommands { mac: open.mac, inner: open.inner.clone(), open: None });
+        UserFeb { open, commands, reader: Arc::new(reader), socket }
+    }
+}
+
+impl FebBackend for UserFeb {
+    fn commander(&self) -> Commander {
+        Commander(self.commands.clone())
+    }
+
+    fn start(&mut self) -> Result<(), Error> {
+        source::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
+    }
+
+    fn resume(&mut self, transmission: Resumed) -> Result<(), Error> {
+        let (code, argument) = (fade10g::CMD_START, 0);
+        let (timeout, retries) = (DEFAULT_TIMEOUT, DEFAULT_RETRIES);
+        self.commands.ask(|reply| {
+            let command = Command { code, argument, timeout, retries, reply };
+            Request::Resume { mac: self.open.mac, transmission, command }
+        })?;
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.open.leaves.store(true, Ordering::Relaxed);
+    }
+
+    fn reset(&self) -> Result<(), Error> {
+        self.open.inner.request(Request::Reset { mac: self.open.mac })?;
+        // Where nobody receives now it is sent by this.
+        self.open.inner.receive(Duration::ZERO);
+        Ok(())
+    }
+
+    fn ring(&self) -> Arc<dyn ReadSide> {
+        self.reader.clone()
+    }
+
+    fn arm(&self, lent: u64, threshold: u64) {
+        self.reader.arm(lent + threshold);
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_ref().map_or(self.reader.wake.as_fd(), |socket| socket.as_fd())
+    }
+
+    fn receive(&self, patience: Duration) -> bool {
+        match self.open.inner.receive(patience) {
+            None => false,
+            Some(true) => true,
+            Some(false) => {
+                // Another thread waits for an answer to a command, and receives meanwhile.
+                std::thread::sleep(patience.min(LOOK_INTERVAL));
+                true
+            }
+        }
+    }
+
+    fn state(&self) -> (Phase, u64) {
+        let phase = self.reader.phase();
+        (phase, self.reader.tail() - self.reader.head())
+    }
+
+    fn ending(&self) -> Ending {
+        self.reader.ending()
+    }
+
+    fn transmission(&self) -> Option<u16> {
+        self.reader.transmission()
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        self.reader.kind()
+    }
+
+    fn slower(&self) -> Option<&str> {
+        self.reader.slower()
+    }
+
+    fn broken(&self) -> Error {
+        match &*lock(&self.open.inner.failure) {
+            Some(failure) => Error::Failed(failure.clone()),
+            None => Error::Aborted(self.open.mac, self.ending()),
+        }
+    }
+
+    fn counters(&self) -> FebCounts {
+        self.reader.counters.read()
+    }
+}

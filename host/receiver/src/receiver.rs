@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
@@ -313,6 +313,11 @@ impl FebHandle {
     /// How the end of the transmission is known: [`Ending::Unknown`] before it.
     pub fn ending(&self) -> Ending {
         self.feb.ending()
+    }
+
+    /// The number of the transmission on the FEB, and the RESETs that the FEB has told.
+    pub(crate) fn told(&self) -> (Option<u16>, Option<Resets>) {
+        self.feb.told()
     }
 
     /// Counters of the FEB.

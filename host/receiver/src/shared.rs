@@ -5,10 +5,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use fadelink_wire::MacAddr;
+
 use crate::counters::FebCounters;
 use crate::kind::{Kind, Swap};
 use crate::loan::ReadSide;
 use crate::ring::Ring;
+use crate::told::Told;
 use crate::wake::Wake;
 
 /// State of a FEB's transmission.
@@ -73,15 +76,19 @@ impl Ending {
         }
     }
 
-    /// Why a transmission was aborted, for those who read; empty where nothing more is known.
-    pub(crate) fn why(self) -> &'static str {
-        match self {
-            Ending::Unknown | Ending::Confirmed | Ending::Silence => "",
-            Ending::Reset => ": another program has sent RESET to the board",
-            Ending::SwitchedOff => ": the board was switched off, or restarted",
-            Ending::OtherTransmission => ": another program has begun another transmission of the board",
-            Ending::OtherNumber => ": the board says that it has sent another number of packets than have come",
-        }
+    /// Why a transmission was aborted, for those who read; empty where nothing more is known. `by`: the computer that sent RESET.
+    pub(crate) fn why(self, by: Option<MacAddr>) -> String {
+        let why = match self {
+            Ending::Unknown | Ending::Confirmed | Ending::Silence => return String::new(),
+            Ending::Reset => match by {
+                Some(by) => return format!(": RESET was sent to the board by {by}"),
+                None => "another program has sent RESET to the board",
+            },
+            Ending::SwitchedOff => "the board was switched off, or restarted",
+            Ending::OtherTransmission => "another program has begun another transmission of the board",
+            Ending::OtherNumber => "the board says that it has sent another number of packets than have come",
+        };
+        format!(": {why}")
     }
 }
 
@@ -92,6 +99,8 @@ pub struct Shared {
     pub ring: Ring,
     /// Counters of the FEB.
     pub counters: FebCounters,
+    /// What the FEB has told about its transmission.
+    pub told: Told,
     /// Notified when the reader should look: threshold reached, end, or error.
     pub wake: Wake,
     /// Notified when the reader has given something back, where that is to be confirmed.
@@ -130,6 +139,7 @@ impl Shared {
         let shared = Arc::new(Shared {
             ring: Ring::new(packets)?,
             counters: FebCounters::default(),
+            told: Told::default(),
             wake: Wake::new()?,
             released,
             origin: AtomicU64::new(0),
@@ -191,12 +201,14 @@ impl Shared {
         self.tail.load(Ordering::Acquire)
     }
 
-    /// Receiving side: a transmission begins, of which so many bytes have come before.
-    pub(crate) fn begin(&self, bytes: u64) {
+    /// Receiving side: a transmission begins, of which so many bytes have come before. `number`: what the FEB calls it, if that
+    /// is known.
+    pub(crate) fn begin(&self, bytes: u64, number: Option<u16>) {
         self.origin.store(0, Ordering::Relaxed);
         self.head.store(bytes, Ordering::Relaxed);
         self.tail.store(bytes, Ordering::Relaxed);
         self.ending.store(Ending::Unknown as u8, Ordering::Relaxed);
+        self.told.begin(number);
         self.set_phase(Phase::Running);
     }
 

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 
 use crate::backend::Backend;
 use crate::claim::{self, Claim};
@@ -476,6 +476,10 @@ impl FebBackend for UserFeb {
         self.reader.ending()
     }
 
+    fn told(&self) -> (Option<u16>, Option<Resets>) {
+        (self.reader.told.number(), self.reader.told.resets())
+    }
+
     fn kind(&self) -> Option<Kind> {
         self.reader.kind()
     }
@@ -487,7 +491,7 @@ impl FebBackend for UserFeb {
     fn broken(&self) -> Error {
         match &*lock(&self.open.inner.failure) {
             Some(failure) => Error::Failed(failure.clone()),
-            None => Error::Aborted(self.open.mac, self.ending()),
+            None => Error::Aborted(self.open.mac, self.ending(), self.told().1.and_then(|resets| resets.by)),
         }
     }
 

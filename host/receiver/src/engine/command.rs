@@ -159,7 +159,7 @@ pub enum CommandError {
     #[error("command {0:#06x}: FADE v1 has no user commands")]
     NoCommands(u16),
     /// Codes that are not commands.
-    #[error("command code {0:#06x}: expected STOP, IDENTIFY or 0x0100 to 0xffff")]
+    #[error("command code {0:#06x}: expected STOP, IDENTIFY, RESET BY or 0x0100 to 0xffff")]
     BadCode(u16),
 }
 

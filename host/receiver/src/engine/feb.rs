@@ -411,6 +411,10 @@ impl FebState {
     /// Notes the number that the FEB has executed last. The answer to IDENTIFY of Fadelink's cores tells it; any other
     /// response has it.
     fn note_number(&mut self, response: Response) {
+        if response.code == fade10g::CMD_RESET_BY {
+            // It is not executed, and has a number of its own.
+            return;
+        }
         let identity = Identity::from_value(response.value).filter(|_| response.code == fade10g::CMD_IDENTIFY);
         if let Some(csn) = identity.map_or(Some(response.csn), |identity| identity.csn) {
             self.numbers.saw(csn);
@@ -500,7 +504,7 @@ impl FebState {
         let proven = *self.firmware.get_or_insert(Firmware::Published10g) == Firmware::Fadelink;
         self.tell_kind(Protocol::Fade10g);
         let window = Window::new(self.config.first_packet, self.config.window, self.config.ring_packets);
-        self.shared.begin(0);
+        self.shared.begin(0, Some(start.csn));
         self.transmission = Transmission::Fade10g(self.fade10g(window, proven));
         self.begun(start);
     }
@@ -527,7 +531,7 @@ impl FebState {
         self.protocol = Some(Protocol::Fade10g);
         self.firmware.get_or_insert(Firmware::Published10g);
         self.tell_kind(Protocol::Fade10g);
-        self.shared.begin(bytes);
+        self.shared.begin(bytes, self.identity.map(|identity| identity.transmission));
         self.transmission = Transmission::Fade10g(self.fade10g(resumed_window(self.config, bytes), true));
         self.begun(start);
     }
@@ -536,7 +540,7 @@ impl FebState {
     fn resume_fade1(&mut self, start: Start, bytes: u64) {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
-        self.shared.begin(bytes);
+        self.shared.begin(bytes, None);
         self.transmission = Transmission::Fade1(resumed_fade1(self.config, bytes));
         self.begun(start);
     }
@@ -574,7 +578,7 @@ impl FebState {
     fn begin_fade1(&mut self, start: Start, next_start: Option<Duration>) {
         self.protocol = Some(Protocol::Fade1);
         self.tell_kind(Protocol::Fade1);
-        self.shared.begin(0);
+        self.shared.begin(0, Some(start.csn));
         let FebConfig { ring_packets, confirm, .. } = self.config;
         self.transmission = Transmission::Fade1(Fade1::new(ring_packets, start.csn, next_start, confirm));
         self.begun(start);

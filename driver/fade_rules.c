@@ -418,14 +418,15 @@ static bool is_identity(const struct fade_response *response)
  * @csn: its number
  *
  * The answer to IDENTIFY of Fadelink's cores tells it; any other response has
- * it. Returns false if there is none.
+ * it, but for that to RESET BY, which is not executed. Returns false if there is
+ * none.
  */
 bool fade_shows_csn(const struct fade_response *response, u16 *csn)
 {
 	bool told = is_identity(response);
 
 	*csn = told ? (u16)(response->value >> 24) : response->csn;
-	return response->code &&
+	return response->code && response->code != FADE_CMD_RESET_BY &&
 	       (!told || response->value >> 40 & FADE_IDENTITY_CSN);
 }
 

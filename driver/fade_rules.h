@@ -38,6 +38,7 @@ typedef uint64_t u64;
 #define FADE_NACK		0x0004
 #define FADE_CMD_RESET		0x0005
 #define FADE_CMD_IDENTIFY	0x0006
+#define FADE_CMD_RESET_BY	0x0007
 #define FADE_CMD_USER_FIRST	0x0100
 
 #define FADE_BLOCK_MARK		0xB10C

@@ -102,7 +102,7 @@ static long feb_command(void __user *both)
 		return -EFAULT;
 	code = request.command.command;
 	if ((code < FADE_CMD_USER_FIRST && code != FADE_CMD_STOP &&
-	     code != FADE_CMD_IDENTIFY) ||
+	     code != FADE_CMD_IDENTIFY && code != FADE_CMD_RESET_BY) ||
 	    !patience_ok(&request.command) ||
 	    strnlen(request.feb.devname, sizeof(request.feb.devname)) ==
 		    sizeof(request.feb.devname))

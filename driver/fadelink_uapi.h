@@ -202,7 +202,7 @@ struct fade_feb_kind {
 /**
  * struct fade_feb_command - a command to a FEB, also to one of another program
  * @feb: the FEB; a free device is used if none is associated with it
- * @command: STOP, IDENTIFY or a user command
+ * @command: STOP, IDENTIFY, RESET BY or a user command
  */
 struct fade_feb_command {
 	struct fade_slave_id feb;

@@ -39,6 +39,12 @@ package fade_pkg;
     logic [15:0] kind;
   } record_t;
 
+  // RESETs that were obeyed since START, and the computer that sent the last one: zero if there was none.
+  typedef struct packed {
+    logic [7:0]  count;    // 255: or more
+    logic [47:0] address;
+  } resets_t;
+
   // Events that an engine tells (tx_clk), a pulse each; the counters of those up to LONG_EVENTS have 32 bits.
   localparam int EVENT_SENT = 0;
   localparam int EVENT_RETRANSMITTED = 1;

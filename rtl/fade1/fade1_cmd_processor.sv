@@ -16,7 +16,8 @@
 //
 // From START to the end of the transmission only the computer that sent START is obeyed, except for RESET. A record to be
 // answered, or START, waits until the answer before it is sent, for peer_address is where that goes. RESET and the end of a
-// transmission wait for the end of the current frame, and until the writer has seen them.
+// transmission wait for the end of the current frame, and until the writer has seen them; the record of a RESET stays until
+// then, because it names the sender.
 `default_nettype none
 module fade1_cmd_processor #(
     parameter int READ_CLOCKS = 1  // of the records
@@ -45,6 +46,7 @@ module fade1_cmd_processor #(
     input  logic                     sent,                // a packet, for the first time
     output logic                     answer,              // until answer_take
     output fade1_pkg::state_t        answer_state,
+    output fade_pkg::resets_t        answer_resets,
     input  logic                     answer_take,
     // one pulse each
     output logic                     event_wrong_source,
@@ -66,7 +68,7 @@ module fade1_cmd_processor #(
   } state_t;
 
   state_t state;
-  logic is_reset;
+  logic is_reset, reset_obeyed;
 
   logic [47:0] source;
   logic [15:0] kind;
@@ -82,7 +84,7 @@ module fade1_cmd_processor #(
 
   assign record_word[1] = ack_bits;
   assign record_word[0] = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == JUDGE;
-  assign record_ready = state == NEXT || (state == KEEP && !answer);
+  assign record_ready = (state == NEXT && !is_reset) || (state == KEEP && !answer) || reset_obeyed;
   assign ack_valid = state == JUDGE && is_ack && session && from_peer && !finished;
   assign hold = state == HOLD || state == CLEAR;
 
@@ -91,6 +93,16 @@ module fade1_cmd_processor #(
   assign answer_state.state = !session ? ended : stop ? fade1_pkg::STATE_STOPPING : fade1_pkg::STATE_RUNNING;
   assign answer_state.transmission = transmission;
   assign answer_state.packets = packets;
+
+  assign reset_obeyed = state == CLEAR && is_reset && !writer_active;
+  fade_resets reset_count (
+      .clk   (clk),
+      .rst   (rst),
+      .begins(state == STARTING),
+      .obeyed(reset_obeyed),
+      .source(source),
+      .resets(answer_resets)
+  );
 
   always_ff @(posedge clk) begin
     if (sent) packets <= packets + 32'd1;

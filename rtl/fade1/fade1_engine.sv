@@ -121,6 +121,7 @@ module fade1_engine #(
   logic hold, ack_valid, ack_ready, ack_bits, finished, all_confirmed, answer, answer_take;
   logic [47:0] peer_address;
   fade1_pkg::state_t answer_state;
+  fade_pkg::resets_t answer_resets;
   logic event_wrong_source, event_ack_ignored;
   assign finished = session && closed && all_confirmed;
 

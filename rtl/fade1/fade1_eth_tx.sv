@@ -12,7 +12,7 @@
 // sent: next_lock keeps them stable from two clocks before the first word, next_take says that they were used. In the last
 // packet, words from last_words on are filler: FADE v1 cannot transmit their number. While `hold` or `pausing` is high no
 // frame starts, but for a state frame, which does not wait for `pausing`. Data frames carry `delay`, and announce block ACKs.
-// A state frame has 3 words and 5 of filler; answer_take tells that its header is out.
+// A state frame has 4 words and 4 of filler; answer_take tells that they are out.
 `default_nettype none
 module fade1_eth_tx (
     input  logic                                            clk,
@@ -34,6 +34,7 @@ module fade1_eth_tx (
     // state to tell: stable while it is sent
     input  logic                                            answer,
     input  fade1_pkg::state_t                               answer_state,
+    input  fade_pkg::resets_t                               answer_resets,
     output logic                                            answer_take,
     // packet memory
     output logic                                            memory_read_enable,
@@ -64,6 +65,7 @@ module fade1_eth_tx (
     ADDRESSES,
     SOURCE,
     FIELDS,
+    RESETS,  // of a state frame
     PACKET,
     FILLING  // of the last packet or of a state frame, to its end
   } word_t;
@@ -76,7 +78,7 @@ module fade1_eth_tx (
   logic in_last, index_is_last;  // the word on offer is the frame's last one; the word after it is
 
   assign advance = m_axis_tvalid && m_axis_tready;
-  assign header_done = word == FIELDS && advance;
+  assign header_done = word == (is_state ? RESETS : FIELDS) && advance;
   assign next_lock = !is_state && (state == LOCK || state == NUMBER || state == HEADER);
   assign idle = state == IDLE;
 
@@ -98,6 +100,7 @@ module fade1_eth_tx (
       FIELDS:
       m_axis_tdata = link_pkg::swap64(
           is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
+      RESETS: m_axis_tdata = link_pkg::swap64({fade1_pkg::STATE_RESETS, answer_resets});
       PACKET: m_axis_tdata = memory_read_data;
       default: m_axis_tdata = FILLER_WORD;
     endcase
@@ -135,7 +138,8 @@ module fade1_eth_tx (
       case (word)
         ADDRESSES: word <= SOURCE;
         SOURCE: word <= FIELDS;
-        FIELDS, PACKET: word <= is_state || (last && index == last_words) ? FILLING : PACKET;
+        FIELDS, PACKET: word <= is_state ? RESETS : last && index == last_words ? FILLING : PACKET;
+        RESETS: word <= FILLING;
         default: ;
       endcase
       if (word != ADDRESSES && word != SOURCE) begin

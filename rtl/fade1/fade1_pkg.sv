@@ -42,6 +42,7 @@ package fade1_pkg;
     logic [15:0] transmission;  // the number that its START had
     logic [31:0] packets;       // sent at least once
   } state_t;
+  localparam logic [7:0] STATE_RESETS = 8'd1;  // before the RESETs in the fourth word: they are counted
   localparam int STATE_FRAME_LEN = 64;
 
   localparam int PACKET_WORDS = 128;  // of 64 bits

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command processor: obeys START, STOP, RESET and IDENTIFY, passes user commands on, stores the
+// Command processor: obeys START, STOP, RESET, IDENTIFY and RESET BY, passes user commands on, stores the
 // response (transmit clock).
 //
 //                  +-----------------------+
@@ -14,14 +14,17 @@
 // A record (record_fifo) is processed in steps: its source is compared, its fields are decoded, then it is judged. Its fields
 // are stable while ack_valid is high; ack_bits selects the bits instead. Its words are stable while identify_valid
 // is high; identify_word selects one. The answer to IDENTIFY waits for the end of the current frame, and all later records wait
-// for that. Another IDENTIFY is answered only when no record waits, so that many of them cannot stop the ACKs.
+// for that. Another IDENTIFY is answered only when no record waits, so that many of them cannot stop the ACKs. RESET BY is an
+// IDENTIFY with another answer.
 //
 // Exactly once: a command with the CSN of the last one from the same computer is answered with the
 // stored response and not executed again. A command that comes while the user side is busy with another is dropped; the
 // computer repeats it.
 //
-// From START to the end of the transmission only the computer that sent START is obeyed, except for RESET and IDENTIFY.
-// RESET and the end of a transmission wait for the end of the current frame, and until the user side has cleared its part.
+// From START to the end of the transmission only the computer that sent START is obeyed, except for RESET, IDENTIFY and
+// RESET BY.
+// RESET and the end of a transmission wait for the end of the current frame, and until the user side has cleared its part; the
+// record of a RESET stays until then, because it names the sender.
 `default_nettype none
 module fade10g_cmd_processor #(
     parameter int SLOT_BITS   = 5,
@@ -92,7 +95,7 @@ module fade10g_cmd_processor #(
   } state_t;
 
   state_t state;
-  logic everything;  // CLEAR for a RESET, not for the end of a transmission
+  logic everything;  // HOLD for a RESET, not for the end of a transmission
   logic [2:0] settle;
   logic known, waiting;  // a response is stored; the user side works on a command
   logic from_user;  // the response is the user's; else it is the status
@@ -111,7 +114,8 @@ module fade10g_cmd_processor #(
   assign code = fields.code;
   assign csn = fields.number;
   logic [2:0] same_address;  // by 16 bits
-  logic from_peer, takes_ack, repeats, is_ack, is_reset, is_identify, is_start, is_stop;
+  logic
+      from_peer, takes_ack, repeats, is_ack, is_reset, is_identify, is_reset_by, is_start, is_stop;
   always_ff @(posedge clk) begin
     if (state == COMPARE)
       for (int i = 0; i < 3; i++) same_address[i] <= source[i*16+:16] == peer_address[i*16+:16];
@@ -122,11 +126,25 @@ module fade10g_cmd_processor #(
       is_ack <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
       ack_negative <= code == fade10g_pkg::NACK;
       is_reset <= code == fade10g_pkg::CMD_RESET;
-      is_identify <= code == fade10g_pkg::CMD_IDENTIFY;
+      is_identify <= code == fade10g_pkg::CMD_IDENTIFY || code == fade10g_pkg::CMD_RESET_BY;
+      is_reset_by <= code == fade10g_pkg::CMD_RESET_BY;
       is_start <= code == fade10g_pkg::CMD_START;
       is_stop <= code == fade10g_pkg::CMD_STOP;
     end
   end
+
+  // ---- RESETs --------------------------------------------------------------------------------
+  logic reset_obeyed;
+  fade_pkg::resets_t resets;
+  assign reset_obeyed = state == SETTLE && everything && settle == '0;
+  fade_resets reset_count (
+      .clk   (clk),
+      .rst   (rst),
+      .begins(state == STARTING),
+      .obeyed(reset_obeyed),
+      .source(source),
+      .resets(resets)
+  );
 
   // ---- ports ---------------------------------------------------------------------------------
   logic is_command, executes;
@@ -138,7 +156,7 @@ module fade10g_cmd_processor #(
   assign record_word[0] = (state == COMPARE && record_valid) || state == COMPARE_WAIT || state == DECODE || state == JUDGE
       || (state == IDENTIFY && identify_word);
   assign ack_valid = state == JUDGE && is_ack && takes_ack;
-  assign record_ready = state == NEXT || state == KEEP;
+  assign record_ready = state == NEXT || state == KEEP || reset_obeyed;
   assign identify_valid = state == IDENTIFY;
   assign identify_address = source;
   assign command_load = executes;
@@ -150,17 +168,17 @@ module fade10g_cmd_processor #(
   always_comb begin
     response = {command_head, from_user ? user_response : {62'd0, status}};
   end
-  // What the FEB is: format of this word, log2 of its window, state, numbers of the last command and transmission.
-  assign identify = {
-    fade10g_pkg::CMD_IDENTIFY,
-    csn,
+  // What the FEB is: format of this word, log2 of its window, state, numbers of the last command and transmission, RESETs.
+  logic [63:0] identity;
+  assign identity = {
     8'd1,
     8'(SLOT_BITS),
-    fade10g_pkg::IDENTITY_BLOCK_ACKS | {4'd0, known, 1'd0, stop, session},
+    fade10g_pkg::IDENTITY_BLOCK_ACKS | fade10g_pkg::IDENTITY_RESETS | {4'd0, known, 1'd0, stop, session},
     command_head[15:0],
     transmission,
-    8'd0
+    resets.count
   };
+  assign identify = {code, csn, is_reset_by ? {transmission, resets.address} : identity};
 
   always_ff @(posedge clk) begin
     event_wrong_source <= 1'b0;
@@ -194,7 +212,7 @@ module fade10g_cmd_processor #(
         state <= NEXT;
       end else if (is_reset) begin
         everything <= 1'b1;
-        state <= NEXT;
+        state <= HOLD;
       end else if (is_identify) begin
         event_busy <= !may_identify;
         state <= may_identify ? IDENTIFY : NEXT;
@@ -233,7 +251,7 @@ module fade10g_cmd_processor #(
         end
         if (is_stop) stop <= session;
       end
-      NEXT: state <= everything ? HOLD : SOURCE;
+      NEXT: state <= SOURCE;
       STARTING: if (writer_active) state <= SOURCE;
       HOLD:
       if (sender_idle) begin

@@ -82,7 +82,7 @@ module fade10g_eth_rx (
         3'd2: begin
           delay_missing <= code == fade10g_pkg::ACK || code == fade10g_pkg::NACK;
           is_identify <= code == fade10g_pkg::CMD_IDENTIFY;
-          known_code <= (code >= fade10g_pkg::CMD_START && code <= fade10g_pkg::CMD_IDENTIFY)
+          known_code <= (code >= fade10g_pkg::CMD_START && code <= fade10g_pkg::CMD_RESET_BY)
               || code >= fade10g_pkg::CMD_USER_FIRST;
           fields_here <= s_axis_tkeep[7];
         end

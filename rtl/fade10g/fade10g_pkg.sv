@@ -20,11 +20,13 @@ package fade10g_pkg;
   localparam logic [15:0] NACK = 16'h0004;
   localparam logic [15:0] CMD_RESET = 16'h0005;
   localparam logic [15:0] CMD_IDENTIFY = 16'h0006;
+  localparam logic [15:0] CMD_RESET_BY = 16'h0007;
   localparam logic [15:0] CMD_USER_FIRST = 16'h0100;
 
   localparam logic [15:0] BLOCK_MARK = 16'hB10C;  // of a block ACK, behind its delay
   localparam logic [7:0] IDENTITY_BLOCK_ACKS = 8'd4;  // flag: it takes block ACKs
   localparam logic [7:0] IDENTITY_CSN = 8'd8;  // flag: it knows a last command
+  localparam logic [7:0] IDENTITY_RESETS = 8'd16;  // flag: it counts RESETs, and answers CMD_RESET_BY
 
   // The third word of a frame from the computer.
   typedef struct packed {

@@ -355,7 +355,7 @@ def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
                 answers.append(frame)
         (answer,) = answers
         known = 0 if csn is None else C["IDENTITY_CSN"] << 40 | csn << 24 | transmission << 8
-        value = 1 << 56 | window.bit_length() - 1 << 48 | (running | C["IDENTITY_BLOCK_ACKS"]) << 40 | known
+        value = 1 << 56 | window.bit_length() - 1 << 48 | (running | C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_RESETS"]) << 40 | known
         assert answer.dst == OTHER and answer.response == (C["CMD_IDENTIFY"], 0xBEEF, value)
         if running:
             receiver.stop()
@@ -364,6 +364,30 @@ def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
             receiver.start()
             csn = transmission = board.csn
             receiver.run(3)
+
+
+@both
+def test_who_has_sent_reset_is_told(phy, window):
+    """Since START, from any computer; RESETs before it do not count."""
+    board = Board(phy, window)
+    receiver = Receiver(board, window)
+
+    def ask(code):
+        board.send(request(C[code], 0xBEEF, src=OTHER))
+        (answer,) = [frame for frame in board.frames(2 * board.frame_time) if frame.response]
+        assert answer.dst == OTHER and answer.response[:2] == (C[code], 0xBEEF)
+        return answer.response[2]
+
+    board.send(request(C["CMD_RESET"]))
+    receiver.start()
+    receiver.run(3)
+    transmission = ask("CMD_IDENTIFY") >> 8 & 0xFFFF
+    assert transmission and ask("CMD_RESET_BY") == transmission << 48
+    for count, source in enumerate((PC, OTHER), 1):
+        board.send(request(C["CMD_RESET"], src=source))
+        identity = ask("CMD_IDENTIFY")
+        assert identity & 0xFF == count and not identity >> 40 & 1 and identity >> 8 & 0xFFFF == transmission
+        assert ask("CMD_RESET_BY") == transmission << 48 | int.from_bytes(source, "big")
 
 
 @both
@@ -391,7 +415,7 @@ def test_bad_frames_are_counted_and_change_nothing(phy, window):
         "destination": [with_fcs(request(C["CMD_STOP"], 9, dst=OTHER)), with_fcs(b"\xff" * 6 + good[6:-4])],
         "version": [with_fcs(request(C["CMD_STOP"], 9, version=0x0101)), with_fcs(request(C["CMD_STOP"], 9, version=1))],
         "ethertype": [with_fcs(request(C["CMD_STOP"], 9, ethertype=0x0800))],
-        "code": [with_fcs(request(code, 9)) for code in (0, 7, 0xFF)],
+        "code": [with_fcs(request(code, 9)) for code in (0, 8, 0xFF)],
         "runt": [good[:n] for n in (1, 4, 5, 7, 8, 9, 20, 63)],
         "oversize": [with_fcs(request(C["CMD_STOP"], 9).ljust(n, b"\xa5")) for n in (9015, 9100, 12000)],
         "wrong_source": [with_fcs(request(C["CMD_STOP"], 9, src=OTHER)), with_fcs(request(0x0100, 9, src=OTHER))],

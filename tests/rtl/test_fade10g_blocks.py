@@ -54,8 +54,8 @@ def frame_of(vector):
 def test_constants_agree():
     found = package_constants("fade10g/fade10g_pkg.sv")
     for name in ["ETHERTYPE", "VERSION", "FILLER", "TYPE_DATA", "TYPE_LAST", "TYPE_RESPONSE", "CMD_START", "CMD_STOP",
-                 "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_USER_FIRST", "BLOCK_MARK",
-                 "IDENTITY_BLOCK_ACKS", "IDENTITY_CSN"]:  # fmt: skip
+                 "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_RESET_BY", "CMD_USER_FIRST", "BLOCK_MARK",
+                 "IDENTITY_BLOCK_ACKS", "IDENTITY_CSN", "IDENTITY_RESETS"]:  # fmt: skip
         assert found[name] == C[name], name
     assert found["PACKET_WORDS"] * 8 == C["PACKET_BYTES"]
 
@@ -429,7 +429,8 @@ async def fade10g_cmd_processor_reset_clears_all(dut):
     await c.send(C["CMD_START"], 1)
     await c.send(0x0123, 2)
     dut.sender_idle.value = 0
-    await c.send(C["CMD_RESET"], source=PC + 1)
+    c.records.queue.append((source_word(PC + 1), C["CMD_RESET"] << 48))
+    await ClockCycles(dut.clk, 60)
     assert int(dut.session.value) == 1 and int(dut.hold.value) == 1, "waits for the frame under way"
     dut.sender_idle.value = 1
     clear = Pulses(dut, dut.clk, ["clear"])
@@ -455,7 +456,7 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     dut.identify_word.value = 1
     await ClockCycles(dut.clk, 3)
     assert int(dut.identify.value) >> 56 == 0x0006_0009_01, "layout"
-    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_CSN"]
+    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_CSN"] | C["IDENTITY_RESETS"]
     assert int(dut.identify.value) & (1 << 48) - 1 == flags << 40 | 1 << 24, "the last command, and no transmission yet"
     dut.identify_taken.value = 1
     await RisingEdge(dut.clk)
@@ -467,6 +468,46 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     await ClockCycles(dut.clk, 60)
     assert int(dut.identify_valid.value) == 1 and int(dut.identify_address.value) == PC + 6
     assert await c.response() == (0x0123, 1, 77)
+
+
+@cocotb.test()
+async def fade10g_cmd_processor_tells_who_has_sent_reset(dut):
+    """Of the RESETs since START, in a transmission or not: their number, 255 at most, and the sender of the last one."""
+    c = Commands(dut)
+    await c.run()
+    random = rng("resets")
+
+    async def told(csn):
+        values = []
+        for code in ("CMD_IDENTIFY", "CMD_RESET_BY"):
+            c.records.queue.append((source_word(PC + 9), C[code] << 48 | csn << 32))
+            while not int(dut.identify_valid.value):
+                await RisingEdge(dut.clk)
+            await ClockCycles(dut.clk, 3)
+            assert int(dut.identify_address.value) == PC + 9
+            dut.identify_word.value = 1
+            await ClockCycles(dut.clk, 3)
+            assert int(dut.identify.value) >> 64 == C[code] << 16 | csn
+            values.append(int(dut.identify.value) & (1 << 64) - 1)
+            dut.identify_taken.value = 1
+            await RisingEdge(dut.clk)
+            dut.identify_taken.value = dut.identify_word.value = 0
+            await ClockCycles(dut.clk, 40)
+        assert values[0] >> 8 & 0xFFFF == values[1] >> 48, "the transmission"
+        return values[1] >> 48, values[0] & 0xFF, values[1] & (1 << 48) - 1
+
+    assert await told(1) == (0, 0, 0)
+    for number, count in ((0x1234, 1), (0xFFFF, 3), (2, 258)):
+        await c.send(C["CMD_START"], number)
+        assert await told(2) == (number, 0, 0), "START forgets those before it"
+        for _ in range(count):
+            source = random.getrandbits(48)
+            c.records.queue.append((source_word(source), C["CMD_RESET"] << 48))
+        await c.records.drain(100 * count)
+        await ClockCycles(dut.clk, 100)
+        assert int(dut.session.value) == 0
+        assert await told(3) == (number, min(count, 255), source)
+    assert c.pulses.count["event_busy"] == c.pulses.count["event_wrong_source"] == 0
 
 
 @cocotb.test()

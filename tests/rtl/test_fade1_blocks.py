@@ -45,8 +45,8 @@ def test_block(toplevel, parameters):
 def test_constants_agree():
     found = package_constants("fade1/fade1_pkg.sv")
     for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "TYPE_STATE",
-                 "STATE_NONE", "STATE_RUNNING", "STATE_STOPPING", "STATE_ENDED", "STATE_RESET", "STATE_FRAME_LEN", "SET_PACKETS",
-                 "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK"]:  # fmt: skip
+                 "STATE_NONE", "STATE_RUNNING", "STATE_STOPPING", "STATE_ENDED", "STATE_RESET", "STATE_RESETS", "STATE_FRAME_LEN",
+                 "SET_PACKETS", "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK"]:  # fmt: skip
         assert found[name] == C1[name], name
     assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
 
@@ -110,7 +110,7 @@ async def until(dut, name):
 
 async def sender(dut):
     for name in ["next_valid", "hold", "delay", "pausing", "last_words", "next_last", "next_packet", "next_set",
-                 "answer", "answer_state", "memory_read_data"]:  # fmt: skip
+                 "answer", "answer_state", "answer_resets", "memory_read_data"]:  # fmt: skip
         getattr(dut, name).value = 0
     dut.mac_address.value, dut.peer_address.value = MAC, PC
     await start(dut, TX, ["rst"])
@@ -129,13 +129,15 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
     for vector in vectors:
         fields = vector["fields"]
         dut.answer_state.value = fields["state"] << 48 | fields["transmission"] << 32 | fields["packets"]
+        resets = fields["resets"]
+        dut.answer_resets.value = resets["count"] << 48 | int((resets["by"] or "0").replace(":", ""), 16)
         dut.hold.value = dut.answer.value = dut.pausing.value = 1
         await ClockCycles(dut.clk, 30)
         assert int(dut.idle.value) == 1, "no frame starts while it is held"
         dut.hold.value = 0
         await until(dut, "answer_take")
         dut.answer.value = 0
-        dut.answer_state.value = 2**64 - 1  # it was used: it may change now
+        dut.answer_state.value, dut.answer_resets.value = 2**64 - 1, 2**56 - 1  # they were used: they may change now
         expected.append((bytes.fromhex(vector["hex"]), False))
         assert await monitor.wait(len(expected)) == expected
         # A packet, while the next state waits.
@@ -261,11 +263,12 @@ class Commands:
         return int(self.dut.session.value), int(self.dut.stop.value)
 
     async def answer(self):
-        """What is told to whom, which the sender takes: (address, state, transmission, packets); None: nothing."""
+        """What is told to whom, which the sender takes: (address, state, transmission, packets); None: nothing. resets: number and last sender."""
         if not int(self.dut.answer.value):
             return None
         state = int(self.dut.answer_state.value)
         told = int(self.dut.peer_address.value), state >> 48, state >> 32 & 0xFFFF, state & 0xFFFFFFFF
+        self.resets = divmod(int(self.dut.answer_resets.value), 1 << 48)
         self.dut.answer_take.value = 1
         await ClockCycles(self.dut.clk, 1)
         self.dut.answer_take.value = 0
@@ -318,7 +321,8 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     dut.finished.value = 0
     await ClockCycles(dut.clk, 20)
     assert int(dut.hold.value) == 0 and c.pulses.count["reset_done"] == 0
-    await c.send(C1["TYPE_RESET"])
+    assert c.resets == (0, 0)
+    await c.send(C1["TYPE_RESET"], source=PC + 4)
     # Idle, it answers everybody, each one who asks.
     for source in (PC + 2, PC + 3):
         c.records.queue.append((source_word(source, C["VERSION"]), 0))
@@ -326,13 +330,19 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     for source in (PC + 2, PC + 3):
         await ClockCycles(dut.clk, 60)
         assert await c.answer() == (source, C1["STATE_ENDED"], 0x1234, 3), "RESET behind the end changes nothing of it"
+        assert c.resets == (1, PC + 4), "but is counted"
     await ClockCycles(dut.clk, 60)
-    assert await c.answer() == (PC + 1, C1["STATE_RUNNING"], 7, 0)
+    assert await c.answer() == (PC + 1, C1["STATE_RUNNING"], 7, 0) and c.resets == (0, 0), "START forgets those before it"
     assert c.state() == (1, 0) and int(dut.peer_address.value) == PC + 1
     await c.send(C1["TYPE_RESET"])
     assert c.state() == (0, 0) and c.pulses.count["reset_done"] == 2
     await c.send(C1["TYPE_STOP"], source=PC + 1)
-    assert await c.answer() == (PC + 1, C1["STATE_RESET"], 7, 0)
+    assert await c.answer() == (PC + 1, C1["STATE_RESET"], 7, 0) and c.resets == (1, PC)
+    for source in range(300):
+        c.records.queue.append((source_word(source, C1["TYPE_RESET"]), 0))
+    await c.records.drain(300 * 100)
+    await c.send(C1["TYPE_STOP"])
+    assert await c.answer() == (PC, C1["STATE_RESET"], 7, 0) and c.resets == (255, 299)
 
 
 EVENTS = ["event_confirmed", "event_protocol_error", "event_stale"]

@@ -4,9 +4,11 @@ import random
 
 import pytest
 from support.block import C1, SEED
-from support.board import US, C, with_fcs
+from support.board import PC, US, C, with_fcs
 from support.board import request as identify
 from support.fade1_board import SETS, Fade1, request
+
+OTHER = bytes.fromhex("02fade0000f1")
 
 
 def test_in_order_without_loss():
@@ -55,7 +57,8 @@ def test_the_state_is_told(words):
             board.send(frame)
         while not board.states and (packet := board.receive(1000 * US)):
             board.take(packet)
-        at, *state = board.states.pop()
+        at, *state, resets, by = board.states.pop()
+        assert resets == 0 and not any(by)
         return state
 
     ask = identify(C["CMD_IDENTIFY"])
@@ -71,8 +74,22 @@ def test_the_state_is_told(words):
     assert told(ask) == [C1["STATE_ENDED"], 0x1234, packets] and board.next == packets
     board.start(0xFFFF)
     assert told()[:2] == [C1["STATE_RUNNING"], 0xFFFF]
+
+
+def test_who_has_sent_reset_is_told():
+    """Since START, from any computer; RESETs before it do not count."""
+    board = Fade1()
     board.send(request(C1["TYPE_RESET"]))
-    assert told(ask)[:2] == [C1["STATE_RESET"], 0xFFFF]
+    board.start(0xFFFF)
+    board.run(3)
+    assert board.states.pop()[1:] == (C1["STATE_RUNNING"], 0xFFFF, 0, 0, bytes(6))
+    for count, source in enumerate((OTHER, PC), 1):
+        board.send(request(C1["TYPE_RESET"], src=source))
+        board.send(identify(C["CMD_IDENTIFY"]))
+        while not board.states:
+            board.receive(100 * US)
+        _, state, transmission, _, *resets = board.states.pop()
+        assert [state, transmission, *resets] == [C1["STATE_RESET"], 0xFFFF, count, source]
 
 
 @pytest.mark.parametrize("kind", ["data", "ack"])

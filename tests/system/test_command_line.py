@@ -104,7 +104,7 @@ def test_discover_and_status(bench):
     status, out, err = bench.run("discover", "--iface", "eth0", "--json")
     found = [json.loads(line) for line in out.splitlines()]
     assert status == 0 and [feb["feb"] for feb in found] == FEBS[:3]
-    new = {"window": 16, "running": False, "stopping": False, "block_acks": True, "csn": None, "transmission": 0}
+    new = {"window": 16, "running": False, "stopping": False, "block_acks": True, "csn": None, "transmission": 0, "resets": 0}
     assert all(feb["identity"] == new for feb in found)
     status, result = report(bench.receive("--packets", 50).finish())
     assert status == 0
@@ -185,19 +185,24 @@ def test_dissect_shared_vectors(tmp_path):
     assert status == 0 and kinds.count("malformed") == len(bad) and "malformed" not in kinds[: len(good)]
     told = [v["fields"]["identity"] for v in vectors["frames"] if "identity" in v["fields"]]
     assert [frame["fields"]["response"]["identity"] for frame in ours if "identity" in (frame["fields"].get("response") or {})] == told
+    senders = [v["fields"]["reset_by"] for v in vectors["frames"] if "reset_by" in v["fields"]]
+    assert [frame["fields"]["response"]["reset_by"] for frame in ours if "reset_by" in (frame["fields"].get("response") or {})] == senders
     flags = ["running", "stopping", "block_acks"]
-    identity = [f"fade.identity.{name}" for name in ["window", *flags, "has_csn", "csn", "transmission"]]
+    identity = [*(f"fade.identity.{name}" for name in ["window", *flags, "has_csn", "csn", "transmission"]), "fade.resets", "fade.reset_by"]
     status, out, err = run(
         "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
         *[word for field in ["_ws.expert.message", *identity] for word in ("-e", field)],
     )  # fmt: skip
     rows = [line.split("\t") for line in out.splitlines()]
     assert status == 0 and [bool(row[0].strip()) for row in rows] == [False] * len(good) + [True] * len(bad), out
-    theirs = [[int(field) for field in row[1:]] for row in rows if row[1]]
+    theirs = [[int(field) if field else None for field in row[1:-1]] for row in rows if row[1]]
     expected = [
-        [i["window"].bit_length() - 1, *[int(i[flag]) for flag in flags], int(i["csn"] is not None), i["csn"] or 0, i["transmission"]] for i in told
+        [i["window"].bit_length() - 1, *[int(i[flag]) for flag in flags], int(i["csn"] is not None), i["csn"] or 0, i["transmission"], i["resets"]]
+        for i in told
     ]
-    assert theirs == expected and len(told) == 3
+    assert theirs == expected and len(told) == 6
+    theirs = [{"transmission": int(row[-3]), "address": row[-1] if row[-1] != "00:00:00:00:00:00" else None} for row in rows if row[-1]]
+    assert theirs == senders and len(senders) == 2
 
 
 def test_dissect_shared_vectors_of_fade_v1(tmp_path):
@@ -224,6 +229,12 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
     assert status == 0, err
     rows = [[int(field, 0) if field else None for field in line.split("\t")] for line in out.split("\n")[:-1]]
     assert rows == [[fields.get(name) for name in names] for fields in expected]
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.resets", "-e", "fade.reset_by"
+    )  # fmt: skip
+    rows = [line.split("\t") for line in out.split("\n")[:-1]]
+    resets = [fields.get("resets") for fields in expected]
+    assert rows == [[str(r["count"]), r["by"] or "00:00:00:00:00:00"] if r else ["", ""] for r in resets] and any(resets), err
 
 
 def test_valid_words_in_either_byte_order(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from support.netns import BOARD, FEBS, PC, report, wait_for
+from support.paths import FADELINK
 
 UDP_PORT, TCP_PORT, STREAM_PORT = 10000, 10000, 49152
 ENABLE, PEER_IP, PEER_PORT, RUN, DATAGRAMS = "0x80000001", "0x80000002", "0x80000003", "0x80000006", "0x80000100"
@@ -259,17 +260,57 @@ def test_a_board_of_fade1_that_was_restarted_says_so(net):
     assert not json.loads((net.tmp / "data.json").read_text())["complete"]
 
 
-@pytest.mark.parametrize("accept", [[], ["--end", "silence"]])
-def test_a_reset_of_fade1_from_any_computer_is_no_end(net, accept):
-    fade = Fade(net, "fade1", *accept)
-    feb, other = (bytes.fromhex(mac.replace(":", "")) for mac in (FEBS[0], "02:00:00:00:00:99"))
-    with net.raw(net.pc_ns, "eth0") as raw:
-        raw.send((feb + other + b"\xfa\xde\0\5").ljust(78, b"\xa5"))
+def test_a_board_of_fade10g_that_was_restarted_says_so(net):
+    """It answers STOP, and sends no last packet."""
+    fade = Fade(net, "fade10g")
+    fade.sim.popen.kill()
+    fade.sim.finish()
+    net.sim("--phy", "gmii")
     code, found = fade.end()
-    assert code == 3 and reasons(found) == ["board"] and "RESET" in found["reasons"][0]["text"], found
+    assert code == 3 and reasons(found) == ["board"] and "switched off" in found["reasons"][0]["text"], found
+    assert found["board_resets"] is None and not json.loads((net.tmp / "data.json").read_text())["complete"]
+
+
+RESETS = {"fade10g": b"\1\0\0\5\0\0\0\0\0\0", "fade1": b"\0\5"}
+OTHER = "02:00:00:00:00:99"
+
+
+def send_reset(net, protocol):
+    feb, other = (bytes.fromhex(mac.replace(":", "")) for mac in (FEBS[0], OTHER))
+    with net.raw(net.pc_ns, "eth0") as raw:
+        raw.send((feb + other + b"\xfa\xde" + RESETS[protocol]).ljust(78, b"\xa5"))
+
+
+@pytest.mark.parametrize("protocol,accept", [("fade10g", []), ("fade1", []), ("fade1", ["--end", "silence"])])
+def test_a_reset_from_any_computer_is_no_end(net, protocol, accept):
+    """The board tells who has sent it: to its receiver, and to everybody who looks for boards."""
+    fade = Fade(net, protocol, *accept)
+    send_reset(net, protocol)
+    code, found = fade.end()
+    assert code == 3 and reasons(found) == ["board"], found
+    assert f"RESET was sent to the board by {OTHER}" in found["reasons"][0]["text"], found
+    assert found["board_resets"] == {"count": 1, "by": OTHER} and found["error"] is None, found
+    # The receiver ends with RESETs of its own, as for any transmission that is not complete.
+    pc = net.run_in(net.pc_ns, "cat", "/sys/class/net/eth0/address").strip()
+    status, out, err = net.run("discover", "--iface", "eth0", "--json", "--feb", FEBS[0])
+    board = json.loads(out.splitlines()[0])
+    count = board["identity"]["resets"] if protocol == "fade10g" else board["identity"]["resets"]["count"]
+    assert status == 0 and board["reset_by"] == pc and count > 1, (out, err)
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+def test_boards_that_do_not_count_resets_are_received_as_before(net, protocol):
+    out = net.tmp / "data"
+    net.start(net.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", FEBS[0], "--protocol", protocol, "--quirk", "no-reset-count")
+    code, found = report(net.receive("--out", out, "--verify", "counter", "--packets", 100).finish())
+    feb = found["febs"][0]
+    assert code == 0 and feb["verdict"] == "complete" and feb["verified"] and feb["board_resets"] is None, found
+    status, told, err = net.run("discover", "--iface", "eth0", "--json", "--feb", FEBS[0])
+    assert status == 0 and json.loads(told.splitlines()[0])["identity"]["resets"] is None, (told, err)
 
 
 @pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
 def test_a_run_that_nobody_disturbs_is_complete(net, protocol):
     code, found = Fade(net, protocol).end()
     assert code == 0 and found["verdict"] == "complete" and found["reasons"] == [] and found["verified"], found
+    assert found["board_resets"] == {"count": 0, "by": None}, found

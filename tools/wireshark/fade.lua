@@ -5,13 +5,13 @@ local fade = Proto("fade", "FADE")
 
 local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
-local ACK, NACK, IDENTIFY, BLOCK_MARK = 0x0003, 0x0004, 0x0006, 0xB10C
+local ACK, NACK, IDENTIFY, RESET_BY, BLOCK_MARK = 0x0003, 0x0004, 0x0006, 0x0007, 0xB10C
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
 local LAST_WORDS_MAX = UInt64(1023)
 
 -- FADE v1 has its frame type where FADE-10G has its version.
 local V1_ACK, V1_DATA, V1_DATA_LEN, V1_HEADER, V1_PACKET = 0x0003, 0xA5A5, 1034, 10, 1024
-local V1_START, V1_STATE = 0x0001, 0xA55A
+local V1_START, V1_STATE, V1_STATE_RESETS = 0x0001, 0xA55A, 1
 local v1_names = {
   [V1_START] = "START", [0x0002] = "STOP", [V1_ACK] = "ACK", [0x0005] = "RESET", [V1_DATA] = "Data",
   [V1_STATE] = "State",
@@ -20,7 +20,7 @@ local v1_states = { [0] = "idle", [1] = "running", [2] = "stopping", [3] = "ende
 
 local names = {
   [0x0001] = "START", [0x0002] = "STOP", [ACK] = "ACK", [NACK] = "NACK", [0x0005] = "RESET",
-  [IDENTIFY] = "IDENTIFY", [DATA] = "Data", [LAST] = "Last data", [RESPONSE] = "Command response",
+  [IDENTIFY] = "IDENTIFY", [RESET_BY] = "RESET BY", [DATA] = "Data", [LAST] = "Last data", [RESPONSE] = "Command response",
 }
 
 local f = {
@@ -41,8 +41,11 @@ local f = {
   stopping = ProtoField.bool("fade.identity.stopping", "Stopping", 8, nil, 0x02),
   block_acks = ProtoField.bool("fade.identity.block_acks", "Accepts block ACKs", 8, nil, 0x04),
   has_csn = ProtoField.bool("fade.identity.has_csn", "Knows a last command", 8, nil, 0x08),
+  has_resets = ProtoField.bool("fade.identity.has_resets", "Counts RESETs", 8, nil, 0x10),
   last_csn = ProtoField.uint16("fade.identity.csn", "Sequence number of the last command"),
   transmission = ProtoField.uint16("fade.identity.transmission", "Transmission"),
+  resets = ProtoField.uint8("fade.resets", "RESETs since START"),
+  reset_by = ProtoField.ether("fade.reset_by", "Sender of the last RESET"),
   data = ProtoField.bytes("fade.data", "Data"),
   valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
   set = ProtoField.uint16("fade.set", "Set"),
@@ -69,9 +72,13 @@ local function response(buffer, tree)
   local value = branch:add(f.response_value, buffer(4, 8))
   if code == IDENTIFY and buffer(4, 1):uint() == 1 then
     value:add(f.window, buffer(5, 1))
-    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn }) do value:add(flag, buffer(6, 1)) end
+    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn, f.has_resets }) do value:add(flag, buffer(6, 1)) end
     value:add(f.last_csn, buffer(7, 2))
     value:add(f.transmission, buffer(9, 2))
+    if math.floor(buffer(6, 1):uint() / 16) % 2 == 1 then value:add(f.resets, buffer(11, 1)) end
+  elseif code == RESET_BY then
+    value:add(f.transmission, buffer(4, 2))
+    value:add(f.reset_by, buffer(6, 6))
   end
   return string.format(", response to 0x%04x csn %d: 0x%s", code, buffer(2, 2):uint(), buffer(4, 8):bytes():tohex(true))
 end
@@ -130,6 +137,11 @@ function fade.dissector(buffer, pinfo, tree)
       root:add(f.packets, buffer(6, 4))
       if state == nil then root:add_proto_expert_info(unknown, "unknown state") end
       info = string.format("%s %s, transmission %d, %d packets", info, state or "unknown", buffer(4, 2):uint(), buffer(6, 4):uint())
+      if buffer:len() >= 18 and buffer(10, 1):uint() == V1_STATE_RESETS then
+        root:add(f.resets, buffer(11, 1))
+        root:add(f.reset_by, buffer(12, 6))
+        info = string.format("%s, %d RESETs", info, buffer(11, 1):uint())
+      end
     end
     pinfo.cols.info = info
     return

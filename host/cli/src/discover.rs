@@ -12,8 +12,8 @@ use fadelink_receiver::backend::Backend;
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::Kind;
 use fadelink_wire::ethernet::Header;
-use fadelink_wire::fade10g::{self, FebFrame, Identity, Request};
-use fadelink_wire::{fade1, Firmware, MacAddr, Protocol};
+use fadelink_wire::fade10g::{self, FebFrame, Identity, Request, ResetBy, Response};
+use fadelink_wire::{fade1, Firmware, MacAddr, Protocol, Resets};
 use serde_json::{json, Value};
 
 use crate::link::Link;
@@ -47,6 +47,8 @@ pub struct Found {
     pub firmware: Option<Firmware>,
     /// What a board of Fadelink reports about itself.
     pub identity: Option<Identity>,
+    /// The answer to RESET BY, which is asked where RESETs were counted.
+    reset_by: Option<ResetBy>,
     /// What a board of Fadelink with FADE v1 reports about itself.
     pub fade1: Option<fade1::State>,
     /// It sends data.
@@ -64,11 +66,35 @@ impl Found {
             Err(_) => return self.note_fade1(frame),
         };
         self.protocol = Some(Protocol::Fade10g);
-        if let Some(response) = response.filter(|response| response.code == fade10g::CMD_IDENTIFY) {
-            self.identity = Identity::from_value(response.value);
-            let firmware = if self.identity.is_some() { Firmware::Fadelink } else { Firmware::Published10g };
-            self.firmware = Some(firmware);
+        match response {
+            Some(Response { code: fade10g::CMD_IDENTIFY, value, .. }) => {
+                self.identity = Identity::from_value(value);
+                let firmware = if self.identity.is_some() { Firmware::Fadelink } else { Firmware::Published10g };
+                self.firmware = Some(firmware);
+            }
+            Some(Response { code: fade10g::CMD_RESET_BY, value, .. }) => {
+                self.reset_by = Some(ResetBy::from_value(value))
+            }
+            _ => {}
         }
+    }
+
+    /// It has counted RESETs, and has not told yet who sent the last one.
+    fn keeps_sender(&self) -> bool {
+        self.reset_by.is_none()
+            && self.identity.is_some_and(|identity| identity.resets.is_some_and(|resets| resets > 0))
+    }
+
+    /// All that is asked is known.
+    fn is_known(&self) -> bool {
+        self.firmware.is_some() && !self.keeps_sender()
+    }
+
+    /// RESETs since START.
+    fn resets(&self) -> Option<Resets> {
+        let fade10g = self.identity.and_then(|identity| identity.resets);
+        let fade10g = fade10g.map(|count| Resets { count, by: self.reset_by.and_then(|told| told.by) });
+        fade10g.or(self.fade1.and_then(|state| state.resets))
     }
 
     fn note_fade1(&mut self, frame: &[u8]) {
@@ -107,6 +133,7 @@ impl Found {
             "firmware": self.firmware.map(|firmware| firmware.to_string()),
             "sends": self.sends,
             "identity": self.identity.map(identity_json).or_else(|| self.fade1.map(fade1_json)),
+            "reset_by": self.resets().and_then(|resets| resets.by).map(|by| by.to_string()),
         })
     }
 
@@ -118,21 +145,30 @@ impl Found {
         if self.protocol == Some(Protocol::Fade10g) && self.firmware.is_none() {
             words += ", does not answer IDENTIFY";
         }
+        if let Some(Resets { count: count @ 1.., by }) = self.resets() {
+            words += &format!(", {count} RESETs since START");
+            words += &by.map_or(String::new(), |by| format!(", the last from {by}"));
+        }
         words
     }
 }
 
 /// The answer to IDENTIFY of FADE v1.
-fn fade1_json(state: fade1::State) -> Value {
-    let fade1::State { phase, transmission, packets } = state;
-    json!({ "state": phase.name(), "transmission": transmission, "packets": packets })
+pub fn fade1_json(state: fade1::State) -> Value {
+    let fade1::State { phase, transmission, packets, resets } = state;
+    json!({ "state": phase.name(), "transmission": transmission, "packets": packets, "resets": resets_json(resets) })
 }
 
 /// The answer to IDENTIFY.
 pub fn identity_json(identity: Identity) -> Value {
-    let Identity { window, running, stopping, block_acks, csn, transmission } = identity;
+    let Identity { window, running, stopping, block_acks, csn, transmission, resets } = identity;
     json!({ "window": window, "running": running, "stopping": stopping, "block_acks": block_acks, "csn": csn,
-            "transmission": transmission })
+            "transmission": transmission, "resets": resets })
+}
+
+/// RESETs since START.
+pub fn resets_json(resets: Option<Resets>) -> Value {
+    resets.map_or(Value::Null, |Resets { count, by }| json!({ "count": count, "by": by.map(|by| by.to_string()) }))
 }
 
 fn protocol_in_words(protocol: Option<Protocol>) -> &'static str {
@@ -168,7 +204,7 @@ pub fn discover(
     let mut numbers: BTreeMap<MacAddr, Numbers> = BTreeMap::new();
     loop {
         let now = Instant::now();
-        let is_known = |mac: &MacAddr| found.get(mac).is_some_and(|found| found.firmware.is_some());
+        let is_known = |mac: &MacAddr| found.get(mac).is_some_and(Found::is_known);
         if now >= end || !named.is_empty() && named.iter().all(is_known) {
             return Ok(found);
         }
@@ -184,7 +220,9 @@ pub fn discover(
                     MacAddr::BROADCAST => Numbers::private(None),
                     _ => Numbers::of(backend.index(), mac),
                 });
-                let question = Request::Command { code: fade10g::CMD_IDENTIFY, csn: numbers.draw(), argument: 0 };
+                let keeps_sender = found.get(&mac).is_some_and(Found::keeps_sender);
+                let code = if keeps_sender { fade10g::CMD_RESET_BY } else { fade10g::CMD_IDENTIFY };
+                let question = Request::Command { code, csn: numbers.draw(), argument: 0 };
                 backend.send(&question.to_frame(mac, local))?;
             }
             ask = now + REPEAT;

@@ -10,13 +10,13 @@ use std::time::Duration;
 use anyhow::Context;
 use fadelink_wire::ethernet::Header;
 use fadelink_wire::fade1;
-use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, Response};
-use fadelink_wire::Protocol;
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, ResetBy, Response};
+use fadelink_wire::{Protocol, Resets};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use serde_json::{json, Value};
 
-use crate::discover::identity_json;
+use crate::discover::{fade1_json, identity_json};
 use crate::number;
 
 #[derive(clap::Args)]
@@ -62,6 +62,15 @@ fn identity(response: Response) -> Option<Identity> {
     Identity::from_value(response.value).filter(|_| response.code == fade10g::CMD_IDENTIFY)
 }
 
+fn reset_by(response: Response) -> Option<ResetBy> {
+    (response.code == fade10g::CMD_RESET_BY).then(|| ResetBy::from_value(response.value))
+}
+
+fn resets_words(resets: Option<Resets>) -> String {
+    let Some(Resets { count, by }) = resets else { return String::new() };
+    format!(", {count} RESETs{}", by.map_or(String::new(), |by| format!(", the last from {by}")))
+}
+
 fn response_json(response: Option<Response>) -> Value {
     let Some(response) = response else { return Value::Null };
     let Response { code, csn, value } = response;
@@ -69,17 +78,25 @@ fn response_json(response: Option<Response>) -> Value {
     if let Some(identity) = identity(response) {
         json["identity"] = identity_json(identity);
     }
+    if let Some(ResetBy { transmission, by }) = reset_by(response) {
+        json["reset_by"] = json!({ "transmission": transmission, "address": by.map(|by| by.to_string()) });
+    }
     json
 }
 
 fn response_words(response: Response) -> String {
     let Response { code, csn, value } = response;
     let mut words = format!(", response to {code:#06x} csn {csn}: {value:#x}");
-    if let Some(Identity { window, running, stopping, block_acks, csn, transmission }) = identity(response) {
+    if let Some(Identity { window, running, stopping, block_acks, csn, transmission, resets }) = identity(response) {
         words += &format!(" (window {window}, transmission {transmission}");
         let flags = [(running, ", running"), (stopping, ", stopping"), (block_acks, ", block ACKs")];
         words.extend(flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name));
-        words += &csn.map_or(")".into(), |csn| format!(", last csn {csn})"));
+        words += &csn.map_or(String::new(), |csn| format!(", last csn {csn}"));
+        words += &(resets_words(resets.map(|count| Resets { count, by: None })) + ")");
+    }
+    if let Some(ResetBy { transmission, by }) = reset_by(response) {
+        let by = by.map_or("nobody".into(), |by| by.to_string());
+        words += &format!(" (transmission {transmission}, reset by {by})");
     }
     words
 }
@@ -118,6 +135,7 @@ fn request(request: &Request) -> (&'static str, Value, String) {
                 fade10g::CMD_STOP => "stop",
                 fade10g::CMD_RESET => "reset",
                 fade10g::CMD_IDENTIFY => "identify",
+                fade10g::CMD_RESET_BY => "reset_by",
                 _ => "command",
             };
             let text = format!("code {code:#06x}, csn {csn}, argument {argument:#x}");
@@ -141,11 +159,12 @@ fn is_fade(frame: &[u8]) -> bool {
 fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let words = |set, packet| format!("set {set}, packet {packet}");
     let parsed = match fade1::parse_feb(frame) {
-        Ok((_, fade1::FebFrame::State(fade1::State { phase, transmission, packets }))) => {
+        Ok((_, fade1::FebFrame::State(state))) => {
+            let fade1::State { phase, transmission, packets, resets } = state;
             let text = format!("FADE v1, {}, transmission {transmission}, {packets} packets", phase.name());
-            let fields =
-                json!({ "version": 1, "state": phase.name(), "transmission": transmission, "packets": packets });
-            return Ok(("state", fields, text));
+            let mut fields = fade1_json(state);
+            fields["version"] = json!(1);
+            return Ok(("state", fields, text + &resets_words(resets)));
         }
         Ok((_, fade1::FebFrame::Data(data))) => {
             let fade1::Data { set, packet, retry, delay, block_acks, .. } = data;

@@ -64,7 +64,14 @@ fn random_traces_give_the_same_actions() {
             let near = config.first_packet.wrapping_add(in_order);
             match random.u8(..100) {
                 0..6 if both.is_free() => {
-                    let codes = [fade10g::CMD_START, fade10g::CMD_STOP, fade10g::CMD_IDENTIFY, 0x0100, 0xffff];
+                    let codes = [
+                        fade10g::CMD_START,
+                        fade10g::CMD_STOP,
+                        fade10g::CMD_IDENTIFY,
+                        fade10g::CMD_RESET_BY,
+                        0x0100,
+                        0xffff,
+                    ];
                     both.command(*random.choice(&codes).unwrap(), random.u32(..));
                 }
                 6..16 => both.frame(&response.to_frame(PC, FEB)),

@@ -1,8 +1,9 @@
 //! The user logic of the example boards (rtl/boards/example): a pattern source, and registers that user commands
 //! access.
 
-use crate::feb::{Status, User};
+use crate::feb::User;
 use crate::random::{first_random, next_random};
+use crate::status::Status;
 
 /// Register 0.
 pub const IDENTITY: u64 = 0x4641_4445_3130_4701;

@@ -5,11 +5,12 @@ use std::time::Duration;
 use fadelink_wire::fade1::{
     self, Data, Phase, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS, STATE_FRAME_LEN,
 };
-use fadelink_wire::{fade10g, MacAddr};
+use fadelink_wire::{fade10g, MacAddr, Resets};
 
 use crate::congestion::{follow, Congestion};
-use crate::feb::{Settings, Status, User};
+use crate::feb::{Settings, User};
 use crate::quirks::Quirk;
+use crate::status::Status;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 125 MHz, as at 1 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(8);
@@ -64,6 +65,11 @@ pub struct Fade1Feb<U> {
     unmeasured: u32,
 }
 
+/// Of a transmission that has begun now, or of none.
+fn state(phase: Phase, transmission: u16) -> State {
+    State { phase, transmission, packets: 0, resets: Some(Resets::default()) }
+}
+
 impl<U: User> Fade1Feb<U> {
     /// A FEB that is idle.
     pub fn new(mac: MacAddr, settings: Settings, user: U) -> Fade1Feb<U> {
@@ -75,7 +81,7 @@ impl<U: User> Fade1Feb<U> {
             user,
             status: Status::default(),
             peer: None,
-            state: State { phase: Phase::None, transmission: 0, packets: 0 },
+            state: state(Phase::None, 0),
             answer: None,
             answered: [0; STATE_FRAME_LEN],
             slots: (0..WINDOW).map(|_| slot()).collect(),
@@ -160,6 +166,8 @@ impl<U: User> Fade1Feb<U> {
             Request::Reset => {
                 self.clear(Phase::Reset);
                 self.fresh_source = true;
+                let count = self.state.resets.map_or(0, |resets| resets.count).saturating_add(1);
+                self.state.resets = Some(Resets { count, by: Some(header.src) });
             }
             _ if self.has(Quirk::AnyComputer) => {
                 self.peer = Some(header.src);
@@ -184,7 +192,7 @@ impl<U: User> Fade1Feb<U> {
             Request::Start { transmission } => {
                 self.clear(Phase::Reset);
                 self.status.running = true;
-                self.state = State { phase: Phase::Running, transmission, packets: 0 };
+                self.state = state(Phase::Running, transmission);
                 self.peer = Some(src);
                 self.user.begin();
                 self.tell(src);
@@ -208,7 +216,8 @@ impl<U: User> Fade1Feb<U> {
             (true, false) => Phase::Running,
             (true, true) => Phase::Stopping,
         };
-        let answer = State { phase, ..self.state }.to_frame(to, self.mac);
+        let resets = self.state.resets.filter(|_| !self.has(Quirk::NoResetCount));
+        let answer = State { phase, resets, ..self.state }.to_frame(to, self.mac);
         self.answer = (!self.has(Quirk::NoIdentify)).then_some(answer);
     }
 

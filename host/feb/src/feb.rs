@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use fadelink_wire::fade10g::{self, Data, Identity, Request, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
+use fadelink_wire::fade10g::{
+    self, Data, Identity, Request, ResetBy, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES,
+};
 use fadelink_wire::serial::after16;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 
 use crate::congestion::{follow, Congestion, Rule};
 use crate::quirks::{Quirk, Quirks};
+use crate::status::Status;
 
 /// Length of one clock cycle of the transmit side, in which delays are told: 156.25 MHz, as at 10 Gb/s.
 const CYCLE: Duration = Duration::from_nanos(6);
@@ -49,66 +52,6 @@ impl Default for Settings {
     }
 }
 
-/// State and counters, as the example boards show them.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
-    /// Data frames sent.
-    pub sent: u64,
-    /// Of them, packets that were sent before.
-    pub retransmitted: u64,
-    /// Packets confirmed.
-    pub acknowledged: u64,
-    /// Early retransmissions scheduled.
-    pub early: u64,
-    /// ACKs of packets that were not sent yet.
-    pub protocol_errors: u64,
-    /// Delay between data frames, in clock cycles.
-    pub delay: u32,
-    /// ACKs of packets that had been confirmed.
-    pub stale_acks: u64,
-    /// Dropped: from another computer than the one that sent START.
-    pub wrong_source: u64,
-    /// A transmission runs.
-    pub running: bool,
-    /// It is being stopped.
-    pub stopping: bool,
-    /// Dropped: for another destination.
-    pub wrong_destination: u64,
-    /// Dropped: another ethertype.
-    pub wrong_ethertype: u64,
-    /// Dropped: another version.
-    pub wrong_version: u64,
-    /// Dropped: an unknown code.
-    pub wrong_code: u64,
-    /// Dropped: too short for its fields.
-    pub short: u64,
-}
-
-impl Status {
-    /// Register of the example boards that shows a counter; 0 for those that only hardware has.
-    pub fn register(&self, register: u16) -> u64 {
-        match register {
-            0x10 => self.sent,
-            0x11 => self.retransmitted,
-            0x12 => self.acknowledged,
-            0x13 => self.early,
-            0x14 => self.protocol_errors,
-            0x15 => self.delay.into(),
-            0x16 => self.stale_acks,
-            0x17 => self.wrong_source,
-            0x19 => self.running.into(),
-            0x1A => self.stopping.into(),
-            0x1B => u64::from(self.protocol_errors > 0),
-            0x24 => self.wrong_destination,
-            0x25 => self.wrong_ethertype,
-            0x26 => self.wrong_version,
-            0x27 => self.wrong_code,
-            0x28 => self.short,
-            _ => 0,
-        }
-    }
-}
-
 /// A place of the window, with its frame ready but for the fields that change.
 struct Slot {
     frame: Box<[u8; DATA_FRAME_LEN]>,
@@ -131,6 +74,8 @@ pub struct Fade10gFeb<U> {
     stored: Option<(MacAddr, u16, Response)>,
     /// CSN of the START of the transmission, or of the last one.
     transmission: u16,
+    /// Since it began.
+    resets: Resets,
     pending: Option<Response>,
     /// Answers to IDENTIFY, each to its asker.
     identities: Vec<(MacAddr, Response)>,
@@ -175,6 +120,7 @@ impl<U: User> Fade10gFeb<U> {
             peer: None,
             stored: None,
             transmission: 0,
+            resets: Resets::default(),
             pending: None,
             identities: Vec::new(),
             slots: (0..settings.window).map(|_| slot()).collect(),
@@ -206,6 +152,10 @@ impl<U: User> Fade10gFeb<U> {
 
     fn has(&self, quirk: Quirk) -> bool {
         self.settings.quirks.has(quirk)
+    }
+
+    fn counts_resets(&self) -> bool {
+        !self.has(Quirk::NoResetCount) && !self.has(Quirk::NoIdentify)
     }
 
     fn clear(&mut self) {
@@ -248,13 +198,19 @@ impl<U: User> Fade10gFeb<U> {
                     block_acks: !self.has(Quirk::NoBlockAcks),
                     csn: self.stored.map(|(_, csn, _)| csn),
                     transmission: self.transmission,
+                    resets: self.counts_resets().then_some(self.resets.count),
                 }
                 .to_value();
                 self.identities.push((header.src, Response { code: fade10g::CMD_IDENTIFY, csn, value }));
             }
+            Request::Command { code, csn, .. } if code == fade10g::CMD_RESET_BY && self.counts_resets() => {
+                let value = ResetBy { transmission: self.transmission, by: self.resets.by }.to_value();
+                self.identities.push((header.src, Response { code, csn, value }));
+            }
             Request::Command { code: fade10g::CMD_RESET, .. } => {
                 self.clear();
                 (self.stored, self.pending, self.fresh_source) = (None, None, true);
+                self.resets = Resets { count: self.resets.count.saturating_add(1), by: Some(header.src) };
             }
             _ if self.has(Quirk::AnyComputer) => {
                 self.peer = Some(header.src);
@@ -301,7 +257,7 @@ impl<U: User> Fade10gFeb<U> {
             fade10g::CMD_START => {
                 self.clear();
                 self.status.running = true;
-                self.transmission = csn;
+                (self.transmission, self.resets) = (csn, Resets::default());
                 self.user.begin();
                 0
             }

@@ -11,10 +11,12 @@ mod fade1;
 mod feb;
 pub mod quirks;
 pub mod random;
+mod status;
 mod udp;
 
 pub use congestion::Rule;
 pub use fade1::Fade1Feb;
-pub use feb::{Fade10gFeb, Settings, Status, User};
+pub use feb::{Fade10gFeb, Settings, User};
 pub use quirks::{Quirk, Quirks};
+pub use status::Status;
 pub use udp::UdpBoard;

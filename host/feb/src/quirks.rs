@@ -36,13 +36,15 @@ pub enum Quirk {
     PartialStays,
     /// FADE v1: no mark in the place of the retry number.
     NoMark,
+    /// RESETs are not counted, as in Fadelink's first cores: RESET BY is unknown.
+    NoResetCount,
 }
 
 use Quirk::*;
 
 impl Quirk {
     /// All of them, with their names.
-    pub const ALL: [(Quirk, &str); 13] = [
+    pub const ALL: [(Quirk, &str); 14] = [
         (BigWords, "big-words"),
         (BigCount, "big-count"),
         (StartContinues, "start-continues"),
@@ -56,6 +58,7 @@ impl Quirk {
         (AnyComputer, "any-computer"),
         (PartialStays, "partial-stays"),
         (NoMark, "no-mark"),
+        (NoResetCount, "no-reset-count"),
     ];
 }
 

@@ -209,7 +209,7 @@ fn is_payload(bytes: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feb::Status;
+    use crate::status::Status;
 
     /// Words from 0 up to a limit.
     struct Counter {

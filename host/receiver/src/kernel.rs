@@ -377,7 +377,7 @@ impl FebBackend for KernelFeb {
 
     fn broken(&self) -> Error {
         match self.ring.pointers().error {
-            0 => Error::Aborted(self.commands.mac, self.ending()),
+            0 => Error::Aborted(self.commands.mac, self.ending(), None),
             error => Error::Failed(format!(
                 "interface {}: {}",
                 self.commands.interface.name,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 
 use crate::backend::Backend;
 use crate::counters::{FebCounts, LinkCounts};
@@ -317,7 +317,12 @@ impl FebHandle {
 
     /// Number of the transmission, by which [`Self::resume`] tells it from others; `None`: none has begun, or it is not known.
     pub fn transmission(&self) -> Option<u16> {
-        self.feb.transmission()
+        self.feb.told().0
+    }
+
+    /// The number of the transmission on the FEB, and the RESETs that the FEB has told.
+    pub(crate) fn told(&self) -> (Option<u16>, Option<Resets>) {
+        self.feb.told()
     }
 
     /// Counters of the FEB.

@@ -2,13 +2,17 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
+
+use fadelink_wire::fade10g::Identity;
+use fadelink_wire::MacAddr;
 
 use crate::counters::FebCounters;
 use crate::kind::{Kind, Swap};
 use crate::loan::ReadSide;
 use crate::ring::Ring;
+use crate::told::Told;
 use crate::wake::Wake;
 
 /// State of a FEB's transmission.
@@ -60,6 +64,19 @@ impl Ending {
         }
     }
 
+    /// What a FEB of FADE-10G tells about the end of its transmission of this `number`, if it is known: [`Ending::Unknown`] if that
+    /// goes on, or has ended as it should, or the FEB does not tell.
+    pub(crate) fn of_fade10g(identity: &Identity, number: Option<u16>) -> Ending {
+        match number {
+            Some(number) if identity.transmission != number => match identity.transmission {
+                0 => Ending::SwitchedOff,
+                _ => Ending::OtherTransmission,
+            },
+            _ if !identity.running && identity.resets.is_some_and(|resets| resets > 0) => Ending::Reset,
+            _ => Ending::Unknown,
+        }
+    }
+
     /// In a word; `None` before the end.
     pub fn name(self) -> Option<&'static str> {
         match self {
@@ -73,20 +90,21 @@ impl Ending {
         }
     }
 
-    /// Why a transmission was aborted, or does not go on, for those who read; empty where nothing more is known.
-    pub(crate) fn why(self) -> &'static str {
-        match self {
-            Ending::Unknown | Ending::Confirmed | Ending::Silence => "",
-            Ending::Reset => ": another program has sent RESET to the board",
-            Ending::SwitchedOff => ": the board was switched off, or restarted",
-            Ending::OtherTransmission => ": another program has begun another transmission of the board",
-            Ending::OtherNumber => ": the board says that it has sent another number of packets than have come",
-        }
+    /// Why a transmission was aborted, or does not go on, for those who read; empty where nothing more is known. `by`: the computer that sent RESET.
+    pub(crate) fn why(self, by: Option<MacAddr>) -> String {
+        let why = match self {
+            Ending::Unknown | Ending::Confirmed | Ending::Silence => return String::new(),
+            Ending::Reset => match by {
+                Some(by) => return format!(": RESET was sent to the board by {by}"),
+                None => "another program has sent RESET to the board",
+            },
+            Ending::SwitchedOff => "the board was switched off, or restarted",
+            Ending::OtherTransmission => "another program has begun another transmission of the board",
+            Ending::OtherNumber => "the board says that it has sent another number of packets than have come",
+        };
+        format!(": {why}")
     }
 }
-
-/// In place of a transmission's number.
-const NO_TRANSMISSION: u32 = u32::MAX;
 
 /// Head and tail count bytes since the start of the transmission; the ring holds what lies between.
 #[derive(Debug)]
@@ -95,6 +113,8 @@ pub struct Shared {
     pub ring: Ring,
     /// Counters of the FEB.
     pub counters: FebCounters,
+    /// What the FEB has told about its transmission.
+    pub told: Told,
     /// Notified when the reader should look: threshold reached, end, or error.
     pub wake: Wake,
     /// Notified when the reader has given something back, where that is to be confirmed.
@@ -108,8 +128,6 @@ pub struct Shared {
     phase: AtomicU8,
     /// How the end is known, by number.
     ending: AtomicU8,
-    /// Number of the transmission; above 16 bits: none is known.
-    transmission: AtomicU32,
     /// What the FEB was found to be, by number.
     kind: AtomicU8,
     /// Why frames come by a slower way.
@@ -135,6 +153,7 @@ impl Shared {
         let shared = Arc::new(Shared {
             ring: Ring::new(packets)?,
             counters: FebCounters::default(),
+            told: Told::default(),
             wake: Wake::new()?,
             released,
             origin: AtomicU64::new(0),
@@ -143,7 +162,6 @@ impl Shared {
             wake_at: AtomicU64::new(1),
             phase: AtomicU8::new(Phase::Idle as u8),
             ending: AtomicU8::new(Ending::Unknown as u8),
-            transmission: AtomicU32::new(NO_TRANSMISSION),
             kind: AtomicU8::new(0),
             slower: OnceLock::new(),
             armed: AtomicBool::new(false),
@@ -164,12 +182,6 @@ impl Shared {
     /// How the end of the transmission is known.
     pub fn ending(&self) -> Ending {
         Ending::of(self.ending.load(Ordering::Acquire))
-    }
-
-    /// Number of the transmission, as the FEB has it: that of its START. `None`: none has begun, or one goes on whose number was
-    /// not known.
-    pub fn transmission(&self) -> Option<u16> {
-        self.transmission.load(Ordering::Acquire).try_into().ok()
     }
 
     /// What the FEB was found to be; `None` before the first START.
@@ -203,13 +215,14 @@ impl Shared {
         self.tail.load(Ordering::Acquire)
     }
 
-    /// Receiving side: a transmission begins, of which so many bytes have come before. `number`: as of [`Self::transmission`].
-    pub(crate) fn begin(&self, number: Option<u16>, bytes: u64) {
-        self.transmission.store(number.map_or(NO_TRANSMISSION, u32::from), Ordering::Release);
+    /// Receiving side: a transmission begins, of which so many bytes have come before. `number`: what the FEB calls it, if that
+    /// is known.
+    pub(crate) fn begin(&self, bytes: u64, number: Option<u16>) {
         self.origin.store(0, Ordering::Relaxed);
         self.head.store(bytes, Ordering::Relaxed);
         self.tail.store(bytes, Ordering::Relaxed);
         self.ending.store(Ending::Unknown as u8, Ordering::Relaxed);
+        self.told.begin(number);
         self.set_phase(Phase::Running);
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, FebConfig, Resumed};
@@ -41,9 +41,9 @@ pub enum Error {
         /// What happened.
         error: CommandError,
     },
-    /// The transmission ended before its end.
-    #[error("FEB {0}: the transmission was aborted{why}", why = .1.why())]
-    Aborted(MacAddr, Ending),
+    /// The transmission ended before its end; how, and which computer has sent RESET, as far as is known.
+    #[error("FEB {0}: the transmission was aborted{why}", why = .1.why(*.2))]
+    Aborted(MacAddr, Ending, Option<MacAddr>),
     /// A new transmission would overwrite what others still read.
     #[error("FEB {0}: {1} bytes of the previous transmission are still lent")]
     Lent(MacAddr, u64),
@@ -128,9 +128,9 @@ pub trait FebBackend: Send {
     fn state(&self) -> (Phase, u64);
     /// How the end of the transmission is known.
     fn ending(&self) -> Ending;
-    /// Number of the transmission; `None`: it is not known.
-    fn transmission(&self) -> Option<u16> {
-        None
+    /// The number of the transmission on the FEB, and the RESETs that the FEB has told; `None`: not known.
+    fn told(&self) -> (Option<u16>, Option<Resets>) {
+        (None, None)
     }
     /// What the FEB was found to be; `None` before the first START.
     fn kind(&self) -> Option<Kind>;

@@ -221,7 +221,7 @@ fn transmission(protocol: Protocol, case: u64) {
         if outcome.is_none() && kills < 8 && random.f64() < 0.01 {
             kills += 1;
             // Noted with the first data, or not.
-            let number = bench.reader.transmission().filter(|_| !disk.is_empty());
+            let number = bench.reader.told.number().filter(|_| !disk.is_empty());
             bench = Bench::new(protocol);
             bench.now = Duration::from_secs(10 * kills);
             let resumed = Resumed { bytes: disk.len() as u64, stopped, number };
@@ -281,7 +281,7 @@ fn another_transmission_is_not_taken_for_this_one() {
             }
             assert_eq!(disk.len() as u64, packets * bench.packet_bytes(), "{protocol}");
             assert_eq!(outcome.try_recv(), Ok(Ok(0)), "{protocol}");
-            (bench.reader.transmission(), disk.len() as u64)
+            (bench.reader.told.number(), disk.len() as u64)
         };
         let (first, bytes) = begin(&mut board, 2);
         let (second, _) = begin(&mut board, 3);

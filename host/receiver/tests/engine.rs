@@ -12,7 +12,7 @@ use fadelink_receiver::engine::{Actions, Command, CommandError, Engine, FebConfi
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_vectors::{bytes, vectors};
-use fadelink_wire::fade10g::{self, Identity, Request, Response};
+use fadelink_wire::fade10g::{self, Identity, Request, ResetBy, Response};
 use fadelink_wire::MacAddr;
 use model::{word, Cable, SoftFeb, FADELINK};
 
@@ -93,8 +93,16 @@ impl Bench {
     /// Answers IDENTIFY, which was sent.
     fn identify(&mut self, mac: MacAddr, block_acks: bool) {
         let Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } = self.requests()[0] else { panic!() };
-        let value =
-            Identity { window: 16, running: false, stopping: false, block_acks, csn: None, transmission: 0 }.to_value();
+        let value = Identity {
+            window: 16,
+            running: false,
+            stopping: false,
+            block_acks,
+            csn: None,
+            transmission: 0,
+            resets: None,
+        }
+        .to_value();
         self.frame(&Response { code: fade10g::CMD_IDENTIFY, csn, value }.to_frame(PC, mac));
     }
 
@@ -309,11 +317,32 @@ fn a_command_is_not_sent_to_a_feb_that_does_not_tell_its_last_number() {
     assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::NotSent { code: 0x0123, attempts: 12 }));
 }
 
+/// Its answer, also to another program, does not tell which number was executed last.
+#[test]
+fn reset_by_has_a_number_of_its_own() {
+    let mut bench = Bench::new();
+    let mac = feb_mac(1);
+    let reader = bench.started(mac, FADELINK);
+    bench.sent.clear();
+    let outcome = bench.command(mac, 0x0123, 55, 2);
+    let identify = bench.sent.clone();
+    let Request::Command { csn, .. } = bench.requests()[0] else { panic!() };
+    let value = ResetBy { transmission: 1, by: None }.to_value();
+    let far = csn.wrapping_add(1000);
+    bench.frame(&Response { code: fade10g::CMD_RESET_BY, csn: far, value }.to_frame(PC, mac));
+    assert_eq!(reader.counters.read().unexpected_responses, 1);
+    bench.sent = identify;
+    bench.identify(mac, false);
+    let [Request::Command { code: 0x0123, csn: next, .. }] = bench.requests()[..] else { panic!() };
+    assert!((1..10).contains(&next.wrapping_sub(csn)), "{csn} {next}");
+    assert!(outcome.try_recv().is_err());
+}
+
 #[test]
 fn no_commands_are_refused() {
     let mut bench = Bench::new();
     bench.open(feb_mac(1), FADELINK);
-    for code in [0, fade10g::ACK, fade10g::NACK, fade10g::CMD_RESET, 7, 0xFF] {
+    for code in [0, fade10g::ACK, fade10g::NACK, fade10g::CMD_RESET, 8, 0xFF] {
         assert_eq!(bench.command(feb_mac(1), code, 0, 0).try_recv().unwrap(), Err(CommandError::BadCode(code)));
     }
     assert_eq!(bench.command(feb_mac(2), 0x0100, 0, 0).try_recv().unwrap(), Err(CommandError::Closed));

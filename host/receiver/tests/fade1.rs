@@ -14,7 +14,7 @@ use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
 use fadelink_receiver::Kind;
 use fadelink_wire::fade1::{self, Data, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
-use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, WordOrder};
+use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets, WordOrder};
 use model::{word, Cable, Counter};
 
 const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
@@ -65,7 +65,11 @@ impl Bench {
     }
 
     fn state_of(&mut self, transmission: u16, phase: fade1::Phase, packets: u32) {
-        self.frame(&State { phase, transmission, packets }.to_frame(PC, FEB));
+        self.frame(&State { phase, transmission, packets, resets: None }.to_frame(PC, FEB));
+    }
+
+    fn state_with(&mut self, transmission: u16, phase: fade1::Phase, resets: Option<Resets>) {
+        self.frame(&State { phase, transmission, packets: 3, resets }.to_frame(PC, FEB));
     }
 
     fn confirm(&mut self) {
@@ -429,6 +433,25 @@ fn another_transmission_is_no_proof() {
         bench.wait(100 * MS);
     }
     assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Aborted, Ending::OtherTransmission));
+}
+
+/// Of this transmission, while it runs here; a board that does not count them says nothing.
+#[test]
+fn resets_that_the_board_has_counted_are_kept() {
+    let mut bench = stopped_with_a_gap();
+    let resets = |count, last| Some(Resets { count, by: (count > 0).then_some(MacAddr([2, 0, 0, 0, 0, last])) });
+    let number = bench.transmission;
+    assert_eq!(bench.reader.told.number(), Some(number));
+    bench.state_with(number, fade1::Phase::Reset, None);
+    bench.state_with(number.wrapping_add(1), fade1::Phase::Reset, resets(9, 9));
+    assert_eq!(bench.reader.told.resets(), None);
+    bench.state_with(number, fade1::Phase::Running, resets(0, 0));
+    assert_eq!(bench.reader.told.resets(), resets(0, 0));
+    bench.frame(&data(0, 1));
+    bench.state_with(number, fade1::Phase::Ended, resets(2, 7));
+    assert_eq!((bench.reader.phase(), bench.reader.told.resets()), (Phase::Complete, resets(2, 7)));
+    bench.state_with(number, fade1::Phase::Ended, resets(3, 8));
+    assert_eq!(bench.reader.told.resets(), resets(2, 7), "behind the end");
 }
 
 #[test]

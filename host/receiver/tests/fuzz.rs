@@ -49,8 +49,15 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
     let reply = Box::new(|_| ());
     let start = Command { code: fade10g::CMD_START, argument: 0, timeout: Duration::from_secs(1), retries: 0, reply };
     engine.command(FEB, start, Duration::ZERO, &mut send);
-    let identity =
-        Identity { window: 32, running: false, stopping: false, block_acks: true, csn: None, transmission: 0 };
+    let identity = Identity {
+        window: 32,
+        running: false,
+        stopping: false,
+        block_acks: true,
+        csn: None,
+        transmission: 0,
+        resets: None,
+    };
     for (code, value) in [(fade10g::CMD_IDENTIFY, identity.to_value()), (fade10g::CMD_START, 0)] {
         let Request::Command { csn, .. } = fade10g::parse_request(&sent.pop().unwrap()).unwrap().1 else { panic!() };
         let response = Response { code, csn, value }.to_frame(PC, FEB);

@@ -170,7 +170,7 @@ fn reset_breaks_off_and_a_new_start_begins_anew() {
                 other => break other.map(|data| data.map(<[u8]>::len)),
             }
         };
-        assert!(matches!(broken_off, Err(Error::Aborted(FEB, _))), "{broken_off:?}");
+        assert!(matches!(broken_off, Err(Error::Aborted(FEB, ..))), "{broken_off:?}");
     }
     drop(handle);
     feb.end();

@@ -5,8 +5,10 @@
 
 use crate::block;
 use crate::ethernet::{self, Header, MacAddr};
+use crate::resets::Resets;
 
 pub use crate::fade10g::{BLOCK_MARK, ETHERTYPE, FILLER};
+pub use crate::resets::STATE_RESETS;
 
 /// Type of START, from the PC.
 pub const TYPE_START: u16 = 0x0001;
@@ -39,6 +41,8 @@ pub const DATA_HEADER_LEN: usize = 24;
 pub const DATA_FRAME_LEN: usize = DATA_HEADER_LEN + PACKET_BYTES;
 /// Bytes of a state frame without its frame check sequence; those behind its fields are filler.
 pub const STATE_FRAME_LEN: usize = 64;
+/// Bytes of a state frame up to the RESETs, which earlier boards do not have.
+const STATE_FIELDS_LEN: usize = 24;
 /// Bytes of a frame from the PC (64 after the Ethernet header).
 pub const REQUEST_LEN: usize = ethernet::HEADER_LEN + 64;
 
@@ -137,6 +141,8 @@ pub struct State {
     pub transmission: u16,
     /// Packets that it has sent, modulo 2^32.
     pub packets: u32,
+    /// RESETs that the board has obeyed since that START; `None`: it does not count them.
+    pub resets: Option<Resets>,
 }
 
 /// What the PC sends.
@@ -290,6 +296,7 @@ impl State {
             phase,
             transmission: u16_at(frame, 18, "number of the transmission")?,
             packets: u32::from_be_bytes(field(frame, 20, "number of packets")?),
+            resets: field(frame, STATE_FIELDS_LEN, "RESETs").ok().and_then(Resets::from_bytes),
         })
     }
 
@@ -300,7 +307,10 @@ impl State {
         frame[14..16].copy_from_slice(&TYPE_STATE.to_be_bytes());
         frame[16..18].copy_from_slice(&(self.phase as u16).to_be_bytes());
         frame[18..20].copy_from_slice(&self.transmission.to_be_bytes());
-        frame[20..24].copy_from_slice(&self.packets.to_be_bytes());
+        frame[20..STATE_FIELDS_LEN].copy_from_slice(&self.packets.to_be_bytes());
+        if let Some(resets) = self.resets {
+            frame[STATE_FIELDS_LEN..][..Resets::LEN].copy_from_slice(&resets.to_bytes());
+        }
         frame
     }
 }

@@ -7,6 +7,7 @@ use crate::block;
 use crate::ethernet::{self, Header, MacAddr};
 
 pub use crate::block::BLOCK_MARK;
+pub use crate::resets::ResetBy;
 
 /// Ethertype of FADE.
 pub const ETHERTYPE: u16 = 0xFADE;
@@ -34,10 +35,15 @@ pub const CMD_RESET: u16 = 0x0005;
 /// Command: the FEB tells what it is. Answered in a frame of its own, also when the request was
 /// broadcast; it never touches the stored response. Fadelink's extension, for `discover`.
 pub const CMD_IDENTIFY: u16 = 0x0006;
+/// Command: the FEB tells who sent the last RESET since START. Answered as IDENTIFY, but not from broadcast, by a FEB that
+/// counts RESETs.
+pub const CMD_RESET_BY: u16 = 0x0007;
 /// Bit of the flags of [`Identity`]: the FEB takes block ACKs.
 pub const IDENTITY_BLOCK_ACKS: u8 = 4;
 /// Bit of the flags of [`Identity`]: the FEB knows a last command.
 pub const IDENTITY_CSN: u8 = 8;
+/// Bit of the flags of [`Identity`]: the FEB counts RESETs, and answers [`CMD_RESET_BY`].
+pub const IDENTITY_RESETS: u8 = 16;
 /// First code of the user commands.
 pub const CMD_USER_FIRST: u16 = 0x0100;
 
@@ -84,7 +90,7 @@ pub enum Error {
     #[error("frame type {0:#06x}: expected 0xa5a5, 0xa5a6 or 0xa55a")]
     Type(u16),
     /// Unknown code from the PC.
-    #[error("code {0:#06x}: expected 0x0001 to 0x0006, or a user command from 0x0100")]
+    #[error("code {0:#06x}: expected 0x0001 to 0x0007, or a user command from 0x0100")]
     Code(u16),
     /// A data frame of a wrong length.
     #[error("data frame of {0} bytes: expected 8232")]
@@ -154,7 +160,7 @@ pub enum FebFrame<'a> {
 /// What the PC sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// START, STOP, RESET, IDENTIFY or a user command.
+    /// START, STOP, RESET, IDENTIFY, RESET BY or a user command.
     Command {
         /// Code.
         code: u16,
@@ -194,12 +200,14 @@ pub struct Identity {
     pub csn: Option<u16>,
     /// Number of its transmission, or of the last one: the CSN of the START that began it. 0: none has begun.
     pub transmission: u16,
+    /// RESETs that it has obeyed since that START; 255: or more. `None`: it does not count them.
+    pub resets: Option<u8>,
 }
 
 impl Identity {
     /// From the value of the response; `None` if its layout is unknown. The published core answers with 0.
     pub fn from_value(value: u64) -> Option<Identity> {
-        let [layout, window, flags, c0, c1, t0, t1, _] = value.to_be_bytes();
+        let [layout, window, flags, c0, c1, t0, t1, resets] = value.to_be_bytes();
         (layout == 1 && window < 32).then(|| Identity {
             window: 1 << window,
             running: flags & 1 != 0,
@@ -207,6 +215,7 @@ impl Identity {
             block_acks: flags & IDENTITY_BLOCK_ACKS != 0,
             csn: (flags & IDENTITY_CSN != 0).then_some(u16::from_be_bytes([c0, c1])),
             transmission: u16::from_be_bytes([t0, t1]),
+            resets: (flags & IDENTITY_RESETS != 0).then_some(resets),
         })
     }
 
@@ -214,9 +223,10 @@ impl Identity {
     pub fn to_value(self) -> u64 {
         let block_acks = if self.block_acks { IDENTITY_BLOCK_ACKS } else { 0 };
         let csn = if self.csn.is_some() { IDENTITY_CSN } else { 0 };
-        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks | csn;
+        let resets = if self.resets.is_some() { IDENTITY_RESETS } else { 0 };
+        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks | csn | resets;
         let ([c0, c1], [t0, t1]) = (self.csn.unwrap_or(0).to_be_bytes(), self.transmission.to_be_bytes());
-        u64::from_be_bytes([1, self.window.ilog2() as u8, flags, c0, c1, t0, t1, 0])
+        u64::from_be_bytes([1, self.window.ilog2() as u8, flags, c0, c1, t0, t1, self.resets.unwrap_or(0)])
     }
 }
 
@@ -311,11 +321,13 @@ pub fn parse_request(frame: &[u8]) -> Result<(Header, Request), Error> {
             delay: u32_at(frame, 24, "transmission delay")?,
             stored: frame.get(ACK_FIELDS_LEN..).filter(|_| code == ACK).and_then(block::bits),
         },
-        CMD_START | CMD_STOP | CMD_RESET | CMD_IDENTIFY | CMD_USER_FIRST..=u16::MAX => Request::Command {
-            code,
-            csn: u16_at(frame, 18, "command sequence number")?,
-            argument: u32_at(frame, 20, "argument")?,
-        },
+        CMD_START | CMD_STOP | CMD_RESET | CMD_IDENTIFY | CMD_RESET_BY | CMD_USER_FIRST..=u16::MAX => {
+            Request::Command {
+                code,
+                csn: u16_at(frame, 18, "command sequence number")?,
+                argument: u32_at(frame, 20, "argument")?,
+            }
+        }
         other => return Err(Error::Code(other)),
     };
     Ok((header, request))

@@ -11,9 +11,11 @@ pub mod fade10g;
 pub mod firmware;
 mod protocol;
 pub mod registers;
+mod resets;
 pub mod serial;
 pub mod udp;
 
 pub use ethernet::MacAddr;
 pub use firmware::{Firmware, WordOrder};
 pub use protocol::Protocol;
+pub use resets::Resets;

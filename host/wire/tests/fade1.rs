@@ -2,7 +2,7 @@
 
 use fadelink_vectors::{frame, vectors};
 use fadelink_wire::fade1::{self, Data, Error, FebFrame, Phase, Request};
-use fadelink_wire::{fade10g, Protocol};
+use fadelink_wire::{fade10g, Protocol, Resets};
 use serde_json::Value;
 
 fn of_direction<'a>(vectors: &'a Value, list: &str, direction: &str) -> Vec<&'a Value> {
@@ -28,6 +28,7 @@ fn constants_agree() {
         ("STATE_STOPPING", Phase::Stopping as u64),
         ("STATE_ENDED", Phase::Ended as u64),
         ("STATE_RESET", Phase::Reset as u64),
+        ("STATE_RESETS", fade1::STATE_RESETS.into()),
         ("PACKET_BYTES", fade1::PACKET_BYTES as u64),
         ("SET_PACKETS", fade1::SET_PACKETS.into()),
         ("RETRY_BITS", fade1::RETRY_BITS.into()),
@@ -83,6 +84,11 @@ fn frames_of_a_feb_parse_and_build() {
             FebFrame::State(state) => {
                 let got = [state.phase as u64, state.transmission.into(), state.packets.into()];
                 assert_eq!(got, ["state", "transmission", "packets"].map(number), "{}", vector["name"]);
+                let resets = fields["resets"].as_object().map(|resets| Resets {
+                    count: resets["count"].as_u64().unwrap() as u8,
+                    by: resets["by"].as_str().map(|by| by.parse().unwrap()),
+                });
+                assert_eq!(state.resets, resets, "{}", vector["name"]);
                 assert_eq!(state.to_frame(header.dst, header.src)[..], bytes[..], "{}", vector["name"]);
                 continue;
             }

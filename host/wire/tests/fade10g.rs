@@ -2,7 +2,7 @@
 
 use fadelink_vectors::{frame, last_frames, vectors};
 use fadelink_wire::ethernet::Header;
-use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, Response};
+use fadelink_wire::fade10g::{self, Data, Error, FebFrame, Identity, Request, ResetBy, Response};
 use serde_json::Value;
 
 fn number<T: TryFrom<u64>>(value: &Value) -> T
@@ -29,6 +29,14 @@ fn identity(value: &Value) -> Option<Identity> {
         block_acks: flag("block_acks"),
         csn: value["csn"].as_u64().map(|csn| csn as u16),
         transmission: number(&value["transmission"]),
+        resets: value["resets"].as_u64().map(|resets| resets as u8),
+    })
+}
+
+fn reset_by(value: &Value) -> Option<ResetBy> {
+    value.is_object().then(|| ResetBy {
+        transmission: number(&value["transmission"]),
+        by: value["address"].as_str().map(|address| address.parse().unwrap()),
     })
 }
 
@@ -65,10 +73,12 @@ fn constants_agree() {
         ("NACK", fade10g::NACK.into()),
         ("CMD_RESET", fade10g::CMD_RESET.into()),
         ("CMD_IDENTIFY", fade10g::CMD_IDENTIFY.into()),
+        ("CMD_RESET_BY", fade10g::CMD_RESET_BY.into()),
         ("CMD_USER_FIRST", fade10g::CMD_USER_FIRST.into()),
         ("BLOCK_MARK", fade10g::BLOCK_MARK.into()),
         ("IDENTITY_BLOCK_ACKS", fade10g::IDENTITY_BLOCK_ACKS.into()),
         ("IDENTITY_CSN", fade10g::IDENTITY_CSN.into()),
+        ("IDENTITY_RESETS", fade10g::IDENTITY_RESETS.into()),
         ("PACKET_BYTES", fade10g::PACKET_BYTES as u64),
         ("DATA_HEADER_LEN", fade10g::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade10g::DATA_FRAME_LEN as u64),
@@ -112,6 +122,9 @@ fn feb_frames_parse_and_build() {
                 assert_eq!(parsed.to_frame(dst, src)[..], bytes[..], "{}", vector["name"]);
                 let told = Identity::from_value(parsed.value).filter(|_| parsed.code == fade10g::CMD_IDENTIFY);
                 assert_eq!(told, identity(&fields["identity"]), "{}", vector["name"]);
+                assert!(told.is_none_or(|told| told.to_value() == parsed.value), "{}", vector["name"]);
+                let told = (parsed.code == fade10g::CMD_RESET_BY).then(|| ResetBy::from_value(parsed.value));
+                assert_eq!(told, reset_by(&fields["reset_by"]), "{}", vector["name"]);
                 assert!(told.is_none_or(|told| told.to_value() == parsed.value), "{}", vector["name"]);
             }
             FebFrame::Data(parsed) => {

@@ -11,10 +11,11 @@ use fadelink_receiver::{CommandError, Ending, Error, FebConfig, FebHandle, Kind,
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 use serde_json::{json, Map, Value};
 
 use super::group::{Group, Line, Outcome};
+use super::inquiry::{self, Inquirer};
 use super::plan::Plan;
 use super::recorder::{Ended, Recorder, Snapshot};
 use super::transmissions::Transmissions;
@@ -82,8 +83,12 @@ struct Received {
     counters: FebCounts,
     /// Of receiving, in words.
     error: Option<String>,
-    /// Why the board says that its transmission is over, in words.
+    /// Why the board says that its transmission is over, or was disturbed, in words.
     board: Option<String>,
+    /// STOP was sent, and is not answered: a question would wait behind it.
+    stop_waits: bool,
+    /// RESETs that the board says to have obeyed since START.
+    resets: Option<Resets>,
 }
 
 /// How the transmission of a FEB begins.
@@ -237,6 +242,12 @@ fn one_feb(
         Ok(end) => outcome.end = end,
         Err(error) => outcome.error = Some(exit::in_words(&error)),
     }
+    let is_whole = outcome.error.is_none() && outcome.board.is_none();
+    if outcome.has_begun && !outcome.stop_waits {
+        let (against, resets) = inquiry::against(&feb, is_whole);
+        outcome.resets = resets;
+        outcome.board = outcome.board.or(against);
+    }
     outcome.transmissions = start.transmissions;
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
@@ -281,6 +292,7 @@ fn receive(
     let mut last_data = Instant::now();
     let mut stopped = false;
     let mut stopping = None;
+    let mut inquirer = Inquirer::default();
     loop {
         anyhow::ensure!(!(begin.durable && interrupts.have_failed()), "another board of the run could not go on");
         if !stopped && (deadline.is_reached(recorder.bytes()) || interrupts.must_stop()) {
@@ -293,7 +305,9 @@ fn receive(
             deadline.stop(PATIENCE);
             last_data = Instant::now();
         }
-        if let Some(Ok(Err(error))) = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join()) {
+        let answer = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join());
+        outcome.stop_waits = stopping.is_some();
+        if let Some(Ok(Err(error))) = answer {
             return Err(error).context("STOP");
         }
         if interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
@@ -308,7 +322,7 @@ fn receive(
         }
         let is_there = match feb.wait(threshold, Some(READ_TIMEOUT)) {
             // The board has told why, and nothing more will come.
-            Err(error @ Error::Aborted(_, ending)) if ending != Ending::Unknown => {
+            Err(error @ Error::Aborted(_, ending, _)) if ending != Ending::Unknown => {
                 outcome.board = Some(exit::in_words(&error.into()));
                 return Ok(End::Confirmed);
             }
@@ -335,6 +349,12 @@ fn receive(
         } else if feb.fill().0 > 0 {
             // Nothing can come while a sink has the whole ring.
             deadline.heard();
+        }
+        if stopped && !outcome.stop_waits {
+            if let Some(why) = inquirer.why_silent(feb, last_data) {
+                outcome.board = Some(why);
+                return Ok(End::Confirmed);
+            }
         }
         if let Some(limit) = deadline.too_silent() {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
@@ -466,6 +486,7 @@ impl Received {
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
             "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
             "slower": self.slower,
+            "board_resets": discover::resets_json(self.resets),
             "restarted": self.transmissions.restarted(),
             "transmissions": self.transmissions.all(),
             "filler_words": self.recorded.verifier.as_ref().map(|v| v.filler),

@@ -19,6 +19,7 @@ mod args;
 mod board;
 pub mod fade;
 mod group;
+mod inquiry;
 mod plan;
 mod recorder;
 pub mod tcp;

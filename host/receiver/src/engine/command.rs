@@ -76,18 +76,6 @@ pub struct Resumed {
     pub number: Option<u16>,
 }
 
-impl Resumed {
-    /// What it says of this one that a FEB has a transmission of such a `number`, 0 if it has had none.
-    pub(super) fn beside(&self, number: u16) -> Ending {
-        match self.number {
-            None => Ending::Unknown,
-            Some(expected) if expected == number => Ending::Unknown,
-            Some(_) if number == 0 => Ending::SwitchedOff,
-            Some(_) => Ending::OtherTransmission,
-        }
-    }
-}
-
 impl Default for FebConfig {
     fn default() -> Self {
         FebConfig {
@@ -165,7 +153,7 @@ pub enum CommandError {
     #[error("the FEB still runs an earlier transmission after {START_ATTEMPTS} RESETs (status {0})")]
     StillRunning(u64),
     /// The transmission that was to go on has ended, or another one runs; how that is known.
-    #[error("the FEB does not run the transmission that was to go on{why}", why = .0.why())]
+    #[error("the FEB does not run the transmission that was to go on{why}", why = .0.why(None))]
     NotRunning(Ending),
     /// The last packet of the transmission that was to go on is confirmed.
     #[error("the transmission that was to go on is at its end")]
@@ -183,7 +171,7 @@ pub enum CommandError {
     #[error("command {0:#06x}: FADE v1 has no user commands")]
     NoCommands(u16),
     /// Codes that are not commands.
-    #[error("command code {0:#06x}: expected STOP, IDENTIFY or 0x0100 to 0xffff")]
+    #[error("command code {0:#06x}: expected STOP, IDENTIFY, RESET BY or 0x0100 to 0xffff")]
     BadCode(u16),
 }
 

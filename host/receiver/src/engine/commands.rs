@@ -91,8 +91,15 @@ impl Commands {
     /// A response has come: true if it is the same as the last one. Notes the number that the FEB has executed last: the
     /// answer to IDENTIFY of Fadelink's cores tells it; any other response has it.
     pub(super) fn came(&mut self, response: Response) -> bool {
-        let identity = Identity::from_value(response.value).filter(|_| response.code == fade10g::CMD_IDENTIFY);
-        if let Some(csn) = identity.map_or(Some(response.csn), |identity| identity.csn) {
+        let executed = match response.code {
+            fade10g::CMD_IDENTIFY => {
+                Identity::from_value(response.value).map_or(Some(response.csn), |identity| identity.csn)
+            }
+            // It is not executed, and has a number of its own.
+            fade10g::CMD_RESET_BY => None,
+            _ => Some(response.csn),
+        };
+        if let Some(csn) = executed {
             self.numbers.saw(csn);
         }
         self.last_response.replace(response) == Some(response)

@@ -164,6 +164,9 @@ impl Fade1 {
     /// The FEB answers START or STOP. What does not agree is believed when no data follows.
     pub(super) fn state(&mut self, state: &State, shared: &Shared) {
         let is_ours = self.number == Some(state.transmission);
+        if shared.phase() == Phase::Running && (is_ours || self.number.is_none()) {
+            shared.told.set_resets(state.resets);
+        }
         let Some(stopping) = &mut self.stopping else {
             let counters = &shared.counters;
             return match state.phase {

@@ -321,7 +321,7 @@ impl FebState {
     fn begin_start(&mut self, goal: Goal, interrupted: bool, now: Duration) {
         let is_told = self.peer.identity.is_some() && self.commands.is_told();
         let known = (self.known(), is_told);
-        let mut start = Start::new(goal, known, self.patience, now, || self.commands.draw());
+        let mut start = Start::new(goal, self.commands.draw(), known, self.patience, now);
         start.interrupted = interrupted;
         self.start = Some(start);
     }

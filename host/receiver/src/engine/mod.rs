@@ -147,7 +147,11 @@ impl Engine {
     pub fn command(&mut self, mac: MacAddr, command: Command, now: Duration, actions: &mut impl Actions) {
         let is_command = matches!(
             command.code,
-            fade10g::CMD_START | fade10g::CMD_STOP | fade10g::CMD_IDENTIFY | fade10g::CMD_USER_FIRST..=u16::MAX
+            fade10g::CMD_START
+                | fade10g::CMD_STOP
+                | fade10g::CMD_IDENTIFY
+                | fade10g::CMD_RESET_BY
+                | fade10g::CMD_USER_FIRST..=u16::MAX
         );
         match self.febs.get_mut(&mac) {
             _ if !is_command => (command.reply)(Err(CommandError::BadCode(command.code))),

@@ -74,8 +74,8 @@ impl Peer {
         let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);
         let FebConfig { first_packet, window, ring_packets, confirm, .. } = self.config;
         match which {
-            Which::New { number, .. } => self.shared.begin(Some(number), 0),
-            Which::Resumed(resumed) => self.shared.begin(resumed.number, resumed.bytes),
+            Which::New { number, .. } => self.shared.begin(0, Some(number)),
+            Which::Resumed(resumed) => self.shared.begin(resumed.bytes, resumed.number),
         }
         match (protocol, which) {
             (Protocol::Fade10g, Which::New { .. }) => {

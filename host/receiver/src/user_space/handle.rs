@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_wire::fade10g;
-use fadelink_wire::MacAddr;
+use fadelink_wire::{MacAddr, Resets};
 
 use super::inner::{Inner, LOOK_INTERVAL};
 use super::requests::{lock, tell, ReplyTo, Request};
@@ -171,8 +171,8 @@ impl FebBackend for UserFeb {
         self.reader.ending()
     }
 
-    fn transmission(&self) -> Option<u16> {
-        self.reader.transmission()
+    fn told(&self) -> (Option<u16>, Option<Resets>) {
+        (self.reader.told.number(), self.reader.told.resets())
     }
 
     fn kind(&self) -> Option<Kind> {
@@ -186,7 +186,7 @@ impl FebBackend for UserFeb {
     fn broken(&self) -> Error {
         match &*lock(&self.open.inner.failure) {
             Some(failure) => Error::Failed(failure.clone()),
-            None => Error::Aborted(self.open.mac, self.ending()),
+            None => Error::Aborted(self.open.mac, self.ending(), self.told().1.and_then(|resets| resets.by)),
         }
     }
 

@@ -32,16 +32,16 @@ pub(super) const STATUS_DONE: u64 = 0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// IDENTIFY was sent so many times.
-    Identify { csn: u16, sent: u32 },
+    Identify { sent: u32 },
     /// Data of the transmission that is to go on is waited for.
     Listen,
     /// RESET was sent, first at `since`: frames under way come in, then there must be silence. `rounds`: RESETs that met with
     /// it, or are about to; `heard`: data came since the last one.
     Reset { since: Duration, rounds: u32, heard: bool },
     /// START was sent so many times.
-    Start { csn: u16, sent: u32 },
+    Start { sent: u32 },
     /// The transmission has begun again, and STOP was sent again.
-    Stop { csn: u16, sent: u32 },
+    Stop { sent: u32 },
 }
 
 /// What is wanted.
@@ -129,7 +129,9 @@ fn has_last(bytes: u64) -> bool {
 /// A START under way.
 pub(super) struct Start {
     state: State,
-    pub(super) goal: Goal,
+    goal: Goal,
+    /// Number of IDENTIFY, then of START.
+    csn: u16,
     /// Time from each attempt to the next, and attempts after the first.
     patience: (Duration, u32),
     /// When there is something to do.
@@ -141,42 +143,42 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// At `now`; `is_told`: the FEB has just told that it is Fadelink's, and the number that it executed last.
+    /// At `now`, with a first number; `is_told`: the FEB has just told that it is Fadelink's, and the number that it executed last.
     pub(super) fn new(
         goal: Goal,
+        csn: u16,
         (known, is_told): (Known, bool),
         patience: (Duration, u32),
         now: Duration,
-        mut draw: impl FnMut() -> u16,
     ) -> Start {
         let by_reset = State::Reset { since: now, rounds: 0, heard: false };
         let published = matches!(known.firmware, Some(Firmware::Published10g | Firmware::PublishedV1));
         let state = match goal {
             Goal::Resume(..) if published => State::Listen,
-            Goal::Begin(_) if is_told && known.tells() => State::Start { csn: draw(), sent: 0 },
+            Goal::Begin(_) if is_told && known.tells() => State::Start { sent: 0 },
             Goal::Begin(_) if published || known.protocol == Some(Protocol::Fade1) => by_reset,
             Goal::Again => by_reset,
-            Goal::Begin(_) | Goal::Resume(..) => State::Identify { csn: draw(), sent: 0 },
+            Goal::Begin(_) | Goal::Resume(..) => State::Identify { sent: 0 },
         };
         let next = if state == State::Listen { now + RESUME_PATIENCE } else { now };
-        Start { state, goal, patience, next, refusals: 0, interrupted: false }
+        Start { state, goal, csn, patience, next, refusals: 0, interrupted: false }
     }
 
     /// STOP, of a transmission that has begun again.
     pub(super) fn stop_again(csn: u16, patience: (Duration, u32), now: Duration) -> Start {
-        let state = State::Stop { csn, sent: 0 };
-        Start { state, goal: Goal::Again, patience, next: now, refusals: 0, interrupted: false }
+        let state = State::Stop { sent: 0 };
+        Start { state, goal: Goal::Again, csn, patience, next: now, refusals: 0, interrupted: false }
     }
 
     /// A response of FADE-10G with this code and number is for it.
     pub(super) fn is_answered(&self, code: u16, number: u16) -> bool {
-        let (expected, csn, sent) = match self.state {
-            State::Identify { csn, sent } => (fade10g::CMD_IDENTIFY, csn, sent),
-            State::Start { csn, sent } => (fade10g::CMD_START, csn, sent),
-            State::Stop { csn, sent } => (fade10g::CMD_STOP, csn, sent),
+        let (expected, sent) = match self.state {
+            State::Identify { sent } => (fade10g::CMD_IDENTIFY, sent),
+            State::Start { sent } => (fade10g::CMD_START, sent),
+            State::Stop { sent } => (fade10g::CMD_STOP, sent),
             State::Listen | State::Reset { .. } => return false,
         };
-        sent > 0 && (expected, csn) == (code, number)
+        sent > 0 && (expected, self.csn) == (code, number)
     }
 
     /// A state of FADE v1 is for it.
@@ -228,9 +230,8 @@ impl Start {
     fn due(self, known: Known, now: Duration, mut draw: impl FnMut() -> u16) -> Step {
         let (timeout, retries) = self.patience;
         match self.state {
-            State::Identify { csn, sent } if sent < IDENTIFY_ATTEMPTS => {
-                let state = State::Identify { csn, sent: sent + 1 };
-                self.send(fade10g::CMD_IDENTIFY, csn, state, now + timeout / IDENTIFY_SHARE)
+            State::Identify { sent } if sent < IDENTIFY_ATTEMPTS => {
+                self.send(fade10g::CMD_IDENTIFY, State::Identify { sent: sent + 1 }, now + timeout / IDENTIFY_SHARE)
             }
             State::Identify { .. } => match self.goal {
                 Goal::Resume(..) => self.listen(now),
@@ -244,18 +245,14 @@ impl Start {
             State::Reset { since, rounds, .. } if rounds < if known.tells() { 1 } else { RESET_ROUNDS } => {
                 self.reset_again(since, rounds + 1, now)
             }
-            State::Reset { .. } if known.protocol == Some(Protocol::Fade1) => {
-                self.begun(Protocol::Fade1, draw(), Some(now))
-            }
-            State::Reset { .. } => self.start(draw(), 0, now),
+            State::Reset { .. } if known.protocol == Some(Protocol::Fade1) => self.begun(Protocol::Fade1, Some(now)),
+            State::Reset { .. } => self.start(draw(), now),
             State::Start { sent, .. } if sent > retries => {
                 self.fail(CommandError::Timeout { code: fade10g::CMD_START, attempts: sent })
             }
-            State::Start { csn, sent } => self.start(csn, sent, now),
+            State::Start { sent } => self.send(fade10g::CMD_START, State::Start { sent: sent + 1 }, now + timeout),
             State::Stop { sent, .. } if sent > retries => Step::End(self, Outcome::Over),
-            State::Stop { csn, sent } => {
-                self.send(fade10g::CMD_STOP, csn, State::Stop { csn, sent: sent + 1 }, now + timeout)
-            }
+            State::Stop { sent } => self.send(fade10g::CMD_STOP, State::Stop { sent: sent + 1 }, now + timeout),
         }
     }
 
@@ -268,16 +265,15 @@ impl Start {
     ) -> Step {
         let Some(resumed) = self.resumed() else {
             return match known.firmware {
-                Some(Firmware::Fadelink) => self.start(draw(), 0, now),
+                Some(Firmware::Fadelink) => self.start(draw(), now),
                 _ => self.reset(now),
             };
         };
-        let Some(Identity { running, transmission, .. }) = identity else { return self.listen(now) };
-        match resumed.beside(transmission) {
+        let Some(identity) = identity else { return self.listen(now) };
+        let number = Some(identity.transmission);
+        match Ending::of_fade10g(&identity, resumed.number) {
             _ if has_last(resumed.bytes) => self.fail(CommandError::AtItsEnd),
-            Ending::Unknown if running => {
-                self.resume(Protocol::Fade10g, Resumed { number: Some(transmission), ..resumed })
-            }
+            Ending::Unknown if identity.running => self.resume(Protocol::Fade10g, Resumed { number, ..resumed }),
             ending => self.fail(CommandError::NotRunning(ending)),
         }
     }
@@ -286,24 +282,25 @@ impl Start {
         let Some(resumed) = self.resumed() else { return self.reset(now) };
         let number = Some(state.transmission);
         let packets = (resumed.bytes / fade1::PACKET_BYTES as u64) as u32;
-        let ending = match (state.phase, resumed.beside(state.transmission)) {
-            (fade1::Phase::None, _) => Ending::SwitchedOff,
-            (_, Ending::OtherTransmission | Ending::SwitchedOff) => Ending::OtherTransmission,
-            (fade1::Phase::Running | fade1::Phase::Stopping, _) => {
+        let is_another = resumed.number.is_some_and(|expected| expected != state.transmission);
+        let ending = match state.phase {
+            fade1::Phase::None => Ending::SwitchedOff,
+            _ if is_another => Ending::OtherTransmission,
+            fade1::Phase::Running | fade1::Phase::Stopping => {
                 return self.resume(Protocol::Fade1, Resumed { number, ..resumed });
             }
-            (fade1::Phase::Reset, _) => Ending::Reset,
+            fade1::Phase::Reset => Ending::Reset,
             // Nothing tells one that ended from another one.
-            (fade1::Phase::Ended, _) if resumed.number.is_none() => Ending::Unknown,
-            (fade1::Phase::Ended, _) if state.packets == packets => return self.fail(CommandError::AtItsEnd),
-            (fade1::Phase::Ended, _) => Ending::OtherNumber,
+            fade1::Phase::Ended if resumed.number.is_none() => Ending::Unknown,
+            fade1::Phase::Ended if state.packets == packets => return self.fail(CommandError::AtItsEnd),
+            fade1::Phase::Ended => Ending::OtherNumber,
         };
         self.fail(CommandError::NotRunning(ending))
     }
 
     fn answered(mut self, value: u64, now: Duration) -> Step {
         match self.state {
-            State::Start { csn, .. } if value == STATUS_DONE => self.begun(Protocol::Fade10g, csn, None),
+            State::Start { .. } if value == STATUS_DONE => self.begun(Protocol::Fade10g, None),
             State::Start { .. } if self.refusals == START_ATTEMPTS => self.fail(CommandError::StillRunning(value)),
             State::Start { .. } => {
                 // An earlier transmission still runs, perhaps of a reader that was killed.
@@ -318,9 +315,8 @@ impl Start {
     fn data(mut self, protocol: Protocol, known: Known) -> Step {
         match &mut self.state {
             // It answers START of FADE v1, which is sent where the FEB did not say what it speaks.
-            State::Start { csn, sent } if *sent > 0 && (protocol, known.protocol) == (Protocol::Fade1, None) => {
-                let csn = *csn;
-                return self.begun(Protocol::Fade1, csn, None);
+            State::Start { sent } if *sent > 0 && (protocol, known.protocol) == (Protocol::Fade1, None) => {
+                return self.begun(Protocol::Fade1, None);
             }
             State::Reset { heard, .. } => (*heard, self.interrupted) = (true, true),
             State::Identify { .. } => self.interrupted = true,
@@ -366,17 +362,20 @@ impl Start {
         Step::On(self, Some(Send::Reset))
     }
 
-    fn start(self, csn: u16, sent: u32, now: Duration) -> Step {
+    fn start(mut self, csn: u16, now: Duration) -> Step {
+        self.csn = csn;
         let next = now + self.patience.0;
-        self.send(fade10g::CMD_START, csn, State::Start { csn, sent: sent + 1 }, next)
+        self.send(fade10g::CMD_START, State::Start { sent: 1 }, next)
     }
 
-    fn send(mut self, code: u16, csn: u16, state: State, next: Duration) -> Step {
+    fn send(mut self, code: u16, state: State, next: Duration) -> Step {
         (self.state, self.next) = (state, next);
+        let csn = self.csn;
         Step::On(self, Some(Send::Command { code, csn }))
     }
 
-    fn begun(self, protocol: Protocol, number: u16, next_start: Option<Duration>) -> Step {
+    fn begun(self, protocol: Protocol, next_start: Option<Duration>) -> Step {
+        let number = self.csn;
         Step::End(self, Outcome::Begun(protocol, Which::New { number, next_start }))
     }
 

@@ -7,20 +7,27 @@ const PATIENCE: (Duration, u32) = (Duration::from_millis(100), 3);
 const UNKNOWN: Known = Known { protocol: None, firmware: None };
 const FADE1: Known = Known { protocol: Some(Protocol::Fade1), firmware: None };
 const FADELINK: Known = Known { protocol: Some(Protocol::Fade10g), firmware: Some(Firmware::Fadelink) };
-const RUNNING: Identity =
-    Identity { window: 32, running: true, stopping: false, block_acks: true, csn: Some(7), transmission: 5 };
+const RUNNING: Identity = Identity {
+    window: 32,
+    running: true,
+    stopping: false,
+    block_acks: true,
+    csn: Some(7),
+    transmission: 5,
+    resets: Some(0),
+};
 
 fn command() -> Command {
     Command { code: fade10g::CMD_START, argument: 0, timeout: PATIENCE.0, retries: PATIENCE.1, reply: Box::new(drop) }
 }
 
 fn begin(known: Known, is_told: bool) -> Start {
-    Start::new(Goal::Begin(command()), (known, is_told), PATIENCE, Duration::ZERO, || 9)
+    Start::new(Goal::Begin(command()), 9, (known, is_told), PATIENCE, Duration::ZERO)
 }
 
 fn resume(bytes: u64, number: Option<u16>, stopped: bool) -> Start {
     let goal = Goal::Resume(Resumed { bytes, stopped, number }, command());
-    Start::new(goal, (UNKNOWN, false), PATIENCE, Duration::ZERO, || 9)
+    Start::new(goal, 9, (UNKNOWN, false), PATIENCE, Duration::ZERO)
 }
 
 /// Takes steps, one for each event, at the time that each asks for. What was sent, and how it ended.
@@ -79,6 +86,7 @@ fn only_the_transmission_of_its_number_goes_on() {
         (packet, None, RUNNING, goes_on(Protocol::Fade10g, packet)),
         (packet, Some(4), RUNNING, not_running(Ending::OtherTransmission)),
         (packet, Some(5), over, not_running(Ending::Unknown)),
+        (packet, Some(5), Identity { resets: Some(1), ..over }, not_running(Ending::Reset)),
         (packet, Some(5), Identity { transmission: 0, ..over }, not_running(Ending::SwitchedOff)),
         (packet + 8, Some(5), over, at_its_end.clone()),
     ] {
@@ -96,7 +104,7 @@ fn only_the_transmission_of_its_number_goes_on() {
         (Some(5), fade1::Phase::Ended, 9, not_running(Ending::OtherNumber)),
         (None, fade1::Phase::Ended, 8, not_running(Ending::Unknown)),
     ] {
-        let events = [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets })];
+        let events = [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets, resets: None })];
         let found = follow(resume(8 * 1024, number, false), FADE1, &events).1;
         assert_eq!(found, Some(expected), "{number:?} {phase:?}");
     }
@@ -123,7 +131,7 @@ fn it_always_ends() {
             let event = match if i < busy { random.u8(..7) } else { 0 } {
                 1 => Event::Identified(random.bool().then_some(Identity { transmission, ..RUNNING })),
                 2 => Event::Answered(random.u64(..3)),
-                3 => Event::Told(fade1::State { phase, transmission, packets: 4 }),
+                3 => Event::Told(fade1::State { phase, transmission, packets: 4, resets: None }),
                 4 => Event::Data(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
                 5 => Event::Found(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
                 _ => Event::Due,

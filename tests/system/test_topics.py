@@ -75,11 +75,11 @@ def test_receive_into_topics(topics):
     assert status == 1 and "no broker answers at 127.0.0.1:9" in err, err
 
 
-@pytest.mark.parametrize("gap", [0, 10_000_000])
-def test_a_sink_says_that_its_brokers_are_away(topics, gap):
+@pytest.mark.parametrize("source", [[], ["--words", 10_000]])
+def test_a_sink_says_that_its_brokers_are_away(topics, source):
     """Whether it has something to write or not; and is well when they are back."""
     bench = topics.bench
-    bench.sim("--gap", gap)
+    bench.sim(*source)
     receiver = bench.receive("--sink", f"kafka:{topics.address}/words", "--metrics", "127.0.0.1:9777")
     wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 60)
     topics.broker.kill()

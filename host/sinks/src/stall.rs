@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn what_waits_and_is_not_done_is_noticed() {
         let (stall, begin) = (Stall::default(), Instant::now());
-        let mut at = |tenths: u32, done, waits| stall.look_at(begin + tenths * AWAY / 10, done, waits);
+        let at = |tenths: u32, done, waits| stall.look_at(begin + tenths * AWAY / 10, done, waits);
         assert!(!at(0, 5, true) && !at(9, 5, true) && at(11, 5, true));
         assert!(!at(12, 6, true), "it goes on");
         assert!(!at(30, 6, false), "nothing waits");

@@ -201,9 +201,12 @@ fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runti
         described.into_iter().next().ok_or(KafkaError::Canceled)?.map_err(KafkaError::AdminOp)
     });
     let settings = match settings {
-        // Who may not ask finds by the numbers of the messages what is missing.
-        Err(error) => return Ok(tracing::warn!("topic {name}: {error}; whether it is compacted is not known")),
         Ok(settings) => settings,
+        Err(error) => {
+            // Who may not ask finds by the numbers of the messages what is missing.
+            tracing::warn!("topic {name}: {error}; whether it is compacted is not known");
+            return Ok(());
+        }
     };
     match settings.get("cleanup.policy").and_then(|entry| entry.value.clone()) {
         Some(policy) if policy.contains("compact") => Err(Error::Compacted { topic: name.to_owned(), policy }),

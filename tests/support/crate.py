@@ -45,4 +45,13 @@ def report(finished):
     """Exit status, JSON report and standard error of `fadelink build` or `feed`."""
     status, out, err = finished
     assert out, err
-    return status, json.loads(out), err
+    found = json.loads(out)
+    # Exit status, verdict and reasons say the same.
+    assert (status == 0) == found["complete"] == (found["verdict"] == "complete"), (status, found)
+    assert found["complete"] == (not found.get("reasons", not found["complete"])), found
+    return status, found, err
+
+
+def reasons(found):
+    """Names of the reasons for which it is not complete."""
+    return [reason["reason"] for reason in found["reasons"]]

@@ -24,10 +24,10 @@ def wrong_words(words, first=0):
     return int((words != np.arange(first, first + len(words), dtype="u8")).sum())
 
 
-def read_hits(path):
-    """{window: sorted (source, slot, channel, tick, charge)} of an HDF5 file, and its columns of windows."""
+def read_hits(path, complete=True):
+    """{window: sorted (source, slot, channel, tick, charge)} of an HDF5 file, and its columns of windows. `complete`: what it says."""
     with h5py.File(path) as file:
-        assert file.attrs["complete"] == 1
+        assert file.attrs["complete"] == complete
         windows = {name: column[:] for name, column in file["windows"].items()}
         hits = {int(window): [] for window in windows["window"]}
         columns = [file["hits"][name][:].tolist() for name in ("window", "source", "slot", "channel", "tick", "charge")]

@@ -5,8 +5,8 @@ import signal
 import subprocess
 import time
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
 
 from support import fadc_model as model
 from support.broker import free_ports
@@ -21,6 +21,8 @@ class Setup:
 
     def __init__(self, broker, name, environment=None):
         self.broker, self.environment, self.processes = broker, environment, []
+        # Answers come as long as it lives.
+        self.client = AdminClient({"bootstrap.servers": broker.address})
         self.messages, self.events, self.group = f"{name}-messages", f"{name}-events", f"{name}-group"
 
     def start(self, *words):
@@ -51,10 +53,52 @@ class Setup:
                 process.kill()
             process.communicate()
 
+    def ends(self):
+        """{partition: offset behind its last message} of the messages."""
+        newest = self.client.list_offsets({TopicPartition(self.messages, n): OffsetSpec.latest() for n in range(PARTITIONS)})
+        return {partition.partition: found.result().offset for partition, found in newest.items()}
+
+    def delete(self, before):
+        """Deletes the messages before an offset of each partition."""
+        places = [TopicPartition(self.messages, n, offset) for n, offset in before.items()]
+        for deleted in self.client.delete_records(places).values():
+            deleted.result()
+
+    def set(self, **settings):
+        """Changes settings of the topic of messages."""
+        entries = [ConfigEntry(name, str(value), incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()]
+        resource = ConfigResource(ResourceType.TOPIC, self.messages, incremental_configs=entries)
+        for changed in self.client.incremental_alter_configs([resource]).values():
+            changed.result()
+
+    def places(self):
+        """{partition: the first message of the group's open windows, or the next one}."""
+        group = self.client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(self.group)])[self.group].result()
+        return {place.partition: place.offset for place in group.topic_partitions}
+
+    def commit(self, places):
+        """Moves the group to other places."""
+        consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": self.group})
+        consumer.commit(offsets=list(places), asynchronous=False)
+        consumer.close()
+
+    def produce(self, data, partition, **options):
+        """Puts a message into the topic that no feed has made."""
+        producer = Producer({"bootstrap.servers": self.broker.address})
+        producer.produce(self.messages, data, partition=partition, **options)
+        producer.flush()
+
+    def first(self, partition):
+        """Offset of the first message of a partition that is there."""
+        consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test"})
+        consumer.assign([TopicPartition(self.messages, partition, 0)])
+        message = consumer.poll(30)
+        consumer.close()
+        return message.offset()
+
     def busy_builders(self):
         """How many builders have partitions."""
-        client = AdminClient({"bootstrap.servers": self.broker.address})
-        group = client.describe_consumer_groups([self.group])[self.group].result()
+        group = self.client.describe_consumer_groups([self.group])[self.group].result()
         return sum(bool(member.assignment.topic_partitions) for member in group.members)
 
     def read(self, topic, wanted, timeout=60, quiet=2):
@@ -77,7 +121,9 @@ class Setup:
                 assert message.error().code() == KafkaError.UNKNOWN_TOPIC_OR_PART, message.error()
                 time.sleep(0.2)
                 continue
-            found.append(message)
+            # The end of a session has no data.
+            if message.value():
+                found.append(message)
             last = time.monotonic()
         consumer.close()
         return found

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 
 import h5py
@@ -20,7 +21,7 @@ import pytest
 import zmq
 from support import fadc_model as model
 from support.broker import free_ports
-from support.crate import WINDOW_NS, Crate, hits_of, report
+from support.crate import WINDOW_NS, Crate, hits_of, reasons, report
 from support.files import read_hits, stands_still
 from support.netns import BOARD, sh, wait_for
 from support.paths import FADELINK, SEED
@@ -125,7 +126,9 @@ def test_simulated_crate_dies_and_returns(net):
     run_until(20)
     run_until(100_050, "--first-window", 100_000, "--first-sequence", 1)
     status, found, err = report(builder.finish())
-    hits, windows = read_hits(out)
+    # Its connections were reset.
+    assert status == 3 and "error" in reasons(found), found
+    hits, windows = read_hits(out, complete=False)
     before = [n for n in hits if n < 100_000]
     after = [n for n in hits if n >= 100_000]
     assert before == list(range(len(before))) and len(before) > 20
@@ -189,6 +192,19 @@ class Builder:
         return self.finish()
 
 
+def health(port):
+    """What a program with `--metrics` says of itself, as soon as it is ready."""
+    while True:
+        try:
+            found = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/health"))
+        except urllib.error.HTTPError as error:
+            found = json.load(error)
+        except urllib.error.URLError:
+            continue
+        if "it is not ready yet" not in found["troubles"]:
+            return found
+
+
 @pytest.fixture
 def build(request):
     started = []
@@ -228,7 +244,7 @@ def test_crate_that_is_gone_for_a_while(build, tmp_path):
     again.close()
     status, found, err = builder.finish()
     assert status == 3, err
-    hits, windows = read_hits(out)
+    hits, windows = read_hits(out, complete=False)
     missing = {n for n in range(40) if 10 <= n < 35}
     assert sorted(hits) == list(range(40))
     for number, found_hits in hits.items():
@@ -256,8 +272,40 @@ def test_the_end_does_not_wait_for_a_crate_that_is_gone(build, tmp_path):
     connection = found["connections"][0]
     assert status == 3 and "nothing came for 5 s" in err, err
     assert connection["ended"] and connection["messages"] == 5 and connection["cut_bytes"] == len(half)
-    assert sorted(read_hits(out)[0]) == list(range(5))
+    assert sorted(read_hits(out, complete=False)[0]) == list(range(5)) and reasons(found) == ["error", "skipped"]
     crate.close()
+
+
+def test_each_reason_of_crates_is_told(build):
+    """What is wrong in the data alone: each crate ends by itself."""
+
+    def behind_a_loss(crate, record):
+        return model.message(crate.source, record, words=[1 << 31 | model.C["type_windows_lost"] << 15 | 1 << 5])
+
+    def moved(crate, record):
+        data = bytearray(model.message(crate.source, record, hits_of(crate.source, record), WINDOW_NS))
+        data[40:48] = struct.pack("<q", 7)
+        return bytes(data)
+
+    for expected, options, send in (
+        ([], ["--expect", 2], lambda one, two: (one.send(0, 1), two.send(0, 1))),
+        (["windows"], ["--expect", 2], lambda one, two: (one.send(0, 1), two.send(0))),
+        (["windows"], ["--expect", 3], lambda one, two: (one.send(0), two.send(0))),
+        (["windows", "windows_lost"], ["--expect", 2], lambda one, two: (one.send(0, 1, 2), two.send(0), two.send(raw=behind_a_loss(two, 2)))),
+        (["wrong_time"], ["--expect", 2], lambda one, two: (one.send(0), two.send(raw=moved(two, 0)))),
+        (["skipped"], ["--expect", 2], lambda one, two: (one.send(0), two.send(0), two.send(raw=bytes(8)))),
+    ):
+        builder = build(*options, "--streams", 2)
+        crates = Crate(builder.port, 1), Crate(builder.port, 2)
+        send(*crates)
+        for crate in crates:
+            crate.close()
+        status, found, err = builder.finish()
+        assert reasons(found) == expected and found["verdict"] == ("incomplete" if expected else "complete"), (found, err)
+    builder = build("--expect", 1)
+    Crate(builder.port, 1).close()
+    status, found, err = builder.stop()
+    assert status == 3 and reasons(found) == ["no_end"], "nothing came"
 
 
 def test_connections_that_come_and_go(build):
@@ -340,8 +388,8 @@ def test_late_missing_and_duplicate_by_policy(build, tmp_path):
         status, found, err = builder.finish()
         assert status == 3, err
         assert found["sources"]["0x00000001"]["duplicate"] == 1 and found["sources"]["0x00000002"]["late"] == 1
-        _, windows = read_hits(out)
-        assert windows["window"].tolist() == [0, 1, 2]
+        _, windows = read_hits(out, complete=False)
+        assert windows["window"].tolist() == [0, 1, 2] and reasons(found) == ["windows", "late", "duplicate"]
         with h5py.File(out) as file:
             first = [tuple(file["hits"][name][i] for name in ("slot", "channel", "tick", "charge")) for i in range(len(file["hits/window"]))
                      if file["hits/window"][i] == 0 and file["hits/source"][i] == 1]  # fmt: skip
@@ -425,7 +473,9 @@ def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path):
 def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
     """A sink that takes nothing: the builder waits, then the connection; nothing is discarded."""
     endpoint = f"ipc://{tmp_path}/push"
-    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}", "--max-open", 16)
+    (port,) = free_ports(1)
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}", "--max-open", 16, "--metrics", f"127.0.0.1:{port}")
+    assert health(port)["healthy"], "nobody is there, and nothing waits"
     crate = Crate(builder.port, 1)
     crate.socket.settimeout(1)
     crate.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
@@ -434,12 +484,15 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
         while records < 1_000_000:
             crate.send(records, hits=[(3, 0, tick, 1) for tick in range(1000)])
             records += 1
+    wait_for(lambda: not health(port)["healthy"], 30)
+    assert health(port)["troubles"] == [f"zmq-push:{endpoint}: it has taken nothing for 10 s, and data waits for it"]
     context = zmq.Context()
     client = context.socket(zmq.PULL)
     client.connect(endpoint)
     for number in range(records):
         assert client.poll(10000), number
         assert model.read_event(client.recv())[0].record == number
+    wait_for(lambda: health(port)["healthy"])
     crate.close()
     status, found, _ = builder.finish()
     context.destroy(0)
@@ -476,7 +529,7 @@ def test_words_that_cannot_be(build, tmp_path):
         crate.send(raw=model.message(1, record, words=[0x1234, *words] if record == 7 else words))
     crate.close()
     out, err = builder.popen.communicate(timeout=30)
-    assert builder.popen.returncode == 3, err
+    assert builder.popen.returncode == 3 and reasons(json.loads(out)) == ["wrong_messages"] * 2, err
     assert err.count("1 messages with an invalid word, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
     assert [(sink["written"], sink["wrong_messages"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, 1, None)] * 2
     with h5py.File(files[0]) as file:

@@ -5,10 +5,9 @@ import threading
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
 from support import fadc_model as model
 from support.broker import free_ports
-from support.crate import WINDOW_NS, Crate, hits_of
+from support.crate import WINDOW_NS, Crate, hits_of, reasons
 from support.kafka import PARTITIONS, Setup, check, send
 from support.netns import wait_for
 from support.paths import FADELINK
@@ -130,18 +129,14 @@ def test_a_builder_that_is_asked_to_end_leaves_open_windows(setup):
 
 
 def test_what_is_no_message_is_counted(setup):
-    from confluent_kafka import Producer
-
     feeder = setup.feed("--streams", 3)
     send(setup, 4)
     setup.finish(feeder, stop=False)
-    producer = Producer({"bootstrap.servers": setup.broker.address})
-    producer.produce(setup.messages, b"no message", partition=0)
-    producer.flush()
+    setup.produce(b"no message", partition=0)
     builder = setup.build()
     check(setup.read(setup.events, 4), 4)
     status, found, err = setup.finish(builder)
-    assert found["malformed"] == 1 and status == 3, (found, err)
+    assert found["malformed"] == 1 and reasons(found) == ["malformed"], (found, err)
 
 
 @pytest.mark.parametrize("when", ["before", "away"])
@@ -155,25 +150,126 @@ def test_messages_that_were_deleted_are_missed(setup, when):
     if when != "before":
         builder = setup.build()
         setup.read(setup.events, 40)
-        assert setup.finish(builder)[0] == 0
+        status, found, err = setup.finish(builder)
+        # The crates are still connected.
+        assert status == 3 and reasons(found) == ["end_not_confirmed"], (found, err)
         for crate in crates:
             crate.send(*range(40, 80))
         setup.read(setup.messages, 240)
-    client = AdminClient({"bootstrap.servers": setup.broker.address})
-    newest = client.list_offsets({TopicPartition(setup.messages, n): OffsetSpec.latest() for n in range(PARTITIONS)})
-    ends = {partition.partition: found.result().offset for partition, found in newest.items()}
-    # All but the last three of each.
-    for deleted in client.delete_records([TopicPartition(setup.messages, n, end - 3) for n, end in ends.items()]).values():
-        deleted.result()
+    ends = setup.ends()
+    setup.delete({n: end - 3 for n, end in ends.items()})
     builder = setup.build()
     for crate in crates:
         crate.send(*range(80, 100))
     setup.read(setup.events, 20 if when == "before" else 60)
     status, found, err = setup.finish(builder)
     assert status == 3 and found["gone"] == sum(ends.values()) - 3 * PARTITIONS - (0 if when == "before" else 120), (found, err)
+    assert "gone" in reasons(found) and f"{found['gone']} messages were deleted" in str(found["reasons"])
     setup.finish(feeder)
     for crate in crates:
         crate.close()
+
+
+def fed(setup, windows):
+    """A topic with all windows of crates that have ended."""
+    feeder = setup.feed("--streams", 3)
+    send(setup, windows)
+    status, found, err = setup.finish(feeder, stop=False)
+    assert status == 0 and found["delivered"] == 3 * windows, (found, err)
+
+
+@pytest.mark.parametrize("left", [0, 200])
+def test_a_topic_that_does_not_begin_with_its_first_message(setup, left):
+    """Also where nothing is left that could show it. Who takes what is left says so."""
+    fed(setup, 400)
+    ends = setup.ends()
+    setup.delete({n: end - left for n, end in ends.items()})
+    builder = setup.build()
+    wait_for(lambda: setup.places() == ends)
+    status, found, err = setup.finish(builder)
+    assert status == 3 and found["verdict"] == "incomplete" and "gone" in reasons(found), (found, err)
+    assert found["gone"] == sum(ends.values()) - left * PARTITIONS
+    # It is told once.
+    builder = setup.build()
+    wait_for(setup.busy_builders)
+    status, found, err = setup.finish(builder)
+    assert status == 3 and found["gone"] == 0, (found, err)
+
+    setup.group += "-oldest"
+    builder = setup.build("builder", "--from-oldest")
+    wait_for(lambda: setup.busy_builders() and (not left or setup.places() == ends))
+    status, found, err = setup.finish(builder)
+    assert found["gone"] == found["windows"]["incomplete"] == 0, (found, err)
+    if left:
+        assert status == 0 and 0 < found["windows"]["complete"] < left * PARTITIONS // 3, (found, err)
+    else:
+        assert status == 3 and reasons(found) == ["no_end"], (found, err)
+
+
+def test_a_compacted_topic_is_refused(setup):
+    """It keeps the newest message of each source alone. What is gone from one that was compacted for a while is counted."""
+    fed(setup, 400)
+    ends = setup.ends()
+    setup.set(**{"cleanup.policy": "compact", "segment.ms": 100, "min.cleanable.dirty.ratio": 0, "min.compaction.lag.ms": 0})
+    for command in (setup.start("feed", "--tcp", setup.port, "--duration", 30), setup.build()):
+        out, err = command.communicate(timeout=60)
+        assert command.returncode == 1 and f"topic {setup.messages} is compacted (cleanup.policy=compact)" in err, (out, err)
+    # A newer segment is begun, and the older one is compacted then.
+    setup.produce(b"no message", partition=0, key=b"other")
+    wait_for(lambda: setup.first(0) > 0, 120)
+    setup.set(**{"cleanup.policy": "delete"})
+    builder = setup.build("builder", "--duration", 20, "--events", 400)
+    status, found, err = setup.finish(builder, stop=False, timeout=90)
+    assert status == 3 and "gone" in reasons(found) and found["gone"] >= ends[0] - 3, (found, err)
+
+
+def test_a_topic_that_has_lost_what_was_read(setup):
+    """The group's place is behind its end: what begins anew there would be treated as what was given away before."""
+    fed(setup, 40)
+    setup.commit({n: TopicPartition(setup.messages, n, 1000, metadata="next=300 read=1000") for n in range(PARTITIONS)}.values())
+    builder = setup.build()
+    out, err = builder.communicate(timeout=60)
+    assert builder.returncode == 1 and "and the group has read up to 1000: the topic was made again, or its brokers have lost" in err, (out, err)
+
+
+@pytest.mark.parametrize("options", [[], ["--end", "silence"]])
+def test_an_end_that_no_feed_has_told_is_not_confirmed(setup, options):
+    """A feed that was killed has perhaps not delivered all that TCP had confirmed to the crates."""
+    feeder = setup.feed()
+    crates = [Crate(setup.port, source) for source in (1, 2, 3)]
+    for crate in crates:
+        crate.send(*range(40))
+    setup.read(setup.messages, 120, quiet=0)
+    feeder.kill()
+    feeder.communicate()
+    builder = setup.build("builder", *options)
+    check(setup.read(setup.events, 40), 40)
+    status, found, err = setup.finish(builder)
+    assert found["windows"]["complete"] == 40 and reasons(found) == ([] if options else ["end_not_confirmed"]), (found, err)
+    for crate in crates:
+        crate.close()
+
+
+def test_what_a_builder_has_not_read_is_not_its_end(setup):
+    """It was to end before: the others are left for the next one."""
+    fed(setup, 400)
+    builder = setup.build("builder", "--events", 1)
+    status, found, err = setup.finish(builder, stop=False)
+    assert status == 3 and reasons(found) == ["end_not_confirmed"] and found["windows"]["incomplete"] == 0, (found, err)
+
+
+def test_a_feed_that_cannot_deliver_is_not_complete(setup):
+    """A message that the topic is not let to take."""
+    feeder = setup.feed()
+    crate = Crate(setup.port, 1)
+    crate.send(0)
+    setup.read(setup.messages, 1, quiet=0)
+    setup.set(**{"max.message.bytes": 100})
+    crate.send(1, hits=[(3, 0, tick, 1) for tick in range(1000)])
+    crate.close()
+    status, found, err = setup.finish(feeder)
+    assert status == 3 and found["verdict"] == "incomplete" and reasons(found) == ["error", "undelivered"], (found, err)
+    assert found["delivered"] == 1 and found["messages"] == 2
 
 
 def test_no_broker():

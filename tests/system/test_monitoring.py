@@ -151,14 +151,16 @@ def test_prometheus_sees_everything(bench):
             assert get(bench, port, "/health")[0] == 200, get(bench, port, "/health")
         run.signal(signal.SIGTERM)
         assert run.finish()[0] == 0
-        # The brokers are away: the builder says so, also where it has nothing to commit.
+        # The brokers are away: feed and builder say so, also where they have nothing to deliver and to commit.
         for sim in sims:
             bench.end_sim(sim)
         broker.kill()
-        wait_for(lambda: "Kafka" in get(bench, 9779, "/health")[1], 90)
-        assert get(bench, 9779, "/health")[0] == 503
+        for port in (9778, 9779):
+            wait_for(lambda port=port: "Kafka: no broker answers" in get(bench, port, "/health")[1], 90)
+            assert get(bench, port, "/health")[0] == 503 and "\nfadelink_healthy 0\n" in get(bench, port, "/metrics")[1]
         broker.start()
-        wait_for(lambda: get(bench, 9779, "/health")[0] == 200, 90)
+        for port in (9778, 9779):
+            wait_for(lambda port=port: get(bench, port, "/health")[0] == 200, 90)
         for process in (feed, build):
             process.signal(signal.SIGTERM)
         for process in (feed, build):

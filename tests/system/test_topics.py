@@ -12,6 +12,7 @@ import pytest
 from support.broker import Broker
 from support.netns import FEBS, sh, wait_for
 from support.paths import SEED
+from system.test_monitoring import get
 from system.test_run import Lab, fade, words
 
 READER = Path(__file__).parents[1] / "support/topic_reader.py"
@@ -72,6 +73,25 @@ def test_receive_into_topics(topics):
 
     status, _, err = bench.receive("--sink", "kafka:127.0.0.1:9/words").finish()
     assert status == 1 and "no broker answers at 127.0.0.1:9" in err, err
+
+
+@pytest.mark.parametrize("source", [[], ["--words", 10_000]])
+def test_a_sink_says_that_its_brokers_are_away(topics, source):
+    """Whether it has something to write or not; and is well when they are back."""
+    bench = topics.bench
+    bench.sim(*source)
+    receiver = bench.receive("--sink", f"kafka:{topics.address}/words", "--metrics", "127.0.0.1:9777")
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 60)
+    topics.broker.kill()
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 503, 60)
+    troubles = json.loads(get(bench, 9777, "/health")[1])["troubles"]
+    assert len(troubles) == 1 and f"kafka:{topics.address}/words: Kafka: no broker answers" in troubles[0]
+    topics.broker.start()
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 90)
+    receiver.signal(signal.SIGINT)
+    status, out, err = receiver.finish()
+    assert status == 0 and json.loads(out)["verdict"] == "complete", err
+    assert topics.read("words")[1]["end"]["complete"]
 
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(8, marks=pytest.mark.long)])

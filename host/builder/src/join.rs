@@ -124,13 +124,6 @@ pub struct SourceCounts {
     pub sessions: u64,
 }
 
-impl SourceCounts {
-    /// Messages, or windows, that are not as they should be; missing ones aside, which make windows incomplete.
-    pub fn troubles(&self) -> u64 {
-        self.late + self.duplicate + self.unknown + self.windows_lost + self.wrong_time
-    }
-}
-
 impl AddAssign<&SourceCounts> for SourceCounts {
     fn add_assign(&mut self, more: &SourceCounts) {
         self.messages += more.messages;
@@ -182,10 +175,11 @@ fn by_name<S: Serializer>(sources: &BTreeMap<u32, SourceCounts>, to: S) -> Resul
 }
 
 impl Joined {
-    /// True if all windows were complete and nothing was late, double, lost or unknown.
-    pub fn is_good(&self) -> bool {
-        let Counts { incomplete, dropped, .. } = self.windows;
-        incomplete + dropped == 0 && self.sources.values().all(|source| source.troubles() == 0)
+    /// The counts of all sources together.
+    pub fn of_all_sources(&self) -> SourceCounts {
+        let mut all = SourceCounts::default();
+        self.sources.values().for_each(|source| all += source);
+        all
     }
 }
 
@@ -244,6 +238,8 @@ pub struct Joiner {
     counts: Counts,
     /// Of so many windows only those with this remainder come here.
     share: (u64, u64),
+    /// Windows before the first one that all sources may have are left out.
+    from_the_middle: bool,
 }
 
 /// Numbers of `range` that are `remainder` modulo `of`.
@@ -265,12 +261,20 @@ impl Joiner {
             late: VecDeque::new(),
             counts: Counts::default(),
             share: (0, 1),
+            from_the_middle: false,
         }
     }
 
     /// Only every `of`th window comes here: those whose number is `remainder` modulo `of`.
     pub fn of_share(mut self, remainder: u64, of: u64) -> Joiner {
         self.share = (remainder, of);
+        self
+    }
+
+    /// The data begins anywhere, with other windows of each source: those before the first message of a source that sends
+    /// are left out until a window was given away.
+    pub fn from_the_middle(mut self) -> Joiner {
+        self.from_the_middle = true;
         self
     }
 
@@ -431,6 +435,12 @@ impl Joiner {
                 return None;
             }
             let window = self.windows.remove(&key)?;
+            let begins_later =
+                |id: &u32, source: &Source| !window.parts.contains_key(id) && source.passed > key && !source.knows(key);
+            let is_first = self.from_the_middle && self.next.is_none();
+            if is_first && self.sources.iter().any(|(id, source)| begins_later(id, source)) {
+                continue;
+            }
             let mut missing = Vec::new();
             let passed_over = self.next.unwrap_or(key)..key;
             for (id, source) in &mut self.sources {
@@ -448,7 +458,7 @@ impl Joiner {
                 }
             }
             self.next = Some(key + 1);
-            if missing.is_empty() {
+            if missing.is_empty() && self.sources.len() >= self.policy.count {
                 self.counts.complete += 1;
             } else if self.policy.emit_incomplete {
                 self.counts.incomplete += 1;

@@ -31,6 +31,13 @@ pub trait Messages: Send {
     /// # Errors
     /// No more can be taken: the connection is closed.
     fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()>;
+    /// The crate has sent no more: TCP confirms its end, and it was not inside a message.
+    ///
+    /// # Errors
+    /// It cannot be noted.
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What came over a connection.
@@ -112,7 +119,8 @@ fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dy
         }
         match more {
             Ok(true) => {}
-            Ok(false) => break Ok(()),
+            Ok(false) if reader.counts().cut_bytes > 0 => break Ok(()),
+            Ok(false) => break take.end(),
             Err(error) if is_silence(&error) && !shared.stopping.load(Ordering::Relaxed) => {}
             Err(error) => break Err(error),
         }

@@ -143,7 +143,46 @@ fn what_nobody_sent_and_is_not_known_is_counted() {
     }
     assert_eq!(bench.windows(), [(0, vec![1, 2]), (10, vec![1, 2])]);
     assert_eq!((bench.source(1).unknown, bench.source(2).unknown), (9, 9));
-    assert!(!bench.joiner.joined().is_good());
+    assert_eq!(bench.joiner.joined().of_all_sources().unknown, 18);
+}
+
+#[test]
+fn a_window_with_fewer_sources_than_expected_is_not_complete() {
+    let mut bench = Bench::new(Policy { count: 2, ..Policy::default() });
+    bench.push(1, 0);
+    assert_eq!(bench.windows(), []);
+    bench.wait(2);
+    assert_eq!(bench.windows(), [(0, vec![1])]);
+    bench.push(1, 1);
+    bench.push(2, 1);
+    assert_eq!(bench.windows(), [(1, vec![1, 2])]);
+    assert_eq!(bench.joiner.joined().windows, Counts { complete: 1, incomplete: 1, ..Counts::default() });
+}
+
+/// The data begins in the middle: at another window of each source, as where the oldest messages were deleted.
+#[test]
+fn data_that_begins_in_the_middle_begins_with_a_whole_window() {
+    let mut bench = Bench::new(two());
+    bench.joiner = Joiner::new(two()).from_the_middle();
+    let from = |key| Some(Before { since: key, lost: (0, 0) });
+    bench.joiner.push(message(1, 10, &[]), from(10), bench.now);
+    bench.joiner.push(message(1, 11, &[]), from(0), bench.now);
+    bench.joiner.push(message(1, 13, &[]), from(0), bench.now);
+    assert_eq!(bench.windows(), []);
+    bench.joiner.push(message(2, 13, &[]), from(13), bench.now);
+    bench.joiner.push(message(2, 15, &[]), from(15), bench.now);
+    bench.joiner.push(message(1, 15, &[]), from(0), bench.now);
+    // 10 and 11 may have had messages of the second one. 14 may have been empty or not.
+    assert_eq!(bench.windows(), [(13, vec![1, 2]), (15, vec![1, 2])]);
+    assert_eq!((bench.source(2).missing, bench.source(2).unknown), (0, 1));
+    assert_eq!(bench.joiner.joined().windows, Counts { complete: 2, ..Counts::default() });
+    // A source that is silent is missing all the same.
+    let mut bench = Bench::new(two());
+    bench.joiner = Joiner::new(two()).from_the_middle();
+    bench.joiner.push(message(1, 10, &[]), from(10), bench.now);
+    bench.wait(2);
+    assert_eq!(bench.windows(), [(10, vec![1])]);
+    assert_eq!(bench.source(2).missing, 1);
 }
 
 #[test]

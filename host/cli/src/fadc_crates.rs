@@ -7,12 +7,14 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::ValueEnum;
 use fadelink_builder::join::Key;
+use fadelink_builder::reader::Counts;
 use fadelink_builder::tcp::{Connection, MessageHandler, Server};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
 
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
+use crate::verdict::{End, Evidence};
 
 /// What identifies the window of a message.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -143,13 +145,21 @@ pub struct Connections {
 
 impl Connections {
     /// Bytes that were no whole message.
-    pub fn skipped_bytes(&self) -> u64 {
+    fn skipped_bytes(&self) -> u64 {
         self.connections.iter().map(|connection| connection.counts.skipped_bytes + connection.counts.cut_bytes).sum()
     }
 
-    /// True if all ended by their crates.
-    pub fn are_whole(&self) -> bool {
-        self.connections.iter().all(|connection| connection.error.is_none())
+    /// What they prove: FIN has the number of all bytes before it. A connection over which nothing came is none of a crate.
+    pub fn known(&self) -> Evidence<'static> {
+        let mut crates = self.connections.iter().filter(|one| one.counts != Counts::default()).peekable();
+        let has_come = crates.peek().is_some();
+        let error = crates.find_map(|one| match &one.error {
+            None if one.ended => None,
+            None => Some(format!("{}: receiving it panicked", one.peer)),
+            Some(error) => Some(format!("{}: {error}", one.peer)),
+        });
+        let end = if has_come && error.is_none() { End::Confirmed } else { End::Missing };
+        Evidence { end, error, skipped_bytes: self.skipped_bytes(), ..Evidence::default() }
     }
 
     /// Tells why connections broke.

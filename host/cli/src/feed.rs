@@ -12,6 +12,7 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::LOOK;
+use crate::verdict::{Evidence, Verdict};
 use crate::{exit, fadc_crates, health, http};
 
 #[derive(clap::Args)]
@@ -56,6 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             looked = Some(Instant::now());
             meter.connections(&run.connections());
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
+            feeder.trouble().into_iter().for_each(|trouble| meter.trouble(trouble));
             health::beat(meter.take_troubles());
         }
         if progress.is_due() {
@@ -65,24 +67,30 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     progress.finish();
     let came = health::while_busy(|| run.finish());
-    health::while_busy(|| feeder.finish())?;
+    let delivering = health::while_busy(|| feeder.finish()).err();
     let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
-    let report = Report { came, messages, delivered: feeder.delivered() };
+    let delivered = feeder.delivered();
+    let known = came.known();
+    let error = delivering.map(|error| error.to_string()).or(known.error.clone());
+    let verdict = Verdict::of(&Evidence { error, undelivered: messages.saturating_sub(delivered), ..known });
+    let report = Report { verdict, came, messages, delivered };
     if args.crates.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
         println!(
-            "{messages} messages from {} connections, {} delivered",
+            "{}: {messages} messages from {} connections, {delivered} delivered",
+            report.verdict,
             report.came.connections.len(),
-            report.delivered
         );
     }
     report.came.tell();
-    Ok(exit::of_data(report.delivered == messages && report.came.are_whole()))
+    Ok(exit::of_data(report.verdict.is_complete()))
 }
 
 #[derive(Serialize)]
 struct Report {
+    #[serde(flatten)]
+    verdict: Verdict,
     #[serde(flatten)]
     came: Connections,
     messages: u64,

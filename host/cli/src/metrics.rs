@@ -70,6 +70,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_builder_absences_total", Counter, "Times that a source was silent for too long."),
     ("fadelink_builder_sessions_total", Counter, "Times that a source has connected."),
     ("fadelink_builder_aborted_transactions_total", Counter, "Transactions of Kafka that were done again."),
+    ("fadelink_builder_unread_messages_total", Counter, "Messages of a topic that could not be read, by reason."),
     ("fadelink_feed_delivered_messages_total", Counter, "Messages that the brokers have."),
     ("fadelink_sink_written_bytes_total", Counter, "Bytes that a sink has taken."),
     ("fadelink_sink_dropped_bytes_total", Counter, "Bytes that a sink has lost."),
@@ -332,6 +333,8 @@ impl Meter {
         set("fadelink_sink_failed", labels, if report.error.is_some() { 1.0 } else { 0.0 });
         if let Some(error) = &report.error {
             self.trouble(format!("{}: {error}", report.sink));
+        } else if let Some(trouble) = &report.trouble {
+            self.trouble(format!("{}: {trouble}", report.sink));
         }
     }
 

@@ -1,12 +1,14 @@
-//! Whether a stream is complete: one type for every wire, judged in one function from one struct of evidence
+//! Whether a stream is complete: one type for boards, crates and Kafka, judged in one function from one struct of evidence
 //! (docs/reliability.md, "What complete means").
 
 use std::fmt;
 
 use clap::ValueEnum;
+use fadelink_builder::join::{Counts, Joined, SourceCounts};
 use fadelink_sinks::Report;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{json, Value};
 
 /// How the end of a stream is known, the surest last.
@@ -15,11 +17,12 @@ pub enum End {
     /// It has not come.
     #[default]
     Missing,
-    /// Nothing tells it: the board is silent after it was asked to stop, or cannot be stopped and sends on.
+    /// Nothing tells it: the board is silent after it was asked to stop, or cannot be stopped and sends on; a builder on Kafka
+    /// has not read the ends of all sources.
     Silence,
     /// A frame told it that nobody had asked for: it may be forged, or another program has stopped the board.
     Told,
-    /// The board told it because it was asked to, or TCP did.
+    /// The board told it because it was asked to, or TCP did, or a feed wrote behind the messages that TCP did.
     Confirmed,
 }
 
@@ -69,6 +72,16 @@ pub struct Evidence<'a> {
     pub restarted: Option<u64>,
     /// Words that differ from the pattern.
     pub wrong_words: u64,
+    /// Windows and messages of crates.
+    pub joined: Joined,
+    /// Bytes of crates that belong to no whole message.
+    pub skipped_bytes: u64,
+    /// Messages of a topic that cannot be read.
+    pub malformed: u64,
+    /// Messages that a topic had, and that nobody can read any more.
+    pub gone: u64,
+    /// Messages of crates that the brokers do not have.
+    pub undelivered: u64,
     /// What the sinks have done.
     pub sinks: &'a [Report],
 }
@@ -94,10 +107,32 @@ pub enum Reason {
     Restarted(u64),
     /// Words that differ from the pattern.
     WrongWords(u64),
+    /// Windows without one of their sources, given away or dropped.
+    Windows(u64),
+    /// Messages of windows that had been given away.
+    Late(u64),
+    /// Messages of a window and a source that had one.
+    Duplicate(u64),
+    /// Windows that no source sent, and of which nobody knows whether they were empty.
+    Unknown(u64),
+    /// Windows that crates tell they have lost.
+    WindowsLost(u64),
+    /// Messages whose time is not that of their window.
+    WrongTime(u64),
+    /// Bytes that belong to no whole message.
+    Skipped(u64),
+    /// Messages of a topic that cannot be read.
+    Malformed(u64),
+    /// Messages that a topic does not have any more.
+    Gone(u64),
+    /// Messages that the brokers do not have.
+    Undelivered(u64),
     /// A sink has failed: its name, and why.
     SinkFailed(String, String),
     /// A sink that may not drop anything has lost so much: its name, amount.
     SinkLost(String, u64),
+    /// A sink has met so many messages with an invalid word: its name, amount.
+    WrongMessages(String, u64),
 }
 
 impl Reason {
@@ -122,8 +157,19 @@ impl Reason {
             Reason::Foreign(_) => "foreign",
             Reason::Restarted(_) => "restarted",
             Reason::WrongWords(_) => "wrong_words",
+            Reason::Windows(_) => "windows",
+            Reason::Late(_) => "late",
+            Reason::Duplicate(_) => "duplicate",
+            Reason::Unknown(_) => "unknown",
+            Reason::WindowsLost(_) => "windows_lost",
+            Reason::WrongTime(_) => "wrong_time",
+            Reason::Skipped(_) => "skipped",
+            Reason::Malformed(_) => "malformed",
+            Reason::Gone(_) => "gone",
+            Reason::Undelivered(_) => "undelivered",
             Reason::SinkFailed(..) => "sink_failed",
             Reason::SinkLost(..) => "sink_lost",
+            Reason::WrongMessages(..) => "wrong_messages",
         }
     }
 }
@@ -140,8 +186,19 @@ impl fmt::Display for Reason {
             Reason::Foreign(count) => write!(f, "{count} parts of another sender or another transmission came"),
             Reason::Restarted(byte) => write!(f, "another transmission was recorded behind byte {byte}"),
             Reason::WrongWords(count) => write!(f, "{count} words are wrong"),
+            Reason::Windows(count) => write!(f, "{count} windows miss a source"),
+            Reason::Late(count) => write!(f, "{count} messages came after their windows were given away"),
+            Reason::Duplicate(count) => write!(f, "{count} messages came for a window that their source had sent"),
+            Reason::Unknown(count) => write!(f, "of {count} windows nobody knows whether they were empty"),
+            Reason::WindowsLost(count) => write!(f, "crates have lost {count} windows"),
+            Reason::WrongTime(count) => write!(f, "{count} messages have another time than their windows"),
+            Reason::Skipped(bytes) => write!(f, "{bytes} bytes belong to no whole message"),
+            Reason::Malformed(count) => write!(f, "{count} messages of the topic cannot be read"),
+            Reason::Gone(count) => write!(f, "{count} messages were deleted or compacted before they were read"),
+            Reason::Undelivered(count) => write!(f, "the brokers do not have {count} messages"),
             Reason::SinkFailed(sink, _) => write!(f, "{sink} has failed"),
             Reason::SinkLost(sink, amount) => write!(f, "{sink} has lost {amount}"),
+            Reason::WrongMessages(sink, count) => write!(f, "{sink} met {count} messages with an invalid word"),
         }
     }
 }
@@ -182,11 +239,11 @@ impl State {
 /// What is to be said of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Each word that the board has sent is recorded by every sink, and this is proven.
+    /// All that the board or the crates have sent is recorded by every sink, and this is proven.
     Complete,
     /// Something is missing, wrong or foreign.
     Incomplete(Vec<Reason>),
-    /// Nothing is known to be missing, but nobody knows whether the board had more: its end is known by this alone.
+    /// Nothing is known to be missing, but nobody knows whether there was more: the end is known by this alone.
     EndNotConfirmed(End),
 }
 
@@ -204,8 +261,26 @@ impl Verdict {
             foreign,
             restarted,
             wrong_words,
+            joined: Joined { windows, sources: _ },
+            skipped_bytes,
+            malformed,
+            gone,
+            undelivered,
             sinks,
         } = evidence;
+        let Counts { complete: _, incomplete, dropped, late: _ } = windows;
+        // Missing messages make windows incomplete; what else its sessions and absences cost is `unknown`.
+        let SourceCounts {
+            messages: _,
+            late,
+            duplicate,
+            missing: _,
+            unknown,
+            windows_lost,
+            wrong_time,
+            absences: _,
+            sessions: _,
+        } = evidence.joined.of_all_sources();
         let count = |count: u64, reason: fn(u64) -> Reason| (count > 0).then(|| reason(count));
         let failed = sinks.iter().filter_map(|report| {
             let why = report.error.as_ref()?;
@@ -213,6 +288,7 @@ impl Verdict {
         });
         let has_failed = sinks.iter().any(|report| report.error.is_some());
         let lost = sinks.iter().filter(|report| report.error.is_none() && report.dropped > 0 && !report.may_drop);
+        let wrong = sinks.iter().filter(|report| report.wrong.count > 0);
         let reasons: Vec<Reason> = [
             error.clone().map(Reason::Error),
             board.clone().map(Reason::Board),
@@ -223,11 +299,22 @@ impl Verdict {
             count(*foreign, Reason::Foreign),
             restarted.map(Reason::Restarted),
             count(*wrong_words, Reason::WrongWords),
+            count(incomplete + dropped, Reason::Windows),
+            count(late, Reason::Late),
+            count(duplicate, Reason::Duplicate),
+            count(unknown, Reason::Unknown),
+            count(windows_lost, Reason::WindowsLost),
+            count(wrong_time, Reason::WrongTime),
+            count(*skipped_bytes, Reason::Skipped),
+            count(*malformed, Reason::Malformed),
+            count(*gone, Reason::Gone),
+            count(*undelivered, Reason::Undelivered),
         ]
         .into_iter()
         .flatten()
         .chain(failed)
         .chain(lost.map(|report| Reason::SinkLost(report.sink.clone(), report.dropped)))
+        .chain(wrong.map(|report| Reason::WrongMessages(report.sink.clone(), report.wrong.count)))
         .collect();
         if !reasons.is_empty() {
             Verdict::Incomplete(reasons)
@@ -253,7 +340,7 @@ impl Verdict {
     }
 
     /// Why it is not complete, for a report.
-    pub fn reasons(&self) -> Value {
+    fn reasons(&self) -> Value {
         match self {
             Verdict::Complete => json!([]),
             Verdict::Incomplete(reasons) => {
@@ -269,6 +356,17 @@ impl Verdict {
     }
 }
 
+/// As in reports: `complete`, `verdict`, `reasons`.
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("complete", &self.is_complete())?;
+        map.serialize_entry("verdict", self.state().name())?;
+        map.serialize_entry("reasons", &self.reasons())?;
+        map.end()
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -280,9 +378,9 @@ impl fmt::Display for Verdict {
                 }
                 Ok(())
             }
-            Verdict::EndNotConfirmed(End::Silence) => f.write_str(
-                "END NOT CONFIRMED: nothing tells what the board has sent in all (--end silence accepts that)",
-            ),
+            Verdict::EndNotConfirmed(End::Silence) => {
+                f.write_str("END NOT CONFIRMED: nothing tells what was sent in all (--end silence accepts that)")
+            }
             Verdict::EndNotConfirmed(_) => f.write_str(
                 "END NOT CONFIRMED: the end came, but nobody here had asked for it (--end told accepts that)",
             ),
@@ -292,6 +390,8 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
+    use fadelink_sinks::WrongMessages;
+
     use super::*;
 
     fn whole() -> Evidence<'static> {
@@ -331,6 +431,13 @@ mod tests {
     fn each_evidence_against_is_told() {
         let failed = [Report { sink: "file:a".into(), error: Some("the disk is full".into()), ..Report::default() }];
         let lost = [Report { sink: "file:a".into(), dropped: 7, ..Report::default() }];
+        let wrong = WrongMessages { count: 2, first: None };
+        let wrong = [Report { sink: "hdf5:a".into(), wrong, ..Report::default() }];
+        let windows = |windows| Evidence { joined: Joined { windows, ..Joined::default() }, ..whole() };
+        let source = |counts| {
+            let sources = [(1, counts), (2, SourceCounts::default())].into();
+            Evidence { joined: Joined { sources, ..Joined::default() }, ..whole() }
+        };
         let cases = [
             ("error", Evidence { error: Some("no data for 3 s".into()), ..whole() }),
             ("board", Evidence { board: Some("it has sent 8 datagrams".into()), ..whole() }),
@@ -340,6 +447,18 @@ mod tests {
             ("foreign", Evidence { foreign: 1, ..whole() }),
             ("restarted", Evidence { restarted: Some(0), ..whole() }),
             ("wrong_words", Evidence { wrong_words: 1, ..whole() }),
+            ("windows", windows(Counts { incomplete: 1, ..Counts::default() })),
+            ("windows", windows(Counts { dropped: 1, ..Counts::default() })),
+            ("late", source(SourceCounts { late: 1, ..SourceCounts::default() })),
+            ("duplicate", source(SourceCounts { duplicate: 1, ..SourceCounts::default() })),
+            ("unknown", source(SourceCounts { unknown: 1, ..SourceCounts::default() })),
+            ("windows_lost", source(SourceCounts { windows_lost: 1, ..SourceCounts::default() })),
+            ("wrong_time", source(SourceCounts { wrong_time: 1, ..SourceCounts::default() })),
+            ("skipped", Evidence { skipped_bytes: 8, ..whole() }),
+            ("malformed", Evidence { malformed: 1, ..whole() }),
+            ("gone", Evidence { gone: 1, ..whole() }),
+            ("undelivered", Evidence { undelivered: 1, ..whole() }),
+            ("wrong_messages", Evidence { sinks: &wrong, ..whole() }),
             ("sink_failed", Evidence { sinks: &failed, ..whole() }),
             ("sink_lost", Evidence { sinks: &lost, ..whole() }),
         ];

@@ -19,13 +19,15 @@ mod recover;
 pub mod share;
 mod sink;
 mod spec;
+mod stall;
 
 pub use block::{Block, BLOCK_BYTES};
 pub use kinds::{BlockKind, Opening};
 pub use options::{size, Options};
 pub use origin::{Board, Origin};
-pub use outlet::{describe, Error, Outlet, Outlets, Policy, Report};
+pub use outlet::{describe, Error, Onlooker, Outlet, Outlets, Policy, Report};
 pub use parts::{FileOptions, Parts};
 pub use recover::{recover, Files, Stored};
-pub use sink::{End, Failure, Item, Result, Sink, Stopping, WrongMessages};
+pub use sink::{End, Failure, Item, Peer, Result, Sink, Stopping, WrongMessages};
 pub use spec::{Kind, Spec};
+pub use stall::{Stall, AWAY};

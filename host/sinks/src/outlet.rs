@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::sink::{End, Failure, Item, Result, Sink, WrongMessages};
+use crate::sink::{End, Failure, Item, Peer, Result, Sink, WrongMessages};
+use crate::stall::{Stall, AWAY};
 
 /// What a sink does when it is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,9 @@ pub struct Report {
     pub queued_bytes: u64,
     /// Why it failed, if it has.
     pub error: Option<String>,
+    /// What keeps it from its work, as long as it may pass.
+    #[serde(skip)]
+    pub trouble: Option<String>,
 }
 
 struct State<T> {
@@ -73,11 +77,21 @@ struct Handover<T> {
     state: Mutex<State<T>>,
     came: Condvar,
     left: Condvar,
+    peer: Option<Peer>,
+    stall: Stall,
 }
 
 impl<T> Handover<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self) -> Report {
+        let mut report = self.lock().report.clone();
+        let stalled = self.stall.look(report.written, report.queued_bytes > 0);
+        let in_words = || format!("it has taken nothing for {} s, and data waits for it", AWAY.as_secs());
+        report.trouble = self.peer.as_ref().and_then(|peer| peer()).or_else(|| stalled.then(in_words));
+        report
     }
 }
 
@@ -219,7 +233,8 @@ impl<T: Item> Outlet<T> {
     ) -> io::Result<Outlet<T>> {
         let report = Report { sink: name.to_owned(), may_drop: policy == Policy::Drop, ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
-        let shared = Arc::new(Handover { state, came: Condvar::new(), left: Condvar::new() });
+        let (came, left, peer) = (Condvar::new(), Condvar::new(), sink.peer());
+        let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default() });
         let own = shared.clone();
         let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink, durable))?;
         Ok(Outlet { shared, policy, durable, capacity, copy, thread: Some(thread) })
@@ -266,13 +281,19 @@ impl<T: Item> Outlet<T> {
         self.shared.came.notify_one();
     }
 
-    fn report(&self) -> Report {
-        self.shared.lock().report.clone()
-    }
-
     fn error(&self) -> Option<Error> {
-        let Report { sink, intact, error, .. } = self.report();
+        let Report { sink, intact, error, .. } = self.shared.report();
         Some(Error { sink, what: error?, intact, unit: T::UNIT })
+    }
+}
+
+/// Looks at the sinks of a source from outside, also while it waits for one of them.
+pub struct Onlooker<T>(Vec<Arc<Handover<T>>>);
+
+impl<T> Onlooker<T> {
+    /// The report of each sink.
+    pub fn reports(&self) -> Vec<Report> {
+        self.0.iter().map(|shared| shared.report()).collect()
     }
 }
 
@@ -298,7 +319,12 @@ impl<T: Item> Outlets<T> {
 
     /// The report of each.
     pub fn reports(&self) -> Vec<Report> {
-        self.0.iter().map(Outlet::report).collect()
+        self.0.iter().map(|outlet| outlet.shared.report()).collect()
+    }
+
+    /// For who looks at them from another thread.
+    pub fn onlooker(&self) -> Onlooker<T> {
+        Onlooker(self.0.iter().map(|outlet| outlet.shared.clone()).collect())
     }
 
     /// No more comes: each writes what waits and is finished, all at the same time, also if one fails.

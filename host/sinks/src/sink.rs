@@ -36,6 +36,9 @@ pub struct WrongMessages {
     pub first: Option<String>,
 }
 
+/// Tells what keeps that from taking data to which a sink writes, such as brokers that are away.
+pub type Peer = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// How the data ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
@@ -83,6 +86,11 @@ pub trait Sink<T>: Send {
 
     /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
     fn intact(&self) -> u64;
+
+    /// Asks that to which it writes, where it can be away while nothing is written.
+    fn peer(&self) -> Option<Peer> {
+        None
+    }
 
     /// Messages with an invalid word: only the part before it is written.
     fn wrong_messages(&self) -> WrongMessages {

@@ -3,30 +3,27 @@
 //! The position of a builder is the first message of the open windows, with the number of the next window. After a
 //! restart messages are read again from there, and windows before that number are skipped.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_sinks::kafka::{
-    commit, config, during, is_passing, topic, transactional, until, Error as Failure, MESSAGE_BYTES, STEP, TRANSACTION,
+    commit, config, during, is_passing, topic, transactional, until, Error as Failure, Reach, MESSAGE_BYTES, STEP,
+    TRANSACTION,
 };
-use fadelink_wire::fadc::Message as Fadc;
-use rdkafka::client::ClientContext;
-use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::statistics::Statistics;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 use serde::Serialize;
 
-use super::clock::Clock;
 use super::error::{Error, Result};
-use super::note::{self, Note, Session};
+use super::note::{self, Session};
+use super::partition::{Begin, Partition, Totals};
 use super::rule::{Rule, BY_BROKER};
-use crate::join::{Before, Joined, Joiner, Policy};
+use super::watch::{Change, Watch, HEARTBEAT};
+use crate::join::{Joined, Policy};
 use crate::Event;
 
 /// Longest time between commits while events come.
@@ -35,11 +32,6 @@ const COMMIT_EVERY: Duration = Duration::from_millis(200);
 const COMMIT_EVENTS: usize = 1000;
 /// How often silence and the brokers are looked at.
 const TICK: Duration = Duration::from_millis(20);
-/// A broker that answers does so at least so often, and tells how it is.
-const HEARTBEAT: Duration = Duration::from_millis(100);
-/// Silence of all brokers after which they are away. The group has its heartbeats also where nothing is to be read.
-const AWAY: Duration = Duration::from_secs(10);
-
 /// What the builder is to do.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -57,6 +49,8 @@ pub struct Plan {
     pub builder_id: u32,
     /// How to join.
     pub policy: Policy,
+    /// A new group begins at the oldest messages that are left: that older ones were deleted is no loss.
+    pub may_begin_later: bool,
 }
 
 impl Plan {
@@ -64,6 +58,18 @@ impl Plan {
     fn producer(&self) -> String {
         format!("{}.{}", self.group, self.name)
     }
+}
+
+/// How the end of what came is known.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Nothing came.
+    #[default]
+    NothingCame,
+    /// There may be more: messages that were not read, windows that are open, or a source whose end has not come.
+    Open,
+    /// All was read and given away, and the end of each source has come behind its messages.
+    Told,
 }
 
 /// What a builder did.
@@ -84,80 +90,9 @@ pub struct Report {
     /// Windows whose events were committed.
     #[serde(flatten)]
     pub joined: Joined,
-}
-
-#[derive(Default)]
-struct Watch {
-    assigned: Mutex<Vec<Change>>,
-    /// When the leaders of its partitions were last seen to answer.
-    answered: Mutex<Option<Instant>>,
-    /// When one of the brokers was.
-    heard: Mutex<Option<Instant>>,
-}
-
-enum Change {
-    Assigned(TopicPartitionList),
-    Revoked,
-}
-
-impl ClientContext for Watch {
-    fn stats(&self, statistics: Statistics) {
-        // A fetch is answered at least every HEARTBEAT, if only with nothing. All leaders have to answer, as silence
-        // in one partition is another's, too.
-        let leads = |node| {
-            let partitions = statistics.topics.values().flat_map(|topic| topic.partitions.values());
-            partitions.into_iter().any(|partition| partition.leader == node && partition.fetch_state == "active")
-        };
-        let mut leaders = statistics.brokers.values().filter(|broker| leads(broker.nodeid)).peekable();
-        let silence_max = 3 * HEARTBEAT.as_micros() as i64;
-        if leaders.peek().is_some() && leaders.all(|broker| (0..silence_max).contains(&broker.rxidle)) {
-            *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        }
-        let idle_max = AWAY.as_micros() as i64;
-        if statistics.brokers.values().any(|broker| broker.state == "UP" && (0..idle_max).contains(&broker.rxidle)) {
-            *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        }
-    }
-}
-
-impl ConsumerContext for Watch {
-    fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
-        if let Rebalance::Revoke(_) = rebalance {
-            self.assigned.lock().unwrap_or_else(PoisonError::into_inner).push(Change::Revoked);
-        }
-    }
-
-    fn post_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
-        if let Rebalance::Assign(list) = rebalance {
-            self.assigned.lock().unwrap_or_else(PoisonError::into_inner).push(Change::Assigned((*list).clone()));
-        }
-    }
-}
-
-/// The place of a builder in a partition, as it stands in the metadata of a committed offset.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    /// The first window that was not given away.
-    next: u64,
-    /// The first message that was not read.
-    read: i64,
-}
-
-impl FromStr for Place {
-    type Err = ();
-
-    fn from_str(text: &str) -> std::result::Result<Place, ()> {
-        let (next, read) = text.split_once(' ').ok_or(())?;
-        let next = next.strip_prefix("next=").and_then(|n| n.parse().ok()).ok_or(())?;
-        let read = read.strip_prefix("read=").and_then(|n| n.parse().ok()).ok_or(())?;
-        Ok(Place { next, read })
-    }
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "next={} read={}", self.next, self.read)
-    }
+    /// How the end is known, when it has run.
+    #[serde(skip)]
+    pub end: End,
 }
 
 /// What looks at a builder.
@@ -166,137 +101,6 @@ pub trait Watcher {
     fn event(&mut self, event: &Event);
     /// Called again and again, with what was done, and what keeps the builder from its work.
     fn tick(&mut self, report: &Report, trouble: Option<&Error>);
-}
-
-/// What a partition brought.
-#[derive(Debug, Default, Clone)]
-struct Totals {
-    joined: Joined,
-    replayed: u64,
-    malformed: u64,
-    gone: u64,
-}
-
-impl std::ops::AddAssign<&Totals> for Totals {
-    fn add_assign(&mut self, more: &Totals) {
-        self.joined += &more.joined;
-        self.replayed += more.replayed;
-        self.malformed += more.malformed;
-        self.gone += more.gone;
-    }
-}
-
-struct Partition {
-    joiner: Joiner,
-    clock: Clock,
-    before: Place,
-    read: i64,
-    /// First message of each open window.
-    open: BTreeMap<u64, i64>,
-    replayed: u64,
-    malformed: u64,
-    gone: u64,
-    /// Offset of the next message, if none has gone; and sources that have sent since some have.
-    expected: i64,
-    since_gone: Option<BTreeSet<u32>>,
-    committed: Totals,
-}
-
-impl Partition {
-    /// `before`: the place of an earlier builder, and the message where it begins.
-    fn new(policy: &Policy, rule: Rule, number: i32, before: Option<(Place, i64)>) -> Partition {
-        let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
-        if let Some((place, _)) = before {
-            joiner.resume(place.next);
-        }
-        let (before, expected) = before.unwrap_or_default();
-        Partition {
-            joiner,
-            clock: Clock::new(policy.silence),
-            before,
-            read: 0,
-            open: BTreeMap::new(),
-            replayed: 0,
-            malformed: 0,
-            gone: 0,
-            expected,
-            since_gone: None,
-            committed: Totals::default(),
-        }
-    }
-
-    /// Notes that messages are missing before the one at `offset`. Numbers of messages have gaps by themselves where a producer
-    /// uses transactions, which Fadelink's does not (`by_us`).
-    fn look_for_gone(&mut self, offset: i64, by_us: bool) {
-        let is_first = self.expected == 0;
-        let gone = if by_us || is_first { (offset - self.expected).max(0) as u64 } else { 0 };
-        self.expected = offset + 1;
-        if gone > 0 {
-            self.gone += gone;
-            self.since_gone = Some(BTreeSet::new());
-        }
-    }
-
-    /// Where to begin after a restart.
-    fn place(&mut self) -> (i64, Place) {
-        let next = self.joiner.next().unwrap_or(0);
-        self.open = self.open.split_off(&next);
-        let first = self.open.values().copied().min().unwrap_or(self.read);
-        (first, Place { next, read: self.read.max(self.before.read) })
-    }
-
-    fn take(&mut self, message: &impl Message, rule: Rule) -> Result<Option<(u32, Session)>> {
-        let offset = message.offset();
-        self.read = offset + 1;
-        self.clock.on_message(message.timestamp().to_millis());
-        let is_new = offset >= self.before.read;
-        let data = message.payload().unwrap_or_default();
-        let Ok(parsed) = Fadc::parse(data) else {
-            self.malformed += u64::from(is_new);
-            self.look_for_gone(offset, false);
-            return Ok(None);
-        };
-        let header = parsed.header();
-        let key = self.joiner.key(header);
-        let (note, before) = match Note::of(message) {
-            Ok(Some(note)) => {
-                let before = note.before;
-                (Some(note), Some(before))
-            }
-            Ok(None) => (None, None),
-            Err(()) => {
-                self.malformed += u64::from(is_new);
-                (None, Some(Before { since: key, lost: (0, 0) }))
-            }
-        };
-        rule.check(message, header, note.as_ref())?;
-        self.look_for_gone(offset, note.is_some());
-        // What a source has sent before is not known.
-        let is_unknown = self.since_gone.as_mut().is_some_and(|heard| heard.insert(header.source_id));
-        let before = if is_unknown { Some(Before { since: key, lost: (0, 0) }) } else { before };
-        if !is_new && key < self.before.next {
-            self.replayed += 1;
-            return Ok(None);
-        }
-        if self.joiner.next().is_none_or(|next| key >= next) {
-            self.open.entry(key).or_insert(offset);
-        }
-        let session = note.map(|note| (header.source_id, note.session));
-        self.joiner.push(parsed.bytes().into(), before, self.clock.now());
-        Ok(session)
-    }
-
-    /// The next event of windows that wait for nothing.
-    fn pop(&mut self) -> Option<Event> {
-        self.joiner.tick(self.clock.now());
-        self.joiner.pop(self.clock.now(), false)
-    }
-
-    /// What there is has been committed.
-    fn commit(&mut self) {
-        let joined = self.joiner.settled();
-        self.committed = Totals { joined, replayed: self.replayed, malformed: self.malformed, gone: self.gone };
-    }
 }
 
 /// Joins the messages of Kafka until it is stopped.
@@ -316,6 +120,7 @@ pub struct Builder {
     /// Of partitions that are another's now.
     done: Totals,
     report: Report,
+    reach: Reach,
 }
 
 impl Builder {
@@ -346,6 +151,7 @@ impl Builder {
         let producer = transactional(&plan.brokers, &plan.producer())?;
         during("subscribing", consumer.subscribe(&[&plan.messages]))?;
         Ok(Builder {
+            reach: Reach::watch(&plan.brokers, &plan.messages)?,
             rule: Rule { key: plan.policy.key, partitions: expected as u64 },
             plan,
             consumer,
@@ -364,7 +170,7 @@ impl Builder {
     /// What was done, and is committed.
     pub fn report(&self) -> Report {
         let mut totals = self.done.clone();
-        self.partitions.values().for_each(|partition| totals += &partition.committed);
+        self.partitions.values().for_each(|partition| totals += partition.committed());
         for (source, (_, sessions)) in &self.sessions {
             totals.joined.sources.entry(*source).or_default().sessions = *sessions;
         }
@@ -380,7 +186,6 @@ impl Builder {
         let mut given = 0;
         let mut ticked = Instant::now();
         let mut looked = Instant::now();
-        let begun = Instant::now();
         watcher.tick(&self.report(), None);
         while !stop.load(Ordering::Relaxed) && events.is_none_or(|events| given < events) {
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
@@ -393,7 +198,7 @@ impl Builder {
             match polled {
                 Some(Ok(message)) => self.take(&message)?,
                 Some(Err(KafkaError::PartitionEOF(number))) => {
-                    self.partitions.entry(number).and_modify(|partition| partition.clock.on_end());
+                    self.partitions.entry(number).and_modify(|partition| partition.on_end());
                 }
                 Some(Err(KafkaError::MessageConsumption(code))) if is_passing(code) => {}
                 Some(Err(error)) => during("reading messages", Err(error))?,
@@ -404,7 +209,7 @@ impl Builder {
                 ticked = Instant::now();
             }
             if looked.elapsed() >= COMMIT_EVERY {
-                watcher.tick(&self.report(), self.trouble(begun).as_ref());
+                watcher.tick(&self.report(), self.trouble().as_ref());
                 looked = Instant::now();
             }
             let due = self.committed.elapsed() >= COMMIT_EVERY && self.changed;
@@ -412,25 +217,44 @@ impl Builder {
                 given += self.commit(stop, watcher)?;
             }
         }
+        let end = self.look_for_end();
         self.commit(stop, watcher)?;
+        // A transaction that failed leaves its windows to the next builder.
+        self.report.end = if self.astray { end.min(End::Open) } else { end };
         Ok(())
     }
 
-    /// The brokers are away, as far as is known since `begun`.
-    fn trouble(&self, begun: Instant) -> Option<Error> {
-        let heard = *self.consumer.context().heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let error = KafkaError::Global(RDKafkaErrorCode::AllBrokersDown);
-        let away = || Failure::Unreachable { brokers: self.plan.brokers.clone(), error };
-        (heard.unwrap_or(begun).elapsed() > AWAY).then(|| away().into())
+    /// Looks at the end how much is known of it.
+    fn look_for_end(&mut self) -> End {
+        let mut has_ended = !self.partitions.is_empty();
+        let mut was_heard = self.report.messages > 0;
+        for (number, partition) in &mut self.partitions {
+            // What nobody can read any more did not come, and is not the end.
+            match has_ended.then(|| self.consumer.fetch_watermarks(&self.plan.messages, *number, STEP)) {
+                Some(Ok((oldest, _))) => self.changed |= partition.begins_at(oldest),
+                _ => has_ended = false,
+            }
+            was_heard |= partition.was_heard();
+            has_ended &= partition.has_ended();
+        }
+        match (was_heard, has_ended) {
+            (false, _) => End::NothingCame,
+            (true, false) => End::Open,
+            (true, true) => End::Told,
+        }
+    }
+
+    /// The brokers are away.
+    fn trouble(&self) -> Option<Error> {
+        self.reach.trouble().map(Error::from)
     }
 
     /// Lets the clocks of partitions go on.
     fn tick(&mut self, passed: Duration) {
-        let answered = *self.consumer.context().answered.lock().unwrap_or_else(PoisonError::into_inner);
-        let answers = answered.is_some_and(|last| last.elapsed() < 3 * HEARTBEAT);
+        let answers = self.consumer.context().answers();
         for (number, partition) in &mut self.partitions {
             if answers {
-                partition.clock.on_tick(passed);
+                partition.on_tick(passed);
             }
             self.waiting.extend(std::iter::from_fn(|| partition.pop()).map(|event| (*number, event)));
         }
@@ -438,26 +262,53 @@ impl Builder {
 
     /// Forgets what was taken away, and finds its place in what was given.
     fn rebalance(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
-        let changes =
-            std::mem::take(&mut *self.consumer.context().assigned.lock().unwrap_or_else(PoisonError::into_inner));
-        for change in changes {
+        for change in self.consumer.context().changes() {
             self.forget();
             self.astray = false;
             let Change::Assigned(list) = change else { continue };
             let places = self.committed_places(&list, stop, watcher)?;
-            self.begin(&places);
+            self.begin(&places, stop, watcher)?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, places: &TopicPartitionList) {
+    fn begin(&mut self, places: &TopicPartitionList, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
         for element in places.elements() {
-            let place = match (element.metadata().parse(), element.offset()) {
+            let number = element.partition();
+            let topic = &self.plan.messages;
+            let asked = || self.consumer.fetch_watermarks(topic, number, STEP);
+            let (oldest, end) = self.ask("asking for its messages", stop, watcher, asked)?;
+            let before = match (element.metadata().parse(), element.offset()) {
+                (_, Offset::Offset(read)) if read > end => {
+                    return Err(Error::Anew { topic: topic.clone(), partition: number, end, read });
+                }
                 (Ok(place), Offset::Offset(at)) => Some((place, at)),
                 _ => None,
             };
-            let number = element.partition();
-            self.partitions.insert(number, Partition::new(&self.plan.policy, self.rule, number, place));
+            let begin = Begin { before, oldest, may_begin_later: self.plan.may_begin_later };
+            let partition = Partition::new(&self.plan.policy, self.rule, number, begin);
+            self.changed |= partition.has_place();
+            self.partitions.insert(number, partition);
+        }
+        Ok(())
+    }
+
+    /// Asks the brokers, again while they are away and nobody wants the end.
+    fn ask<T>(
+        &self,
+        what: &'static str,
+        stop: &AtomicBool,
+        watcher: &mut impl Watcher,
+        action: impl Fn() -> std::result::Result<T, KafkaError>,
+    ) -> Result<T> {
+        loop {
+            match during(what, action()) {
+                Err(error) if error.is_passing() && !stop.load(Ordering::Relaxed) => {
+                    watcher.tick(&self.report(), Some(&error.into()));
+                    std::thread::sleep(TICK);
+                }
+                result => return Ok(result?),
+            }
         }
     }
 
@@ -481,7 +332,7 @@ impl Builder {
         let sought = self.consumer.seek_partitions(offsets, STEP);
         // A partition that is about to be taken away, or whose brokers are away, cannot be sought in.
         if sought.is_ok_and(|found| found.elements().iter().all(|element| element.error().is_ok())) {
-            self.begin(&places);
+            self.begin(&places, stop, watcher)?;
             self.astray = false;
         }
         Ok(())
@@ -494,22 +345,16 @@ impl Builder {
         stop: &AtomicBool,
         watcher: &mut impl Watcher,
     ) -> Result<TopicPartitionList> {
-        loop {
-            match during("asking for its place", self.consumer.committed_offsets(list.clone(), STEP)) {
-                // Also while a builder that was killed has a transaction open, which the broker ends in time.
-                Err(error) if error.is_passing() && !stop.load(Ordering::Relaxed) => {
-                    watcher.tick(&self.report(), Some(&error.into()));
-                }
-                result => return Ok(result?),
-            }
-        }
+        // Also while a builder that was killed has a transaction open, which the broker ends in time.
+        let asked = || self.consumer.committed_offsets(list.clone(), STEP);
+        self.ask("asking for its place", stop, watcher, asked)
     }
 
     /// The places that the next transaction commits, in the metadata of the offsets.
     fn places(&mut self) -> std::result::Result<TopicPartitionList, KafkaError> {
         let mut list = TopicPartitionList::new();
         for (number, partition) in &mut self.partitions {
-            if partition.read > 0 {
+            if partition.has_place() {
                 let (offset, place) = partition.place();
                 let mut element = list.add_partition(&self.plan.messages, *number);
                 element.set_offset(Offset::Offset(offset))?;
@@ -539,12 +384,13 @@ impl Builder {
         self.waiting.clear();
         self.changed = false;
         for (_, partition) in std::mem::take(&mut self.partitions) {
-            self.done += &partition.committed;
+            self.done += partition.committed();
         }
     }
 
     fn take(&mut self, message: &impl Message) -> Result<()> {
-        self.report.messages += 1;
+        // An end has no data.
+        self.report.messages += u64::from(message.payload().is_some_and(|data| !data.is_empty()));
         let number = message.partition();
         let Some(partition) = self.partitions.get_mut(&number) else { return Ok(()) };
         self.changed = true;
@@ -635,18 +481,4 @@ fn headers(event: &Event) -> OwnedHeaders {
     let missing: Vec<_> = event.missing.iter().map(|source| format!("{source:#010x}")).collect();
     let text = format!("missing={} late={}", missing.join(","), u8::from(event.is_late));
     OwnedHeaders::new().insert(Header { key: note::NAME, value: Some(&text) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_as_it_was_written() {
-        let place = Place { next: u64::MAX, read: 17 };
-        assert_eq!(place.to_string().parse(), Ok(place));
-        for wrong in ["", "next=1", "next=x read=1", "read=1 next=1"] {
-            assert_eq!(wrong.parse::<Place>(), Err(()), "{wrong}");
-        }
-    }
 }

@@ -25,6 +25,21 @@ pub enum Error {
         /// By which rule it should have.
         expected: String,
     },
+    /// A topic has lost what a group has read: what comes now would be treated as that.
+    #[error(
+        "topic {topic}, partition {partition}: it ends at offset {end}, and the group has read up to {read}: the topic was made \
+         again, or its brokers have lost messages; choose another --group, which begins anew"
+    )]
+    Anew {
+        /// Its name.
+        topic: String,
+        /// Of the topic.
+        partition: i32,
+        /// Offset behind the last message.
+        end: i64,
+        /// Where the group is.
+        read: i64,
+    },
 }
 
 pub(super) type Result<T> = std::result::Result<T, Error>;

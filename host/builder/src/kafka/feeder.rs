@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fadelink_sinks::kafka::{config, during, is_passing, patiently, topic, Error as Failure, PATIENCE};
+use fadelink_sinks::kafka::{config, during, is_passing, patiently, topic, Error as Failure, Reach, PATIENCE};
+use fadelink_sinks::Stall;
 use fadelink_wire::fadc::{Header, Message as Fadc};
 use rdkafka::client::ClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer, DefaultConsumerContext};
@@ -35,8 +36,9 @@ impl ProducerContext for Deliveries {
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
         match result {
-            Ok(_) => {
-                self.done.fetch_add(1, Ordering::Relaxed);
+            // An end has no data.
+            Ok(message) => {
+                self.done.fetch_add(u64::from(message.payload_len() > 0), Ordering::Relaxed);
             }
             Err((error, _)) => {
                 self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
@@ -53,6 +55,8 @@ pub struct Feeder {
     /// When it began, in ns since 1970: sessions of later feeders are later.
     epoch: u64,
     sessions: AtomicU64,
+    reach: Reach,
+    stall: Stall,
 }
 
 impl Feeder {
@@ -69,7 +73,15 @@ impl Feeder {
         config.set("request.timeout.ms", "5000");
         let producer = during("connecting", config.create_with_context(Deliveries::default()))?;
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        Ok(Feeder { producer, topic: name.to_owned(), rule, epoch, sessions: AtomicU64::new(0) })
+        Ok(Feeder {
+            producer,
+            topic: name.to_owned(),
+            rule,
+            epoch,
+            sessions: AtomicU64::new(0),
+            reach: Reach::watch(brokers, name)?,
+            stall: Stall::default(),
+        })
     }
 
     /// Gives a message; waits while too many are under way.
@@ -90,9 +102,18 @@ impl Feeder {
         }
     }
 
-    /// Messages that the brokers have.
+    /// Messages of crates that the brokers have.
     pub fn delivered(&self) -> u64 {
         self.producer.context().done.load(Ordering::Relaxed)
+    }
+
+    /// What keeps it from its work: the brokers are away, or take nothing of what waits for them.
+    pub fn trouble(&self) -> Option<String> {
+        let waiting = self.producer.in_flight_count();
+        let is_stalled = self.stall.look(self.delivered(), waiting > 0);
+        let stalled =
+            || is_stalled.then(|| format!("Kafka: the brokers take none of the {} messages that wait", waiting));
+        self.reach.trouble().map(|error| error.to_string()).or_else(stalled)
     }
 
     fn failed(&self) -> Result<()> {
@@ -139,8 +160,8 @@ fn check_topic(brokers: &str, name: &str, rule: Rule) -> Result<()> {
     while left > 0 {
         match consumer.poll(PATIENCE) {
             Some(Ok(message)) => {
-                let Ok(header) = Header::parse(message.payload().unwrap_or_default()) else { continue };
-                rule.check(&message, &header, Note::of(&message).ok().flatten().as_ref())?;
+                let header = Header::parse(message.payload().unwrap_or_default()).ok();
+                rule.check(&message, header.as_ref(), Note::of(&message).ok().flatten().as_ref())?;
             }
             Some(Err(KafkaError::PartitionEOF(_))) => left -= 1,
             Some(Err(KafkaError::MessageConsumption(code))) if is_passing(code) && Instant::now() < deadline => {}
@@ -212,8 +233,20 @@ impl Messages for Connection {
             let (key, partition) = (rule.key.of(header), rule.partition(header));
             let sent = self.sources.entry(header.source_id).or_insert_with(|| Sent::begin(key, rule.partitions));
             let before = sent.next(&message, key, partition);
-            let note = Note { rule: rule.to_string(), session: self.session, before };
+            let note = Note { rule: rule.to_string(), session: self.session, before, end: None };
             self.feeder.put(&data, header.source_id, partition, &note).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Into all partitions, for each may be another builder's.
+    fn end(&mut self) -> io::Result<()> {
+        for (source, sent) in &self.sources {
+            for (partition, before) in (0..).zip(&sent.partitions) {
+                let rule = self.feeder.rule.to_string();
+                let note = Note { rule, session: self.session, before: *before, end: Some(*source) };
+                self.feeder.put(&[], *source, partition, &note).map_err(io::Error::other)?;
+            }
         }
         Ok(())
     }

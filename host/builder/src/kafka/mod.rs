@@ -10,9 +10,11 @@ mod clock;
 mod error;
 mod feeder;
 mod note;
+mod partition;
 mod rule;
+mod watch;
 
-pub use builder::{Builder, Plan, Report, Watcher};
+pub use builder::{Builder, End, Plan, Report, Watcher};
 pub use error::Error;
 pub use feeder::Feeder;
 pub use rule::Rule;

@@ -1,5 +1,6 @@
 //! The note that a feeder adds to each message, as a Kafka header: the rule of the partition, the session of the
-//! source, and what is known about its windows before this one. It shows a builder what a killed feeder had
+//! source, and what is known about its windows before this one. A message without data is the end of a session: TCP has confirmed
+//! that the crate has sent no more. It shows a builder what a killed feeder had
 //! received and not delivered, and which windows in other partitions a crate has lost.
 
 use std::fmt;
@@ -24,12 +25,15 @@ pub struct Note {
     pub session: Session,
     /// Of the windows in this partition.
     pub before: Before,
+    /// The source whose session ends here.
+    pub end: Option<u32>,
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Note { rule, session: (epoch, number), before: Before { since, lost: (start, end) } } = self;
-        write!(f, "by={rule} session={epoch}.{number} since={since} lost={start}..{end}")
+        let Note { rule, session: (epoch, number), before: Before { since, lost: (first, behind) }, end } = self;
+        write!(f, "by={rule} session={epoch}.{number} since={since} lost={first}..{behind}")?;
+        end.map_or(Ok(()), |source| write!(f, " end={source:#010x}"))
     }
 }
 
@@ -38,19 +42,23 @@ impl FromStr for Note {
 
     fn from_str(text: &str) -> Result<Note, ()> {
         let mut words = text.split(' ');
-        let mut value = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=');
         let pair = |text: &str, between| {
             let (first, second) = text.split_once(between)?;
             Some((first.parse().ok()?, second.parse().ok()?))
         };
         let mut parse = || {
+            let mut value = |name: &str| words.next()?.strip_prefix(name)?.strip_prefix('=');
             let rule = value("by")?.to_owned();
             let session = pair(value("session")?, ".")?;
             let since = value("since")?.parse().ok()?;
             let lost = pair(value("lost")?, "..")?;
-            Some(Note { rule, session, before: Before { since, lost } })
+            let end = match words.next() {
+                Some(word) => Some(u32::from_str_radix(word.strip_prefix("end=0x")?, 16).ok()?),
+                None => None,
+            };
+            Some(Note { rule, session, before: Before { since, lost }, end }).filter(|_| words.next().is_none())
         };
-        parse().filter(|_| words.next().is_none()).ok_or(())
+        parse().ok_or(())
     }
 }
 
@@ -82,8 +90,12 @@ mod tests {
             rule: "time:4096/8".into(),
             session: (u64::MAX, 3),
             before: Before { since: 17, lost: (20, u64::MAX) },
+            end: None,
         };
-        assert_eq!(note.to_string().parse(), Ok(note.clone()));
+        let end = Note { end: Some(0xC0DA_0001), ..note.clone() };
+        for note in [&note, &end] {
+            assert_eq!(note.to_string().parse().as_ref(), Ok(note));
+        }
         let good = note.to_string();
         for wrong in ["", "by=counter/4", &good[1..], &good[..good.len() - 25], &format!("{good} more=1")] {
             assert_eq!(wrong.parse::<Note>(), Err(()), "{wrong}");

@@ -33,11 +33,16 @@ impl Rule {
         (self.key.of(header) % self.partitions) as i32
     }
 
-    /// Looks whether `message`, whose header is this, was put where it is by this rule.
-    pub(super) fn check(&self, message: &impl Message, header: &Header, note: Option<&Note>) -> Result<(), Error> {
-        let found = match note {
-            Some(note) if note.rule != self.to_string() => format!("the rule {}", note.rule),
-            _ if self.partition(header) != message.partition() => {
+    /// Looks whether `message`, whose header this is where it has one, was put where it is by this rule.
+    pub(super) fn check(
+        &self,
+        message: &impl Message,
+        header: Option<&Header>,
+        note: Option<&Note>,
+    ) -> Result<(), Error> {
+        let found = match (note, header) {
+            (Some(note), _) if note.rule != self.to_string() => format!("the rule {}", note.rule),
+            (_, Some(header)) if self.partition(header) != message.partition() => {
                 format!("another rule (its window {} belongs into {})", self.key.of(header), self.partition(header))
             }
             _ => return Ok(()),

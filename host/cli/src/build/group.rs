@@ -14,7 +14,7 @@ use fadelink_builder::live::Live;
 use fadelink_builder::sink::{self, SharedEvent};
 use fadelink_builder::tcp::Connection;
 use fadelink_builder::{web, Event, Joiner, Policy};
-use fadelink_sinks::Outlets;
+use fadelink_sinks::{Onlooker, Outlets};
 use fadelink_wire::fadc::TICK_NS;
 use serde::Serialize;
 use serde_json::{json, Map};
@@ -23,7 +23,9 @@ use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::receive::{Group, Line, Outcome};
-use crate::verdict::State;
+#[cfg(feature = "kafka")]
+use crate::verdict::End;
+use crate::verdict::{Accept, Evidence, Verdict};
 
 /// How often the end is looked for.
 const TICK: Duration = Duration::from_millis(20);
@@ -99,10 +101,12 @@ impl Viewers {
 /// The result of a run.
 #[derive(Serialize)]
 pub struct Report {
-    pub events: u64,
     #[serde(flatten)]
-    pub from: From,
-    pub sinks: Vec<fadelink_sinks::Report>,
+    pub verdict: Verdict,
+    events: u64,
+    #[serde(flatten)]
+    from: From,
+    sinks: Vec<fadelink_sinks::Report>,
 }
 
 #[derive(Serialize)]
@@ -118,24 +122,46 @@ pub enum From {
     Kafka(kafka::Report),
 }
 
+impl From {
+    /// What it proves.
+    fn known(&self, accept: Accept) -> Evidence<'static> {
+        match self {
+            From::Tcp { joined, came } => Evidence { joined: joined.clone(), accept, ..came.known() },
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) => Evidence {
+                end: match report.end {
+                    kafka::End::NothingCame => End::Missing,
+                    kafka::End::Open => End::Silence,
+                    kafka::End::Told => End::Confirmed,
+                },
+                accept,
+                joined: report.joined.clone(),
+                malformed: report.malformed,
+                gone: report.gone,
+                ..Evidence::default()
+            },
+        }
+    }
+}
+
 impl Report {
+    /// Ends the sinks, whose files are as complete as what came, and judges.
+    pub fn end(mut viewers: Viewers, from: From, accept: Accept) -> Report {
+        let known = from.known(accept);
+        if let Err(error) = viewers.sinks.finish(Verdict::of(&known).is_complete()) {
+            tracing::error!("{error}");
+        }
+        let sinks = viewers.sinks.reports();
+        let verdict = Verdict::of(&Evidence { sinks: &sinks, ..known });
+        Report { verdict, events: viewers.events, from, sinks }
+    }
+
     fn joined(&self) -> &Joined {
         match &self.from {
             From::Tcp { joined, .. } => joined,
             #[cfg(feature = "kafka")]
             From::Kafka(report) => &report.joined,
         }
-    }
-
-    /// True if there are events, nothing is missing, late, double or cut, and no sink failed or met a wrong message.
-    pub fn is_good(&self) -> bool {
-        let came_well = match &self.from {
-            From::Tcp { came, .. } => came.are_whole() && came.skipped_bytes() == 0,
-            #[cfg(feature = "kafka")]
-            From::Kafka(report) => report.malformed + report.gone == 0,
-        };
-        let written_well = self.sinks.iter().all(|sink| sink.error.is_none() && sink.wrong.count == 0);
-        self.events > 0 && self.joined().is_good() && came_well && written_well
     }
 
     /// Tells why connections broke, and what was wrong with messages.
@@ -155,7 +181,8 @@ impl Report {
     pub fn print(&self) {
         let Joined { windows, sources } = self.joined();
         let Counts { complete, incomplete, dropped, .. } = windows;
-        println!("{} events: {complete} complete, {incomplete} incomplete; {dropped} dropped", self.events);
+        let events = self.events;
+        println!("{}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped", self.verdict);
         for (source, counts) in sources {
             println!(
                 "{source:#010x}: {} messages, {} missing, {} unknown, {} late, {} duplicate, {} windows lost, {} with a \
@@ -169,16 +196,6 @@ impl Report {
                 counts.wrong_time
             );
         }
-        match &self.from {
-            From::Tcp { came, .. } if came.skipped_bytes() > 0 => {
-                println!("{} bytes belonged to no whole message", came.skipped_bytes());
-            }
-            #[cfg(feature = "kafka")]
-            From::Kafka(report) if report.malformed + report.gone > 0 => {
-                println!("{} malformed messages, {} deleted before they were read", report.malformed, report.gone);
-            }
-            _ => {}
-        }
         for sink in &self.sinks {
             println!("{}: {} events written, {} dropped", sink.sink, sink.written, sink.dropped);
         }
@@ -191,7 +208,6 @@ struct Progressed {
     events: u64,
     joined: Joined,
     connections: Vec<Connection>,
-    sinks: Vec<fadelink_sinks::Report>,
 }
 
 impl Progressed {
@@ -206,6 +222,7 @@ pub struct Crates {
     name: String,
     thread: JoinHandle<anyhow::Result<Report>>,
     progressed: Arc<Mutex<Progressed>>,
+    sinks: Onlooker<SharedEvent>,
 }
 
 impl Crates {
@@ -219,18 +236,15 @@ impl Crates {
         let intake = Arc::new(Intake::new(Joiner::new(policy)));
         let run = fadc_crates::Run::begin(&crates, intake.clone(), interrupts)?;
         let progressed = Arc::new(Mutex::default());
+        let sinks = viewers.sinks.onlooker();
         let (shared, interrupts) = (progressed.clone(), interrupts.clone());
         let join = move || {
-            let result = join(run, &intake, &mut viewers, events, &shared, &interrupts);
-            // Also after an error: what came is written.
-            let finished = viewers.sinks.finish(result.is_ok());
-            if let Err(error) = finished {
-                tracing::error!("{error}");
-            }
-            Ok(Report { events: viewers.events, from: result?, sinks: viewers.sinks.reports() })
+            // After an error the sinks write what came when they are dropped.
+            let from = join(run, &intake, &mut viewers, events, &shared, &interrupts)?;
+            Ok(Report::end(viewers, from, Accept::default()))
         };
         let thread = std::thread::Builder::new().name("builder".into()).spawn(join)?;
-        Ok(Crates { name, thread, progressed })
+        Ok(Crates { name, thread, progressed, sinks })
     }
 
     fn look<T>(&self, look: impl FnOnce(&Progressed) -> T) -> T {
@@ -278,12 +292,7 @@ fn join(
                 viewers.lock().set_joiner(json!(joined));
             }
             viewers.tick();
-            let progressed = Progressed {
-                events: viewers.events,
-                joined,
-                connections: run.connections(),
-                sinks: viewers.sinks.reports(),
-            };
+            let progressed = Progressed { events: viewers.events, joined, connections: run.connections() };
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
             if wanted.is_some_and(|wanted| viewers.events >= wanted) || !viewers.sinks.are_well() {
                 interrupts.stop();
@@ -325,8 +334,9 @@ impl Group for Crates {
         self.look(|progressed| {
             meter.builder(&self.name, progressed.events, &progressed.joined);
             meter.connections(&progressed.connections);
-            meter.event_sinks(&self.name, &progressed.sinks);
         });
+        // The thread that builds may wait for one of them.
+        meter.event_sinks(&self.name, &self.sinks.reports());
     }
 
     fn poll(&mut self) -> anyhow::Result<bool> {
@@ -341,9 +351,8 @@ impl Group for Crates {
         }
         let mut board = json!(report);
         board["name"] = name.into();
-        board["complete"] = report.is_good().into();
         Ok(Outcome {
-            state: State::of(report.is_good()),
+            state: report.verdict.state(),
             may_go_on: false,
             key: "crates",
             boards: vec![board],

@@ -15,6 +15,7 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
+use crate::verdict::Accept;
 use crate::{health, http};
 
 mod group;
@@ -73,6 +74,13 @@ pub struct Args {
     /// With --kafka: name of this builder; a second builder with the same name is excluded
     #[arg(long, value_name = "NAME", default_value = "builder")]
     name: String,
+    /// With --kafka: a new group begins at the oldest messages that are left; without it, those that were deleted count as
+    /// lost
+    #[arg(long)]
+    from_oldest: bool,
+    /// With --kafka: what counts as the end; `silence`: also that nothing more came until the builder was stopped
+    #[arg(long, value_enum, default_value_t = Accept::Confirmed)]
+    end: Accept,
     /// Length of a window in ns
     #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
     window_ns: u32,
@@ -188,6 +196,10 @@ impl kafka::Watcher for Watcher<'_> {
         self.meter.builder(self.name, self.viewers.events, &report.joined);
         let labels = [("builder", self.name)];
         self.meter.count("fadelink_builder_aborted_transactions_total", &labels, report.aborts);
+        for (reason, value) in [("gone", report.gone), ("malformed", report.malformed)] {
+            let labels = [("builder", self.name), ("reason", reason)];
+            self.meter.count("fadelink_builder_unread_messages_total", &labels, value);
+        }
         health::beat(trouble.iter().map(ToString::to_string).collect());
     }
 }
@@ -203,6 +215,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
         name: args.name.clone(),
         builder_id: args.builder_id,
         policy: args.policy(),
+        may_begin_later: args.from_oldest,
     };
     if let Some(duration) = args.crates.duration {
         let interrupts = interrupts.clone();
@@ -221,7 +234,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     builder.run(interrupts.stopping(), args.events, &mut watcher)?;
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
-    let report = Report { events: viewers.events, from: From::Kafka(builder.report()), sinks: Vec::new() };
+    let report = Report::end(viewers, From::Kafka(builder.report()), args.end);
     report.tell();
     Ok(report)
 }
@@ -253,5 +266,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     } else {
         report.print();
     }
-    Ok(exit::of_data(report.is_good()))
+    Ok(exit::of_data(report.verdict.is_complete()))
 }

@@ -203,9 +203,6 @@ impl Ended {
         let mut all = json!({
             key: address.to_string(),
             "name": self.name,
-            "complete": verdict.is_complete(),
-            "verdict": verdict.state().name(),
-            "reasons": verdict.reasons(),
             "bytes": self.bytes,
             "words": self.bytes / 8,
             "verified": self.verifier.as_ref().map(|_| verdict.is_complete()),
@@ -214,8 +211,10 @@ impl Ended {
             "seconds": self.seconds,
             "sinks": self.sinks,
         });
-        if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
-            all.extend(more);
+        for more in [json!(verdict), more] {
+            if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
+                all.extend(more);
+            }
         }
         all
     }

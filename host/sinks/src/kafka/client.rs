@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, Producer};
+use tokio::runtime::Runtime;
 
 /// Longest wait for the brokers.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -52,6 +53,17 @@ pub enum Error {
         found: usize,
         /// As it should be.
         expected: usize,
+    },
+    /// A topic keeps of several messages of a source the last alone.
+    #[error(
+        "topic {topic} is compacted (cleanup.policy={policy}), which removes data: expected cleanup.policy=delete; choose another \
+         topic"
+    )]
+    Compacted {
+        /// Its name.
+        topic: String,
+        /// As it is.
+        policy: String,
     },
     /// A topic does not have the words that it had.
     #[error(
@@ -147,7 +159,7 @@ pub fn config(brokers: &str) -> ClientConfig {
 /// Partitions of a topic, which is created with `partitions` and `settings` where it does not exist.
 ///
 /// # Errors
-/// The brokers cannot be reached, or refuse.
+/// The brokers cannot be reached, or refuse; the topic is compacted.
 pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str)) -> Result<usize, Error> {
     let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
     admin
@@ -173,9 +185,32 @@ pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str
         let found = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
         // A new topic takes a moment to be known to all brokers.
         if found > 0 || Instant::now() >= deadline {
+            refuse_compacted(&admin, name, &runtime)?;
             return Ok(found);
         }
         std::thread::sleep(RETRY);
+    }
+}
+
+/// Messages are the data itself: none replaces another.
+fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runtime: &Runtime) -> Result<(), Error> {
+    let asked = [ResourceSpecifier::Topic(name)];
+    let options = AdminOptions::new().request_timeout(Some(PATIENCE));
+    let settings = patiently("asking for the settings of a topic", || {
+        let described = runtime.block_on(admin.describe_configs(&asked, &options))?;
+        described.into_iter().next().ok_or(KafkaError::Canceled)?.map_err(KafkaError::AdminOp)
+    });
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            // Who may not ask finds by the numbers of the messages what is missing.
+            tracing::warn!("topic {name}: {error}; whether it is compacted is not known");
+            return Ok(());
+        }
+    };
+    match settings.get("cleanup.policy").and_then(|entry| entry.value.clone()) {
+        Some(policy) if policy.contains("compact") => Err(Error::Compacted { topic: name.to_owned(), policy }),
+        _ => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@
 //! (JSON). Messages are written in transactions: who reads committed data reads each word once.
 
 mod client;
+mod reach;
 mod sink;
 mod words;
 
@@ -14,5 +15,6 @@ pub use client::{
     commit, config, during, is_passing, patiently, topic, transactional, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
     TRANSACTION,
 };
+pub use reach::Reach;
 pub use sink::KafkaSink;
 pub use words::{Place, Words, MESSAGE};

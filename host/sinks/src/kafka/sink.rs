@@ -1,6 +1,7 @@
 //! Writes the words of a board into a topic, each once.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -9,10 +10,11 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::json;
 
 use super::client::{commit, transactional, Error, PATIENCE, POLL, STEP, TRANSACTION};
+use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
 use crate::block::Block;
 use crate::origin::Origin;
-use crate::sink::{End, Result, Sink, Stopping};
+use crate::sink::{End, Peer, Result, Sink, Stopping};
 
 /// Bytes of a transaction.
 const COMMIT: u64 = 16 << 20;
@@ -43,6 +45,7 @@ pub struct KafkaSink {
     /// What the topic has behind `committed`: by a program that was ended, or a transaction whose answer did not come.
     known: Vec<u8>,
     origin: Option<Origin>,
+    reach: Arc<Reach>,
 }
 
 /// What a transaction writes.
@@ -92,6 +95,7 @@ impl KafkaSink {
         let producer = Some(transactional(&place.brokers, &name(&place))?);
         let known = resumed.map(|end| words.data(end, u64::MAX)).transpose()?.unwrap_or_default();
         Ok(KafkaSink {
+            reach: Arc::new(Reach::watch(&place.brokers, &place.topic)?),
             place,
             run: run.to_owned(),
             stopping,
@@ -214,5 +218,10 @@ impl Sink<Block> for KafkaSink {
 
     fn intact(&self) -> u64 {
         self.committed
+    }
+
+    fn peer(&self) -> Option<Peer> {
+        let reach = self.reach.clone();
+        Some(Box::new(move || reach.trouble().map(|error| error.to_string())))
     }
 }

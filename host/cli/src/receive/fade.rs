@@ -16,6 +16,7 @@ use serde_json::{json, Map, Value};
 
 use super::group::{Group, Line, Outcome};
 use super::inquiry::{self, Inquirer};
+use super::patience::Patience;
 use super::plan::Plan;
 use super::recorder::{Ended, Recorder, Snapshot};
 use super::transmissions::Transmissions;
@@ -31,10 +32,6 @@ use crate::verdict::{Accept, End, Evidence, State, Verdict};
 const THRESHOLD: usize = 32 * PACKET_BYTES;
 /// Longest wait for the threshold.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
-/// Attempts of STOP after the first.
-const STOP_RETRIES: u32 = 300;
-/// Longest silence after STOP.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Time without a frame after which the FEB is taken to have all its confirmations.
 const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
@@ -64,6 +61,7 @@ pub struct Settings {
     pub limits: Limits,
     /// What counts as the end of their data.
     pub accept: Accept,
+    pub patience: Patience,
 }
 
 /// The result of one FEB.
@@ -105,6 +103,7 @@ struct Begin {
 struct Shared {
     schedule: Schedule,
     limits: Limits,
+    patience: Patience,
     interrupts: Interrupts,
     /// Of each FEB.
     live: Mutex<Vec<Live>>,
@@ -135,10 +134,18 @@ impl Febs {
     /// # Errors
     /// An interface, a FEB or a sink that cannot be opened.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
-        let Settings { link, febs, schedule, limits, accept } = settings;
         // What is to go on is not stopped before.
-        let goes_on = febs.iter().any(|feb| feb.plan.resumed.is_some());
-        let receiver = if goes_on { link.passive()? } else { link.receiver()? };
+        let goes_on = settings.febs.iter().any(|feb| feb.plan.resumed.is_some());
+        let receiver = if goes_on { settings.link.passive()? } else { settings.link.receiver()? };
+        Febs::over(receiver, settings, interrupts)
+    }
+
+    /// As [`Self::begin`], over a receiver that is there; a passive one, if what a board has goes on.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn over(receiver: Receiver, settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Febs> {
+        let Settings { link, febs, schedule, limits, accept, patience } = settings;
         receiver.schedule(&schedule)?;
         let handles: Vec<FebHandle> =
             febs.iter().map(|feb| receiver.open_alone(feb.mac, feb.config)).collect::<Result<_, _>>()?;
@@ -149,7 +156,7 @@ impl Febs {
 
         let live = |recorder: &Recorder| Live { recorded: recorder.look(), ..Live::default() };
         let live = Mutex::new(recorders.iter().map(live).collect());
-        let shared = Arc::new(Shared { schedule, limits, interrupts: interrupts.clone(), live });
+        let shared = Arc::new(Shared { schedule, limits, patience, interrupts: interrupts.clone(), live });
         let mut threads = Vec::new();
         for (i, ((feb, handle), recorder)) in febs.iter().zip(handles).zip(recorders).enumerate() {
             let shared = shared.clone();
@@ -292,17 +299,17 @@ fn receive(
     let mut last_data = Instant::now();
     let mut stopped = false;
     let mut stopping = None;
-    let mut inquirer = Inquirer::default();
+    let mut inquirer = Inquirer::new(shared.patience.inquiry);
     loop {
         anyhow::ensure!(!(begin.durable && interrupts.have_failed()), "another board of the run could not go on");
         if !stopped && (deadline.is_reached(recorder.bytes()) || interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
-            let commander = feb.commander();
+            let (commander, retries) = (feb.commander(), shared.patience.stop_retries);
             stopping = Some(std::thread::spawn(move || {
-                commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, STOP_RETRIES)
+                commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, retries)
             }));
             stopped = true;
-            deadline.stop(PATIENCE);
+            deadline.stop(shared.patience.silence);
             last_data = Instant::now();
         }
         let answer = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join());

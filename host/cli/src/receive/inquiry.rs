@@ -8,22 +8,26 @@ use fadelink_wire::Resets;
 
 use crate::exit;
 
-/// Silence after STOP, and time from one question to the next, before the board is asked whether its transmission runs.
-const INTERVAL: Duration = Duration::from_secs(1);
-
 /// When a board was asked.
-#[derive(Default)]
-pub struct Inquirer(Option<Instant>);
+pub struct Inquirer {
+    /// Silence, and time from one question to the next, before it is asked.
+    interval: Duration,
+    asked: Option<Instant>,
+}
 
 impl Inquirer {
+    pub fn new(interval: Duration) -> Inquirer {
+        Inquirer { interval, asked: None }
+    }
+
     /// Of a board that has answered STOP, and has sent nothing since `last_data`: why nothing more will come, in words.
     pub fn why_silent(&mut self, feb: &FebHandle, last_data: Instant) -> Option<String> {
-        let last = self.0.map_or(last_data, |asked| asked.max(last_data));
-        if last.elapsed() < INTERVAL {
+        let last = self.asked.map_or(last_data, |asked| asked.max(last_data));
+        if last.elapsed() < self.interval {
             return None;
         }
         let answer = feb.inquire();
-        self.0 = Some(Instant::now());
+        self.asked = Some(Instant::now());
         broken_off(feb, &answer.ok()?)
     }
 }

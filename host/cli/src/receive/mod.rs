@@ -20,6 +20,7 @@ mod board;
 pub mod fade;
 mod group;
 mod inquiry;
+mod patience;
 mod plan;
 mod recorder;
 pub mod tcp;
@@ -28,6 +29,7 @@ pub mod udp;
 
 pub use args::Args;
 pub use group::{drive, measure, Group, Line, Outcome};
+pub use patience::Patience;
 pub use plan::{Plan, Senders, RING_MIN};
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
@@ -69,6 +71,7 @@ fn febs(args: &Args) -> Result<fade::Settings, Usage> {
         schedule: args.threads.schedule(),
         limits: plan::limits(args),
         accept: args.end,
+        patience: Patience::default(),
     })
 }
 

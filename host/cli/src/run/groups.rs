@@ -22,7 +22,7 @@ use crate::exit::Usage;
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
 use crate::link::{BackendArgs, Link};
-use crate::receive::{fade, tcp, udp, Group, Plan, Senders, Transmissions, UDP_BUFFER};
+use crate::receive::{fade, tcp, udp, Group, Patience, Plan, Senders, Transmissions, UDP_BUFFER};
 
 /// Boards that are received together, before they are.
 pub enum Settings {
@@ -284,7 +284,8 @@ impl Reader<'_> {
         let (schedule, limits, accept) = (self.schedule(), self.limits(), self.file.experiment.end);
         let group = |((iface, backend, busy_poll), febs): ((String, Backend, bool), Vec<fade::Feb>)| {
             let link = Link { iface, backend_args: BackendArgs { backend: backend.into(), busy_poll } };
-            Settings::Fade(fade::Settings { link, febs, schedule: schedule.clone(), limits, accept })
+            let (schedule, patience) = (schedule.clone(), Patience::default());
+            Settings::Fade(fade::Settings { link, febs, schedule, limits, accept, patience })
         };
         Ok(groups.into_iter().map(group).collect())
     }

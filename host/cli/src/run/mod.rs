@@ -28,6 +28,8 @@ mod folder;
 mod groups;
 mod manifest;
 mod moment;
+#[cfg(test)]
+mod oracle;
 mod replay;
 mod schema;
 mod text;

@@ -6,7 +6,7 @@
 //! Identify ──────────────────────> Start ──────────────────> begun
 //!   │  │   (Fadelink's FADE-10G)    ^ │
 //!   │  │ all others                 │ │ an earlier transmission runs
-//!   │  └──────────────────> Reset ──┘ │
+//!   │  └──────────────────> Reset ──┘ │ (or IDENTIFY again, if it was not answered)
 //!   │                        ^ │ └────┼── FADE v1 ─────────> begun
 //!   │                        └─┴──────┘
 //!   │ a transmission that goes on
@@ -220,11 +220,29 @@ impl Start {
         match event {
             Event::Due => self.due(known, now, draw),
             Event::Identified(identity) => self.identified(identity, known, now, draw),
+            Event::Answered(_) if self.is_unknown(known) => self.identify_again(now, draw),
             Event::Answered(value) => self.answered(value, now),
             Event::Told(state) => self.told(state, now),
             Event::Data(protocol) => self.data(protocol, known),
+            Event::Found(Protocol::Fade10g) if self.is_unknown(known) => self.identify_again(now, draw),
             Event::Found(protocol) => self.found(protocol),
         }
+    }
+
+    /// FADE-10G speaks, and has not told what it is. Every core answers IDENTIFY, so the cable was out when it was asked: which
+    /// core it is decides the order of its words.
+    fn is_unknown(&self, known: Known) -> bool {
+        known.firmware.is_none() && matches!(self.state, State::Start { .. } | State::Listen)
+    }
+
+    fn identify_again(mut self, now: Duration, mut draw: impl FnMut() -> u16) -> Step {
+        if self.refusals == START_ATTEMPTS {
+            return self.fail(CommandError::Timeout { code: fade10g::CMD_IDENTIFY, attempts: IDENTIFY_ATTEMPTS });
+        }
+        self.refusals += 1;
+        self.csn = draw();
+        let next = now + self.patience.0 / IDENTIFY_SHARE;
+        self.send(fade10g::CMD_IDENTIFY, State::Identify { sent: 1 }, next)
     }
 
     fn due(self, known: Known, now: Duration, mut draw: impl FnMut() -> u16) -> Step {

@@ -1,0 +1,99 @@
+//! The rule, which knows nothing of the others: what is called complete is the record of the source. What is not has a reason.
+
+use std::path::Path;
+
+use fadelink_wire::{fade1, Protocol};
+use serde_json::Value;
+
+use super::case::Case;
+use super::play::Ended;
+use super::world;
+use crate::verdict::State;
+
+/// The words of the last run that our computer has begun, as they are in a file.
+fn expected(case: &Case, ended: &Ended) -> Vec<u8> {
+    let world = world::lock(&ended.world);
+    let runs = world.record.runs();
+    let words = runs.iter().rev().find(|run| run.is_ours).map_or(&[][..], |run| &run.words);
+    let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    if case.protocol == Protocol::Fade1 {
+        // Its last packet is filled up, and the report says that it is FADE v1.
+        bytes.resize(bytes.len().next_multiple_of(fade1::PACKET_BYTES), fade1::FILLER);
+    }
+    bytes
+}
+
+/// What says that all is there.
+fn claims(ended: &Ended) -> Result<Vec<&'static str>, String> {
+    let report = &ended.report;
+    let board = &report["febs"][0];
+    let manifest = std::fs::read_to_string(ended.folder.join("a.dat.json")).unwrap_or_default();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap_or_default();
+    let all = [
+        ("the exit status", ended.state == State::Complete),
+        ("the report", report["complete"] == true),
+        ("the report's verdict", report["verdict"] == "complete"),
+        ("the board's report", board["complete"] == true),
+        ("the board's verdict", board["verdict"] == "complete"),
+        ("the file's description", manifest["complete"] == true),
+    ];
+    let claims: Vec<_> = all.iter().filter(|(_, claims)| *claims).map(|(name, _)| *name).collect();
+    let of_report = &all[..5];
+    if of_report.iter().any(|(_, claims)| *claims != of_report[0].1) {
+        return Err(format!("the outputs do not agree: {claims:?} say complete"));
+    }
+    Ok(claims)
+}
+
+/// True if it is complete.
+///
+/// # Errors
+/// What is wrong.
+pub fn judge(case: &Case, ended: &Ended) -> Result<bool, String> {
+    let claims = claims(ended)?;
+    let reasons = &ended.report["febs"][0]["reasons"];
+    if !claims.is_empty() {
+        let found = std::fs::read(ended.folder.join("a.dat")).map_err(|error| format!("the file: {error}"))?;
+        let expected = expected(case, ended);
+        if found != expected {
+            let same = found.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+            return Err(format!(
+                "{claims:?} say complete, and the file differs from the record at byte {same}: {} bytes, the source gave {}; \
+                 reasons: {reasons}",
+                found.len(),
+                expected.len()
+            ));
+        }
+    }
+    let is_complete = ended.state == State::Complete;
+    let has_text = |reason: &Value| {
+        let is_text = |name: &str| reason[name].as_str().is_some_and(|text| !text.is_empty());
+        is_text("reason") && is_text("text")
+    };
+    let reasons = reasons.as_array().ok_or("no reasons in the report")?;
+    match (is_complete, reasons.is_empty()) {
+        (true, false) => Err(format!("complete, and there are reasons: {reasons:?}")),
+        (false, true) => Err("not complete, and no reason is told".into()),
+        _ if !reasons.iter().all(has_text) => Err(format!("a reason without words: {reasons:?}")),
+        _ => Ok(is_complete),
+    }
+}
+
+/// What there is to see of a failure.
+pub fn describe(case: &Case, ended: &Ended) -> String {
+    let world = world::lock(&ended.world);
+    let runs: Vec<_> = world.record.runs().iter().map(|run| (run.words.len(), run.is_ours)).collect();
+    let files = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| format!("{:?} {}", entry.file_name(), entry.metadata().map_or(0, |m| m.len()))).collect()
+    };
+    format!(
+        "{case:?}\nhappened: {:?}\nruns of the source (words, ours): {runs:?}\nprograms: {}, disk failed {} times\n\
+         files: {:?}\n{}",
+        world.happened,
+        ended.programs,
+        ended.disk.failed(),
+        files(&ended.folder),
+        ended.report
+    )
+}

@@ -14,7 +14,7 @@ use fadelink_receiver::engine::{Command, CommandError, Confirm, Engine, FebConfi
 use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::Kind;
-use fadelink_wire::fade10g::{self, Data, Request, Response};
+use fadelink_wire::fade10g::{self, Data, Identity, Request, Response};
 use fadelink_wire::{fade1, Firmware, MacAddr, Protocol, WordOrder};
 use model::Cable;
 
@@ -151,6 +151,42 @@ fn a_published_board_is_found_out_and_its_words_are_made_native() {
     let counters = program.reader.counters.read();
     assert_eq!((counters.responses, counters.unexpected_responses), (3, 0), "it repeats its last response");
     assert_eq!(counters.interrupted, 0, "a fresh board");
+}
+
+/// The cable was out while IDENTIFY was sent: silence does not make a board of Fadelink a published one.
+#[test]
+fn a_board_that_answers_start_is_asked_again_what_it_is() {
+    let mut program = Program::new(FebConfig { protocol: Some(Protocol::Fade10g), ..SMALL });
+    let outcome = program.command(fade10g::CMD_START);
+    while !program.requests().contains(&RESET) {
+        program.wait(5 * MS);
+    }
+    program.wait(20 * MS);
+    program.reset_rounds(1);
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 0);
+    assert!(outcome.try_recv().is_err());
+    let csn = program.csn(fade10g::CMD_IDENTIFY);
+    let identity = Identity {
+        window: 32,
+        running: true,
+        stopping: false,
+        block_acks: true,
+        csn: None,
+        transmission: csn,
+        resets: None,
+    };
+    // Nobody has asked for this one.
+    program.answer(fade10g::CMD_IDENTIFY, csn.wrapping_add(1), 0);
+    program.answer(fade10g::CMD_IDENTIFY, csn, identity.to_value());
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 2);
+    assert_eq!(program.requests(), [RESET; 3]);
+    program.wait(20 * MS);
+    let csn = program.csn(fade10g::CMD_START);
+    program.answer(fade10g::CMD_START, csn, 0);
+    assert_eq!(outcome.try_recv().unwrap(), Ok(0));
+    assert_eq!(program.reader.kind().unwrap().firmware, Some(Firmware::Fadelink));
 }
 
 #[test]

@@ -32,6 +32,8 @@ use crate::verdict::{Accept, End, Evidence, State, Verdict};
 const THRESHOLD: usize = 32 * PACKET_BYTES;
 /// Longest wait for the threshold.
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
+/// Longest time that the answer to STOP is waited for when the end has come: the board may be switched off then.
+const ANSWER: Duration = Duration::from_secs(1);
 /// Time without a frame after which the FEB is taken to have all its confirmations.
 const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
@@ -83,8 +85,8 @@ struct Received {
     error: Option<String>,
     /// Why the board says that its transmission is over, or was disturbed, in words.
     board: Option<String>,
-    /// STOP was sent, and is not answered: a question would wait behind it.
-    stop_waits: bool,
+    /// STOP was sent, and is not answered.
+    stopping: Option<JoinHandle<Result<u64, Error>>>,
     /// RESETs that the board says to have obeyed since START.
     resets: Option<Resets>,
 }
@@ -250,7 +252,7 @@ fn one_feb(
         Err(error) => outcome.error = Some(exit::in_words(&error)),
     }
     let is_whole = outcome.error.is_none() && outcome.board.is_none();
-    if outcome.has_begun && !outcome.stop_waits {
+    if outcome.has_begun && is_answered(&feb, outcome.stopping.take()) {
         let (against, resets) = inquiry::against(&feb, is_whole);
         outcome.resets = resets;
         outcome.board = outcome.board.or(against);
@@ -258,13 +260,13 @@ fn one_feb(
     outcome.transmissions = start.transmissions;
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
+    if outcome.error.is_none() {
+        // Before the sinks are finished: what comes meanwhile may speak against what they are to call complete.
+        linger(&feb, &recorder, start.durable);
+    }
     outcome.counters = feb.counters();
     outcome.recorded = recorder.end(&outcome.known(accept), outcome.kind.map(|kind| kind.protocol));
     let is_whole = outcome.error.is_none() && outcome.recorded.error.is_none();
-    if is_whole {
-        linger(&feb);
-    }
-    outcome.counters = feb.counters();
     if start.durable && !is_whole && (outcome.has_begun || outcome.recorded.bytes > 0) {
         // The run may go on with what no sink has. Without a transmission and without data there is nothing to go on with.
         outcome.was_left = true;
@@ -298,22 +300,20 @@ fn receive(
     let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
     let mut stopped = false;
-    let mut stopping = None;
     let mut inquirer = Inquirer::new(shared.patience.inquiry);
     loop {
         anyhow::ensure!(!(begin.durable && interrupts.have_failed()), "another board of the run could not go on");
         if !stopped && (deadline.is_reached(recorder.bytes()) || interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let (commander, retries) = (feb.commander(), shared.patience.stop_retries);
-            stopping = Some(std::thread::spawn(move || {
+            outcome.stopping = Some(std::thread::spawn(move || {
                 commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, retries)
             }));
             stopped = true;
             deadline.stop(shared.patience.silence);
             last_data = Instant::now();
         }
-        let answer = stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join());
-        outcome.stop_waits = stopping.is_some();
+        let answer = outcome.stopping.take_if(|thread| thread.is_finished()).map(|thread| thread.join());
         if let Some(Ok(Err(error))) = answer {
             return Err(error).context("STOP");
         }
@@ -357,7 +357,7 @@ fn receive(
             // Nothing can come while a sink has the whole ring.
             deadline.heard();
         }
-        if stopped && !outcome.stop_waits {
+        if stopped && outcome.stopping.is_none() {
             if let Some(why) = inquirer.why_silent(feb, last_data) {
                 outcome.board = Some(why);
                 return Ok(End::Confirmed);
@@ -429,6 +429,16 @@ impl Begin {
     }
 }
 
+/// STOP is answered, or was not sent: a question would wait behind it. The end may have come before the answer.
+fn is_answered(feb: &FebHandle, stopping: Option<JoinHandle<Result<u64, Error>>>) -> bool {
+    let Some(stopping) = stopping else { return true };
+    let end = Instant::now() + ANSWER;
+    while !stopping.is_finished() && Instant::now() < end {
+        feb.serve(Duration::from_millis(5));
+    }
+    stopping.is_finished()
+}
+
 /// Where the data came from.
 fn origin(feb: &FebHandle) -> Origin {
     let board = Board::Feb(feb.mac());
@@ -436,17 +446,21 @@ fn origin(feb: &FebHandle) -> Origin {
     Origin { board, protocol: Some(protocol), firmware, wire_order: word_order }
 }
 
-/// Stays while the FEB repeats what it has no confirmation for: an ACK may have been lost.
-fn linger(feb: &FebHandle) {
-    let end = Instant::now() + LINGER;
-    let mut acks = feb.counters().acks;
-    let mut quiet_since = Instant::now();
-    while quiet_since.elapsed() < QUIET && Instant::now() < end {
+/// Stays while the FEB repeats what it has no confirmation for: an ACK may have been lost. `durable`: and while sinks make safe
+/// what is then confirmed.
+fn linger(feb: &FebHandle, recorder: &Recorder, durable: bool) {
+    let state = || (feb.counters().acks, feb.fill().0);
+    let waits = || durable && feb.fill().0 > 0 && recorder.is_well();
+    let (mut last, mut quiet_since) = (state(), Instant::now());
+    let mut end = quiet_since + LINGER;
+    while (quiet_since.elapsed() < QUIET && Instant::now() < end) || waits() {
         feb.serve(Duration::from_millis(5));
-        let now = feb.counters().acks;
-        if now != acks {
-            acks = now;
-            quiet_since = Instant::now();
+        let now = state();
+        if now.1 != last.1 {
+            end = Instant::now() + LINGER;
+        }
+        if now != last {
+            (last, quiet_since) = (now, Instant::now());
         }
     }
 }

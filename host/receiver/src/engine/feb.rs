@@ -222,12 +222,14 @@ impl FebState {
         let Some(response) = response else { return };
         let again = self.commands.came(response) && riding;
         let is_identity = response.code == fade10g::CMD_IDENTIFY;
-        // It stays what it is while a transmission runs.
-        if is_identity && self.transmission.get().is_none() {
+        let is_for_start = |start: &Start| start.is_answered(response.code, response.csn);
+        let pending = self.commands.answered(response);
+        // One that nobody asked for may be forged. The FEB stays what it is while a transmission runs.
+        let is_asked = pending.is_some() || self.start.as_ref().is_some_and(is_for_start);
+        if is_identity && is_asked && self.transmission.get().is_none() {
             self.peer.identified(response.value);
         }
-        let is_for_start = |start: &Start| start.is_answered(response.code, response.csn);
-        if let Some(pending) = self.commands.answered(response) {
+        if let Some(pending) = pending {
             count(&self.shared().counters.responses);
             if pending.asks {
                 self.send_next(pending.command, false, out);

@@ -20,6 +20,8 @@ pub enum Event {
     Other(Ask),
     /// The same with the address of ours.
     Forged(Ask),
+    /// A second program resets the board and begins a run, on this computer (true) or another.
+    SecondProgram(bool),
     /// A data frame with other words.
     Data(Place),
     /// The same as the last packet.
@@ -28,7 +30,7 @@ pub enum Event {
     Answer,
     /// Frames that were damaged on the way.
     Malformed(u32),
-    /// A frame of the board comes once more, much later.
+    /// A frame of the board comes again, much later.
     Replay,
     /// The board loses its power, and has it again after so many steps.
     PowerLoss(u64),
@@ -105,7 +107,10 @@ impl Case {
         let cable = Cable { loss: chance(random), duplicate: chance(random), reorder: chance(random) };
         let count = *random.choice(&[0, 1, 1, 2, 2, 3, 5]).unwrap_or(&1);
         let frames = words * 8 / packet + 10;
-        let events = (0..count).map(|_| (When::any(random, frames), Event::any(random, durable))).collect();
+        let mut events: Vec<_> = (0..count).map(|_| (When::any(random, frames), Event::any(random, durable))).collect();
+        if durable && random.bool() {
+            events.push((When::Step(random.u64(0..frames * 2)), Event::Kill));
+        }
         Case {
             seed,
             protocol,
@@ -141,7 +146,7 @@ impl Event {
         let ask = *random.choice(&asks).unwrap_or(&Ask::Reset);
         let near = Place::Near(random.i32(-40..40));
         let place = if random.u8(0..4) == 0 { Place::Far(random.u32(..)) } else { near };
-        match random.u8(0..16) {
+        match random.u8(0..18) {
             0 | 1 => Event::Other(ask),
             2 | 3 => Event::Forged(ask),
             4 | 5 => Event::Data(place),
@@ -152,6 +157,7 @@ impl Event {
             11 => Event::PowerLoss(random.u64(0..100)),
             12 => Event::CableOut(random.u64(1..500)),
             13 => Event::Other(Ask::Reset),
+            14 | 15 => Event::SecondProgram(random.bool()),
             _ if durable => Event::Kill,
             _ => Event::Data(Place::Near(random.i32(0..4))),
         }

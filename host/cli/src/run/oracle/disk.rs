@@ -46,6 +46,14 @@ struct State {
     written: u64,
     /// Faults so far.
     failed: u64,
+    /// Folders of programs that were killed: nothing is written there any more.
+    frozen: Vec<PathBuf>,
+}
+
+impl State {
+    fn is_frozen(&self, path: &Path) -> bool {
+        self.frozen.iter().any(|folder| path.starts_with(folder))
+    }
 }
 
 /// A folder on such a disk, until this is dropped.
@@ -71,6 +79,11 @@ impl Disk {
     /// Faults so far.
     pub fn failed(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).failed
+    }
+
+    /// The program that writes to `folder` is killed.
+    pub fn freeze(&self, folder: &Path) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).frozen.push(folder.to_owned());
     }
 
     /// It is mended: what was written stays. False: it was well.
@@ -101,6 +114,9 @@ fn found(fd: i32) -> Option<(PathBuf, Arc<Mutex<State>>)> {
 fn room(fd: i32, count: usize) -> io::Result<usize> {
     let Some((path, state)) = found(fd) else { return Ok(count) };
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.is_frozen(&path) {
+        return Err(rustix::io::Errno::IO.into());
+    }
     let before = state.written;
     let fault = state.fault.filter(|fault| path.to_string_lossy().ends_with(fault.suffix));
     let left = fault.filter(|fault| matches!(fault.way, Way::All | Way::Full | Way::OneWrite));
@@ -134,6 +150,9 @@ fn lose(path: &Path) -> io::Result<()> {
 fn synced(fd: i32) -> Option<io::Result<()>> {
     let (path, state) = found(fd)?;
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    if state.is_frozen(&path) {
+        return Some(Err(rustix::io::Errno::IO.into()));
+    }
     let written = state.written;
     let fault = state.fault.filter(|fault| path.to_string_lossy().ends_with(fault.suffix) && written >= fault.from);
     let Some(Fault { way, .. }) = fault.filter(|fault| matches!(fault.way, Way::All | Way::Syncs | Way::OneSync))

@@ -1,5 +1,6 @@
 //! A program that receives as `fadelink run` does, in the world of a seed; what came out of it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::receive::{fade, Group, Outcome, Patience};
 use crate::run::experiment::File;
-use crate::run::groups::{self, Resumed, Settings};
+use crate::run::groups::{self, Kept, Resumed, Settings};
 use crate::run::{crash, experiment};
 use crate::verdict::State;
 
@@ -39,7 +40,7 @@ pub struct Ended {
     /// Programs that there were.
     pub programs: usize,
     pub world: Shared,
-    pub disk: Disk,
+    pub disk: Arc<Disk>,
 }
 
 /// The report of a command that cannot begin, as a board's.
@@ -101,32 +102,45 @@ impl Program {
 /// Plays a seed.
 ///
 /// # Errors
-/// What should not happen whatever becomes of board and disk.
+/// What should not happen in any case.
 pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
     let world = World::new(case.clone());
     let file = experiment(case, top)?;
-    let disk = Disk::new(top, case.disk);
+    let disk = Arc::new(Disk::new(top, case.disk));
     let mut folder = top.join("0");
     std::fs::create_dir(&folder)?;
     let (mut resumed, mut was_stopped, mut programs) = (None::<Resumed>, false, 0);
     let begun = Instant::now();
     loop {
         programs += 1;
-        let number = world::lock(&world).program;
-        let mut program = match Program::begin(&file, &folder, resumed.as_ref(), &world) {
+        let number = {
+            let mut world = world::lock(&world);
+            world.folder = Some((disk.clone(), folder.clone()));
+            world.program
+        };
+        let is_killed = || world::lock(&world).program != number;
+        let next = top.join(programs.to_string());
+        let program = match Program::begin(&file, &folder, resumed.as_ref(), &world) {
+            Err(_) if is_killed() => None,
             // The command fails and says why; its user mends the disk.
             Err(_) if disk.mend() && programs < PROGRAMS && case.durable => continue,
             Err(error) if disk.failed() > 0 => {
                 return Ok(Ended { state: State::Incomplete, report: failed(&error), folder, programs, world, disk });
             }
-            begun => begun?,
+            begun => Some(begun?),
+        };
+        let Some(mut program) = program else {
+            copy(&folder, &next).context("copy")?;
+            folder = next;
+            resumed = Some(Resumed { boards: found(&file, &folder, &disk)?, was_stopped });
+            continue;
         };
         if was_stopped {
             program.interrupts.stop();
         }
         let program_begun = Instant::now();
         let was_killed = loop {
-            if world::lock(&world).program != number {
+            if is_killed() {
                 break true;
             }
             if program.group.poll()? {
@@ -143,7 +157,6 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
             was_stopped |= program.interrupts.must_stop() && !(case.durable && program.interrupts.have_failed());
             std::thread::sleep(LOOK);
         };
-        let next = top.join(programs.to_string());
         if was_killed {
             copy(&folder, &next).context("copy")?;
             program.gone.store(true, Ordering::Relaxed);
@@ -158,12 +171,16 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
         } else {
             folder = next;
         }
-        let settings = groups::of(&file, (&folder, "a run"), None)?;
-        let plans: Vec<_> = settings.iter().flat_map(Settings::plans).collect();
-        let boards = match crash::of_boards(&plans) {
-            Err(_) if disk.mend() => crash::of_boards(&plans)?,
-            boards => boards?,
-        };
-        resumed = Some(Resumed { boards, was_stopped });
+        resumed = Some(Resumed { boards: found(&file, &folder, &disk)?, was_stopped });
+    }
+}
+
+/// What is certain of the data, as `fadelink run` finds it when it is started again.
+fn found(file: &File, folder: &Path, disk: &Disk) -> anyhow::Result<HashMap<String, Kept>> {
+    let settings = groups::of(file, (folder, "a run"), None)?;
+    let plans: Vec<_> = settings.iter().flat_map(Settings::plans).collect();
+    match crash::of_boards(&plans) {
+        Err(_) if disk.mend() => crash::of_boards(&plans),
+        boards => boards,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use rustix::time::{
 use super::board::{Board, Record};
 use super::cable::Cable;
 use super::case::{Ask, Case, Event, When};
+use super::disk::Disk;
 use super::forge::Forger;
 
 pub const COMPUTER: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
@@ -48,6 +50,8 @@ pub struct World {
     pub happened: Vec<Event>,
     /// The program whose frames pass: those before it are killed.
     pub program: u32,
+    /// Where it writes.
+    pub folder: Option<(Arc<Disk>, PathBuf)>,
     /// The FEB has a socket of its own.
     split: bool,
 }
@@ -97,6 +101,7 @@ impl World {
             cable_back: 0,
             happened: Vec::new(),
             program: 0,
+            folder: None,
             split: false,
             case,
         }))
@@ -176,6 +181,13 @@ impl World {
                 let frame = self.forger.ask(ask, COMPUTER, newest);
                 self.to_board(&frame, false);
             }
+            Event::SecondProgram(is_here) => {
+                let source = if is_here { COMPUTER } else { OTHER };
+                for ask in [Ask::Reset, Ask::Start] {
+                    let frame = self.forger.ask(ask, source, newest);
+                    self.to_board(&frame, false);
+                }
+            }
             Event::Data(place) => self.up.inject(self.forger.data(place, newest, false)),
             Event::Last(place) => self.up.inject(self.forger.data(place, newest, true)),
             Event::Answer => self.up.inject(self.forger.answer(newest)),
@@ -196,6 +208,9 @@ impl World {
             }
             Event::CableOut(steps) => self.cable_back = self.step + steps,
             Event::Kill => {
+                if let Some((disk, folder)) = &self.folder {
+                    disk.freeze(folder);
+                }
                 self.program += 1;
                 self.split = false;
                 self.down.clear();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fadelink_wire::{fade1, Firmware, Protocol};
+use fadelink_wire::{fade1, Protocol};
 use serde_json::Value;
 
 use super::board::Run;
@@ -11,14 +11,12 @@ use super::play::Ended;
 use super::world;
 use crate::verdict::State;
 
-/// What may be in a file: the words of the last run that our computer has begun. If there is none, a run of another one that it
-/// records from the first word on. A published core does not tell who has begun a run.
+/// What may be in a file: all words of the last run that our computer has begun, or of a whole run that another program has
+/// begun in its place before anything had come.
 fn expected(case: &Case, ended: &Ended) -> Vec<Vec<u8>> {
     let world = world::lock(&ended.world);
     let runs = world.record.runs();
-    let ours = runs.iter().rposition(|run| run.is_ours);
-    let last = if case.firmware == Firmware::Fadelink { ours } else { None };
-    let possible = &runs[ours.unwrap_or(0)..last.map_or(runs.len(), |last| last + 1)];
+    let possible = &runs[runs.iter().rposition(|run| run.is_ours).unwrap_or(0)..];
     let content = |run: &Run| {
         let mut bytes: Vec<u8> = run.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         if case.protocol == Protocol::Fade1 {

@@ -180,7 +180,7 @@ fn found(file: &File, folder: &Path, disk: &Disk) -> anyhow::Result<HashMap<Stri
     let settings = groups::of(file, (folder, "a run"), None)?;
     let plans: Vec<_> = settings.iter().flat_map(Settings::plans).collect();
     match crash::of_boards(&plans) {
-        Err(_) if disk.mend() => crash::of_boards(&plans),
+        Err(_) if disk.mend() || disk.failed() > 0 => crash::of_boards(&plans),
         boards => boards,
     }
 }

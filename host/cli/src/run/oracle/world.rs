@@ -112,7 +112,7 @@ impl World {
     }
 
     /// The board takes a frame of `is_ours`, or of somebody else.
-    fn to_board(&mut self, frame: &[u8], is_ours: bool) {
+    fn board_takes(&mut self, frame: &[u8], is_ours: bool) {
         let Some(board) = &mut self.board else { return };
         let before = self.record.runs().len();
         board.take(frame, self.epoch.elapsed());
@@ -141,7 +141,7 @@ impl World {
             self.board = Some(Board::new(BOARD, &self.case, self.record.clone()));
         }
         for frame in std::mem::take(&mut self.down) {
-            self.to_board(&frame, true);
+            self.board_takes(&frame, true);
         }
         for _ in 0..BURST {
             let now = self.epoch.elapsed();
@@ -175,17 +175,17 @@ impl World {
         match event {
             Event::Other(ask) => {
                 let frame = self.forger.ask(ask, OTHER, newest);
-                self.to_board(&frame, false);
+                self.board_takes(&frame, false);
             }
             Event::Forged(ask) => {
                 let frame = self.forger.ask(ask, COMPUTER, newest);
-                self.to_board(&frame, false);
+                self.board_takes(&frame, false);
             }
             Event::SecondProgram(is_here) => {
                 let source = if is_here { COMPUTER } else { OTHER };
                 for ask in [Ask::Reset, Ask::Start] {
                     let frame = self.forger.ask(ask, source, newest);
-                    self.to_board(&frame, false);
+                    self.board_takes(&frame, false);
                 }
             }
             Event::Data(place) => self.up.inject(self.forger.data(place, newest, false)),

@@ -6,6 +6,7 @@ import socket
 import time
 
 from support import fadc_model as model
+from support.netns import PATIENCE
 
 WINDOW_NS = 4096
 
@@ -15,7 +16,7 @@ class Crate:
 
     def __init__(self, port, source):
         self.source = source
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 self.socket = socket.create_connection(("127.0.0.1", port))

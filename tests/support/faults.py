@@ -31,7 +31,7 @@ from support.broker import Broker, free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, report
 from support.files import in_order, read_hits, wrong_words
 from support.kafka import Setup, send
-from support.netns import BOARD, sh, wait_for
+from support.netns import BOARD, PATIENCE, sh, wait_for
 from support.netns import report as report_of
 from support.paths import BUILD, FADELINK, SEED, TOP
 
@@ -291,7 +291,7 @@ def reader_killed(site):
     slow.communicate()
     status, result = report_of(process.finish())
     data = np.fromfile(out, dtype="<u8")
-    seen = int(first.communicate(timeout=20)[0])
+    seen = int(first.communicate(timeout=PATIENCE)[0])
     words = result["febs"][0]["words"]
     assert status == 0 and first.returncode == 0 and words >= 1000 * 1024, result
     return Outcome(2 * words, wrong_words(data) + words - len(data) + words - seen)
@@ -383,8 +383,8 @@ def disk_error_parquet(site):
     return Outcome(windows + found["events"], wrong + wrong_good + max(found["events"] - good, 0))
 
 
-def process_end(process, timeout=60):
-    out, err = process.communicate(timeout=timeout)
+def process_end(process):
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 
@@ -503,11 +503,11 @@ def no_descriptor(site):
         newcomer = socket.create_connection(("127.0.0.1", port))
         newcomer.sendall(struct.pack("<1000Q", *range(1000)))
         newcomer.shutdown(socket.SHUT_WR)
-        newcomer.settimeout(30)
+        newcomer.settimeout(PATIENCE)
         assert newcomer.recv(1) == b"", "it closes when it has all"
         newcomer.close()
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()
@@ -539,7 +539,7 @@ def memory_limit(folder, size):
     finally:
         if group and group.exists():
             # The kernel needs a moment to see that its last process has ended.
-            end = time.monotonic() + 10
+            end = time.monotonic() + PATIENCE
             while True:
                 try:
                     group.rmdir()
@@ -580,11 +580,11 @@ def through_kafka(site, disturb, windows=500, silence=60):
             disturb(setup, builders)
         finally:
             sender.join()
-        status, fed, err = setup.finish(feeder, stop=False, timeout=120)
+        status, fed, err = setup.finish(feeder, stop=False)
         assert status == 0 and fed["delivered"] == len(SOURCES) * windows, (fed, err)
         if builders[-1].poll() is not None:
             builders.append(setup.build(silence=silence))
-        events = setup.read(setup.events, windows, timeout=120)
+        events = setup.read(setup.events, windows)
         status, found, err = setup.finish(builders[-1])
         assert status == 0 or len(builders) > 1, (found, err)
     count = Counter()

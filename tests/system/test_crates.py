@@ -23,7 +23,7 @@ from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, reasons, report
 from support.files import read_hits, stands_still
-from support.netns import BOARD, sh, wait_for
+from support.netns import BOARD, PATIENCE, sh, wait_for
 from support.paths import FADELINK, SEED
 
 PORT = 10000
@@ -65,7 +65,7 @@ def test_two_crates_to_all_sinks(net, phy, links):
     poller = zmq.Poller()
     for client in clients.values():
         poller.register(client, zmq.POLLIN)
-    end = time.monotonic() + 120
+    end = time.monotonic() + PATIENCE
     while any(len(found) < windows for found in events.values()):
         assert time.monotonic() < end, {kind: len(found) for kind, found in events.items()}
         for client, _ in poller.poll(200):
@@ -117,7 +117,7 @@ def test_simulated_crate_dies_and_returns(net):
 
     def run_until(window, *words):
         sim = net.sim("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4, *words)
-        wait_for(lambda: last_window() >= window, 180)
+        wait_for(lambda: last_window() >= window)
         sim.popen.kill()
         sim.finish()
         # A killed crate says no goodbye: its connection stays open here.
@@ -145,7 +145,7 @@ def test_crate_behind_another_link_core(net):
     data, _ = model.samples(windows * ticks + 16, 5, model.rate(1e5), 4, **crate)
     want = model.hits_by_window(model.find_hits(data, channels=crate["channels"]), ticks, windows)
     receiver = net.receive("--out", out)
-    wait_for(lambda: stands_still(out, 4), 120)
+    wait_for(lambda: stands_still(out, 4))
     # STOP, behind which the rest of the last packet comes.
     receiver.signal(signal.SIGINT)
     status, found, err = report(receiver.finish())
@@ -183,8 +183,8 @@ class Builder:
     def wait_for_source(self, source, name, count):
         self.wait_for("joiner", "sources", f"0x{source:08x}", name, count=count)
 
-    def finish(self, timeout=60):
-        out, err = self.popen.communicate(timeout=timeout)
+    def finish(self):
+        out, err = self.popen.communicate(timeout=PATIENCE)
         return report((self.popen.returncode, out, err))
 
     def stop(self):
@@ -514,7 +514,7 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
     ],
 )
 def test_wrong_arguments(words, told):
-    done = subprocess.run([str(word) for word in (FADELINK, "build", *words)], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([str(word) for word in (FADELINK, "build", *words)], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in (1, 2) and told in done.stderr, done.stderr
 
 
@@ -528,7 +528,7 @@ def test_words_that_cannot_be(build, tmp_path):
         words = [0x8000_8003, 5]  # the header of slot 3, a hit
         crate.send(raw=model.message(1, record, words=[0x1234, *words] if record == 7 else words))
     crate.close()
-    out, err = builder.popen.communicate(timeout=30)
+    out, err = builder.popen.communicate(timeout=PATIENCE)
     assert builder.popen.returncode == 3 and reasons(json.loads(out)) == ["wrong_messages"] * 2, err
     assert err.count("1 messages with an invalid word, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
     assert [(sink["written"], sink["wrong_messages"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, 1, None)] * 2

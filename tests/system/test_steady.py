@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from support import sandbox
+from support.netns import PATIENCE
 from support.paths import TOP
 
 TESTS = """
@@ -25,7 +26,7 @@ def steady(tmp_path, only, rounds):
     environment = os.environ | {"FADELINK_SEED": "100", "PYTEST_ADDOPTS": f"--basetemp={tmp_path / 'files'}"}
     words = [sys.executable, TOP / "tests/steady.py", "--rounds", rounds, "--only", only, "--load", 1, "--log", tmp_path / "log"]
     before = set(sandbox.descendants())
-    done = subprocess.run([str(word) for word in words], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([str(word) for word in words], env=environment, capture_output=True, text=True, timeout=PATIENCE)
     assert set(sandbox.descendants()) <= before, "the load has ended"
     return done
 

@@ -65,7 +65,7 @@ def test_receive_into_topics(topics):
     shared = ("--sink", f"kafka:{topics.address}/shared")
     data = bench.tmp / "first.dat"
     first = bench.receive(*shared, "--out", data)
-    wait_for(lambda: data.exists() and data.stat().st_size > 4 << 20, timeout=60)
+    wait_for(lambda: data.exists() and data.stat().st_size > 4 << 20)
     status, out, err = bench.receive(*shared, "--packets", 10, feb=FEBS[1]).finish()
     assert status == 0, err
     status, _, err = first.finish()
@@ -107,7 +107,7 @@ def test_durable_in_kafka_alone(topics, rounds):
     for number in range(rounds):
         process = lab.start()
         before = size()
-        wait_for(lambda: size() > before, timeout=60)
+        wait_for(lambda: size() > before)
         # The moment of the kill, and how long the broker is away, are random.
         time.sleep(moments.uniform(0, 0.5))
         if rounds == 1 or number % 2:
@@ -115,12 +115,12 @@ def test_durable_in_kafka_alone(topics, rounds):
             time.sleep(moments.uniform(0, 1))
             topics.broker.start()
             before = size()
-            wait_for(lambda: size() > before, timeout=60)
+            wait_for(lambda: size() > before)
         process.signal(signal.SIGKILL)
         process.finish()
     process = lab.start()
     before = size()
-    wait_for(lambda: size() > before, timeout=60)
+    wait_for(lambda: size() > before)
     process.signal(signal.SIGTERM)
     status, _, err = process.finish()
     manifest = lab.manifest()
@@ -151,7 +151,7 @@ def test_a_board_that_was_reset_replaces_what_was_not_confirmed(topics):
     lab.write('confirm = "durable"\n' + fade("left", more=f'sinks = ["file:left.dat", "kafka:{topics.address}/left"]'))
     process = lab.start()
     data = lab.runs / "run_000001/left.dat"
-    wait_for(lambda: data.exists() and data.stat().st_size > 2 << 20, timeout=60)
+    wait_for(lambda: data.exists() and data.stat().st_size > 2 << 20)
     process.signal(signal.SIGKILL)
     process.finish()
     lab.bench.end_sim(sim)

@@ -208,7 +208,7 @@ def test_demos_and_benches_leave_nothing(outer, program, number):
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number), said + out
     if number == signal.SIGKILL:
         wait_for(lambda: set(outer()) <= {"files"})
-        assert start(sandbox.words(["true"])).wait(60) == 0
+        assert start(sandbox.words(["true"])).wait(PATIENCE) == 0
     wait_for(lambda: not outer())
 
 
@@ -220,7 +220,7 @@ def test_a_later_signal_ends_a_program_that_does_not_listen(outer):
     time.sleep(sandbox.SAME_WISH + 0.5)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 128 + signal.SIGTERM and not outer()
+    assert process.wait(PATIENCE) == 128 + signal.SIGTERM and not outer()
 
 
 def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():
@@ -240,5 +240,5 @@ def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():
         process.kill()
         process.wait()
         assert sleeping() and len(os.listdir(tree / "build/tmpdir")) == 1
-        assert start([*words, "true"]).wait(60) == 0
+        assert start([*words, "true"]).wait(PATIENCE) == 0
         assert not sleeping() and not os.listdir(tree / "build/tmpdir")

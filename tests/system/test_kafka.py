@@ -212,14 +212,14 @@ def test_a_compacted_topic_is_refused(setup):
     ends = setup.ends()
     setup.set(**{"cleanup.policy": "compact", "segment.ms": 100, "min.cleanable.dirty.ratio": 0, "min.compaction.lag.ms": 0})
     for command in (setup.start("feed", "--tcp", setup.port, "--duration", 30), setup.build()):
-        out, err = command.communicate(timeout=60)
+        out, err = command.communicate(timeout=PATIENCE)
         assert command.returncode == 1 and f"topic {setup.messages} is compacted (cleanup.policy=compact)" in err, (out, err)
     # A newer segment is begun, and the older one is compacted then.
     setup.produce(b"no message", partition=0, key=b"other")
     wait_for(lambda: setup.first(0) > 0, 120)
     setup.set(**{"cleanup.policy": "delete"})
     builder = setup.build("builder", "--duration", 20, "--events", 400)
-    status, found, err = setup.finish(builder, stop=False, timeout=90)
+    status, found, err = setup.finish(builder, stop=False)
     assert status == 3 and "gone" in reasons(found) and found["gone"] >= ends[0] - 3, (found, err)
 
 
@@ -228,7 +228,7 @@ def test_a_topic_that_has_lost_what_was_read(setup):
     fed(setup, 40)
     setup.commit({n: TopicPartition(setup.messages, n, 1000, metadata="next=300 read=1000") for n in range(PARTITIONS)}.values())
     builder = setup.build()
-    out, err = builder.communicate(timeout=60)
+    out, err = builder.communicate(timeout=PATIENCE)
     assert builder.returncode == 1 and "and the group has read up to 1000: the topic was made again, or its brokers have lost" in err, (out, err)
 
 

@@ -81,13 +81,13 @@ def test_a_sink_says_that_its_brokers_are_away(topics, source):
     bench = topics.bench
     bench.sim(*source)
     receiver = bench.receive("--sink", f"kafka:{topics.address}/words", "--metrics", "127.0.0.1:9777")
-    wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 60)
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 200)
     topics.broker.kill()
-    wait_for(lambda: get(bench, 9777, "/health")[0] == 503, 60)
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 503)
     troubles = json.loads(get(bench, 9777, "/health")[1])["troubles"]
     assert len(troubles) == 1 and f"kafka:{topics.address}/words: Kafka: no broker answers" in troubles[0]
     topics.broker.start()
-    wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 90)
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 200)
     receiver.signal(signal.SIGINT)
     status, out, err = receiver.finish()
     assert status == 0 and json.loads(out)["verdict"] == "complete", err

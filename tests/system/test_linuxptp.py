@@ -119,7 +119,15 @@ def pmc(net, what):
     """What linuxptp's management client gets from the board."""
     config = net.tmp / "pmc.conf"
     config.write_text(f"[global]\nuds_address {net.tmp / 'pmc.socket'}\n")
-    return net.run_in(net.pc_ns, "pmc", "-4", "-i", "eth0", "-f", config, "-b", 1, f"GET {what}")
+    said = []
+
+    def is_answered():
+        """It waits for a second."""
+        said.append(net.run_in(net.pc_ns, "pmc", "-4", "-i", "eth0", "-f", config, "-b", 1, f"GET {what}"))
+        return f"RESPONSE MANAGEMENT {what}" in said[-1] or "MANAGEMENT_ERROR_STATUS" in said[-1]
+
+    wait_for(is_answered)
+    return said[-1]
 
 
 def fields(text):

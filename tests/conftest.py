@@ -14,7 +14,7 @@ FIRST = [
     "rtl/test_fadc",
     "rtl/test_tcp_core.py",
     "rtl/test_ptp.py",
-    "system/test_crates.py",
+    "system/test_crates",
 ]
 
 

@@ -13,9 +13,9 @@ import urllib.parse
 import pytest
 import yaml
 from support.broker import Broker
+from support.lab import Lab, fade
 from support.netns import BOARD, FEBS, PATIENCE, add_address, wait_for
 from support.paths import BUILD, FADELINK, TOP
-from system.test_run import Lab, fade
 
 PROMETHEUS = BUILD / "prometheus/usr/bin/prometheus"
 PROMTOOL = BUILD / "prometheus/usr/bin/promtool"

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy
 import pytest
 from support.broker import Broker
+from support.lab import Lab, fade, words
 from support.netns import FEBS, sh, wait_for
 from support.paths import SEED
 from system.test_monitoring import get
-from system.test_run import Lab, fade, words
 
 READER = Path(__file__).parents[1] / "support/topic_reader.py"
 

@@ -13,8 +13,7 @@ NAMES = {"Makefile", "Kbuild", "Containerfile", "rules", "postinst", "postrm", "
 # What tools/registers.py says of its files, in their first lines: nobody reads what PeakRDL wrote.
 GENERATED = "Written by tools/registers.py"
 # Other files that are longer, with the reason.
-EXCEPTIONS = {
-}
+EXCEPTIONS = {}
 
 
 def is_source(path):

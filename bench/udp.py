@@ -61,9 +61,9 @@ def by_payload():
 
 
 def latency():
-    """As the block test of the core measures it."""
+    """As the test of the core's ports measures it."""
     print("\n## UDP/IP stack: from a request at the UDP layer to the MAC\n")
-    test = [sys.executable, "-m", "pytest", "-q", "test_udp_blocks.py", "-k", "udp_core"]
+    test = [sys.executable, "-m", "pytest", "-q", "-m", "long", "test_udp_core_ports.py"]
     subprocess.run(test, check=True, capture_output=True, cwd=TOP / "tests/rtl")
     for width in (8, 64):
         log = (TOP / f"build/cocotb/udp_core-PAYLOAD_MAX1024-WIDTH{width}.test.log").read_text()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * The receiver's rules of FADE v1, without kernel calls: its formats, and which
- * packet is stored or confirmed (docs/protocol/fade1.md). fade_rules.c decides
+ * packet is stored or confirmed (docs/protocol/fade1.md). fade1_feb.c decides
  * about frames.
  */
 #ifndef FADE1_RULES_H

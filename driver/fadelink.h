@@ -86,12 +86,22 @@ static inline u64 fade_ring_bytes(const struct fade_slave *slave)
 	return slave->settings.ring_packets * FADE_PACKET_BYTES;
 }
 
+static inline u64 fade_now_ms(void)
+{
+	return ktime_to_ms(ktime_get());
+}
+
 /* fadelink_net.c */
 int fade_net_init(void);
 void fade_net_exit(void);
 int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
 		   bool owned);
 void fade_dissociate(struct fade_slave *slave);
+int fade_send_frame(struct net_device *netdev, const u8 *frame);
+void fade_begin_ring(struct fade_slave *slave);
+
+/* fadelink_command.c */
+int fade_send_resets(struct fade_slave *slave);
 int fade_user_command(struct fade_slave *slave,
 		      struct fade_user_command *command,
 		      unsigned long timeout, u32 attempts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The network side: the protocol handler for ethertype 0xFADE, commands, and
- * what happens when an interface goes away.
+ * The network side: the protocol handler for ethertype 0xFADE, and what happens
+ * when an interface goes away.
  *
  * Locking: slave->lock protects a slave and is taken in softirq. Frames are
  * sent after it is released. slave->control orders the callers of this file
@@ -28,13 +28,8 @@ static struct {
 static unsigned int next_stranger;
 static DEFINE_SPINLOCK(strangers_lock);
 
-static u64 now_ms(void)
-{
-	return ktime_to_ms(ktime_get());
-}
-
 /* Sends 78 bytes that are a whole frame. */
-static int send_frame(struct net_device *netdev, const u8 *frame)
+int fade_send_frame(struct net_device *netdev, const u8 *frame)
 {
 	struct sk_buff *skb;
 	int err;
@@ -70,7 +65,7 @@ static void send_reset(struct net_device *netdev, const u8 *mac,
 			      0);
 	else
 		fade_command(frame, mac, netdev->dev_addr, FADE_CMD_RESET, 0, 0);
-	send_frame(netdev, frame);
+	fade_send_frame(netdev, frame);
 }
 
 /* A frame from a FEB that nobody opened. */
@@ -78,7 +73,7 @@ static void stranger(struct net_device *netdev, const u8 *mac,
 		     enum fade_kind kind, const struct fade_frame *frame)
 {
 	bool data = kind == FADE_KIND_DATA || kind == FADE_KIND_DATA1;
-	u64 now = now_ms();
+	u64 now = fade_now_ms();
 	unsigned int i;
 	bool due;
 	u16 csn;
@@ -128,7 +123,7 @@ static struct fade_slave *find_slave(struct net_device *netdev, const u8 *mac)
 }
 
 /* A transmission begins; slave->lock is held. */
-static void begin_ring(struct fade_slave *slave)
+void fade_begin_ring(struct fade_slave *slave)
 {
 	slave->origin = fade_feb_origin(&slave->feb);
 	slave->head = 0;
@@ -159,7 +154,7 @@ static void act(struct fade_slave *slave, struct sk_buff *skb,
 	u8 *place = slave->ring + actions->slot * bytes;
 
 	if (actions->begun)
-		begin_ring(slave);
+		fade_begin_ring(slave);
 	if (actions->store) {
 		/* Cannot fail: the length of the frame was checked. */
 		skb_copy_bits(skb, skb->len - bytes, place, bytes);
@@ -195,7 +190,7 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 		return;
 	}
 	fade_feb_take(&slave->feb, &slave->settings, kind, frame, slave->tail,
-		      now_ms(), &actions);
+		      fade_now_ms(), &actions);
 	act(slave, skb, &actions);
 	confirm = actions.confirm;
 	if (confirm && kind == FADE_KIND_DATA)
@@ -207,7 +202,7 @@ static void take_frame(struct net_device *netdev, struct sk_buff *skb,
 	if (!confirm)
 		return;
 	fade_ack(ack, head + ETH_ALEN, netdev->dev_addr, &confirmation);
-	send_frame(netdev, ack);
+	fade_send_frame(netdev, ack);
 }
 
 /* Confirms what came together, where that is not done at once. */
@@ -232,7 +227,7 @@ static void confirm(struct net_device *netdev)
 				 &confirmation);
 		spin_unlock(&slave->lock);
 		if (due)
-			send_frame(netdev, ack);
+			fade_send_frame(netdev, ack);
 	}
 }
 
@@ -405,275 +400,6 @@ int fade_associate(struct fade_slave *slave, const struct fade_slave_id *id,
 	return err;
 }
 
-/* Sends a request to the FEB; -ENODEV if there is none. */
-static int send_request(struct fade_slave *slave,
-			const struct fade_request *request, u32 argument)
-{
-	u8 frame[FADE_REQUEST_LEN];
-	struct net_device *netdev;
-	int err;
-
-	spin_lock_bh(&slave->lock);
-	netdev = slave->netdev;
-	if (!netdev) {
-		spin_unlock_bh(&slave->lock);
-		return -ENODEV;
-	}
-	/* The association may end while the frame is sent. */
-	dev_hold(netdev);
-	if (request->fade1)
-		fade1_request(frame, slave->mac, netdev->dev_addr,
-			      request->code, request->csn);
-	else
-		fade_command(frame, slave->mac, netdev->dev_addr,
-			     request->code, request->csn, argument);
-	spin_unlock_bh(&slave->lock);
-	err = send_frame(netdev, frame);
-	dev_put(netdev);
-	return err;
-}
-
-/* RESET, in the protocol of the FEB, or in both where it is not known. */
-static int send_resets(struct fade_slave *slave)
-{
-	struct fade_request reset = { .code = FADE_CMD_RESET };
-	struct fade_request reset1 = { .fade1 = true, .code = FADE1_TYPE_RESET };
-	int err = 0;
-	u32 protocol;
-
-	spin_lock_bh(&slave->lock);
-	protocol = slave->feb.protocol;
-	slave->feb.stats.resets++;
-	spin_unlock_bh(&slave->lock);
-	if (protocol != FADE_PROTOCOL_FADE1)
-		err = send_request(slave, &reset, 0);
-	if (protocol != FADE_PROTOCOL_FADE10G)
-		err = send_request(slave, &reset1, 0);
-	return err;
-}
-
-/**
- * fade_tick - START, and what FADE v1 must repeat
- * @work: of the device
- */
-void fade_tick(struct work_struct *work)
-{
-	struct fade_slave *slave = container_of(to_delayed_work(work),
-						struct fade_slave, tick);
-	struct fade_tick tick;
-	u64 now = now_ms();
-	u32 i;
-
-	spin_lock_bh(&slave->lock);
-	fade_feb_tick(&slave->feb, &slave->settings, now, &tick);
-	if (tick.begun)
-		begin_ring(slave);
-	spin_unlock_bh(&slave->lock);
-	/* A frame that cannot be sent now is repeated like a lost one. */
-	for (i = 0; i < tick.count; i++)
-		send_request(slave, &tick.requests[i], 0);
-	if (tick.wake)
-		wake_up_all(&slave->wait);
-	if (tick.again)
-		queue_delayed_work(system_wq, &slave->tick,
-				   msecs_to_jiffies(tick.next > now ?
-							    tick.next - now :
-							    0));
-}
-
-/* Sends a command and waits; as fade_command_wait(). */
-static int exchange(struct fade_slave *slave, u16 code, u32 argument,
-		    unsigned long timeout, u32 attempts,
-		    struct fade_response *answer)
-{
-	struct fade_request request = { .code = code };
-	int err = -ETIMEDOUT;
-
-	spin_lock_bh(&slave->lock);
-	request.csn = fade_feb_command(&slave->feb, code);
-	spin_unlock_bh(&slave->lock);
-	while (attempts--) {
-		long left;
-
-		spin_lock_bh(&slave->lock);
-		slave->feb.stats.commands++;
-		spin_unlock_bh(&slave->lock);
-		/* A frame that cannot be sent now is repeated like a lost one. */
-		if (send_request(slave, &request, argument) == -ENODEV) {
-			err = -ENODEV;
-			break;
-		}
-		left = wait_event_killable_timeout(
-			slave->wait,
-			!READ_ONCE(slave->feb.pending) || READ_ONCE(slave->error),
-			timeout);
-		if (left < 0) {
-			err = -EINTR;
-			break;
-		}
-		if (!READ_ONCE(slave->feb.pending)) {
-			err = 0;
-			break;
-		}
-		if (READ_ONCE(slave->error)) {
-			err = -EIO;
-			break;
-		}
-	}
-	spin_lock_bh(&slave->lock);
-	slave->feb.pending = false;
-	*answer = slave->feb.answer;
-	spin_unlock_bh(&slave->lock);
-	return err;
-}
-
-/**
- * fade_command_wait - sends a command, waits for its response
- * @slave: the device
- * @code: code of the command; START is for fade_start()
- * @argument: argument
- * @timeout: jiffies from each attempt to the next
- * @attempts: how often it is sent at most
- * @answer: the response
- *
- * The FEB is asked first after which number the command's may come.
- *
- * Called with slave->control held. Returns 0, -ETIMEDOUT, -ENODEV when there is
- * no FEB, -EIO when its interface failed, or -EINTR for a signal that ends the
- * process. Other signals wait for the end: a call that was begun again would
- * have the FEB execute the command again.
- */
-static int fade_command_wait(struct fade_slave *slave, u16 code, u32 argument,
-			     unsigned long timeout, u32 attempts,
-			     struct fade_response *answer)
-{
-	unsigned long share = max(timeout / FADE_IDENTIFY_SHARE, 1UL);
-	int err = 0;
-	bool asks;
-
-	spin_lock_bh(&slave->lock);
-	asks = fade_feb_asks(&slave->feb, code);
-	spin_unlock_bh(&slave->lock);
-	if (asks)
-		err = exchange(slave, FADE_CMD_IDENTIFY, 0, share,
-			       attempts * FADE_IDENTIFY_SHARE, answer);
-	return err ?: exchange(slave, code, argument, timeout, attempts, answer);
-}
-
-/**
- * fade_user_command - runs a command as the user wrote it
- * @slave: the device
- * @command: the command, checked; its response is filled in
- * @timeout: jiffies from each attempt to the next
- * @attempts: how often it is sent at most
- *
- * Called with slave->control held. Returns as fade_command_wait(), or
- * -EOPNOTSUPP if the FEB speaks FADE v1, which has no user commands.
- */
-int fade_user_command(struct fade_slave *slave,
-		      struct fade_user_command *command,
-		      unsigned long timeout, u32 attempts)
-{
-	struct fade_response answer = { .code = command->command };
-	int err;
-
-	if (READ_ONCE(slave->feb.protocol) == FADE_PROTOCOL_FADE1)
-		err = command->command == FADE_CMD_STOP ? fade_stop(slave) :
-							  -EOPNOTSUPP;
-	else
-		err = fade_command_wait(slave, command->command,
-					command->argument, timeout, attempts,
-					&answer);
-	if (err)
-		return err;
-	put_unaligned_be16(answer.code, command->response);
-	put_unaligned_be16(answer.csn, command->response + 2);
-	put_unaligned_be64(answer.value, command->response + 4);
-	return 0;
-}
-
-/**
- * fade_stop - the packet being filled becomes the last
- * @slave: the device
- *
- * Called with slave->control held. Returns as fade_command_wait(); at once where
- * the FEB speaks FADE v1, which confirms no STOP.
- */
-int fade_stop(struct fade_slave *slave)
-{
-	struct fade_response answer;
-	bool is_fade1;
-
-	spin_lock_bh(&slave->lock);
-	is_fade1 = fade1_feb_stop(&slave->feb, now_ms());
-	spin_unlock_bh(&slave->lock);
-	if (is_fade1) {
-		mod_delayed_work(system_wq, &slave->tick, 0);
-		return 0;
-	}
-	return fade_command_wait(slave, FADE_CMD_STOP, 0,
-				 msecs_to_jiffies(FADE_DEFAULT_TIMEOUT_MS),
-				 FADE_DEFAULT_RETRIES + 1, &answer);
-}
-
-/* Somebody waits for START; slave->lock is held, or a look will follow. */
-static bool is_starting(struct fade_slave *slave)
-{
-	return READ_ONCE(slave->feb.start.stage) != FADE_STAGE_NONE &&
-	       READ_ONCE(slave->feb.start.asked);
-}
-
-/**
- * fade_start - begins a transmission
- * @slave: the device
- *
- * One that still runs, as of a reader that was killed, is ended by RESET first.
- * Called with slave->control held. Returns 0, -ETIMEDOUT for a FEB that does not
- * answer, -EBUSY for one that RESET did not help, -EIO when its interface
- * failed, or -EINTR for a signal that ends the process; others wait, for START
- * begun again and again would never be over.
- */
-int fade_start(struct fade_slave *slave)
-{
-	int err;
-
-	spin_lock_bh(&slave->lock);
-	fade_feb_start(&slave->feb, FADE_DEFAULT_TIMEOUT_MS,
-		       FADE_DEFAULT_RETRIES, now_ms());
-	spin_unlock_bh(&slave->lock);
-	mod_delayed_work(system_wq, &slave->tick, 0);
-	err = wait_event_killable(slave->wait, !is_starting(slave) ||
-						       READ_ONCE(slave->error));
-	spin_lock_bh(&slave->lock);
-	if (is_starting(slave)) {
-		slave->feb.start.stage = FADE_STAGE_NONE;
-		err = err ? -EINTR : -EIO;
-	} else if (!err && slave->feb.start.outcome == FADE_NO_RESPONSE) {
-		err = -ETIMEDOUT;
-	} else if (!err && slave->feb.start.outcome == FADE_STILL_RUNNING) {
-		err = -EBUSY;
-	}
-	spin_unlock_bh(&slave->lock);
-	return err;
-}
-
-/**
- * fade_reset - breaks the transmission off
- * @slave: the device
- *
- * Called with slave->control held. Returns 0 or -ENODEV.
- */
-int fade_reset(struct fade_slave *slave)
-{
-	int err = send_resets(slave);
-
-	spin_lock_bh(&slave->lock);
-	fade_feb_break_off(&slave->feb);
-	spin_unlock_bh(&slave->lock);
-	wake_up_all(&slave->wait);
-	return err == -ENODEV ? err : 0;
-}
-
 /**
  * fade_dissociate - takes the FEB from a device
  * @slave: the device
@@ -689,7 +415,7 @@ void fade_dissociate(struct fade_slave *slave)
 	    READ_ONCE(slave->feb.start.has_reset) ||
 	    READ_ONCE(slave->feb.start.attempts))
 		for (i = 0; i < FADE_RESETS; i++)
-			send_resets(slave);
+			fade_send_resets(slave);
 	/* The notifier may let go at the same time: one of them finds it. */
 	rtnl_lock();
 	release_netdev(slave, 0);

@@ -11,10 +11,10 @@ FIRST = [
     *UNITS,
     "rtl/test_synthesis.py",
     "rtl/test_formal.py",
-    "rtl/test_fadc.py",
+    "rtl/test_fadc",
     "rtl/test_tcp_core.py",
     "rtl/test_ptp.py",
-    "system/test_crates.py",
+    "system/test_crates",
 ]
 
 

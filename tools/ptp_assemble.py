@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Translates the program of PTP (rtl/ptp/ptp.asm) into the package that ptp_machine runs (rtl/ptp/ptp_program_pkg.sv).
+"""Translates the program of PTP (rtl/ptp/ptp.asm and the files beside it) into the package that ptp_machine runs (rtl/ptp/ptp_program_pkg.sv).
 
 Usage: tools/ptp_assemble.py [--check]
 
@@ -29,6 +29,8 @@ import sys
 from pathlib import Path
 
 RTL = Path(__file__).resolve().parent.parent / "rtl/ptp"
+# In the order of the program.
+FILES = ["ptp_names.asm", "ptp.asm", "ptp_receive.asm", "ptp_times.asm", "ptp_send.asm"]
 WORD = 28
 ROM, RAM = 1024, 512
 REGISTERS = 32
@@ -47,7 +49,9 @@ def clocks(words):
 
 
 class Program:
-    def __init__(self, text):
+    """Of texts, by the names of their files."""
+
+    def __init__(self, texts):
         self.places = {}  # name: (address, words)
         self.constants = {}
         self.memory = {}  # address: word, with contents
@@ -55,27 +59,28 @@ class Program:
         self.registers = []
         self.parameters = 0
         self.labels = {}
-        self.lines = []  # (number, routine, words of the line)
+        self.lines = []  # (file and number, routine, words of the line)
         routine = None
-        for number, line in enumerate(text.splitlines(), 1):
+        lines = [(f"{name}:{number}", line) for name, text in texts.items() for number, line in enumerate(text.splitlines(), 1)]
+        for where, line in lines:
             line = re.sub(r'("[^"]*")|;.*', lambda match: match[1] or "", line).strip()
             if not line:
                 continue
             try:
-                routine = self.declare(line, routine, number)
+                routine = self.declare(line, routine, where)
             except (ProgramError, ValueError, IndexError, KeyError, SyntaxError) as error:
-                raise ProgramError(f"ptp.asm:{number}: {line}: {error}") from error
+                raise ProgramError(f"{where}: {line}: {error}") from error
         self.code = []
-        for number, routine, line in self.lines:
+        for where, routine, line in self.lines:
             try:
                 self.code.append(self.translate(line, routine))
             except (ProgramError, ValueError, KeyError, SyntaxError) as error:
-                raise ProgramError(f"ptp.asm:{number}: {line}: {error}") from error
+                raise ProgramError(f"{where}: {line}: {error}") from error
         if len(self.code) > ROM or self.next > RAM:
             raise ProgramError(f"{len(self.code)} instructions of {ROM}, {self.next} words of {RAM}")
 
     # ---- declarations ----------------------------------------------------------------------
-    def declare(self, line, routine, number):
+    def declare(self, line, routine, where):
         kind, _, rest = line.partition(" ")
         words = rest.split()
         if line.endswith(":"):
@@ -104,7 +109,7 @@ class Program:
             self.label(routine)
             self.allocate(routine + ".back", 1)
         else:
-            self.lines.append((number, routine, line))
+            self.lines.append((where, routine, line))
         return routine
 
     def label(self, name):
@@ -221,7 +226,7 @@ class Program:
         return f"""\
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program of PTP for ptp_machine, and its memory at configuration. Made by tools/ptp_assemble.py from ptp.asm:
+// The program of PTP for ptp_machine, and its memory at configuration. Made by tools/ptp_assemble.py from ptp*.asm:
 // {len(self.code)} instructions of {ROM}, {self.next} words of {RAM}.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */
@@ -253,11 +258,16 @@ endpackage
         return ",\n".join("    " + ", ".join(digits[i : i + a_line]) for i in range(0, len(digits), a_line))
 
 
+def texts():
+    """The program, file by file."""
+    return {name: (RTL / name).read_text() for name in FILES}
+
+
 def main():
-    package = Program((RTL / "ptp.asm").read_text()).package()
+    package = Program(texts()).package()
     target = RTL / "ptp_program_pkg.sv"
     if sys.argv[1:] == ["--check"]:
-        return 0 if target.read_text() == package else f"{target.name} is not what ptp.asm says: run tools/ptp_assemble.py"
+        return 0 if target.read_text() == package else f"{target.name} is not what ptp*.asm say: run tools/ptp_assemble.py"
     target.write_text(package)
     return 0
 

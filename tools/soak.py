@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make soak`: tries all faults of tests/support/faults.py again and again and prints what of the promised data was lost.
+"""`make soak`: tries all faults of tests/support/faults again and again and prints what of the promised data was lost.
 
 Usage: tools/soak.py [--minutes N] [--seed N] [--only NAME ...]     default: 10 minutes, every fault
 

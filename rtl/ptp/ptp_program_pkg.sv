@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program of PTP for ptp_machine, and its memory at configuration. Made by tools/ptp_assemble.py from ptp.asm:
+// The program of PTP for ptp_machine, and its memory at configuration. Made by tools/ptp_assemble.py from ptp*.asm:
 // 1017 instructions of 1024, 495 words of 512.
 `default_nettype none
 /* verilator lint_off UNUSEDPARAM */

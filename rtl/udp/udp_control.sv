@@ -10,6 +10,7 @@
 // A request with the sequence, the source and the port of the previous one is a repetition: it gets the stored reply and is
 // not executed again. While a request is served another one is dropped (drop_full). Register bus: reg_valid, address, write
 // and data are stable until reg_ready; reg_error with it: no such register. reg_rdata is reg_wdata unless this is a read.
+// s_source and s_source_port are of the request at s_end alone: a frame that follows it at once changes them.
 `default_nettype none
 module udp_control #(
     parameter int WIDTH = 8
@@ -85,6 +86,8 @@ module udp_control #(
   logic [31:0] sequence_number, last_sequence, value;
   logic [7:0] operation, status;
   logic answered, known_operation, sent, is_repeated;
+  logic [31:0] source;
+  logic [15:0] source_port;
   assign sequence_number = message[127:96];
   assign operation = message[95:88];
   assign {reg_address, reg_wdata} = message[63:0];
@@ -115,8 +118,8 @@ module udp_control #(
     drop_full  <= s_end && s_good && s_claimed && refuses;
     if (s_valid) {in_datagram, refused} <= {1'b1, refuses};
     if (s_end) in_datagram <= 1'b0;
-    // The request's source stands as long as its message.
-    is_repeated <= answered && {sequence_number, s_source, s_source_port} == {last_sequence, destination, destination_port};
+    if (s_end) {source, source_port} <= {s_source, s_source_port};
+    is_repeated <= answered && {sequence_number, source, source_port} == {last_sequence, destination, destination_port};
     case (state)
       IDLE: if (ended && good && complete) state <= DECIDE;
       DECIDE:
@@ -124,7 +127,7 @@ module udp_control #(
         state <= REPLY;
       end else begin
         last_sequence <= sequence_number;
-        {destination, destination_port} <= {s_source, s_source_port};
+        {destination, destination_port} <= {source, source_port};
         answered <= 1'b1;
         index <= '0;
         state <= ACCESS;

@@ -33,7 +33,7 @@ package udp_pkg;
   localparam logic [31:0] REGISTER_CHECKSUM = 32'h8000_0005;
   localparam logic [31:0] REGISTER_RUN = 32'h8000_0006;  // number of this run
   localparam logic [31:0] REGISTER_LAST = 32'h8000_0007;  // datagrams of the run before
-  // PTP's, from 0x10 to 0x2F, are words of its program (ptp.asm).
+  // PTP's, from 0x10 to 0x2F, are words of its program (ptp_names.asm).
   localparam logic [31:0] REGISTER_PTP_ROLE = 32'h8000_0010;  // 0 off, 1 slave, 2 master, 3 the best clock's
   localparam logic [31:0] REGISTER_PTP_LOCKED = 32'h8000_0011;
   localparam logic [31:0] REGISTER_PTP_OFFSET = 32'h8000_0012;  // ns, signed

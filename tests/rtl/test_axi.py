@@ -4,11 +4,10 @@ import cocotb
 import pytest
 from cocotb.triggers import First
 from cocotbext.axi import AxiStreamFrame
-from cocotbext.eth import GmiiFrame, GmiiSink, GmiiSource, XgmiiFrame, XgmiiSink, XgmiiSource
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from support.axi import REGISTERS, Processor, check_map, memory, sink, source, stream_rules
-from support.block import C, ClockCycles, ReadOnly, RisingEdge, on_wire, package_constants, rng, run, start
+from support.block import C, ClockCycles, ReadOnly, RisingEdge, package_constants, rng, run, start
 from support.sweep import long
 
 FADC = package_constants("fadc/fadc_pkg.sv")
@@ -28,11 +27,6 @@ IP_CORE, IP_PC = "10.9.0.2", "10.9.0.1"
         long("udp_axi", {"WIDTH": 8, "STREAMS": 2, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
         ("udp_axi", {"WIDTH": 64, "STREAMS": 1, "PAYLOAD_MAX": 400, "ECHO_BYTES": 256, "TICK_CLOCKS": 100}),
         ("fadc_axi", {"MODULES": 2, "CHANNELS": 2, "LINKS": 2}),
-        ("gmii_axi", {}),
-        ("xgmii_axi", {}),
-        ("extra_ptp_axi", {}),
-        ("status_window", {"TIMEOUT": 40}),
-        ("command_bus", {}),
     ],
 )
 def test_axi(toplevel, parameters):
@@ -400,193 +394,3 @@ async def fadc_axi_windows_with_a_pulse(dut):
     assert await cpu.get(REGISTERS.FADC, "counters.link1.messages") == 6
     hits = [await cpu.get(REGISTERS.FADC, f"counters.link{link}.hits") for link in range(4)]
     assert hits == [0, 1, 0, 0]
-
-
-# ---- MACs -----------------------------------------------------------------------------------------
-async def mac_both_ways(dut, key, into, out, frame_of):
-    random = rng(key)
-    sender, taker = source(dut, dut.tx_clk, "s_axis"), sink(dut, dut.rx_clk, "m_axis")
-    await start(dut, {"tx_clk": 8000, "rx_clk": 8002}, ["tx_rst", "rx_rst"])
-    frames = [random.randbytes(n) for n in (60, 61, 64, 65, *(random.randrange(60, 1500) for _ in range(8)))]
-    for frame in frames:
-        await sender.send(AxiStreamFrame(frame, tuser=0))
-        await into.send(frame_of(frame))
-    for frame in frames:
-        seen = await out.recv()
-        assert seen.check_fcs() and bytes(seen.get_payload()) == frame
-        taken = await taker.recv()
-        assert bytes(taken.tdata) == frame and not any([taken.tuser] if isinstance(taken.tuser, int) else taken.tuser)
-    # A frame with a wrong frame check sequence is told at its end, and counted.
-    bad = bytearray(on_wire(frames[0]))
-    bad[30] ^= 1
-    await into.send(type(frame_of(b"\0" * 60))(bytes(bad)))
-    pulses = 0
-    while taker.empty():
-        await RisingEdge(dut.rx_clk)
-        pulses += int(dut.mac_stat.value) >> 3 & 1
-    taken = await taker.recv()
-    for _ in range(8):
-        await RisingEdge(dut.rx_clk)
-        pulses += int(dut.mac_stat.value) >> 3 & 1
-    assert (taken.tuser if isinstance(taken.tuser, int) else taken.tuser[-1]) and pulses == 1
-
-
-@cocotb.test(timeout_time=20, timeout_unit="ms")
-async def gmii_axi_both_ways(dut):
-    dut.tx_ce.value = dut.rx_ce.value = 1
-    into = GmiiSource(dut.gmii_rxd, dut.gmii_rx_er, dut.gmii_rx_dv, dut.rx_clk)
-    out = GmiiSink(dut.gmii_txd, dut.gmii_tx_er, dut.gmii_tx_en, dut.tx_clk)
-    await mac_both_ways(dut, "gmii axi", into, out, GmiiFrame.from_payload)
-
-
-@cocotb.test(timeout_time=20, timeout_unit="ms")
-async def xgmii_axi_both_ways(dut):
-    into = XgmiiSource(dut.xgmii_rxd, dut.xgmii_rxc, dut.rx_clk)
-    out = XgmiiSink(dut.xgmii_txd, dut.xgmii_txc, dut.tx_clk)
-    await mac_both_ways(dut, "xgmii axi", into, out, XgmiiFrame.from_payload)
-
-
-# ---- PTP ------------------------------------------------------------------------------------------
-@cocotb.test(timeout_time=20, timeout_unit="ms")
-async def extra_ptp_axi_master_beside_data(dut):
-    """ptp_axi between a stream of frames and gmii_axi: data passes, and a master's messages come between it."""
-    random = rng("ptp axi")
-    out = GmiiSink(dut.gmii_txd, dut.gmii_tx_er, dut.gmii_tx_en, dut.tx_clk)
-    dut.gmii_rx_dv.value = dut.gmii_rx_er.value = dut.gmii_rxd.value = 0
-    sender = source(dut, dut.tx_clk, "s_axis")
-    cpu = Processor(dut, dut.tx_clk, "ptp")
-    await start(dut, {"tx_clk": 8000, "rx_clk": 8002}, ["rst"])
-    await ClockCycles(dut.tx_clk, 20)
-    await check_map(cpu, REGISTERS.PTP, "ptp", without=("port.", "control"))
-    frames = [random.randbytes(random.randrange(60, 300)) for _ in range(6)]
-    for frame in frames:
-        await sender.send(AxiStreamFrame(frame, tuser=0))
-    for frame in frames:
-        assert bytes((await out.recv()).get_payload()) == frame, "in reset frames pass"
-    assert await cpu.get(REGISTERS.PTP, "port.role") == 0xFFFFFFFF
-    await cpu.put(REGISTERS.PTP, mac_low=int.from_bytes(MAC[2:], "big"), mac_high=int.from_bytes(MAC[:2], "big"), control=1 | 2 << 2)
-    await ClockCycles(dut.tx_clk, 2000)
-    assert await cpu.get(REGISTERS.PTP, "port.role") == 2
-    # Sync messages often enough for a simulation.
-    assert await cpu.write(next(r.address for r in REGISTERS.PTP if r.name == "port.sync_clocks"), 4000)
-    assert await cpu.get(REGISTERS.PTP, "port.sync_clocks") == 4000
-    frames = [random.randbytes(random.randrange(60, 300)) for _ in range(100)]
-    for frame in frames:
-        await sender.send(AxiStreamFrame(frame, tuser=0))
-    data, messages = [], []
-    while len(data) < len(frames):
-        seen = await out.recv()
-        assert seen.check_fcs()
-        frame = bytes(seen.get_payload())
-        (messages if frame[12:14] == b"\x88\xf7" else data).append(frame)
-    assert data == frames and messages and all(frame[6:12] == MAC for frame in messages)
-    assert await cpu.get(REGISTERS.PTP, "port.seconds") is not None and await cpu.get(REGISTERS.PTP, "port.nanoseconds") > 0
-
-
-# ---- parts ----------------------------------------------------------------------------------------
-@cocotb.test(timeout_time=20, timeout_unit="ms")
-async def status_window_answers_once_and_in_time(dut):
-    """A core that is slow, late or does not answer: each request has one answer, and never that of another."""
-    random = rng("window")
-    dut.enable.value = 1
-    dut.request.value = dut.status_accepted.value = dut.status_valid.value = 0
-    await start(dut, {"clk": 8000}, ["rst"])
-    found = {"answer": 0, "none": 0, "late": 0}
-
-    async def core():
-        while True:
-            await RisingEdge(dut.clk)
-            if not int(dut.status_request.value):
-                continue
-            await ClockCycles(dut.clk, random.choice([0, 1, 5, 60]))
-            if not int(dut.status_request.value):
-                continue
-            index = int(dut.status_index.value)
-            dut.status_accepted.value = 1
-            await RisingEdge(dut.clk)
-            dut.status_accepted.value = 0
-            wait = random.choice([0, 3, 30, 60, 90])
-            found["late"] += wait > 40
-            await ClockCycles(dut.clk, wait)
-            dut.status_value.value = 0xA500 | index
-            dut.status_valid.value = 1
-            await RisingEdge(dut.clk)
-            dut.status_valid.value = 0
-
-    task = cocotb.start_soon(core())
-    for turn in range(400):
-        if turn == 300:
-            task.cancel()
-            dut.status_accepted.value = dut.status_valid.value = 0
-            dut.enable.value = 0
-        await ClockCycles(dut.clk, random.choice([1, 2, 20]))
-        address = random.randrange(64)
-        dut.address.value = address
-        dut.request.value = 1
-        await RisingEdge(dut.clk)
-        dut.request.value = 0
-        for waited in range(200):
-            await ReadOnly()
-            if int(dut.ack.value):
-                break
-            await RisingEdge(dut.clk)
-        value = int(dut.data.value)
-        assert waited < 60 and value in (0xA500 | address, 0xFFFFFFFF), (waited, address, hex(value))
-        assert turn < 300 or (value == 0xFFFFFFFF and waited < 4)
-        found["none" if value == 0xFFFFFFFF else "answer"] += 1
-        await RisingEdge(dut.clk)
-        await ReadOnly()
-        assert not int(dut.ack.value), "one answer"
-        await RisingEdge(dut.clk)
-    assert min(found.values()) > 20, found
-
-
-@cocotb.test(timeout_time=20, timeout_unit="ms")
-async def command_bus_forgets_what_is_cleared(dut):
-    """A command that is forgotten while its access runs has no answer, and the next one has its own."""
-    random = rng("command bus")
-    dut.clear.value = dut.s_cmd_valid.value = dut.bus_ready.value = 0
-    dut.m_rsp_ready.value = 1
-    await start(dut, {"clk": 8000}, ["rst"])
-
-    async def bus():
-        while True:
-            await RisingEdge(dut.clk)
-            if int(dut.bus_valid.value):
-                await ClockCycles(dut.clk, random.randrange(1, 20))
-                dut.bus_rdata.value = 0xB0000000 | int(dut.bus_address.value)
-                dut.bus_error.value = int(dut.bus_address.value) >= 0xF0
-                dut.bus_ready.value = 1
-                await RisingEdge(dut.clk)
-                dut.bus_ready.value = 0
-                await RisingEdge(dut.clk)
-
-    cocotb.start_soon(bus())
-    forgotten = 0
-    for _ in range(200):
-        operation, register, argument = random.choice([1, 2, 3]), random.randrange(256), random.getrandbits(32)
-        dut.s_cmd_code.value, dut.s_cmd_argument.value, dut.s_cmd_valid.value = operation << 8 | register, argument, 1
-        await ReadOnly()
-        while not int(dut.s_cmd_ready.value):
-            await RisingEdge(dut.clk)
-            await ReadOnly()
-        await RisingEdge(dut.clk)
-        dut.s_cmd_valid.value = 0
-        if random.random() < 0.3:
-            dut.clear.value = 1
-            await RisingEdge(dut.clk)
-            dut.clear.value = 0
-            forgotten += 1
-            for _ in range(random.choice([0, 3, 40])):
-                await ReadOnly()
-                assert not int(dut.m_rsp_valid.value)
-                await RisingEdge(dut.clk)
-            continue
-        await ReadOnly()
-        while not int(dut.m_rsp_valid.value):
-            await RisingEdge(dut.clk)
-            await ReadOnly()
-        expected = {1: 0xB0000000 | register, 2: argument, 3: 2**64 - 1}[operation]
-        assert int(dut.m_rsp_value.value) == (2**64 - 1 if register >= 0xF0 else expected)
-        await RisingEdge(dut.clk)
-    assert forgotten > 30

@@ -68,10 +68,9 @@ def test_the_programs_registers_are_those_of_the_package():
     ],
 )  # fmt: skip
 def test_the_assembler_says_what_is_wrong(line, says):
-    text = (TOP / "rtl/ptp/ptp.asm").read_text()
-    number = len(text.splitlines()) + 1
-    with pytest.raises(assemble.ProgramError, match=re.escape(f"ptp.asm:{number}: {line}: ")) as error:
-        assemble.Program(text + line + "\n")
+    texts = assemble.texts() | {"more.asm": f"; A comment.\n{line}\n"}
+    with pytest.raises(assemble.ProgramError, match=re.escape(f"more.asm:2: {line}: ")) as error:
+        assemble.Program(texts)
     assert says in str(error.value)
 
 

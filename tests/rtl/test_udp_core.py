@@ -8,7 +8,7 @@ import re
 import struct
 
 import pytest
-from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from support.block import SEED, rng
 from support.board import US
@@ -217,6 +217,25 @@ def test_a_repeated_request_is_done_once(phy):
     board.control(C["CONTROL_WRITE"], 1, 1, sequence=9, port=5000)
     board.control(C["CONTROL_WRITE"], 1, 1, sequence=9, port=5001)
     assert board.read(1) == 12, "another client"
+
+
+BEHIND = {
+    "echo": IP(src=PC, dst=BOARD) / ICMP(type=8, id=7, seq=1) / b"abc",
+    "datagram": IP(src="10.9.0.77", dst=BOARD) / UDP(sport=1, dport=1) / b"abc",
+    "another protocol": IP(src="10.9.0.77", dst=BOARD) / TCP(sport=1, dport=1),
+    "ARP": ARP(op=1, hwsrc=PC_MAC, psrc=PC, pdst=BOARD),
+}
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("phy,tx,rx", [("gmii", 8000, 8001), ("gmii", 8001, 8000), ("xgmii", 6400, 6401), ("xgmii", 6401, 6400)])
+def test_a_frame_directly_behind_a_request_changes_nothing_of_it(phy, behind, tx, rx):
+    """The reply goes to where the request came from, and its repetition is known, whatever follows it on the line."""
+    board = UdpBoard(phy, stopped=True, tx=tx, rx=rx).introduce()
+    for sequence in range(6):
+        for _ in range(2):
+            assert board.control(C["CONTROL_WRITE"], 1, 5, sequence=sequence, behind=BEHIND[behind]) == (0, 5)
+    assert board.read(1) == 6 * 5
 
 
 def test_requests_without_a_checksum_are_taken():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+from support.netns import PATIENCE
 from support.paths import TOP
 
 JARS = TOP / "build/kafka"
@@ -61,7 +62,7 @@ class Broker:
         """Starts the broker, the first time or after `kill`, and waits until it answers."""
         self.process = subprocess.Popen([*self.within, *self.java, "kafka.Kafka", self.config], stdout=self.log, stderr=subprocess.STDOUT,
                                         env=self.environment)  # fmt: skip
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         connect = f"import socket; socket.create_connection(({self.host!r}, {self.port}), 1)"
         while subprocess.run([*self.within, sys.executable, "-c", connect], capture_output=True).returncode:
             assert time.monotonic() < end and self.process.poll() is None, (self.folder / "kafka.log").read_text()[-2000:]

@@ -1,11 +1,17 @@
-"""FADC crates in software, whose messages a test sends by hand."""
+"""FADC crates in software, whose messages a test sends by hand, and a builder for them."""
 
 import json
 import random
+import signal
 import socket
+import subprocess
 import time
+import urllib.request
 
 from support import fadc_model as model
+from support.broker import free_ports
+from support.netns import PATIENCE, wait_for
+from support.paths import FADELINK
 
 WINDOW_NS = 4096
 
@@ -15,7 +21,7 @@ class Crate:
 
     def __init__(self, port, source):
         self.source = source
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 self.socket = socket.create_connection(("127.0.0.1", port))
@@ -55,3 +61,35 @@ def report(finished):
 def reasons(found):
     """Names of the reasons for which it is not complete."""
     return [reason["reason"] for reason in found["reasons"]]
+
+
+class Builder:
+    """`fadelink build` on loopback, with its page, which shows what it has done so far."""
+
+    def __init__(self, *words, **options):
+        self.port, self.web = free_ports(2)
+        words = [FADELINK, "build", "--tcp", self.port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--json",
+                 "--web", f"127.0.0.1:{self.web}", *words]  # fmt: skip
+        self.popen = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def wait_for(self, *path, count):
+        """Waits until a count of live.json is reached: `joiner`, `sources`, a source as "0x00000001", its count."""
+
+        def look():
+            value = json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.web}/live.json"))
+            for name in path:
+                value = (value or {}).get(name)
+            return value is not None and value >= count
+
+        wait_for(look)
+
+    def wait_for_source(self, source, name, count):
+        self.wait_for("joiner", "sources", f"0x{source:08x}", name, count=count)
+
+    def finish(self):
+        out, err = self.popen.communicate(timeout=PATIENCE)
+        return report((self.popen.returncode, out, err))
+
+    def stop(self):
+        self.popen.send_signal(signal.SIGTERM)
+        return self.finish()

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, report
+from support.netns import PATIENCE
 from support.paths import FADELINK, SEED
 
 PARTITIONS = 4
@@ -41,10 +42,10 @@ class Setup:
         return self.start("build", "--events-topic", self.events, "--group", self.group, "--name", name, "--window-ns", WINDOW_NS,
                           "--sources", "1,2,3", "--silence", silence, *words)  # fmt: skip
 
-    def finish(self, process, stop=True, timeout=60):
+    def finish(self, process, stop=True):
         if stop:
             process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=timeout)
+        out, err = process.communicate(timeout=PATIENCE)
         return report((process.returncode, out, err))
 
     def close(self):
@@ -101,16 +102,16 @@ class Setup:
         group = self.client.describe_consumer_groups([self.group])[self.group].result()
         return sum(bool(member.assignment.topic_partitions) for member in group.members)
 
-    def read(self, topic, wanted, timeout=60, quiet=2):
+    def read(self, topic, wanted, quiet=2):
         """What a consumer of committed data reads: at least `wanted` of it, and what comes in `quiet` seconds more."""
-        return [(message.partition(), message.value()) for message in self.read_all(topic, wanted, timeout, quiet)]
+        return [(message.partition(), message.value()) for message in self.read_all(topic, wanted, quiet)]
 
-    def read_all(self, topic, wanted, timeout=60, quiet=2):
+    def read_all(self, topic, wanted, quiet=2):
         """The same as whole messages, with their headers."""
         consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test", "isolation.level": "read_committed",
                              "auto.offset.reset": "earliest", "enable.auto.commit": False})  # fmt: skip
         consumer.assign([TopicPartition(topic, n, 0) for n in range(PARTITIONS)])
-        found, end = [], time.monotonic() + timeout
+        found, end = [], time.monotonic() + PATIENCE
         last = time.monotonic()
         while len(found) < wanted or time.monotonic() - last < quiet:
             assert time.monotonic() < end, f"{len(found)} of {wanted} came"

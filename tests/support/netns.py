@@ -13,6 +13,8 @@ from support.paths import FADELINK, SEED, SIM
 
 FEBS = [f"02:fa:de:00:00:0{i}" for i in range(1, 5)]
 PC, BOARD = "10.9.0.1", "10.9.0.2"  # of the boards that speak IP
+# Seconds until something that does not happen fails a test. What happens costs no more for it, however busy the machine is.
+PATIENCE = 300
 
 
 def sh(*words):
@@ -32,7 +34,7 @@ class Process:
     def signal(self, number):
         self.popen.send_signal(number)
 
-    def finish(self, timeout=120):
+    def finish(self, timeout=PATIENCE):
         """Waits for the end: (exit status, standard output, standard error)."""
         try:
             out, err = self.popen.communicate(timeout=timeout)
@@ -142,7 +144,7 @@ class Bench:
     def fadelink(self, *words, **options):
         return self.start(self.pc_ns, FADELINK, *words, **options)
 
-    def run(self, *words, timeout=120, **options):
+    def run(self, *words, timeout=PATIENCE, **options):
         return self.fadelink(*words, **options).finish(timeout)
 
     def receive(self, *words, feb=FEBS[0]):
@@ -193,7 +195,7 @@ def report(finished):
     return status, json.loads(out)
 
 
-def wait_for(condition, timeout=30):
+def wait_for(condition, timeout=PATIENCE):
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

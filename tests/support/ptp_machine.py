@@ -8,7 +8,7 @@ _spec = importlib.util.spec_from_file_location("ptp_assemble", TOP / "tools/ptp_
 assemble = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(assemble)
 OPERATIONS = {code: name for name, code in assemble.OPERATIONS.items()}
-PROGRAM = assemble.Program((TOP / "rtl/ptp/ptp.asm").read_text())
+PROGRAM = assemble.Program(assemble.texts())
 WINDOW = 0x380
 
 

@@ -232,7 +232,6 @@ class Supervisor:
         else:
             call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.interfaces, self.mounts = set(socket.if_nameindex()), mounts()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
     def run(self, program):
         """Runs the program: the exit status of the sandbox."""
@@ -241,11 +240,14 @@ class Supervisor:
             environment["PYTHONPYCACHEPREFIX"] = str(TOP / "build/pycache")
             environment = {name: placed(value) for name, value in environment.items()}
             program = [placed(word) for word in program]
+        unblock = lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # noqa: E731
         try:
-            self.process = subprocess.Popen(program, env=environment, start_new_session=True)
+            self.process = subprocess.Popen(program, env=environment, start_new_session=True, preexec_fn=unblock)
         except OSError as error:
             print(f"sandbox: {program[0]}: {error.strerror}", file=sys.stderr)
             return 127
+        # Only now: one that came meanwhile is handed on to the program.
+        unblock()
         status = self.wait()
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         signal.alarm(0)
@@ -277,9 +279,7 @@ class Supervisor:
 
     def end(self, number, _):
         """A signal: asks the program to end, or ends it."""
-        if self.process is None:
-            sys.exit(128 + number)
-        elif not self.asked_to_end:
+        if not self.asked_to_end:
             self.asked_to_end, self.asked_at = number, time.monotonic()
             signal.alarm(PATIENCE)
             with contextlib.suppress(ProcessLookupError):

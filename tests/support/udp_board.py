@@ -90,13 +90,15 @@ class UdpBoard(IpBoard):
         self.last = frame
         return counter, words, run, flags
 
-    def control(self, operation, address, value=0, sequence=None, port=5000, **fields):
-        """A request of the slow control: (status, value)."""
+    def control(self, operation, address, value=0, sequence=None, port=5000, behind=None, **fields):
+        """A request of the slow control, with the packet `behind` directly behind it: (status, value)."""
         if sequence is None:
             self.sequence += 1
             sequence = self.sequence
         request = struct.pack(">IBBHII", sequence, operation, 0, 0, address, value)
         self.put(IP(src=PC, dst=BOARD) / UDP(sport=port, dport=C["CONTROL_PORT"], **fields) / request)
+        if behind is not None:
+            self.put(behind)
         while True:
             frame = self.receive(10_000 * US)
             assert frame is not None, "no reply"

@@ -3,6 +3,8 @@
 import pytest
 from support import faults
 from support.broker import Broker
+from support.crate import Builder
+from support.lab import Lab
 from support.netns import Bench, add_address
 
 
@@ -26,3 +28,24 @@ def broker(tmp_path_factory):
     broker = Broker(tmp_path_factory.mktemp("kafka"), host=faults.BROKER)
     yield broker
     broker.close()
+
+
+@pytest.fixture
+def lab(bench):
+    return Lab(bench)
+
+
+@pytest.fixture
+def build():
+    """Starts builders, which end with the test."""
+    started = []
+
+    def make(*words, **options):
+        started.append(Builder(*words, **options))
+        return started[-1]
+
+    yield make
+    for builder in started:
+        if builder.popen.poll() is None:
+            builder.popen.kill()
+        builder.popen.communicate()

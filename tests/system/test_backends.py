@@ -50,7 +50,7 @@ def test_threads_that_receive_are_scheduled_as_asked(bench, soft, backend):
     """CPU and priority are those of the receiving threads alone."""
     board = soft()
     cpu = max(os.sched_getaffinity(0))
-    process = bench.receive("--backend", backend, "--cpus", cpu, "--priority", 20, "--duration", 3, *QUIET)
+    process = bench.receive("--backend", backend, "--cpus", cpu, "--priority", 20, *QUIET)
     wait_for(lambda: bench.command(0x0119) == 1)
 
     def is_scheduled(thread):
@@ -61,6 +61,7 @@ def test_threads_that_receive_are_scheduled_as_asked(bench, soft, backend):
     threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
     assert sum(map(is_scheduled, threads)) == 2, "the receiver's thread and the FEB's"
     assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+    process.signal(signal.SIGINT)
     status, result = report(process.finish())
     assert status == 0 and result["febs"][0]["verified"], result
     end(board)
@@ -79,13 +80,15 @@ def test_a_priority_that_is_not_allowed_is_told(bench, soft):
 def test_xdp_takes_its_febs_and_leaves_the_others(bench, soft):
     """One program has a FEB by AF_XDP, another has the next one by AF_PACKET, a third sends commands."""
     boards = soft(febs=FEBS[:3])
-    first = bench.receive(*XDP, "--duration", "4", *QUIET)
+    first = bench.receive(*XDP, *QUIET)
     wait_for(lambda: "AF_XDP on eth0" in first.popen.stderr.readline())
-    second = bench.receive("--duration", "3", *QUIET, feb=FEBS[1])
+    second = bench.receive(*QUIET, feb=FEBS[1])
+    wait_for(lambda: bench.command(0x0119, feb=FEBS[1]) == 1)
     for i in range(1, 20):
         assert bench.command(0x0207, 1) == i
     assert bench.command(0x0107, feb=FEBS[2]) == 0
     for process in (first, second):
+        process.signal(signal.SIGINT)
         status, result = report(process.finish())
         assert status == 0 and result["febs"][0]["verified"], result
     assert [feb["running"] for feb in end(boards)] == [False] * 3
@@ -94,11 +97,12 @@ def test_xdp_takes_its_febs_and_leaves_the_others(bench, soft):
 def test_xdp_is_taken_by_another_program(bench, soft):
     """The second program says so and does without."""
     boards = soft(febs=FEBS[:2])
-    first = bench.receive(*XDP, "--duration", "4", *QUIET)
+    first = bench.receive(*XDP, *QUIET)
     wait_for(lambda: "AF_XDP on eth0" in first.popen.stderr.readline())
     status, out, err = bench.receive(*XDP, "--packets", "2000", *QUIET, feb=FEBS[1]).finish()
     assert status == 0, err
     assert re.search(r"AF_XDP is not available on eth0: .*another program.*; using AF_PACKET", err), err
+    first.signal(signal.SIGINT)
     status, result = report(first.finish())
     assert status == 0 and result["febs"][0]["verified"], result
     end(boards)
@@ -130,8 +134,11 @@ def test_boards_in_software(bench, soft):
         bench.command(0x0205, 1000 * 1024 + 17, feb=mac)  # words of the source
     bench.command(0x0202, 1, feb=FEBS[1])  # random
     bench.command(0x0203, 77, feb=FEBS[1])
-    process = bench.receive("--feb", FEBS[1], "--duration", "2", "--verify", "counter", "--verify", "random:77", "--quiet",
+    files = [bench.tmp / "a", bench.tmp / "b"]
+    process = bench.receive("--feb", FEBS[1], "--out", files[0], "--out", files[1], "--verify", "counter", "--verify", "random:77", "--quiet",
                             "--first-packet", str(first), "--ring", "64")  # fmt: skip
+    wait_for(lambda: all(file.exists() and file.stat().st_size >= 1000 * 8192 for file in files))
+    process.signal(signal.SIGINT)
     status, result = report(process.finish())
     assert status == 0, result
     assert [(feb["verified"], feb["words"]) for feb in result["febs"]] == [(True, 1000 * 1024 + 17)] * 2
@@ -177,7 +184,7 @@ with fadelink.Receiver("eth0", "xdp") as receiver:
         with receiver.open("{FEBS[0]}", ring_packets=128) as feb:
             feb.start()
             for _ in range(4):
-                with feb.read(64 * 8192, timeout=5) as words:
+                with feb.read(64 * 8192, timeout=60) as words:
                     assert len(words) >= 64 * 1024, turn
                 del words  # an array keeps its FEB open
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support import sandbox
-from support.netns import sh, wait_for
+from support.netns import PATIENCE, sh, wait_for
 from support.paths import FADELINK, SIM, TOP
 
 # What leaves something, and how a run names it.
@@ -87,7 +87,7 @@ def run_tests(tmp_path, *, test, end="pass", leak="pass"):
 
 def test_what_a_run_leaves_is_named(tmp_path, outer):
     process = run_tests(tmp_path, test="test_leak", leak="\n    ".join(LEAKS))
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and "1 passed, 0 failed" in out and "FAILED: test-boards\n" in out, out
     for name in LEAKS.values():
         words = {"number": r"\d+", "mount": re.escape(f"{tmp_path}/files/test_leak0"), "tmpdir": rf"{re.escape(str(sandbox.TEMPORARY))}/\w+"}
@@ -97,29 +97,29 @@ def test_what_a_run_leaves_is_named(tmp_path, outer):
 
 def test_a_test_that_passes_only_alone_is_named(tmp_path):
     process = run_tests(tmp_path, test="test_leak", leak=f"state = Path({str(tmp_path / 'once')!r}); assert state.exists() or state.touch()")
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and "UNSTEADY" in out and "1 passed, 0 failed" in out, out
     assert re.search("^  passed only alone: .*test_it.py::test_leak$", out, re.M), out
 
 
 def test_a_test_that_fails_alone_too_is_not_called_unsteady(tmp_path):
     process = run_tests(tmp_path, test="test_leak", leak="assert False")
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and "0 passed, 1 failed" in out and "passed only alone" not in out, out
 
 
 def test_the_tree_is_read_only_for_a_run(tmp_path):
     stray = TOP / "stray"
     process = run_tests(tmp_path, test="test_leak", leak=f"Path({str(stray)!r}).touch()")
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1 and f"Read-only file system: '{stray}'" in out and not stray.exists(), out
 
 
 def test_what_others_make_meanwhile_does_not_count(tmp_path):
     """A run of the tests in a sandbox of its own, beside which another program leaves one of each kind."""
     state = tmp_path / "state"
-    process = run_tests(tmp_path, test="test_it", end=f"wait_for(lambda: not Path({str(state)!r}).exists(), 120)")
-    wait_for(lambda: state.exists() or process.poll() is not None, timeout=120)
+    process = run_tests(tmp_path, test="test_it", end=f"wait_for(lambda: not Path({str(state)!r}).exists())")
+    wait_for(lambda: state.exists() or process.poll() is not None)
     mount = tmp_path / "mount"
     mount.mkdir()
     other = subprocess.Popen(["sleep", "1000"])
@@ -133,7 +133,7 @@ def test_what_others_make_meanwhile_does_not_count(tmp_path):
         shared.touch()
         temporary.touch()
         state.unlink()
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=PATIENCE)
     finally:
         other.kill()
         other.wait()
@@ -165,7 +165,7 @@ def test_runs_side_by_side_share_nothing(tmp_path):
         ]
         runs.append(run_tests(state.parent, test="test_leak", leak="\n    ".join(body)))
     for process in runs:
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0 and "1 passed, 0 failed" in out, out
 
 
@@ -174,17 +174,17 @@ def test_nothing_stays(tmp_path, outer, how):
     # A test that sleeps does not end by itself.
     process = run_tests(tmp_path, test="test_it", end="assert False" if how == "failure" else "time.sleep(1000)")
     if how != "failure":
-        wait_for(lambda: (tmp_path / "state").exists() or process.poll() is not None, timeout=120)
+        wait_for(lambda: (tmp_path / "state").exists() or process.poll() is not None)
         assert outer()
         process.send_signal({"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how])
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0, out
     if how == "failure":
         assert "0 passed, 1 failed" in out and "left behind" not in out
     if how == "kill":
         # Nobody is left to remove the folder of temporary files: the next run does.
         wait_for(lambda: set(outer()) <= {"files"})
-        assert run_tests(tmp_path, test="test_leak").communicate(timeout=120)
+        assert run_tests(tmp_path, test="test_leak").communicate(timeout=PATIENCE)
     wait_for(lambda: not outer())
 
 
@@ -204,11 +204,11 @@ def test_demos_and_benches_leave_nothing(outer, program, number):
         said += line
     assert outer()
     process.send_signal(number)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number), said + out
     if number == signal.SIGKILL:
         wait_for(lambda: set(outer()) <= {"files"})
-        assert start(sandbox.words(["true"])).wait(60) == 0
+        assert start(sandbox.words(["true"])).wait(PATIENCE) == 0
     wait_for(lambda: not outer())
 
 
@@ -220,7 +220,7 @@ def test_a_later_signal_ends_a_program_that_does_not_listen(outer):
     time.sleep(sandbox.SAME_WISH + 0.5)
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 128 + signal.SIGTERM and not outer()
+    assert process.wait(PATIENCE) == 128 + signal.SIGTERM and not outer()
 
 
 def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():
@@ -240,5 +240,5 @@ def test_a_killed_program_of_an_ordinary_user_is_ended_by_the_next():
         process.kill()
         process.wait()
         assert sleeping() and len(os.listdir(tree / "build/tmpdir")) == 1
-        assert start([*words, "true"]).wait(60) == 0
+        assert start([*words, "true"]).wait(PATIENCE) == 0
         assert not sleeping() and not os.listdir(tree / "build/tmpdir")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 
 import pytest
@@ -121,12 +122,13 @@ def test_discover_and_status(bench):
 
 def test_discover_while_running_disturbs_nothing(bench):
     bench.sim()
-    receiver = bench.receive("--verify", "counter", "--duration", 4)
+    receiver = bench.receive("--verify", "counter")
     bench.wait_for_frames()
     status, out, _ = bench.run("discover", "--iface", "eth0", "--json")
     assert status == 0 and json.loads(out)["identity"]["running"]
     status, _, _ = bench.run("status", "--iface", "eth0", *FEB, "--json")
     assert status == 0
+    receiver.signal(signal.SIGINT)
     assert report(receiver.finish())[0] == 0
 
 

@@ -1,195 +1,27 @@
-"""FADC streaming from simulated crates, and crates in software, to files, ZeroMQ and the page, by `fadelink build`."""
+"""FADC streaming from crates in software, on loopback, to files and ZeroMQ, by `fadelink build`."""
 
 import json
 import os
 import random
 import resource
-import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 
 import h5py
-import numpy as np
 import pyarrow.parquet
 import pytest
 import zmq
 from support import fadc_model as model
 from support.broker import free_ports
-from support.crate import WINDOW_NS, Crate, hits_of, reasons, report
-from support.files import read_hits, stands_still
-from support.netns import BOARD, sh, wait_for
+from support.crate import WINDOW_NS, Crate, hits_of, reasons
+from support.files import read_hits
+from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK, SEED
-
-PORT = 10000
-
-
-def expected(boards, windows, rate, links=1, seed=1, ticks=WINDOW_NS // 4):
-    """The same of the model."""
-    out = {n: [] for n in range(windows)}
-    for board in range(boards):
-        data, _ = model.samples(windows * ticks + 16, seed + board, model.rate(rate), 4)
-        for window, hits in model.hits_by_window(model.find_hits(data), ticks, windows).items():
-            for slot, *rest in hits:
-                module = slot - 3 if slot < 11 else slot - 5
-                out[window].append((0xC0DA0001 + (board << 8) + module % links, slot, *rest))
-    return {window: sorted(hits) for window, hits in out.items()}
-
-
-# --- Simulated crates ---
-
-
-@pytest.mark.parametrize("phy,links", [pytest.param("gmii", 1, marks=pytest.mark.long), ("xgmii", 4)])
-def test_two_crates_to_all_sinks(net, phy, links):
-    """Every hit of both crates is in every sink exactly once, over a link that loses frames."""
-    windows, rate = 60, 1e5
-    files = {kind: net.tmp / f"out.{kind}" for kind in ("hdf5", "parquet")}
-    endpoints = {kind: f"ipc://{net.tmp}/{kind}" for kind in ("zmq-pub", "zmq-push")}
-    sinks = [word for kind, place in (files | endpoints).items() for word in ("--sink", f"{kind}:{place}")]
-    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--streams", 2 * links, "--expect", 2 * links,
-                           "--silence", 60, "--json", *sinks)  # fmt: skip
-    wait_for(lambda: os.path.exists(net.tmp / "zmq-push"))
-    context = zmq.Context()
-    clients = {"zmq-pub": context.socket(zmq.SUB), "zmq-push": context.socket(zmq.PULL)}
-    clients["zmq-pub"].subscribe(b"")
-    for kind, client in clients.items():
-        client.connect(endpoints[kind])
-    net.sim("--protocol", "fadc", "--phy", phy, "--boards", 2, "--windows", windows, "--window-ns", WINDOW_NS, "--pulse-rate", rate,
-            "--link", "loss=0.005")  # fmt: skip
-    events = {kind: [] for kind in clients}
-    poller = zmq.Poller()
-    for client in clients.values():
-        poller.register(client, zmq.POLLIN)
-    end = time.monotonic() + 120
-    while any(len(found) < windows for found in events.values()):
-        assert time.monotonic() < end, {kind: len(found) for kind, found in events.items()}
-        for client, _ in poller.poll(200):
-            kind = next(kind for kind in clients if clients[kind] is client)
-            parts = client.recv_multipart()
-            assert len(parts) == 1
-            events[kind].append(parts[0])
-    status, found, err = report(builder.finish())
-    context.destroy(0)
-    assert status == 0, (found, err)
-    assert "unexpectedly" not in err, "an ordinary end, of which ZeroMQ's library says nothing in our name"
-    assert found["windows"] == {"complete": windows, "incomplete": 0, "dropped": 0, "late": 0}
-    want = expected(2, windows, rate, links)
-    assert sum(map(len, want.values())) > 1000
-    hits, columns = read_hits(files["hdf5"])
-    assert hits == want
-    assert (columns["time_ns"] == 1_700_000_000 * 10**9 + columns["window"].astype(np.int64) * WINDOW_NS).all()
-    assert (columns["sources"] == 2 * links).all() and not columns["missing"].any() and not columns["lost"].any()
-
-    names = ("window", "source", "slot", "channel", "tick", "charge")
-    table = pyarrow.parquet.read_table(files["parquet"])
-    assert str(table.schema.field("time_ns").type) == "timestamp[ns, tz=UTC]"
-    rows = zip(*(table[name].to_pylist() for name in names), strict=True)
-    assert sorted(rows) == sorted((window, *hit) for window, found in want.items() for hit in found)
-    table = pyarrow.parquet.read_table(net.tmp / "out.windows.parquet")
-    assert table["hits"].to_pylist() == [len(want[n]) for n in range(windows)]
-
-    for found in events.values():
-        assert len(found) == windows
-        for number, data in enumerate(found):
-            event, messages = model.read_event(data)
-            assert (event.source, event.record) == (0xFADE0001, number)
-            assert [message.source for message in messages] == sorted(message.source for message in messages)
-            got = [(m.source, *hit) for m in messages for hit in model.read_hits(m, WINDOW_NS // 4)[0]]
-            assert sorted(got) == want[number]
-
-
-def test_simulated_crate_dies_and_returns(net):
-    """A crate is killed and started again at a later window: the windows in between say that it is missing."""
-    out = net.tmp / "out.hdf5"
-    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out}",
-                           "--sources", "0xC0DA0001", "--streams", 2, "--web", "127.0.0.1:8080")  # fmt: skip
-    sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
-    assert "page at" in builder.popen.stderr.readline()
-
-    def last_window():
-        fetch = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8080/live.json').read().decode())"
-        return json.loads(net.run_in(net.pc_ns, sys.executable, "-c", fetch))["last_window"]
-
-    def run_until(window, *words):
-        sim = net.sim("--protocol", "fadc", "--phy", "gmii", "--boards", 1, "--window-ns", WINDOW_NS, "--pulse-rate", 2e4, *words)
-        wait_for(lambda: last_window() >= window, 180)
-        sim.popen.kill()
-        sim.finish()
-        # A killed crate says no goodbye: its connection stays open here.
-        net.run_in(net.pc_ns, "ss", "-K", "dst", BOARD)
-
-    run_until(20)
-    run_until(100_050, "--first-window", 100_000, "--first-sequence", 1)
-    status, found, err = report(builder.finish())
-    # Its connections were reset.
-    assert status == 3 and "error" in reasons(found), found
-    hits, windows = read_hits(out, complete=False)
-    before = [n for n in hits if n < 100_000]
-    after = [n for n in hits if n >= 100_000]
-    assert before == list(range(len(before))) and len(before) > 20
-    assert after == list(range(100_000, 100_000 + len(after))) and len(after) > 50
-    want = expected(1, len(before), 2e4)
-    assert {n: hits[n] for n in before} == want
-    assert found["sources"]["0xc0da0001"]["sessions"] == 2
-
-
-def test_crate_behind_another_link_core(net):
-    """The same crate behind FADE-10G: another core's instance, the same messages, over a link that loses frames."""
-    windows, ticks, out, crate = 300, 1024, net.tmp / "messages", {"modules": 2, "channels": 2}
-    sim = net.sim("--crate", "--words", windows, "--gap", ticks, "--source-seed", 5, "--link", "loss=0.5")
-    data, _ = model.samples(windows * ticks + 16, 5, model.rate(1e5), 4, **crate)
-    want = model.hits_by_window(model.find_hits(data, channels=crate["channels"]), ticks, windows)
-    receiver = net.receive("--out", out)
-    wait_for(lambda: stands_still(out, 4), 120)
-    # STOP, behind which the rest of the last packet comes.
-    receiver.signal(signal.SIGINT)
-    status, found, err = report(receiver.finish())
-    assert status == 0 and found["complete"], (found, err)
-    messages = model.read_messages(out.read_bytes())
-    assert [message.record for message in messages] == list(range(windows))
-    got = {message.record: sorted(model.read_hits(message, ticks)[0]) for message in messages}
-    assert got == want and sum(map(len, want.values())) > 300
-    assert net.end_sim(sim)["boards"][0]["up"]["lost"] > 0
-
-
-# --- Crates in software, on loopback ---
-
-
-class Builder:
-    """`fadelink build` on loopback, with its page, which shows what it has done so far."""
-
-    def __init__(self, *words, **options):
-        self.port, self.web = free_ports(2)
-        words = [FADELINK, "build", "--tcp", self.port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--json",
-                 "--web", f"127.0.0.1:{self.web}", *words]  # fmt: skip
-        self.popen = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-
-    def wait_for(self, *path, count):
-        """Waits until a count of live.json is reached: `joiner`, `sources`, a source as "0x00000001", its count."""
-
-        def look():
-            value = json.load(urllib.request.urlopen(f"http://127.0.0.1:{self.web}/live.json"))
-            for name in path:
-                value = (value or {}).get(name)
-            return value is not None and value >= count
-
-        wait_for(look)
-
-    def wait_for_source(self, source, name, count):
-        self.wait_for("joiner", "sources", f"0x{source:08x}", name, count=count)
-
-    def finish(self, timeout=60):
-        out, err = self.popen.communicate(timeout=timeout)
-        return report((self.popen.returncode, out, err))
-
-    def stop(self):
-        self.popen.send_signal(signal.SIGTERM)
-        return self.finish()
 
 
 def health(port):
@@ -203,21 +35,6 @@ def health(port):
             continue
         if "it is not ready yet" not in found["troubles"]:
             return found
-
-
-@pytest.fixture
-def build(request):
-    started = []
-
-    def make(*words, **options):
-        started.append(Builder(*words, **options))
-        return started[-1]
-
-    yield make
-    for builder in started:
-        if builder.popen.poll() is None:
-            builder.popen.kill()
-        builder.popen.communicate()
 
 
 def test_crate_that_is_gone_for_a_while(build, tmp_path):
@@ -514,7 +331,7 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
     ],
 )
 def test_wrong_arguments(words, told):
-    done = subprocess.run([str(word) for word in (FADELINK, "build", *words)], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([str(word) for word in (FADELINK, "build", *words)], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode in (1, 2) and told in done.stderr, done.stderr
 
 
@@ -528,7 +345,7 @@ def test_words_that_cannot_be(build, tmp_path):
         words = [0x8000_8003, 5]  # the header of slot 3, a hit
         crate.send(raw=model.message(1, record, words=[0x1234, *words] if record == 7 else words))
     crate.close()
-    out, err = builder.popen.communicate(timeout=30)
+    out, err = builder.popen.communicate(timeout=PATIENCE)
     assert builder.popen.returncode == 3 and reasons(json.loads(out)) == ["wrong_messages"] * 2, err
     assert err.count("1 messages with an invalid word, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
     assert [(sink["written"], sink["wrong_messages"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, 1, None)] * 2
@@ -536,77 +353,3 @@ def test_words_that_cannot_be(build, tmp_path):
         hits, windows = file["hits/window"][:].tolist(), file["windows/lost"][:].tolist()
     assert (hits, windows) == ([6, 8, 9], [0, 1, 0, 0])
     assert pyarrow.parquet.read_table(files[1])["window"].to_pylist() == [6, 8, 9]
-
-
-# --- The page ---
-
-
-@pytest.fixture
-def browser(tmp_path):
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for word in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1300,1300",
-                 f"--user-data-dir={tmp_path}/chromium"):  # fmt: skip
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
-    yield driver
-    driver.quit()
-
-
-def test_page(build, browser, tmp_path):
-    """Rates, hit maps, charge spectrum and differences of time, live, in a browser."""
-    builder = build("--sources", "0xC0DA0001,0xC0DA0101", "--silence", 30)
-    web = builder.web
-    crates = [Crate(builder.port, 0xC0DA0001), Crate(builder.port, 0xC0DA0101)]
-    browser.get(f"http://127.0.0.1:{web}/")
-    text = lambda name: browser.find_element("id", name).text
-    wait_for(lambda: text("state") == "waiting for data")
-    row = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.innerText)"
-    hits = {crate.source: 0 for crate in crates}
-    for batch in range(3):
-        for crate in crates:
-            records = range(batch * 50, batch * 50 + 50)
-            crate.send(*records)
-            hits[crate.source] += sum(len(hits_of(crate.source, n)) for n in records)
-        wait_for(lambda: text("events") == str((batch + 1) * 50))
-        for source, count in hits.items():
-            cells = browser.execute_script(row, f"#source-0x{source:08x} td")  # at once: the page makes them anew again and again
-            assert cells[:2] == [f"0x{source:08x}", f"{count:,}"] and cells[3:] == [str((batch + 1) * 50), "0", "0"]
-    wait_for(lambda: text("state").startswith("running for"))
-    live = json.load(urllib.request.urlopen(f"http://127.0.0.1:{web}/live.json"))
-    assert sum(live["charges"]) == sum(hits.values()) and sum(live["differences"]) > 0 and max(live["rates"]) > 0
-    for source in hits:
-        want = np.zeros((18, 16), int)
-        for n in range(150):
-            for slot, channel, _, _ in hits_of(source, n):
-                want[slot - 3, channel] += 1
-        assert live["maps"][f"0x{source & ~0xFF:08x}"] == want.tolist()
-    want = np.zeros(128, int)
-    for n in range(150):
-        row = sorted((hit[2], source & ~0xFF, hit) for source in hits for hit in hits_of(source, n))
-        for (tick, source, _), (next_tick, other, _) in zip(row, row[1:]):
-            if next_tick - tick < 128 and source != other:
-                want[next_tick - tick] += 1
-    assert live["differences"] == want.tolist()
-    # Each plot is a picture that the browser could draw.
-    names = ["rates", "charge", "differences", *(f"map-0x{source & ~0xFF:08x}" for source in hits)]
-    loaded = "const i = document.getElementById(arguments[0]); return i !== null && i.complete && i.naturalWidth > 0"
-    wait_for(lambda: all(browser.execute_script(loaded, name) for name in names))
-    browser.save_screenshot(str(tmp_path / "page.png"))
-    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    builder.popen.kill()
-    wait_for(lambda: "no connection" in text("state"))
-    assert text("events") == "150"
-
-
-def test_page_of_a_plot_that_is_none(build):
-    builder = build("--sources", "1")
-    url = f"http://127.0.0.1:{builder.web}/plot/nothing.svg"
-    wait_for(lambda: subprocess.run(["curl", "-s", "-o", "/dev/null", url]).returncode == 0)
-    with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(url)
-    assert error.value.code == 404 and "expected rates, charge, differences" in error.value.read().decode()

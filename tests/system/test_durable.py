@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import random
 import signal
 import time
@@ -11,23 +10,15 @@ import numpy
 import pytest
 from support import faults
 from support.block import C
-from support.netns import FEBS, report, wait_for
+from support.crate import reasons
+from support.lab import end, fade, is_counter, words
+from support.netns import FEBS, wait_for
 from support.paths import SEED
-from system.test_run import Lab, fade, words
 
 CORES = {"fade10g": [], "fade1": ["--protocol", "fade1"]}
 # Slow enough that a program that was killed has not had all.
-SLOW = {"fade10g": ["--gap", 1000], "fade1": ["--protocol", "fade1", "--phy", "gmii", "--gap", 8000]}
+SLOW = {"fade10g": ["--gap", 200], "fade1": ["--protocol", "fade1", "--phy", "gmii", "--gap", 1600]}
 PACKET_BYTES = {"fade10g": 8192, "fade1": 1024}
-
-
-@pytest.fixture
-def lab(bench):
-    return Lab(bench)
-
-
-def is_counter(found):
-    return (found == numpy.arange(found.size, dtype="<u8")).all()
 
 
 def kill(process):
@@ -47,6 +38,12 @@ def wait_for_more(path, count):
     wait_for(lambda: path.exists() and path.stat().st_size >= before + count)
 
 
+def has_more_since_it_goes_on(lab, count):
+    """Whether the file of a run that goes on has so many bytes more than were certain of the run before."""
+    resumed = lab.manifest(1).get("resumed", [])
+    return resumed and (lab.runs / "run_000001/left.dat").stat().st_size >= resumed[-1]["bytes"]["left"] + count
+
+
 def wait_until_it_runs(lab):
     """Waits until the board says that a transmission of it runs."""
 
@@ -59,23 +56,9 @@ def wait_until_it_runs(lab):
     wait_for(runs)
 
 
-def reasons(board):
-    return [reason["reason"] for reason in board["reasons"]]
-
-
 def begins(board):
     """Where the transmissions of its data begin."""
     return [transmission["begin"] for transmission in board["transmissions"]]
-
-
-@pytest.mark.parametrize("protocol", CORES)
-def test_every_word_is_confirmed_when_it_is_on_the_disk(bench, protocol):
-    sim = bench.sim(*CORES[protocol], "--link", "loss=0.01")
-    out = bench.tmp / "data"
-    receiver = bench.receive("--out", out, "--verify", "counter", "--packets", 300, "--confirm", "durable")
-    status, result = report(receiver.finish())
-    assert status == 0 and result["febs"][0]["verified"], result
-    assert not bench.end_sim(sim)["boards"][0]["running"]
 
 
 @pytest.mark.parametrize("protocol", CORES)
@@ -97,8 +80,7 @@ def test_a_run_goes_on_after_it_was_killed(lab, protocol):
     process = lab.start()
     before = size()
     wait_for(lambda: size() > before)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     manifest = lab.manifest()
     board = manifest["boards"][0]
     assert status == 0 and manifest["state"] == "complete", (err, manifest)
@@ -129,7 +111,10 @@ def test_a_run_of_confirmation_in_memory_is_closed_after_a_crash(lab):
     found = numpy.concatenate([words(part) for part in [data / "left.dat", *sorted(data.glob("left.0*.dat"))]])
     assert is_counter(found) and found.size * 8 == board["bytes"] == board["hashes"]["bytes"] >= 8 << 20
     status, checked = lab.check(1)
-    assert status == 3 and [finding for finding in checked["findings"] if "crashed" not in finding] == ["left.h5.part: it was not finished"]
+    # Of what was written in the moment of the kill, too.
+    unfinished = [finding for finding in checked["findings"] if "crashed" not in finding]
+    assert status == 3 and "left.h5.part: it was not finished" in unfinished
+    assert all(finding.endswith(".part: it was not finished") for finding in unfinished), unfinished
 
 
 def test_a_board_that_was_reset_begins_anew_in_the_same_run(lab):
@@ -142,7 +127,9 @@ def test_a_board_that_was_reset_begins_anew_in_the_same_run(lab):
     lab.bench.end_sim(sim)
     before = data.stat().st_size
     lab.bench.sim()
-    status, _, err = lab.start("--duration", "2").finish()
+    process = lab.start()
+    wait_for(lambda: has_more_since_it_goes_on(lab, 8192))
+    status, err = end(process)
     manifest = lab.manifest(1)
     board = manifest["boards"][0]
     # What the board had not sent when it was reset is lost.
@@ -168,7 +155,7 @@ def test_a_restart_is_not_forgotten(lab, protocol):
     lab.write('confirm = "durable"\n' + fade("left"))
     data, packet = lab.runs / "run_000001/left.dat", PACKET_BYTES[protocol]
     process = lab.start()
-    wait_for_more(data, 20 * packet)
+    wait_for_more(data, 10 * packet)
     kill(process)
     for _ in range(2):
         sim = power_cycle(lab, sim, *SLOW[protocol])
@@ -178,13 +165,12 @@ def test_a_restart_is_not_forgotten(lab, protocol):
             kill(process)
     process = lab.start()
     wait_for_more(data, 5 * packet)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     manifest = lab.manifest(1)
     (board,) = manifest["boards"]
     resumed = [moment["bytes"]["left"] for moment in manifest["resumed"]]
     assert status == 3 and manifest["state"] == "incomplete" and reasons(board) == ["restarted"], (err, manifest)
-    assert begins(board) == [0, resumed[0], resumed[2]] and board["restarted"] == resumed[0] >= 20 * packet
+    assert begins(board) == [0, resumed[0], resumed[2]] and board["restarted"] == resumed[0] >= 10 * packet
     assert f"recorded behind byte {resumed[0]}" in board["reasons"][0]["text"] and board["wrong_words"] == 0
     found = words(data)
     assert follow_each_other(found, board) and found.size * 8 == board["bytes"]
@@ -231,8 +217,7 @@ def test_a_transmission_of_which_nothing_has_come_is_lost_too(lab, protocol):
     power_cycle(lab, sim, *CORES[protocol], "--words", 50)
     process = lab.start()
     wait_until_it_runs(lab)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     (board,) = lab.manifest(1)["boards"]
     assert status == 3 and reasons(board) == ["restarted"] and board["restarted"] == 0, (err, board)
     assert begins(board) == [0, 0] and "a new one begins behind byte 0" in err
@@ -260,8 +245,7 @@ def test_a_kill_between_the_note_of_a_transmission_and_its_start(lab, protocol, 
     power_cycle(lab, sim, *SLOW[protocol])
     process = lab.start()
     wait_for_more(data, 5 * packet)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     (board,) = lab.manifest(1)["boards"]
     restarted = lab.manifest(1)["resumed"][0]["bytes"]["left"]
     assert status == 3 and reasons(board) == ["restarted"] and board["restarted"] == restarted >= 10 * packet, (err, board)
@@ -275,7 +259,7 @@ def test_a_new_transmission_of_which_nothing_has_come_goes_on(lab):
     lab.write('confirm = "durable"\n' + fade("left"))
     data = lab.runs / "run_000001/left.dat"
     process = lab.start()
-    wait_for_more(data, 20 * 8192)
+    wait_for_more(data, 5 * 8192)
     kill(process)
     sim = power_cycle(lab, sim, "--words", 50)
     process = lab.start()
@@ -283,8 +267,7 @@ def test_a_new_transmission_of_which_nothing_has_come_goes_on(lab):
     kill(process)
     process = lab.start()
     wait_for(lambda: lab.manifest(1).get("resumed", [])[1:])
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     (board,) = lab.manifest(1)["boards"]
     first, second = (moment["bytes"]["left"] for moment in lab.manifest(1)["resumed"])
     found = words(data)
@@ -299,13 +282,13 @@ def test_the_last_packet_of_a_restarted_transmission_is_its_end(lab):
     lab.write('confirm = "durable"\n' + fade("left"))
     data, manifest = lab.runs / "run_000001/left.dat", lab.runs / "run_000001/manifest.json"
     process = lab.start()
-    wait_for_more(data, 20 * 8192)
+    wait_for_more(data, 5 * 8192)
     kill(process)
     power_cycle(lab, sim, "--words", 3000)
     # All is recorded, and the file with the description of it cannot be written: the run does not end.
     failing = faults.environment(disk=data.with_name("left.dat.json"), after=400, error=errno.EIO)
     process = lab.bench.fadelink("run", lab.file, "--quiet", env=failing)
-    wait_for(lambda: data.stat().st_size % (20 * 8192) >= 2 * 8192)
+    wait_for(lambda: has_more_since_it_goes_on(lab, 2 * 8192))
     process.signal(signal.SIGTERM)
     process.finish()
     assert json.loads(manifest.read_text())["state"] == "stopping"
@@ -331,8 +314,7 @@ def test_a_board_beside_one_that_was_restarted_is_complete(lab):
         kill(process)
     process = lab.start()
     wait_for(lambda: len(lab.manifest(1).get("resumed", [])) == 3)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     left, right = lab.manifest(1)["boards"]
     assert status == 3 and lab.manifest(1)["state"] == "incomplete", err
     assert left["verdict"] == "complete" and left["restarted"] is None and begins(left) == [0], left
@@ -349,7 +331,7 @@ def test_a_start_that_is_obeyed_late_is_not_taken_for_the_transmission_before(la
     data = lab.runs / "run_000001/left.dat"
     if had_data:
         process = lab.start()
-        wait_for_more(data, 20 * 8192)
+        wait_for_more(data, 5 * 8192)
         kill(process)
         sim = power_cycle(lab, sim, *SLOW["fade10g"])
     sim.signal(signal.SIGSTOP)
@@ -362,8 +344,7 @@ def test_a_start_that_is_obeyed_late_is_not_taken_for_the_transmission_before(la
     number = 1 if had_data else 2
     data = lab.runs / f"run_{number:06}/left.dat"
     wait_for_more(data, 5 * 8192)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     (board,) = lab.manifest(number)["boards"]
     assert (status, reasons(board)) == ((3, ["restarted"]) if had_data else (0, [])), (err, board)
     assert follow_each_other(words(data), board)
@@ -404,49 +385,8 @@ def test_a_board_of_fade1_that_has_lost_its_power_ends_the_run(lab, was_killed):
     assert is_counter(words(lab.folder(1) / "left.dat"))
     process = lab.start()
     wait_for_more(lab.runs / "run_000002/left.dat", 1024)
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
+    status, err = end(process)
     assert status == 0 and lab.manifest(2)["state"] == "complete", err
-
-
-@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
-@pytest.mark.parametrize("only_sync, error", [(False, errno.ENOSPC), (True, errno.EIO), (True, errno.EROFS)])
-def test_a_run_goes_on_after_its_sink_has_failed(lab, protocol, only_sync, error):
-    """What no file has is not confirmed: the boards keep it, and the same run goes on when the disk is well again."""
-    lab.bench.sim("--protocol", protocol, "--phy", "gmii", "--boards", 2)
-    more = f'protocol = "{protocol}"\n'
-    lab.write('confirm = "durable"\n' + fade("left", 0, more) + fade("right", 1, more))
-    failing = faults.environment(disk=lab.runs / "run_000001/left.dat", after=3 << 20, only_sync=only_sync, error=error)
-    status, _, err = lab.bench.fadelink("run", lab.file, "--quiet", env=failing).finish()
-    manifest = lab.manifest(1)
-    assert status == 3 and manifest["state"] == "running" and "run 1 goes on when this is started again" in err, (err, manifest)
-    (left,) = (board for board in manifest["boards"] if board["name"] == "left")
-    assert left["verdict"] == "incomplete" and "sink_failed" in reasons(left)
-    assert os.strerror(error) in left["error"]
-    status, _, err = lab.start("--duration", "2").finish()
-    manifest = lab.manifest()
-    assert status == 0 and manifest["run"] == 1 and manifest["state"] == "complete" and len(manifest["resumed"]) == 1, err
-    for board in manifest["boards"]:
-        found = words(lab.folder(1) / f"{board['name']}.dat")
-        assert board["restarted"] is None and board["verified"]
-        assert is_counter(found[: found.size - board["filler_words"]]) and found.size * 8 == board["bytes"] > 3 << 20
-    assert lab.check(1)[0] == 0
-
-
-def test_a_run_goes_on_after_its_sink_has_failed_at_the_end(lab):
-    """Its last packets are not confirmed either: the description of the file cannot be written a second time."""
-    lab.bench.sim()
-    lab.write('confirm = "durable"\n' + fade("left"))
-    failing = faults.environment(disk=lab.runs / "run_000001/left.dat.json", after=400, error=errno.EIO)
-    status, _, err = lab.bench.fadelink("run", lab.file, "--quiet", "--duration", "1", env=failing).finish()
-    manifest = lab.manifest(1)
-    assert status == 3 and manifest["state"] in ("running", "stopping"), (err, manifest)
-    assert reasons(manifest["boards"][0]) == ["sink_failed"], manifest["boards"]
-    status, _, err = lab.start("--duration", "1").finish()
-    (board,) = lab.manifest()["boards"]
-    found = words(lab.folder(1) / "left.dat")
-    assert status == 0 and lab.manifest()["run"] == 1 and board["restarted"] is None, (err, board)
-    assert is_counter(found) and found.size * 8 == board["bytes"]
 
 
 @pytest.mark.parametrize("lost_its_power", [False, True])
@@ -486,14 +426,3 @@ def test_another_experiment_does_not_go_on_with_the_run(lab):
     lab.write('title = "other"\nconfirm = "durable"\n' + fade("left"))
     status, _, err = lab.start("--duration", "1").finish()
     assert status == 0 and lab.manifest(1)["state"] == "crashed" and lab.manifest(2)["state"] == "complete", err
-
-
-def test_errors_of_receive(bench):
-    for words_, expected in [
-        (["--iface", "eth0", "--feb", FEBS[0]], "--confirm durable: expected a file or kafka with policy=wait"),
-        (["--iface", "eth0", "--feb", FEBS[0], "--sink", "hdf5:x"], "--confirm durable: `hdf5:x`: expected file or kafka, or share"),
-        (["--tcp", 10000], "--confirm durable: not with --tcp"),
-        (["--udp", 10000], "--confirm durable: not with --tcp"),
-    ]:
-        status, _, err = bench.run("receive", "--confirm", "durable", *words_)
-        assert status == 2 and expected in err, err

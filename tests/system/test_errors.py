@@ -63,7 +63,7 @@ def full_disk(bench):
 def running(bench):
     """Another program on this computer receives from the board."""
     bench.sim()
-    first = bench.receive("--duration", 30)
+    first = bench.receive()
     bench.wait_for_frames()
     assert first.popen.poll() is None
 

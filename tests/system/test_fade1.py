@@ -12,8 +12,8 @@ from support.paths import FADELINK, TOP
 LINKS = ["", "loss=0.01", "loss=0.05,duplicate=0.02", "reorder=0.02,corrupt=0.01"]
 
 
-def report(process, timeout=120):
-    status, out, err = process.finish(timeout)
+def report(process):
+    status, out, err = process.finish()
     assert out, err
     return status, json.loads(out), err
 
@@ -182,7 +182,7 @@ def test_another_computers_transmission_is_not_this_one(bench):
         found = json.loads(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.3, "--feb", FEBS[0])[1] or "{}")
         return (found.get("identity") or {}).get("state") == "ended"
 
-    wait_for(is_confirmed, 60)
+    wait_for(is_confirmed)
     assert told(bench)["packets"] == packets and told(bench)["transmission"] == 0xA5A5
     assert "another transmission" in ended(process)
 
@@ -225,7 +225,7 @@ def test_python_package(bench):
     fade1(bench, "--words", 1285)
     program = f"""
 import fadelink, numpy, time
-end = time.monotonic() + 30
+end = time.monotonic() + 60
 receiver = fadelink.Receiver("eth0")
 feb = receiver.open("{FEBS[0]}", protocol="fade1")
 feb.start()
@@ -234,7 +234,7 @@ while feb.counters()["packets"] < 10:  # all that are full
     time.sleep(0.01)
 feb.stop()
 words = []
-while (block := feb.read(1, timeout=5)) is not None:
+while (block := feb.read(1, timeout=60)) is not None:
     with block as data:
         words.append(numpy.array(data))
 words = numpy.concatenate(words)

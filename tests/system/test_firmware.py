@@ -66,6 +66,18 @@ def test_every_word_arrives_and_its_kind_is_told(bench, kind, loss):
         assert told == {"firmware": firmware, "word_order": "little", "wire_word_order": order, "word_bits": bits, "complete": 1}
 
 
+def all_of(bench, full, *options):
+    """Receives all that a board has, as `finish`: STOP comes behind its full packets of so many bytes; a last one follows STOP."""
+    out = bench.tmp / "all"
+    receiver = bench.receive("--verify", "counter", "--out", out, "--overwrite", *options, *([] if full else ["--duration", 0.2]))
+    if full:
+        wait_for(lambda: out.exists() and out.stat().st_size >= full)
+        receiver.signal(signal.SIGINT)
+    finished = receiver.finish()
+    out.unlink()
+    return finished
+
+
 @every_kind
 def test_killed_receivers_leave_nothing_behind_that_the_next_takes_for_its_own(bench, kind):
     board(bench, kind, "--loss", "0.03")
@@ -91,7 +103,7 @@ def test_killed_receivers_leave_nothing_behind_that_the_next_takes_for_its_own(b
 def test_numbers_of_valid_words(bench, words):
     """Of the last packet. (host/receiver/tests/firmware.rs has all 1,024.)"""
     board(bench, "published-10g", "--loss", "0.02", "--words", words)
-    finished = bench.receive("--verify", "counter", "--duration", 0.3).finish()
+    finished = all_of(bench, words // 1024 * 8192)
     status, result = report(finished)
     assert status == 0 and result["febs"][0]["words"] == words and result["febs"][0]["verified"], finished
 
@@ -100,7 +112,7 @@ def test_a_published_v1_board_keeps_a_partly_filled_packet(bench):
     """Its STOP sends nothing: whole packets of 128 words arrive, and nothing tells that there were no more of them."""
     board(bench, "published-v1", "--words", 1000)
     for more, expected, verdict in (([], 3, "end_not_confirmed"), (end("published-v1"), 0, "complete")):
-        finished = bench.receive("--verify", "counter", "--duration", 0.3, "--firmware", "published-v1", *more).finish()
+        finished = all_of(bench, 7 * 1024, "--firmware", "published-v1", *more)
         status, result = report(finished)
         feb = result["febs"][0]
         assert (status, feb["verdict"]) == (expected, verdict), finished
@@ -129,7 +141,7 @@ def test_one_way_of_the_published_core_alone_is_harmless(bench):
     for quirk in ["big-count", "start-continues", "sequence-from-1", "no-identify", "ignores-nack", "response-stays",
                   "zero-filler", "executes-again", "any-computer"]:  # fmt: skip
         process = board(bench, "fadelink", "--quirk", quirk, "--words", 3333, "--loss", "0.02")
-        finished = bench.receive("--duration", 0.2, "--verify", "counter", "--word-order", "little").finish()
+        finished = all_of(bench, 3 * 8192, "--word-order", "little")
         status, result = report(finished)
         assert status == 0 and result["febs"][0]["words"] == 3333 and result["febs"][0]["verified"], (quirk, finished)
         process.signal(signal.SIGTERM)

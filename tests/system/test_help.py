@@ -117,7 +117,7 @@ def test_example_of_top_works(bench, terminal):
     top = start(bench, bench.pc_ns, text, stdout_to=terminal.theirs, stdin=terminal.theirs)
     wait_for(lambda: "02:fa:de:00:00:04" in terminal.read() or top.popen.poll() is not None)
     os.write(terminal.ours, b"q")
-    status, _, err = top.finish(timeout=20)
+    status, _, err = top.finish()
     assert status == 0 and "02:fa:de:00:00:04" in terminal.read(), err
 
 
@@ -141,7 +141,7 @@ def test_progress_is_for_terminals(bench, terminal, limit):
     wait_for(lambda: terminal.read() and receiver.popen.poll() is not None)
     text = terminal.read()
     assert re.search(r"02:fa:de:00:00:01 .* MB/s .* lost, \d+ repaired", text), text
-    assert re.search(r"\d+ %  \d s, [\d.]+ MB, [\d.]+ MB/s, \d+ seconds? left", text), text
+    assert re.search(r"\d+ %  \d+ s, [\d.]+ MB, [\d.]+ MB/s, \d+ (second|minute)s? left", text), text
     board.signal(signal.SIGTERM)
     _, _, err = board.finish()
     assert err == "", "the simulator writes its line to terminals only"
@@ -152,7 +152,7 @@ def test_simulator_shows_progress_on_a_terminal(bench, terminal):
     status, out, _ = run.finish()
     assert status == 0 and "complete" in out
     shown = terminal.read()
-    assert re.search(r"1 s, \d+ s left, [\d.]+ ms simulated, \d+ packets", shown), shown
+    assert re.search(r"\d+ s, \d+ s left, [\d.]+ ms simulated, \d+ packets", shown), shown
 
 
 def test_man_pages(tmp_path):

@@ -9,7 +9,7 @@ from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, reasons
 from support.kafka import PARTITIONS, Setup, check, send
-from support.netns import wait_for
+from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK
 
 
@@ -61,7 +61,7 @@ def test_windows_joined_by_time(setup):
     for process in (setup.start("build", "--window-ns", WINDOW_NS, "--group", "another", "--duration", 30),
                     setup.start("build", "--window-ns", 2 * WINDOW_NS, "--join", "time", "--group", "third", "--duration", 30),
                     setup.feed("--duration", 30)):  # fmt: skip
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 1 and "was put there by the rule time:4096/4, expected " in err, (out, err)
     assert "expected counter/4" in err, err
 
@@ -102,7 +102,7 @@ def test_builders_share_the_windows(setup):
     builders[0].communicate()
     sender.join()
     assert setup.finish(feeder, stop=False)[0] == 0
-    check(setup.read(setup.events, windows, timeout=90), windows)
+    check(setup.read(setup.events, windows), windows)
     status, found, err = setup.finish(builders[1])
     assert 0 < found["events"] <= windows, (found, err)
 
@@ -212,14 +212,14 @@ def test_a_compacted_topic_is_refused(setup):
     ends = setup.ends()
     setup.set(**{"cleanup.policy": "compact", "segment.ms": 100, "min.cleanable.dirty.ratio": 0, "min.compaction.lag.ms": 0})
     for command in (setup.start("feed", "--tcp", setup.port, "--duration", 30), setup.build()):
-        out, err = command.communicate(timeout=60)
+        out, err = command.communicate(timeout=PATIENCE)
         assert command.returncode == 1 and f"topic {setup.messages} is compacted (cleanup.policy=compact)" in err, (out, err)
     # A newer segment is begun, and the older one is compacted then.
     setup.produce(b"no message", partition=0, key=b"other")
     wait_for(lambda: setup.first(0) > 0, 120)
     setup.set(**{"cleanup.policy": "delete"})
     builder = setup.build("builder", "--duration", 20, "--events", 400)
-    status, found, err = setup.finish(builder, stop=False, timeout=90)
+    status, found, err = setup.finish(builder, stop=False)
     assert status == 3 and "gone" in reasons(found) and found["gone"] >= ends[0] - 3, (found, err)
 
 
@@ -228,7 +228,7 @@ def test_a_topic_that_has_lost_what_was_read(setup):
     fed(setup, 40)
     setup.commit({n: TopicPartition(setup.messages, n, 1000, metadata="next=300 read=1000") for n in range(PARTITIONS)}.values())
     builder = setup.build()
-    out, err = builder.communicate(timeout=60)
+    out, err = builder.communicate(timeout=PATIENCE)
     assert builder.returncode == 1 and "and the group has read up to 1000: the topic was made again, or its brokers have lost" in err, (out, err)
 
 
@@ -275,5 +275,5 @@ def test_a_feed_that_cannot_deliver_is_not_complete(setup):
 def test_no_broker():
     (port,) = free_ports(1)
     words = [FADELINK, "feed", "--tcp", 1, "--kafka", f"127.0.0.1:{port}"]
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1 and "fadelink: Kafka: no broker answers" in done.stderr, done.stderr

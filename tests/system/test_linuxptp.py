@@ -61,7 +61,7 @@ def test_ptp4l_follows_the_board(net, phy, transport, mechanism):
     register(net, MECHANISM, 2 if mechanism == "P2P" else 1)
     register(net, TRANSPORT, int(transport == "L2"))
     _, log = ptp4l(net, slaveOnly=1, network_transport=transport, delay_mechanism=mechanism)
-    wait_for(lambda: len(re.findall(r"rms +\d+ max +\d+ freq .* delay +-?\d+", log.read_text())) >= 2, timeout=300)
+    wait_for(lambda: len(re.findall(r"rms +\d+ max +\d+ freq .* delay +-?\d+", log.read_text())) >= 2)
     text = log.read_text()
     assert "selected best master clock 02fade.fffe.000001" in text and "LISTENING to UNCALIBRATED on RS_SLAVE" in text
     assert not re.search(r"bad message|ignor|unexpected|malformed", text), text
@@ -83,9 +83,9 @@ def test_the_board_follows_ptp4l(net, phy, transport, mechanism):
     register(net, MECHANISM, 2 if mechanism == "P2P" else 1)
     register(net, TRANSPORT, int(transport == "L2"))
     _, log = ptp4l(net, masterOnly=1, logSyncInterval=-3, logAnnounceInterval=-1, network_transport=transport, delay_mechanism=mechanism)
-    wait_for(lambda: abs(register(net, SECONDS) - time.time()) < 100, timeout=300)
+    wait_for(lambda: abs(register(net, SECONDS) - time.time()) < 100)
     assert register(net, ROLE) == int(SLAVE)
-    wait_for(lambda: register(net, OFFSETS) >= 4, timeout=300)
+    wait_for(lambda: register(net, OFFSETS) >= 4)
     text = log.read_text()
     assert "assuming the grand master role" in text and not re.search(r"bad message|unexpected|malformed", text), text
     board = counters(net, sim)
@@ -98,7 +98,7 @@ def test_of_two_masters_one_ends(net):
     net.sim("--protocol", "udp", "--stopped", "--ptp", BEST)
     register(net, CLOCKS, SLOW)
     register(net, LOG, 2)
-    wait_for(lambda: register(net, STATE) == IS_MASTER, timeout=300)
+    wait_for(lambda: register(net, STATE) == IS_MASTER)
     master = {"masterOnly": 1, "logSyncInterval": -2, "logAnnounceInterval": -1}
     better, _ = ptp4l(net, "better", **master, clockIdentity="0000aa.fffe.000001", priority1=100)
     other, _ = ptp4l(net, "other", **master, clockIdentity="0000aa.fffe.000002", priority1=110)
@@ -106,20 +106,28 @@ def test_of_two_masters_one_ends(net):
     def follows(identity):
         return f"parentPortIdentity {identity}" in " ".join(pmc(net, "PARENT_DATA_SET").split())
 
-    wait_for(lambda: follows("0000aa.fffe.000001-1"), timeout=300)
+    wait_for(lambda: follows("0000aa.fffe.000001-1"))
     better.signal(9)
-    wait_for(lambda: follows("0000aa.fffe.000002-1"), timeout=300)
+    wait_for(lambda: follows("0000aa.fffe.000002-1"))
     other.signal(9)
-    wait_for(lambda: register(net, STATE) == IS_MASTER, timeout=300)
+    wait_for(lambda: register(net, STATE) == IS_MASTER)
     _, log = ptp4l(net, "slave", slaveOnly=1)
-    wait_for(lambda: "selected best master clock 02fade.fffe.000001" in log.read_text(), timeout=300)
+    wait_for(lambda: "selected best master clock 02fade.fffe.000001" in log.read_text())
 
 
 def pmc(net, what):
     """What linuxptp's management client gets from the board."""
     config = net.tmp / "pmc.conf"
     config.write_text(f"[global]\nuds_address {net.tmp / 'pmc.socket'}\n")
-    return net.run_in(net.pc_ns, "pmc", "-4", "-i", "eth0", "-f", config, "-b", 1, f"GET {what}")
+    said = []
+
+    def is_answered():
+        """It waits for a second."""
+        said.append(net.run_in(net.pc_ns, "pmc", "-4", "-i", "eth0", "-f", config, "-b", 1, f"GET {what}"))
+        return f"RESPONSE MANAGEMENT {what}" in said[-1] or "MANAGEMENT_ERROR_STATUS" in said[-1]
+
+    wait_for(is_answered)
+    return said[-1]
 
 
 def fields(text):

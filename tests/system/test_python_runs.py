@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import tomllib
+from support.lab import Lab, fade
 from support.netns import BOARD, FEBS, add_address, sh
 from support.paths import FADELINK, SIM, TOP
-from system.test_run import Lab, fade
 
 PACKAGE = TOP / "host/python"
 NOTEBOOK = PACKAGE / "examples/histogram.ipynb"

@@ -4,7 +4,6 @@ import json
 import signal
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -66,12 +65,13 @@ def test_two_boards_in_one_program_and_commands(bench):
     bench.command(0x0203, 0xFADE, FEBS[1])
     receiver = bench.fadelink(
         "receive", "--iface", "eth0", "--feb", FEBS[0], "--feb", FEBS[1], "--verify", "counter", "--verify",
-        "random:0xFADE", "--duration", 6, "--json", "--out", bench.tmp / "a", "--out", bench.tmp / "b",
+        "random:0xFADE", "--json", "--out", bench.tmp / "a", "--out", bench.tmp / "b",
     )  # fmt: skip
     bench.wait_for_frames()
     for i in range(1, 11):
         for feb in FEBS[:2]:
             assert bench.command(0x0207, 1, feb) == i, "exactly once"
+    receiver.signal(signal.SIGINT)
     status, result = report(receiver.finish())
     assert status == 0 and all(feb["verified"] and feb["words"] > 0 for feb in result["febs"])
     assert counter_words(bench.tmp / "a") == result["febs"][0]["words"]
@@ -79,8 +79,13 @@ def test_two_boards_in_one_program_and_commands(bench):
 
 def test_two_programs_on_one_interface_leave_each_other_alone(bench):
     bench.sim("--boards", 2, "--link", "loss=0.01")
-    receivers = [bench.receive("--verify", "counter", "--duration", 4, feb=feb) for feb in FEBS[:2]]
+    files = {feb: bench.tmp / feb for feb in FEBS[:2]}
+    receivers = [bench.receive("--verify", "counter", "--out", file, feb=feb) for feb, file in files.items()]
+    wait_for(lambda: all(file.exists() for file in files.values()))
+    sizes = [file.stat().st_size for file in files.values()]
+    wait_for(lambda: all(file.stat().st_size > size + 50 * 8192 for file, size in zip(files.values(), sizes, strict=True)))
     for receiver in receivers:
+        receiver.signal(signal.SIGINT)
         status, result = report(receiver.finish())
         assert status == 0 and result["febs"][0]["verified"]
     assert result["link"]["resets"] == 0
@@ -89,10 +94,11 @@ def test_two_programs_on_one_interface_leave_each_other_alone(bench):
 def test_a_feb_is_opened_once(bench):
     bench.sim()
     out = bench.tmp / "data"
-    receiver = bench.receive("--duration", 4, "--out", out)
+    receiver = bench.receive("--out", out)
     bench.wait_for_frames()
     status, _, err = bench.run("receive", "--iface", "eth0", "--feb", FEBS[0], "--out", out)
     assert status == 1 and "already opened" in err and len(err.splitlines()) == 1
+    receiver.signal(signal.SIGINT)
     status, result = report(receiver.finish())
     assert status == 0 and counter_words(out) == result["febs"][0]["words"], "the file was left alone"
 
@@ -165,7 +171,7 @@ def test_a_second_interrupt_does_not_wait_for_a_board_that_is_gone(bench):
         receiver.signal(signal.SIGINT)
         # Two that come at once are one to the kernel.
         wait_for(lambda: not pending(receiver.popen.pid, signal.SIGINT))
-    status, out, err = receiver.finish(timeout=20)
+    status, out, err = receiver.finish()
     assert status == 3 and "interrupted before the end" in err, err
     assert json.loads(out)["febs"][0]["wrong_words"] == 0
 
@@ -208,7 +214,7 @@ def test_a_feb_that_nobody_opened_is_reset(bench):
     raw.send(start.ljust(78, b"\xa5"))
     assert raw.recv(10000)
     raw.close()
-    status, result = report(bench.receive("--verify", "counter", "--duration", 2).finish())
+    status, result = report(bench.receive("--verify", "counter", "--packets", 20).finish())
     assert status == 0 and result["febs"][0]["verified"]
     assert result["link"]["unknown_feb"] > 0 and result["link"]["resets"] > 0
     assert not any(board["running"] for board in bench.end_sim(sim)["boards"])
@@ -216,7 +222,7 @@ def test_a_feb_that_nobody_opened_is_reset(bench):
 
 def test_malformed_frames_are_counted_and_spoil_no_word(bench):
     bench.sim("--link", "loss=0.01")
-    receiver = bench.receive("--verify", "counter", "--duration", 4)
+    receiver = bench.receive("--verify", "counter")
     bench.wait_for_frames()
     raw = bench.raw(bench.board_ns, "feb0")
     pc = bytes.fromhex(sh("ip", "netns", "exec", bench.pc_ns, "cat", "/sys/class/net/eth0/address").strip().replace(":", ""))
@@ -236,6 +242,8 @@ def test_malformed_frames_are_counted_and_spoil_no_word(bench):
     ]:
         raw.send(frame)
     raw.close()
+    bench.wait_for_frames()
+    receiver.signal(signal.SIGINT)
     status, result = report(receiver.finish())
     # A packet that the board cannot have sent: somebody else sends in its name.
     assert status == 3 and [reason["reason"] for reason in result["febs"][0]["reasons"]] == ["foreign"]
@@ -249,15 +257,12 @@ def test_malformed_frames_are_counted_and_spoil_no_word(bench):
 def test_slow_reader_pushes_back(bench):
     """A ring of one window and a slow pipe: the board waits, nothing is lost."""
     bench.sim()
-    receiver = bench.receive("--verify", "counter", "--ring", 64, "--duration", 3, "--out", "/dev/stderr")
+    receiver = bench.receive("--verify", "counter", "--ring", 64, "--out", "/dev/stderr")
     # More than pipe and ring hold: the board sends again what found no room.
-    wait_for(lambda: bench.frames() > 200)
-    chunks = []
-    while chunk := receiver.popen.stderr.buffer.read1(1 << 16):
-        chunks.append(chunk)
-        time.sleep(0.0005)  # slower than the board
+    bench.wait_for_frames()
+    receiver.signal(signal.SIGINT)
+    data = receiver.popen.stderr.buffer.read()
     receiver.popen.wait()
-    data = b"".join(chunks)
     words = struct.unpack(f"<{len(data) // 8}Q", data)
     assert receiver.popen.returncode == 0 and words == tuple(range(len(words)))
     result = json.loads(receiver.popen.stdout.read())

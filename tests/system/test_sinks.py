@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support import ring_reader
 from support.files import in_order
-from support.netns import FEBS, report, sh, wait_for
+from support.netns import FEBS, PATIENCE, report, sh, wait_for
 
 READER = ring_reader.__file__
 
@@ -57,7 +57,7 @@ def test_several_sinks_at_once(bench, folder):
         assert (file.attrs["feb"], file.attrs["complete"]) == (FEBS[0], 1)
         assert abs(file.attrs["start_time"] - time.time()) < 300
     # The first of them was waited for; the other may have come a little later.
-    counts = [int(r.communicate(timeout=20)[0]) for r in readers]
+    counts = [int(r.communicate(timeout=PATIENCE)[0]) for r in readers]
     assert max(counts) == words and all(r.returncode == 0 for r in readers)
     assert not share.exists()
 
@@ -71,25 +71,16 @@ def test_a_place_for_each_feb(bench, folder):
 
 
 def test_a_slow_sink_holds_the_board_up(bench, folder):
-    """A pipe that is read slowly: the ring fills, the board waits, and nothing is lost."""
+    """A pipe that nobody reads for a while: the ring fills, the board waits, and nothing is lost."""
     sim = bench.sim()
     pipe = folder / "pipe"
     os.mkfifo(pipe)
-    got = bytearray()
-
-    def slow():
-        with open(pipe, "rb", buffering=0) as file:
-            for i in range(1 << 30):
-                piece = file.read(65536)
-                if not piece:
-                    return
-                got.extend(piece)
-                time.sleep(0.03 if i < 60 else 0)  # slower than the board
-
-    thread = threading.Thread(target=slow)
-    thread.start()
-    status, result = report(bench.receive("--packets", 800, "--ring", 64, "--verify", "counter", "--quiet", "--sink", f"file:{pipe}").finish())
-    thread.join()
+    process = bench.receive("--packets", 800, "--ring", 64, "--verify", "counter", "--quiet", "--sink", f"file:{pipe}")
+    with open(pipe, "rb", buffering=0) as file:
+        # More than pipe and ring hold.
+        bench.wait_for_frames(200)
+        got = b"".join(iter(lambda: file.read(1 << 20), b""))
+    status, result = report(process.finish())
     feb = result["febs"][0]
     assert status == 0 and feb["verified"], result
     assert np.array_equal(np.frombuffer(got, dtype="<u8"), np.arange(feb["words"], dtype="u8"))
@@ -104,13 +95,14 @@ def test_a_slow_sink_holds_no_other_board_up(bench, folder):
     assert "in software" in boards.popen.stderr.readline()
     pipe, file = (folder / f"{mac}.bin" for mac in (name.replace(":", "-") for name in FEBS[:2]))
     os.mkfifo(pipe)
-    process = bench.receive("--feb", FEBS[1], "--duration", 4, "--verify", "counter", "--quiet", "--sink", f"file:{folder}/{{feb}}.bin")
+    process = bench.receive("--feb", FEBS[1], "--ring", 64, "--verify", "counter", "--quiet", "--sink", f"file:{folder}/{{feb}}.bin")
     with open(pipe, "rb", buffering=0) as held:
         # The pipe, the queue of the sink, the ring and the board are full when the other board has sent this.
-        wait_for(lambda: file.exists() and file.stat().st_size > 60e6)
+        wait_for(lambda: file.exists() and file.stat().st_size > 20e6)
         assert bench.command(0x0110, feb=FEBS[0]) is not None
         at_hold = file.stat().st_size
-        wait_for(lambda: file.stat().st_size > at_hold + 20e6)
+        wait_for(lambda: file.stat().st_size > at_hold + 10e6)
+        process.signal(signal.SIGINT)
         taken = 0
         while piece := held.read(1 << 20):
             taken += len(piece)
@@ -118,7 +110,7 @@ def test_a_slow_sink_holds_no_other_board_up(bench, folder):
     slow, other = result["febs"]
     assert status == 0 and slow["verified"] and other["verified"], result
     assert (taken, file.stat().st_size) == (slow["bytes"], other["bytes"])
-    assert other["counters"]["no_space"] == 0 and slow["bytes"] < other["bytes"]
+    assert slow["counters"]["no_space"] > 0 and slow["bytes"] < other["bytes"]
 
 
 def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):
@@ -133,7 +125,7 @@ def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):
     killed.communicate()
     status, result = report(process.finish())
     assert status == 0 and result["febs"][0]["verified"], result
-    total, left = int(slow.communicate(timeout=20)[0]), int(leaving.communicate(timeout=20)[0])
+    total, left = int(slow.communicate(timeout=PATIENCE)[0]), int(leaving.communicate(timeout=PATIENCE)[0])
     assert slow.returncode == 0 and leaving.returncode == 0
     assert 0 < left < total <= result["febs"][0]["words"]
 
@@ -147,9 +139,10 @@ def test_a_slow_sink_that_may_drop_holds_nobody_up(bench, folder):
 
     def slow():
         with open(pipe, "rb", buffering=0) as file:
+            # Several times as much as its queue and the pipe hold.
+            wait_for(lambda: (folder / "all").exists() and (folder / "all").stat().st_size > 8 << 20)
             while piece := file.read(65536):
                 got.extend(piece)
-                time.sleep(0.1)  # slower than the board
 
     thread = threading.Thread(target=slow)
     thread.start()
@@ -206,7 +199,7 @@ def test_the_end_does_not_wait_for_a_reader(bench, folder, readers):
         # More than the answers to commands: data that the sink has.
         wait_for(lambda: bench.frames() > 20)
     process.signal(signal.SIGINT)
-    status, out, err = process.finish(timeout=20)
+    status, out, err = process.finish()
     told = {"none": "no reader came before the end was asked for", "stuck": "a reader was not done with a block 5 s after the end"}
     assert status == 3 and f"share:{share},wait: {told[readers]}" in err, err
     assert json.loads(out)["febs"][0]["sinks"][0]["error"]
@@ -227,7 +220,7 @@ def test_every_sink_takes_streams_too(net, tmp_path, side):
     readers = [reader(path) for path in tmp_path.glob("*.share")]
     status, out, err = process.finish()
     assert status == 0, err
-    assert [reader.communicate(timeout=20)[0].strip() for reader in readers] == ["30000"] * 2
+    assert [reader.communicate(timeout=PATIENCE)[0].strip() for reader in readers] == ["30000"] * 2
     for stream in json.loads(out)["streams"]:
         assert stream["verified"] and [sink["written"] for sink in stream["sinks"]] == [240000] * 3
         name = tmp_path / stream["peer"].replace(":", "-")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy
 import pytest
 from support.broker import Broker
+from support.lab import Lab, fade, words
 from support.netns import FEBS, sh, wait_for
 from support.paths import SEED
 from system.test_monitoring import get
-from system.test_run import Lab, fade, words
 
 READER = Path(__file__).parents[1] / "support/topic_reader.py"
 
@@ -65,7 +65,7 @@ def test_receive_into_topics(topics):
     shared = ("--sink", f"kafka:{topics.address}/shared")
     data = bench.tmp / "first.dat"
     first = bench.receive(*shared, "--out", data)
-    wait_for(lambda: data.exists() and data.stat().st_size > 4 << 20, timeout=60)
+    wait_for(lambda: data.exists() and data.stat().st_size > 4 << 20)
     status, out, err = bench.receive(*shared, "--packets", 10, feb=FEBS[1]).finish()
     assert status == 0, err
     status, _, err = first.finish()
@@ -81,13 +81,13 @@ def test_a_sink_says_that_its_brokers_are_away(topics, source):
     bench = topics.bench
     bench.sim(*source)
     receiver = bench.receive("--sink", f"kafka:{topics.address}/words", "--metrics", "127.0.0.1:9777")
-    wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 60)
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 200)
     topics.broker.kill()
-    wait_for(lambda: get(bench, 9777, "/health")[0] == 503, 60)
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 503)
     troubles = json.loads(get(bench, 9777, "/health")[1])["troubles"]
     assert len(troubles) == 1 and f"kafka:{topics.address}/words: Kafka: no broker answers" in troubles[0]
     topics.broker.start()
-    wait_for(lambda: get(bench, 9777, "/health")[0] == 200, 90)
+    wait_for(lambda: get(bench, 9777, "/health")[0] == 200)
     receiver.signal(signal.SIGINT)
     status, out, err = receiver.finish()
     assert status == 0 and json.loads(out)["verdict"] == "complete", err
@@ -107,7 +107,7 @@ def test_durable_in_kafka_alone(topics, rounds):
     for number in range(rounds):
         process = lab.start()
         before = size()
-        wait_for(lambda: size() > before, timeout=60)
+        wait_for(lambda: size() > before)
         # The moment of the kill, and how long the broker is away, are random.
         time.sleep(moments.uniform(0, 0.5))
         if rounds == 1 or number % 2:
@@ -115,12 +115,12 @@ def test_durable_in_kafka_alone(topics, rounds):
             time.sleep(moments.uniform(0, 1))
             topics.broker.start()
             before = size()
-            wait_for(lambda: size() > before, timeout=60)
+            wait_for(lambda: size() > before)
         process.signal(signal.SIGKILL)
         process.finish()
     process = lab.start()
     before = size()
-    wait_for(lambda: size() > before, timeout=60)
+    wait_for(lambda: size() > before)
     process.signal(signal.SIGTERM)
     status, _, err = process.finish()
     manifest = lab.manifest()
@@ -151,7 +151,7 @@ def test_a_board_that_was_reset_replaces_what_was_not_confirmed(topics):
     lab.write('confirm = "durable"\n' + fade("left", more=f'sinks = ["file:left.dat", "kafka:{topics.address}/left"]'))
     process = lab.start()
     data = lab.runs / "run_000001/left.dat"
-    wait_for(lambda: data.exists() and data.stat().st_size > 2 << 20, timeout=60)
+    wait_for(lambda: data.exists() and data.stat().st_size > 2 << 20)
     process.signal(signal.SIGKILL)
     process.finish()
     lab.bench.end_sim(sim)

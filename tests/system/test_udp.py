@@ -10,7 +10,7 @@ import sys
 import pytest
 from support.block import rng
 from support.files import write_capture
-from support.netns import BOARD, FEBS, PC, add_tap, report, sh, wait_for
+from support.netns import BOARD, FEBS, PATIENCE, PC, add_tap, report, sh, wait_for
 from support.udp_board import dropped_frames
 
 PORT, WORDS = 10000, 20000
@@ -128,8 +128,9 @@ def test_the_board_is_stopped_at_the_end(net, how):
 
 def test_boards_are_drained_while_others_are_started(net):
     """One that is not there takes 5 s to be given up for; what the others send meanwhile fits into no buffer."""
-    boards(net, "--payload", 1472, "--boards", 2, words=0)
-    process = receive(net, "--board", BOARD, "--board", "10.9.0.3", "--receive-buffer", 100_000, board="10.9.0.99")
+    # Slow enough that a receiver which has to wait for a processor does not lose anything.
+    boards(net, "--payload", 1472, "--boards", 2, "--user-mhz", 10, words=0)
+    process = receive(net, "--board", BOARD, "--board", "10.9.0.3", "--receive-buffer", 50_000, board="10.9.0.99")
     code, found = report(process.finish())
     assert code == 3 and found["failed_boards"] == [
         "board 10.9.0.99: no answer from its slow control in 26 attempts; is it on, and is this its address?"
@@ -137,7 +138,8 @@ def test_boards_are_drained_while_others_are_started(net):
     assert {stream["peer"]: stream["complete"] and stream["verified"] for stream in found["streams"]} == dict.fromkeys(
         [f"{BOARD}:49152", "10.9.0.3:49152"], True
     )
-    assert all(stream["bytes"] > 4 * 100_000 for stream in found["streams"]) and found["dropped"]["kernel"] == 0
+    # The kernel doubles it.
+    assert sum(stream["bytes"] for stream in found["streams"]) > 2 * 50_000 and found["dropped"]["kernel"] == 0
     assert [register(net, ENABLE, board=address) for address in (BOARD, "10.9.0.3")] == [0, 0]
 
 
@@ -177,7 +179,7 @@ def test_a_plain_socket_counts_what_is_missing(net):
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 23)
         receiver.bind((PC, PORT))
-        receiver.settimeout(5)
+        receiver.settimeout(PATIENCE)
         return receiver
 
     receiver = net.in_namespace(net.pc_ns, make)
@@ -204,13 +206,13 @@ def test_a_plain_socket_counts_what_is_missing(net):
 def test_ping_of_every_size(net, phy):
     boards(net, "--phy", phy)
     for size in [*range(0, 64), 100, 255, 256, 1000, 1471, 1472, 1473, 4000, 8971, 8972]:
-        out = net.run_in(net.pc_ns, "ping", "-c", 1, "-W", 5, "-M", "do", "-p", "a5c3", "-s", size, BOARD)
+        out = net.run_in(net.pc_ns, "ping", "-c", 1, "-W", 60, "-M", "do", "-p", "a5c3", "-s", size, BOARD)
         assert " 0% packet loss" in out and "wrong data byte" not in out, out
 
 
 def test_arping(net):
     boards(net)
-    out = net.run_in(net.pc_ns, "arping", "-c", 3, "-w", 20, "-I", "eth0", BOARD)
+    out = net.run_in(net.pc_ns, "arping", "-c", 3, "-w", 60, "-I", "eth0", BOARD)
     assert "Received 3 response" in out and FEBS[0].upper() in out.upper(), out
 
 
@@ -264,8 +266,8 @@ def test_all_at_once(net):
     capture = net.tmp / "all.pcap"
     sim = boards(net, "--payload", 1472, "--pcap", capture, words=100_000)
     process = receive(net, "--streams", 1)
-    ping = net.start(net.pc_ns, "ping", "-c", 20, "-i", "0.2", "-W", 5, "-s", 1000, BOARD)
-    arping = net.start(net.pc_ns, "arping", "-c", 4, "-w", 30, "-I", "eth0", BOARD)
+    ping = net.start(net.pc_ns, "ping", "-c", 20, "-i", "0.2", "-W", 60, "-s", 1000, BOARD)
+    arping = net.start(net.pc_ns, "arping", "-c", 4, "-w", 60, "-I", "eth0", BOARD)
     # Two clients at once would not be told apart from repetitions (docs/protocol/udp.md): the receiver has asked what it asks.
     net.wait_for_frames(20)
     control = [register(net, 1, 3) for _ in range(10)]
@@ -320,7 +322,7 @@ def test_clear_errors(net, words, status, message):
 
 
 def test_datagrams_of_others_are_counted(net, tmp_path):
-    boards(net, "--payload", 1472)
+    boards(net, "--payload", 1472, words=0)
     sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
 
     def make():
@@ -329,11 +331,13 @@ def test_datagrams_of_others_are_counted(net, tmp_path):
         return stranger
 
     stranger = net.in_namespace(net.pc_ns, make)
-    process = receive(net, "--duration", 3, "--out", tmp_path / "{stream}")
+    process = receive(net, "--out", tmp_path / "{stream}")
     net.wait_for_frames(20)
     good = struct.pack(">IHBB", 0, 1, 0, 0) + bytes(8)
     for data in (b"", b"short", struct.pack(">IHBB", 0, 9, 0, 0), struct.pack(">IHBB", 0, 0, 0, 64), bytes(8973), good):
         stranger.sendto(data, (PC, PORT))
+    net.wait_for_frames(20)
+    process.signal(signal.SIGINT)
     code, found = report(process.finish())
     reasons = {"truncated": 2, "words": 1, "flags": 1, "oversize": 1, "other_sender": 1}
     assert {reason: count for reason, count in found["dropped"].items() if count} == reasons, found
@@ -345,16 +349,17 @@ def test_datagrams_of_others_are_counted(net, tmp_path):
 def test_metrics(net):
     boards(net, "--payload", 512, "--up", "loss=0.05")
     sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
-    process = receive(net, "--streams", 2, "--duration", 6, "--metrics", f"{PC}:9090")
+    process = receive(net, "--streams", 2, "--metrics", f"{PC}:9090")
     found = {}
 
     def look():
-        fetch = f"import urllib.request; print(urllib.request.urlopen('http://{PC}:9090/metrics', timeout=5).read().decode())"
+        fetch = f"import urllib.request; print(urllib.request.urlopen('http://{PC}:9090/metrics', timeout=60).read().decode())"
         out = net.start(net.pc_ns, sys.executable, "-c", fetch).finish()[1]
         found.update(re.findall(r"fadelink_(\w+)_total\{board=\"10.9.0.2:49152\"\} (\d+)", out))
         return int(found.get("udp_datagrams", 0)) > 100 and int(found.get("udp_lost_datagrams", 0)) > 0
 
     wait_for(look)
+    process.signal(signal.SIGINT)
     process.finish()
     datagrams = {f"udp_{what}_datagrams" for what in ("lost", "late", "duplicate", "reordered")}
     assert set(found) == {"received_bytes", "wrong_words", "udp_datagrams", *datagrams}

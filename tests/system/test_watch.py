@@ -5,12 +5,13 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import termios
 import time
 import urllib.request
 
-from support.netns import FEBS, report, wait_for
+from support.netns import FEBS, PATIENCE, report, wait_for
 
 
 def scrape(bench):
@@ -18,7 +19,7 @@ def scrape(bench):
     proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def get():
-        with proxy.open("http://127.0.0.1:9777/metrics", timeout=5) as answer:
+        with proxy.open("http://127.0.0.1:9777/metrics", timeout=PATIENCE) as answer:
             return answer.read().decode()
 
     text = bench.in_namespace(bench.pc_ns, get)
@@ -28,7 +29,7 @@ def scrape(bench):
 def test_prometheus(bench):
     bench.sim("--boards", 2, "--link", "loss=0.02")
     bench.run_in(bench.pc_ns, "ip", "link", "set", "lo", "up")
-    process = bench.receive("--feb", FEBS[1], "--duration", 5, "--verify", "counter", "--quiet", "--metrics", "127.0.0.1:9777")
+    process = bench.receive("--feb", FEBS[1], "--verify", "counter", "--quiet", "--metrics", "127.0.0.1:9777")
     found = {}
 
     def both_run():
@@ -42,6 +43,7 @@ def test_prometheus(bench):
     # A second one cannot have the same address.
     status, _, err = bench.run("receive", "--iface", "eth0", "--feb", FEBS[2], "--metrics", "127.0.0.1:9777")
     assert status == 1 and "--metrics 127.0.0.1:9777" in err, err
+    process.signal(signal.SIGINT)
     status, result = report(process.finish())
     assert status == 0
     for feb in result["febs"]:
@@ -56,7 +58,7 @@ def test_prometheus(bench):
 
 def test_top_prints_tables(bench):
     bench.sim("--boards", 3, "--link", "loss=0.01")
-    process = bench.receive("--duration", 4, "--quiet")
+    process = bench.receive("--quiet")
     wait_for(lambda: bench.command(0x0119) == 1)
     status, out, err = bench.run("top", "--iface", "eth0", "--feb", FEBS[0], "--feb", FEBS[1], "--feb", "02:00:00:00:00:99",
                                  "--batch", 2, "--interval", 1)  # fmt: skip
@@ -68,8 +70,9 @@ def test_top_prints_tables(bench):
         assert first[:2] == [FEBS[0], "running"] and second[:2] == [FEBS[1], "idle"]
         assert head[-1] == "firmware" and second[-1] == "fadelink"
         assert third == ["02:00:00:00:00:99", "silent"]
-    assert float(tables[1][1][2]) > 1, "megabytes a second"
+    assert float(tables[1][1][2]) > 0, "megabytes a second"
     assert float(tables[1][2][2]) == 0
+    process.signal(signal.SIGINT)
     assert report(process.finish())[0] == 0
     # Without names: all that answer.
     status, out, err = bench.run("top", "--iface", "eth0", "--batch", 1)
@@ -84,13 +87,13 @@ def test_top_on_a_terminal(bench):
     os.set_blocking(master, False)
     process = bench.fadelink("top", "--iface", "eth0", "--interval", "0.2", stdin=slave, stdout_to=slave)
     shown = b""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not all(text.encode() in shown for text in [*FEBS[:2], "idle"]) and time.monotonic() < end:
         if select.select([master], [], [], 0.2)[0]:
             shown += os.read(master, 65536)
     assert b"idle" in shown and b"quit" in shown, shown
     os.write(master, b"q")
-    status, _, err = process.finish(20)
+    status, _, err = process.finish()
     assert status == 0, err
 
 

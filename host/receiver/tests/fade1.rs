@@ -2,131 +2,17 @@
 
 mod model;
 
-use std::sync::mpsc::{channel, Receiver as Replies};
-use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_feb::quirks::{Quirk, Quirks};
 use fadelink_feb::{Fade1Feb, Settings};
-use fadelink_receiver::counters::LinkCounters;
-use fadelink_receiver::engine::{Command, CommandError, Engine, FebConfig};
-use fadelink_receiver::numbers::Numbers;
-use fadelink_receiver::shared::{Ending, Phase, Reader, Shared};
+use fadelink_receiver::engine::CommandError;
+use fadelink_receiver::shared::{Ending, Phase};
 use fadelink_receiver::Kind;
-use fadelink_wire::fade1::{self, Data, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES};
-use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets, WordOrder};
+use fadelink_wire::fade1::{self, Request, DATA_HEADER_LEN, PACKET_BYTES};
+use fadelink_wire::{fade10g, Firmware, Protocol, WordOrder};
+use model::fade1::{data, data_of, Bench, FEB, MS, START};
 use model::{word, Cable, Counter};
-
-const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
-const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
-const MS: Duration = Duration::from_millis(1);
-
-fn config(protocol: Option<Protocol>) -> FebConfig {
-    FebConfig { ring_packets: 16, window: 16, protocol, ..FebConfig::default() }
-}
-
-struct Bench {
-    engine: Engine,
-    link: Arc<LinkCounters>,
-    reader: Reader,
-    now: Duration,
-    sent: Vec<Vec<u8>>,
-    /// Of the START that was sent last.
-    transmission: u16,
-}
-
-/// Its number, as [`Bench::requests`] gives it.
-const START: Request = Request::Start { transmission: 0 };
-
-impl Bench {
-    fn new(protocol: Option<Protocol>) -> Bench {
-        let link = Arc::new(LinkCounters::default());
-        let mut engine = Engine::new(PC, false, link.clone());
-        let (shared, reader) = Shared::new(config(protocol).ring_packets).unwrap();
-        assert!(engine.open(FEB, config(protocol), true, shared, Numbers::private(None)));
-        Bench { engine, link, reader, now: Duration::ZERO, sent: Vec::new(), transmission: 0 }
-    }
-
-    fn command(&mut self, code: u16) -> Replies<Result<u64, CommandError>> {
-        let (tell, outcome) = channel();
-        let reply = Box::new(move |result| tell.send(result).unwrap_or(()));
-        let command = Command { code, argument: 0, timeout: 10 * MS, retries: 5, reply };
-        self.engine.command(FEB, command, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
-        outcome
-    }
-
-    fn frame(&mut self, frame: &[u8]) {
-        self.engine.frame(frame, self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
-    }
-
-    /// What a Fadelink board answers.
-    fn state(&mut self, phase: fade1::Phase, packets: u32) {
-        self.state_of(self.transmission, phase, packets);
-    }
-
-    fn state_of(&mut self, transmission: u16, phase: fade1::Phase, packets: u32) {
-        self.frame(&State { phase, transmission, packets, resets: None }.to_frame(PC, FEB));
-    }
-
-    fn state_with(&mut self, transmission: u16, phase: fade1::Phase, resets: Option<Resets>) {
-        self.frame(&State { phase, transmission, packets: 3, resets }.to_frame(PC, FEB));
-    }
-
-    fn confirm(&mut self) {
-        self.engine.confirm(&mut |frame: &[u8]| self.sent.push(frame.to_vec()));
-    }
-
-    fn wait(&mut self, time: Duration) {
-        self.now += time;
-        self.engine.poll(self.now, &mut |frame: &[u8]| self.sent.push(frame.to_vec()));
-    }
-
-    /// What was sent of FADE v1 since the last call, and how many frames of FADE-10G.
-    fn requests(&mut self) -> (Vec<Request>, usize) {
-        let all = self.sent.len();
-        let mut of_v1: Vec<_> =
-            self.sent.drain(..).filter_map(|frame| Some(fade1::parse_request(&frame).ok()?.1)).collect();
-        for request in &mut of_v1 {
-            if let Request::Start { transmission } = request {
-                self.transmission = std::mem::take(transmission);
-            }
-        }
-        let others = all - of_v1.len();
-        (of_v1, others)
-    }
-
-    /// RESETs of FADE v1, each round met with silence.
-    fn reset_rounds(&mut self) {
-        for _ in 0..3 {
-            assert_eq!(self.requests().0, [Request::Reset; 3]);
-            self.wait(20 * MS);
-        }
-    }
-
-    /// START, begun by its first packet.
-    fn started() -> Bench {
-        let mut bench = Bench::new(Some(Protocol::Fade1));
-        let outcome = bench.command(fade10g::CMD_START);
-        bench.reset_rounds();
-        assert_eq!(bench.requests(), (vec![START], 0));
-        bench.frame(&data(0, 0));
-        assert_eq!(outcome.try_recv().unwrap(), Ok(0));
-        assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0, stored: None }]);
-        bench
-    }
-}
-
-fn data(set: u16, packet: u8) -> Vec<u8> {
-    data_of(set, packet, false)
-}
-
-/// `block_acks`: the FEB takes them.
-fn data_of(set: u16, packet: u8, block_acks: bool) -> Vec<u8> {
-    let mut frame = vec![packet; DATA_FRAME_LEN];
-    let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
-    Data { set, packet, retry: fade1::RETRY_FADELINK, delay: 7, block_acks, payload: &[] }.write_header(PC, FEB, head);
-    frame
-}
 
 /// Passes the time in which the FEB is asked what it is, and does not answer.
 fn not_identified(bench: &mut Bench) {
@@ -318,158 +204,6 @@ fn a_packet_of_another_set_is_reported_and_stops_the_feb() {
 }
 
 #[test]
-fn stop_is_repeated_until_there_is_silence() {
-    let mut bench = Bench::started();
-    bench.frame(&data(0, 2));
-    let outcome = bench.command(fade10g::CMD_STOP);
-    assert_eq!(outcome.try_recv().unwrap(), Ok(0));
-    for _ in 0..30 {
-        bench.wait(100 * MS);
-    }
-    assert_eq!(bench.reader.phase(), Phase::Running, "a packet is missing");
-    bench.frame(&data(0, 1));
-    bench.requests();
-    for _ in 0..4 {
-        bench.wait(100 * MS);
-    }
-    assert_eq!((bench.requests().0.len(), bench.reader.phase()), (4, Phase::Running));
-    bench.frame(&data(0, 1));
-    for _ in 0..5 {
-        bench.wait(100 * MS);
-    }
-    assert_eq!(bench.reader.phase(), Phase::Running, "silence begins anew");
-    bench.wait(100 * MS);
-    assert_eq!((bench.reader.phase(), bench.reader.tail()), (Phase::Complete, 3 * 1024));
-    assert_eq!(bench.reader.ending(), Ending::Silence, "nothing tells that it had no more");
-    assert!(bench.engine.next_deadline().is_none());
-    bench.requests();
-    bench.frame(&data(0, 2));
-    assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 2, stored: None }], "its ACK was lost");
-}
-
-/// One of three packets, the second, is missing: STOP.
-fn stopped_with_a_gap() -> Bench {
-    let mut bench = Bench::started();
-    bench.frame(&data(0, 2));
-    bench.command(fade10g::CMD_STOP);
-    bench.wait(Duration::ZERO);
-    bench
-}
-
-#[test]
-fn a_board_that_answers_stop_proves_the_end() {
-    let mut bench = stopped_with_a_gap();
-    for _ in 0..20 {
-        bench.state(fade1::Phase::Stopping, 3);
-        bench.wait(100 * MS);
-    }
-    bench.frame(&data(0, 1));
-    for _ in 0..20 {
-        bench.wait(100 * MS);
-        bench.state(fade1::Phase::Stopping, 3);
-    }
-    assert_eq!(bench.reader.phase(), Phase::Running, "it still waits for a confirmation");
-    bench.state(fade1::Phase::Ended, 3);
-    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
-    assert!(bench.engine.next_deadline().is_none(), "no more STOPs");
-    let counters = bench.reader.counters.read();
-    assert_eq!((counters.responses, counters.unexpected_responses), (41, 0));
-    // Late ones harm nothing.
-    bench.state(fade1::Phase::Ended, 3);
-    bench.state(fade1::Phase::Reset, 3);
-    assert_eq!((bench.reader.phase(), bench.reader.counters.read().protocol_errors), (Phase::Complete, 0));
-}
-
-#[test]
-fn a_board_that_tells_otherwise_aborts() {
-    for (phase, packets, ending) in [
-        (fade1::Phase::None, 0, Ending::SwitchedOff),
-        (fade1::Phase::Reset, 3, Ending::Reset),
-        (fade1::Phase::Ended, 4, Ending::OtherNumber),
-        (fade1::Phase::Ended, 3 + (1 << 31), Ending::OtherNumber),
-    ] {
-        for whole in [false, true] {
-            let mut bench = stopped_with_a_gap();
-            if whole {
-                bench.frame(&data(0, 1));
-            }
-            // STOPs since the last data.
-            for _ in 0..if whole { 6 } else { 5 } {
-                assert_eq!(bench.reader.phase(), Phase::Running, "{phase:?}: data may still be under way");
-                bench.state(phase, packets);
-                bench.wait(100 * MS);
-            }
-            assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Aborted, ending), "{phase:?}");
-            assert_eq!(bench.reader.tail(), if whole { 3 * 1024 } else { 1024 });
-        }
-    }
-}
-
-#[test]
-fn what_a_board_told_before_its_data_does_not_count() {
-    let mut bench = stopped_with_a_gap();
-    for _ in 0..4 {
-        bench.state(fade1::Phase::Reset, 3);
-        bench.wait(100 * MS);
-    }
-    bench.frame(&data(0, 1));
-    for _ in 0..5 {
-        bench.wait(100 * MS);
-    }
-    assert_eq!(bench.reader.phase(), Phase::Running, "silence begins anew");
-    bench.wait(100 * MS);
-    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Silence));
-}
-
-#[test]
-fn another_transmission_is_no_proof() {
-    let mut bench = stopped_with_a_gap();
-    bench.frame(&data(0, 1));
-    for phase in [fade1::Phase::Running, fade1::Phase::Ended, fade1::Phase::Stopping, fade1::Phase::Reset] {
-        bench.state_of(bench.transmission.wrapping_add(1), phase, 3);
-    }
-    for _ in 0..6 {
-        assert_eq!(bench.reader.phase(), Phase::Running);
-        bench.wait(100 * MS);
-    }
-    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Aborted, Ending::OtherTransmission));
-}
-
-/// Of this transmission, while it runs here; a board that does not count them says nothing.
-#[test]
-fn resets_that_the_board_has_counted_are_kept() {
-    let mut bench = stopped_with_a_gap();
-    let resets = |count, last| Some(Resets { count, by: (count > 0).then_some(MacAddr([2, 0, 0, 0, 0, last])) });
-    let number = bench.transmission;
-    assert_eq!(bench.reader.told.number(), Some(number));
-    bench.state_with(number, fade1::Phase::Reset, None);
-    bench.state_with(number.wrapping_add(1), fade1::Phase::Reset, resets(9, 9));
-    assert_eq!(bench.reader.told.resets(), None);
-    bench.state_with(number, fade1::Phase::Running, resets(0, 0));
-    assert_eq!(bench.reader.told.resets(), resets(0, 0));
-    bench.frame(&data(0, 1));
-    bench.state_with(number, fade1::Phase::Ended, resets(2, 7));
-    assert_eq!((bench.reader.phase(), bench.reader.told.resets()), (Phase::Complete, resets(2, 7)));
-    bench.state_with(number, fade1::Phase::Ended, resets(3, 8));
-    assert_eq!(bench.reader.told.resets(), resets(2, 7), "behind the end");
-}
-
-#[test]
-fn an_end_that_nobody_asked_for_is_evidence() {
-    let mut bench = Bench::started();
-    for phase in [fade1::Phase::Stopping, fade1::Phase::Ended, fade1::Phase::Reset] {
-        bench.state(phase, 1);
-    }
-    // These say nothing against it: the first question was answered late, or another program asks.
-    bench.state(fade1::Phase::None, 0);
-    bench.state(fade1::Phase::Running, 1);
-    bench.state_of(bench.transmission.wrapping_add(1), fade1::Phase::Ended, 1);
-    let counters = bench.reader.counters.read();
-    assert_eq!((counters.protocol_errors, counters.unexpected_responses), (3, 3));
-    assert_eq!((bench.reader.phase(), bench.requests().0), (Phase::Running, vec![]));
-}
-
-#[test]
 fn a_start_that_is_answered_is_not_repeated() {
     let mut bench = Bench::new(Some(Protocol::Fade1));
     bench.command(fade10g::CMD_START);
@@ -487,19 +221,6 @@ fn a_start_that_is_answered_is_not_repeated() {
     assert_eq!(bench.requests().0, [], "it would begin anew in a board that was reset meanwhile");
     bench.frame(&data(0, 0));
     assert_eq!(bench.requests().0, [Request::Ack { set: 0, packet: 0, stored: None }]);
-}
-
-/// STOP before any data: the board has had none, and says so.
-#[test]
-fn a_board_without_data_ends_without_data() {
-    let mut bench = Bench::new(Some(Protocol::Fade1));
-    bench.command(fade10g::CMD_START);
-    bench.reset_rounds();
-    bench.requests();
-    bench.command(fade10g::CMD_STOP);
-    bench.state(fade1::Phase::Ended, 0);
-    assert_eq!((bench.reader.phase(), bench.reader.ending()), (Phase::Complete, Ending::Confirmed));
-    assert_eq!(bench.reader.tail(), 0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! BLAKE3 hashes of a board's words, in blocks of [`HASHED_BYTES`]. They are appended to a file while data comes: a record
 //! for each block that is whole, and about once a second one for what has come of the next. So the file says after a crash
-//! how much of the data is certain.
+//! how much of the data is certain. Where data is confirmed when it is safe, there is a record behind each piece that may be
+//! confirmed by itself: a sink may have had fewer of them than the hashes, and what was confirmed must be certain.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -148,7 +149,11 @@ impl Blocks {
 pub struct HashSink {
     file: File,
     blocks: Blocks,
+    /// Data up to here has a record.
     recorded: u64,
+    /// Records up to here are on the disk.
+    safe: u64,
+    each_piece: bool,
 }
 
 impl HashSink {
@@ -159,7 +164,7 @@ impl HashSink {
     pub fn create(path: &Path, overwrite: bool) -> io::Result<HashSink> {
         let mut open = OpenOptions::new();
         open.write(true).create(true).truncate(true).create_new(!overwrite);
-        Ok(HashSink { file: open.open(path)?, blocks: Blocks::default(), recorded: 0 })
+        Ok(HashSink { file: open.open(path)?, blocks: Blocks::default(), recorded: 0, safe: 0, each_piece: false })
     }
 
     /// Goes on behind the data of `blocks`, whose records are in the file.
@@ -168,16 +173,30 @@ impl HashSink {
     /// The operating system's.
     pub fn resume(path: &Path, blocks: Blocks) -> io::Result<HashSink> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        Ok(HashSink { file, recorded: blocks.end(), blocks })
+        Ok(HashSink { file, recorded: blocks.end(), safe: blocks.end(), blocks, each_piece: false })
     }
 
-    fn record_rest(&mut self) -> Result {
+    /// `each_piece`: each piece that is written gets a record.
+    #[must_use]
+    pub fn with(self, each_piece: bool) -> HashSink {
+        HashSink { each_piece, ..self }
+    }
+
+    fn record_rest(&mut self) -> io::Result<()> {
         if self.recorded < self.blocks.end() {
             if let Some(record) = self.blocks.rest() {
                 self.file.write_all(&Entry::now(record).to_bytes())?;
             }
             self.recorded = self.blocks.end();
+        }
+        Ok(())
+    }
+
+    fn make_safe(&mut self) -> Result {
+        self.record_rest()?;
+        if self.safe < self.recorded {
             durable::sync(&self.file)?;
+            self.safe = self.recorded;
         }
         Ok(())
     }
@@ -186,23 +205,27 @@ impl HashSink {
 impl Sink<Block> for HashSink {
     fn write(&mut self, block: &Block) -> Result {
         let HashSink { file, blocks, .. } = self;
-        Ok(blocks.update(&block.data, |record| file.write_all(&Entry::now(record).to_bytes()))?)
+        blocks.update(&block.data, |record| file.write_all(&Entry::now(record).to_bytes()))?;
+        if self.each_piece {
+            self.record_rest()?;
+        }
+        Ok(())
     }
 
     fn tick(&mut self) -> Result {
-        self.record_rest()
+        self.make_safe()
     }
 
     fn sync(&mut self) -> Result {
-        self.record_rest()
+        self.make_safe()
     }
 
     fn finish(&mut self, _end: End) -> Result {
-        self.record_rest()
+        self.make_safe()
     }
 
     fn intact(&self) -> u64 {
-        self.recorded
+        self.safe
     }
 }
 

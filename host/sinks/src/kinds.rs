@@ -191,10 +191,13 @@ impl Spec<BlockKind> {
             BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
             #[cfg(feature = "hdf5")]
             BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
-            BlockKind::Hashes { overwrite } => match resumed {
-                Some(blocks) => Box::new(HashSink::resume(path.as_ref(), blocks.clone())?),
-                None => Box::new(HashSink::create(path.as_ref(), overwrite)?),
-            },
+            BlockKind::Hashes { overwrite } => {
+                let hashes = match resumed {
+                    Some(blocks) => HashSink::resume(path.as_ref(), blocks.clone())?,
+                    None => HashSink::create(path.as_ref(), overwrite)?,
+                };
+                Box::new(hashes.with(opening.durable))
+            }
             #[cfg(feature = "kafka")]
             BlockKind::Kafka => {
                 let end = resumed.map(Blocks::end);

@@ -223,6 +223,24 @@ mod tests {
     }
 
     #[test]
+    fn what_one_sink_has_of_several_pieces_is_certain() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, hash) = (folder.path().join("a.dat"), folder.path().join("a.hashes"));
+        let mut writer = Writer { pool: Pool::new(256).unwrap(), next: 0 };
+        let mut file = FileSink::create(&data, PlainFile::default(), FEB).unwrap();
+        let mut hashes = HashSink::create(&hash, false).unwrap().with(true);
+        writer.write(&mut [&mut file, &mut hashes], 3 * 8192);
+        writer.write(&mut [&mut file, &mut hashes], 2 * 8192);
+        // The file has made the first two safe, which are confirmed; the hashes have made all safe at once.
+        writer.write(&mut [&mut hashes], 4 * 8192);
+        file.sync().unwrap();
+        hashes.sync().unwrap();
+        drop((file, hashes));
+        let blocks = recover(&hash, &[found_files(&data, FileOptions::default())]).unwrap();
+        assert_eq!((blocks.end(), fs::metadata(&data).unwrap().len()), (5 * 8192, 5 * 8192));
+    }
+
+    #[test]
     fn the_end_may_be_at_a_block_or_at_the_begin() {
         let folder = tempfile::tempdir().unwrap();
         let (data, hash) = (folder.path().join("a.dat"), folder.path().join("a.hashes"));

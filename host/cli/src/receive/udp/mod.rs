@@ -1,27 +1,28 @@
 //! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). Lost data is not repeated; it is counted and
 //! reported (docs/protocol/udp.md).
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use fadelink_receiver::udp::{Batches, Counts, Order, Step};
-use fadelink_receiver::Pool;
-use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
+use fadelink_receiver::udp::{Batches, Counts, Order};
 use fadelink_wire::udp::{self, Datagram};
-use fadelink_wire::WordOrder;
-use serde_json::{json, Map, Value};
+use serde_json::{json, Map};
 
-use super::board::{Answer, Boards, RunEnd};
+use super::board::{Answer, Boards};
 use super::group::{Group, Line, Outcome};
 use super::plan::Senders;
-use super::recorder::{self, Ended, Ending, Recorder, Snapshot};
+use super::recorder::{self, Snapshot};
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, Evidence, State, Verdict};
+use crate::verdict::{Accept, State};
+
+mod stream;
+
+use stream::{Received, Setup, Stream};
 
 /// Receive buffer that the kernel is asked for.
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
@@ -29,16 +30,12 @@ pub const RECEIVE_BUFFER: u32 = 32 << 20;
 const TICK: Duration = Duration::from_millis(50);
 /// How often others are shown what has come.
 const SHOW: Duration = Duration::from_millis(200);
-/// From the end of a run to the moment in which what is missing is given up for.
-const LINGER: Duration = Duration::from_millis(200);
 /// Silence after which a board is asked whether its run is over.
 const SILENCE: Duration = Duration::from_secs(1);
 /// Longest wait for the ends of runs that were stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait for a board to say whether the end of its run is true.
 const DOUBT: Duration = Duration::from_secs(2);
-/// Longest wait for room in a ring, before other things are looked at.
-const ROOM: Duration = Duration::from_millis(100);
 
 /// How the streams of UDP/IP stacks are received.
 pub struct Settings {
@@ -57,323 +54,6 @@ pub struct Settings {
     pub receive_buffer: u32,
     /// What counts as the end of a stream.
     pub accept: Accept,
-}
-
-/// One run of one board.
-struct Stream {
-    peer: SocketAddrV4,
-    run: u8,
-    /// Runs of this sender that were received before.
-    earlier: u32,
-    order: Order,
-    words: Words,
-    /// Words that no sink had room for when the end was asked for twice, in bytes.
-    given_up: u64,
-    /// Datagrams of the run by its end, and when that came. Anybody may have sent it: a board with slow control is asked.
-    claimed: Option<(u32, Instant)>,
-    /// The same, as the board confirms it.
-    end: Option<(u32, Instant)>,
-    /// What the board says of the run's end, by slow control.
-    told: Option<Result<(), String>>,
-    /// Datagrams that came behind its end, or of another run of its board that is not received, and are none of it.
-    after_end: u64,
-}
-
-/// Where the words of a stream are.
-enum Words {
-    Come(Writer),
-    Ending(Ending),
-    Ended(Ended),
-}
-
-/// The words of a stream, put in order, on their way to the recorder.
-struct Writer {
-    recorder: Recorder,
-    pool: Pool,
-    /// Bytes that are in the pool and not recorded yet, and how many of them make a block.
-    waiting: usize,
-    block: usize,
-    origin: Origin,
-    /// Bytes of a full datagram: of the largest that came.
-    full: u64,
-    given_up: u64,
-}
-
-impl Writer {
-    /// Takes words that are next. They wait for room while a sink has the whole ring: the kernel's receive buffer fills then.
-    fn push(&mut self, words: &[u8], interrupts: &Interrupts) {
-        if self.waiting + words.len() > self.block {
-            self.give();
-        }
-        while !self.pool.wait(words.len(), ROOM) {
-            if interrupts.must_abort() || !self.recorder.is_well() {
-                self.given_up += words.len() as u64;
-                return;
-            }
-        }
-        let (room, kept) = self.pool.room();
-        room[kept..kept + words.len()].copy_from_slice(words);
-        self.waiting = kept + words.len();
-        self.pool.keep(self.waiting);
-    }
-
-    /// Has recorded what waits.
-    fn give(&mut self) {
-        if self.waiting > 0 {
-            let data = self.pool.lend(std::mem::take(&mut self.waiting), 0);
-            self.recorder.take(&Block { data, origin: self.origin });
-        }
-    }
-
-    fn step(&mut self, step: &Step<'_>, interrupts: &Interrupts) {
-        match step {
-            Step::Words(words) => self.push(words, interrupts),
-            // The pattern goes on behind the gap, if the datagrams there were full ones.
-            Step::Missing(count) => {
-                self.give();
-                self.recorder.skip(count * self.full);
-            }
-        }
-    }
-}
-
-impl Words {
-    /// What was recorded so far.
-    fn look(&self) -> Snapshot {
-        match self {
-            Words::Come(writer) => writer.recorder.look(),
-            Words::Ending(ending) => ending.look(),
-            Words::Ended(ended) => ended.look(),
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            Words::Come(writer) => writer.recorder.bytes() + writer.waiting as u64,
-            Words::Ending(ending) => ending.bytes(),
-            Words::Ended(ended) => ended.bytes,
-        }
-    }
-
-    fn come(&self) -> bool {
-        matches!(self, Words::Come(_))
-    }
-
-    /// False: a sink has failed.
-    fn are_well(&self) -> bool {
-        match self {
-            Words::Come(writer) => writer.recorder.is_well(),
-            Words::Ending(_) => true,
-            Words::Ended(ended) => ended.error.is_none(),
-        }
-    }
-
-    /// Each state is used up by the next one, or returned as it is.
-    fn change(&mut self, next: impl FnOnce(Words) -> Words) {
-        *self = next(std::mem::replace(self, Words::Ended(Ended::default())));
-    }
-
-    /// Waits until the sinks are finished.
-    fn join(&mut self) {
-        self.change(|words| match words {
-            Words::Ending(ending) => Words::Ended(ending.join()),
-            other => other,
-        });
-    }
-}
-
-impl Stream {
-    fn open(
-        (peer, run, earlier): (SocketAddrV4, u8, u32),
-        order: Order,
-        session: &Setup,
-    ) -> anyhow::Result<Option<Stream>> {
-        let board = Board::Udp(peer.into(), earlier);
-        let Some(plan) = session.senders.plan(IpAddr::V4(*peer.ip())) else { return Ok(None) };
-        if earlier as usize >= plan.streams {
-            return Ok(None);
-        }
-        let name = match (&plan.name, earlier) {
-            (Some(name), _) => name.clone(),
-            (None, 0) => peer.to_string(),
-            (None, earlier) => format!("{peer} run {}", earlier + 1),
-        };
-        let recorder = Recorder::open(plan, name, board, &session.interrupts)?;
-        let pool = Pool::new(session.ring).context("the ring")?;
-        let writer = Writer {
-            recorder,
-            block: BLOCK_BYTES.min(pool.fill().1 as usize / 2),
-            pool,
-            waiting: 0,
-            origin: Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) },
-            full: 0,
-            given_up: 0,
-        };
-        let words = Words::Come(writer);
-        Ok(Some(Stream {
-            peer,
-            run,
-            earlier,
-            order,
-            words,
-            given_up: 0,
-            claimed: None,
-            end: None,
-            told: None,
-            after_end: 0,
-        }))
-    }
-
-    /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
-    fn take(&mut self, datagram: &Datagram<'_>, asks: bool, interrupts: &Interrupts) {
-        let Stream { order, words, claimed, end, after_end, .. } = self;
-        if datagram.end {
-            let claimed = *claimed.get_or_insert((datagram.counter, Instant::now()));
-            if !asks {
-                end.get_or_insert(claimed);
-            }
-            return;
-        }
-        match words {
-            Words::Come(writer) => {
-                writer.full = writer.full.max(datagram.words.len() as u64);
-                order.push(datagram.counter, datagram.words, |step| writer.step(&step, interrupts));
-            }
-            // A repetition by the network may still come.
-            _ => *after_end += u64::from(!order.is_known(datagram.counter, datagram.words)),
-        }
-    }
-
-    /// Has recorded what came, and looks whether the sinks are done where no more comes.
-    fn advance(&mut self) {
-        match &mut self.words {
-            Words::Come(writer) => writer.give(),
-            Words::Ending(ending) if ending.is_done() => self.words.join(),
-            _ => {}
-        }
-    }
-
-    /// Gives up for what has not come, and lets the sinks finish.
-    fn close(&mut self, setup: &Setup) {
-        if let Words::Come(writer) = &mut self.words {
-            self.order.finish(self.end.map(|(total, _)| total), |step| writer.step(&step, &setup.interrupts));
-            writer.give();
-            self.given_up = writer.given_up;
-        }
-        let known = self.known(setup);
-        self.words.change(|words| match words {
-            Words::Come(writer) => Words::Ending(writer.recorder.end_aside(known)),
-            other => other,
-        });
-    }
-
-    /// What receiving knows.
-    fn known(&self, setup: &Setup) -> Evidence<'static> {
-        let counts = self.order.counts();
-        let (end, board) = match (self.end, &self.told) {
-            // Nobody can stop the board, and the user wants no more.
-            (None, _) if !setup.starts => (End::Silence, None),
-            (None, _) => (End::Missing, None),
-            (Some(_), Some(Ok(()))) => (End::Confirmed, None),
-            (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
-            (Some(_), None) => (End::Told, None),
-        };
-        Evidence {
-            end,
-            // A board that has slow control is believed when it confirms.
-            accept: if setup.starts { Accept::Confirmed } else { setup.accept },
-            board,
-            missing: counts.lost + counts.late,
-            given_up: self.given_up,
-            contradictions: counts.contradictions,
-            foreign: counts.beyond + self.after_end,
-            ..Evidence::default()
-        }
-    }
-
-    /// The board has answered: the run is over.
-    fn has_ended(&mut self, RunEnd { datagrams, is_ours }: RunEnd) {
-        let claimed = self.claimed.map(|(total, _)| total);
-        let agrees = match (datagrams, claimed) {
-            (Some(sent), Some(claimed)) if sent != claimed => {
-                Err(format!("the board has sent {sent} datagrams, and the end that came tells {claimed}"))
-            }
-            _ => Ok(()),
-        };
-        self.told.get_or_insert(is_ours.and(agrees));
-        if let Some(total) = datagrams.or(claimed) {
-            self.end.get_or_insert((total, Instant::now()));
-        }
-    }
-
-    /// All that was to come has come, or has had time enough.
-    fn is_due(&self) -> bool {
-        self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > LINGER)
-    }
-
-    /// When no more comes.
-    fn result(mut self, setup: &Setup) -> Received {
-        self.close(setup);
-        self.words.join();
-        let known = self.known(setup);
-        let recorded = match self.words {
-            Words::Ended(ended) => ended,
-            Words::Come(_) | Words::Ending(_) => unreachable!("it was closed and joined"),
-        };
-        let verdict = recorded.verdict(known);
-        let Stream { peer, run, earlier, order, end, after_end, .. } = self;
-        Received { peer, run, earlier, order, total: end.map(|(total, _)| total), after_end, recorded, verdict }
-    }
-}
-
-/// The result of a stream.
-struct Received {
-    peer: SocketAddrV4,
-    run: u8,
-    earlier: u32,
-    order: Order,
-    /// Datagrams of the run, by its end.
-    total: Option<u32>,
-    after_end: u64,
-    recorded: Ended,
-    verdict: Verdict,
-}
-
-impl Received {
-    fn json(&self) -> Value {
-        let more = json!({
-            "stream": Board::Udp(self.peer.into(), self.earlier).in_names(),
-            "run": self.run,
-            "ended": self.total.is_some(),
-            "datagrams": self.total,
-            "first": self.order.first(),
-            "counts": self.order.counts(),
-            "after_end": self.after_end,
-            "gaps": self.order.gaps(),
-            "error": self.recorded.error,
-        });
-        self.recorded.json(&self.verdict, "peer", &self.peer, more)
-    }
-
-    /// Tells what was lost, and the rest.
-    fn tell(&self, silent: bool) {
-        let (name, counts) = (&self.recorded.name, self.order.counts());
-        if counts.lost + counts.late > 0 {
-            let all = counts.received + counts.lost + counts.late;
-            let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
-            tracing::warn!(
-                "{name}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
-                counts.lost,
-                counts.late
-            );
-        }
-        if let Some(error) = &self.recorded.error {
-            tracing::error!("{name}: {error}");
-        }
-        let first = self.order.first();
-        let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
-        self.recorded.tell(&self.verdict, silent, &from);
-    }
 }
 
 /// Datagrams that are of no stream, by their reason.
@@ -397,17 +77,6 @@ struct Dropped {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_none(count: &u64) -> bool {
     *count == 0
-}
-
-/// What streams are opened with.
-struct Setup {
-    senders: Senders,
-    ring: u64,
-    interrupts: Interrupts,
-    /// Boards are started and stopped by slow control.
-    starts: bool,
-    /// What counts as the end of a stream.
-    accept: Accept,
 }
 
 /// What has come of a stream so far, for others.

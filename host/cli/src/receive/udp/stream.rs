@@ -1,0 +1,351 @@
+//! One run of one board: its words, put in order, on their way to the recorder, and what is known of its end.
+
+use std::net::{IpAddr, SocketAddrV4};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use fadelink_receiver::udp::{Order, Step};
+use fadelink_receiver::Pool;
+use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
+use fadelink_wire::udp::Datagram;
+use fadelink_wire::WordOrder;
+use serde_json::{json, Value};
+
+use super::super::board::RunEnd;
+use super::super::plan::Senders;
+use super::super::recorder::{Ended, Ending, Recorder, Snapshot};
+use crate::interrupts::Interrupts;
+use crate::verdict::{Accept, End, Evidence, Verdict};
+
+/// From the end of a run to the moment in which what is missing is given up for.
+const LINGER: Duration = Duration::from_millis(200);
+/// Longest wait for room in a ring, before other things are looked at.
+const ROOM: Duration = Duration::from_millis(100);
+
+/// What streams are opened with.
+pub(super) struct Setup {
+    pub(super) senders: Senders,
+    pub(super) ring: u64,
+    pub(super) interrupts: Interrupts,
+    /// Boards are started and stopped by slow control.
+    pub(super) starts: bool,
+    /// What counts as the end of a stream.
+    pub(super) accept: Accept,
+}
+
+/// One run of one board.
+pub(super) struct Stream {
+    pub(super) peer: SocketAddrV4,
+    pub(super) run: u8,
+    /// Runs of this sender that were received before.
+    pub(super) earlier: u32,
+    pub(super) order: Order,
+    pub(super) words: Words,
+    /// Words that no sink had room for when the end was asked for twice, in bytes.
+    pub(super) given_up: u64,
+    /// Datagrams of the run by its end, and when that came. Anybody may have sent it: a board with slow control is asked.
+    pub(super) claimed: Option<(u32, Instant)>,
+    /// The same, as the board confirms it.
+    pub(super) end: Option<(u32, Instant)>,
+    /// What the board says of the run's end, by slow control.
+    pub(super) told: Option<Result<(), String>>,
+    /// Datagrams that came behind its end, or of another run of its board that is not received, and are none of it.
+    pub(super) after_end: u64,
+}
+
+/// Where the words of a stream are.
+pub(super) enum Words {
+    Come(Writer),
+    Ending(Ending),
+    Ended(Ended),
+}
+
+/// The words of a stream, put in order, on their way to the recorder.
+pub(super) struct Writer {
+    recorder: Recorder,
+    pool: Pool,
+    /// Bytes that are in the pool and not recorded yet, and how many of them make a block.
+    waiting: usize,
+    block: usize,
+    origin: Origin,
+    /// Bytes of a full datagram: of the largest that came.
+    full: u64,
+    given_up: u64,
+}
+
+impl Writer {
+    /// Takes words that are next. They wait for room while a sink has the whole ring: the kernel's receive buffer fills then.
+    pub(super) fn push(&mut self, words: &[u8], interrupts: &Interrupts) {
+        if self.waiting + words.len() > self.block {
+            self.give();
+        }
+        while !self.pool.wait(words.len(), ROOM) {
+            if interrupts.must_abort() || !self.recorder.is_well() {
+                self.given_up += words.len() as u64;
+                return;
+            }
+        }
+        let (room, kept) = self.pool.room();
+        room[kept..kept + words.len()].copy_from_slice(words);
+        self.waiting = kept + words.len();
+        self.pool.keep(self.waiting);
+    }
+
+    /// Has recorded what waits.
+    pub(super) fn give(&mut self) {
+        if self.waiting > 0 {
+            let data = self.pool.lend(std::mem::take(&mut self.waiting), 0);
+            self.recorder.take(&Block { data, origin: self.origin });
+        }
+    }
+
+    pub(super) fn step(&mut self, step: &Step<'_>, interrupts: &Interrupts) {
+        match step {
+            Step::Words(words) => self.push(words, interrupts),
+            // The pattern goes on behind the gap, if the datagrams there were full ones.
+            Step::Missing(count) => {
+                self.give();
+                self.recorder.skip(count * self.full);
+            }
+        }
+    }
+}
+
+impl Words {
+    /// What was recorded so far.
+    pub(super) fn look(&self) -> Snapshot {
+        match self {
+            Words::Come(writer) => writer.recorder.look(),
+            Words::Ending(ending) => ending.look(),
+            Words::Ended(ended) => ended.look(),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Words::Come(writer) => writer.recorder.bytes() + writer.waiting as u64,
+            Words::Ending(ending) => ending.bytes(),
+            Words::Ended(ended) => ended.bytes,
+        }
+    }
+
+    pub(super) fn come(&self) -> bool {
+        matches!(self, Words::Come(_))
+    }
+
+    /// False: a sink has failed.
+    pub(super) fn are_well(&self) -> bool {
+        match self {
+            Words::Come(writer) => writer.recorder.is_well(),
+            Words::Ending(_) => true,
+            Words::Ended(ended) => ended.error.is_none(),
+        }
+    }
+
+    /// Each state is used up by the next one, or returned as it is.
+    pub(super) fn change(&mut self, next: impl FnOnce(Words) -> Words) {
+        *self = next(std::mem::replace(self, Words::Ended(Ended::default())));
+    }
+
+    /// Waits until the sinks are finished.
+    pub(super) fn join(&mut self) {
+        self.change(|words| match words {
+            Words::Ending(ending) => Words::Ended(ending.join()),
+            other => other,
+        });
+    }
+}
+
+impl Stream {
+    pub(super) fn open(
+        (peer, run, earlier): (SocketAddrV4, u8, u32),
+        order: Order,
+        session: &Setup,
+    ) -> anyhow::Result<Option<Stream>> {
+        let board = Board::Udp(peer.into(), earlier);
+        let Some(plan) = session.senders.plan(IpAddr::V4(*peer.ip())) else { return Ok(None) };
+        if earlier as usize >= plan.streams {
+            return Ok(None);
+        }
+        let name = match (&plan.name, earlier) {
+            (Some(name), _) => name.clone(),
+            (None, 0) => peer.to_string(),
+            (None, earlier) => format!("{peer} run {}", earlier + 1),
+        };
+        let recorder = Recorder::open(plan, name, board, &session.interrupts)?;
+        let pool = Pool::new(session.ring).context("the ring")?;
+        let writer = Writer {
+            recorder,
+            block: BLOCK_BYTES.min(pool.fill().1 as usize / 2),
+            pool,
+            waiting: 0,
+            origin: Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) },
+            full: 0,
+            given_up: 0,
+        };
+        let words = Words::Come(writer);
+        Ok(Some(Stream {
+            peer,
+            run,
+            earlier,
+            order,
+            words,
+            given_up: 0,
+            claimed: None,
+            end: None,
+            told: None,
+            after_end: 0,
+        }))
+    }
+
+    /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
+    pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, interrupts: &Interrupts) {
+        let Stream { order, words, claimed, end, after_end, .. } = self;
+        if datagram.end {
+            let claimed = *claimed.get_or_insert((datagram.counter, Instant::now()));
+            if !asks {
+                end.get_or_insert(claimed);
+            }
+            return;
+        }
+        match words {
+            Words::Come(writer) => {
+                writer.full = writer.full.max(datagram.words.len() as u64);
+                order.push(datagram.counter, datagram.words, |step| writer.step(&step, interrupts));
+            }
+            // A repetition by the network may still come.
+            _ => *after_end += u64::from(!order.is_known(datagram.counter, datagram.words)),
+        }
+    }
+
+    /// Has recorded what came, and looks whether the sinks are done where no more comes.
+    pub(super) fn advance(&mut self) {
+        match &mut self.words {
+            Words::Come(writer) => writer.give(),
+            Words::Ending(ending) if ending.is_done() => self.words.join(),
+            _ => {}
+        }
+    }
+
+    /// Gives up for what has not come, and lets the sinks finish.
+    pub(super) fn close(&mut self, setup: &Setup) {
+        if let Words::Come(writer) = &mut self.words {
+            self.order.finish(self.end.map(|(total, _)| total), |step| writer.step(&step, &setup.interrupts));
+            writer.give();
+            self.given_up = writer.given_up;
+        }
+        let known = self.known(setup);
+        self.words.change(|words| match words {
+            Words::Come(writer) => Words::Ending(writer.recorder.end_aside(known)),
+            other => other,
+        });
+    }
+
+    /// What receiving knows.
+    pub(super) fn known(&self, setup: &Setup) -> Evidence<'static> {
+        let counts = self.order.counts();
+        let (end, board) = match (self.end, &self.told) {
+            // Nobody can stop the board, and the user wants no more.
+            (None, _) if !setup.starts => (End::Silence, None),
+            (None, _) => (End::Missing, None),
+            (Some(_), Some(Ok(()))) => (End::Confirmed, None),
+            (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
+            (Some(_), None) => (End::Told, None),
+        };
+        Evidence {
+            end,
+            // A board that has slow control is believed when it confirms.
+            accept: if setup.starts { Accept::Confirmed } else { setup.accept },
+            board,
+            missing: counts.lost + counts.late,
+            given_up: self.given_up,
+            contradictions: counts.contradictions,
+            foreign: counts.beyond + self.after_end,
+            ..Evidence::default()
+        }
+    }
+
+    /// The board has answered: the run is over.
+    pub(super) fn has_ended(&mut self, RunEnd { datagrams, is_ours }: RunEnd) {
+        let claimed = self.claimed.map(|(total, _)| total);
+        let agrees = match (datagrams, claimed) {
+            (Some(sent), Some(claimed)) if sent != claimed => {
+                Err(format!("the board has sent {sent} datagrams, and the end that came tells {claimed}"))
+            }
+            _ => Ok(()),
+        };
+        self.told.get_or_insert(is_ours.and(agrees));
+        if let Some(total) = datagrams.or(claimed) {
+            self.end.get_or_insert((total, Instant::now()));
+        }
+    }
+
+    /// All that was to come has come, or has had time enough.
+    pub(super) fn is_due(&self) -> bool {
+        self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > LINGER)
+    }
+
+    /// When no more comes.
+    pub(super) fn result(mut self, setup: &Setup) -> Received {
+        self.close(setup);
+        self.words.join();
+        let known = self.known(setup);
+        let recorded = match self.words {
+            Words::Ended(ended) => ended,
+            Words::Come(_) | Words::Ending(_) => unreachable!("it was closed and joined"),
+        };
+        let verdict = recorded.verdict(known);
+        let Stream { peer, run, earlier, order, end, after_end, .. } = self;
+        Received { peer, run, earlier, order, total: end.map(|(total, _)| total), after_end, recorded, verdict }
+    }
+}
+
+/// The result of a stream.
+pub(super) struct Received {
+    pub(super) peer: SocketAddrV4,
+    pub(super) run: u8,
+    pub(super) earlier: u32,
+    pub(super) order: Order,
+    /// Datagrams of the run, by its end.
+    pub(super) total: Option<u32>,
+    pub(super) after_end: u64,
+    pub(super) recorded: Ended,
+    pub(super) verdict: Verdict,
+}
+
+impl Received {
+    pub(super) fn json(&self) -> Value {
+        let more = json!({
+            "stream": Board::Udp(self.peer.into(), self.earlier).in_names(),
+            "run": self.run,
+            "ended": self.total.is_some(),
+            "datagrams": self.total,
+            "first": self.order.first(),
+            "counts": self.order.counts(),
+            "after_end": self.after_end,
+            "gaps": self.order.gaps(),
+            "error": self.recorded.error,
+        });
+        self.recorded.json(&self.verdict, "peer", &self.peer, more)
+    }
+
+    /// Tells what was lost, and the rest.
+    pub(super) fn tell(&self, silent: bool) {
+        let (name, counts) = (&self.recorded.name, self.order.counts());
+        if counts.lost + counts.late > 0 {
+            let all = counts.received + counts.lost + counts.late;
+            let percent = 100.0 * (counts.lost + counts.late) as f64 / all as f64;
+            tracing::warn!(
+                "{name}: {} of {all} datagrams LOST ({percent:.3} %), {} more came too late",
+                counts.lost,
+                counts.late
+            );
+        }
+        if let Some(error) = &self.recorded.error {
+            tracing::error!("{name}: {error}");
+        }
+        let first = self.order.first();
+        let from = if first > 0 { format!(" from datagram {first}") } else { String::new() };
+        self.recorded.tell(&self.verdict, silent, &from);
+    }
+}

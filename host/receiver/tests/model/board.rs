@@ -1,0 +1,76 @@
+//! Boards of both protocols whose source begins anew in each transmission.
+
+use std::time::Duration;
+
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Status, User};
+use fadelink_wire::fade1;
+use fadelink_wire::fade10g::{self, Request};
+
+/// The source of a board: the counter, from 0 in each transmission, as many words as it was told.
+#[derive(Default)]
+pub struct Words {
+    pub per_run: u64,
+    pub left: u64,
+    pub next: u64,
+    pub begun: u32,
+}
+
+impl User for Words {
+    fn begin(&mut self) {
+        self.begun += 1;
+        (self.left, self.next) = (self.per_run, 0);
+    }
+
+    fn fill(&mut self, out: &mut [u8]) -> usize {
+        let count = self.left.min(out.len() as u64 / 8).min(700);
+        for place in out.chunks_exact_mut(8).take(count as usize) {
+            place.copy_from_slice(&self.next.to_le_bytes());
+            self.next += 1;
+        }
+        self.left -= count;
+        count as usize * 8
+    }
+
+    fn command(&mut self, _: u16, _: u32, _: &Status) -> u64 {
+        0
+    }
+}
+
+pub enum Board {
+    Fade10g(Box<Fade10gFeb<Words>>),
+    Fade1(Box<Fade1Feb<Words>>),
+}
+
+impl Board {
+    pub fn take(&mut self, frame: &[u8], now: Duration) {
+        match self {
+            Board::Fade10g(feb) => feb.take(frame, now),
+            Board::Fade1(feb) => feb.take(frame, now),
+        }
+    }
+
+    pub fn give(&mut self, now: Duration) -> Option<Vec<u8>> {
+        match self {
+            Board::Fade10g(feb) => feb.give(now).map(<[u8]>::to_vec),
+            Board::Fade1(feb) => feb.give(now).map(<[u8]>::to_vec),
+        }
+    }
+
+    pub fn user(&self) -> &Words {
+        match self {
+            Board::Fade10g(feb) => &feb.user,
+            Board::Fade1(feb) => &feb.user,
+        }
+    }
+}
+
+/// The packets that an ACK confirms, whatever the protocol.
+pub fn confirmed(frame: &[u8]) -> Vec<u64> {
+    let (packet, stored) = match (fade10g::parse_request(frame), fade1::parse_request(frame)) {
+        (Ok((_, Request::Ack { packet, stored, .. })), _) => (packet.into(), stored),
+        (_, Ok((_, fade1::Request::Ack { set, packet, stored }))) => (u64::from(set) * 32 + u64::from(packet), stored),
+        _ => return vec![],
+    };
+    let before = (0..64).filter(|i| stored.unwrap_or(0) >> i & 1 != 0).map(|i| packet - 1 - i);
+    before.chain([packet]).collect()
+}

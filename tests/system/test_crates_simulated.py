@@ -92,9 +92,9 @@ def test_two_crates_to_all_sinks(net, phy, links):
 def test_simulated_crate_dies_and_returns(net):
     """A crate is killed and started again at a later window: the windows in between say that it is missing."""
     out = net.tmp / "out.hdf5"
+    sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
     builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out}",
                            "--sources", "0xC0DA0001", "--streams", 2, "--web", "127.0.0.1:8080")  # fmt: skip
-    sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
     assert "page at" in builder.popen.stderr.readline()
 
     def last_window():

@@ -129,7 +129,7 @@ def test_the_notebook(bench):
 import nbformat, sys
 from nbclient import NotebookClient
 notebook = nbformat.read({str(NOTEBOOK)!r}, 4)
-NotebookClient(notebook, timeout=120, kernel_name="python3", resources={{"metadata": {{"path": {str(bench.tmp)!r}}}}}).execute()
+NotebookClient(notebook, timeout=300, kernel_name="python3", resources={{"metadata": {{"path": {str(bench.tmp)!r}}}}}).execute()
 nbformat.write(notebook, {str(bench.tmp / "done.ipynb")!r})
 """
     status, _, err = bench.start(bench.pc_ns, sys.executable, "-c", code, env=environment).finish()

@@ -7,26 +7,32 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::schedule::Schedule;
-use fadelink_receiver::{CommandError, Ending, Error, FebConfig, FebHandle, Kind, Receiver, Resumed, DEFAULT_TIMEOUT};
+use fadelink_receiver::{Ending, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::fade10g::{self, PACKET_BYTES};
-use fadelink_wire::{MacAddr, Resets};
-use serde_json::{json, Map, Value};
+use fadelink_wire::MacAddr;
+use serde_json::{json, Map};
 
 use super::group::{Group, Line, Outcome};
 use super::inquiry::{self, Inquirer};
 use super::patience::Patience;
 use super::plan::Plan;
-use super::recorder::{Ended, Recorder, Snapshot};
-use super::transmissions::Transmissions;
+use super::recorder::{Recorder, Snapshot};
 use crate::deadline::{Deadline, Limits};
-use crate::discover;
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, Evidence, State, Verdict};
+use crate::verdict::{Accept, End, State, Verdict};
+
+mod begin;
+mod received;
+
+pub use begin::WasStopped;
+
+use begin::{Begin, QUIET};
+use received::{in_words, Received};
 
 /// Bytes that are waited for before the sinks are called: fewer calls, yet far less than the ring.
 const THRESHOLD: usize = 32 * PACKET_BYTES;
@@ -34,14 +40,8 @@ const THRESHOLD: usize = 32 * PACKET_BYTES;
 const READ_TIMEOUT: Duration = Duration::from_millis(50);
 /// Longest time that the answer to STOP is waited for when the end has come: the board may be switched off then.
 const ANSWER: Duration = Duration::from_secs(1);
-/// Time without a frame after which the FEB is taken to have all its confirmations.
-const QUIET: Duration = Duration::from_millis(60);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
-
-/// The transmission of a FEB that goes on was stopped before the earlier program was ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WasStopped(pub bool);
 
 /// One FEB.
 pub struct Feb {
@@ -64,41 +64,6 @@ pub struct Settings {
     /// What counts as the end of their data.
     pub accept: Accept,
     pub patience: Patience,
-}
-
-/// The result of one FEB.
-#[derive(Default)]
-struct Received {
-    recorded: Ended,
-    /// How its end is known.
-    end: End,
-    /// Its transmission has begun, now or in an earlier program.
-    has_begun: bool,
-    /// It was left with what is not confirmed, for a program that goes on.
-    was_left: bool,
-    kind: Option<Kind>,
-    slower: Option<String>,
-    /// Those that its data is of.
-    transmissions: Transmissions,
-    counters: FebCounts,
-    /// Of receiving, in words.
-    error: Option<String>,
-    /// Why the board says that its transmission is over, or was disturbed, in words.
-    board: Option<String>,
-    /// STOP was sent, and is not answered.
-    stopping: Option<JoinHandle<Result<u64, Error>>>,
-    /// RESETs that the board says to have obeyed since START.
-    resets: Option<Resets>,
-}
-
-/// How the transmission of a FEB begins.
-struct Begin {
-    take_over: bool,
-    /// Of a run that goes on: bytes of the board's data that are confirmed.
-    resumed: Option<u64>,
-    transmissions: Transmissions,
-    was_stopped: WasStopped,
-    durable: bool,
 }
 
 /// What its thread and those who look at it share.
@@ -226,7 +191,7 @@ impl Group for Febs {
             state: State::worst(verdicts.iter().map(Verdict::state)),
             may_go_on: results.iter().any(|result| result.was_left),
             key: "febs",
-            boards: all().map(|((feb, result), verdict)| result.json(feb, verdict)).collect(),
+            boards: all().map(|((feb, result), verdict)| result.json(feb.mac, verdict)).collect(),
             others,
         })
     }
@@ -372,63 +337,6 @@ fn receive(
     }
 }
 
-impl Begin {
-    /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
-    fn at(
-        &mut self,
-        feb: &mut FebHandle,
-        recorder: &mut Recorder,
-        outcome: &mut Received,
-    ) -> anyhow::Result<Option<End>> {
-        let WasStopped(was_stopped) = self.was_stopped;
-        if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
-            match feb.resume(Resumed { bytes: bytes - newest.begin, stopped: was_stopped, number: newest.transmission })
-            {
-                Ok(()) => return Ok(None),
-                // The last packet, which is not full, is recorded.
-                Err(Error::Command { error: CommandError::AtItsEnd, .. }) => return Ok(Some(End::Confirmed)),
-                // It may have been at its end, or it was reset before.
-                Err(Error::Command { error: CommandError::NotRunning(Ending::Unknown), .. }) if was_stopped => {
-                    return Ok(Some(End::Silence));
-                }
-                Err(error @ Error::Command { error: CommandError::NotRunning(_), .. }) if was_stopped => {
-                    outcome.board = Some(exit::in_words(&error.into()));
-                    return Ok(Some(End::Confirmed));
-                }
-                Err(error @ Error::Command { error: CommandError::NotRunning(_), .. }) => {
-                    tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
-                }
-                Err(error) => return Err(error).context("going on"),
-            }
-            recorder.restart();
-        } else if was_stopped {
-            // None was begun, and none is wanted.
-            return Ok(Some(End::Silence));
-        }
-        if self.take_over {
-            feb.reset()?;
-            feb.serve(QUIET);
-        }
-        // Before START: a program that goes on must know of it. A START that is not answered may be obeyed later, so it stays there.
-        self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
-        feb.start().context("START (if the board sends to another computer: --take-over)")?;
-        self.note_number(feb)?;
-        if feb.counters().interrupted > 0 && !self.take_over {
-            tracing::warn!(
-                "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
-                 what its reader wrote is intact, and a new one begins with word 0",
-                feb.mac()
-            );
-        }
-        Ok(None)
-    }
-
-    /// Before data of a transmission is recorded: a program that goes on tells it from others by its number.
-    fn note_number(&mut self, feb: &FebHandle) -> anyhow::Result<()> {
-        self.transmissions.has_number(feb.transmission()).context("the list of transmissions")
-    }
-}
-
 /// STOP is answered, or was not sent: a question would wait behind it. The end may have come before the answer.
 fn is_answered(feb: &FebHandle, stopping: Option<JoinHandle<Result<u64, Error>>>) -> bool {
     let Some(stopping) = stopping else { return true };
@@ -480,60 +388,4 @@ fn note(live: &Live) -> String {
         text += ", by AF_PACKET";
     }
     text
-}
-
-impl Received {
-    /// What receiving knows.
-    fn known(&self, accept: Accept) -> Evidence<'static> {
-        Evidence {
-            end: self.end,
-            accept,
-            error: self.error.clone(),
-            board: self.board.clone(),
-            contradictions: self.counters.contradictions,
-            foreign: self.counters.protocol_errors,
-            restarted: self.transmissions.restarted(),
-            ..Evidence::default()
-        }
-    }
-
-    fn verdict(&self, accept: Accept) -> Verdict {
-        self.recorded.verdict(self.known(accept))
-    }
-
-    fn json(&self, feb: &Feb, verdict: &Verdict) -> Value {
-        let more = json!({
-            "protocol": self.kind.map(|kind| kind.protocol.to_string()),
-            "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
-            "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
-            "slower": self.slower,
-            "board_resets": discover::resets_json(self.resets),
-            "restarted": self.transmissions.restarted(),
-            "transmissions": self.transmissions.all(),
-            "filler_words": self.recorded.verifier.as_ref().map(|v| v.filler),
-            "error": self.recorded.error.as_ref().or(self.error.as_ref()),
-            "counters": self.counters,
-        });
-        self.recorded.json(verdict, "feb", &feb.mac, more)
-    }
-
-    fn tell(&self, verdict: &Verdict, silent: bool) {
-        if let Some(error) = self.recorded.error.as_ref().or(self.error.as_ref()) {
-            tracing::error!("{}: {error}", self.recorded.name);
-        }
-        self.recorded.tell(verdict, silent, "");
-        if silent {
-            return;
-        }
-        if let Some(kind) = self.kind {
-            eprintln!("  {}", discover::in_words(kind));
-        }
-        eprintln!("  {}", in_words(&self.counters.entries()));
-    }
-}
-
-/// The counters that are not zero.
-fn in_words(counters: &[(&str, u64)]) -> String {
-    let counted = counters.iter().filter(|(_, n)| *n > 0);
-    counted.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
 }

@@ -1,0 +1,86 @@
+//! How the transmission of a FEB begins, or goes on.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Resumed};
+
+use super::super::recorder::Recorder;
+use super::super::transmissions::Transmissions;
+use super::received::Received;
+use crate::exit;
+use crate::verdict::End;
+
+/// Time without a frame after which the FEB is taken to have all its confirmations.
+pub(super) const QUIET: Duration = Duration::from_millis(60);
+
+/// The transmission of a FEB that goes on was stopped before the earlier program was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WasStopped(pub bool);
+
+/// How the transmission of a FEB begins.
+pub(super) struct Begin {
+    pub(super) take_over: bool,
+    /// Of a run that goes on: bytes of the board's data that are confirmed.
+    pub(super) resumed: Option<u64>,
+    pub(super) transmissions: Transmissions,
+    pub(super) was_stopped: WasStopped,
+    pub(super) durable: bool,
+}
+
+impl Begin {
+    /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
+    pub(super) fn at(
+        &mut self,
+        feb: &mut FebHandle,
+        recorder: &mut Recorder,
+        outcome: &mut Received,
+    ) -> anyhow::Result<Option<End>> {
+        let WasStopped(was_stopped) = self.was_stopped;
+        if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
+            match feb.resume(Resumed { bytes: bytes - newest.begin, stopped: was_stopped, number: newest.transmission })
+            {
+                Ok(()) => return Ok(None),
+                // The last packet, which is not full, is recorded.
+                Err(Error::Command { error: CommandError::AtItsEnd, .. }) => return Ok(Some(End::Confirmed)),
+                // It may have been at its end, or it was reset before.
+                Err(Error::Command { error: CommandError::NotRunning(Ending::Unknown), .. }) if was_stopped => {
+                    return Ok(Some(End::Silence));
+                }
+                Err(error @ Error::Command { error: CommandError::NotRunning(_), .. }) if was_stopped => {
+                    outcome.board = Some(exit::in_words(&error.into()));
+                    return Ok(Some(End::Confirmed));
+                }
+                Err(error @ Error::Command { error: CommandError::NotRunning(_), .. }) => {
+                    tracing::warn!("{}: {error}; a new one begins behind byte {bytes}", feb.mac());
+                }
+                Err(error) => return Err(error).context("going on"),
+            }
+            recorder.restart();
+        } else if was_stopped {
+            // None was begun, and none is wanted.
+            return Ok(Some(End::Silence));
+        }
+        if self.take_over {
+            feb.reset()?;
+            feb.serve(QUIET);
+        }
+        // Before START: a program that goes on must know of it. A START that is not answered may be obeyed later, so it stays there.
+        self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
+        feb.start().context("START (if the board sends to another computer: --take-over)")?;
+        self.note_number(feb)?;
+        if feb.counters().interrupted > 0 && !self.take_over {
+            tracing::warn!(
+                "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
+                 what its reader wrote is intact, and a new one begins with word 0",
+                feb.mac()
+            );
+        }
+        Ok(None)
+    }
+
+    /// Before data of a transmission is recorded: a program that goes on tells it from others by its number.
+    pub(super) fn note_number(&mut self, feb: &FebHandle) -> anyhow::Result<()> {
+        self.transmissions.has_number(feb.transmission()).context("the list of transmissions")
+    }
+}

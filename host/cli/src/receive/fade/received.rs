@@ -1,0 +1,94 @@
+//! The result of one FEB.
+
+use std::thread::JoinHandle;
+
+use fadelink_receiver::counters::FebCounts;
+use fadelink_receiver::{Error, Kind};
+use fadelink_wire::{MacAddr, Resets};
+use serde_json::{json, Value};
+
+use super::super::recorder::Ended;
+use super::super::transmissions::Transmissions;
+use crate::discover;
+use crate::verdict::{Accept, End, Evidence, Verdict};
+
+/// The result of one FEB.
+#[derive(Default)]
+pub(super) struct Received {
+    pub(super) recorded: Ended,
+    /// How its end is known.
+    pub(super) end: End,
+    /// Its transmission has begun, now or in an earlier program.
+    pub(super) has_begun: bool,
+    /// It was left with what is not confirmed, for a program that goes on.
+    pub(super) was_left: bool,
+    pub(super) kind: Option<Kind>,
+    pub(super) slower: Option<String>,
+    /// Those that its data is of.
+    pub(super) transmissions: Transmissions,
+    pub(super) counters: FebCounts,
+    /// Of receiving, in words.
+    pub(super) error: Option<String>,
+    /// Why the board says that its transmission is over, or was disturbed, in words.
+    pub(super) board: Option<String>,
+    /// STOP was sent, and is not answered.
+    pub(super) stopping: Option<JoinHandle<Result<u64, Error>>>,
+    /// RESETs that the board says to have obeyed since START.
+    pub(super) resets: Option<Resets>,
+}
+
+impl Received {
+    /// What receiving knows.
+    pub(super) fn known(&self, accept: Accept) -> Evidence<'static> {
+        Evidence {
+            end: self.end,
+            accept,
+            error: self.error.clone(),
+            board: self.board.clone(),
+            contradictions: self.counters.contradictions,
+            foreign: self.counters.protocol_errors,
+            restarted: self.transmissions.restarted(),
+            ..Evidence::default()
+        }
+    }
+
+    pub(super) fn verdict(&self, accept: Accept) -> Verdict {
+        self.recorded.verdict(self.known(accept))
+    }
+
+    pub(super) fn json(&self, feb: MacAddr, verdict: &Verdict) -> Value {
+        let more = json!({
+            "protocol": self.kind.map(|kind| kind.protocol.to_string()),
+            "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
+            "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
+            "slower": self.slower,
+            "board_resets": discover::resets_json(self.resets),
+            "restarted": self.transmissions.restarted(),
+            "transmissions": self.transmissions.all(),
+            "filler_words": self.recorded.verifier.as_ref().map(|v| v.filler),
+            "error": self.recorded.error.as_ref().or(self.error.as_ref()),
+            "counters": self.counters,
+        });
+        self.recorded.json(verdict, "feb", &feb, more)
+    }
+
+    pub(super) fn tell(&self, verdict: &Verdict, silent: bool) {
+        if let Some(error) = self.recorded.error.as_ref().or(self.error.as_ref()) {
+            tracing::error!("{}: {error}", self.recorded.name);
+        }
+        self.recorded.tell(verdict, silent, "");
+        if silent {
+            return;
+        }
+        if let Some(kind) = self.kind {
+            eprintln!("  {}", discover::in_words(kind));
+        }
+        eprintln!("  {}", in_words(&self.counters.entries()));
+    }
+}
+
+/// The counters that are not zero.
+pub(super) fn in_words(counters: &[(&str, u64)]) -> String {
+    let counted = counters.iter().filter(|(_, n)| *n > 0);
+    counted.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ")
+}

@@ -94,12 +94,9 @@ class Watched:
 
     def ask(self, expr):
         """The answer to a query: [(labels, value)]."""
-        try:
-            status, text = get(self.bench, 9090, "/api/v1/query?" + urllib.parse.urlencode({"query": expr}))
-        except ConnectionError:
-            return []  # it is not there yet
-        if status == 503:
-            return []  # it is there, and reads what it has stored
+        status, text = get(self.bench, 9090, "/api/v1/query?" + urllib.parse.urlencode({"query": expr}))
+        if status in (0, 503):
+            return []  # it is not there yet, or reads what it has stored
         answer = json.loads(text)
         assert status == 200 and answer["status"] == "success", (expr, answer)
         return [(row["metric"], float(row["value"][1])) for row in answer["data"]["result"]]

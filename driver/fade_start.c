@@ -105,9 +105,6 @@ static void begin(struct fade_feb *feb, const struct fade_settings *settings,
 
 static void begin10g(struct fade_feb *feb, const struct fade_settings *settings)
 {
-	/* One that does not tell what it is is none of Fadelink's. */
-	if (!feb->firmware)
-		feb->firmware = FADE_FIRMWARE_PUBLISHED_10G;
 	fade_window_init(&feb->window, settings->first_packet, settings->window,
 			 settings->ring_packets);
 	feb->sequence_known = false;

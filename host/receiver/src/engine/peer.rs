@@ -65,10 +65,6 @@ impl Peer {
 
     /// A transmission begins.
     pub(super) fn begin(&mut self, protocol: Protocol, which: Which) -> Current {
-        if protocol == Protocol::Fade10g {
-            // One that does not tell what it is, in so many attempts, is none of Fadelink's.
-            self.firmware.get_or_insert(Firmware::Published10g);
-        }
         self.speaks(protocol);
         let ours = self.firmware == Some(Firmware::Fadelink);
         let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);

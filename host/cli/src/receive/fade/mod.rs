@@ -227,7 +227,7 @@ fn one_feb(
     outcome.slower = feb.slower().map(str::to_owned);
     if outcome.error.is_none() {
         // Before the sinks are finished: what comes meanwhile may speak against what they are to call complete.
-        linger(&feb, &recorder, start.durable);
+        linger(&feb, &recorder, start.durable.then_some(&shared.interrupts));
     }
     outcome.counters = feb.counters();
     outcome.recorded = recorder.end(&outcome.known(accept), outcome.kind.map(|kind| kind.protocol));
@@ -355,10 +355,10 @@ fn origin(feb: &FebHandle) -> Origin {
 }
 
 /// Stays while the FEB repeats what it has no confirmation for: an ACK may have been lost. `durable`: and while sinks make safe
-/// what is then confirmed.
-fn linger(feb: &FebHandle, recorder: &Recorder, durable: bool) {
+/// what is then confirmed, until the user gives up.
+fn linger(feb: &FebHandle, recorder: &Recorder, durable: Option<&Interrupts>) {
     let state = || (feb.counters().acks, feb.fill().0);
-    let waits = || durable && feb.fill().0 > 0 && recorder.is_well();
+    let waits = || durable.is_some_and(|user| !user.must_abort()) && feb.fill().0 > 0 && recorder.is_well();
     let (mut last, mut quiet_since) = (state(), Instant::now());
     let mut end = quiet_since + LINGER;
     while (quiet_since.elapsed() < QUIET && Instant::now() < end) || waits() {

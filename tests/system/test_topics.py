@@ -47,7 +47,7 @@ def is_counter(found):
 
 
 def test_receive_into_topics(topics):
-    """Of several boards; a second program shuts the first one out; a broker that is not there is an error."""
+    """Of several boards; a broker that is not there is an error."""
     bench = topics.bench
     bench.sim("--boards", 2, "--link", "loss=0.01")
     sink = f"kafka:{topics.address}/words-{{feb}}"
@@ -62,17 +62,29 @@ def test_receive_into_topics(topics):
         assert said["end"] == {"complete": True, "dropped_bytes": 0}
         assert feb["sinks"][0]["written"] == feb["sinks"][0]["intact"] == feb["bytes"]
 
-    shared = ("--sink", f"kafka:{topics.address}/shared")
-    data = bench.tmp / "first.dat"
-    first = bench.receive(*shared, "--out", data)
-    wait_for(lambda: data.exists() and data.stat().st_size > 4 << 20)
-    status, out, err = bench.receive(*shared, "--packets", 10, feb=FEBS[1]).finish()
-    assert status == 0, err
-    status, _, err = first.finish()
-    assert status == 3 and "another program writes into topic shared of" in err, err
-
     status, _, err = bench.receive("--sink", "kafka:127.0.0.1:9/words").finish()
     assert status == 1 and "no broker answers at 127.0.0.1:9" in err, err
+
+
+@pytest.mark.parametrize("broker", ["up", "restarted"])
+def test_a_second_program_shuts_the_first_one_out(topics, broker):
+    """Also when both look for a broker that comes back: the first one, which tries again and again, does not get the topic back."""
+    bench = topics.bench
+    bench.sim("--boards", 2)
+    sink = ("--sink", f"kafka:{topics.address}/shared")
+    data = bench.tmp / "first.dat"
+    first = bench.receive(*sink, "--out", data)
+    wait_for(lambda: data.exists() and data.stat().st_size > 4 << 20)
+    if broker == "restarted":
+        topics.broker.kill()
+        topics.broker.start()
+    status, out, err = bench.receive(*sink, "--packets", 10, feb=FEBS[1]).finish()
+    assert status == 0, err
+    written = json.loads(out)["febs"][0]["bytes"]
+    status, _, err = first.finish()
+    assert status == 3 and "another program writes into topic shared of" in err, err
+    found, said = topics.read("shared")
+    assert found.size * 8 == written and said["end"]["complete"] and said["replaced_bytes"] == 0
 
 
 @pytest.mark.parametrize("source", [[], ["--words", 10_000]])

@@ -79,6 +79,14 @@ pub enum Error {
         /// The first one that is there.
         begin: Option<u64>,
     },
+    /// Another program has begun to write into a topic of words.
+    #[error("another program writes into {place}, run {run}; end it, or choose another topic")]
+    TakenOver {
+        /// The topic and its brokers.
+        place: String,
+        /// What the other program writes.
+        run: String,
+    },
     /// A message could not be delivered.
     #[error("Kafka, delivering a message: {0}")]
     Delivery(String),

@@ -9,7 +9,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::json;
 
-use super::client::{commit, transactional, Error, PATIENCE, POLL, STEP, TRANSACTION};
+use super::client::{commit, during, transactional, Error, PATIENCE, POLL, STEP, TRANSACTION};
 use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
 use crate::block::Block;
@@ -57,7 +57,17 @@ struct Transaction<'a> {
     deadline: Instant,
 }
 
-impl Transaction<'_> {
+impl<'a> Transaction<'a> {
+    fn begin(producer: &'a BaseProducer, topic: &'a str, run: &'a str) -> std::result::Result<Self, KafkaError> {
+        let deadline = Instant::now() + TRANSACTION - STEP;
+        producer.begin_transaction()?;
+        Ok(Transaction { producer, topic, run, deadline })
+    }
+
+    fn commit(self) -> std::result::Result<(), KafkaError> {
+        commit(self.producer, self.deadline)
+    }
+
     /// Sends a message: words, of which the first is byte `first` of the data, or the end.
     fn send(
         &self,
@@ -91,22 +101,46 @@ impl KafkaSink {
     /// # Errors
     /// The brokers cannot be reached, or refuse; the topic has several partitions, or has lost data.
     pub fn open(place: Place, run: &str, stopping: Stopping, resumed: Option<u64>) -> Result<KafkaSink> {
-        let words = Words::connect(place.clone(), run)?;
-        let producer = Some(transactional(&place.brokers, &name(&place))?);
-        let known = resumed.map(|end| words.data(end, u64::MAX)).transpose()?.unwrap_or_default();
-        Ok(KafkaSink {
+        let mut sink = KafkaSink {
+            words: Words::connect(place.clone(), run)?,
             reach: Arc::new(Reach::watch(&place.brokers, &place.topic)?),
             place,
             run: run.to_owned(),
             stopping,
-            words,
-            producer,
+            producer: None,
             committed: resumed.unwrap_or(0),
             waiting: Vec::new(),
             waiting_bytes: 0,
-            known,
+            known: Vec::new(),
             origin: None,
-        })
+        };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // The writer that was shut out may come back before the topic says whose it is.
+            match sink.take_over(resumed.is_some()) {
+                Err(error) if Instant::now() < deadline && matches!(error, Error::Kafka { .. }) => {
+                    tracing::warn!("{error}; tried again");
+                    std::thread::sleep(RETRY);
+                }
+                result => return Ok(result.map(|()| sink)?),
+            }
+        }
+    }
+
+    /// Shuts other writers out, and writes a message without words, by which they find that the topic is of this run now.
+    fn take_over(&mut self, is_resumed: bool) -> std::result::Result<(), Error> {
+        let producer = transactional(&self.place.brokers, &name(&self.place))?;
+        if is_resumed {
+            self.known = self.words.data(self.committed, u64::MAX)?;
+        }
+        let write = || {
+            let transaction = Transaction::begin(&producer, &self.place.topic, &self.run)?;
+            transaction.send(self.committed + self.known.len() as u64, &[], None, None)?;
+            transaction.commit()
+        };
+        during("taking a topic over", write())?;
+        self.producer = Some(producer);
+        Ok(())
     }
 
     /// Takes the data of a block behind its first bytes, and leaves out what the topic has already.
@@ -124,9 +158,13 @@ impl KafkaSink {
         }
     }
 
-    /// Begins transactions again.
+    /// Begins transactions again, if no other program has taken the topic over.
     fn reconnect(&mut self) -> std::result::Result<(), Error> {
-        self.producer = Some(transactional(&self.place.brokers, &name(&self.place))?);
+        let producer = transactional(&self.place.brokers, &name(&self.place))?;
+        if let Some(other) = self.words.newest_run()?.filter(|newest| *newest != self.run) {
+            return Err(Error::TakenOver { place: self.place.to_string(), run: other });
+        }
+        self.producer = Some(producer);
         self.known = self.words.data(self.committed, u64::MAX)?;
         self.waiting_bytes = 0;
         for Waiting { block, from } in std::mem::take(&mut self.waiting) {
@@ -136,13 +174,11 @@ impl KafkaSink {
     }
 
     /// Writes what waits, and `end` as the last message: all of it, or nothing.
-    fn try_commit(&self, begun: Instant, end: Option<&str>) -> std::result::Result<(), KafkaError> {
+    fn try_commit(&self, end: Option<&str>) -> std::result::Result<(), KafkaError> {
         let Some(producer) = self.producer.as_ref().filter(|_| end.is_some() || !self.waiting.is_empty()) else {
             return Ok(());
         };
-        let deadline = begun + TRANSACTION - STEP;
-        let transaction = Transaction { producer, topic: &self.place.topic, run: &self.run, deadline };
-        producer.begin_transaction()?;
+        let transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
         let mut first = self.committed;
         for Waiting { block, from } in &self.waiting {
             for data in block.data[*from..].chunks(MESSAGE) {
@@ -153,7 +189,7 @@ impl KafkaSink {
         if end.is_some() {
             transaction.send(first, &[], self.origin, end)?;
         }
-        commit(producer, transaction.deadline)
+        transaction.commit()
     }
 
     /// The same. Waits for brokers that do not answer, as long as the run goes on.
@@ -162,16 +198,10 @@ impl KafkaSink {
         loop {
             let begun = Instant::now();
             let connected = if self.producer.is_none() { self.reconnect() } else { Ok(()) };
-            let result = connected.and_then(|()| {
-                self.try_commit(begun, end).map_err(|error| Error::Kafka { what: "committing words", error })
-            });
+            let result = connected.and_then(|()| during("committing words", self.try_commit(end)));
             let Err(failure) = result else { break };
-            let is_fatal =
-                matches!(&failure, Error::Kafka { error: KafkaError::Transaction(error), .. } if error.is_fatal());
-            // Nobody but another writer ends a transaction before its time.
-            if is_fatal && begun.elapsed() < TRANSACTION {
-                let what = format!("another program writes into {}; end it, or choose another topic", self.place);
-                return Err(format!("{what} ({failure})").into());
+            if matches!(failure, Error::TakenOver { .. }) {
+                return Err(failure.into());
             }
             self.producer = None;
             if failure.is_passing() && !self.stopping.load(Ordering::Relaxed) {

@@ -136,26 +136,52 @@ impl Words {
         }
     }
 
-    /// The messages that have the words from byte `from` on; those before it may be missing.
-    fn pieces(&self, from: u64) -> Result<Vec<Piece>, Error> {
-        let asked = || self.consumer.fetch_watermarks(&self.place.topic, 0, PATIENCE);
-        let (low, high) = patiently("looking for words", asked)?;
+    /// Offsets of the first message of the topic, and behind its last.
+    fn offsets(&self) -> Result<(i64, i64), Error> {
+        patiently("looking for words", || self.consumer.fetch_watermarks(&self.place.topic, 0, PATIENCE))
+    }
+
+    /// The run that the newest message is of.
+    ///
+    /// # Errors
+    /// The brokers'.
+    pub fn newest_run(&self) -> Result<Option<String>, Error> {
+        let (low, high) = self.offsets()?;
         let mut count = LOOK;
         loop {
             let first = low.max(high - count);
-            let (mut pieces, mut before) = (Vec::new(), false);
+            let mut run = None;
+            self.read_from(first, |message| {
+                run = headers(message).map(|(run, _)| run.to_owned()).or(run.take());
+                true
+            })?;
+            // The last offsets may be of transactions that were aborted.
+            if run.is_some() || first == low {
+                return Ok(run);
+            }
+            count *= 4;
+        }
+    }
+
+    /// The messages that have the words from byte `from` on; those before it may be missing.
+    fn pieces(&self, from: u64) -> Result<Vec<Piece>, Error> {
+        let (low, high) = self.offsets()?;
+        let mut count = LOOK;
+        loop {
+            let first = low.max(high - count);
+            let (mut pieces, mut begin, mut before) = (Vec::new(), None, false);
             self.read_from(first, |message| {
                 match headers(message) {
                     Some((run, start)) if run == self.run => {
+                        begin = Some(begin.map_or(start, |begin: u64| begin.min(start)));
                         let bytes = start..start + message.payload_len() as u64;
                         add(&mut pieces, Piece { offset: message.offset(), bytes });
                     }
                     // Those of a run are in a row.
-                    _ => before |= pieces.is_empty(),
+                    _ => before |= begin.is_none(),
                 }
                 true
             })?;
-            let begin = pieces.first().map(|piece| piece.bytes.start);
             if first == low && low > 0 && begin.is_none_or(|begin| begin > from) {
                 return Err(Error::Lost { topic: self.place.topic.clone(), from, begin });
             }

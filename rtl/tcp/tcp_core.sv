@@ -20,8 +20,8 @@
 // per frame). Times are in microseconds of TICK_CLOCKS of tx_clk.
 //
 // The stream is plain: full segments, independent of the user's blocks. With `push` each block (tlast) ends its segment and
-// is sent at once; BLOCKS is the number of unsent ends that a stream can store (0: tlast is ignored). With ECN, and `ecn`
-// while a connection is opened, switches may mark data instead of dropping it (RFC 3168). With SACK, and `sack`, the peer
+// is sent at once; BLOCKS is the number of unsent ends that a stream can store. With PACKETS a connection closes behind a
+// whole packet (tlast): one that has begun is accepted to its end, so each word must come. With ECN, and `ecn` while a connection is opened, switches may mark data instead of dropping it (RFC 3168). With SACK, and `sack`, the peer
 // reports what it misses (RFC 2018).
 //
 // enable[i] opens the connection of stream i and keeps it open. After it has fallen, accepted words are sent and confirmed,
@@ -40,7 +40,8 @@ module tcp_core #(
     parameter int BITS = 12,  // a socket buffer has 2^BITS words of 64 bits
     parameter int MTU = 9000,  // largest value of the input mtu, in bytes
     parameter int ECHO_BITS = 8,  // an echo request has up to 2^ECHO_BITS words
-    parameter int BLOCKS = 0,  // ends of blocks that a stream can store unsent; 0: tlast is ignored
+    parameter int BLOCKS = 0,  // ends of blocks that a stream can store unsent; 0: `push` is ignored
+    parameter int PACKETS = 0,  // 1: a packet (up to tlast) that has begun is accepted whole before a connection closes
     parameter int CONGESTION = 1,  // 0: only the window of the receiver limits the data under way
     parameter int ECN = 0,  // 1: with explicit congestion notification (RFC 3168)
     parameter int SACK = 0,  // 1: with selective acknowledgements (RFC 2018)
@@ -309,8 +310,9 @@ module tcp_core #(
   logic [STREAM_BITS-1:0] mine_index;
   for (genvar i = 0; i < STREAMS; i++) begin : g_stream
     tcp_stream #(
-        .BITS  (BITS),
-        .BLOCKS(BLOCKS)
+        .BITS   (BITS),
+        .BLOCKS (BLOCKS),
+        .PACKETS(PACKETS)
     ) stream (
         .s_axis       (s_axis[i]),
         .s_axis_tready(s_axis_tready[i]),

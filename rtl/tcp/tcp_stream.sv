@@ -12,8 +12,9 @@
 // The socket buffer is behind write_*. While `accepting` is low the head does not move.
 `default_nettype none
 module tcp_stream #(
-    parameter int BITS   = 12,
-    parameter int BLOCKS = 0
+    parameter int BITS    = 12,
+    parameter int BLOCKS  = 0,
+    parameter int PACKETS = 0
 ) (
     // user side
     input  logic                        user_clk,
@@ -52,7 +53,8 @@ module tcp_stream #(
   logic [BEHIND-1:0] accepting_behind;
 
   tcp_writer #(
-      .BITS(BITS)
+      .BITS   (BITS),
+      .PACKETS(PACKETS)
   ) writer (
       .clk          (user_clk),
       .rst          (user_rst),

@@ -11,10 +11,12 @@
 //
 // head_gray counts the words that were written, `tail` those that were confirmed, modulo twice the buffer. tready falls
 // when the buffer is full: data waits in the source. `accept` comes from the transmit clock; when `accepting` has followed
-// it down, the head does not move. With `push`, a word with tlast is accepted together with a mark: the head after it.
+// it down, the head does not move. With PACKETS a packet (up to tlast) that has begun is accepted whole: `accepting` falls
+// behind its last word. With `push`, a word with tlast is accepted together with a mark: the head after it.
 `default_nettype none
 module tcp_writer #(
-    parameter int BITS = 12  // the buffer is 2^BITS words
+    parameter int BITS = 12,  // the buffer is 2^BITS words
+    parameter int PACKETS = 0
 ) (
     input  logic            clk,
     input  logic            rst,
@@ -38,11 +40,21 @@ module tcp_writer #(
   localparam logic [BITS:0] FULL = {1'b1, BITS'(0)};
   logic [BITS:0] head, used;
 
+  logic may_accept, in_packet;
   sync_bits sync_accept (
       .clk(clk),
       .d  (accept),
-      .q  (accepting)
+      .q  (may_accept)
   );
+  assign accepting = may_accept || in_packet;
+  if (PACKETS != 0) begin : g_packets
+    always_ff @(posedge clk) begin
+      if (s_axis_tvalid && s_axis_tready) in_packet <= !s_axis_tlast;
+      if (rst) in_packet <= 1'b0;
+    end
+  end else begin : g_no_packets
+    assign in_packet = 1'b0;
+  end
 
   // Words in the buffer, a clock ago: another one may have been taken since.
   logic may_take, marked, taken, room_for_two, room_for_one;

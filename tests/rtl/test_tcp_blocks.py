@@ -23,6 +23,10 @@ def test_tcp_blocks(toplevel, parameters):
     run("tcp_blocks", parameters, toplevel)
 
 
+def test_tcp_writer_with_packets():
+    run("tcp_blocks", {"BITS": 4, "PACKETS": 1}, "tcp_writer", tests="packets")
+
+
 async def operation(dut, stream, op):
     """One of tcp_rtt or tcp_congestion, to its end."""
     dut.stream.value = stream
@@ -301,3 +305,39 @@ async def tcp_writer_fills_the_buffer_and_no_more(dut):
             assert not int(dut.accepting.value) and not taken
         await RisingEdge(dut.clk)
     assert written == list(range(len(written))) and len(written) > 500 and len(marks) > 50
+
+
+@cocotb.test()
+async def packets_are_taken_whole(dut):
+    """When `accept` falls inside a packet, the packet is taken to its end, also through a full buffer; then nothing more is."""
+    random = rng("packets")
+    for name in ["s_axis_tvalid", "s_axis_tdata", "s_axis_tlast", "push", "mark_ready", "accept", "tail"]:
+        getattr(dut, name).value = 0
+    dut.write_ready.value = 1
+    await start(dut, {"clk": 6400}, ["rst"])
+    head, tail, left, cuts, quiet = 0, 0, 0, 0, 0
+    for _ in range(200):
+        for accept, clocks in [(1, random.randrange(1, 60)), (0, 300)]:
+            dut.accept.value = accept
+            is_inside = left > 0
+            for clock in range(clocks):
+                length = left or random.randrange(1, 25)
+                dut.s_axis_tvalid.value = int(random.random() < 0.7)
+                dut.s_axis_tlast.value = int(length == 1)
+                dut.write_ready.value = int(random.random() < 0.9)
+                tail += int(tail < head and random.random() < 0.5)
+                dut.tail.value = tail % 32
+                await ReadOnly()
+                was_accepting = int(dut.accepting.value)
+                if int(dut.s_axis_tvalid.value) and int(dut.s_axis_tready.value):
+                    assert was_accepting
+                    head, left = head + 1, length - 1
+                    cuts += int(not accept and clock > 4)
+                elif not accept and clock > 4:
+                    # The synchronizer has passed on that `accept` has fallen.
+                    assert was_accepting == int(left > 0), (clock, left, is_inside)
+                await RisingEdge(dut.clk)
+            if not accept:
+                assert left == 0 and not was_accepting
+                quiet += 1
+    assert cuts > 100 and quiet == 200

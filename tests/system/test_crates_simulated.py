@@ -124,10 +124,27 @@ def test_simulated_crate_dies_and_returns(net):
     assert found["sources"]["0xc0da0001"]["sessions"] == 2
 
 
+def test_a_busy_crate_ends_behind_a_message(net):
+    """A crate that has more than its link carries is in a message whenever it is stopped: it sends that to its end."""
+    files = net.tmp / "messages"
+    sim = net.sim("--protocol", "fadc", "--small", "--phy", "gmii", "--window-ns", 8192, "--pulse-rate", 8e6)
+    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", 8192, "--expect", 1, "--json", "--sink", f"file:{files}")
+    part = net.tmp / "messages.part"
+    wait_for(lambda: part.exists() and part.stat().st_size > 200_000)
+    builder.signal(signal.SIGINT)
+    status, found, err = report(builder.finish())
+    windows = found["windows"]
+    assert windows["complete"] > 20 and windows["dropped"] == 0, (found, err)
+    (connection,) = found["connections"]
+    assert connection["cut_bytes"] == connection["skipped_bytes"] == 0 and connection["error"] is None, connection
+    assert status == (0 if windows["incomplete"] == 0 else 3), (found, err)
+    net.end_sim(sim)
+
+
 def test_crate_behind_another_link_core(net):
     """The same crate behind FADE-10G: another core's instance, the same messages, over a link that loses frames."""
     windows, ticks, out, crate = 150, 1024, net.tmp / "messages", {"modules": 2, "channels": 2}
-    sim = net.sim("--crate", "--words", windows, "--gap", ticks, "--source-seed", 5, "--link", "loss=0.2")
+    sim = net.sim("--crate", "--words", windows, "--gap", ticks, "--source-seed", 5, "--link", "loss=0.5")
     data, _ = model.samples(windows * ticks + 16, 5, model.rate(1e5), 4, **crate)
     want = model.hits_by_window(model.find_hits(data, channels=crate["channels"]), ticks, windows)
     receiver = net.receive("--out", out)

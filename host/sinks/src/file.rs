@@ -49,6 +49,10 @@ struct Output {
     preallocate: u64,
     reserved: u64,
     written: u64,
+    /// Bytes that a sync has brought to the disk.
+    synced: u64,
+    /// A sync has failed.
+    is_broken: bool,
     /// Path of the manifest; `None` if this is not a file on a disk.
     manifest: Option<PathBuf>,
     /// The end of the data, shorter than [`ALIGNMENT`].
@@ -88,11 +92,11 @@ impl Output {
         let written = file.metadata()?.len();
         let mut manifest = path.as_os_str().to_owned();
         manifest.push(".json");
-        Ok(Output { manifest: Some(manifest.into()), written, reserved: written, ..Output::of(file, options) })
+        Ok(Output { manifest: Some(manifest.into()), written, synced: written, reserved: written, ..Output::of(file, options) })
     }
 
     fn of(file: File, PlainFile { direct, preallocate, .. }: PlainFile) -> Output {
-        Output { file, direct, preallocate, reserved: 0, written: 0, manifest: None, rest: Vec::new() }
+        Output { file, direct, preallocate, reserved: 0, written: 0, synced: 0, is_broken: false, manifest: None, rest: Vec::new() }
     }
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
@@ -168,7 +172,32 @@ impl Output {
                 let _ = fallocate(&self.file, flags, self.written, excess);
             }
         }
-        durable::sync(&self.file)
+        self.sync()
+    }
+
+    /// Waits until what was written is on the disk.
+    fn sync(&mut self) -> io::Result<()> {
+        let synced = durable::sync(&self.file);
+        match synced {
+            Ok(()) => self.synced = self.whole(),
+            // The kernel may have dropped what it could not write: a later success would prove nothing of it.
+            Err(_) => self.is_broken = true,
+        }
+        synced
+    }
+
+    /// Bytes that were written.
+    fn whole(&self) -> u64 {
+        self.written - self.rest.len() as u64
+    }
+
+    /// Bytes that can be read again.
+    fn intact(&self) -> u64 {
+        if self.is_broken {
+            self.synced
+        } else {
+            self.whole()
+        }
     }
 }
 
@@ -260,7 +289,7 @@ impl Sink<Block> for FileSink {
     }
 
     fn sync(&mut self) -> Result {
-        Ok(durable::sync(&self.file.file)?)
+        Ok(self.file.sync()?)
     }
 
     fn finish(&mut self, end: End) -> Result {
@@ -269,7 +298,7 @@ impl Sink<Block> for FileSink {
     }
 
     fn intact(&self) -> u64 {
-        self.before + self.file.written - self.file.rest.len() as u64
+        self.before + self.file.intact()
     }
 }
 

@@ -106,6 +106,7 @@ module example_fadc #(
       .WIDTH  (WIDTH),
       .STREAMS(LINKS),
       .BITS   (BITS),
+      .PACKETS(1),
       .SIMULATED(SIMULATED),
       .TX_KHZ(TX_KHZ)
   ) link (

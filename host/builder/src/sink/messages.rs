@@ -23,6 +23,8 @@ pub struct MessagesSink {
     /// Events that were written, and how many of them are surely in files.
     events: u64,
     intact: u64,
+    /// Events of the files before.
+    finished: u64,
 }
 
 fn create(parts: &Parts) -> io::Result<File> {
@@ -34,7 +36,7 @@ impl MessagesSink {
     pub fn create(path: &str, options: FileOptions) -> Result<MessagesSink> {
         let parts = Parts::new(path, options)?;
         let file = create(&parts)?;
-        Ok(MessagesSink { parts, file, buffer: Vec::new(), bytes: 0, kept: 0, events: 0, intact: 0 })
+        Ok(MessagesSink { parts, file, buffer: Vec::new(), bytes: 0, kept: 0, events: 0, intact: 0, finished: 0 })
     }
 
     /// Writes the buffer. After an error the file counts only up to where it was whole before.
@@ -57,7 +59,12 @@ impl MessagesSink {
     fn close(&mut self) -> io::Result<()> {
         let flushed = self.flush();
         self.file.set_len(self.kept)?;
-        durable::finish(&self.parts.path())?;
+        if let Err(error) = durable::finish(&self.parts.path()) {
+            // What the kernel could not write may be any part of the file.
+            self.intact = self.finished;
+            return Err(error);
+        }
+        self.finished = self.intact;
         flushed
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_sinks::durable;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{json, Value};
 
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
@@ -266,6 +266,11 @@ impl Run<'_> {
         let (outcomes, ended_by, result) = self.receive(both, quiet);
         let state = State::worst(outcomes.iter().map(|outcome| outcome.state));
         let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
+        for board in outcomes.iter().flat_map(|outcome| &outcome.boards) {
+            for reason in board["reasons"].as_array().into_iter().flatten() {
+                tracing::warn!("{}: {}", text_of(&board["name"]), text_of(&reason["text"]));
+            }
+        }
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
         let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
         let written = if may_go_on {
@@ -288,6 +293,11 @@ impl Run<'_> {
         written.with_context(|| in_folder("the manifest"))?;
         result.map(|()| good)
     }
+}
+
+/// A value of a report as it is shown.
+fn text_of(value: &Value) -> &str {
+    value.as_str().unwrap_or("?")
 }
 
 /// The next run.

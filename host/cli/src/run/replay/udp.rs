@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::UdpBoard;
-use fadelink_wire::udp;
+use fadelink_wire::udp::{self, Request, REGISTER_LAST};
 
 use super::recording::Recording;
 
 /// Datagrams before the slow control is looked at.
-const BURST: usize = 16;
+const BURST: u32 = 16;
 /// Longest wait for a request.
 const NAP: Duration = Duration::from_millis(1);
-/// Silence of the slow control after the end: the receiver needs the board no more.
+/// From the answer that tells the receiver what was sent to the end: it may ask again.
 const LINGER: Duration = Duration::from_secs(2);
+/// Longest wait for that question, behind the last datagram or request.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of a datagram on the wire beside its payload: headers, FCS, preamble and gap.
 const OVERHEAD: u32 = 66;
 /// Nanoseconds of a byte at 1 Gb/s: a faster board would lose what the receiver has no room for.
@@ -68,13 +70,14 @@ pub struct Served {
 }
 
 impl Served {
-    /// Answers requests, for one [`NAP`] at most; true: there were some.
-    fn answer(&mut self) -> anyhow::Result<bool> {
-        let (mut asked, mut request) = (false, [0; 64]);
+    /// Answers requests, for one [`NAP`] at most: how many, and whether the receiver knows now what was sent.
+    fn answer(&mut self) -> anyhow::Result<(u32, bool)> {
+        let (mut count, mut is_told, mut request) = (0, false, [0; 64]);
         loop {
             match self.control.recv_from(&mut request) {
                 Ok((length, SocketAddr::V4(client))) => {
-                    asked = true;
+                    count += 1;
+                    is_told |= Request::parse(&request[..length]).is_ok_and(|asked| asked.address == REGISTER_LAST);
                     if let Some(answer) = self.board.control(client, &request[..length]) {
                         let _ = self.control.send_to(&answer, client);
                     }
@@ -88,7 +91,12 @@ impl Served {
             self.control.set_nonblocking(true)?;
         }
         self.control.set_nonblocking(false)?;
-        Ok(asked)
+        Ok((count, is_told && self.has_ended()))
+    }
+
+    /// There was a run, and all of it is sent.
+    fn has_ended(&self) -> bool {
+        self.board.is_idle() && self.board.run() > 0
     }
 
     /// Runs until all was sent, or the receiver has stopped it and needs it no more.
@@ -97,20 +105,24 @@ impl Served {
     /// A socket fails.
     pub fn serve(mut self, stop: &AtomicBool) -> anyhow::Result<()> {
         let begin = Instant::now();
-        let mut asked = Instant::now();
+        let (mut busy, mut is_told) = (Instant::now(), false);
         while !stop.load(Ordering::Relaxed) {
-            if self.answer()? {
-                asked = Instant::now();
-            }
-            for _ in 0..BURST {
+            let (asked, told) = self.answer()?;
+            is_told |= told;
+            let mut sent = 0;
+            while sent < BURST {
                 if self.board.user.has_ended() {
                     self.board.end();
                 }
                 let Some((datagram, peer)) = self.board.give(begin.elapsed()) else { break };
                 // One that cannot be sent is lost on the way.
                 let _ = self.stream.send_to(datagram, peer);
+                sent += 1;
             }
-            if self.board.is_idle() && self.board.run() > 0 && asked.elapsed() > LINGER {
+            if asked + sent > 0 {
+                busy = Instant::now();
+            }
+            if self.has_ended() && busy.elapsed() > if is_told { LINGER } else { PATIENCE } {
                 break;
             }
         }

@@ -92,11 +92,27 @@ impl Output {
         let written = file.metadata()?.len();
         let mut manifest = path.as_os_str().to_owned();
         manifest.push(".json");
-        Ok(Output { manifest: Some(manifest.into()), written, synced: written, reserved: written, ..Output::of(file, options) })
+        Ok(Output {
+            manifest: Some(manifest.into()),
+            written,
+            synced: written,
+            reserved: written,
+            ..Output::of(file, options)
+        })
     }
 
     fn of(file: File, PlainFile { direct, preallocate, .. }: PlainFile) -> Output {
-        Output { file, direct, preallocate, reserved: 0, written: 0, synced: 0, is_broken: false, manifest: None, rest: Vec::new() }
+        Output {
+            file,
+            direct,
+            preallocate,
+            reserved: 0,
+            written: 0,
+            synced: 0,
+            is_broken: false,
+            manifest: None,
+            rest: Vec::new(),
+        }
     }
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {

@@ -78,6 +78,9 @@ int main(int argc, char **argv)
 	while ((count = fadelink_read(feb, 8, 60000, &words)) > 0)
 		fadelink_release(feb, count);
 	assert(count == FADELINK_END && fadelink_feb_ending(feb) == FADELINK_ENDING_CONFIRMED);
+	fadelink_inquiry inquiry;
+	assert(fadelink_inquire(feb, &inquiry) == 0 && inquiry.ending == FADELINK_ENDING_UNKNOWN && inquiry.resets == 0);
+	assert(fadelink_inquire(feb, NULL) == FADELINK_ERROR && SAYS("inquiry"));
 	assert(fadelink_feb_ending(NULL) == FADELINK_ERROR && SAYS("feb"));
 	fadelink_feb_close(feb);
 	feb = fadelink_feb_open(receiver, "02:00:00:00:00:99", NULL);

@@ -197,3 +197,29 @@ def test_the_example(bench):
     assert status == 0, err
     assert "identity 0x4641444531304701" in out and int(out.splitlines()[1].split()[0]) > 4096
     assert (bench.tmp / "waveform.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_board_tells_who_has_sent_reset(bench):
+    """Asked by `inquire`, before a transmission, at its end, and behind a RESET of another computer."""
+    bench.sim()
+    python(
+        bench,
+        """
+import socket
+with fadelink.Receiver("eth0") as receiver, receiver.open(MAC) as feb:
+    assert feb.inquire() == (None, None, None)
+    feb.start()
+    assert feb.inquire() == fadelink.Inquiry(ending=None, resets=0, reset_by=None)
+    feb.stop()
+    for words in feb.blocks():
+        pass
+    assert feb.ending() == "confirmed" and feb.inquire() == (None, 0, None)
+    addresses = bytes.fromhex((MAC + "020000000099").replace(":", ""))
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw:
+        raw.bind(("eth0", 0))
+        raw.send((addresses + b"\\xfa\\xde\\1\\0\\0\\5" + bytes(6)).ljust(78, b"\\xa5"))
+    while feb.inquire().resets == 0:
+        time.sleep(0.01)
+    assert feb.inquire() == ("reset", 1, "02:00:00:00:00:99"), feb.inquire()
+""",
+    )

@@ -63,6 +63,13 @@ typedef struct fadelink_kind {
 #define FADELINK_ENDING_OTHER_NUMBER  5 /* the FEB has sent another number of packets: FADELINK_ERROR */
 #define FADELINK_ENDING_OTHER_TRANSMISSION 6 /* the FEB has begun another transmission: FADELINK_ERROR */
 
+/* What a FEB says of its transmission when it is asked. */
+typedef struct fadelink_inquiry {
+	int32_t ending;	     /* FADELINK_ENDING_*; UNKNOWN: it goes on, has ended well, or the FEB does not tell */
+	int32_t resets;	     /* that the FEB has obeyed since START (255: or more); -1: it does not tell */
+	uint8_t reset_by[6]; /* the computer that sent the last of them; zero: not known, or none */
+} fadelink_inquiry;
+
 #define FADELINK_ERROR	 (-1)
 #define FADELINK_END	 (-2) /* the transmission is complete, and all data was released */
 #define FADELINK_TIMEOUT (-3) /* a command without response */
@@ -93,6 +100,11 @@ int fadelink_reset(fadelink_feb *feb);
 int fadelink_feb_kind(const fadelink_feb *feb, fadelink_kind *kind);
 /* FADELINK_ENDING_*, or FADELINK_ERROR. */
 int fadelink_feb_ending(const fadelink_feb *feb);
+/*
+ * Asks the FEB. After FADELINK_END the data is whole if no RESET was obeyed: another computer may have sent it.
+ * Returns 0, FADELINK_TIMEOUT, or FADELINK_ERROR.
+ */
+int fadelink_inquire(fadelink_feb *feb, fadelink_inquiry *inquiry);
 
 /*
  * Sends a user command (code 0x0100 to 0xFFFF), repeats it `retries` times after `timeout_ms` each. A Fadelink FEB

@@ -14,7 +14,7 @@ use std::time::Duration;
 use fadelink_receiver::backend::packet::Packet;
 #[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
-use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Receiver};
+use fadelink_receiver::{CommandError, Commander, Error, FebConfig, FebHandle, Inquiry, Receiver};
 use fadelink_wire::fade10g::CMD_STOP;
 use fadelink_wire::{Firmware, Protocol, WordOrder};
 
@@ -90,6 +90,14 @@ pub struct FebKind {
     protocol: u32,
     firmware: u32,
     word_order: u32,
+}
+
+/// `struct fadelink_inquiry`
+#[repr(C)]
+pub struct FebInquiry {
+    ending: i32,
+    resets: i32,
+    reset_by: [u8; 6],
 }
 
 impl Config {
@@ -230,6 +238,20 @@ pub unsafe extern "C" fn fadelink_reset(feb: *mut OpenFeb) -> c_int {
 pub unsafe extern "C" fn fadelink_feb_ending(feb: *const OpenFeb) -> c_int {
     // SAFETY: see the header.
     unsafe { reader(feb) }.map_or(ERROR, |handle| handle.ending() as c_int)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_inquire(feb: *mut OpenFeb, inquiry: *mut FebInquiry) -> c_int {
+    // SAFETY: see the header.
+    let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(inquiry, "inquiry")) }) else { return ERROR };
+    status(handle.inquire().map(|Inquiry { ending, resets }| {
+        let by = resets.and_then(|resets| resets.by);
+        *out = FebInquiry {
+            ending: ending as i32,
+            resets: resets.map_or(-1, |resets| resets.count.into()),
+            reset_by: by.map_or([0; 6], |by| by.0),
+        };
+    }))
 }
 
 #[unsafe(no_mangle)]

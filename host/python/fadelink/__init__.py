@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from . import _fadelink
 from ._runs import Board, Crates, Message, Run, jagged, runs
 
-__all__ = ["Block", "Board", "Crates", "Feb", "Message", "Receiver", "Run", "jagged", "runs"]
+__all__ = ["Block", "Board", "Crates", "Feb", "Inquiry", "Message", "Receiver", "Run", "jagged", "runs"]
 
 #: Default threshold in bytes: few wake-ups, and much less than the ring.
 THRESHOLD = 32 * 8192
@@ -113,6 +113,14 @@ class Feb:
         """
         return self._feb.ending()
 
+    def inquire(self) -> Inquiry:
+        """Asks the FEB what it says of its transmission.
+
+        After the last block the data is whole if no RESET was obeyed: another computer may have sent it. Raises TimeoutError
+        without an answer.
+        """
+        return Inquiry(*self._feb.inquire())
+
     def fill(self) -> tuple[int, int]:
         """Bytes in the ring, and its size."""
         return self._feb.fill()
@@ -168,6 +176,17 @@ class Feb:
 def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+class Inquiry(NamedTuple):
+    """What a FEB says of its transmission when it is asked."""
+
+    #: "reset", "switched-off" or "other-transmission"; None: it goes on, has ended as it should, or the FEB does not tell.
+    ending: str | None
+    #: RESETs that it has obeyed since start(), 255: or more; None: it does not tell.
+    resets: int | None
+    #: Address of the computer that sent the last of them.
+    reset_by: str | None
 
 
 class Block:

@@ -12,7 +12,7 @@ use fadelink_receiver::backend::packet::Packet;
 #[cfg(feature = "xdp")]
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::wake::poll;
-use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, Inquiry, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::MacAddr;
 use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
@@ -256,6 +256,16 @@ impl Feb {
     /// How the end of the transmission is known; `None` before it.
     fn ending(&self, py: Python<'_>) -> Option<&'static str> {
         py.detach(|| self.state().handle.ending()).name()
+    }
+
+    /// Asks the FEB how its transmission has ended, and for RESETs and who sent the last; `None` for what it does not tell.
+    fn inquire(&self, py: Python<'_>) -> PyResult<(Option<&'static str>, Option<u8>, Option<String>)> {
+        let handle = self.handle.clone();
+        interruptible(py, move || {
+            let Inquiry { ending, resets } = lock(&handle).handle.inquire().map_err(raise)?;
+            let by = resets.and_then(|resets| resets.by);
+            Ok((ending.name(), resets.map(|resets| resets.count), by.map(|by| by.to_string())))
+        })
     }
 
     /// Protocol, firmware and byte order of words on the wire; `None` for what is not known yet.

@@ -4,6 +4,12 @@
  */
 #include "fade_feb.h"
 
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
 /* What is known of the end of a transmission of FADE v1 does not hold. */
 void fade1_sends_on(struct fade_feb *feb)
 {
@@ -167,6 +173,11 @@ void fade1_take_state(struct fade_feb *feb,
 			feb->firmware = FADE_FIRMWARE_FADELINK;
 		out->tick = true;
 		return;
+	}
+	if (ours && feb->state == FADE_STATE_RUNNING && frame->resets_told) {
+		feb->resets_told = true;
+		feb->resets = frame->resets;
+		memcpy(feb->reset_by, frame->reset_by, sizeof(feb->reset_by));
 	}
 	if (!running || !feb->stopping) {
 		take_unasked1(feb, frame, ours);

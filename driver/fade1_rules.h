@@ -32,6 +32,9 @@ typedef uint64_t u64;
 #define FADE1_STATE_STOPPING	2
 #define FADE1_STATE_ENDED	3	/* by STOP: every packet is confirmed */
 #define FADE1_STATE_RESET	4	/* by RESET */
+/* Before the RESETs in a state: they are counted. */
+#define FADE1_STATE_RESETS	1
+#define FADE1_STATE_LEN		(FADE1_DATA_HEADER_LEN + 8)
 
 #define FADE1_PACKET_BYTES	1024
 #define FADE1_SET_PACKETS	32

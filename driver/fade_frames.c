@@ -74,6 +74,11 @@ static enum fade_kind parse_state1(const u8 *head, size_t len,
 		return FADE_BAD_TRUNCATED;
 	out->number = be16_at(head + 18);
 	out->packet = be32_at(head + 20);
+	if (len >= FADE1_STATE_LEN && head[24] == FADE1_STATE_RESETS) {
+		out->resets_told = true;
+		out->resets = head[25];
+		memcpy(out->reset_by, head + 26, sizeof(out->reset_by));
+	}
 	return FADE_KIND_STATE1;
 }
 

@@ -87,6 +87,9 @@ struct fade_response {
  * @packet: packet number; FADE v1: in its set; of a state, packets sent
  * @retry: FADE v1: retry number
  * @number: FADE v1: of a state, what its START called the transmission
+ * @resets_told: FADE v1: a state tells @resets and @reset_by
+ * @resets: RESETs that were obeyed since START; 255: or more
+ * @reset_by: the computer that sent the last of them; zero: there is none
  * @block_acks: FADE v1: the FEB accepts block ACKs
  * @delay: transmission delay
  * @sequence: frame sequence number; FADE v1: set number, or FADE1_STATE_*
@@ -100,6 +103,9 @@ struct fade_frame {
 	u16 sequence;
 	u16 retry;
 	u16 number;
+	bool resets_told;
+	u8 resets;
+	u8 reset_by[6];
 	bool block_acks;
 	bool last;
 	u64 last_words;
@@ -230,7 +236,10 @@ enum fade_first {
  * @start: START that is being executed
  * @first: FADE_FIRST_*
  * @first_since: when another packet than the first came
- * @number: what START of FADE v1 calls the transmission
+ * @number: what START has called the transmission
+ * @resets_told: it has told @resets and @reset_by of this transmission
+ * @resets: RESETs that it has obeyed since START; 255: or more
+ * @reset_by: the computer that sent the last of them; zero: there is none
  * @waiting: START of FADE v1 is repeated until it is obeyed
  * @stopping: STOP of FADE v1 is repeated until there is silence
  * @stops: STOPs sent since it was last known to send on
@@ -271,6 +280,9 @@ struct fade_feb {
 	u32 first;
 	u64 first_since;
 	u16 number;
+	bool resets_told;
+	u8 resets;
+	u8 reset_by[6];
 	bool waiting;
 	bool stopping;
 	u32 stops;

@@ -98,6 +98,8 @@ static void begin(struct fade_feb *feb, const struct fade_settings *settings,
 	feb->state = FADE_STATE_RUNNING;
 	feb->ending = FADE_ENDING_UNKNOWN;
 	feb->started = true;
+	feb->number = feb->start.csn;
+	feb->resets_told = false;
 	feb->unconfirmed = false;
 	feb->first = proven ? FADE_FIRST_COME : FADE_FIRST_AWAITED;
 	start_ends(feb, FADE_BEGUN);
@@ -120,7 +122,6 @@ void fade1_begin(struct fade_feb *feb, const struct fade_settings *settings)
 	feb->waiting = false;
 	feb->stopping = false;
 	fade1_sends_on(feb);
-	feb->number = feb->start.csn;
 	begin(feb, settings, FADE_PROTOCOL_FADE1, false);
 }
 

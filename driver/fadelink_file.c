@@ -197,6 +197,25 @@ static long get_kind(struct fade_slave *slave, void __user *to)
 	return copy_to_user(to, &kind, sizeof(kind)) ? -EFAULT : 0;
 }
 
+static long get_told(struct fade_slave *slave, void __user *to)
+{
+	const struct fade_feb *feb = &slave->feb;
+	struct fade_told told = {};
+
+	spin_lock_bh(&slave->lock);
+	if (feb->started) {
+		told.transmission = feb->number;
+		told.known = FADE_TOLD_TRANSMISSION;
+	}
+	if (feb->resets_told) {
+		told.known |= FADE_TOLD_RESETS;
+		told.resets = feb->resets;
+		memcpy(told.reset_by, feb->reset_by, sizeof(told.reset_by));
+	}
+	spin_unlock_bh(&slave->lock);
+	return copy_to_user(to, &told, sizeof(told)) ? -EFAULT : 0;
+}
+
 /* What needs the FEB, one at a time. */
 static long control(struct fade_slave *slave, unsigned int cmd, void __user *p)
 {
@@ -244,6 +263,8 @@ static long fade_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return copy_to_user(p, &state, sizeof(state)) ? -EFAULT : 0;
 	case FADE_IOC_GETKIND:
 		return get_kind(slave, p);
+	case FADE_IOC_GETTOLD:
+		return get_told(slave, p);
 	case FADE_IOC_GETENDING:
 		return READ_ONCE(slave->feb.ending);
 	case FADE_IOC_GETSTATS:

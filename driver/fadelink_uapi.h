@@ -194,6 +194,26 @@ struct fade_feb_kind {
 /* Returns FADE_ENDING_*. */
 #define FADE_IOC_GETENDING	_IO(FADE_IOC_MAGIC, 0x48)
 
+#define FADE_TOLD_TRANSMISSION	1
+#define FADE_TOLD_RESETS	2
+
+/**
+ * struct fade_told - what is known of the transmission beside its data
+ * @transmission: its number on the FEB
+ * @known: FADE_TOLD_*: which of the fields are known
+ * @resets: FADE v1: RESETs that the FEB has obeyed since START; 255: or more
+ * @reset_by: FADE v1: the computer that sent the last of them; zero: none
+ */
+struct fade_told {
+	__u16 transmission;
+	__u8 known;
+	__u8 resets;
+	__u8 reset_by[6];
+};
+
+/* Of the current transmission, or of the last one. */
+#define FADE_IOC_GETTOLD	_IOR(FADE_IOC_MAGIC, 0x49, struct fade_told)
+
 /*
  * /dev/l3_fpga_ctl: for any number of programs, in addition to those that use
  * the devices.

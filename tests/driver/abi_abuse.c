@@ -180,6 +180,7 @@ static int check_errno(char **argv)
 	EXPECT(0, ioctl(fd, FADE_IOC_SETTHRESHOLD, length));
 	EXPECT(0, ioctl(fd, FADE_IOC_SETTHRESHOLD, 1));
 	EXPECT(EFAULT, ioctl(fd, FADE_IOC_GETKIND, bad));
+	EXPECT(EFAULT, ioctl(fd, FADE_IOC_GETTOLD, bad));
 	EXPECT(EFAULT, ioctl(fd, FADE_IOC_READPTRS, bad));
 	EXPECT(EFAULT, ioctl(fd, FADE_IOC_READPTRS64, bad));
 	EXPECT(EFAULT, ioctl(fd, FADE_IOC_GETSTATS, bad));
@@ -260,6 +261,7 @@ static void *fuzz_thread(void *context)
 		FADE_IOC_STARTMAC,   FADE_IOC_STOPMAC,	 FADE_IOC_FREEMAC,    FADE_IOC_USERCMD,	  FADE_IOC_RESETMAC,
 		FADE_IOC_READPTRS64, FADE_IOC_GETSTATS,	 FADE_IOC_SETCONFIG,  FADE_IOC_FEBCMD,	  FADE_IOC_GETLINK,
 		FADE_IOC_GETKIND,    FADE_IOC_SETTHRESHOLD, FADE_IOC_GETENDING,
+		FADE_IOC_GETTOLD,
 	};
 	struct fuzzer *f = context;
 	unsigned char block[4096];

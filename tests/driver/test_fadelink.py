@@ -193,6 +193,7 @@ def test_fade1(bench, link):
         assert feb["protocol"] == "fade1" and feb["verified"] and feb["counters"]["protocol_errors"] == 0, feb
         assert feb["bytes"] % 1024 == 0 and feb["filler_words"] < 128
         assert feb["verdict"] == "complete", "the board has told how many packets it had"
+        assert feb["board_resets"] == {"count": 0, "by": None}, "and that nobody sent RESET"
     assert f"size {first['bytes']}" in out and first["words"] >= 40 * 1024
     assert second["words"] - second["filler_words"] == words
     assert not boards[0]["running"]

@@ -5,7 +5,7 @@ mod model;
 
 use fadelink_receiver::FebConfig;
 use fadelink_wire::fade1::{Data, Phase, State, DATA_FRAME_LEN, DATA_HEADER_LEN, RETRY_FADELINK};
-use fadelink_wire::{fade10g, Firmware, Protocol};
+use fadelink_wire::{fade10g, Firmware, MacAddr, Protocol, Resets};
 use model::{Both, FEB, PC};
 
 fn data_frame(random: &mut fastrand::Rng, number: u64) -> Vec<u8> {
@@ -23,7 +23,9 @@ const PHASES: [Phase; 5] = [Phase::Ended, Phase::None, Phase::Reset, Phase::Stop
 /// What a board answers of a transmission; without a `phase`: any.
 fn state_frame(random: &mut fastrand::Rng, phase: Option<Phase>, transmission: u16, packets: u32) -> Vec<u8> {
     let phase = phase.unwrap_or_else(|| *random.choice(&PHASES).unwrap());
-    State { phase, transmission, packets, resets: None }.to_frame(PC, FEB).to_vec()
+    let by = random.bool().then(|| MacAddr([2, 0, 0, 0, 0, random.u8(..)]));
+    let resets = random.bool().then(|| Resets { count: random.u8(..), by });
+    State { phase, transmission, packets, resets }.to_frame(PC, FEB).to_vec()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::mem::size_of;
 
-use fadelink_wire::{Firmware, Protocol, WordOrder};
+use fadelink_wire::{Firmware, MacAddr, Protocol, Resets, WordOrder};
 
 use crate::counters::FebCounts;
 
@@ -109,6 +109,25 @@ pub struct Statistics {
     pub delay: u64,
 }
 
+/// `struct fade_told`
+#[repr(C)]
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Told {
+    pub transmission: u16,
+    pub known: u8,
+    pub resets: u8,
+    pub reset_by: [u8; 6],
+}
+
+impl Told {
+    /// The number of the transmission on the FEB, and the RESETs that the FEB has told.
+    pub fn read(&self) -> (Option<u16>, Option<Resets>) {
+        let by = (self.reset_by != [0; 6]).then_some(MacAddr(self.reset_by));
+        let resets = Resets { count: self.resets, by };
+        ((self.known & 1 != 0).then_some(self.transmission), (self.known & 2 != 0).then_some(resets))
+    }
+}
+
 #[repr(C)]
 #[derive(Default)]
 pub struct LinkStatistics {
@@ -167,4 +186,5 @@ pub const SETCONFIG: u64 = call(WRITE, 0x43, size_of::<Config>());
 pub const FEBCMD: u64 = call(READ | WRITE, 0x44, size_of::<FebCommand>());
 pub const GETKIND: u64 = call(READ, 0x46, size_of::<FebKind>());
 pub const GETENDING: u64 = call(0, 0x48, 0);
+pub const GETTOLD: u64 = call(READ, 0x49, size_of::<Told>());
 pub const GETLINK: u64 = call(READ, 0x45, size_of::<LinkStatistics>());

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fadelink_wire::fade10g::PACKET_BYTES;
-use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
+use fadelink_wire::{Firmware, MacAddr, Protocol, Resets, WordOrder};
 
 use crate::abi;
 use crate::claim::{self, Claim};
@@ -360,6 +360,13 @@ impl FebBackend for KernelFeb {
         call(&self.ring.device, abi::GETENDING, 0).map_or(Ending::Silence, |number| Ending::of(number as u8))
     }
 
+    fn told(&self) -> (Option<u16>, Option<Resets>) {
+        let mut told = abi::Told::default();
+        // A driver without this call tells nothing.
+        let _ = call_with(&self.ring.device, abi::GETTOLD, &mut told);
+        told.read()
+    }
+
     fn kind(&self) -> Option<Kind> {
         let mut kind = abi::FebKind::default();
         // It fails for a bad pointer alone.
@@ -377,7 +384,7 @@ impl FebBackend for KernelFeb {
 
     fn broken(&self) -> Error {
         match self.ring.pointers().error {
-            0 => Error::Aborted(self.commands.mac, self.ending(), None),
+            0 => Error::Aborted(self.commands.mac, self.ending(), self.told().1.and_then(|resets| resets.by)),
             error => Error::Failed(format!(
                 "interface {}: {}",
                 self.commands.interface.name,

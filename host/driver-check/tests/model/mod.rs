@@ -14,7 +14,7 @@ use fadelink_receiver::numbers::Numbers;
 use fadelink_receiver::shared::{Phase, Reader, Shared};
 use fadelink_receiver::FebConfig;
 use fadelink_wire::fade10g::{self, PACKET_BYTES, REQUEST_LEN};
-use fadelink_wire::{fade1, MacAddr, Protocol};
+use fadelink_wire::{fade1, MacAddr, Protocol, Resets};
 
 pub const PC: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);
 pub const FEB: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 1]);
@@ -282,6 +282,12 @@ impl Both {
         };
         let feb = &self.driver.feb;
         assert_eq!((state, self.shared.ending() as u32), (feb.state, feb.ending));
+        if feb.started {
+            let resets = feb
+                .resets_told
+                .then(|| Resets { count: feb.resets, by: (feb.reset_by != [0; 6]).then_some(MacAddr(feb.reset_by)) });
+            assert_eq!((self.shared.told.number(), self.shared.told.resets()), (Some(feb.number), resets));
+        }
         let kind = self.shared.kind().filter(|_| feb.started);
         if let Some(kind) = kind {
             assert_eq!(

@@ -40,7 +40,7 @@ def health(port):
 def test_crate_that_is_gone_for_a_while(build, tmp_path):
     """Windows go on without it and say so; when it is back, with it again. What is inside a cut message is counted."""
     out = tmp_path / "out.hdf5"
-    builder = build("--sources", "1,2", "--silence", 3, "--streams", 3, "--sink", f"hdf5:{out}")
+    builder = build("--sources", "1,2", "--silence", 3, "--streams", 3, "--sink", f"hdf5:{out},every=3600")
     one, two = Crate(builder.port, 1), Crate(builder.port, 2)
     one.send(*range(20))
     two.send(*range(10))
@@ -79,7 +79,7 @@ def test_crate_that_is_gone_for_a_while(build, tmp_path):
 def test_the_end_does_not_wait_for_a_crate_that_is_gone(build, tmp_path):
     """A crate that lost its power leaves its connection open, inside a message."""
     out = tmp_path / "out.hdf5"
-    builder = build("--sink", f"hdf5:{out}")
+    builder = build("--sink", f"hdf5:{out},every=3600")
     crate = Crate(builder.port, 1)
     crate.send(*range(5))
     half = model.message(1, 5, hits_of(1, 5))[:40]
@@ -164,7 +164,7 @@ BAD_HEADERS = {
 def test_a_message_that_cannot_be_is_missing_and_swallows_no_other(build, tmp_path, name):
     place, value, told = BAD_HEADERS[name]
     out = tmp_path / "out.hdf5"
-    builder = build("--sources", "1,2", "--streams", 2, "--sink", f"hdf5:{out}")
+    builder = build("--sources", "1,2", "--streams", 2, "--sink", f"hdf5:{out},every=3600")
     one, two = Crate(builder.port, 1), Crate(builder.port, 2)
     bad = bytearray(model.message(1, 1, [], WINDOW_NS))
     bad[place : place + 4] = value.to_bytes(4, "little")
@@ -186,7 +186,7 @@ def test_late_missing_and_duplicate_by_policy(build, tmp_path):
     for keep in (False, True):
         out = tmp_path / f"out{keep}.hdf5"
         policy = ("--late", "emit", "--missing", "drop", "--duplicate", "last") if keep else ()
-        builder = build("--sources", "1,2", "--silence", 3, "--streams", 2, "--sink", f"hdf5:{out}", *policy)
+        builder = build("--sources", "1,2", "--silence", 3, "--streams", 2, "--sink", f"hdf5:{out},every=3600", *policy)
         one, two = Crate(builder.port, 1), Crate(builder.port, 2)
         one.send(0)
         one.send(0, hits=[(3, 1, 1, 1)])
@@ -222,7 +222,7 @@ def test_many_crates_in_any_order(build, tmp_path):
     """Twelve crates at their own pace, some far ahead: no window is lost and none is doubled."""
     crates, windows = 12, 400
     out = tmp_path / "out.hdf5"
-    builder = build("--expect", crates, "--silence", 30, "--max-open", 50, "--streams", crates, "--sink", f"hdf5:{out}")
+    builder = build("--expect", crates, "--silence", 30, "--max-open", 50, "--streams", crates, "--sink", f"hdf5:{out},every=3600")
 
     def run(source):
         r = random.Random(f"{SEED}/{source}")
@@ -338,7 +338,7 @@ def test_wrong_arguments(words, told):
 def test_words_that_cannot_be(build, tmp_path):
     """A payload that breaks the rules is counted and told with window, source and word; all others are in the files."""
     files = [f"{tmp_path}/x.{kind}" for kind in ("hdf5", "parquet")]
-    sinks = [word for file in files for word in ("--sink", f"{file.split('.')[-1]}:{file}")]
+    sinks = [word for file in files for word in ("--sink", f"{file.split('.')[-1]}:{file},every=3600")]
     builder = build("--sources", "1", "--streams", 1, *sinks)
     crate = Crate(builder.port, 1)
     for record in range(6, 10):

@@ -36,7 +36,9 @@ def test_two_crates_to_all_sinks(net, phy, links):
     windows, rate = 60, 1e5
     files = {kind: net.tmp / f"out.{kind}" for kind in ("hdf5", "parquet")}
     endpoints = {kind: f"ipc://{net.tmp}/{kind}" for kind in ("zmq-pub", "zmq-push")}
-    sinks = [word for kind, place in (files | endpoints).items() for word in ("--sink", f"{kind}:{place}")]
+    # Each in one file, however long it takes.
+    places = {kind: f"{place},every=3600" for kind, place in files.items()} | endpoints
+    sinks = [word for kind, place in places.items() for word in ("--sink", f"{kind}:{place}")]
     builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--streams", 2 * links, "--expect", 2 * links,
                            "--silence", 60, "--json", *sinks)  # fmt: skip
     wait_for(lambda: os.path.exists(net.tmp / "zmq-push"))
@@ -93,7 +95,7 @@ def test_simulated_crate_dies_and_returns(net):
     """A crate is killed and started again at a later window: the windows in between say that it is missing."""
     out = net.tmp / "out.hdf5"
     sh("ip", "-n", net.pc_ns, "link", "set", "lo", "up")
-    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out}",
+    builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--silence", 1, "--json", "--sink", f"hdf5:{out},every=3600",
                            "--sources", "0xC0DA0001", "--streams", 2, "--web", "127.0.0.1:8080")  # fmt: skip
     assert "page at" in builder.popen.stderr.readline()
 

@@ -43,7 +43,7 @@ def test_every_word_arrives(bench, board, speed, packets):
 
 def test_corrupted_frames_are_counted(bench):
     """What a cable damages between the PHYs is counted in the core, and repaired."""
-    sim, _ = start(bench, "colorlight_i5", "--link", "corrupt=0.05")
+    sim, _ = start(bench, "colorlight_i5", "--link", "corrupt=0.2")
     status, result = report(bench.receive("--verify", "counter", "--packets", 100).finish())
     assert status == 0 and result["febs"][0]["verified"]
     corrupted = bench.end_sim(sim)["boards"][0]["down"]["corrupted"]

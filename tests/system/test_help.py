@@ -100,7 +100,7 @@ def test_quick_starts_work(bench, system):
     # The terminal is tested below.
     for text in [text for text in commands if "fadelink top" not in text]:
         # Boards may take a while until they send: the end is an amount of data where a command has that.
-        end = "--packets 100" if "fadelink receive" in text else "--duration 2"
+        end = "--packets 100" if "fadelink receive" in text else "--events 20" if "fadelink build" in text else "--duration 2"
         # A board that sends TCP connects again when its stream has ended.
         end += " --streams 1" if "receive --tcp" in text else ""
         status, out, err = start(bench, bench.pc_ns, text.replace("--duration 10", end)).finish()

@@ -80,7 +80,8 @@ def test_counts_are_of_what_was_committed(setup):
     assert setup.finish(feeder, stop=False)[0] == 0
     check(setup.read(setup.events, windows), windows)
     reports = [setup.finish(builder) for builder in builders]
-    assert [status for status, _, _ in reports] == [0, 0], reports
+    # The last one is given the partitions of the other at its end, and may not have read that nothing more is in them.
+    assert all(status == 0 or reasons(found) == ["end_not_confirmed"] for status, found, _ in reports), reports
     founds = [found for _, found, _ in reports]
     assert all(found["events"] == found["windows"]["complete"] > 0 for found in founds)
     assert sum(found["events"] for found in founds) == windows

@@ -22,9 +22,9 @@ def counter_words(path):
 LINKS = {
     "clean": [],
     "loss": ["--link", "loss=0.05"],
-    "disorder": ["--link", "loss=0.01,duplicate=0.05,reorder=0.05,jitter=3us"],
+    "disorder": ["--link", "loss=0.03,duplicate=0.05,reorder=0.05,jitter=3us"],
     "corruption": ["--link", "corrupt=0.05"],
-    "slow": ["--up", "rate=2000,loss=0.01", "--down", "delay=50us"],
+    "slow": ["--up", "rate=2000,loss=0.03", "--down", "delay=50us"],
     "gmii": ["--phy", "gmii", "--window", "16", "--link", "loss=0.02"],
     "window 64": ["--window", "64", "--link", "loss=0.02,delay=30us"],
     "clocks": ["--user-mhz", "97.3", "--tx-ppm", "100", "--rx-ppm", "-100", "--link", "loss=0.02"],

@@ -67,7 +67,7 @@ def test_the_data_is_what_was_sent(net, tmp_path, payload, ring):
     assert data == b"".join(struct.pack("<Q", n) for n in range(WORDS))
 
 
-@pytest.mark.parametrize("link", ["loss=0.01", "loss=0.1", "corrupt=0.05"])
+@pytest.mark.parametrize("link", ["loss=0.03", "loss=0.1", "corrupt=0.05"])
 def test_loss_is_counted_to_the_datagram(net, link):
     """Lost are all that the link lost or spoilt, but the ends of the run and answers, which are repeated."""
     sim = boards(net, "--payload", 512, "--up", link, "--down", link)

@@ -114,7 +114,7 @@ def test_words_that_the_board_did_not_send_are_no_duplicates(net):
 
 def test_the_board_is_stopped_behind_a_slow_link(net):
     """Its answers take long, and it is asked about the end of its run meanwhile: by no more questions than it answers."""
-    stream = Stream(net, "--link", "delay=1ms", frames=20)
+    stream = Stream(net, "--link", "delay=300us", frames=20)
     stream.forge(datagram(1_000_000, 0, end=True))
     before = stream.net.frames()
     wait_for(lambda: stream.net.frames() > before + 400)

@@ -153,7 +153,8 @@ def test_prometheus_sees_everything(bench):
             assert {name for name in names(re.sub("^#.*", "", text, flags=re.M)) if name.startswith("fadelink")} <= set(declared())
             assert get(bench, port, "/health")[0] == 200, get(bench, port, "/health")
         run.signal(signal.SIGTERM)
-        assert run.finish()[0] == 0
+        status, _, err = run.finish()
+        assert status == 0, err
         # The brokers are away: feed and builder say so, also where they have nothing to deliver and to commit.
         for sim in sims:
             bench.end_sim(sim)

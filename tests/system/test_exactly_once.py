@@ -1,10 +1,12 @@
 """A command is executed exactly once, also beside other programs (docs/protocol/fade10g.md, "Exactly once"); boards count."""
 
+import contextlib
 import json
 import os
 import random
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,29 @@ def test_a_transmission_begins_and_ends_beside_commands(bench, runs):
     for program in commands:
         program.signal(signal.SIGINT)
         program.finish()
+
+
+@pytest.mark.parametrize("beside", ["take over", "killed"])
+@pytest.mark.parametrize("kind", ["rtl", "fadelink"])
+def test_no_reset_comes_between_a_command_and_its_repetition(bench, kind, beside):
+    """Programs that begin, end and are killed send RESET, which makes the board forget what it has executed."""
+    rng = random.Random(f"{SEED} {kind} {beside}")
+    board(bench, kind, *(["--up", "loss=0.3", "--down", "loss=0.05"] if kind == "rtl" else ["--loss", "0.3"]))
+    commands = add(bench, "--repeat", 100, "--timeout", 20, "--retries", 200)
+    rounds = 0
+    while commands.popen.poll() is None:
+        if beside == "killed":
+            receiver = bench.receive("--window", 32, "--quiet")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                commands.popen.wait(rng.uniform(0.05, 0.5))
+            receiver.signal(signal.SIGKILL)
+        else:
+            receiver = bench.receive("--take-over", "--packets", 2, "--window", 32, "--quiet")
+        receiver.finish()
+        rounds += 1
+    told = len(commands.finish()[1].splitlines())
+    assert commands.popen.returncode == 0 and told == 100 and rounds > 0
+    assert value(bench.run("cmd", *FEB, SUM, "--json", "--timeout", 20, "--retries", 200)) == 100
 
 
 def test_slow_control_in_turns(net):

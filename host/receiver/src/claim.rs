@@ -7,6 +7,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_wire::MacAddr;
@@ -19,6 +20,34 @@ const INTERVAL: Duration = Duration::from_micros(200);
 /// A board claimed; released when dropped.
 #[derive(Debug)]
 pub struct Claim(#[allow(dead_code)] UnixDatagram);
+
+/// FEBs to which this process has a command under way.
+static OWN: Mutex<Vec<(u32, MacAddr)>> = Mutex::new(Vec::new());
+
+fn own() -> MutexGuard<'static, Vec<(u32, MacAddr)>> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The commands of a FEB claimed; released when dropped.
+#[derive(Debug)]
+pub struct CommandClaim {
+    feb: (u32, MacAddr),
+    #[allow(dead_code)]
+    claim: Claim,
+}
+
+impl CommandClaim {
+    fn new(feb: (u32, MacAddr), claim: Claim) -> CommandClaim {
+        own().push(feb);
+        CommandClaim { feb, claim }
+    }
+}
+
+impl Drop for CommandClaim {
+    fn drop(&mut self) {
+        own().retain(|feb| *feb != self.feb);
+    }
+}
 
 fn data_name(interface: u32, feb: MacAddr) -> String {
     format!("fadelink/{interface}/{feb}/data")
@@ -37,8 +66,33 @@ pub fn data(interface: u32, feb: MacAddr) -> io::Result<Option<Claim>> {
 ///
 /// # Errors
 /// As [`data`].
-pub fn commands(interface: u32, feb: MacAddr) -> io::Result<Option<Claim>> {
-    in_turn(&format!("fadelink/{interface}/{feb}/commands"))
+pub fn commands(interface: u32, feb: MacAddr) -> io::Result<Option<CommandClaim>> {
+    let claim = in_turn(&commands_name(interface, feb))?;
+    Ok(claim.map(|claim| CommandClaim::new((interface, feb), claim)))
+}
+
+fn commands_name(interface: u32, feb: MacAddr) -> String {
+    format!("fadelink/{interface}/{feb}/commands")
+}
+
+/// Before a RESET, which makes the FEB forget the command that it executed last: waits for one of another program that is under way,
+/// for its repetition would be executed again. It does not wait for one of this process, which ends with what is reset, nor
+/// for ever. Hold the claim until the RESET is sent.
+pub fn before_reset(interface: u32, feb: MacAddr) -> Option<CommandClaim> {
+    let end = Instant::now() + PATIENCE;
+    while interface != 0 && !own().contains(&(interface, feb)) && Instant::now() < end {
+        match reset_now(interface, feb) {
+            None => std::thread::sleep(INTERVAL),
+            claim => return claim,
+        }
+    }
+    None
+}
+
+/// As [`before_reset`], without waiting. `None`: a command is under way.
+pub fn reset_now(interface: u32, feb: MacAddr) -> Option<CommandClaim> {
+    let claim = bind(&commands_name(interface, feb)).ok().flatten()?;
+    Some(CommandClaim::new((interface, feb), claim))
 }
 
 /// As [`commands`], of the slow control of a UDP/IP board.
@@ -100,6 +154,28 @@ mod tests {
         drop(claim);
         assert!(!is_claimed(interface, feb));
         assert!(data(interface, feb).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_reset_waits_for_a_command_of_another_program() {
+        let feb = MacAddr([2, 0xfa, 0xde, 3, 2, 1]);
+        let interface = std::process::id() | 1 << 31;
+        drop(before_reset(interface, feb).unwrap());
+        let command = commands(interface, feb).unwrap().unwrap();
+        assert!(reset_now(interface, feb).is_none());
+        assert!(before_reset(interface, feb).is_none(), "it does not wait for its own");
+        drop(command);
+        // The name is all that another program has.
+        let other = bind(&commands_name(interface, feb)).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| before_reset(interface, feb).is_some());
+            while waiting.is_finished() || reset_now(interface, feb).is_some() {
+                panic!("it has not waited");
+            }
+            drop(other);
+            assert!(waiting.join().unwrap());
+        });
+        assert!(own().iter().all(|own| *own != (interface, feb)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fadelink_wire::fade10g::PACKET_BYTES;
 use fadelink_wire::{Firmware, MacAddr, Protocol, Resets, WordOrder};
 
 use crate::abi;
-use crate::claim::{self, Claim};
+use crate::claim::{self, Claim, CommandClaim};
 use crate::counters::{FebCounts, LinkCounts};
 use crate::engine::{CommandError, Confirm, FebConfig};
 use crate::interface::{check_mtu, Interface};
@@ -192,7 +192,7 @@ struct KernelCommands {
 
 impl KernelCommands {
     /// Programs that receive by themselves may not come between the driver's question and its command.
-    fn claim(&self) -> Result<Claim, Error> {
+    fn claim(&self) -> Result<CommandClaim, Error> {
         let claim = claim::commands(self.interface.index, self.mac)?;
         claim.ok_or(Error::Command { feb: self.mac, error: CommandError::Busy })
     }
@@ -324,6 +324,7 @@ impl FebBackend for KernelFeb {
     }
 
     fn reset(&self) -> Result<(), Error> {
+        let _no_command = claim::before_reset(self.commands.interface.index, self.commands.mac);
         call(&self.ring.device, abi::RESETMAC, 0)
             .map(drop)
             .map_err(|error| Error::Failed(format!("interface {}: {error}", self.commands.interface.name)))

@@ -201,6 +201,12 @@ pub trait Actions {
         let _ = feb;
         false
     }
+    /// Sends a RESET for data that nobody wants, or not: a command to `feb` is under way, and its repetition would be executed again.
+    fn refuse(&mut self, feb: MacAddr, reset: &[u8]) -> bool {
+        let _ = feb;
+        self.send(reset);
+        true
+    }
 }
 
 impl<F: FnMut(&[u8])> Actions for F {

@@ -213,7 +213,11 @@ impl FebState {
         let may_go_on = self.peer.config.confirm == Confirm::Released;
         if self.owned && !may_go_on && out.now >= self.next_reset {
             self.next_reset = out.now + RESET_INTERVAL;
-            self.reset_as(Some(protocol), out);
+            let is_sent = match protocol {
+                Protocol::Fade10g => out.refuse(RESET),
+                Protocol::Fade1 => out.refuse_fade1(),
+            };
+            add(&self.shared().counters.resets, is_sent.into());
         }
     }
 

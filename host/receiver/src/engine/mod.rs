@@ -290,9 +290,10 @@ impl Engine {
         }
         count(&self.link.unknown_feb);
         if let Some(reset) = reset.filter(|_| due && !self.passive && !mac.is_multicast()) {
-            stranger.was_reset = true;
-            count(&self.link.resets);
-            actions.send(&reset);
+            if actions.refuse(mac, &reset) {
+                stranger.was_reset = true;
+                count(&self.link.resets);
+            }
         }
     }
 }

@@ -32,6 +32,16 @@ impl<'a> Outbox<'a> {
         self.actions.send(&request.to_frame(self.feb, self.local));
     }
 
+    /// Sends RESET for data that nobody wants, if no command is under way.
+    pub(super) fn refuse(&mut self, reset: Request) -> bool {
+        self.actions.refuse(self.feb, &reset.to_frame(self.feb, self.local))
+    }
+
+    /// The same, of FADE v1.
+    pub(super) fn refuse_fade1(&mut self) -> bool {
+        self.actions.refuse(self.feb, &fade1::Request::Reset.to_frame(self.feb, self.local))
+    }
+
     /// Sends a frame of FADE v1.
     pub(super) fn fade1(&mut self, request: fade1::Request) {
         self.actions.send(&request.to_frame(self.feb, self.local));

@@ -11,7 +11,7 @@ use fadelink_wire::{MacAddr, Resets};
 
 use super::inner::{Inner, LOOK_INTERVAL};
 use super::requests::{lock, tell, ReplyTo, Request};
-use crate::claim::{self, Claim};
+use crate::claim::{self, Claim, CommandClaim};
 use crate::counters::FebCounts;
 use crate::engine::{Command, CommandError, Resumed};
 use crate::kind::Kind;
@@ -34,6 +34,8 @@ impl Drop for OpenFeb {
     fn drop(&mut self) {
         let (reply, answer) = sync_channel(1);
         let leave = self.leaves.load(Ordering::Relaxed);
+        let sends_reset = self.claim.is_some() && !leave;
+        let _no_command = sends_reset.then(|| claim::before_reset(self.inner.index, self.mac));
         let request = Request::Close { mac: self.mac, leave, reply: tell(reply) };
         // Waits, so that the claim is not released before the engine has let go. A receiver that has
         // ended has closed the FEB already.
@@ -59,7 +61,7 @@ pub(super) struct UserCommands {
 
 impl UserCommands {
     /// Another program may not come between a command and its repetition.
-    fn claim(&self) -> Result<Option<Claim>, Error> {
+    fn claim(&self) -> Result<Option<CommandClaim>, Error> {
         if self.inner.index == 0 {
             return Ok(None);
         }
@@ -132,10 +134,10 @@ impl FebBackend for UserFeb {
     }
 
     fn reset(&self) -> Result<(), Error> {
-        self.open.inner.request(Request::Reset { mac: self.open.mac })?;
-        // Where nobody receives now it is sent by this.
-        self.open.inner.receive(Duration::ZERO);
-        Ok(())
+        let _no_command = claim::before_reset(self.open.inner.index, self.open.mac);
+        let (reply, answer) = sync_channel(1);
+        self.open.inner.request(Request::Reset { mac: self.open.mac, reply: tell(reply) })?;
+        self.open.inner.answer(&answer)
     }
 
     fn ring(&self) -> Arc<dyn ReadSide> {

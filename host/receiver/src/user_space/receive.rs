@@ -57,6 +57,15 @@ impl Actions for OnFrame<'_, '_> {
     fn opened_elsewhere(&mut self, feb: MacAddr) -> bool {
         self.interface != 0 && claim::is_claimed(self.interface, feb)
     }
+
+    fn refuse(&mut self, feb: MacAddr, reset: &[u8]) -> bool {
+        let claim = (self.interface != 0).then(|| claim::reset_now(self.interface, feb));
+        if matches!(claim, Some(None)) {
+            return false;
+        }
+        self.send(reset);
+        true
+    }
 }
 
 impl Loop {
@@ -139,7 +148,10 @@ impl Loop {
                     self.backend.closed(mac);
                     reply(true);
                 }
-                Request::Reset { mac } => self.engine.reset(mac, actions),
+                Request::Reset { mac, reply } => {
+                    self.engine.reset(mac, actions);
+                    reply(());
+                }
                 Request::Command { mac, command } => self.engine.command(mac, command, now, actions),
                 Request::Resume { mac, transmission, command } => {
                     self.engine.resume(mac, transmission, command, now, actions);

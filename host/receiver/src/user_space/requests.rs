@@ -50,6 +50,8 @@ pub(super) enum Request {
     },
     Reset {
         mac: MacAddr,
+        /// It is sent.
+        reply: ReplyTo<()>,
     },
     Command {
         mac: MacAddr,

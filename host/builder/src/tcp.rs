@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::event::Bytes;
 use crate::reader::{Counts, MessageReader};
 
-/// A connection that is silent for so long when the end was asked for is given up: its crate is gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A connection that is silent for so long when the end was asked for is given up: its crate is gone. As documented.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where messages go.
 pub trait MessageHandler: Send + Sync {
@@ -61,6 +61,8 @@ pub struct Connection {
 struct ServerState {
     connections: Mutex<Vec<Connection>>,
     stopping: AtomicBool,
+    /// How long a silent connection is waited for when the end was asked for.
+    patience: Duration,
 }
 
 impl ServerState {
@@ -94,7 +96,7 @@ fn is_silence(error: &io::Error) -> bool {
 }
 
 fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dyn Messages) -> io::Result<()> {
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(shared.patience))?;
     let mut reader = MessageReader::new(socket);
     let (mut messages, mut sources) = (Vec::new(), Vec::new());
     let result = loop {
@@ -138,22 +140,23 @@ fn serve(shared: &ServerState, index: usize, socket: &TcpStream, mut take: Box<d
     let connection = &mut shared.lock()[index];
     connection.ended = true;
     connection.error = result.err().map(|error| match is_silence(&error) {
-        true => format!("nothing came for {} s after the end was asked for", PATIENCE.as_secs()),
+        true => format!("nothing came for {} s after the end was asked for", shared.patience.as_secs_f64()),
         false => error.to_string(),
     });
 }
 
 impl Server {
-    /// Listens on `address`.
+    /// Listens on `address`. `patience`: how long a silent connection is waited for when the end was asked for.
     ///
     /// # Errors
     /// The address is not available.
-    pub fn listen(address: SocketAddr, take: Arc<dyn MessageHandler>) -> io::Result<Server> {
-        let shared = Arc::new(ServerState { connections: Mutex::default(), stopping: AtomicBool::new(false) });
+    pub fn listen(address: SocketAddr, patience: Duration, take: Arc<dyn MessageHandler>) -> io::Result<Server> {
+        let (connections, stopping) = (Mutex::default(), AtomicBool::new(false));
+        let shared = Arc::new(ServerState { connections, stopping, patience });
         let own = shared.clone();
         let server = tcp::Server::listen(address, None, move || {
             let (shared, take) = (own.clone(), take.clone());
-            Ok(Box::new(move |peer| {
+            Ok(Box::new(move |_, peer| {
                 let messages = take.open();
                 Box::new(move |socket| {
                     let index = shared.enter(peer);

@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use fadelink_builder::join::Key;
 use fadelink_builder::reader::Counts;
+pub use fadelink_builder::tcp::PATIENCE;
 use fadelink_builder::tcp::{Connection, MessageHandler, Server};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
@@ -77,13 +78,15 @@ pub struct Settings {
     /// Connections after which the end is asked for.
     pub streams: Option<u32>,
     pub limits: Limits,
+    /// How long a silent connection is waited for when the end was asked for.
+    pub patience: Duration,
 }
 
 impl Args {
     /// Those on `port`.
     pub fn settings(&self, port: u16) -> Settings {
         let limits = Limits { duration: self.duration, idle: None, bytes: None };
-        Settings { address: SocketAddr::new(self.listen, port), streams: self.streams, limits }
+        Settings { address: SocketAddr::new(self.listen, port), streams: self.streams, limits, patience: PATIENCE }
     }
 }
 
@@ -101,8 +104,8 @@ impl Run {
     /// # Errors
     /// The port is not available.
     pub fn begin(settings: &Settings, take: Arc<dyn MessageHandler>, interrupts: &Interrupts) -> anyhow::Result<Run> {
-        let Settings { address, streams, limits } = *settings;
-        let server = Server::listen(address, take)
+        let Settings { address, streams, limits, patience } = *settings;
+        let server = Server::listen(address, patience, take)
             .with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
         Ok(Run { server, deadline: Deadline::new(limits), streams, interrupts: interrupts.clone() })
     }

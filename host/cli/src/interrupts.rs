@@ -83,6 +83,13 @@ impl Interrupts {
         self.must_abort.load(Ordering::Relaxed)
     }
 
+    /// Asks for the end again, as a second signal does.
+    #[cfg(test)]
+    pub fn abort(&self) {
+        self.stop();
+        self.must_abort.store(true, Ordering::Relaxed);
+    }
+
     /// Asks the sources to wait, or to go on.
     pub fn hold(&self, hold: bool) {
         self.must_hold.store(hold, Ordering::Relaxed);

@@ -19,11 +19,11 @@ use crate::wake::poll;
 const TICK: Duration = Duration::from_millis(20);
 
 /// Serves one connection, in its thread.
-pub type Service = Box<dyn FnOnce(&TcpStream) + Send>;
+pub type Service = Box<dyn FnOnce(&Arc<TcpStream>) + Send>;
 
 /// What the next connection needs, made before it is accepted: without it, the connection waits in the kernel. Called in
-/// the order of the connections, with the address of the other end.
-pub type Prepared = Box<dyn FnOnce(SocketAddr) -> Service>;
+/// the order of the connections, with the connection and the address of the other end.
+pub type Prepared = Box<dyn FnOnce(&Arc<TcpStream>, SocketAddr) -> Service>;
 
 struct ServerState {
     /// Of connections that are open.
@@ -75,7 +75,7 @@ fn serve(
     let number = shared.accepted.load(Ordering::Relaxed);
     let socket = Arc::new(socket);
     shared.sockets().insert(number, socket.clone());
-    let (entry, service) = (Entry(shared.clone(), number), prepared(peer));
+    let (entry, service) = (Entry(shared.clone(), number), prepared(&socket, peer));
     let thread = Builder::new().name("connection".into()).spawn(move || {
         // It leaves the list however it ends.
         let _entry = entry;

@@ -11,14 +11,10 @@ use std::time::{Duration, Instant};
 
 use fadelink_wire::udp;
 
+use super::patience::UdpPatience;
 use crate::slow_control::SlowControl;
 
-/// Of the slow control: wait of one attempt, attempts.
-const TIMEOUT: Duration = Duration::from_millis(200);
-const RETRIES: u32 = 25;
-/// Longest wait for the end of an earlier run.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often is asked for that.
+/// How often is asked whether an earlier run has ended.
 const TICK: Duration = Duration::from_millis(50);
 
 /// What a board is asked to do.
@@ -78,13 +74,13 @@ fn lock(runs: &Runs) -> MutexGuard<'_, BTreeMap<Ipv4Addr, u8>> {
     runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn start(control: &mut SlowControl, port: u16, runs: &Runs) -> anyhow::Result<()> {
+fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPatience) -> anyhow::Result<()> {
     let own = control.own_address()?;
     control.write(udp::REGISTER_ENABLE, 0)?;
     // The run that was stopped so may take a while to its end.
     let begin = Instant::now();
     while let Err(error) = control.write(udp::REGISTER_PEER_IP, own.into()) {
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > patience.end {
             return Err(error);
         }
         std::thread::sleep(TICK);
@@ -122,12 +118,18 @@ fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: bool) -> an
     Ok(Some(ended))
 }
 
-fn serve(mut control: SlowControl, port: u16, runs: &Runs, requests: &Receiver<Request>, answers: &Sender<Answer>) {
+fn serve(
+    mut control: SlowControl,
+    (port, runs): (u16, &Runs),
+    patience: UdpPatience,
+    requests: &Receiver<Request>,
+    answers: &Sender<Answer>,
+) {
     let mut stopped = false;
     for request in requests {
         stopped |= matches!(request, Request::Stop);
         let answer = match request {
-            Request::Start => start(&mut control, port, runs).err().map(Answer::Failed),
+            Request::Start => start(&mut control, (port, runs), patience).err().map(Answer::Failed),
             Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(Answer::Failed),
             Request::HasEnded(run, _asked) => {
                 let ended = ended(&mut control, (port, run), stopped).ok().flatten();
@@ -151,16 +153,16 @@ impl Boards {
     ///
     /// # Errors
     /// There is no way to a board, or no thread for it.
-    pub fn start(addresses: &[Ipv4Addr], port: u16) -> anyhow::Result<Boards> {
+    pub fn start(addresses: &[Ipv4Addr], port: u16, patience: UdpPatience) -> anyhow::Result<Boards> {
         let (answer, answers) = channel();
         let (mut boards, runs) = (Vec::new(), Runs::default());
         for address in addresses {
-            let control = SlowControl::new(*address, TIMEOUT, RETRIES)?;
+            let control = SlowControl::new(*address, patience.attempt, patience.retries)?;
             let (request, requests) = channel();
             let (answer, runs) = (answer.clone(), runs.clone());
             let thread = std::thread::Builder::new()
                 .name("slow control".into())
-                .spawn(move || serve(control, port, &runs, &requests, &answer))?;
+                .spawn(move || serve(control, (port, &runs), patience, &requests, &answer))?;
             let is_asked = Arc::default();
             boards.push(Board { address: *address, is_asked, requests: Some(request), thread: Some(thread) });
         }

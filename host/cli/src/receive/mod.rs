@@ -29,7 +29,7 @@ pub mod udp;
 
 pub use args::Args;
 pub use group::{drive, measure, Group, Line, Outcome};
-pub use patience::Patience;
+pub use patience::{Patience, UdpPatience};
 pub use plan::{Plan, Senders, RING_MIN};
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
@@ -84,6 +84,7 @@ fn tcp_senders(args: &Args, port: u16) -> Result<tcp::Settings, Usage> {
         limits: plan::limits(args),
         ring: args.ring,
         receive_buffer: args.network.receive_buffer,
+        patience: tcp::PATIENCE,
     })
 }
 
@@ -102,6 +103,7 @@ fn udp_senders(args: &Args, port: u16) -> Result<udp::Settings, Usage> {
         ring: args.ring,
         receive_buffer: args.network.receive_buffer.unwrap_or(UDP_BUFFER),
         accept: args.end,
+        patience: UdpPatience::default(),
     })
 }
 

@@ -1,8 +1,8 @@
-//! How long a FADE board is waited for after STOP.
+//! How long boards are waited for.
 
 use std::time::Duration;
 
-/// Times and attempts.
+/// A FADE board after STOP: times and attempts.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// Longest silence after STOP, if the user sets no other.
@@ -16,5 +16,34 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Patience {
         Patience { silence: Duration::from_secs(30), stop_retries: 300, inquiry: Duration::from_secs(1) }
+    }
+}
+
+/// A board with the UDP/IP stack: times and attempts.
+#[derive(Debug, Clone, Copy)]
+pub struct UdpPatience {
+    /// From the end of a run to the moment in which what is missing is given up for.
+    pub linger: Duration,
+    /// Silence after which a board is asked whether its run is over.
+    pub silence: Duration,
+    /// Longest wait for the ends of runs that were stopped; and for that of an earlier run.
+    pub end: Duration,
+    /// Longest wait for a board to say whether the end of its run is true.
+    pub doubt: Duration,
+    /// Of the slow control: wait of one attempt, attempts after the first.
+    pub attempt: Duration,
+    pub retries: u32,
+}
+
+impl Default for UdpPatience {
+    fn default() -> UdpPatience {
+        UdpPatience {
+            linger: Duration::from_millis(200),
+            silence: Duration::from_secs(1),
+            end: Duration::from_secs(10),
+            doubt: Duration::from_secs(2),
+            attempt: Duration::from_millis(200),
+            retries: 25,
+        }
     }
 }

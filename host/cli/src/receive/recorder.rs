@@ -239,13 +239,13 @@ impl Ended {
     }
 }
 
-/// The number of streams that were expected and did not come. Warns of them, or that none came at all.
+/// The number of streams that were expected and did not come: one at least. Warns of them.
 pub fn missing(wanted: Option<u32>, came: usize) -> usize {
-    let missing = wanted.map_or(0, |n| (n as usize).saturating_sub(came));
-    if missing > 0 || came == 0 {
+    let wanted = wanted.unwrap_or(1);
+    let missing = (wanted as usize).saturating_sub(came);
+    if missing > 0 {
         tracing::warn!(
-            "{came} streams came, expected {}; check the boards, and the address and port that they send to",
-            wanted.unwrap_or(1)
+            "{came} streams came, expected {wanted}; check the boards, and the address and port that they send to"
         );
     }
     missing

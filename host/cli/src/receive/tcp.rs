@@ -3,8 +3,9 @@
 //! The boards open the connections. When the receiver closes its direction, a board sends what it has, then closes,
 //! too (docs/protocol/tcp_sender.md).
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use fadelink_receiver::tcp::Server;
 use fadelink_receiver::Pool;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::WordOrder;
+use rustix::net::{recv, RecvFlags};
 use serde_json::{json, Map};
 
 use super::group::{Group, Line, Outcome};
@@ -29,8 +31,10 @@ use crate::verdict::{End, Evidence, State, Verdict};
 const LOOK: Duration = Duration::from_millis(100);
 /// Room that is waited for: fewer calls.
 const ROOM: usize = 64 << 10;
-/// Longest silence after the end was asked for.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longest wait for another connection to take its place, before it is looked at again.
+const YIELD: Duration = Duration::from_millis(1);
+/// Longest silence after the end was asked for, as it is documented.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How TCP senders are received.
 pub struct Settings {
@@ -45,6 +49,8 @@ pub struct Settings {
     pub ring: u64,
     /// Of each socket, in bytes.
     pub receive_buffer: Option<u32>,
+    /// Longest silence after the end was asked for.
+    pub patience: Duration,
 }
 
 /// What has come over one connection.
@@ -82,18 +88,54 @@ impl Received {
 struct Session {
     senders: Senders,
     limits: Limits,
+    patience: Duration,
     ring: u64,
     interrupts: Interrupts,
     streams: Mutex<Vec<Stream>>,
+    /// Connections by their order, over which nothing is known to have come yet.
+    waiting: Mutex<BTreeMap<u64, (IpAddr, Arc<TcpStream>)>>,
+    accepted: AtomicU64,
     /// Streams that are enough.
     limit: usize,
     /// Connections that belong to no board, or over which nothing came.
     others: AtomicU64,
 }
 
+/// A connection in the list of those that wait, until this is dropped: also if it gets no thread.
+struct Waits(Arc<Session>, u64);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.waiting().remove(&self.1);
+    }
+}
+
 impl Session {
     fn lock(&self) -> MutexGuard<'_, Vec<Stream>> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, (IpAddr, Arc<TcpStream>)>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a connection, in the order in which they were opened.
+    fn accept(self: &Arc<Session>, socket: &Arc<TcpStream>, peer: SocketAddr) -> Waits {
+        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        self.waiting().insert(number, (peer.ip(), socket.clone()));
+        Waits(self.clone(), number)
+    }
+
+    /// Waits until those of its board that were opened before it, and over which data has come too, have taken their places:
+    /// a board whose connection was broken goes on over the next one.
+    fn wait_for_earlier(&self, number: u64, peer: SocketAddr) {
+        let has_data = |socket: &TcpStream| {
+            recv(socket, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, got)| got > 0)
+        };
+        let is_due = |(ip, socket): &(IpAddr, Arc<TcpStream>)| *ip == peer.ip() && has_data(socket);
+        while self.waiting().range(..number).any(|(_, earlier)| is_due(earlier)) {
+            std::thread::sleep(YIELD);
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -122,8 +164,9 @@ impl Session {
         let mut asked = false;
         loop {
             if !asked && (self.interrupts.must_stop() || deadline.is_reached(0)) {
-                socket.shutdown(Shutdown::Write)?;
-                deadline.stop(PATIENCE);
+                // Of a connection that is broken, what has come before is still there.
+                let _ = socket.shutdown(Shutdown::Write);
+                deadline.stop(self.patience);
                 asked = true;
             }
             match socket.peek(&mut [0]) {
@@ -143,12 +186,27 @@ impl Session {
         }
     }
 
-    /// Serves a connection to its end.
-    fn serve(&self, socket: &TcpStream, peer: SocketAddr, pool: Pool) {
-        let mut deadline = Deadline::new(self.limits);
+    /// The place of a connection, when data comes over it.
+    fn place(
+        &self,
+        socket: &TcpStream,
+        (waits, peer): (Waits, SocketAddr),
+        deadline: &mut Deadline,
+    ) -> Option<(&Plan, usize)> {
         let is_known = self.senders.plan(peer.ip()).is_some();
-        let has_data = is_known && self.has_data(socket, &mut deadline).unwrap_or(false);
-        let Some((plan, index)) = has_data.then(|| self.enter(peer)).flatten() else {
+        let has_data = is_known && self.has_data(socket, deadline).unwrap_or(false);
+        let place = has_data.then(|| {
+            self.wait_for_earlier(waits.1, peer);
+            self.enter(peer)
+        });
+        drop(waits);
+        place.flatten()
+    }
+
+    /// Serves a connection to its end.
+    fn serve(&self, socket: &TcpStream, (waits, peer): (Waits, SocketAddr), pool: Pool) {
+        let mut deadline = Deadline::new(self.limits);
+        let Some((plan, index)) = self.place(socket, (waits, peer), &mut deadline) else {
             if self.others.fetch_add(1, Ordering::Relaxed) == 0 {
                 tracing::warn!("{peer}: a connection that was not expected, or over which nothing came, was closed");
             }
@@ -190,7 +248,7 @@ impl Session {
         loop {
             if !asked && (self.interrupts.must_stop() || deadline.is_reached(recorder.bytes())) {
                 socket.shutdown(Shutdown::Write).context("asking for the end")?;
-                deadline.stop(PATIENCE);
+                deadline.stop(self.patience);
                 asked = true;
             }
             anyhow::ensure!(!self.interrupts.must_abort(), "interrupted before the end");
@@ -254,22 +312,28 @@ impl Streams {
     /// # Errors
     /// The address is not available.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
-        let Settings { address, senders, streams, limits, ring, receive_buffer } = settings;
+        let Settings { address, senders, streams, limits, ring, receive_buffer, patience } = settings;
         // Of boards that are known, none is kept out by another.
         let limit = streams.filter(|_| matches!(senders, Senders::Any(_))).map_or(usize::MAX, |n| n as usize);
         let session = Arc::new(Session {
             senders,
             limits,
+            patience,
             ring,
             interrupts: interrupts.clone(),
             streams: Mutex::default(),
+            waiting: Mutex::default(),
+            accepted: AtomicU64::new(0),
             limit,
             others: AtomicU64::new(0),
         });
         let own = session.clone();
         let server = Server::listen(address, receive_buffer, move || {
             let (session, pool) = (own.clone(), Pool::new(own.ring)?);
-            Ok(Box::new(move |peer| Box::new(move |socket| session.serve(socket, peer, pool))))
+            Ok(Box::new(move |socket, peer| {
+                let waits = session.accept(socket, peer);
+                Box::new(move |socket| session.serve(socket, (waits, peer), pool))
+            }))
         });
         let server = server.with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
         Ok(Streams { session, server, deadline: Deadline::new(limits), wanted: streams })

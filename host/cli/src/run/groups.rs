@@ -22,7 +22,7 @@ use crate::exit::Usage;
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
 use crate::link::{BackendArgs, Link};
-use crate::receive::{fade, tcp, udp, Group, Patience, Plan, Senders, Transmissions, UDP_BUFFER};
+use crate::receive::{fade, tcp, udp, Group, Patience, Plan, Senders, Transmissions, UdpPatience, UDP_BUFFER};
 
 /// Boards that are received together, before they are.
 pub enum Settings {
@@ -335,6 +335,7 @@ impl Reader<'_> {
                 limits: self.limits(),
                 ring: *ring,
                 receive_buffer: *receive_buffer,
+                patience: tcp::PATIENCE,
             });
             let Senders::Known(known) = &mut group.senders else { continue };
             let settings = ((*ring, *receive_buffer), (group.ring, group.receive_buffer));
@@ -365,6 +366,7 @@ impl Reader<'_> {
                 ring: *ring,
                 receive_buffer: receive_buffer.unwrap_or(UDP_BUFFER),
                 accept: self.file.experiment.end,
+                patience: UdpPatience::default(),
             });
             let Senders::Known(known) = &mut group.senders else { continue };
             let settings = ((*ring, receive_buffer.unwrap_or(UDP_BUFFER)), (group.ring, group.receive_buffer));
@@ -402,6 +404,7 @@ impl Reader<'_> {
                 address: SocketAddr::new(crates.listen.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), crates.port),
                 streams: None,
                 limits: Limits { idle: None, ..self.limits() },
+                patience: fadc_crates::PATIENCE,
             },
             policy: Policy {
                 key: join.key(crates.window_ns),

@@ -13,6 +13,7 @@ use serde_json::{json, Map};
 
 use super::board::{Answer, Boards};
 use super::group::{Group, Line, Outcome};
+use super::patience::UdpPatience;
 use super::plan::Senders;
 use super::recorder::{self, Snapshot};
 use crate::deadline::{Deadline, Limits};
@@ -30,12 +31,6 @@ pub const RECEIVE_BUFFER: u32 = 32 << 20;
 const TICK: Duration = Duration::from_millis(50);
 /// How often others are shown what has come.
 const SHOW: Duration = Duration::from_millis(200);
-/// Silence after which a board is asked whether its run is over.
-const SILENCE: Duration = Duration::from_secs(1);
-/// Longest wait for the ends of runs that were stopped.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest wait for a board to say whether the end of its run is true.
-const DOUBT: Duration = Duration::from_secs(2);
 
 /// How the streams of UDP/IP stacks are received.
 pub struct Settings {
@@ -54,6 +49,7 @@ pub struct Settings {
     pub receive_buffer: u32,
     /// What counts as the end of a stream.
     pub accept: Accept,
+    pub patience: UdpPatience,
 }
 
 /// Datagrams that are of no stream, by their reason.
@@ -110,10 +106,12 @@ fn stream_of<'a>(
     let earlier = streams.iter().filter(of_peer).count();
     // Numbers of runs are 8 bits: the same one comes again after 256 runs.
     let newest = streams.iter().rposition(|stream| stream.peer == peer);
+    let of_board = streams.iter().filter(|stream| stream.peer.ip() == peer.ip()).count();
+    let newest_of_board = streams.iter().rposition(|stream| stream.peer.ip() == peer.ip());
     let mut refuse = |streams: &mut Vec<Stream>| {
         dropped.other_run += 1;
-        if let Some(newest) = newest {
-            // The board has begun anew, and these words are not recorded.
+        if let Some(newest) = newest_of_board {
+            // The board has begun anew, or has another port, and these words are not recorded.
             streams[newest].after_end += u64::from(!datagram.end);
         }
     };
@@ -136,7 +134,7 @@ fn stream_of<'a>(
         return Ok(None);
     }
     let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
-    let Some(stream) = Stream::open((peer, run, earlier as u32), order, setup)? else {
+    let Some(stream) = Stream::open((peer, run, earlier as u32), of_board, order, setup)? else {
         refuse(streams);
         return Ok(None);
     };
@@ -203,7 +201,7 @@ impl Session {
             })
             .context("receiving")?;
         for stream in streams {
-            if stream.is_due() || !stream.words.are_well() {
+            if stream.is_due(setup.patience) || !stream.words.are_well() {
                 stream.close(setup);
             }
             stream.advance();
@@ -223,7 +221,10 @@ impl Session {
         self.boards.stop();
         // What a board says to this is the last that is heard of it.
         let begin = Instant::now();
-        while !self.boards.are_done() && begin.elapsed() < PATIENCE && !self.setup.interrupts.must_abort() {
+        while !self.boards.are_done()
+            && begin.elapsed() < self.setup.patience.end
+            && !self.setup.interrupts.must_abort()
+        {
             self.hear();
             self.receive()?;
         }
@@ -238,6 +239,7 @@ impl Session {
     }
 
     fn run_to_the_end(&mut self) -> anyhow::Result<()> {
+        let patience = self.setup.patience;
         let mut deadline = Deadline::new(self.limits);
         let (mut shown, mut asked, mut doubted) = (Instant::now(), Instant::now(), None);
         let wanted = self.wanted.map_or(usize::MAX, |n| n as usize);
@@ -255,13 +257,15 @@ impl Session {
                 deadline.heard();
             }
             let has_doubts = self.has_doubts();
-            if (deadline.silence() > SILENCE && asked.elapsed() > SILENCE) || (has_doubts && asked.elapsed() > TICK) {
+            if (deadline.silence() > patience.silence && asked.elapsed() > patience.silence)
+                || (has_doubts && asked.elapsed() > TICK)
+            {
                 self.ask_for_ends();
                 asked = Instant::now();
             }
             // An end that nobody but its frame tells is believed late, and then told as such.
             doubted = doubted.filter(|_| has_doubts).or_else(|| has_doubts.then(Instant::now));
-            let has_doubts = doubted.is_some_and(|since| since.elapsed() < DOUBT);
+            let has_doubts = doubted.is_some_and(|since| since.elapsed() < patience.doubt);
             let closed = self.streams.iter().filter(|stream| !stream.words.come()).count();
             if closed >= wanted && !has_doubts {
                 break;
@@ -278,9 +282,9 @@ impl Session {
                     self.boards.stop();
                     stopped = Some(Instant::now());
                 }
-                Some(since) if (closed == self.streams.len() && !has_doubts) || since.elapsed() > PATIENCE => break,
+                Some(since) if (closed == self.streams.len() && !has_doubts) || since.elapsed() > patience.end => break,
                 // Of a board that does not answer no end comes.
-                Some(_) if !self.failed.is_empty() && deadline.silence() > SILENCE => break,
+                Some(_) if !self.failed.is_empty() && deadline.silence() > patience.silence => break,
                 _ => {}
             }
         }
@@ -339,12 +343,14 @@ impl Streams {
     /// # Errors
     /// The address is not available, or there is no way to a board.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
-        let Settings { address, senders, boards, streams: wanted, limits, ring, receive_buffer, accept } = settings;
+        let Settings { address, senders, boards, streams: wanted, limits, ring, receive_buffer, accept, patience } =
+            settings;
         let port = address.port();
         let socket = Batches::open(address, receive_buffer, TICK)
             .with_context(|| format!("--udp {port}: listening on {address}"))?;
-        let setup = Setup { senders, ring, interrupts: interrupts.clone(), starts: !boards.is_empty(), accept };
-        let boards = Boards::start(&boards, port)?;
+        let setup =
+            Setup { senders, ring, interrupts: interrupts.clone(), starts: !boards.is_empty(), accept, patience };
+        let boards = Boards::start(&boards, port, patience)?;
         let live = Arc::new(Mutex::default());
         let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
         let mut session =

@@ -12,13 +12,12 @@ use fadelink_wire::WordOrder;
 use serde_json::{json, Value};
 
 use super::super::board::RunEnd;
+use super::super::patience::UdpPatience;
 use super::super::plan::Senders;
 use super::super::recorder::{Ended, Ending, Recorder, Snapshot};
 use crate::interrupts::Interrupts;
 use crate::verdict::{Accept, End, Evidence, Verdict};
 
-/// From the end of a run to the moment in which what is missing is given up for.
-const LINGER: Duration = Duration::from_millis(200);
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
@@ -31,6 +30,7 @@ pub(super) struct Setup {
     pub(super) starts: bool,
     /// What counts as the end of a stream.
     pub(super) accept: Accept,
+    pub(super) patience: UdpPatience,
 }
 
 /// One run of one board.
@@ -157,14 +157,16 @@ impl Words {
 }
 
 impl Stream {
+    /// `of_board`: streams of the same address that are open or were. `None`: no more is expected.
     pub(super) fn open(
         (peer, run, earlier): (SocketAddrV4, u8, u32),
+        of_board: usize,
         order: Order,
         session: &Setup,
     ) -> anyhow::Result<Option<Stream>> {
         let board = Board::Udp(peer.into(), earlier);
         let Some(plan) = session.senders.plan(IpAddr::V4(*peer.ip())) else { return Ok(None) };
-        if earlier as usize >= plan.streams {
+        if of_board >= plan.streams {
             return Ok(None);
         }
         let name = match (&plan.name, earlier) {
@@ -281,8 +283,8 @@ impl Stream {
     }
 
     /// All that was to come has come, or has had time enough.
-    pub(super) fn is_due(&self) -> bool {
-        self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > LINGER)
+    pub(super) fn is_due(&self, patience: UdpPatience) -> bool {
+        self.end.is_some_and(|(total, since)| self.order.has_all(total) || since.elapsed() > patience.linger)
     }
 
     /// When no more comes.

@@ -1,5 +1,6 @@
 //! The oracle: boards in software keep a record of each word that was taken from their source, and are received as `fadelink
-//! run` does, while by a seed all kinds of things go wrong. What is called complete afterwards must be that record.
+//! run` and `fadelink receive` do, while by a seed all kinds of things go wrong. What is called complete afterwards must be that
+//! record.
 //!
 //! FADELINK_SEED is the first seed, FADELINK_ORACLE_SEEDS their number: a failure prints both.
 
@@ -7,78 +8,84 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
-mod board;
-mod cable;
-mod case;
+use serde_json::Value;
+
+mod connect;
+mod crates;
 mod disk;
-mod forge;
-mod judge;
-mod play;
-mod world;
+mod fade;
+mod record;
+mod streams;
+mod tcp;
+mod udp;
 
-use case::Case;
+/// What came out of a seed.
+struct Played {
+    is_complete: bool,
+    /// Why it is not, by name.
+    reasons: Vec<String>,
+}
 
-/// Seeds that are played at the same time: each mostly waits.
-const TOGETHER: usize = 32;
-/// Part of them that must be complete: else nothing is tried.
-const COMPLETE: f64 = 0.15;
+/// A kind of boards.
+struct Kind {
+    name: &'static str,
+    /// Seeds that are played at the same time: each mostly waits.
+    together: usize,
+    /// Part of them that must be complete: else nothing is tried.
+    complete: f64,
+    one: fn(u64) -> Result<Played, String>,
+}
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// Plays a seed: whether it is complete, and its reasons.
-fn one(seed: u64) -> Result<(bool, Vec<String>), String> {
-    let case = Case::new(seed);
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let ended = play::play(&case, folder.path()).map_err(|error| format!("{error:#}\n{case:?}"))?;
-    let is_complete =
-        judge::judge(&case, &ended).map_err(|what| format!("{what}\n{}", judge::describe(&case, &ended)))?;
-    let reasons = ended.report["febs"][0]["reasons"].as_array().cloned().unwrap_or_default();
-    Ok((is_complete, reasons.iter().filter_map(|reason| reason["reason"].as_str().map(str::to_owned)).collect()))
+/// The reasons of a report, by name.
+fn reasons(report: &Value) -> Vec<String> {
+    let reasons = report["reasons"].as_array().into_iter().flatten();
+    reasons.filter_map(|reason| reason["reason"].as_str().map(str::to_owned)).collect()
 }
 
-fn seeds(first: u64, count: u64) {
-    let first = setting("FADELINK_SEED").unwrap_or(first);
-    let count = setting("FADELINK_ORACLE_SEEDS").unwrap_or(count);
-    let (next, complete) = (AtomicU64::new(first), AtomicU64::new(0));
-    let (failures, reasons) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::<String, u64>::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..TOGETHER {
-            scope.spawn(|| loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= first + count {
-                    return;
-                }
-                match one(seed) {
-                    Ok((is_complete, why)) => {
-                        complete.fetch_add(is_complete.into(), Ordering::Relaxed);
-                        let mut reasons = reasons.lock().unwrap();
-                        why.into_iter().for_each(|why| *reasons.entry(why).or_default() += 1);
+impl Kind {
+    /// Plays `count` seeds from `first` on.
+    fn seeds(&self, first: u64, count: u64) {
+        let first = setting("FADELINK_SEED").unwrap_or(first);
+        let count = setting("FADELINK_ORACLE_SEEDS").unwrap_or(count);
+        let (next, complete) = (AtomicU64::new(first), AtomicU64::new(0));
+        let (failures, reasons) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::<String, u64>::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..self.together {
+                scope.spawn(|| loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + count {
+                        return;
                     }
-                    Err(what) => failures.lock().unwrap().push((seed, what)),
-                }
-            });
+                    match (self.one)(seed) {
+                        Ok(played) => {
+                            complete.fetch_add(played.is_complete.into(), Ordering::Relaxed);
+                            let mut reasons = reasons.lock().unwrap();
+                            played.reasons.into_iter().for_each(|why| *reasons.entry(why).or_default() += 1);
+                        }
+                        Err(what) => failures.lock().unwrap().push((seed, what)),
+                    }
+                });
+            }
+        });
+        let (failures, complete) = (failures.into_inner().unwrap(), complete.into_inner());
+        let name = self.name;
+        println!(
+            "{name}: {count} seeds, {complete} complete; reasons of the others: {:?}",
+            reasons.into_inner().unwrap()
+        );
+        let again = |seed: &str| {
+            format!("FADELINK_SEED={seed} FADELINK_ORACLE_SEEDS=1 cargo test --release -p fadelink oracle::{name}")
+        };
+        for (seed, what) in &failures {
+            eprintln!("{name}, seed {seed}: {what}\nagain: {}\n", again(&seed.to_string()));
         }
-    });
-    let (failures, complete) = (failures.into_inner().unwrap(), complete.into_inner());
-    println!("{count} seeds: {complete} complete; reasons of the others: {:?}", reasons.into_inner().unwrap());
-    for (seed, what) in &failures {
-        eprintln!("seed {seed}: {what}\nagain: FADELINK_SEED={seed} FADELINK_ORACLE_SEEDS=1\n");
+        let failed: Vec<_> = failures.iter().map(|(seed, _)| seed).collect();
+        assert!(failed.is_empty(), "{name}: seeds {failed:?}; again: {}", again("seed"));
+        let expected = (count as f64 * self.complete) as u64;
+        assert!(count < 100 || complete > expected, "{name}: only {complete} of {count} seeds are complete");
     }
-    let failed: Vec<_> = failures.iter().map(|(seed, _)| seed).collect();
-    assert!(failed.is_empty(), "seeds {failed:?}; again: FADELINK_SEED=seed FADELINK_ORACLE_SEEDS=1");
-    let expected = (count as f64 * COMPLETE) as u64;
-    assert!(count < 100 || complete > expected, "only {complete} of {count} seeds are complete");
-}
-
-#[test]
-fn what_is_called_complete_is_the_record() {
-    seeds(1, 500);
-}
-
-#[test]
-#[ignore = "minutes: part of make test-long"]
-fn what_is_called_complete_is_the_record_of_thousands() {
-    seeds(1001, 5000);
 }

@@ -1,12 +1,8 @@
-//! A board in software whose source keeps a record of each word that was taken from it.
+//! The source of a board, which keeps a record of each word that was taken from it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirks, Settings, Status, User};
-use fadelink_wire::{MacAddr, Protocol};
-
-use super::case::Case;
+use fadelink_feb::{Status, User};
 
 /// Words of one run of the source.
 #[derive(Debug, Default, Clone)]
@@ -20,6 +16,13 @@ pub struct Run {
 #[derive(Debug, Default, Clone)]
 pub struct Record(Arc<Mutex<Vec<Run>>>);
 
+impl Run {
+    /// As in a file.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
+
 impl Record {
     pub fn runs(&self) -> MutexGuard<'_, Vec<Run>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,10 +30,23 @@ impl Record {
 }
 
 /// Gives words that no other run has, and no other place.
+#[derive(Debug)]
 pub struct Source {
     record: Record,
     words: u64,
     burst: u64,
+}
+
+impl Source {
+    /// Of runs of so many words, of which `burst` come at once.
+    pub fn new(record: Record, words: u64, burst: u64) -> Source {
+        Source { record, words, burst }
+    }
+
+    /// True if the present run gives no more.
+    pub fn has_ended(&self) -> bool {
+        self.record.runs().last().is_some_and(|run| run.words.len() as u64 >= self.words)
+    }
 }
 
 impl User for Source {
@@ -54,38 +70,5 @@ impl User for Source {
 
     fn command(&mut self, _: u16, _: u32, _: &Status) -> u64 {
         0
-    }
-}
-
-/// Either protocol.
-pub enum Board {
-    Fade10g(Box<Fade10gFeb<Source>>),
-    Fade1(Box<Fade1Feb<Source>>),
-}
-
-impl Board {
-    /// One that was switched on now.
-    pub fn new(mac: MacAddr, case: &Case, record: Record) -> Board {
-        let source = Source { record, words: case.words, burst: case.burst };
-        let settings = Settings { window: case.window, quirks: Quirks::of(case.firmware), ..Settings::default() };
-        match case.protocol {
-            Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(mac, settings, source))),
-            Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(mac, settings, source))),
-        }
-    }
-
-    pub fn take(&mut self, frame: &[u8], now: Duration) {
-        match self {
-            Board::Fade10g(board) => board.take(frame, now),
-            Board::Fade1(board) => board.take(frame, now),
-        }
-    }
-
-    pub fn give(&mut self, now: Duration) -> Option<Vec<u8>> {
-        match self {
-            Board::Fade10g(board) => board.give(now),
-            Board::Fade1(board) => board.give(now),
-        }
-        .map(<[u8]>::to_vec)
     }
 }

@@ -14,10 +14,11 @@ use rustix::time::{
     timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
 };
 
-use super::board::{Board, Record};
+use super::super::disk::Disk;
+use super::super::record::Record;
+use super::board::Board;
 use super::cable::Cable;
 use super::case::{Ask, Case, Event, When};
-use super::disk::Disk;
 use super::forge::Forger;
 
 pub const COMPUTER: MacAddr = MacAddr([2, 0xfa, 0xde, 0, 0, 0xf0]);

@@ -2,7 +2,7 @@
 
 use fadelink_wire::{fade1, fade10g, Firmware, Protocol};
 
-use super::disk::Fault;
+use super::super::disk::Fault;
 
 /// When something happens, in steps: frames that pass the cable, and moments in which none does.
 #[derive(Debug, Clone, Copy)]

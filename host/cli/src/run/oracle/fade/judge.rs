@@ -5,7 +5,7 @@ use std::path::Path;
 use fadelink_wire::{fade1, Protocol};
 use serde_json::Value;
 
-use super::board::Run;
+use super::super::record::Run;
 use super::case::Case;
 use super::play::Ended;
 use super::world;
@@ -18,7 +18,7 @@ fn expected(case: &Case, ended: &Ended) -> Vec<Vec<u8>> {
     let runs = world.record.runs();
     let possible = &runs[runs.iter().rposition(|run| run.is_ours).unwrap_or(0)..];
     let content = |run: &Run| {
-        let mut bytes: Vec<u8> = run.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut bytes = run.bytes();
         if case.protocol == Protocol::Fade1 {
             // Its last packet is filled up, and the report says that it is FADE v1.
             bytes.resize(bytes.len().next_multiple_of(fade1::PACKET_BYTES), fade1::FILLER);

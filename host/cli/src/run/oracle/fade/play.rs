@@ -10,8 +10,8 @@ use anyhow::Context;
 use fadelink_receiver::Receiver;
 use serde_json::{json, Value};
 
+use super::super::disk::Disk;
 use super::case::Case;
-use super::disk::Disk;
 use super::world::{self, End, Shared, World, BOARD};
 use crate::exit;
 use crate::interrupts::Interrupts;

@@ -1,0 +1,133 @@
+//! Programs that receive as `fadelink run` and `fadelink receive` do; what came out of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::super::disk::Disk;
+use super::super::streams;
+use super::case::Case;
+use super::sender::World;
+use crate::deadline::Limits;
+use crate::interrupts::Interrupts;
+use crate::receive::{tcp, Group, Senders};
+use crate::run::experiment::File;
+use crate::run::groups::{self, Settings};
+use crate::verdict::State;
+
+/// Longest time of one program: an end comes before.
+const LONGEST: Duration = Duration::from_secs(60);
+/// As the documented one, but shorter.
+const PATIENCE: Duration = Duration::from_millis(800);
+/// How often the progress is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What came out.
+pub struct Ended {
+    pub state: State,
+    pub report: Value,
+    /// The last program's.
+    pub folder: PathBuf,
+    pub world: Arc<World>,
+    pub disk: Arc<Disk>,
+}
+
+/// How a program receives.
+fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow::Result<tcp::Settings> {
+    if case.named {
+        let mut text = String::from("sinks = [\"file:{board}.dat\"]\n");
+        for (number, address) in world.addresses[..case.boards.len()].iter().enumerate() {
+            text += &format!(
+                "[[tcp]]\nname = \"b{number}\"\naddress = \"{address}\"\nport = {}\nlisten = \"{}\"\nring = 64\n",
+                world.receiver.port(),
+                world.receiver.ip()
+            );
+        }
+        let path = top.join("experiment.toml");
+        std::fs::write(&path, text)?;
+        let all = groups::of(&File::read(&path)?, (folder, "a run"), None)?;
+        let Some(Settings::Tcp(settings)) = all.into_iter().next() else { anyhow::bail!("no group") };
+        return Ok(tcp::Settings { patience: PATIENCE, ..settings });
+    }
+    Ok(tcp::Settings {
+        address: world.receiver.into(),
+        senders: Senders::Any(Box::new(streams::plan(folder)?)),
+        streams: Some(case.boards.len() as u32),
+        limits: Limits { duration: None, idle: None, bytes: None },
+        ring: 64,
+        receive_buffer: None,
+        patience: PATIENCE,
+    })
+}
+
+/// Receives until a program has ended, and was not killed.
+fn programs(case: &Case, top: &Path, world: &Arc<World>, disk: &Arc<Disk>) -> anyhow::Result<Ended> {
+    let mut kill = case.kill.map(Duration::from_millis);
+    loop {
+        let number = world.program.load(Ordering::Relaxed);
+        let folder = top.join("disk").join(number.to_string());
+        std::fs::create_dir_all(&folder)?;
+        let interrupts = Interrupts::default();
+        let mut group = Box::new(tcp::Streams::begin(settings(case, (top, &folder), world)?, &interrupts)?);
+        let begun = Instant::now();
+        let was_killed = loop {
+            if kill.take_if(|after| begun.elapsed() >= *after).is_some() {
+                break true;
+            }
+            match group.poll() {
+                Ok(true) => break false,
+                Ok(false) => {}
+                Err(error) => {
+                    let (state, report) = streams::failed(&error);
+                    return Ok(Ended { state, report, folder, world: world.clone(), disk: disk.clone() });
+                }
+            }
+            anyhow::ensure!(begun.elapsed() < LONGEST, "it does not end");
+            let bytes: u64 = group.lines().iter().map(|line| line.bytes).sum();
+            let (enough, time) = case.stop;
+            if bytes >= enough.max(1) || begun.elapsed() > Duration::from_millis(time) {
+                interrupts.stop();
+            }
+            std::thread::sleep(LOOK);
+        };
+        if was_killed {
+            disk.freeze(&folder);
+            interrupts.abort();
+            let _ = group.finish(true);
+            // Its port is free, and who connects now comes to the next one.
+            world.program.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        if case.named {
+            // As `fadelink run` does behind the last end.
+            interrupts.stop();
+        }
+        let outcome = group.finish(true)?;
+        let (state, report) = (outcome.state, outcome.json());
+        return Ok(Ended { state, report, folder, world: world.clone(), disk: disk.clone() });
+    }
+}
+
+/// Plays a seed.
+///
+/// # Errors
+/// What should not happen in any case.
+pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
+    let world = Arc::new(World::new(case.boards.len()));
+    let disk = Arc::new(Disk::new(&top.join("disk"), case.disk));
+    std::thread::scope(|scope| {
+        for (number, board) in case.boards.iter().enumerate() {
+            let world = &world;
+            scope.spawn(move || world.serve(number, board));
+        }
+        for scan in &case.scans {
+            scope.spawn(|| world.scan(*scan));
+        }
+        let ended = programs(case, top, &world, &disk);
+        world.over.store(true, Ordering::Relaxed);
+        ended
+    })
+}

@@ -1,0 +1,133 @@
+//! Programs that receive as `fadelink run` and `fadelink receive` do, in the world of a seed; what came out of it.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::super::disk::Disk;
+use super::super::streams;
+use super::case::Case;
+use super::world::{self, Running, Shared, World};
+use crate::deadline::Limits;
+use crate::interrupts::Interrupts;
+use crate::receive::{udp, Group, Senders, UdpPatience};
+use crate::run::experiment::File;
+use crate::run::groups::{self, Settings};
+use crate::verdict::{Accept, State};
+
+/// Longest time of one program: an end comes before.
+const LONGEST: Duration = Duration::from_secs(60);
+/// As the documented ones, but shorter.
+const PATIENCE: UdpPatience = UdpPatience {
+    linger: Duration::from_millis(100),
+    silence: Duration::from_millis(150),
+    end: Duration::from_millis(1500),
+    doubt: Duration::from_millis(400),
+    attempt: Duration::from_millis(30),
+    retries: 15,
+};
+/// How often the progress is looked at.
+const LOOK: Duration = Duration::from_millis(1);
+/// Datagrams of a seed: none is lost because of it.
+const BUFFER: u32 = 4 << 20;
+
+/// What came out.
+pub struct Ended {
+    pub state: State,
+    pub report: Value,
+    /// The last program's.
+    pub folder: PathBuf,
+    pub world: Shared,
+    pub disk: Arc<Disk>,
+}
+
+/// How a program receives.
+fn settings(
+    case: &Case,
+    (top, folder): (&Path, &Path),
+    (board, receiver): (Ipv4Addr, SocketAddrV4),
+) -> anyhow::Result<udp::Settings> {
+    if case.named {
+        let text = format!(
+            "sinks = [\"file:{{board}}.dat\"]\n[[udp]]\nname = \"a\"\naddress = \"{board}\"\nport = {}\nlisten = \"{}\"\n\
+             ring = 64\nreceive_buffer = {BUFFER}\n",
+            receiver.port(),
+            receiver.ip()
+        );
+        let path = top.join("experiment.toml");
+        std::fs::write(&path, text)?;
+        let all = groups::of(&File::read(&path)?, (folder, "a run"), None)?;
+        let Some(Settings::Udp(settings)) = all.into_iter().next() else { anyhow::bail!("no group") };
+        return Ok(udp::Settings { patience: PATIENCE, ..settings });
+    }
+    Ok(udp::Settings {
+        address: receiver,
+        senders: Senders::Any(Box::new(streams::plan(folder)?)),
+        boards: case.starts.then_some(board).into_iter().collect(),
+        streams: case.one_stream.then_some(1),
+        limits: Limits { duration: None, idle: None, bytes: None },
+        ring: 64,
+        receive_buffer: BUFFER,
+        accept: Accept::Confirmed,
+        patience: PATIENCE,
+    })
+}
+
+/// Plays a seed.
+///
+/// # Errors
+/// What should not happen in any case.
+pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
+    let world = Arc::new(Mutex::new(World::new(case.clone()).context("the board")?));
+    let disk = Arc::new(Disk::new(&top.join("disk"), case.disk));
+    let running = Running::begin(&world)?;
+    loop {
+        let (number, receiver, address) = {
+            let mut world = world::lock(&world);
+            if !case.starts {
+                world.start();
+            }
+            (world.program, world.receiver, world.address().context("the board's address")?)
+        };
+        let folder = top.join("disk").join(number.to_string());
+        std::fs::create_dir_all(&folder)?;
+        let interrupts = Interrupts::default();
+        let begun = Instant::now();
+        let mut group =
+            Box::new(udp::Streams::begin(settings(case, (top, &folder), (address, receiver))?, &interrupts)?);
+        let was_killed = loop {
+            if world::lock(&world).program != number {
+                break true;
+            }
+            if group.poll()? {
+                break false;
+            }
+            anyhow::ensure!(begun.elapsed() < LONGEST, "it does not end");
+            let bytes: u64 = group.lines().iter().map(|line| line.bytes).sum();
+            let (enough, time) = case.stop;
+            if bytes >= enough.max(1) || begun.elapsed() > Duration::from_millis(time) {
+                interrupts.stop();
+            }
+            std::thread::sleep(LOOK);
+        };
+        if was_killed {
+            disk.freeze(&folder);
+            interrupts.abort();
+            // Its port is free when it has gone.
+            let _ = group.finish(true);
+            continue;
+        }
+        let (state, report) = match group.finish(true) {
+            Ok(outcome) => (outcome.state, outcome.json()),
+            // A file cannot be opened: the command fails and says why.
+            Err(error) if disk.failed() > 0 => streams::failed(&error),
+            Err(error) => return Err(error),
+        };
+        drop(running);
+        return Ok(Ended { state, report, folder, world, disk });
+    }
+}

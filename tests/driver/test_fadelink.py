@@ -187,7 +187,7 @@ def test_fade1(bench, link):
         ],
         "--protocol", "fade1", "--link", link, "--words", words,
     )  # fmt: skip
-    assert "FADE v1 has no user commands" in out and "no data came, not even after STOP" in out
+    assert "the board speaks FADE v1, which has no user commands" in out and "no data came, not even after STOP" in out
     first, second = [report["febs"][0] for report in reports(out)]
     for feb in (first, second):
         assert feb["protocol"] == "fade1" and feb["verified"] and feb["counters"]["protocol_errors"] == 0, feb

@@ -99,7 +99,12 @@ def test_a_feb_that_nobody_opened_is_reset(bench):
 
 def test_user_commands_are_refused(bench):
     fade1(bench)
-    status, _, err = bench.run("cmd", "--iface", "eth0", "--feb", FEBS[0], "0x0101", "--timeout", "50", "--retries", "2")
+    words = ["cmd", "--iface", "eth0", "--feb", FEBS[0]]
+    for command in ("0x0101", "scratch"):
+        # Its answer says so, and nothing is waited for.
+        status, _, err = bench.run(*words, command, "--timeout", 60_000)
+        assert status == 1 and "the board speaks FADE v1, which has no user commands" in err, err
+    status, _, err = bench.run("cmd", "--iface", "eth0", "--feb", FEBS[2], "0x0101", "--timeout", "50", "--retries", "2")
     assert status == 1 and "command 0x0101 was not sent" in err
 
 

@@ -163,8 +163,9 @@ def test_man_pages(tmp_path):
     for name, page in pages.items():
         sections = dict(re.findall(r'^\.SH "?(.*?)"?\n((?:(?!\.SH).*\n)*)', page, re.M))
         assert re.findall(r"^\\fB(\d)\\fR$", sections["EXIT STATUS"], re.M) == ["0", "1", "2", "3"]
-        # Boards in software use none.
-        assert ("FILES" in sections) == (name != "fadelink-feb"), name
+        # All that send commands to a board draw their numbers from one counter.
+        counts = name in ("fadelink", *(f"fadelink-{name}" for name in ("cmd", "demo", "discover", "receive", "run", "status", "top")))
+        assert ("/var/lib/fadelink/csn/" in sections["FILES"]) == counts, name
         assert name == "fadelink" or f"fadelink {name.removeprefix('fadelink-')} " in sections["EXAMPLES"], name
         named = re.findall(r"^\\fB(\S+)\\fR\(1\)", sections["SEE ALSO"], re.M)
         assert len(named) >= 3 and set(named) <= {*pages, "fadelink-sim"} - {name}, (name, named)
@@ -173,3 +174,4 @@ def test_man_pages(tmp_path):
 def test_help_says_what_fade_v1_lacks():
     listed = dict(re.findall(r"^  ([a-z]+)  +(.*)$", help_of().partition("Commands:")[2], re.M))
     assert [name for name, text in listed.items() if "FADE v1" in text] == ["discover", "cmd", "status", "top"]
+    assert listed["status"].endswith("those with FADE v1 have no counters")

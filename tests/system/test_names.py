@@ -112,21 +112,29 @@ def test_errors(bench, described):
         (["cmd", "temperature.celsius", 3, "K"], "value `3 K` of `temperature.celsius`: expected -128 to 127.9375 °C"),
         (["cmd", "limit", -1], "value `-1` of `limit`: expected 0 to 4294967295"),
         (["cmd", "0x0105", 1, "mV"], "argument `1 mV`: expected one number; units are for names"),
+        (["cmd", "nosuch", "--json"], "`nosuch`: expected a name of thermometers"),
+        (["cmd", "temperature.celsius", "-inf"], "value `-inf` of `temperature.celsius`: expected -128 to 127.9375 °C"),
+        (["cmd", "temperature.celsius", "-300°C"], "value `-300°C` of `temperature.celsius`: expected -128 to 127.9375 °C"),
+        (["cmd", "limit", "--jsn"], "value `--jsn` of `limit`: expected 0 to 4294967295"),
+        (["cmd", "calibrate", "-5"], "argument `-5`: expected a number from 0 to 0xffffffff"),
+        (["cmd", "0x0105", "-5"], "argument `-5`: expected a number from 0 to 0xffffffff"),
+        (["cmd", "limit", 1, 2, 3], "unexpected argument '3' found"),
         (["cmd", "nothing"], "the board has no register `nothing`, or the access failed: it answered all ones to command 0x017f"),
         (["cmd", "0x0300"], "it answered all ones to command 0x0300"),
         (["cmd", "9x"], "expected the code of a user command, 0x0100 to 0xffff, or a name of --registers"),
     ]:
         status, _, err = bench.run(words[0], *FEB, *described, *words[1:])
-        assert status and message in err, err
+        # What the user has written wrong is told from what the board says.
+        assert status == (1 if "answered all ones" in message else 2) and message in err, (words, status, err)
     described[1].write_text(DESCRIPTION.replace("4641444531304701", "1234"))
     status, out, err = bench.run("status", *FEB, *described)
     assert status == 0 and "its registers are not those of thermometers: no counters (--registers FILE names others)" in out
     # Nothing is written to a board of another kind.
-    for words in [["limit", 5], ["limit"], ["calibrate", 1]]:
+    for words in [["limit", 5], ["limit"], ["calibrate", 1], ["0x0205", 5], ["0x0105"], ["0x0100"], ["0x0207", 1, "--repeat", 2]]:
         status, _, err = bench.run("cmd", *FEB, *described, *words)
         assert status == 1 and "register 0 of this board is 0x4641444531304701, expected 0x1234" in err
         assert "its registers are not those of thermometers" in err, err
-    assert bench.command(0x0105) == 0 and bench.command(0x0107) == 0
+    assert bench.command(0x0105) == 0 and bench.command(0x0107) == 0, "an access by number without --registers is nobody's"
 
 
 def test_wrong_files(bench, described):
@@ -137,17 +145,114 @@ def test_wrong_files(bench, described):
         ("code = 0x0207", "code = 7", "code 0x0007 of `calibrate`: expected the code of a user command, 0x0100 to 0xffff"),
         ("writable = true", "writeable = true", "unknown field `writeable`"),
         ("number = 5", "number = -5", "line 25"),
+        ('"warm"]', '"warm", "hot", "hotter"]', "field `temperature.state`: 5 words in `values`, expected at most 4"),
+        ("low = 4", "low = 1", "field `temperature.state`: 2 bits from bit 0 on, expected bits that no other field of `temperature` has"),
+        ('name = "state"', 'name = "its state"', "field `temperature.its state`: expected a word that begins with a letter"),
+        ('name = "state"', 'name = "celsius"', "field `temperature.celsius`: expected one field, register or command with this name"),
     ]:
         described[1].write_text(DESCRIPTION.replace(old, new, 1))
         status, _, err = bench.run("status", *FEB, *described)
         assert status == 1 and "board.toml does not describe registers (docs/boards.md tells how)" in err and message in err, err
     described[1].write_text(DESCRIPTION.replace("number = 5", "number = 0x100", 1))
     bench.sim()
-    status, _, err = bench.run("status", *FEB, *described)
-    assert status == 1 and "number 256 of register `limit`: expected 0 to 255, as user commands reach no other" in err
+    # That register alone is not shown.
+    unreached = "number 256 of register `limit`: expected 0 to 255, as user commands reach no other"
+    status, out, err = bench.run("status", *FEB, *described, "--json")
+    found = json.loads(out)["counters"]
+    assert status == 0 and unreached in err and found["limit"] is None and found["sent"] == 0 and found["temperature.state"] == "off"
+    status, out, err = bench.run("top", *FEB, *described, "--batch", 1)
+    assert status == 0 and out.splitlines()[1].split()[-3:] == ["0.0", "°C", "off"], out
+    for words in (["limit"], ["limit", 5]):
+        status, _, err = bench.run("cmd", *FEB, *described, *words)
+        assert status == 2 and unreached in err, err
     described[1].unlink()
     status, _, err = bench.run("status", *FEB, *described)
     assert status == 1 and "cannot read" in err and "No such file" in err
+
+
+# Kinds of fields, over registers of the example board.
+KINDS = """
+name = "kinds"
+[[register]]
+name = "serial"
+number = 0
+[[register]]
+name = "signed"
+number = 0
+[[register.field]]
+bits = 64
+signed = true
+[[register]]
+name = "scaled"
+number = 0
+[[register.field]]
+bits = 64
+scale = 1.0
+[[register]]
+name = "small"
+number = 0
+[[register.field]]
+bits = 16
+scale = 0.1
+[[register]]
+name = "threshold"
+number = 1
+writable = true
+[[register.field]]
+bits = 12
+signed = true
+unit = "mV"
+[[register]]
+name = "pattern"
+number = 2
+writable = true
+[[register]]
+name = "accumulator"
+number = 7
+writable = true
+"""
+
+
+def test_what_is_shown_after_a_write_is_what_the_board_has(bench):
+    """Also where it keeps less than was written, or makes something else of it."""
+    path = bench.tmp / "kinds.toml"
+    path.write_text(KINDS)
+    bench.sim()
+
+    def run(*words):
+        status, out, err = bench.run("cmd", *FEB, "--registers", path, *words)
+        assert status == 0, err
+        return out.rstrip("\n")
+
+    assert run("pattern", 5) == run("pattern") == "pattern 1"
+    assert [run("accumulator", 3), run("accumulator", 4), run("accumulator")] == ["accumulator 3", "accumulator 7", "accumulator 7"]
+    found = json.loads(run("accumulator", 4, "--json"))
+    assert found == {"feb": FEBS[0], "code": 0x0207, "argument": 4, "value": 11, "registers": {"accumulator": {"value": 11, "unit": None}}}
+    assert json.loads(run("pattern", 4, "--json"))["value"] == 0
+    for value, shown in [("1500.0", 1500), ("1500.0 mV", 1500), ("1e3", 1000), ("-5mV", -5), ("-3.4", -3), ("-.6", -1)]:
+        assert run("threshold", value) == run("threshold") == f"threshold {shown} mV", value
+    assert bench.command(0x0101) == 0xFFF, "-1 in 12 bits"
+
+
+def test_numbers_that_a_double_does_not_have_are_strings(bench):
+    path = bench.tmp / "kinds.toml"
+    path.write_text(KINDS)
+    bench.sim()
+    identity = "5062402520109827841"
+    found = counters(bench, "--registers", path)
+    assert [found[name] for name in ("serial", "signed", "scaled")] == [identity] * 3
+    assert found["small"] == 0x4701 / 10 and '"small":1817.7' in bench.run("status", *FEB, "--registers", path, "--json")[1]
+    for name in ("serial", "signed", "scaled", "0x0100"):
+        status, out, err = bench.run("cmd", *FEB, "--registers", path, name, "--json")
+        line = json.loads(out)
+        assert status == 0 and line["value"] == identity, err
+        assert line.get("registers", {name: {"value": identity, "unit": None}}) == {name: {"value": identity, "unit": None}}
+        status, out, err = bench.run("cmd", *FEB, "--registers", path, name)
+        assert status == 0 and out.split()[-1] == identity, out
+    # The example boards say theirs in 64 bits.
+    status, out, _ = bench.run("cmd", *FEB, "identity", "--json")
+    line = json.loads(out)
+    assert status == 0 and line["value"] == line["registers"]["identity"]["value"] == identity
 
 
 def test_the_example_of_the_document_is_read(bench):
@@ -174,9 +279,24 @@ def test_slow_control(net):
     words = ["register", "--board", BOARD, "--registers", path, "sum"]
     status, _, err = net.run(*words, "1.5 V")
     assert status == 1 and "register 0 of this board is 0x0, expected 0x5: its registers are not those of a board" in err
+    # Nor by number.
+    by_number = [*words[:-1], "1"]
+    for value in ([], ["7"]):
+        status, out, err = net.run(*by_number, *value)
+        assert status == 1 and not out and "register 0 of this board is 0x0, expected 0x5: its registers are not those of a board" in err
     assert net.run("register", "--board", BOARD, "0", "5")[0] == 0
+    assert net.run(*by_number)[1] == "0x00000000 0\n", "nothing was written"
     status, out, err = net.run(*words, "1.5", "V")
     assert status == 0 and out == "sum 1.5 V\n" and net.run(*words)[1] == "sum 1.5 V\n", err
     path.write_text('name = "a board"\n[[register]]\nname = "enable"\nnumber = 0x80000001\n')
     status, _, err = net.run("register", "--board", BOARD, "--registers", path, "none")
-    assert status == 1 and "`none`: expected a name of a board: enable" in err
+    assert status == 2 and "`none`: expected a name of a board: enable" in err
+    path.write_text(
+        'name = "a board"\n[[register]]\nname = "wide"\nnumber = 1\n[[register.field]]\nlow = 24\nbits = 12\n[[command]]\nname = "fire"\ncode = 0x400\n'
+    )
+    for name, message in [
+        ("wide", "field `wide`: 12 bits from bit 24 on, expected all within 32, as slow control has no others"),
+        ("fire", "`fire` is a user command: expected a register, as slow control has no commands"),
+    ]:
+        status, _, err = net.run("register", "--board", BOARD, "--registers", path, name)
+        assert status == 2 and message in err, err

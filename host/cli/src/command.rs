@@ -7,9 +7,9 @@ use fadelink_receiver::{Commander, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
 use fadelink_wire::{fade10g, MacAddr};
 use serde_json::json;
 
-use crate::access::{Access, Bus};
+use crate::access::{Access, Asked, Bus, Target};
 use crate::link::Link;
-use crate::names::{self, Register, Which, READ_REGISTER};
+use crate::names::{self, Register, Which, READ_REGISTER, WRITE_REGISTER};
 use crate::number;
 
 #[derive(clap::Args)]
@@ -24,9 +24,13 @@ pub struct Args {
     /// Code of the command, 0x0100 to 0xffff, or its name, or that of a register
     #[arg(value_parser = user_code)]
     code: Which<u16>,
-    /// Argument, 32 bits; with a name: the value that a register or its field gets, in its unit, which may follow; or its bits with 0x
-    #[arg(value_name = "VALUE", num_args = 0..=2, allow_negative_numbers = true)]
-    value: Vec<String>,
+    /// Argument, 32 bits; with a name: the value that a register or its field gets, in its unit, which may follow; or its bits
+    /// with 0x
+    #[arg(value_name = "VALUE", allow_hyphen_values = true)]
+    value: Option<String>,
+    /// Unit of the value
+    #[arg(value_name = "UNIT")]
+    unit: Option<String>,
     /// Time between two attempts in milliseconds
     #[arg(long, value_name = "MS", default_value_t = DEFAULT_TIMEOUT.as_millis() as u64,
           value_parser = clap::value_parser!(u64).range(1..=600_000))]
@@ -57,14 +61,11 @@ struct UserCommands {
     feb: Commander,
     timeout: Duration,
     retries: u32,
-    /// Code and argument of the last command.
-    last: (u16, u32),
 }
 
 impl UserCommands {
     /// `what`: what is asked for, in words.
     fn ask(&mut self, code: u16, argument: u32, what: &str) -> anyhow::Result<u64> {
-        self.last = (code, argument);
         let value = self.feb.command_with(code, argument, self.timeout, self.retries)?;
         anyhow::ensure!(
             value != names::NONE,
@@ -75,6 +76,13 @@ impl UserCommands {
 }
 
 impl Bus for UserCommands {
+    fn reaches(&self, target: Target) -> anyhow::Result<()> {
+        match target {
+            Target::Register(register, _) => register.code(false).map(drop),
+            Target::Command(_) => Ok(()),
+        }
+    }
+
     fn read(&mut self, register: &Register) -> anyhow::Result<u64> {
         self.ask(register.code(false)?, 0, &format!("register `{}`", register.name))
     }
@@ -94,23 +102,32 @@ impl Bus for UserCommands {
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let names = args.names.read()?;
+    let value: Vec<_> = args.value.iter().chain(&args.unit).cloned().collect();
     let argument = match &args.code {
-        Which::Number(_) => number::plain(&args.value)?.unwrap_or(0),
+        Which::Number(_) => number::plain(&value)?.unwrap_or(0),
         Which::Name(_) => 0,
     };
     let receiver = args.link.passive()?;
     let feb = receiver.open_for_commands(args.feb)?;
     let timeout = Duration::from_millis(args.timeout);
-    let mut bus = UserCommands { feb, timeout, retries: args.retries, last: (0, 0) };
+    let mut bus = UserCommands { feb, timeout, retries: args.retries };
+    if args.names.is_named() && matches!(args.code, Which::Number(_)) {
+        names.compare(&mut bus)?;
+    }
     for _ in 0..args.repeat {
         let found = match &args.code {
             Which::Number(code) => {
-                Access { word: bus.ask(*code, argument, "such register or command")?, shown: vec![] }
+                let word = bus.ask(*code, argument, "such register or command")?;
+                Access { asked: Asked::Command(*code, argument), word, shown: vec![] }
             }
-            Which::Name(name) => names.access(name, &args.value, &mut bus)?,
+            Which::Name(name) => names.access(name, &value, &mut bus)?,
         };
         if args.json {
-            let (code, argument) = bus.last;
+            let (code, argument) = match found.asked {
+                Asked::Command(code, argument) => (code, argument),
+                Asked::Read(register) => (READ_REGISTER | register as u16, 0),
+                Asked::Write(register, word) => (WRITE_REGISTER | register as u16, word),
+            };
             let mut line = json!({ "feb": args.feb.to_string(), "code": code, "argument": argument, "value": number::json(found.word) });
             if !found.shown.is_empty() {
                 line["registers"] = found.json();

@@ -284,11 +284,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let mut file = File::create_new(path).with_context(named)?;
         file.write_all(experiment(&args.link.iface, &found).as_bytes()).with_context(named)?;
     }
-    if found.is_empty() && !args.json {
-        tracing::error!(
-            "no board answered on {}; check its power and the cable; a board with a published core must be named with --feb",
-            args.link.iface
-        );
+    if found.is_empty() {
+        let more = if args.feb.is_empty() {
+            "a board with a published core must be named with --feb"
+        } else {
+            "an idle board with a published FADE v1 core answers nothing, and is found only while it sends"
+        };
+        tracing::error!("no board answered on {}; check its power and the cable; {more}", args.link.iface);
     }
     Ok(ExitCode::from(u8::from(found.is_empty())))
 }

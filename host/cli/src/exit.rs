@@ -38,8 +38,8 @@ fn advice(error: &anyhow::Error) -> Option<&'static str> {
         }
         Some(CommandError::NotSent { .. }) => {
             return Some(
-                "check the power of the board, the cable and the address (`fadelink discover` lists boards); a board with \
-                 FADE v1 has no commands and does not answer",
+                "check the power of the board, the cable and the address (`fadelink discover` lists boards); an idle \
+                 board with a published FADE v1 core answers nothing, and has no commands",
             );
         }
         _ => {}
@@ -74,6 +74,13 @@ pub fn of_error(error: &anyhow::Error) -> ExitCode {
 /// Wrong arguments that only show when they are looked at together.
 #[derive(Debug)]
 pub struct Usage(pub String);
+
+impl Usage {
+    /// Takes an error for wrong arguments.
+    pub fn of(error: anyhow::Error) -> anyhow::Error {
+        Usage(format!("{error:#}")).into()
+    }
+}
 
 impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -30,6 +30,12 @@ const RUN: (&str, &str) =
     ("runs/run_000001/", "a run: manifest.json, experiment.toml, log.jsonl, the files of its sinks");
 const SOCKET: (&str, &str) = ("runs/control.socket", "where fadelink run is asked to start and to stop");
 const REGISTERS: (&str, &str) = ("registers.toml", "names of a board's registers and user commands, for --registers");
+const NUMBERS: (&str, &str) = (
+    "/var/lib/fadelink/csn/",
+    "the number of the last command to each board, which all programs of this computer share: members of the group of the \
+     folder write it",
+);
+const INTERFACE: (&str, &str) = ("/sys/class/net/", "network interfaces, for --iface");
 const TUN: (&str, &str) = ("/dev/net/tun", "makes the interface of simulated boards");
 const DRIVER: (&str, &str) = ("/dev/l3_fpga0", "a board of the kernel driver, for --backend kernel");
 const MONITORING: (&str, &str) = ("/usr/share/fadelink/monitoring/", "alert rules and a dashboard, for --metrics");
@@ -37,9 +43,14 @@ const MONITORING: (&str, &str) = ("/usr/share/fadelink/monitoring/", "alert rule
 /// The files of a command, and the commands that belong to it.
 fn related(name: &str) -> (Files, &'static [&'static str]) {
     match name {
-        "discover" => (&[EXPERIMENT], &["receive", "run", "status", "cmd"]),
+        "discover" => (&[EXPERIMENT, NUMBERS], &["receive", "run", "status", "cmd"]),
         "receive" => (
-            &[("/etc/fadelink/NAME.receive", "arguments of the unit fadelink-receive@NAME"), DRIVER, MONITORING],
+            &[
+                ("/etc/fadelink/NAME.receive", "arguments of the unit fadelink-receive@NAME"),
+                NUMBERS,
+                DRIVER,
+                MONITORING,
+            ],
             &["discover", "run", "build", "doctor"],
         ),
         "run" => (
@@ -48,6 +59,7 @@ fn related(name: &str) -> (Files, &'static [&'static str]) {
                 RUN,
                 SOCKET,
                 ("/etc/fadelink/NAME.toml", "the experiment of the unit fadelink-run@NAME"),
+                NUMBERS,
                 DRIVER,
             ],
             &["discover", "start", "stop", "check", "replay"],
@@ -60,12 +72,12 @@ fn related(name: &str) -> (Files, &'static [&'static str]) {
             &["feed", "run", "receive"],
         ),
         "feed" => (&[("/etc/fadelink/NAME.feed", "arguments of the unit fadelink-feed@NAME"), MONITORING], &["build"]),
-        "demo" => (&[TUN], &["receive"]),
-        "cmd" => (&[REGISTERS], &["discover", "status", "register"]),
+        "demo" => (&[TUN, NUMBERS], &["receive"]),
+        "cmd" => (&[REGISTERS, NUMBERS], &["discover", "status", "register"]),
         "register" => (&[REGISTERS], &["cmd", "status"]),
-        "status" => (&[REGISTERS], &["discover", "top", "cmd"]),
-        "top" => (&[REGISTERS], &["discover", "status"]),
-        "feb" => (&[], &["receive", "replay"]),
+        "status" => (&[REGISTERS, NUMBERS], &["discover", "top", "cmd"]),
+        "top" => (&[REGISTERS, NUMBERS], &["discover", "status"]),
+        "feb" => (&[INTERFACE], &["receive", "replay"]),
         "doctor" => (
             &[
                 ("/proc/sys/net/", "settings of the network"),
@@ -78,6 +90,7 @@ fn related(name: &str) -> (Files, &'static [&'static str]) {
             &[
                 ("/etc/fadelink/", "experiments and arguments of the systemd units"),
                 ("/var/lib/fadelink/", "data of the systemd units"),
+                NUMBERS,
                 MONITORING,
             ],
             &[],

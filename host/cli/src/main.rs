@@ -125,7 +125,7 @@ enum Action {
         "fadelink register --board 10.9.0.2 0x80000100"
     ))]
     Register(register::Args),
-    /// Print the state and the counters of boards; those with FADE v1 do not answer
+    /// Print the state and the counters of boards; those with FADE v1 have no counters
     #[command(before_help = example!("fadelink-sim --iface fade0 --create-tap", "fadelink status --iface fade0"))]
     Status(status::Args),
     /// Watch the rates and counters of many boards; those with FADE v1 have no counters

@@ -15,11 +15,13 @@ const EXAMPLE: &str = include_str!("example.toml");
 /// Code of the user command that reads register 0; the number of the register is added.
 pub const READ_REGISTER: u16 = 0x0100;
 /// Code of the user command that writes register 0.
-const WRITE_REGISTER: u16 = 0x0200;
+pub const WRITE_REGISTER: u16 = 0x0200;
 /// The answer of a register or a command that is not there.
 pub const NONE: u64 = u64::MAX;
 /// Registers that user commands reach.
 const REACHED: u32 = 0x100;
+/// Bits of a register behind slow control, and of what a user command writes.
+pub const WORD_BITS: u32 = u32::BITS;
 
 /// Where the names are.
 #[derive(clap::Args)]
@@ -30,6 +32,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The user has named a file: the board is to be of its kind, whatever is asked.
+    pub fn is_named(&self) -> bool {
+        self.registers.is_some()
+    }
+
     /// The names in the file; without one, those of the example boards.
     pub fn read(&self) -> anyhow::Result<Names> {
         read(self.registers.as_deref())
@@ -105,6 +112,9 @@ pub struct Field {
     pub low: u32,
     /// 32 if it does not say.
     bits: Option<u32>,
+    /// A register without fields: all that it answers.
+    #[serde(skip)]
+    is_whole: bool,
     #[serde(default)]
     #[expect(dead_code, reason = "for people who read the file")]
     description: String,
@@ -173,7 +183,8 @@ impl Names {
         let mut names: Names = toml::from_str(text).map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
         for register in &mut names.registers {
             if register.fields.is_empty() {
-                register.fields.push(Field::default());
+                let bits = Some(register.width());
+                register.fields.push(Field { bits, is_whole: true, ..Field::default() });
             }
         }
         names.check()?;
@@ -182,14 +193,26 @@ impl Names {
 
     fn check(&self) -> anyhow::Result<()> {
         let mut taken = HashSet::new();
-        for name in self
-            .registers
-            .iter()
-            .map(|register| &register.name)
-            .chain(self.commands.iter().map(|command| &command.name))
-        {
+        let registers = self.registers.iter().map(|register| &register.name);
+        for name in registers.chain(self.commands.iter().map(|command| &command.name)) {
             ensure!(is_name(name), "name `{name}`: expected a word that begins with a letter");
-            ensure!(taken.insert(name), "name `{name}`: expected one register or command with this name");
+            ensure!(taken.insert(name.clone()), "name `{name}`: expected one register or command with this name");
+        }
+        for register in &self.registers {
+            register.check()?;
+            for field in register.fields.iter().filter(|field| !field.name.is_empty()) {
+                let name = field.name_in(register);
+                ensure!(
+                    is_name(&field.name),
+                    "field `{name}`: expected a word that begins with a letter behind `{}.`",
+                    register.name
+                );
+                ensure!(
+                    !taken.contains(&name),
+                    "field `{name}`: expected one field, register or command with this name"
+                );
+                taken.insert(name);
+            }
         }
         for command in &self.commands {
             let Command { name, code, .. } = command;
@@ -197,16 +220,6 @@ impl Names {
                 *code >= CMD_USER_FIRST,
                 "code {code:#06x} of `{name}`: expected the code of a user command, 0x0100 to 0xffff"
             );
-        }
-        for register in &self.registers {
-            for field in &register.fields {
-                let (low, bits) = (field.low, field.bits());
-                ensure!(
-                    bits > 0 && low.checked_add(bits).is_some_and(|end| end <= u64::BITS),
-                    "field `{}`: {bits} bits from bit {low} on, expected 1 or more, within 64",
-                    field.name_in(register)
-                );
-            }
         }
         Ok(())
     }
@@ -224,6 +237,42 @@ impl Names {
 }
 
 impl Register {
+    /// The bits that it can answer.
+    fn width(&self) -> u32 {
+        if self.number < REACHED {
+            u64::BITS
+        } else {
+            WORD_BITS
+        }
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        let mut used = 0;
+        let unnamed = self.fields.iter().filter(|field| field.name.is_empty()).count();
+        ensure!(unnamed <= 1, "register `{}`: {unnamed} fields without a name, expected at most 1", self.name);
+        for field in &self.fields {
+            let name = field.name_in(self);
+            let (low, bits, width) = (field.low, field.bits(), self.width());
+            ensure!(
+                bits > 0 && low.checked_add(bits).is_some_and(|end| end <= width),
+                "field `{name}`: {bits} bits from bit {low} on, expected 1 or more, within {width}"
+            );
+            let own = u64::MAX >> (u64::BITS - bits) << low;
+            let free = format!("expected bits that no other field of `{}` has", self.name);
+            ensure!(used & own == 0, "field `{name}`: {bits} bits from bit {low} on, {free}");
+            used |= own;
+            let (words, most) = (field.values.len(), field.range(bits).1 + 1);
+            ensure!(
+                i128::try_from(words).is_ok_and(|words| words <= most),
+                "field `{name}`: {words} words in `values`, expected at most {most}, the numbers from 0 on that {} have",
+                if field.signed { format!("{bits} bits with a sign") } else { format!("{bits} bits") }
+            );
+            let scale = field.scale.unwrap_or(1.0);
+            ensure!(scale.is_finite() && scale != 0.0, "field `{name}`: scale {scale}, expected a number other than 0");
+        }
+        Ok(())
+    }
+
     /// The code of the user command that reads it, or writes it.
     pub fn code(&self, writes: bool) -> anyhow::Result<u16> {
         let first = if writes { WRITE_REGISTER } else { READ_REGISTER };
@@ -258,6 +307,25 @@ impl Field {
         self.bits.unwrap_or(u32::BITS)
     }
 
+    /// How many bits can be written of it.
+    pub fn written_bits(&self) -> u32 {
+        if self.is_whole {
+            WORD_BITS
+        } else {
+            self.bits()
+        }
+    }
+
+    /// The numbers that so many bits of it have.
+    pub fn range(&self, bits: u32) -> (i128, i128) {
+        let most = i128::from(u64::MAX >> (u64::BITS - bits));
+        if self.signed {
+            (-(most >> 1) - 1, most >> 1)
+        } else {
+            (0, most)
+        }
+    }
+
     /// Its name behind that of its register.
     pub fn name_in(&self, register: &Register) -> String {
         let point = if self.name.is_empty() { "" } else { "." };
@@ -270,9 +338,87 @@ impl Field {
         let number = if self.signed { i128::from(bits as i64 >> unused) } else { i128::from(bits >> unused) };
         match (self.scale, usize::try_from(number).ok().and_then(|index| self.values.get(index))) {
             (_, Some(word)) => json!(word),
-            (Some(scale), _) => json!(number as f64 * scale),
-            (None, None) if self.signed => json!(number as i64),
-            (None, None) => number::json(number as u64),
+            (Some(scale), _) => number::scaled(number, scale),
+            (None, None) => number::json(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let text = format!("name = \"a board\"\n{text}");
+        format!("{:#}", Names::parse(&text).map(drop).expect_err(&text))
+    }
+
+    /// A register of this number with these fields, each in a line.
+    fn register(number: u32, fields: &str) -> String {
+        let fields: String =
+            fields.lines().map(|field| format!("[[register.field]]\n{}\n", field.replace("; ", "\n"))).collect();
+        format!("[[register]]\nname = \"few\"\nnumber = {number}\n{fields}")
+    }
+
+    #[test]
+    fn fields_that_cannot_be_are_refused() {
+        for (number, fields, error) in [
+            (1, "name = 'two words'", "field `few.two words`: expected a word that begins with a letter behind `few.`"),
+            (1, "name = '1st'", "field `few.1st`: expected a word that begins with a letter"),
+            (1, "name = 'a'; bits = 1\nname = 'a'; low = 1; bits = 1", "field `few.a`: expected one field, register or command with this name"),
+            (1, "bits = 1\nlow = 1; bits = 1", "register `few`: 2 fields without a name, expected at most 1"),
+            (1, "name = 'a'; bits = 4\nname = 'b'; low = 3; bits = 2", "field `few.b`: 2 bits from bit 3 on, expected bits that no other field of `few` has"),
+            (1, "name = 'a'; bits = 64\nname = 'b'; low = 63; bits = 1", "field `few.b`: 1 bits from bit 63 on, expected bits that no other"),
+            (1, "low = 60; bits = 5", "field `few`: 5 bits from bit 60 on, expected 1 or more, within 64"),
+            (256, "low = 30; bits = 3", "field `few`: 3 bits from bit 30 on, expected 1 or more, within 32"),
+            (1, "bits = 0", "field `few`: 0 bits from bit 0 on, expected 1 or more, within 64"),
+            (1, "bits = 1; values = ['off', 'on', 'auto']", "field `few`: 3 words in `values`, expected at most 2, the numbers from 0 on that 1 bits have"),
+            (1, "bits = 2; signed = true; values = ['a', 'b', 'c']", "field `few`: 3 words in `values`, expected at most 2, the numbers from 0 on that 2 bits with a sign have"),
+            (1, "scale = 0", "field `few`: scale 0, expected a number other than 0"),
+            (1, "scale = nan", "field `few`: scale NaN, expected a number other than 0"),
+            (1, "scale = inf", "field `few`: scale inf, expected a number other than 0"),
+        ] {
+            let said = refused(&register(number, fields));
+            assert!(said.contains(error), "{fields}: {said}");
+        }
+        let dotted = "[[command]]\nname = \"few.a\"\ncode = 0x400\n";
+        let said = refused(&format!("{}{dotted}", register(1, "name = 'a'")));
+        assert!(said.contains("field `few.a`: expected one field, register or command with this name"), "{said}");
+    }
+
+    #[test]
+    fn fields_to_the_last_bit_and_word_are_taken() {
+        for (number, fields) in [
+            (1, "bits = 64"),
+            (1, "name = 'a'; bits = 32\nname = 'b'; low = 32; bits = 32"),
+            (1, "bits = 4\nname = 'state'; low = 4; bits = 1; values = ['off', 'on']"),
+            (1, "bits = 2; signed = true; values = ['off', 'on']"),
+            (u32::MAX, "bits = 32"),
+            (256, ""),
+        ] {
+            Names::parse(&format!("name = \"a board\"\n{}", register(number, fields))).unwrap();
+        }
+    }
+
+    #[test]
+    fn numbers_of_64_bits_are_shown_as_they_are() {
+        let shown = |fields: &str, word| {
+            let names = Names::parse(&format!("name = \"a board\"\n{}", register(1, fields))).unwrap();
+            let shown: Vec<_> =
+                names.registers[0].shown(word).map(|shown| (shown.value.to_string(), shown.text())).collect();
+            shown[0].clone()
+        };
+        let word = 0x4641_4445_3130_4701;
+        for (fields, value, text) in [
+            ("", "\"5062402520109827841\"", "5062402520109827841"),
+            ("bits = 64", "\"5062402520109827841\"", "5062402520109827841"),
+            ("bits = 64; signed = true", "\"5062402520109827841\"", "5062402520109827841"),
+            ("bits = 64; scale = 1.0; unit = 's'", "\"5062402520109827841\"", "5062402520109827841 s"),
+            ("bits = 63; low = 1; scale = 0.1", "\"253120126005491392\"", "253120126005491392"),
+            ("bits = 32; scale = 0.5", "412623744.5", "412623744.5"),
+            ("unit = 's'", "825247489", "825247489 s"),
+        ] {
+            assert_eq!(shown(fields, word), (value.into(), text.into()), "{fields}");
         }
     }
 }

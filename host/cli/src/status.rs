@@ -120,7 +120,14 @@ fn counters(feb: &Commander, names: &Names) -> anyhow::Result<Option<Vec<Shown>>
     }
     let mut counters = vec![];
     for register in names.readable() {
-        let word = feb.command(register.code(false)?, 0)?;
+        // One that cannot be reached does not hide the others.
+        let word = match register.code(false) {
+            Ok(code) => feb.command(code, 0)?,
+            Err(error) => {
+                tracing::warn!("{error:#}");
+                names::NONE
+            }
+        };
         match register.name.as_str() {
             // Boards in software, and boards without a PHY, do not tell.
             "version" => counters.extend(core(word)),

@@ -13,7 +13,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::widgets::{Block, Row, Table};
 
 use crate::discover::{named_or_found, Found};
-use crate::names::{self, Names, Register, READ_REGISTER};
+use crate::names::{self, Names, Register, NONE, READ_REGISTER};
 use crate::{link::Link, number};
 
 #[derive(clap::Args)]
@@ -55,8 +55,9 @@ impl Board {
         self.commander.command_with(code, 0, TIMEOUT, RETRIES).ok()
     }
 
+    /// One that cannot be reached is as one that is not there.
     fn read(&self, register: &Register) -> Option<u64> {
-        self.ask(register.code(false).ok()?)
+        register.code(false).map_or(Some(NONE), |code| self.ask(code))
     }
 
     /// What there is to say about it now: the columns of every board, then those of its registers.

@@ -19,6 +19,8 @@ use crate::interface;
 pub const FOLDER: &str = "/var/lib/fadelink/csn";
 /// A counter: its digits and a line feed.
 const BYTES: usize = 6;
+/// A link or another special file is not opened, or does not stop the program.
+const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 /// How often a file that another program holds is tried again, and how long after: a second in all. A number is drawn in
 /// microseconds, but a program that draws may have to wait for a processor meanwhile. Who does not wait for it uses a
 /// number that the counter does not know, and the next program may draw it again.
@@ -32,6 +34,9 @@ pub struct Numbers {
     file: Option<File>,
     /// The latest that was drawn or seen here.
     latest: Option<u16>,
+    /// What a counter said that cannot be written: the first number is another one. It is not the next one either: other
+    /// programs that cannot write the counter would begin with the same.
+    used: Option<u16>,
 }
 
 /// The later of two; `None` is before all.
@@ -46,18 +51,29 @@ fn later(a: Option<u16>, b: Option<u16>) -> Option<u16> {
 impl Numbers {
     /// Of this program alone. `latest` counts as used; with `None` the first one is drawn at random.
     pub fn private(latest: Option<u16>) -> Numbers {
-        Numbers { file: None, latest }
+        Numbers { file: None, latest, used: None }
     }
 
-    /// Of `feb` behind the interface with this index (0: none), shared where the folder can be written.
+    /// Of `feb` behind the interface with this index (0: none), shared where the folder can be written. Where it can only be
+    /// read, the first number is not the one that was used last.
     pub fn of(interface: u32, feb: MacAddr) -> Numbers {
         if interface == 0 {
             return Numbers::private(None);
         }
         let name = interface::name_of(interface).map(|name| format!("{name}-{feb}"));
-        name.and_then(|name| Numbers::shared(Path::new(FOLDER), &name)).unwrap_or_else(|error| {
+        let known = name.map(|name| Numbers::shared_or_read(Path::new(FOLDER), &name, feb));
+        known.unwrap_or_else(|error| {
             tracing::debug!("{FOLDER}: {error}; this program counts the commands of FEB {feb} alone");
             Numbers::private(None)
+        })
+    }
+
+    fn shared_or_read(folder: &Path, name: &str, feb: MacAddr) -> Numbers {
+        Numbers::shared(folder, name).unwrap_or_else(|error| {
+            let used = read(folder, name);
+            let known = used.map_or(String::new(), |used| format!(", beginning with another number than {used}"));
+            tracing::debug!("{FOLDER}: {error}; this program counts the commands of FEB {feb} alone{known}");
+            Numbers { used, ..Numbers::private(None) }
         })
     }
 
@@ -66,13 +82,20 @@ impl Numbers {
     /// # Errors
     /// They cannot be created or written; the file is a link or another special file.
     pub fn shared(folder: &Path, name: &str) -> io::Result<Numbers> {
-        Ok(Numbers { file: Some(open(folder, name)?), latest: None })
+        Ok(Numbers { file: Some(open(folder, name)?), ..Numbers::private(None) })
     }
 
     /// Draws a number. Never 0: the published core takes that, after RESET, for a repetition.
     pub fn draw(&mut self) -> u16 {
-        let latest = self.latest;
-        let next = |stored| later(latest, stored).unwrap_or_else(|| fastrand::u16(..)).wrapping_add(1).max(1);
+        let (latest, used) = (self.latest, self.used);
+        let after = |number: u16| number.wrapping_add(1).max(1);
+        let first = || loop {
+            let number = after(fastrand::u16(..));
+            if Some(number) != used {
+                return number;
+            }
+        };
+        let next = |stored| later(latest, stored).map_or_else(first, after);
         let number = self.exchange(next).unwrap_or_else(|| next(None));
         self.latest = Some(number);
         number
@@ -100,12 +123,24 @@ impl Numbers {
     }
 }
 
+/// The number in a counter that cannot be written; nothing if there is none.
+fn read(folder: &Path, name: &str) -> Option<u16> {
+    let file = OpenOptions::new().read(true).custom_flags(FLAGS).open(folder.join(name)).ok()?;
+    file.metadata().ok()?.is_file().then(|| stored(&file).ok()).flatten().flatten()
+}
+
+/// The number in a counter; nothing if it has none.
+fn stored(file: &File) -> io::Result<Option<u16>> {
+    let mut text = [0; BYTES];
+    let length = file.read_at(&mut text, 0)?;
+    Ok(std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim_end().parse().ok()))
+}
+
 fn open(folder: &Path, name: &str) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let path = folder.join(name);
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(flags);
+    options.read(true).write(true).custom_flags(FLAGS);
     let file = match options.open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let file = options.clone().create(true).mode(0o664).open(&path)?;
@@ -131,10 +166,7 @@ fn replace(file: &File, next: impl Fn(Option<u16>) -> u16) -> io::Result<u16> {
         attempts += 1;
         std::thread::sleep(LOCK_INTERVAL);
     }
-    let mut text = [0; BYTES];
-    let length = file.read_at(&mut text, 0)?;
-    let stored = std::str::from_utf8(&text[..length]).ok().and_then(|text| text.trim_end().parse().ok());
-    let number = next(stored);
+    let number = next(stored(file)?);
     file.write_all_at(format!("{number:05}\n").as_bytes(), 0)?;
     flock(file, FlockOperation::Unlock)?;
     Ok(number)
@@ -200,6 +232,42 @@ mod tests {
             open(&folder, name).unwrap_err();
         }
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_counter_that_cannot_be_written_is_read() {
+        let folder = folder("read");
+        let name = "eth0-02:fa:de:00:00:01";
+        let mut numbers = shared(&folder);
+        numbers.saw(1234);
+        assert_eq!(read(&folder, name), Some(1234));
+        // To a file with a second name nobody writes, as to one of a folder that is only read.
+        std::fs::hard_link(folder.join(name), folder.join("second")).unwrap();
+        let mut first = std::collections::HashSet::new();
+        for seed in 0..200_000 {
+            fastrand::seed(seed);
+            let mut alone = Numbers::shared_or_read(&folder, name, MacAddr([2, 0xFA, 0xDE, 0, 0, 1]));
+            assert_eq!((alone.used, alone.latest, alone.file.is_some()), (Some(1234), None, false));
+            let number = alone.draw();
+            assert_eq!(alone.draw(), number.wrapping_add(1).max(1));
+            first.insert(number);
+        }
+        assert!(!first.contains(&1234) && !first.contains(&0) && first.len() > 50_000, "{}", first.len());
+        assert_eq!(shared_number(&folder, name), 1234, "nothing was written");
+        // What the board tells goes before.
+        let mut told = Numbers::shared_or_read(&folder, name, MacAddr([2, 0xFA, 0xDE, 0, 0, 1]));
+        told.saw(1233);
+        assert_eq!(told.draw(), 1234);
+        for (content, expected) in [("99999\n", None), ("", None), ("00007\n", Some(7))] {
+            std::fs::write(folder.join(name), content).unwrap();
+            assert_eq!(read(&folder, name), expected);
+        }
+        assert_eq!(read(&folder, "nobody"), None);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn shared_number(folder: &Path, name: &str) -> u16 {
+        std::fs::read_to_string(folder.join(name)).unwrap().trim_end().parse().unwrap()
     }
 
     #[test]

@@ -259,6 +259,33 @@ fn a_block_ack_tells_all_that_is_stored() {
 }
 
 #[test]
+fn a_user_command_to_a_board_that_tells_its_state_is_refused_at_once() {
+    for code in [0x0101, fade10g::CMD_IDENTIFY] {
+        let mut bench = Bench::new(None);
+        bench.state(fade1::Phase::Running, 3);
+        let outcome = bench.command(code);
+        assert_eq!(
+            (bench.requests(), outcome.try_recv().is_err()),
+            ((vec![], 1), true),
+            "a state that was not asked for"
+        );
+        bench.state(fade1::Phase::Running, 3);
+        assert_eq!(outcome.try_recv().unwrap(), Err(CommandError::NoCommands(code)));
+        let counters = bench.reader.counters.read();
+        assert_eq!((counters.responses, counters.unexpected_responses), (1, 1));
+        let next = bench.command(0x0102);
+        assert_eq!(next.try_recv().unwrap(), Err(CommandError::NoCommands(0x0102)), "it is known now");
+        bench.wait(100 * MS);
+        assert_eq!(bench.requests(), (vec![], 0));
+    }
+    // Where the user has said FADE-10G, a state proves nothing.
+    let mut bench = Bench::new(Some(Protocol::Fade10g));
+    let outcome = bench.command(0x0101);
+    bench.state(fade1::Phase::None, 0);
+    assert!(outcome.try_recv().is_err());
+}
+
+#[test]
 fn user_commands_are_refused_and_strangers_are_told_to_stop() {
     let mut bench = Bench::started();
     let outcome = bench.command(0x0101);

@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use rustix::time::{clock_gettime_dynamic, ClockId, DynamicClockId, Timespec};
 use serde_json::{json, Value};
 
+use crate::number;
+
 /// Now in UTC.
 pub fn utc() -> Timestamp {
     Timestamp::now()
@@ -32,14 +34,14 @@ fn ptp<'a>(interfaces: impl Iterator<Item = &'a str>) -> Vec<Value> {
         let Some(name) = card_clock(interface) else { continue };
         let Ok(device) = File::open(Path::new("/dev").join(&name)) else { continue };
         if let Ok(time) = clock_gettime_dynamic(DynamicClockId::Dynamic(device.as_fd())) {
-            clocks.push(json!({ "clock": name, "interface": interface, "ns": nanoseconds(time)  }));
+            clocks.push(json!({ "clock": name, "interface": interface, "ns": number::json(nanoseconds(time)) }));
         }
     }
     let (utc, tai) = (rustix::time::clock_gettime(ClockId::Realtime), clock_gettime_dynamic(DynamicClockId::Tai));
     if let Ok(tai) = tai {
         let offset = (nanoseconds(tai) - nanoseconds(utc) + 500_000_000).div_euclid(1_000_000_000);
         if offset != 0 {
-            clocks.push(json!({ "clock": "CLOCK_TAI", "ns": nanoseconds(tai), "utc_offset": offset }));
+            clocks.push(json!({ "clock": "CLOCK_TAI", "ns": number::json(nanoseconds(tai)), "utc_offset": offset }));
         }
     }
     clocks

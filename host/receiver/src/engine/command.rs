@@ -168,7 +168,7 @@ pub enum CommandError {
     #[error("another program keeps sending commands to the FEB")]
     Busy,
     /// A command to a FEB of FADE v1, which has START, STOP and RESET alone.
-    #[error("command {0:#06x}: FADE v1 has no user commands")]
+    #[error("command {0:#06x}: the board speaks FADE v1, which has no user commands")]
     NoCommands(u16),
     /// Codes that are not commands.
     #[error("command code {0:#06x}: expected STOP, IDENTIFY, RESET BY or 0x0100 to 0xffff")]

@@ -118,6 +118,14 @@ impl Commands {
         Some(pending)
     }
 
+    /// The command whose IDENTIFY is sent and not answered, or which is one: no response will come. STOP goes on: it is one of
+    /// FADE v1 too.
+    pub(super) fn identifies(&mut self) -> Option<Command> {
+        let is_asked = |p: &Pending| p.attempts > 0 && p.code() == fade10g::CMD_IDENTIFY;
+        let pending = self.pending.take_if(|p| is_asked(p) && p.command.code != fade10g::CMD_STOP)?;
+        Some(pending.command)
+    }
+
     /// When one is to be sent again.
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.pending.as_ref().map(|pending| pending.next_attempt)

@@ -147,9 +147,20 @@ impl FebState {
             count(&self.shared().counters.responses);
             self.peer.told_state();
             self.step(Event::Told(*state), out);
+        } else if let Some(command) = self.identifies() {
+            count(&self.shared().counters.responses);
+            self.peer.told_state();
+            self.fade1_command(command, out);
+            self.next_command(out);
         } else {
             count(&self.shared().counters.unexpected_responses);
         }
+    }
+
+    /// The command whose IDENTIFY a state answers.
+    fn identifies(&mut self) -> Option<Command> {
+        let is_open = self.peer.protocol.is_none() && self.transmission.get().is_none();
+        is_open.then(|| self.commands.identifies()).flatten()
     }
 
     fn fade1_data(&mut self, data: &fade1::Data<'_>, out: &mut Outbox<'_>) {

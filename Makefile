@@ -6,8 +6,8 @@ PYTHON  := $(BIN)/python
 PYTEST  := $(PYTHON) -m pytest -c tests/pytest.ini
 # From the top folder.
 PLAIN   := tools/plain_path.sh
-# From host. Not in the job server of make: cargo has its own jobs.
-CARGO   := env -u MAKEFLAGS -u MFLAGS ../$(PLAIN) cargo --color=never
+# From host. Not in the job server of make: cargo has its own jobs. Instead of the shell, so that signals reach it.
+CARGO   := exec env -u MAKEFLAGS -u MFLAGS ../$(PLAIN) cargo --color=never
 JOBS    := $(shell nproc)
 
 .PHONY: help setup sim host python kafka prometheus package test-package demo demo-sim demo-host demo-fadc test test-host test-boards test-driver-debug test-long steady soak bench bench-driver bench-durable bench-fadc bench-receive bench-sharing bench-tcp bench-udp bitstream board timing lint lint-host lint-rtl lint-c lint-python lint-prose format clean
@@ -43,7 +43,7 @@ test-package: package ## install, use, upgrade and remove the packages in a bare
 demo: ## receive and verify two simulated boards over a lossy link; installs and builds only what it uses
 	@tools/setup.sh demo
 	@echo "demo: building the simulated board and the fadelink command"
-	@$(MAKE) --no-print-directory -s -j $(JOBS) demo-sim demo-host
+	@exec tools/together.sh "$(MAKE) --no-print-directory -s -j $(JOBS) demo-sim" "$(MAKE) --no-print-directory -s demo-host"
 	@$(PYTHON) tools/demo.py
 
 demo-sim:

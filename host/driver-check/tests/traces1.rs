@@ -23,7 +23,7 @@ const PHASES: [Phase; 5] = [Phase::Ended, Phase::None, Phase::Reset, Phase::Stop
 /// What a board answers of a transmission; without a `phase`: any.
 fn state_frame(random: &mut fastrand::Rng, phase: Option<Phase>, transmission: u16, packets: u32) -> Vec<u8> {
     let phase = phase.unwrap_or_else(|| *random.choice(&PHASES).unwrap());
-    State { phase, transmission, packets, resets: None }.to_frame(PC, FEB).to_vec()
+    State { phase, transmission, packets, resets: None, checksum: None }.to_frame(PC, FEB).to_vec()
 }
 
 #[test]

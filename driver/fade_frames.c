@@ -41,12 +41,15 @@ static u64 le64_at(const u8 *p)
 /*
  * The number of valid words in either byte order: Fadelink's cores send it
  * least significant byte first, the published ones most significant byte first.
- * One reading at most is in range.
+ * One reading at most is in range. Above a mark may be a CRC, which a driver
+ * does not ask for.
  */
 static u64 valid_words(const u8 *final_word)
 {
 	u64 words = le64_at(final_word);
 
+	if ((words >> 16 & 0xFFFF) == FADE_CHECKSUM_MARK)
+		return words & 0xFFFF;
 	return words > FADE_LAST_WORDS_MAX ? be64_at(final_word) : words;
 }
 

@@ -3,6 +3,7 @@ rtl/fade10g/fade10g_pkg.sv
 rtl/fade1/fade1_pkg.sv
 rtl/fade/fade_pkg.sv
 rtl/common/link_pkg.sv
+rtl/mac/mac_pkg.sv
 rtl/axi/registers/fade_csr_pkg.sv
 rtl/axi/axil_master.sv
 rtl/common/cdc_register.sv
@@ -26,6 +27,8 @@ rtl/fade1/fade1_desc_manager.sv
 rtl/fade1/fade1_eth_rx.sv
 rtl/fade1/fade1_eth_tx.sv
 rtl/fade1/fade1_engine.sv
+rtl/common/crc32.sv
+rtl/fade/fade_checksum.sv
 rtl/common/gray_to_binary.sv
 rtl/common/packet_writer.sv
 rtl/fade/fade_buffer.sv

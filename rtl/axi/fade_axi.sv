@@ -22,7 +22,8 @@ module fade_axi #(
     parameter int PACKETS = 32,
     parameter int TICK_MIN = 256,
     parameter int TICK_INIT = PROTOCOL == 1 ? 32768 : 65536,
-    parameter int TICK_MAX = 1048576
+    parameter int TICK_MAX = 1048576,
+    parameter int CHECKSUM = 0
 ) (
     input logic rst,
     input logic user_clk,
@@ -185,7 +186,8 @@ module fade_axi #(
       .TICK_MIN (TICK_MIN),
       .TICK_INIT(TICK_INIT),
       .TICK_MAX (TICK_MAX),
-      .STATUS   (1)
+      .STATUS   (1),
+      .CHECKSUM (CHECKSUM)
   ) core (
       .rst           (core_rst),
       .first_packet  ('0),

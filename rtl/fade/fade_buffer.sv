@@ -6,18 +6,20 @@
 //   s_axis ===>| packet_writer -> packet_memory               |====> read_data
 //              |       ^                  ^                   |<==== read_enable, read_address
 //              |       +------ tail ------+------ head ------>|====> head, closed, last_words
+//              | fade_checksum                                |====> words_crc
 //              +----------------------------------------------+
 //        user_clk                                    tx_clk
 //
 // M = 2^SLOT_BITS packets of 2^WORD_BITS words. `closed`: the packet before the head is the last one. last_words
-// comes from the user clock and is stable when the head has moved over that packet. Unless SEND_EMPTY is set the head
-// does not move over a last packet without words.
+// and words_crc come from the user clock and are stable when the head has moved over that packet. Unless SEND_EMPTY is set
+// the head does not move over a last packet without words. words_crc is 0 unless CHECKSUM is set.
 `default_nettype none
 module fade_buffer #(
     parameter int SLOT_BITS = 5,
     parameter int WORD_BITS = 10,
     parameter bit SEND_EMPTY = 1'b1,
-    parameter int READ_CLOCKS = 1  // see packet_memory
+    parameter int READ_CLOCKS = 1,  // see packet_memory
+    parameter int CHECKSUM = 0
 ) (
     // user side
     input  logic                                       user_clk,
@@ -34,6 +36,7 @@ module fade_buffer #(
     output logic             [            SLOT_BITS:0] head,
     output logic                                       closed,
     output logic             [          WORD_BITS-1:0] last_words,
+    output logic             [                   31:0] words_crc,
     output logic                                       writer_active,
     input  logic                                       read_enable,
     input  logic             [SLOT_BITS+WORD_BITS-1:0] read_address,
@@ -67,6 +70,19 @@ module fade_buffer #(
       .last         (user_last),
       .last_words   (last_words)
   );
+
+  if (CHECKSUM != 0) begin : g_checksum
+    fade_checksum checksum (
+        .clk    (user_clk),
+        .running(user_running),
+        .accept (write_enable),
+        .word   (write_data),
+        .last   (user_last),
+        .crc    (words_crc)
+    );
+  end else begin : g_no_checksum
+    assign words_crc = '0;
+  end
 
   packet_memory #(
       .ADDRESS_BITS(SLOT_BITS + WORD_BITS),

@@ -35,7 +35,8 @@ module fade_core #(
     parameter int PAPER_PERIOD = PROTOCOL == 1 ? 10000 : 1024,
     parameter int DELAY_FLOOR = 0,  // least pause after a data frame, in clocks
     parameter int DELAY_CEILING = 1048576,  // longest pause after a data frame, in clocks
-    parameter int STATUS = 0
+    parameter int STATUS = 0,
+    parameter int CHECKSUM = 0  // 1: the end of a transmission has a CRC of all its words
 ) (
     input logic rst,  // resets everything; from any clock
     // settings
@@ -116,6 +117,7 @@ module fade_core #(
   logic session, stop, closed, writer_active, read_enable;
   logic [SLOT_BITS:0] first_slot, head, tail_gray;
   logic [WORD_BITS-1:0] last_words;
+  logic [31:0] words_crc;
   logic [SLOT_BITS+WORD_BITS-1:0] read_address;
   logic [63:0] read_data;
 
@@ -123,7 +125,8 @@ module fade_core #(
       .SLOT_BITS  (SLOT_BITS),
       .WORD_BITS  (WORD_BITS),
       .SEND_EMPTY (PROTOCOL != 1),
-      .READ_CLOCKS(READ_CLOCKS)
+      .READ_CLOCKS(READ_CLOCKS),
+      .CHECKSUM   (CHECKSUM)
   ) buffer (
       .*
   );
@@ -139,7 +142,8 @@ module fade_core #(
           .READ_CLOCKS(READ_CLOCKS),
           .TICK_MIN(TICK_MIN),
           .TICK_INIT(TICK_INIT),
-          .TICK_MAX(TICK_MAX)
+          .TICK_MAX(TICK_MAX),
+          .CHECKSUM(CHECKSUM)
       ) engine (
           .*
       );
@@ -149,7 +153,8 @@ module fade_core #(
           .READ_CLOCKS(READ_CLOCKS),
           .TICK_MIN(TICK_MIN),
           .TICK_INIT(TICK_INIT),
-          .TICK_MAX(TICK_MAX)
+          .TICK_MAX(TICK_MAX),
+          .CHECKSUM(CHECKSUM)
       ) engine (
           .*
       );

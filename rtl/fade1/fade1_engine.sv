@@ -17,7 +17,8 @@ module fade1_engine #(
     parameter int TICK_MIN = 256,
     parameter int TICK_INIT = 32768,
     parameter int TICK_MAX = 1048576,
-    parameter int SLOT_BITS = fade1_pkg::SLOT_BITS
+    parameter int SLOT_BITS = fade1_pkg::SLOT_BITS,
+    parameter int CHECKSUM = 0  // see fade_core
 ) (
     input  logic                [                       47:0] mac_address,
     input  logic                [                       31:0] first_packet,
@@ -45,6 +46,7 @@ module fade1_engine #(
     input  logic                [                SLOT_BITS:0] head,
     input  logic                                              closed,
     input  logic                [   fade1_pkg::WORD_BITS-1:0] last_words,
+    input  logic                [                       31:0] words_crc,
     input  logic                                              writer_active,
     output logic                                              read_enable,
     output logic                [fade1_pkg::ADDRESS_BITS-1:0] read_address,
@@ -159,7 +161,9 @@ module fade1_engine #(
       .*
   );
 
-  fade1_eth_tx eth_tx (
+  fade1_eth_tx #(
+      .CHECKSUM(CHECKSUM)
+  ) eth_tx (
       .clk                (tx_clk),
       .rst                (tx_rst),
       .delay              (delay[30:0]),

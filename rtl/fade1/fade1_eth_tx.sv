@@ -12,9 +12,12 @@
 // sent: next_lock keeps them stable from two clocks before the first word, next_take says that they were used. In the last
 // packet, words from last_words on are filler: FADE v1 cannot transmit their number. While `hold` or `pausing` is high no
 // frame starts, but for a state frame, which does not wait for `pausing`. Data frames carry `delay`, and announce block ACKs.
-// A state frame has 4 words and 4 of filler; answer_take tells that they are out.
+// A state frame has 5 words and 3 of filler; answer_take tells that they are out. The fifth is filler, too, but with CHECKSUM at the
+// end of a transmission.
 `default_nettype none
-module fade1_eth_tx (
+module fade1_eth_tx #(
+    parameter int CHECKSUM = 0  // the buffer has a CRC of the words
+) (
     input  logic                                            clk,
     input  logic                                            rst,
     input  logic              [                       47:0] mac_address,
@@ -31,6 +34,7 @@ module fade1_eth_tx (
     output logic                                            next_lock,
     output logic                                            next_take,
     input  logic              [   fade1_pkg::WORD_BITS-1:0] last_words,
+    input  logic              [                       31:0] words_crc,
     // state to tell: stable while it is sent
     input  logic                                            answer,
     input  fade1_pkg::state_t                               answer_state,
@@ -66,6 +70,7 @@ module fade1_eth_tx (
     SOURCE,
     FIELDS,
     RESETS,  // of a state frame
+    CRC,
     PACKET,
     FILLING  // of the last packet or of a state frame, to its end
   } word_t;
@@ -78,7 +83,7 @@ module fade1_eth_tx (
   logic in_last, index_is_last;  // the word on offer is the frame's last one; the word after it is
 
   assign advance = m_axis_tvalid && m_axis_tready;
-  assign header_done = word == (is_state ? RESETS : FIELDS) && advance;
+  assign header_done = word == (is_state ? CRC : FIELDS) && advance;
   assign next_lock = !is_state && (state == LOCK || state == NUMBER || state == HEADER);
   assign idle = state == IDLE;
 
@@ -90,6 +95,8 @@ module fade1_eth_tx (
   logic [15:0] packet_field, source_begin;
   logic [31:0] source_end;
   assign {source_begin, source_end} = mac_address;
+  logic has_crc;
+  assign has_crc = CHECKSUM != 0 && answer_state.state == fade1_pkg::STATE_ENDED;
   assign packet_field = {6'(next_packet), fade1_pkg::RETRY_FADELINK};
   always_comb begin
     case (word)
@@ -101,6 +108,9 @@ module fade1_eth_tx (
       m_axis_tdata = link_pkg::swap64(
           is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
       RESETS: m_axis_tdata = link_pkg::swap64({fade1_pkg::STATE_RESETS, answer_resets});
+      CRC:
+      m_axis_tdata = has_crc ?
+          link_pkg::swap64({fade1_pkg::CHECKSUM_MARK, 16'(last_words), words_crc}) : FILLER_WORD;
       PACKET: m_axis_tdata = memory_read_data;
       default: m_axis_tdata = FILLER_WORD;
     endcase
@@ -139,7 +149,8 @@ module fade1_eth_tx (
         ADDRESSES: word <= SOURCE;
         SOURCE: word <= FIELDS;
         FIELDS, PACKET: word <= is_state ? RESETS : last && index == last_words ? FILLING : PACKET;
-        RESETS: word <= FILLING;
+        RESETS: word <= CRC;
+        CRC: word <= FILLING;
         default: ;
       endcase
       if (word != ADDRESSES && word != SOURCE) begin

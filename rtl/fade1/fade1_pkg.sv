@@ -43,6 +43,7 @@ package fade1_pkg;
     logic [31:0] packets;       // sent at least once
   } state_t;
   localparam logic [7:0] STATE_RESETS = 8'd1;  // before the RESETs in the fourth word: they are counted
+  localparam logic [15:0] CHECKSUM_MARK = 16'hC4EC;  // in the fifth word: valid words of the last packet u16, CRC of all words u32
   localparam int STATE_FRAME_LEN = 64;
 
   localparam int PACKET_WORDS = 128;  // of 64 bits

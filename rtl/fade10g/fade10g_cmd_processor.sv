@@ -28,7 +28,8 @@
 `default_nettype none
 module fade10g_cmd_processor #(
     parameter int SLOT_BITS   = 5,
-    parameter int READ_CLOCKS = 1   // of the records
+    parameter int READ_CLOCKS = 1,  // of the records
+    parameter int CHECKSUM    = 0   // the buffer has a CRC of the words
 ) (
     input  logic        clk,
     input  logic        rst,
@@ -47,14 +48,16 @@ module fade10g_cmd_processor #(
     output logic        stop,
     output logic        hold,
     output logic        clear,
+    output logic        with_checksum,        // START has asked for it
     output logic [47:0] peer_address,
     input  logic        finished,
     input  logic        writer_active,
     input  logic        sender_idle,
     input  logic        cleared,
-    // user side; command_head: code and CSN of the last command
+    // user side; command_head, command_argument: of the last command
     output logic        command_load,
     input  logic [31:0] command_head,
+    input  logic [31:0] command_argument,
     output logic        command_send,
     input  logic        command_ready,
     input  logic [63:0] user_response,
@@ -169,11 +172,13 @@ module fade10g_cmd_processor #(
     response = {command_head, from_user ? user_response : {62'd0, status}};
   end
   // What the FEB is: format of this word, log2 of its window, state, numbers of the last command and transmission, RESETs.
+  localparam logic [7:0] ABLE = fade10g_pkg::IDENTITY_BLOCK_ACKS | fade10g_pkg::IDENTITY_RESETS
+      | (CHECKSUM != 0 ? fade10g_pkg::IDENTITY_CHECKSUM : 8'd0);
   logic [63:0] identity;
   assign identity = {
     8'd1,
     8'(SLOT_BITS),
-    fade10g_pkg::IDENTITY_BLOCK_ACKS | fade10g_pkg::IDENTITY_RESETS | {4'd0, known, 1'd0, stop, session},
+    ABLE | {4'd0, known, 1'd0, stop, session},
     command_head[15:0],
     transmission,
     resets.count
@@ -245,6 +250,7 @@ module fade10g_cmd_processor #(
           if (!session) begin
             state <= STARTING;
             transmission <= command_head[15:0];
+            with_checksum <= CHECKSUM != 0 && (command_argument & fade10g_pkg::START_CHECKSUM) != '0;
           end
           if (stop) status <= 2'(fade10g_pkg::STATUS_STOPPING);
           else if (session) status <= 2'(fade10g_pkg::STATUS_RUNNING);
@@ -289,6 +295,7 @@ module fade10g_cmd_processor #(
       response_valid <= 1'b0;
       may_identify <= 1'b0;
       transmission <= '0;
+      with_checksum <= 1'b0;
     end
   end
 

@@ -17,7 +17,8 @@ module fade10g_engine #(
     parameter int SLOT_BITS = 5,
     parameter int TICK_MIN = 256,
     parameter int TICK_INIT = 65536,
-    parameter int TICK_MAX = 1048576
+    parameter int TICK_MAX = 1048576,
+    parameter int CHECKSUM = 0  // see fade_core
 ) (
     input  logic                [                                47:0] mac_address,
     input  logic                [                                31:0] first_packet,
@@ -45,6 +46,7 @@ module fade10g_engine #(
     input  logic                [                         SLOT_BITS:0] head,
     input  logic                                                       closed,
     input  logic                [          fade10g_pkg::WORD_BITS-1:0] last_words,
+    input  logic                [                                31:0] words_crc,
     input  logic                                                       writer_active,
     output logic                                                       read_enable,
     output logic                [SLOT_BITS+fade10g_pkg::WORD_BITS-1:0] read_address,
@@ -148,12 +150,13 @@ module fade10g_engine #(
   logic [95:0] response, identify;
   logic
       response_valid, response_lock, response_taken, identify_valid, identify_word, identify_taken;
-  logic event_wrong_source, event_busy, event_ack_ignored;
+  logic event_wrong_source, event_busy, event_ack_ignored, with_checksum;
   assign finished = session && closed && all_confirmed;
 
   fade10g_cmd_processor #(
       .SLOT_BITS  (SLOT_BITS),
-      .READ_CLOCKS(READ_CLOCKS)
+      .READ_CLOCKS(READ_CLOCKS),
+      .CHECKSUM   (CHECKSUM)
   ) cmd_processor (
       .clk        (tx_clk),
       .rst        (tx_rst),
@@ -214,6 +217,6 @@ module fade10g_engine #(
   };
 
   logic unused;
-  assign unused = &{1'b0, ack, command_argument};
+  assign unused = &{1'b0, ack};
 endmodule
 `default_nettype wire

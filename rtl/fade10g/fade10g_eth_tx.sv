@@ -13,7 +13,7 @@
 // response_taken say that they were used, response_lock that they must not change. A response is sent in the next data frame,
 // or in its own frame when no data frame may start. While `hold` is high no frame
 // starts, while `pausing` is high no data frame. The frames carry `delay`. identify_word: the address of IDENTIFY was used,
-// `identify` is needed in two clocks.
+// `identify` is needed in two clocks. The last word of the last packet is last_words, with_checksum words_crc above it.
 `default_nettype none
 module fade10g_eth_tx #(
     parameter int SLOT_BITS = 5
@@ -35,6 +35,8 @@ module fade10g_eth_tx #(
     output logic                                        next_lock,
     output logic                                        next_take,
     input  logic [          fade10g_pkg::WORD_BITS-1:0] last_words,
+    input  logic                                        with_checksum,
+    input  logic [                                31:0] words_crc,
     // command response, and answer to IDENTIFY: fade10g_pkg::answer_t
     input  logic                                        response_valid,
     input  logic [                                95:0] response,
@@ -119,10 +121,12 @@ module fade10g_eth_tx #(
     endcase
   end
 
+  logic [47:0] checksum;
+  assign checksum = with_checksum ? {words_crc, fade10g_pkg::CHECKSUM_MARK} : '0;
   always_comb begin
     m_axis_tdata = memory_read_data;
     if (!in_data) m_axis_tdata = link_pkg::swap64(header);
-    else if (last && in_last) m_axis_tdata = 64'(last_words);
+    else if (last && in_last) m_axis_tdata = {checksum, 16'(last_words)};
     else if (in_filler) m_axis_tdata = FILLER_WORD;
   end
 

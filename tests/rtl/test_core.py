@@ -45,6 +45,24 @@ def test_in_order_without_loss(phy, window):
                    "full": 0}  # fmt: skip
 
 
+@every
+@pytest.mark.parametrize("words", [0, 1, 1023, 1024, 3 * 1024 + 5])
+def test_the_last_packet_has_the_crc_that_was_asked_for(phy, window, words):
+    """Of a board that has it; with losses, and anew in each transmission."""
+    board = limited(phy, window, words or 1)
+    lost = random.Random(words)
+    for argument in [C["START_CHECKSUM"], 0, C["START_CHECKSUM"] | 0xFFFFFFFE]:
+        receiver = Receiver(board, window, drop_data=lambda frame: lost.random() < 0.2)
+        receiver.start(argument)
+        if words:
+            receiver.run(words // 1024)
+            board.frames(board.frame_time)  # until the source has given the rest
+        receiver.stop()
+        assert receiver.words == words or not words
+        asked = argument & C["START_CHECKSUM"] and window > 16
+        assert receiver.told == (receiver.crc if asked else None)
+
+
 @both
 def test_back_to_back_at_the_limit_of_the_line(phy, window):
     board = Board(phy, window)

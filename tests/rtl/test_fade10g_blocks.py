@@ -29,6 +29,11 @@ def test_block(toplevel, parameters):
     run("fade10g_blocks", parameters, toplevel)
 
 
+def final_word(words, crc):
+    """Of a last packet; crc: None, or of all words."""
+    return words if crc is None else words | C["CHECKSUM_MARK"] << 16 | crc << 32
+
+
 def frame_of(vector):
     """The bytes of a shared vector."""
     frame = bytes.fromhex(vector["hex"])
@@ -36,7 +41,7 @@ def frame_of(vector):
         first, words = payload["first"], payload["words"]
         frame += b"".join(((first + i) % 2**64).to_bytes(8, "little") for i in range(words))
         if words < 1024:
-            frame = frame.ljust(C["DATA_FRAME_LEN"] - 8, b"\xa5") + words.to_bytes(8, "little")
+            frame = frame.ljust(C["DATA_FRAME_LEN"] - 8, b"\xa5") + final_word(words, payload.get("crc")).to_bytes(8, "little")
     return frame
 
 
@@ -44,7 +49,8 @@ def test_constants_agree():
     found = package_constants("fade10g/fade10g_pkg.sv")
     for name in ["ETHERTYPE", "VERSION", "FILLER", "TYPE_DATA", "TYPE_LAST", "TYPE_RESPONSE", "CMD_START", "CMD_STOP",
                  "ACK", "NACK", "CMD_RESET", "CMD_IDENTIFY", "CMD_RESET_BY", "CMD_USER_FIRST", "BLOCK_MARK",
-                 "IDENTITY_BLOCK_ACKS", "IDENTITY_CSN", "IDENTITY_RESETS"]:  # fmt: skip
+                 "IDENTITY_BLOCK_ACKS", "IDENTITY_CSN", "IDENTITY_RESETS", "IDENTITY_CHECKSUM", "START_CHECKSUM",
+                 "CHECKSUM_MARK"]:  # fmt: skip
         assert found[name] == C[name], name
     assert found["PACKET_WORDS"] * 8 == C["PACKET_BYTES"]
 
@@ -55,7 +61,7 @@ class Sender:
     def __init__(self, dut):
         self.dut = dut
         self.taken = []
-        for name in ["next_valid", "response_valid", "identify_valid", "hold", "delay", "pausing", "last_words", "next_last",
+        for name in ["next_valid", "response_valid", "identify_valid", "hold", "delay", "pausing", "last_words", "next_last", "with_checksum", "words_crc",
                      "next_packet", "next_slot", "next_sequence", "response", "identify", "identify_address"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.mac_address.value = MAC
@@ -87,11 +93,11 @@ class Sender:
                     getattr(self.dut, valid).value = 0
 
 
-def data_frame(packet, sequence, delay, response=0, last=None):
+def data_frame(packet, sequence, delay, response=0, last=None, crc=None):
     words = [(packet % 4) * 1024 + i for i in range(1024)]
     if last is not None:
         words[last:] = [0xA5A5A5A5A5A5A5A5] * (1024 - last)
-        words[1023] = last
+        words[1023] = final_word(last, crc)
     kind = C["TYPE_DATA"] if last is None else C["TYPE_LAST"]
     return b"".join([
         PC.to_bytes(6, "big"), MAC.to_bytes(6, "big"), b"\xfa\xde\x01\x00", kind.to_bytes(2, "big"),
@@ -107,15 +113,16 @@ async def fade10g_eth_tx_sends_data_with_and_without_response(dut):
     await sender.run()
     monitor = AxisMonitor(dut, dut.clk, 8, stall=lambda: random.random() < 0.2)
     expected = []
-    for last in [None, None, 0, 1, 1023, None]:
+    for last, crc in [(None, None), (None, 7), (0, None), (1, 0xCBF43926), (0, 0xFFFFFFFF), (1023, None), (1023, 0), (None, None)]:
         packet, sequence, delay = random.getrandbits(32), random.getrandbits(16), random.getrandbits(4)
         response = random.getrandbits(96) if random.random() < 0.7 else 0
         dut.next_packet.value, dut.next_sequence.value, dut.delay.value = packet, sequence, delay
         dut.next_slot.value = packet % 4
         dut.next_last.value, dut.last_words.value = int(last is not None), last or 0
+        dut.with_checksum.value, dut.words_crc.value = int(crc is not None), random.getrandbits(32) if crc is None else crc
         dut.response.value, dut.response_valid.value = response or random.getrandbits(96), int(response != 0)
         dut.next_valid.value = 1
-        expected.append((data_frame(packet, sequence, delay, response, last), False))
+        expected.append((data_frame(packet, sequence, delay, response, last, crc), False))
         await monitor.wait(len(expected))
         assert sender.taken == ["next_take"] + ["response_taken"] * (response != 0)
         sender.taken.clear()

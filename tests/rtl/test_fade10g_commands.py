@@ -7,9 +7,15 @@ PC = 0x02FADE0000F0
 TX = {"clk": 6400}
 
 
-@pytest.mark.parametrize("toplevel,parameters", [("fade10g_cmd_processor", {}), ("fade10g_cmd_bridge", {})])
+@pytest.mark.parametrize(
+    "toplevel,parameters", [("fade10g_cmd_processor", {}), ("fade10g_cmd_processor", {"CHECKSUM": 1}), ("fade10g_cmd_bridge", {})]
+)
 def test_block(toplevel, parameters):
     run("fade10g_commands", parameters, toplevel)
+
+
+def has_checksum(dut):
+    return int(dut.CHECKSUM.value)
 
 
 class Commands:
@@ -18,7 +24,8 @@ class Commands:
     def __init__(self, dut):
         self.dut, self.records, self.given = dut, Records(dut), None
         for name in ["ack_ready", "ack_bits", "finished", "writer_active", "cleared", "user_response_valid", "user_response",
-                     "response_lock", "response_taken", "identify_taken", "identify_word", "command_head"]:  # fmt: skip
+                     "response_lock", "response_taken", "identify_taken", "identify_word", "command_head",
+                     "command_argument"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.sender_idle.value = dut.command_ready.value = 1
 
@@ -43,7 +50,7 @@ class Commands:
             done = int(dut.user_response_done.value)
             await RisingEdge(dut.clk)
             dut.writer_active.value, dut.cleared.value = history[4]
-            dut.command_head.value = command >> 32
+            dut.command_head.value, dut.command_argument.value = command >> 32, command & 0xFFFFFFFF
             if done:
                 dut.user_response_valid.value = 0
 
@@ -177,7 +184,7 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     dut.identify_word.value = 1
     await ClockCycles(dut.clk, 3)
     assert int(dut.identify.value) >> 56 == 0x0006_0009_01, "layout"
-    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_CSN"] | C["IDENTITY_RESETS"]
+    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_CSN"] | C["IDENTITY_RESETS"] | C["IDENTITY_CHECKSUM"] * has_checksum(dut)
     assert int(dut.identify.value) & (1 << 48) - 1 == flags << 40 | 1 << 24, "the last command, and no transmission yet"
     dut.identify_taken.value = 1
     await RisingEdge(dut.clk)
@@ -189,6 +196,24 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     await ClockCycles(dut.clk, 60)
     assert int(dut.identify_valid.value) == 1 and int(dut.identify_address.value) == PC + 6
     assert await c.response() == (0x0123, 1, 77)
+
+
+@cocotb.test()
+async def fade10g_cmd_processor_start_asks_for_the_crc(dut):
+    """Once in a transmission: its repetition, and a START while it runs, change nothing."""
+    c = Commands(dut)
+    await c.run()
+    asked = lambda: int(dut.with_checksum.value)
+    for csn, argument in enumerate([0, 1, 0xFFFFFFFE, 0xFFFFFFFF, 0]):
+        await c.send(C["CMD_START"], 10 * csn, argument)
+        expected = argument & C["START_CHECKSUM"] & has_checksum(dut)
+        assert int(dut.session.value) == 1 and asked() == expected, hex(argument)
+        await c.send(C["CMD_START"], 10 * csn, argument ^ 1)
+        await c.send(C["CMD_START"], 10 * csn + 1, argument ^ 1)
+        await c.send(0x0123, 10 * csn + 2, argument ^ 1)
+        assert int(dut.session.value) == 1 and asked() == expected
+        await c.send(C["CMD_RESET"])
+        assert int(dut.session.value) == 0
 
 
 @cocotb.test()

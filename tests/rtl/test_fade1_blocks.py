@@ -31,6 +31,7 @@ TX = {"clk": 8000}
     "toplevel,parameters",
     [
         ("fade1_eth_tx", {}),
+        ("fade1_eth_tx", {"CHECKSUM": 1}),
         ("fade1_eth_rx", {}),
         ("fade1_cmd_processor", {}),
     ],
@@ -43,7 +44,7 @@ def test_constants_agree():
     found = package_constants("fade1/fade1_pkg.sv")
     for name in ["ETHERTYPE", "FILLER", "TYPE_START", "TYPE_STOP", "TYPE_ACK", "TYPE_RESET", "TYPE_DATA", "TYPE_STATE",
                  "STATE_NONE", "STATE_RUNNING", "STATE_STOPPING", "STATE_ENDED", "STATE_RESET", "STATE_RESETS", "STATE_FRAME_LEN",
-                 "SET_PACKETS", "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK"]:  # fmt: skip
+                 "SET_PACKETS", "RETRY_BITS", "RETRY_FADELINK", "BLOCK_MARK", "CHECKSUM_MARK"]:  # fmt: skip
         assert found[name] == C1[name], name
     assert found["PACKET_WORDS"] * 8 == C1["PACKET_BYTES"]
 
@@ -107,7 +108,7 @@ async def until(dut, name):
 
 async def sender(dut):
     for name in ["next_valid", "hold", "delay", "pausing", "last_words", "next_last", "next_packet", "next_set",
-                 "answer", "answer_state", "answer_resets", "memory_read_data"]:  # fmt: skip
+                 "answer", "answer_state", "answer_resets", "memory_read_data", "words_crc"]:  # fmt: skip
         getattr(dut, name).value = 0
     dut.mac_address.value, dut.peer_address.value = MAC, PC
     await start(dut, TX, ["rst"])
@@ -120,14 +121,19 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
     await sender(dut)
     monitor = AxisMonitor(dut, dut.clk, 8, stall=lambda: random.random() < 0.3)
     pulses = Pulses(dut, dut.clk, ["next_take", "answer_take"])
-    vectors = [v for v in VECTORS1["frames"] if v["name"].startswith("state_")]
-    assert len(vectors) == 5
+    has_checksum = int(dut.CHECKSUM.value)
+    at_end = [v for v in VECTORS1["frames"] if v["name"].startswith("state_ended")]
+    vectors = [v for v in VECTORS1["frames"] if v["name"].startswith("state_") and v not in at_end]
+    vectors += [v for v in at_end if bool(v["fields"]["checksum"]) == has_checksum]
+    assert len(vectors) == 5 + has_checksum
     expected = []
     for vector in vectors:
         fields = vector["fields"]
         dut.answer_state.value = fields["state"] << 48 | fields["transmission"] << 32 | fields["packets"]
         resets = fields["resets"]
         dut.answer_resets.value = resets["count"] << 48 | int((resets["by"] or "0").replace(":", ""), 16)
+        told = fields["checksum"] or {"last_words": random.getrandbits(7), "crc": random.getrandbits(32)}
+        dut.last_words.value, dut.words_crc.value = told["last_words"], told["crc"]
         dut.hold.value = dut.answer.value = dut.pausing.value = 1
         await ClockCycles(dut.clk, 30)
         assert int(dut.idle.value) == 1, "no frame starts while it is held"
@@ -135,6 +141,7 @@ async def fade1_eth_tx_tells_its_state_between_packets(dut):
         await until(dut, "answer_take")
         dut.answer.value = 0
         dut.answer_state.value, dut.answer_resets.value = 2**64 - 1, 2**56 - 1  # they were used: they may change now
+        dut.words_crc.value = 2**32 - 1
         expected.append((bytes.fromhex(vector["hex"]), False))
         assert await monitor.wait(len(expected)) == expected
         # A packet, while the next state waits.

@@ -1,6 +1,7 @@
 """The FADE v1 core behind its GMII MAC, from pin to pin."""
 
 import random
+import zlib
 
 import pytest
 from support.block import C1, SEED
@@ -57,8 +58,10 @@ def test_the_state_is_told(words):
             board.send(frame)
         while not board.states and (packet := board.receive(1000 * US)):
             board.take(packet)
-        at, *state, resets, by = board.states.pop()
+        at, *state, resets, by, checksum = board.states.pop()
         assert resets == 0 and not any(by)
+        crc = zlib.crc32(b"".join(i.to_bytes(8, "little") for i in range(words)))
+        assert checksum == ((words % 128, crc) if state[0] == C1["STATE_ENDED"] else None)
         return state
 
     ask = identify(C["CMD_IDENTIFY"])
@@ -82,13 +85,14 @@ def test_who_has_sent_reset_is_told():
     board.send(request(C1["TYPE_RESET"]))
     board.start(0xFFFF)
     board.run(3)
-    assert board.states.pop()[1:] == (C1["STATE_RUNNING"], 0xFFFF, 0, 0, bytes(6))
+    assert board.states.pop()[1:] == (C1["STATE_RUNNING"], 0xFFFF, 0, 0, bytes(6), None)
     for count, source in enumerate((OTHER, PC), 1):
         board.send(request(C1["TYPE_RESET"], src=source))
         board.send(identify(C["CMD_IDENTIFY"]))
         while not board.states:
             board.receive(100 * US)
-        _, state, transmission, _, *resets = board.states.pop()
+        _, state, transmission, _, *resets, checksum = board.states.pop()
+        assert checksum is None, "it did not end by STOP"
         assert [state, transmission, *resets] == [C1["STATE_RESET"], 0xFFFF, count, source]
 
 

@@ -1,5 +1,7 @@
 """What the two FADE protocols share, each block on its own."""
 
+import zlib
+
 import pytest
 from support.block import ClockCycles, RisingEdge, cocotb, rng, run, start
 
@@ -12,11 +14,47 @@ SHORTEST, INITIAL, LONGEST = 32 // UNIT, 399 // UNIT, 3999 // UNIT
     [
         ("fade_round_trip", {"UNIT_BITS": 2, "SHORTEST": 32, "INITIAL": 400, "LONGEST": 4000}),
         ("fade_buffer", {"SLOT_BITS": 2, "WORD_BITS": 3}),
+        ("fade_buffer", {"SLOT_BITS": 2, "WORD_BITS": 3, "CHECKSUM": 1}),
+        ("fade_checksum", {}),
         ("fade_buffer", {"SLOT_BITS": 2, "WORD_BITS": 3, "SEND_EMPTY": 0, "READ_CLOCKS": 2}),
     ],
 )
 def test_block(toplevel, parameters):
     run("fade_blocks", parameters, toplevel)
+
+
+def crc_of(words):
+    return zlib.crc32(b"".join(word.to_bytes(8, "little") for word in words))
+
+
+@cocotb.test()
+async def fade_checksum_is_that_of_all_words(dut):
+    """Words with and without gaps; `last` as early as it can come; the next transmission begins anew."""
+    random = rng("checksum")
+    for name in ["running", "accept", "word", "last"]:
+        getattr(dut, name).value = 0
+    await start(dut, {"clk": 6400}, [])
+    crc = None
+    for count in [0, 1, 2, 3, 100, 0, 33, 7]:
+        words, share = [random.getrandbits(64) for _ in range(count)], random.choice([1, 0.5])
+        dut.running.value = 1
+        for word in words:
+            while random.random() > share:
+                dut.word.value = random.getrandbits(64)
+                await RisingEdge(dut.clk)
+            dut.accept.value, dut.word.value = 1, word
+            await RisingEdge(dut.clk)
+            dut.accept.value = 0
+        assert crc is None or int(dut.crc.value) == crc, "until the end"
+        await RisingEdge(dut.clk)
+        dut.last.value = 1
+        await ClockCycles(dut.clk, 3)
+        crc = crc_of(words)
+        for _ in range(random.randrange(1, 5)):
+            assert int(dut.crc.value) == crc, words
+            await RisingEdge(dut.clk)
+        dut.running.value = dut.last.value = 0
+        await ClockCycles(dut.clk, random.randrange(1, 5))
 
 
 async def pulse(dut, *names):
@@ -113,8 +151,10 @@ async def fade_buffer_tells_the_last_packet_after_all_others(dut):
             heads.append((int(dut.head.value), int(dut.closed.value)))
             if heads[-1][1]:
                 break
+        crc = crc_of(range(words)) if int(dut.CHECKSUM.value) else 0
+        assert int(dut.words_crc.value) == crc, "with the head"
         await ClockCycles(dut.tx_clk, 5)
-        assert int(dut.closed.value) == 1 and int(dut.last_words.value) == words % 8
+        assert int(dut.words_crc.value) == crc and int(dut.closed.value) == 1 and int(dut.last_words.value) == words % 8
         is_sent = bool(words % 8) or send_empty
         assert int(dut.head.value) == words // 8 + is_sent
         assert all(not closed or head == words // 8 + is_sent for head, closed in heads), heads

@@ -81,6 +81,9 @@ class Parsed:
             response = frame[28:40]
             self.payload = frame[40:]
             self.last = int.from_bytes(frame[-8:], "little") if self.type == C["TYPE_LAST"] else None
+            self.crc = None
+            if self.last is not None and self.last >> 16 & 0xFFFF == C["CHECKSUM_MARK"]:
+                self.last, self.crc = self.last & 0xFFFF, self.last >> 32
             if self.last is not None:
                 assert self.last <= C["LAST_WORDS_MAX"]
                 assert set(self.payload[8 * self.last : -8]) <= {C["FILLER"]}, "filler behind the valid words"
@@ -206,6 +209,7 @@ class Receiver:
         self.drop_data = drop_data or (lambda frame: False)
         self.drop_ack = drop_ack or (lambda frame: False)
         self.next, self.ahead, self.words, self.done = 0, {}, 0, False
+        self.crc, self.told = 0, None  # of all words, and as the last packet tells it
         self.log = []  # (packet index, sequence) of each data frame on the wire
         self.sequence = None
 
@@ -226,6 +230,8 @@ class Receiver:
             words = packet.words()
             assert words == list(range(self.words, self.words + len(words))), f"packet {self.next}"
             self.words += len(words)
+            self.crc = zlib.crc32(packet.payload[: 8 * len(words)], self.crc)
+            self.told = packet.crc
             self.next += 1
             self.done = packet.last is not None
         if self.batch is None:
@@ -261,8 +267,8 @@ class Receiver:
                 self.take(frame)
         raise AssertionError(f"{self.next} of {packets} packets after {frames} frames")
 
-    def start(self):
-        assert self.board.command(C["CMD_START"], take=self.take) == 0
+    def start(self, argument=0):
+        assert self.board.command(C["CMD_START"], argument, take=self.take) == 0
 
     def stop(self):
         """STOP, and all that is left."""

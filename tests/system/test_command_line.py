@@ -105,7 +105,8 @@ def test_discover_and_status(bench):
     status, out, err = bench.run("discover", "--iface", "eth0", "--json")
     found = [json.loads(line) for line in out.splitlines()]
     assert status == 0 and [feb["feb"] for feb in found] == FEBS[:3]
-    new = {"window": 16, "running": False, "stopping": False, "block_acks": True, "csn": None, "transmission": 0, "resets": 0}
+    new = {"window": 16, "running": False, "stopping": False, "block_acks": True, "csn": None, "transmission": 0, "resets": 0,
+           "checksum": False}  # fmt: skip
     assert all(feb["identity"] == new for feb in found)
     status, result = report(bench.receive("--packets", 50).finish())
     assert status == 0
@@ -190,7 +191,8 @@ def test_dissect_shared_vectors(tmp_path):
     senders = [v["fields"]["reset_by"] for v in vectors["frames"] if "reset_by" in v["fields"]]
     assert [frame["fields"]["response"]["reset_by"] for frame in ours if "reset_by" in (frame["fields"].get("response") or {})] == senders
     flags = ["running", "stopping", "block_acks"]
-    identity = [*(f"fade.identity.{name}" for name in ["window", *flags, "has_csn", "csn", "transmission"]), "fade.resets", "fade.reset_by"]
+    identity = [*(f"fade.identity.{name}" for name in ["window", *flags, "has_csn", "csn", "transmission"]), "fade.resets", "fade.identity.has_checksum",
+                "fade.reset_by"]  # fmt: skip
     status, out, err = run(
         "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
         *[word for field in ["_ws.expert.message", *identity] for word in ("-e", field)],
@@ -199,11 +201,19 @@ def test_dissect_shared_vectors(tmp_path):
     assert status == 0 and [bool(row[0].strip()) for row in rows] == [False] * len(good) + [True] * len(bad), out
     theirs = [[int(field) if field else None for field in row[1:-1]] for row in rows if row[1]]
     expected = [
-        [i["window"].bit_length() - 1, *[int(i[flag]) for flag in flags], int(i["csn"] is not None), i["csn"] or 0, i["transmission"], i["resets"]]
+        [
+            i["window"].bit_length() - 1,
+            *[int(i[flag]) for flag in flags],
+            int(i["csn"] is not None),
+            i["csn"] or 0,
+            i["transmission"],
+            i["resets"],
+            int(i["checksum"]),
+        ]
         for i in told
     ]
-    assert theirs == expected and len(told) == 6
-    theirs = [{"transmission": int(row[-3]), "address": row[-1] if row[-1] != "00:00:00:00:00:00" else None} for row in rows if row[-1]]
+    assert theirs == expected and len(told) == 7
+    theirs = [{"transmission": int(row[-4]), "address": row[-1] if row[-1] != "00:00:00:00:00:00" else None} for row in rows if row[-1]]
     assert theirs == senders and len(senders) == 2
 
 
@@ -237,6 +247,32 @@ def test_dissect_shared_vectors_of_fade_v1(tmp_path):
     rows = [line.split("\t") for line in out.split("\n")[:-1]]
     resets = [fields.get("resets") for fields in expected]
     assert rows == [[str(r["count"]), r["by"] or "00:00:00:00:00:00"] if r else ["", ""] for r in resets] and any(resets), err
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields", "-e", "fade.last_words", "-e", "fade.crc"
+    )  # fmt: skip
+    checksums = [fields.get("checksum") for fields in expected]
+    rows = [[int(field, 0) if field else None for field in line.split("\t")] for line in out.split("\n")[:-1]]
+    assert rows == [[c["last_words"], c["crc"]] if c else [None, None] for c in checksums] and any(checksums), err
+
+
+def test_the_crc_of_a_last_packet_is_read(tmp_path):
+    frames = json.loads((TOP / "tests/vectors/fade10g.json").read_text())
+    mark = frames["constants"]["CHECKSUM_MARK"]
+    last = [v for v in frames["frames"] if v["fields"].get("last") is not None]
+    expected = [(v["fields"]["last"], v["fields"]["crc"]) for v in last]
+    final = [words if crc is None else words | mark << 16 | crc << 32 for words, crc in expected]
+    capture = tmp_path / "last.pcap"
+    write_capture(capture, [bytes.fromhex(v["hex"]) + bytes([0xA5]) * 8184 + f.to_bytes(8, "little") for v, f in zip(last, final)])
+    status, out, err = run(FADELINK, "dissect", capture, "--json")
+    found = [json.loads(line)["fields"] for line in out.splitlines()]
+    assert status == 0 and [(fields["valid_words"], fields["crc"]) for fields in found] == expected, err
+    status, out, err = run(
+        "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
+        "-e", "fade.valid_words", "-e", "fade.crc", "-e", "_ws.expert.message",
+    )  # fmt: skip
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [(int(words), int(crc, 0) if crc else None) for words, crc, _ in rows] == expected, err
+    assert not any(expert for _, _, expert in rows) and sum(crc is not None for _, crc in expected) == 3
 
 
 def test_valid_words_in_either_byte_order(tmp_path):

@@ -5,6 +5,7 @@ import json
 import random
 import signal
 import time
+import zlib
 
 import numpy
 import pytest
@@ -88,6 +89,8 @@ def test_a_run_goes_on_after_it_was_killed(lab, protocol):
     parts = [data / "left.dat", *sorted(data.glob("left.0*.dat"))]
     found = numpy.concatenate([words(part) for part in parts])
     assert is_counter(found[: found.size - board["filler_words"]]) and found.size * 8 == board["bytes"]
+    crc = f"{zlib.crc32(found.tobytes()):08x}"
+    assert board["crc32"] == {"board": crc, "received": crc, "filler_words": board["filler_words"]}, "of the whole"
     assert board["verified"] and lab.check()[0] == 0
     assert not lab.bench.end_sim(sim)["boards"][0]["running"]
 

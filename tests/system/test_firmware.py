@@ -160,7 +160,8 @@ def test_discover_status_and_top_tell_the_kind(bench):
     status, found = lines(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.4))
     ours = {febs["fadelink"], febs["fadelink-v1"]}
     assert status == 0 and set(found) == ours, "idle boards of others do not hear what is sent to all"
-    assert found[febs["fadelink-v1"]]["identity"] == {"state": "idle", "transmission": 0, "packets": 0, "resets": {"count": 0, "by": None}}
+    assert found[febs["fadelink-v1"]]["identity"] == {"state": "idle", "transmission": 0, "packets": 0, "resets": {"count": 0, "by": None},
+                                                        "checksum": None}  # fmt: skip
     status, found = lines(bench.run("discover", "--iface", "eth0", "--json", "--timeout", 0.4, "--feb", febs["published-10g"]))
     assert status == 0 and found[febs["published-10g"]]["firmware"] == "published-10g"
     assert found[febs["published-10g"]]["identity"] is None and febs["fadelink"] in found

@@ -6,6 +6,7 @@ local fade = Proto("fade", "FADE")
 local VERSION = 0x0100
 local DATA, LAST, RESPONSE = 0xA5A5, 0xA5A6, 0xA55A
 local ACK, NACK, IDENTIFY, RESET_BY, BLOCK_MARK = 0x0003, 0x0004, 0x0006, 0x0007, 0xB10C
+local CHECKSUM_MARK = 0xC4EC
 local DATA_LEN, DATA_HEADER, PACKET = 8218, 26, 8192 -- behind the Ethernet header
 local LAST_WORDS_MAX = UInt64(1023)
 
@@ -42,11 +43,14 @@ local f = {
   block_acks = ProtoField.bool("fade.identity.block_acks", "Accepts block ACKs", 8, nil, 0x04),
   has_csn = ProtoField.bool("fade.identity.has_csn", "Knows a last command", 8, nil, 0x08),
   has_resets = ProtoField.bool("fade.identity.has_resets", "Counts RESETs", 8, nil, 0x10),
+  has_checksum = ProtoField.bool("fade.identity.has_checksum", "Has a CRC of the words", 8, nil, 0x20),
   last_csn = ProtoField.uint16("fade.identity.csn", "Sequence number of the last command"),
   transmission = ProtoField.uint16("fade.identity.transmission", "Transmission"),
   resets = ProtoField.uint8("fade.resets", "RESETs since START"),
   reset_by = ProtoField.ether("fade.reset_by", "Sender of the last RESET"),
   data = ProtoField.bytes("fade.data", "Data"),
+  crc = ProtoField.uint32("fade.crc", "CRC of all words", base.HEX),
+  last_words = ProtoField.uint16("fade.last_words", "Words of the last packet"),
   valid_words = ProtoField.uint64("fade.valid_words", "Valid words"),
   set = ProtoField.uint16("fade.set", "Set"),
   state = ProtoField.uint16("fade.state", "State of the transmission", base.DEC, v1_states),
@@ -72,7 +76,7 @@ local function response(buffer, tree)
   local value = branch:add(f.response_value, buffer(4, 8))
   if code == IDENTIFY and buffer(4, 1):uint() == 1 then
     value:add(f.window, buffer(5, 1))
-    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn, f.has_resets }) do value:add(flag, buffer(6, 1)) end
+    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn, f.has_resets, f.has_checksum }) do value:add(flag, buffer(6, 1)) end
     value:add(f.last_csn, buffer(7, 2))
     value:add(f.transmission, buffer(9, 2))
     if math.floor(buffer(6, 1):uint() / 16) % 2 == 1 then value:add(f.resets, buffer(11, 1)) end
@@ -142,6 +146,11 @@ function fade.dissector(buffer, pinfo, tree)
         root:add(f.reset_by, buffer(12, 6))
         info = string.format("%s, %d RESETs", info, buffer(11, 1):uint())
       end
+      if buffer:len() >= 26 and buffer(18, 2):uint() == CHECKSUM_MARK then
+        root:add(f.last_words, buffer(20, 2))
+        root:add(f.crc, buffer(22, 4))
+        info = string.format("%s, CRC 0x%08x", info, buffer(22, 4):uint())
+      end
     end
     pinfo.cols.info = info
     return
@@ -179,6 +188,8 @@ function fade.dissector(buffer, pinfo, tree)
       -- In either byte order: of 1 to 1023 one reading is in range.
       local little = words:le_uint64() <= LAST_WORDS_MAX
       local count = little and words:le_uint64() or words:uint64()
+      local has_crc = words(2, 2):le_uint() == CHECKSUM_MARK
+      if has_crc then count = UInt64(words(0, 2):le_uint()) end
       if count > LAST_WORDS_MAX then
         root:add_proto_expert_info(malformed, string.format("valid words 0x%s: expected 0 to 1023, in either byte order", words:bytes():tohex(true)))
         pinfo.cols.info = "Malformed: impossible number of valid words"
@@ -186,6 +197,10 @@ function fade.dissector(buffer, pinfo, tree)
       end
       root:add(f.valid_words, words, count)
       info = info .. ", " .. tostring(count) .. " valid words"
+      if has_crc then
+        root:add_le(f.crc, words(4, 4))
+        info = string.format("%s, CRC 0x%08x", info, words(4, 4):le_uint())
+      end
     end
   elseif kind == RESPONSE then
     if not need(18, "command response") then return end

@@ -155,15 +155,17 @@ impl Found {
 
 /// The answer to IDENTIFY of FADE v1.
 pub fn fade1_json(state: fade1::State) -> Value {
-    let fade1::State { phase, transmission, packets, resets } = state;
-    json!({ "state": phase.name(), "transmission": transmission, "packets": packets, "resets": resets_json(resets) })
+    let fade1::State { phase, transmission, packets, resets, checksum } = state;
+    let crc = checksum.map(|sum| json!({ "crc": sum.crc, "last_words": sum.last_words }));
+    json!({ "state": phase.name(), "transmission": transmission, "packets": packets, "resets": resets_json(resets),
+            "checksum": crc })
 }
 
 /// The answer to IDENTIFY.
 pub fn identity_json(identity: Identity) -> Value {
-    let Identity { window, running, stopping, block_acks, csn, transmission, resets } = identity;
+    let Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum } = identity;
     json!({ "window": window, "running": running, "stopping": stopping, "block_acks": block_acks, "csn": csn,
-            "transmission": transmission, "resets": resets })
+            "transmission": transmission, "resets": resets, "checksum": checksum })
 }
 
 /// RESETs since START.

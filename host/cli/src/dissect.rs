@@ -87,9 +87,16 @@ fn response_json(response: Option<Response>) -> Value {
 fn response_words(response: Response) -> String {
     let Response { code, csn, value } = response;
     let mut words = format!(", response to {code:#06x} csn {csn}: {value:#x}");
-    if let Some(Identity { window, running, stopping, block_acks, csn, transmission, resets }) = identity(response) {
+    if let Some(Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum }) =
+        identity(response)
+    {
         words += &format!(" (window {window}, transmission {transmission}");
-        let flags = [(running, ", running"), (stopping, ", stopping"), (block_acks, ", block ACKs")];
+        let flags = [
+            (running, ", running"),
+            (stopping, ", stopping"),
+            (block_acks, ", block ACKs"),
+            (checksum, ", CRC of the words"),
+        ];
         words.extend(flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name));
         words += &csn.map_or(String::new(), |csn| format!(", last csn {csn}"));
         words += &(resets_words(resets.map(|count| Resets { count, by: None })) + ")");
@@ -106,13 +113,14 @@ fn feb_frame(body: &FebFrame<'_>) -> (&'static str, Value, String) {
     let words = |response: Option<Response>| response.map_or(String::new(), response_words);
     match body {
         FebFrame::Response(response) => ("response", json!({ "response": response_json(*response) }), words(*response)),
-        FebFrame::Data(Data { sequence, packet, delay, response, last, .. }) => (
+        FebFrame::Data(data @ Data { sequence, packet, delay, response, last, .. }) => (
             if last.is_some() { "last" } else { "data" },
             json!({ "sequence": sequence, "packet": packet, "delay": delay, "valid_words": last,
-                    "response": response_json(*response) }),
+                    "crc": data.checksum(), "response": response_json(*response) }),
             format!(
-                "packet {packet}, sequence {sequence}, delay {delay}{}{}",
+                "packet {packet}, sequence {sequence}, delay {delay}{}{}{}",
                 last.map_or(String::new(), |words| format!(", {words} valid words")),
+                data.checksum().map_or(String::new(), |crc| format!(", CRC {crc:#010x}")),
                 words(*response)
             ),
         ),
@@ -160,11 +168,13 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
     let words = |set, packet| format!("set {set}, packet {packet}");
     let parsed = match fade1::parse_feb(frame) {
         Ok((_, fade1::FebFrame::State(state))) => {
-            let fade1::State { phase, transmission, packets, resets } = state;
+            let fade1::State { phase, transmission, packets, resets, checksum } = state;
             let text = format!("FADE v1, {}, transmission {transmission}, {packets} packets", phase.name());
             let mut fields = fade1_json(state);
             fields["version"] = json!(1);
-            return Ok(("state", fields, text + &resets_words(resets)));
+            let crc =
+                checksum.map(|sum| format!(", CRC {:#010x}, {} words in the last packet", sum.crc, sum.last_words));
+            return Ok(("state", fields, text + &resets_words(resets) + &crc.unwrap_or_default()));
         }
         Ok((_, fade1::FebFrame::Data(data))) => {
             let fade1::Data { set, packet, retry, delay, block_acks, .. } = data;

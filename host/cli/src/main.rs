@@ -2,6 +2,7 @@
 
 mod access;
 mod build;
+mod checksum;
 mod command;
 mod deadline;
 mod demo;

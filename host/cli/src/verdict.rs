@@ -11,6 +11,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{json, Value};
 
+use crate::checksum::Checksum;
+
 /// How the end of a stream is known, the surest last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
@@ -70,6 +72,8 @@ pub struct Evidence<'a> {
     pub foreign: u64,
     /// Byte behind which another transmission was recorded.
     pub restarted: Option<u64>,
+    /// CRC of the words, as the board says and as they have come.
+    pub checksum: Option<Checksum>,
     /// Words that differ from the pattern.
     pub wrong_words: u64,
     /// Windows and messages of crates.
@@ -105,6 +109,8 @@ pub enum Reason {
     Foreign(u64),
     /// Another transmission was recorded behind this byte.
     Restarted(u64),
+    /// The CRC of the words is not that of the board.
+    Checksum(Checksum),
     /// Words that differ from the pattern.
     WrongWords(u64),
     /// Windows without one of their sources, given away or dropped.
@@ -156,6 +162,7 @@ impl Reason {
             Reason::Contradictions(_) => "contradictions",
             Reason::Foreign(_) => "foreign",
             Reason::Restarted(_) => "restarted",
+            Reason::Checksum(_) => "checksum",
             Reason::WrongWords(_) => "wrong_words",
             Reason::Windows(_) => "windows",
             Reason::Late(_) => "late",
@@ -185,6 +192,7 @@ impl fmt::Display for Reason {
             Reason::Contradictions(count) => write!(f, "{count} parts came again with other content"),
             Reason::Foreign(count) => write!(f, "{count} parts of another sender or another transmission came"),
             Reason::Restarted(byte) => write!(f, "another transmission was recorded behind byte {byte}"),
+            Reason::Checksum(checksum) => f.write_str(&checksum.words()),
             Reason::WrongWords(count) => write!(f, "{count} words are wrong"),
             Reason::Windows(count) => write!(f, "{count} windows miss a source"),
             Reason::Late(count) => write!(f, "{count} messages came after their windows were given away"),
@@ -260,6 +268,7 @@ impl Verdict {
             contradictions,
             foreign,
             restarted,
+            checksum,
             wrong_words,
             joined: Joined { windows, sources: _ },
             skipped_bytes,
@@ -298,6 +307,7 @@ impl Verdict {
             count(*contradictions, Reason::Contradictions),
             count(*foreign, Reason::Foreign),
             restarted.map(Reason::Restarted),
+            checksum.filter(|checksum| !checksum.is_right()).map(Reason::Checksum),
             count(*wrong_words, Reason::WrongWords),
             count(incomplete + dropped, Reason::Windows),
             count(late, Reason::Late),
@@ -446,6 +456,7 @@ mod tests {
             ("contradictions", Evidence { contradictions: 1, ..whole() }),
             ("foreign", Evidence { foreign: 1, ..whole() }),
             ("restarted", Evidence { restarted: Some(0), ..whole() }),
+            ("checksum", Evidence { checksum: Some(Checksum { told: None, received: 0 }), ..whole() }),
             ("wrong_words", Evidence { wrong_words: 1, ..whole() }),
             ("windows", windows(Counts { incomplete: 1, ..Counts::default() })),
             ("windows", windows(Counts { dropped: 1, ..Counts::default() })),

@@ -308,10 +308,16 @@ fn random_traces_are_judged_alike() {
 fn constants_agree() {
     let rules = include_str!("../../../driver/fade_rules.h");
     // The rest the driver does not look at.
-    defines_agree(&vectors("fade10g"), rules, "FADE_", &["DATA_FRAME_LEN", "IDENTITY_RESETS"]);
+    defines_agree(
+        &vectors("fade10g"),
+        rules,
+        "FADE_",
+        &["DATA_FRAME_LEN", "IDENTITY_RESETS", "IDENTITY_CHECKSUM", "START_CHECKSUM"],
+    );
     let rules = include_str!("../../../driver/fade1_rules.h");
     // The rest is the same as in FADE-10G and defined there, or of frames that the driver does not build or look at.
-    let others = ["DATA_FRAME_LEN", "ETHERTYPE", "FILLER", "REQUEST_LEN", "STATE_FRAME_LEN", "STATE_RESETS"];
+    let others =
+        ["DATA_FRAME_LEN", "ETHERTYPE", "FILLER", "REQUEST_LEN", "STATE_FRAME_LEN", "STATE_RESETS", "CHECKSUM_MARK"];
     defines_agree(&vectors("fade1"), rules, "FADE1_", &others);
 }
 

@@ -25,7 +25,7 @@ fn state_frame(random: &mut fastrand::Rng, phase: Option<Phase>, transmission: u
     let phase = phase.unwrap_or_else(|| *random.choice(&PHASES).unwrap());
     let by = random.bool().then(|| MacAddr([2, 0, 0, 0, 0, random.u8(..)]));
     let resets = random.bool().then(|| Resets { count: random.u8(..), by });
-    State { phase, transmission, packets, resets }.to_frame(PC, FEB).to_vec()
+    State { phase, transmission, packets, resets, checksum: None }.to_frame(PC, FEB).to_vec()
 }
 
 #[test]

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use crc32fast::Hasher;
 use fadelink_wire::fade1::{
     self, Data, Phase, Request, State, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES, SET_PACKETS, STATE_FRAME_LEN,
 };
-use fadelink_wire::{fade10g, MacAddr, Resets};
+use fadelink_wire::{fade10g, Checksum, MacAddr, Resets};
 
 use crate::congestion::{follow, Congestion};
 use crate::feb::{Settings, User};
@@ -53,6 +54,10 @@ pub struct Fade1Feb<U> {
     head: u64,
     /// Bytes of the packet that is being filled.
     filled: usize,
+    /// Of the words so far.
+    crc: Hasher,
+    /// Words of the last packet; 0: it is full.
+    last_words: u16,
     closed: bool,
     /// The source has not begun since RESET.
     fresh_source: bool,
@@ -67,7 +72,7 @@ pub struct Fade1Feb<U> {
 
 /// Of a transmission that has begun now, or of none.
 fn state(phase: Phase, transmission: u16) -> State {
-    State { phase, transmission, packets: 0, resets: Some(Resets::default()) }
+    State { phase, transmission, packets: 0, resets: Some(Resets::default()), checksum: None }
 }
 
 impl<U: User> Fade1Feb<U> {
@@ -89,6 +94,8 @@ impl<U: User> Fade1Feb<U> {
             fresh: 0,
             head: 0,
             filled: 0,
+            crc: Hasher::new(),
+            last_words: 0,
             closed: false,
             fresh_source: true,
             cyclic: 0,
@@ -128,7 +135,10 @@ impl<U: User> Fade1Feb<U> {
     fn clear(&mut self, phase: Phase) {
         if self.status.running {
             self.state.phase = phase;
+            let checksum = || Checksum { last_words: self.last_words, crc: self.crc.clone().finalize() };
+            self.state.checksum = (phase == Phase::Ended).then(checksum);
         }
+        self.crc.reset();
         (self.status.running, self.status.stopping, self.closed) = (false, false, false);
         (self.tail, self.fresh, self.head, self.filled, self.cyclic) = (0, 0, 0, 0, 0);
         self.congestion.restart();
@@ -217,7 +227,8 @@ impl<U: User> Fade1Feb<U> {
             (true, true) => Phase::Stopping,
         };
         let resets = self.state.resets.filter(|_| !self.has(Quirk::NoResetCount));
-        let answer = State { phase, resets, ..self.state }.to_frame(to, self.mac);
+        let checksum = self.state.checksum.filter(|_| !self.has(Quirk::NoChecksum));
+        let answer = State { phase, resets, checksum, ..self.state }.to_frame(to, self.mac);
         self.answer = (!self.has(Quirk::NoIdentify)).then_some(answer);
     }
 
@@ -263,10 +274,11 @@ impl<U: User> Fade1Feb<U> {
     fn fill(&mut self) {
         while self.status.running && !self.closed && self.head - self.tail < WINDOW {
             let (filled, stopping, head) = (self.filled, self.status.stopping, self.head);
+            let changes = self.has(Quirk::BadMemory) && head == 0;
             let (big_words, partial_stays) = (self.has(Quirk::BigWords), self.has(Quirk::PartialStays));
             let payload = &mut self.slots[(head % WINDOW) as usize].frame[DATA_HEADER_LEN..];
             if stopping {
-                self.closed = true;
+                (self.closed, self.last_words) = (true, (filled / 8) as u16);
                 if filled == 0 || partial_stays {
                     return;
                 }
@@ -275,6 +287,10 @@ impl<U: User> Fade1Feb<U> {
                 self.filled += self.user.fill(&mut payload[filled..]);
                 if big_words {
                     payload[filled..self.filled].chunks_exact_mut(4).for_each(<[u8]>::reverse);
+                }
+                self.crc.update(&payload[filled..self.filled]);
+                if let Some(byte) = payload[filled..self.filled].first_mut().filter(|_| changes && filled == 0) {
+                    *byte ^= 1;
                 }
                 if self.filled < PACKET_BYTES {
                     return;

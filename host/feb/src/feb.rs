@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crc32fast::Hasher;
 use fadelink_wire::fade10g::{
     self, Data, Identity, Request, ResetBy, Response, DATA_FRAME_LEN, DATA_HEADER_LEN, PACKET_BYTES,
 };
@@ -86,6 +87,8 @@ pub struct Fade10gFeb<U> {
     head: u64,
     /// Bytes of the packet that is being filled.
     filled: usize,
+    /// Of the words so far, if START has asked for it.
+    crc: Option<Hasher>,
     closed: bool,
     /// The source has not begun since RESET.
     fresh_source: bool,
@@ -128,6 +131,7 @@ impl<U: User> Fade10gFeb<U> {
             fresh: 0,
             head: 0,
             filled: 0,
+            crc: None,
             closed: false,
             fresh_source: true,
             any_early: false,
@@ -156,6 +160,11 @@ impl<U: User> Fade10gFeb<U> {
 
     fn counts_resets(&self) -> bool {
         !self.has(Quirk::NoResetCount) && !self.has(Quirk::NoIdentify)
+    }
+
+    /// The CRC has its place in a final word of Fadelink's order alone, and begins with START.
+    fn has_checksum(&self) -> bool {
+        !([Quirk::NoChecksum, Quirk::BigCount, Quirk::StartContinues].iter().any(|quirk| self.has(*quirk)))
     }
 
     fn clear(&mut self) {
@@ -199,6 +208,7 @@ impl<U: User> Fade10gFeb<U> {
                     csn: self.stored.map(|(_, csn, _)| csn),
                     transmission: self.transmission,
                     resets: self.counts_resets().then_some(self.resets.count),
+                    checksum: self.has_checksum(),
                 }
                 .to_value();
                 self.identities.push((header.src, Response { code: fade10g::CMD_IDENTIFY, csn, value }));
@@ -258,6 +268,8 @@ impl<U: User> Fade10gFeb<U> {
                 self.clear();
                 self.status.running = true;
                 (self.transmission, self.resets) = (csn, Resets::default());
+                let asks = argument & fade10g::START_CHECKSUM != 0;
+                self.crc = (asks && self.has_checksum()).then(Hasher::new);
                 self.user.begin();
                 0
             }
@@ -341,6 +353,7 @@ impl<U: User> Fade10gFeb<U> {
         while self.status.running && !self.closed && self.head - self.tail < u64::from(self.settings.window) {
             let (filled, stopping) = (self.filled, self.status.stopping);
             let (big_words, big_count) = (self.has(Quirk::BigWords), self.has(Quirk::BigCount));
+            let changes = self.has(Quirk::BadMemory) && self.head == 0;
             let at = self.head as usize & (self.slots.len() - 1);
             let payload = &mut self.slots[at].frame[DATA_HEADER_LEN..];
             if !stopping {
@@ -348,13 +361,20 @@ impl<U: User> Fade10gFeb<U> {
                 if big_words {
                     payload[filled..self.filled].chunks_exact_mut(8).for_each(<[u8]>::reverse);
                 }
+                if let Some(crc) = &mut self.crc {
+                    crc.update(&payload[filled..self.filled]);
+                }
+                if let Some(byte) = payload[filled..self.filled].first_mut().filter(|_| changes && filled == 0) {
+                    *byte ^= 1;
+                }
             }
             let last = if self.filled == PACKET_BYTES {
                 None
             } else if stopping {
                 let words = self.filled as u64 / 8;
                 payload[self.filled..PACKET_BYTES - 8].fill(fade10g::FILLER);
-                let count = if big_count { words.to_be_bytes() } else { words.to_le_bytes() };
+                let crc = self.crc.clone().map(Hasher::finalize);
+                let count = if big_count { words.to_be_bytes() } else { fade10g::final_word(words as u16, crc) };
                 payload[PACKET_BYTES - 8..].copy_from_slice(&count);
                 (self.closed, self.status.stopping) = (true, !self.settings.quirks.has(Quirk::StartContinues));
                 Some(words)

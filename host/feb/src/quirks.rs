@@ -38,13 +38,17 @@ pub enum Quirk {
     NoMark,
     /// RESETs are not counted, as in Fadelink's first cores: RESET BY is unknown.
     NoResetCount,
+    /// No CRC of the words, as in cores without that option.
+    NoChecksum,
+    /// A bit of the first packet changes in the memory of the board, behind the CRC.
+    BadMemory,
 }
 
 use Quirk::*;
 
 impl Quirk {
     /// All of them, with their names.
-    pub const ALL: [(Quirk, &str); 14] = [
+    pub const ALL: [(Quirk, &str); 16] = [
         (BigWords, "big-words"),
         (BigCount, "big-count"),
         (StartContinues, "start-continues"),
@@ -59,6 +63,8 @@ impl Quirk {
         (PartialStays, "partial-stays"),
         (NoMark, "no-mark"),
         (NoResetCount, "no-reset-count"),
+        (NoChecksum, "no-checksum"),
+        (BadMemory, "bad-memory"),
     ];
 }
 

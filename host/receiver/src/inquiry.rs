@@ -77,6 +77,7 @@ mod tests {
             csn: None,
             transmission: 7,
             resets: Some(0),
+            checksum: false,
         };
         let cases = [
             (idle, Some(7), Ending::Unknown),

@@ -18,6 +18,7 @@ use crate::loan::{Ledger, Loan};
 use crate::schedule::Schedule;
 use crate::shared::{Ending, Phase};
 use crate::source::{Commander, Error, FebBackend, Source};
+use crate::told::{Expected, WordsCrc};
 use crate::user_space::UserSpace;
 use crate::wake::poll;
 
@@ -323,6 +324,16 @@ impl FebHandle {
     /// The number of the transmission on the FEB, and the RESETs that the FEB has told.
     pub(crate) fn told(&self) -> (Option<u16>, Option<Resets>) {
         self.feb.told()
+    }
+
+    /// Whether the FEB will tell the CRC of the transmission's words at its end: [`FebConfig::checksum`] asks for it.
+    pub fn expected_crc(&self) -> Expected {
+        self.feb.crc().0
+    }
+
+    /// The CRC of the transmission's words that the FEB has told; known when the last of them are there. `None`: none was told.
+    pub fn crc(&self) -> Option<WordsCrc> {
+        self.feb.crc().1
     }
 
     /// Counters of the FEB.

@@ -12,7 +12,7 @@ use crate::counters::FebCounters;
 use crate::kind::{Kind, Swap};
 use crate::loan::ReadSide;
 use crate::ring::Ring;
-use crate::told::Told;
+use crate::told::{Expected, Told};
 use crate::wake::Wake;
 
 /// State of a FEB's transmission.
@@ -216,13 +216,13 @@ impl Shared {
     }
 
     /// Receiving side: a transmission begins, of which so many bytes have come before. `number`: what the FEB calls it, if that
-    /// is known.
-    pub(crate) fn begin(&self, bytes: u64, number: Option<u16>) {
+    /// is known. `crc`: whether it will tell the CRC of its words.
+    pub(crate) fn begin(&self, bytes: u64, number: Option<u16>, crc: Expected) {
         self.origin.store(0, Ordering::Relaxed);
         self.head.store(bytes, Ordering::Relaxed);
         self.tail.store(bytes, Ordering::Relaxed);
         self.ending.store(Ending::Unknown as u8, Ordering::Relaxed);
-        self.told.begin(number);
+        self.told.begin(number, crc);
         self.set_phase(Phase::Running);
     }
 

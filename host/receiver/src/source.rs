@@ -15,6 +15,7 @@ use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::schedule::Schedule;
 use crate::shared::{Ending, Phase};
+use crate::told::{Expected, WordsCrc};
 
 /// How often a command is repeated before it fails, by default.
 pub const DEFAULT_RETRIES: u32 = 20;
@@ -131,6 +132,10 @@ pub trait FebBackend: Send {
     /// The number of the transmission on the FEB, and the RESETs that the FEB has told; `None`: not known.
     fn told(&self) -> (Option<u16>, Option<Resets>) {
         (None, None)
+    }
+    /// Whether the FEB will tell the CRC of the transmission's words, and what it has told.
+    fn crc(&self) -> (Expected, Option<WordsCrc>) {
+        (Expected::No, None)
     }
     /// What the FEB was found to be; `None` before the first START.
     fn kind(&self) -> Option<Kind>;

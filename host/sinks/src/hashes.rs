@@ -2,6 +2,8 @@
 //! for each block that is whole, and about once a second one for what has come of the next. So the file says after a crash
 //! how much of the data is certain. Where data is confirmed when it is safe, there is a record behind each piece that may be
 //! confirmed by itself: a sink may have had fewer of them than the hashes, and what was confirmed must be certain.
+//!
+//! A record has the CRC-32 of all data so far, too: who goes on behind it can compare that of the whole with the board's.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,10 +18,11 @@ use crate::sink::{End, Result, Sink};
 
 /// Bytes of data that have one hash; fewer in the last block.
 pub const HASHED_BYTES: u64 = 16 << 20;
-/// Bytes of an entry of the file: of its fields end u64, time u64, both little-endian, and hash; then the first bytes of the hash
-/// of these.
+/// Bytes of an entry of the file: of its fields end u64, time u64, both little-endian, hash, and CRC u32 little-endian; then the first
+/// bytes of the hash of these. Earlier versions have no CRC, and more bytes of the hash.
 pub(crate) const ENTRY_BYTES: usize = 56;
-const FIELDS_BYTES: usize = 48;
+const FIELDS_BYTES: usize = 52;
+const EARLIER_FIELDS_BYTES: usize = 48;
 
 /// The hash of data from the begin of its block on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Record {
     pub end: u64,
     /// BLAKE3, from the last multiple of [`HASHED_BYTES`] before `end`.
     pub hash: Hash,
+    /// CRC-32 (IEEE 802.3) of all data before `end`; `None`: a part of it was recorded by an earlier version.
+    pub crc: Option<u32>,
 }
 
 /// A record in the file.
@@ -50,9 +55,16 @@ impl Entry {
         let mut bytes = [0; ENTRY_BYTES];
         bytes[..8].copy_from_slice(&self.record.end.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time.to_le_bytes());
-        bytes[16..FIELDS_BYTES].copy_from_slice(self.record.hash.as_bytes());
-        let check = blake3::hash(&bytes[..FIELDS_BYTES]);
-        bytes[FIELDS_BYTES..].copy_from_slice(&check.as_bytes()[..ENTRY_BYTES - FIELDS_BYTES]);
+        bytes[16..EARLIER_FIELDS_BYTES].copy_from_slice(self.record.hash.as_bytes());
+        let fields = match self.record.crc {
+            Some(crc) => {
+                bytes[EARLIER_FIELDS_BYTES..FIELDS_BYTES].copy_from_slice(&crc.to_le_bytes());
+                FIELDS_BYTES
+            }
+            None => EARLIER_FIELDS_BYTES,
+        };
+        let check = blake3::hash(&bytes[..fields]);
+        bytes[fields..].copy_from_slice(&check.as_bytes()[..ENTRY_BYTES - fields]);
         bytes
     }
 
@@ -60,9 +72,13 @@ impl Entry {
     fn parse(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
         let (end, rest) = bytes.split_first_chunk::<8>()?;
         let (time, rest) = rest.split_first_chunk::<8>()?;
-        let record = Record { end: u64::from_le_bytes(*end), hash: Hash::from_bytes(*rest.first_chunk::<32>()?) };
-        let entry = Entry { record, time: u64::from_le_bytes(*time) };
-        (entry.to_bytes() == *bytes).then_some(entry)
+        let (hash, rest) = rest.split_first_chunk::<32>()?;
+        let crc = u32::from_le_bytes(*rest.first_chunk()?);
+        let entry = |crc| {
+            let record = Record { end: u64::from_le_bytes(*end), hash: Hash::from_bytes(*hash), crc };
+            Some(Entry { record, time: u64::from_le_bytes(*time) }).filter(|entry| entry.to_bytes() == *bytes)
+        };
+        entry(Some(crc)).or_else(|| entry(None))
     }
 }
 
@@ -95,10 +111,19 @@ pub fn of_blocks(entries: &[Entry]) -> (Vec<Hash>, u64) {
 }
 
 /// Hashes of data as it comes, in blocks.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct Blocks {
     hasher: Hasher,
     end: u64,
+    /// Of all data.
+    crc: Option<crc32fast::Hasher>,
+}
+
+impl Default for Blocks {
+    /// Of no data yet.
+    fn default() -> Blocks {
+        Blocks { hasher: Hasher::new(), end: 0, crc: Some(crc32fast::Hasher::new()) }
+    }
 }
 
 impl Blocks {
@@ -115,6 +140,9 @@ impl Blocks {
             let left = HASHED_BYTES - self.end % HASHED_BYTES;
             let (now, later) = data.split_at(data.len().min(left as usize));
             self.hasher.update(now);
+            if let Some(crc) = &mut self.crc {
+                crc.update(now);
+            }
             self.end += now.len() as u64;
             data = later;
             if self.end.is_multiple_of(HASHED_BYTES) {
@@ -127,7 +155,18 @@ impl Blocks {
 
     /// Of data of which `end` bytes have come, up to the end of a block.
     pub fn behind(end: u64) -> Blocks {
-        Blocks { hasher: Hasher::new(), end }
+        Blocks { hasher: Hasher::new(), end, crc: None }
+    }
+
+    /// With this CRC of all that has come, if it is known.
+    #[must_use]
+    pub(crate) fn with_crc(self, crc: Option<u32>) -> Blocks {
+        Blocks { crc: crc.map(crc32fast::Hasher::new_with_initial), ..self }
+    }
+
+    /// CRC-32 (IEEE 802.3) of all that has come, if it is known.
+    pub fn crc(&self) -> Option<u32> {
+        self.crc.clone().map(crc32fast::Hasher::finalize)
     }
 
     /// The hash of what has come of the block that is not whole yet; `None`: nothing has.
@@ -141,7 +180,7 @@ impl Blocks {
     }
 
     fn record(&self) -> Record {
-        Record { end: self.end, hash: self.hasher.finalize() }
+        Record { end: self.end, hash: self.hasher.finalize(), crc: self.crc() }
     }
 }
 
@@ -260,13 +299,26 @@ mod tests {
         assert_eq!(end, data.len() as u64);
         let expected: Vec<Hash> = data.chunks(HASHED_BYTES as usize).map(blake3::hash).collect();
         assert_eq!(hashes, expected);
+        assert_eq!(all[0].last().unwrap().crc, Some(crc32fast::hash(&data)));
+    }
+
+    #[test]
+    fn entries_of_earlier_versions_are_read() {
+        for crc in [None, Some(0), Some(u32::MAX)] {
+            let entry = Entry { record: Record { end: 8192, hash: blake3::hash(b"a"), crc }, time: 7 };
+            assert_eq!(Entry::parse(&entry.to_bytes()), Some(entry));
+        }
+        let fields = [&8192u64.to_le_bytes()[..], &7u64.to_le_bytes(), blake3::hash(b"a").as_bytes()].concat();
+        let earlier = [&fields[..], &blake3::hash(&fields).as_bytes()[..8]].concat();
+        let record = Record { end: 8192, hash: blake3::hash(b"a"), crc: None };
+        assert_eq!(Entry::parse(earlier.first_chunk().unwrap()), Some(Entry { record, time: 7 }));
     }
 
     #[test]
     fn a_record_that_is_cut_or_damaged_ends_the_list() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let entry = |end| Entry::now(Record { end, hash: blake3::hash(&[end as u8]) });
+        let entry = |end| Entry::now(Record { end, hash: blake3::hash(&[end as u8]), crc: Some(end as u32) });
         let entries = [entry(8192), entry(16384), entry(HASHED_BYTES), entry(HASHED_BYTES + 8)];
         let bytes: Vec<u8> = entries.iter().flat_map(|entry| entry.to_bytes()).collect();
         std::fs::write(&path, &bytes).unwrap();

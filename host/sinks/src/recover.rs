@@ -118,10 +118,10 @@ pub fn recover(hashes: &Path, sinks: &[Box<dyn Stored>]) -> Result<Blocks> {
         }
         for sink in sinks {
             let (blocks, found) = hashed(&**sink, record.end)?;
-            if found != Some(*record) {
+            if found.map(|found| (found.end, found.hash)) != Some((record.end, record.hash)) {
                 continue 'entries;
             }
-            certain = blocks;
+            certain = blocks.with_crc(record.crc);
         }
         kept = index + 1;
         break;

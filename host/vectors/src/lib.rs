@@ -38,7 +38,7 @@ pub fn bytes(vector: &Value) -> Vec<u8> {
 }
 
 /// The bytes of a frame: `hex`, then the words of `payload`, which count from `first`. A last data frame of FADE-10G is
-/// filled up, and ends with the number of its words.
+/// filled up, and ends with the number of its words; above it, if the vector has one, is the CRC.
 ///
 /// # Panics
 /// The vector is not a frame.
@@ -51,7 +51,8 @@ pub fn frame(vectors: &Value, vector: &Value) -> Vec<u8> {
         if constant("LAST_WORDS_MAX").is_some_and(|most| words <= most) {
             let (length, filler) = (constant("DATA_FRAME_LEN").unwrap(), constant("FILLER").unwrap());
             frame.resize(length as usize - 8, filler as u8);
-            frame.extend(words.to_le_bytes());
+            let crc = payload["crc"].as_u64().map_or(0, |crc| crc << 32 | constant("CHECKSUM_MARK").unwrap() << 16);
+            frame.extend((words | crc).to_le_bytes());
         }
     }
     frame

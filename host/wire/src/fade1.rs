@@ -4,10 +4,11 @@
 //! START, STOP, and IDENTIFY of FADE-10G, by the state of the transmission.
 
 use crate::block;
+use crate::checksum::Checksum;
 use crate::ethernet::{self, Header, MacAddr};
 use crate::resets::Resets;
 
-pub use crate::fade10g::{BLOCK_MARK, ETHERTYPE, FILLER};
+pub use crate::fade10g::{BLOCK_MARK, CHECKSUM_MARK, ETHERTYPE, FILLER};
 pub use crate::resets::STATE_RESETS;
 
 /// Type of START, from the PC.
@@ -43,6 +44,8 @@ pub const DATA_FRAME_LEN: usize = DATA_HEADER_LEN + PACKET_BYTES;
 pub const STATE_FRAME_LEN: usize = 64;
 /// Bytes of a state frame up to the RESETs, which earlier boards do not have.
 const STATE_FIELDS_LEN: usize = 24;
+/// The same up to the CRC, which others do not have.
+const STATE_RESETS_LEN: usize = STATE_FIELDS_LEN + Resets::LEN;
 /// Bytes of a frame from the PC (64 after the Ethernet header).
 pub const REQUEST_LEN: usize = ethernet::HEADER_LEN + 64;
 
@@ -143,6 +146,8 @@ pub struct State {
     pub packets: u32,
     /// RESETs that the board has obeyed since that START; `None`: it does not count them.
     pub resets: Option<Resets>,
+    /// The CRC of all words; `None`: the board has none, or the transmission has not ended by STOP.
+    pub checksum: Option<Checksum>,
 }
 
 /// What the PC sends.
@@ -297,6 +302,7 @@ impl State {
             transmission: u16_at(frame, 18, "number of the transmission")?,
             packets: u32::from_be_bytes(field(frame, 20, "number of packets")?),
             resets: field(frame, STATE_FIELDS_LEN, "RESETs").ok().and_then(Resets::from_bytes),
+            checksum: field(frame, STATE_RESETS_LEN, "CRC").ok().and_then(Checksum::from_bytes),
         })
     }
 
@@ -309,7 +315,10 @@ impl State {
         frame[18..20].copy_from_slice(&self.transmission.to_be_bytes());
         frame[20..STATE_FIELDS_LEN].copy_from_slice(&self.packets.to_be_bytes());
         if let Some(resets) = self.resets {
-            frame[STATE_FIELDS_LEN..][..Resets::LEN].copy_from_slice(&resets.to_bytes());
+            frame[STATE_FIELDS_LEN..STATE_RESETS_LEN].copy_from_slice(&resets.to_bytes());
+        }
+        if let Some(checksum) = self.checksum {
+            frame[STATE_RESETS_LEN..][..Checksum::LEN].copy_from_slice(&checksum.to_bytes());
         }
         frame
     }

@@ -4,9 +4,11 @@
 //! Header fields are big-endian; data words are 64-bit little-endian.
 
 use crate::block;
+use crate::checksum;
 use crate::ethernet::{self, Header, MacAddr};
 
 pub use crate::block::BLOCK_MARK;
+pub use crate::checksum::CHECKSUM_MARK;
 pub use crate::resets::ResetBy;
 
 /// Ethertype of FADE.
@@ -44,6 +46,10 @@ pub const IDENTITY_BLOCK_ACKS: u8 = 4;
 pub const IDENTITY_CSN: u8 = 8;
 /// Bit of the flags of [`Identity`]: the FEB counts RESETs, and answers [`CMD_RESET_BY`].
 pub const IDENTITY_RESETS: u8 = 16;
+/// Bit of the flags of [`Identity`]: the last packet has a CRC of all words, if START asks for it.
+pub const IDENTITY_CHECKSUM: u8 = 32;
+/// Bit of the argument of START: the CRC is asked for.
+pub const START_CHECKSUM: u32 = 1;
 /// First code of the user commands.
 pub const CMD_USER_FIRST: u16 = 0x0100;
 
@@ -144,7 +150,7 @@ pub struct Data<'a> {
     pub response: Option<Response>,
     /// Valid words, if this is the last packet of the transmission.
     pub last: Option<u64>,
-    /// The packet, 8192 bytes; of a last packet the final word is the number of valid words.
+    /// The packet, 8192 bytes; of a last packet the final word has the number of valid words.
     pub payload: &'a [u8],
 }
 
@@ -202,6 +208,8 @@ pub struct Identity {
     pub transmission: u16,
     /// RESETs that it has obeyed since that START; 255: or more. `None`: it does not count them.
     pub resets: Option<u8>,
+    /// Its last packet has a CRC of all words, if START asks for it.
+    pub checksum: bool,
 }
 
 impl Identity {
@@ -216,6 +224,7 @@ impl Identity {
             csn: (flags & IDENTITY_CSN != 0).then_some(u16::from_be_bytes([c0, c1])),
             transmission: u16::from_be_bytes([t0, t1]),
             resets: (flags & IDENTITY_RESETS != 0).then_some(resets),
+            checksum: flags & IDENTITY_CHECKSUM != 0,
         })
     }
 
@@ -224,7 +233,8 @@ impl Identity {
         let block_acks = if self.block_acks { IDENTITY_BLOCK_ACKS } else { 0 };
         let csn = if self.csn.is_some() { IDENTITY_CSN } else { 0 };
         let resets = if self.resets.is_some() { IDENTITY_RESETS } else { 0 };
-        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks | csn | resets;
+        let checksum = if self.checksum { IDENTITY_CHECKSUM } else { 0 };
+        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks | csn | resets | checksum;
         let ([c0, c1], [t0, t1]) = (self.csn.unwrap_or(0).to_be_bytes(), self.transmission.to_be_bytes());
         u64::from_be_bytes([1, self.window.ilog2() as u8, flags, c0, c1, t0, t1, self.resets.unwrap_or(0)])
     }
@@ -262,12 +272,16 @@ fn header(frame: &[u8]) -> Result<Header, Error> {
 }
 
 /// The number of valid words from the final word of a last packet, in either byte order: Fadelink's cores send it least
-/// significant byte first, the published ones most significant byte first. One reading at most is in range.
+/// significant byte first, the published ones most significant byte first. One reading at most is in range. A CRC may be above it.
 ///
 /// # Errors
 /// [`Error::ValidWords`] if none is.
 fn valid_words(bytes: [u8; 8]) -> Result<u64, Error> {
     let little = u64::from_le_bytes(bytes);
+    if let Some((words, _)) = checksum::split_final(bytes) {
+        let words = Some(u64::from(words)).filter(|words| *words <= LAST_WORDS_MAX);
+        return words.ok_or(Error::ValidWords(little));
+    }
     let words = if little > LAST_WORDS_MAX { u64::from_be_bytes(bytes) } else { little };
     if words > LAST_WORDS_MAX {
         return Err(Error::ValidWords(little));
@@ -358,9 +372,20 @@ impl Request {
     }
 }
 
+/// The final word of a last packet: the number of valid words, and the CRC of all words, if that is told.
+pub fn final_word(words: u16, crc: Option<u32>) -> [u8; 8] {
+    crc.map_or(u64::from(words).to_le_bytes(), |crc| checksum::join_final(words, crc))
+}
+
 impl Data<'_> {
+    /// The CRC of all words, if this is the last packet and tells it.
+    pub fn checksum(&self) -> Option<u32> {
+        let last = self.last.and(self.payload.last_chunk())?;
+        checksum::split_final(*last).map(|(_, crc)| crc)
+    }
+
     /// Writes the frame, without its frame check sequence. The payload is taken as it is: of a
-    /// last packet its final word must already hold the number of valid words.
+    /// last packet its final word must already be as of [`final_word`].
     ///
     /// # Errors
     /// [`Error::Length`] if the payload is not 8192 bytes.

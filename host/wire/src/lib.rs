@@ -4,6 +4,7 @@
 //! panicking, and builders, which write a frame into a buffer of the caller.
 
 mod block;
+mod checksum;
 pub mod ethernet;
 pub mod fadc;
 pub mod fade1;
@@ -15,6 +16,7 @@ mod resets;
 pub mod serial;
 pub mod udp;
 
+pub use checksum::{Checksum, CHECKSUM_MARK};
 pub use ethernet::MacAddr;
 pub use firmware::{Firmware, WordOrder};
 pub use protocol::Protocol;

@@ -2,7 +2,7 @@
 
 use fadelink_vectors::{frame, vectors};
 use fadelink_wire::fade1::{self, Data, Error, FebFrame, Phase, Request};
-use fadelink_wire::{fade10g, Protocol, Resets};
+use fadelink_wire::{fade10g, Checksum, Protocol, Resets};
 use serde_json::Value;
 
 fn of_direction<'a>(vectors: &'a Value, list: &str, direction: &str) -> Vec<&'a Value> {
@@ -29,6 +29,7 @@ fn constants_agree() {
         ("STATE_ENDED", Phase::Ended as u64),
         ("STATE_RESET", Phase::Reset as u64),
         ("STATE_RESETS", fade1::STATE_RESETS.into()),
+        ("CHECKSUM_MARK", fade1::CHECKSUM_MARK.into()),
         ("PACKET_BYTES", fade1::PACKET_BYTES as u64),
         ("SET_PACKETS", fade1::SET_PACKETS.into()),
         ("RETRY_BITS", fade1::RETRY_BITS.into()),
@@ -89,6 +90,11 @@ fn frames_of_a_feb_parse_and_build() {
                     by: resets["by"].as_str().map(|by| by.parse().unwrap()),
                 });
                 assert_eq!(state.resets, resets, "{}", vector["name"]);
+                let checksum = fields["checksum"].as_object().map(|checksum| Checksum {
+                    last_words: checksum["last_words"].as_u64().unwrap() as u16,
+                    crc: checksum["crc"].as_u64().unwrap() as u32,
+                });
+                assert_eq!(state.checksum, checksum, "{}", vector["name"]);
                 assert_eq!(state.to_frame(header.dst, header.src)[..], bytes[..], "{}", vector["name"]);
                 continue;
             }

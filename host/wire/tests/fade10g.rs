@@ -30,6 +30,7 @@ fn identity(value: &Value) -> Option<Identity> {
         csn: value["csn"].as_u64().map(|csn| csn as u16),
         transmission: number(&value["transmission"]),
         resets: value["resets"].as_u64().map(|resets| resets as u8),
+        checksum: flag("checksum"),
     })
 }
 
@@ -79,6 +80,9 @@ fn constants_agree() {
         ("IDENTITY_BLOCK_ACKS", fade10g::IDENTITY_BLOCK_ACKS.into()),
         ("IDENTITY_CSN", fade10g::IDENTITY_CSN.into()),
         ("IDENTITY_RESETS", fade10g::IDENTITY_RESETS.into()),
+        ("IDENTITY_CHECKSUM", fade10g::IDENTITY_CHECKSUM.into()),
+        ("START_CHECKSUM", fade10g::START_CHECKSUM.into()),
+        ("CHECKSUM_MARK", fade10g::CHECKSUM_MARK.into()),
         ("PACKET_BYTES", fade10g::PACKET_BYTES as u64),
         ("DATA_HEADER_LEN", fade10g::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade10g::DATA_FRAME_LEN as u64),
@@ -137,6 +141,11 @@ fn feb_frames_parse_and_build() {
                     payload: &bytes[fade10g::DATA_HEADER_LEN..],
                 };
                 assert_eq!(parsed, expected, "{}", vector["name"]);
+                let crc = fields["crc"].as_u64().map(|crc| crc as u32);
+                assert_eq!(parsed.checksum(), crc, "{}", vector["name"]);
+                if let Some(words) = parsed.last {
+                    assert_eq!(bytes.last_chunk(), Some(&fade10g::final_word(words as u16, crc)));
+                }
                 let mut built = [0; fade10g::DATA_FRAME_LEN];
                 parsed.write(dst, src, &mut built).unwrap();
                 assert_eq!(built[..], bytes[..], "{}", vector["name"]);

@@ -8,9 +8,9 @@ rtl/tcp/tcp_pkg.sv
 rtl/fade10g/fade10g_pkg.sv
 rtl/fade/fade_pkg.sv
 rtl/fade1/fade1_pkg.sv
+rtl/mac/mac_pkg.sv
 rtl/ptp/ptp_program_pkg.sv
 rtl/udp/udp_pkg.sv
-rtl/mac/mac_pkg.sv
 rtl/common/cdc_register.sv
 rtl/common/event_counter.sv
 rtl/common/event_counters.sv
@@ -93,6 +93,8 @@ rtl/fade1/fade1_desc_manager.sv
 rtl/fade1/fade1_eth_rx.sv
 rtl/fade1/fade1_eth_tx.sv
 rtl/fade1/fade1_engine.sv
+rtl/common/crc32.sv
+rtl/fade/fade_checksum.sv
 rtl/common/packet_writer.sv
 rtl/fade/fade_buffer.sv
 rtl/fade/fade_core.sv
@@ -129,7 +131,6 @@ rtl/udp/udp_stream.sv
 rtl/udp/udp_streams.sv
 rtl/udp/udp_core.sv
 rtl/boards/example/example_udp.sv
-rtl/common/crc32.sv
 rtl/mac/gmii_mac_rx.sv
 rtl/mac/gmii_mac_tx.sv
 rtl/mac/gmii_mac.sv

@@ -16,7 +16,7 @@
 // unrelated. Settings are stable while a design runs; `enable_pin` low closes connections, or ends the stream; a rising
 // edge of `pulse_pin` makes a pulse in the detector of a crate. The ports of a design have the names of signals here, so a
 // real board is this module with constants for its settings (rtl/boards/common/board_design.sv). SIMULATED: times of the
-// protocols are shorter. TX_KHZ: of tx_clk.
+// protocols are shorter. CHECKSUM: see fade_core. TX_KHZ: of tx_clk.
 `default_nettype none
 module example_board #(
     parameter int DESIGN = example_pkg::FADE,
@@ -32,6 +32,7 @@ module example_board #(
     parameter int CHANNELS = 16,
     parameter int PTP = 0,
     parameter int SIMULATED = 1,
+    parameter int CHECKSUM = SIMULATED,
     parameter int TX_KHZ = WIDTH == 8 ? 125_000 : 156_250
 ) (
     input logic        rst,
@@ -308,7 +309,8 @@ module example_board #(
           .CRATE   (CRATE),
           .MODULES (MODULES),
           .CHANNELS(CHANNELS),
-          .PTP     (PTP)
+          .PTP     (PTP),
+          .CHECKSUM(CHECKSUM)
       ) example (
           .m_axis       (m_core),
           .m_axis_tready(m_core_tready),

@@ -21,7 +21,8 @@ module example_fade #(
     parameter int CRATE = 0,
     parameter int MODULES = 16,
     parameter int CHANNELS = 16,
-    parameter int PTP = 0
+    parameter int PTP = 0,
+    parameter int CHECKSUM = 0
 ) (
     input  logic                          rst,
     input  example_pkg::settings_t        settings,
@@ -58,7 +59,8 @@ module example_fade #(
       .WIDTH    (WIDTH),
       .PACKETS  (PACKETS),
       .TICK_INIT(TICK_INIT),
-      .STATUS   (1)
+      .STATUS   (1),
+      .CHECKSUM (CHECKSUM)
   ) core (
       .mac_address   (settings.mac_address),
       .first_packet  (settings.first_packet),

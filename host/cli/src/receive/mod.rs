@@ -56,6 +56,7 @@ fn febs(args: &Args) -> Result<fade::Settings, Usage> {
         firmware: args.firmware,
         word_order: args.word_order,
         confirm: args.confirm.into(),
+        checksum: true,
     };
     config.check().map_err(Usage)?;
     let feb = |(mac, plan): (&_, _)| fade::Feb {

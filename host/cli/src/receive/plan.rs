@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, BlockKind, Board, Opening, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
@@ -73,6 +74,15 @@ impl Plan {
             verifier.skip((resumed.end() - begin) / 8);
         }
         verifier
+    }
+
+    /// The CRC of the words of the transmission that goes on, or of no words yet; `None`: it is not known.
+    pub fn crc(&self) -> Option<Hasher> {
+        let Some(resumed) = &self.resumed else { return Some(Hasher::new()) };
+        match self.transmissions.newest().map_or(0, |newest| newest.begin) {
+            0 => resumed.crc().map(Hasher::new_with_initial),
+            begin => (begin == resumed.end()).then(Hasher::new),
+        }
     }
 
     /// Whether its sinks can keep data until it is safe; else why not.

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Outlets, Report};
 use fadelink_wire::Protocol;
@@ -22,6 +23,10 @@ pub struct Recorder {
     begun: Instant,
     seen: Snapshot,
     verifier: Option<Verifier>,
+    /// CRC of the words of the transmission, if it is known.
+    crc: Option<Hasher>,
+    /// Somebody wants it.
+    sums: bool,
     outlets: Outlets<Block>,
 }
 
@@ -72,10 +77,10 @@ impl Recorder {
         interrupts: &Interrupts,
     ) -> Result<Recorder, fadelink_sinks::Error> {
         let outlets = plan.open(board, interrupts.stopping())?;
-        let verifier = plan.verifier();
+        let (verifier, crc) = (plan.verifier(), plan.crc());
         let bytes = plan.resumed.as_ref().map_or(0, Blocks::end);
         let seen = Snapshot { name, bytes, ..Snapshot::default() };
-        Ok(Recorder { begun: Instant::now(), seen, verifier, outlets })
+        Ok(Recorder { begun: Instant::now(), seen, verifier, crc, sums: false, outlets })
     }
 
     /// Takes the next words. It waits for sinks that are slow, where they may make it wait.
@@ -84,7 +89,20 @@ impl Recorder {
         if let Some(verifier) = &mut self.verifier {
             verifier.check(&block.data);
         }
+        if let Some(crc) = self.crc.as_mut().filter(|_| self.sums) {
+            crc.update(&block.data);
+        }
         self.seen.bytes += block.data.len() as u64;
+    }
+
+    /// From the begin of a transmission on, or where it goes on: the CRC of its words is wanted.
+    pub fn sum(&mut self) {
+        self.sums = true;
+    }
+
+    /// The CRC of the words of the transmission, if it was wanted and is known.
+    pub fn crc(&self) -> Option<u32> {
+        self.crc.clone().filter(|_| self.sums).map(Hasher::finalize)
     }
 
     /// So many bytes are missing here; the pattern goes on behind them.
@@ -92,6 +110,7 @@ impl Recorder {
         if let Some(verifier) = &mut self.verifier {
             verifier.skip(bytes / 8);
         }
+        self.crc = None;
     }
 
     /// The source begins anew.
@@ -99,6 +118,7 @@ impl Recorder {
         if let Some(verifier) = &mut self.verifier {
             verifier.restart();
         }
+        self.crc = Some(Hasher::new());
     }
 
     /// Bytes of words so far.
@@ -123,7 +143,7 @@ impl Recorder {
     /// Nothing more comes: waits until the sinks are finished. They call the words complete if the verdict is, by what is `known`
     /// and by the pattern. `protocol`: of a FEB.
     pub fn end(self, known: &Evidence<'_>, protocol: Option<Protocol>) -> Ended {
-        let Recorder { begun, seen, mut verifier, mut outlets } = self;
+        let Recorder { begun, seen, mut verifier, mut outlets, .. } = self;
         let seconds = begun.elapsed().as_secs_f64();
         if let Some(verifier) = &mut verifier {
             verifier.finish(protocol);

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use fadelink_receiver::told::WordsCrc;
 use fadelink_sinks::durable;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,9 @@ pub struct Transmission {
     pub begin: u64,
     /// Its number, by which the board tells it from others; `None`: none is known.
     pub transmission: Option<u16>,
+    /// The CRC of its words that the board has told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc: Option<WordsCrc>,
 }
 
 /// Those that were begun, in their order.
@@ -70,6 +74,19 @@ impl Transmissions {
         self.write()
     }
 
+    /// The board has told the CRC of the newest one's words. It is on the disk when this returns, before the last of them are: the
+    /// board may forget it then.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn has_crc(&mut self, crc: WordsCrc) -> io::Result<()> {
+        match self.all.last_mut() {
+            Some(newest) if newest.crc != Some(crc) => newest.crc = Some(crc),
+            _ => return Ok(()),
+        }
+        self.write()
+    }
+
     fn write(&self) -> io::Result<()> {
         match &self.file {
             Some(file) => durable::replace(file, &serde_json::to_vec(&self.all)?),
@@ -95,7 +112,7 @@ impl Transmissions {
 
 impl Transmission {
     fn at(begin: u64) -> Transmission {
-        Transmission { begin, transmission: None }
+        Transmission { begin, transmission: None, crc: None }
     }
 }
 
@@ -112,12 +129,17 @@ mod tests {
         let mut all = file();
         for (byte, restarted) in [(0, None), (16384, Some(16384)), (16384, Some(16384)), (24576, Some(16384))] {
             all.begin(byte).unwrap();
+            all.has_crc(WordsCrc { crc: byte as u32, filler_words: 3 }).unwrap();
             let found = file().found(24576).unwrap();
             assert_eq!((found.all(), found.restarted()), (all.all(), restarted));
         }
         // The disk has lost the end of the data.
+        let newest = Some(WordsCrc { crc: 24576, filler_words: 3 });
         let found = file().found(8192).unwrap();
-        assert_eq!((found.newest(), found.restarted()), (Some(Transmission::at(8192)), Some(8192)));
+        assert_eq!(
+            (found.newest(), found.restarted()),
+            (Some(Transmission { crc: newest, ..Transmission::at(8192) }), Some(8192))
+        );
         std::fs::write(folder.path().join("a.transmissions"), "[{}]").unwrap();
         assert!(file().found(0).is_err());
     }

@@ -13,7 +13,7 @@ use fadelink_sinks::{BlockKind, Parts, Spec};
 use serde_json::{json, Value};
 
 use super::{files, groups, manifest};
-use crate::exit;
+use crate::{checksum, exit};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
@@ -122,11 +122,28 @@ impl<'a> Words<'a> {
         let Ok(()) = blocks.update(data, look);
     }
 
-    /// The bytes that there are, and the numbers of wrong blocks.
-    fn finish(mut self) -> (u64, Vec<u64>) {
+    /// The bytes that there are, the numbers of wrong blocks, and the CRC of all.
+    fn finish(mut self) -> (u64, Vec<u64>, Option<u32>) {
         let rest = self.blocks.rest().filter(|record| !Self::is_right(self.expected, *record));
         self.wrong.extend(rest.map(|record| record.block()));
-        (self.blocks.end(), self.wrong)
+        (self.blocks.end(), self.wrong, self.blocks.crc())
+    }
+}
+
+/// What a manifest says of the words of a board.
+struct Expected<'a> {
+    /// Of each block.
+    hashes: &'a [&'a str],
+    bytes: u64,
+    /// CRC of all of them; `None`: the board has none, or they are not of one transmission.
+    crc: Option<&'a str>,
+}
+
+impl Expected<'_> {
+    /// What is wrong with the CRC of the words that were found at `place`: to be told where each block is right.
+    fn wrong_crc(&self, place: &str, found: Option<u32>) -> Option<String> {
+        let (expected, found) = (self.crc?, checksum::in_words(found?));
+        (expected != found).then(|| format!("{place}: the CRC of all words is {found}, expected {expected}"))
     }
 }
 
@@ -150,19 +167,19 @@ fn read_topic(place: &str, run: &str, words: &mut Words<'_>) -> anyhow::Result<(
 #[cfg(feature = "kafka")]
 fn check_topic(
     (run, sink, place): (&str, &str, &str),
-    expected: &[&str],
-    bytes: u64,
+    expected: &Expected<'_>,
     findings: &mut Findings,
 ) -> Option<u64> {
-    let mut words = Words::new(expected);
+    let mut words = Words::new(expected.hashes);
     if let Err(error) = read_topic(place, run, &mut words) {
         findings.add(format!("{sink}: its words cannot be checked: {error:#}"));
         return None;
     }
-    let (end, wrong) = words.finish();
-    if end != bytes {
-        findings.add(format!("{sink}: the words end at byte {end}, expected {bytes}"));
+    let (end, wrong, crc) = words.finish();
+    if end != expected.bytes {
+        findings.add(format!("{sink}: the words end at byte {end}, expected {}", expected.bytes));
     }
+    findings.0.extend(expected.wrong_crc(sink, crc).filter(|_| end == expected.bytes && wrong.is_empty()));
     for block in wrong {
         let (begin, end) = of_block(block, end);
         findings.add(format!("{sink}: bytes {begin} to {end} of the board's words are not those that were received"));
@@ -171,14 +188,8 @@ fn check_topic(
 }
 
 /// Compares the hashes of words in files with those of the manifest; bytes of the files, `None` if they could not be read.
-fn check_words(
-    scope: &Scope,
-    paths: &[PathBuf],
-    expected: &[&str],
-    bytes: u64,
-    findings: &mut Findings,
-) -> Option<u64> {
-    let (mut words, mut piece, mut ends) = (Words::new(expected), vec![0; PIECE], Vec::new());
+fn check_words(scope: &Scope, paths: &[PathBuf], expected: &Expected<'_>, findings: &mut Findings) -> Option<u64> {
+    let (mut words, mut piece, mut ends) = (Words::new(expected.hashes), vec![0; PIECE], Vec::new());
     for path in paths {
         let named = scope.named(path);
         let mut read = || -> Result<(), String> {
@@ -196,11 +207,12 @@ fn check_words(
         }
         ends.push((named, words.blocks.end()));
     }
-    let (end, wrong) = words.finish();
-    if end != bytes {
-        let last = ends.last().map_or("no file", |(name, _)| name);
-        findings.add(format!("{last}: the words end at byte {end}, expected {bytes}"));
+    let (end, wrong, crc) = words.finish();
+    let last = ends.last().map_or("no file", |(name, _)| name);
+    if end != expected.bytes {
+        findings.add(format!("{last}: the words end at byte {end}, expected {}", expected.bytes));
     }
+    findings.0.extend(expected.wrong_crc(last, crc).filter(|_| end == expected.bytes && wrong.is_empty()));
     for block in wrong {
         let (begin, end) = of_block(block, end);
         let begins = [0].into_iter().chain(ends.iter().map(|(_, end)| *end));
@@ -241,6 +253,7 @@ impl Run<'_> {
         let hashes = &board["hashes"];
         let expected: Vec<&str> = hashes["blake3"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let of_words = hashes["bytes"].as_u64();
+        let crc = board["crc32"]["received"].as_str().filter(|_| board["restarted"].is_null());
         let mut is_read = false;
         for sink in board["sinks"].as_array().into_iter().flatten() {
             let text = sink["sink"].as_str().unwrap_or_default();
@@ -254,10 +267,11 @@ impl Run<'_> {
                 is_read |= self.is_hashed(place);
                 continue;
             };
+            let expected = Expected { hashes: &expected, bytes, crc };
             if let Some(paths) = word_files(&self.scope.folder, board, text)? {
                 if paths.is_empty() {
                     findings.add(format!("{}: it is missing", sink_of(board, text)?.1));
-                } else if let Some(read) = check_words(self.scope, &paths, &expected, bytes, findings) {
+                } else if let Some(read) = check_words(self.scope, &paths, &expected, findings) {
                     checked.bytes += read;
                     is_read = true;
                 }
@@ -268,7 +282,7 @@ impl Run<'_> {
             #[cfg(feature = "kafka")]
             if matches!(spec.kind, BlockKind::Kafka) {
                 let name_of_run = manifest::name(self.manifest);
-                if let Some(read) = check_topic((&name_of_run, text, &place), &expected, bytes, findings) {
+                if let Some(read) = check_topic((&name_of_run, text, &place), &expected, findings) {
                     checked.bytes += read;
                     is_read = true;
                 }

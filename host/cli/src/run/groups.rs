@@ -257,6 +257,7 @@ impl Reader<'_> {
             firmware: feb.firmware.map(|text| text.0).or(firmware),
             word_order: feb.word_order.map(|text| text.0),
             confirm: if self.is_durable() { Confirm::Released } else { Confirm::Received },
+            checksum: true,
         };
         config.check().map_err(|what| self.file.error(table, "ring", &what))?;
         if self.is_durable() && feb.backend == Backend::Kernel {

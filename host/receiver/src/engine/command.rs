@@ -53,6 +53,8 @@ pub struct FebConfig {
     pub word_order: Option<WordOrder>,
     /// When packets are confirmed. The kernel driver confirms them when they are received.
     pub confirm: Confirm,
+    /// The CRC of all words is asked for, if the FEB has it: for who compares it. Not with the kernel driver.
+    pub checksum: bool,
 }
 
 /// When a packet is confirmed to the FEB, which forgets it then.
@@ -86,6 +88,7 @@ impl Default for FebConfig {
             firmware: None,
             word_order: None,
             confirm: Confirm::default(),
+            checksum: false,
         }
     }
 }

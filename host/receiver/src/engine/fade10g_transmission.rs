@@ -14,6 +14,7 @@ use super::transmission::Transmission;
 use crate::counters::{add, count};
 use crate::kind::Swap;
 use crate::shared::{Ending, Phase, Shared};
+use crate::told::WordsCrc;
 use crate::window::{stored_before, Verdict, Window};
 
 /// The receiver's view of a transmission.
@@ -105,6 +106,10 @@ impl Fade10g {
                     count(&counters.repaired);
                 }
                 count(&counters.packets);
+                if let Some(crc) = data.checksum() {
+                    // Before its words: who reads them knows it then.
+                    shared.told.set_crc(WordsCrc { crc, filler_words: 0 });
+                }
                 shared.set_tail(window.bytes());
                 if window.complete() {
                     shared.end(Phase::Complete, Ending::Confirmed);

@@ -162,7 +162,7 @@ impl Fade1 {
     }
 
     /// The FEB answers START or STOP. What does not agree is believed when no data follows.
-    pub(super) fn state(&mut self, state: &State, shared: &Shared) {
+    pub(super) fn state(&mut self, state: &State, swap: Swap, shared: &Shared) {
         let is_ours = self.number == Some(state.transmission);
         if shared.phase() == Phase::Running && (is_ours || self.number.is_none()) {
             shared.told.set_resets(state.resets);
@@ -187,6 +187,10 @@ impl Fade1 {
             _ if self.number.is_some() && !is_ours => stopping.told = Some(Ending::OtherTransmission),
             fade1::Phase::Running | fade1::Phase::Stopping => stopping.begins_anew(),
             fade1::Phase::Ended if self.sets.is_gap_free() && state.packets == packets as u32 => {
+                // Of words that are not changed here.
+                if let Some(checksum) = state.checksum.filter(|_| swap == Swap::None) {
+                    shared.told.set_crc(checksum.into());
+                }
                 self.end(shared, Phase::Complete, Ending::Confirmed);
             }
             fade1::Phase::Ended => stopping.told = Some(Ending::OtherNumber),

@@ -142,10 +142,10 @@ impl FebState {
     fn fade1_state(&mut self, state: &fade1::State, out: &mut Outbox<'_>) {
         let known = self.known();
         if let Current::Fade1(fade1) = &mut self.transmission {
-            fade1.state(state, &self.peer.shared);
+            fade1.state(state, self.peer.swap, &self.peer.shared);
         } else if self.start.as_ref().is_some_and(|start| start.asks(known)) {
             count(&self.shared().counters.responses);
-            self.peer.told_state();
+            self.peer.told_state(state);
             self.step(Event::Told(*state), out);
         } else if let Some(command) = self.identifies() {
             count(&self.shared().counters.responses);
@@ -289,7 +289,9 @@ impl FebState {
 
     /// Sends IDENTIFY, START or STOP. START in both protocols, where the FEB did not say what it speaks.
     fn send_start(&mut self, code: u16, csn: u16, out: &mut Outbox<'_>) {
-        self.send_command(code, csn, 0, out);
+        let asks_checksum = code == fade10g::CMD_START && self.peer.asks_checksum();
+        let argument = if asks_checksum { fade10g::START_CHECKSUM } else { 0 };
+        self.send_command(code, csn, argument, out);
         if code == fade10g::CMD_START && self.peer.protocol.is_none() {
             out.fade1(fade1::Request::Start { transmission: csn });
         }

@@ -12,6 +12,7 @@ use super::fade1_transmission::Fade1;
 use super::start::Which;
 use crate::kind::{Kind, Swap};
 use crate::shared::Shared;
+use crate::told::Expected;
 use crate::window::{Verdict, Window};
 
 /// A FEB.
@@ -42,10 +43,15 @@ impl Peer {
         self.firmware = self.config.firmware.or(Some(published));
     }
 
-    /// It has answered by the state of a transmission, so it speaks FADE v1 and runs Fadelink's core.
-    pub(super) fn told_state(&mut self) {
+    /// It has answered by the state of a transmission, so it speaks FADE v1 and runs Fadelink's core. A transmission that was to go
+    /// on may be at its end.
+    pub(super) fn told_state(&mut self, state: &fade1::State) {
         self.protocol = Some(Protocol::Fade1);
         self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
+        if let Some(checksum) = state.checksum.filter(|_| self.config.checksum && self.keeps_words()) {
+            self.shared.told.begin(Some(state.transmission), Expected::Maybe);
+            self.shared.told.set_crc(checksum.into());
+        }
     }
 
     /// It has sent data of FADE v1.
@@ -63,15 +69,39 @@ impl Peer {
         self.swap = word_order.map_or(Swap::None, |order| Swap::of(order, firmware));
     }
 
+    /// START asks for the CRC of the words: the FEB has it, somebody wants it, and the words are here as they are on the wire.
+    pub(super) fn asks_checksum(&self) -> bool {
+        let has_it = self.identity.is_some_and(|identity| identity.checksum);
+        self.config.checksum && has_it && self.keeps_words() && self.firmware == Some(Firmware::Fadelink)
+    }
+
+    /// The words are here as they are on the wire.
+    fn keeps_words(&self) -> bool {
+        let order = self.config.word_order.or(self.firmware.map(Firmware::word_order));
+        order.is_none_or(|order| Swap::of(order, self.firmware) == Swap::None)
+    }
+
+    /// Whether the FEB will tell that CRC.
+    fn expected_crc(&self, protocol: Protocol, which: Which) -> Expected {
+        match (protocol, which) {
+            (Protocol::Fade10g, Which::New { .. }) if self.asks_checksum() => Expected::Yes,
+            (Protocol::Fade10g, Which::New { .. }) => Expected::No,
+            // The program that began it may have asked; FADE v1 tells it at the end alone.
+            _ if self.config.checksum => Expected::Maybe,
+            _ => Expected::No,
+        }
+    }
+
     /// A transmission begins.
     pub(super) fn begin(&mut self, protocol: Protocol, which: Which) -> Current {
         self.speaks(protocol);
         let ours = self.firmware == Some(Firmware::Fadelink);
         let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);
         let FebConfig { first_packet, window, ring_packets, confirm, .. } = self.config;
+        let crc = self.expected_crc(protocol, which);
         match which {
-            Which::New { number, .. } => self.shared.begin(0, Some(number)),
-            Which::Resumed(resumed) => self.shared.begin(resumed.bytes, resumed.number),
+            Which::New { number, .. } => self.shared.begin(0, Some(number), crc),
+            Which::Resumed(resumed) => self.shared.begin(resumed.bytes, resumed.number, crc),
         }
         match (protocol, which) {
             (Protocol::Fade10g, Which::New { .. }) => {

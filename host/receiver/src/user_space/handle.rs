@@ -18,6 +18,7 @@ use crate::kind::Kind;
 use crate::loan::ReadSide;
 use crate::shared::{Ending, Phase, Reader};
 use crate::source::{self, Commander, Error, FebBackend, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use crate::told::{Expected, WordsCrc};
 /// A FEB that the engine has open, until this is dropped.
 pub(super) struct OpenFeb {
     pub(super) mac: MacAddr,
@@ -175,6 +176,10 @@ impl FebBackend for UserFeb {
 
     fn told(&self) -> (Option<u16>, Option<Resets>) {
         (self.reader.told.number(), self.reader.told.resets())
+    }
+
+    fn crc(&self) -> (Expected, Option<WordsCrc>) {
+        (self.reader.told.expected_crc(), self.reader.told.crc())
     }
 
     fn kind(&self) -> Option<Kind> {

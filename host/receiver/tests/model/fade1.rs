@@ -34,10 +34,14 @@ pub const START: Request = Request::Start { transmission: 0 };
 
 impl Bench {
     pub fn new(protocol: Option<Protocol>) -> Bench {
+        Bench::with(config(protocol))
+    }
+
+    pub fn with(config: FebConfig) -> Bench {
         let link = Arc::new(LinkCounters::default());
         let mut engine = Engine::new(PC, false, link.clone());
-        let (shared, reader) = Shared::new(config(protocol).ring_packets).unwrap();
-        assert!(engine.open(FEB, config(protocol), true, shared, Numbers::private(None)));
+        let (shared, reader) = Shared::new(config.ring_packets).unwrap();
+        assert!(engine.open(FEB, config, true, shared, Numbers::private(None)));
         Bench { engine, link, reader, now: Duration::ZERO, sent: Vec::new(), transmission: 0 }
     }
 
@@ -59,11 +63,11 @@ impl Bench {
     }
 
     pub fn state_of(&mut self, transmission: u16, phase: fade1::Phase, packets: u32) {
-        self.frame(&State { phase, transmission, packets, resets: None }.to_frame(PC, FEB));
+        self.frame(&State { phase, transmission, packets, resets: None, checksum: None }.to_frame(PC, FEB));
     }
 
     pub fn state_with(&mut self, transmission: u16, phase: fade1::Phase, resets: Option<Resets>) {
-        self.frame(&State { phase, transmission, packets: 3, resets }.to_frame(PC, FEB));
+        self.frame(&State { phase, transmission, packets: 3, resets, checksum: None }.to_frame(PC, FEB));
     }
 
     pub fn confirm(&mut self) {
@@ -99,7 +103,11 @@ impl Bench {
 
     /// START, begun by its first packet.
     pub fn started() -> Bench {
-        let mut bench = Bench::new(Some(Protocol::Fade1));
+        Bench::started_with(config(Some(Protocol::Fade1)))
+    }
+
+    pub fn started_with(config: FebConfig) -> Bench {
+        let mut bench = Bench::with(config);
         let outcome = bench.command(fade10g::CMD_START);
         bench.reset_rounds();
         assert_eq!(bench.requests(), (vec![START], 0));

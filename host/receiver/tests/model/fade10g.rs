@@ -83,6 +83,11 @@ impl Bench {
 
     /// Answers IDENTIFY, which was sent.
     pub fn identify(&mut self, mac: MacAddr, block_acks: bool) {
+        self.identify_with(mac, block_acks, false);
+    }
+
+    /// The same of a FEB that may have a CRC of its words.
+    pub fn identify_with(&mut self, mac: MacAddr, block_acks: bool, checksum: bool) {
         let Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } = self.requests()[0] else { panic!() };
         let value = Identity {
             window: 16,
@@ -92,6 +97,7 @@ impl Bench {
             csn: None,
             transmission: 0,
             resets: None,
+            checksum,
         }
         .to_value();
         self.frame(&Response { code: fade10g::CMD_IDENTIFY, csn, value }.to_frame(PC, mac));

@@ -22,6 +22,7 @@ pub const FADELINK: FebConfig = FebConfig {
     firmware: Some(Firmware::Fadelink),
     word_order: None,
     confirm: Confirm::Received,
+    checksum: false,
 };
 
 /// What is sent: 0, 1, 2 and so on.

@@ -68,7 +68,7 @@ impl Begin {
         // Before START: a program that goes on must know of it. A START that is not answered may be obeyed later, so it stays there.
         self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
         feb.start().context("START (if the board sends to another computer: --take-over)")?;
-        self.note_number(feb)?;
+        self.note(feb)?;
         if feb.counters().interrupted > 0 && !self.take_over {
             tracing::warn!(
                 "{}: an earlier transmission was still running (its reader was killed?); it was aborted, \
@@ -79,8 +79,13 @@ impl Begin {
         Ok(None)
     }
 
-    /// Before data of a transmission is recorded: a program that goes on tells it from others by its number.
-    pub(super) fn note_number(&mut self, feb: &FebHandle) -> anyhow::Result<()> {
-        self.transmissions.has_number(feb.transmission()).context("the list of transmissions")
+    /// Before data of a transmission is recorded: a program that goes on tells it from others by its number, and compares the CRC of
+    /// its words, which comes before the last of them.
+    pub(super) fn note(&mut self, feb: &FebHandle) -> anyhow::Result<()> {
+        let note = |all: &mut Transmissions| {
+            all.has_number(feb.transmission())?;
+            feb.crc().map_or(Ok(()), |crc| all.has_crc(crc))
+        };
+        note(&mut self.transmissions).context("the list of transmissions")
     }
 }

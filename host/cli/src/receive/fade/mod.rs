@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_receiver::counters::FebCounts;
 use fadelink_receiver::schedule::Schedule;
+use fadelink_receiver::told::Expected;
 use fadelink_receiver::{Ending, Error, FebConfig, FebHandle, Kind, Receiver, DEFAULT_TIMEOUT};
 use fadelink_sinks::hashes::Blocks;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
@@ -19,6 +20,7 @@ use super::inquiry::{self, Inquirer};
 use super::patience::Patience;
 use super::plan::Plan;
 use super::recorder::{Recorder, Snapshot};
+use crate::checksum::Checksum;
 use crate::deadline::{Deadline, Limits};
 use crate::exit;
 use crate::interrupts::Interrupts;
@@ -222,6 +224,9 @@ fn one_feb(
         outcome.resets = resets;
         outcome.board = outcome.board.or(against);
     }
+    if is_whole && outcome.end == End::Confirmed {
+        outcome.checksum = checksum(&feb, &recorder, &start);
+    }
     outcome.transmissions = start.transmissions;
     outcome.kind = feb.kind();
     outcome.slower = feb.slower().map(str::to_owned);
@@ -257,7 +262,11 @@ fn receive(
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
     outcome.has_begun = begin.transmissions.newest().is_some();
-    if let Some(end) = begin.at(feb, recorder, outcome)? {
+    let end = begin.at(feb, recorder, outcome)?;
+    if end.is_some() || feb.expected_crc() != Expected::No {
+        recorder.sum();
+    }
+    if let Some(end) = end {
         return Ok(end);
     }
     outcome.has_begun = true;
@@ -316,7 +325,7 @@ fn receive(
             last_data = Instant::now();
             deadline.heard();
             // START may have been repeated, with another number, as long as no data had come.
-            begin.note_number(feb)?;
+            begin.note(feb)?;
             recorder.take(&Block { data, origin: origin(feb) });
         } else if feb.fill().0 > 0 {
             // Nothing can come while a sink has the whole ring.
@@ -335,6 +344,14 @@ fn receive(
         let live = Live { recorded: recorder.look(), counters, fill, is_slower };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
+}
+
+/// Of a transmission that has ended as it should: the CRC of its words, if the board has told it or should have.
+fn checksum(feb: &FebHandle, recorder: &Recorder, begin: &Begin) -> Option<Checksum> {
+    let noted = || begin.transmissions.newest().and_then(|newest| newest.crc);
+    let told = feb.crc().or_else(noted);
+    let received = recorder.crc().filter(|_| told.is_some() || feb.expected_crc() == Expected::Yes)?;
+    Some(Checksum { told, received })
 }
 
 /// STOP is answered, or was not sent: a question would wait behind it. The end may have come before the answer.

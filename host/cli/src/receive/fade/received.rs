@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 
 use super::super::recorder::Ended;
 use super::super::transmissions::Transmissions;
+use crate::checksum::Checksum;
 use crate::discover;
 use crate::verdict::{Accept, End, Evidence, Verdict};
 
@@ -35,6 +36,8 @@ pub(super) struct Received {
     pub(super) stopping: Option<JoinHandle<Result<u64, Error>>>,
     /// RESETs that the board says to have obeyed since START.
     pub(super) resets: Option<Resets>,
+    /// CRC of the words; `None`: the board has none.
+    pub(super) checksum: Option<Checksum>,
 }
 
 impl Received {
@@ -48,6 +51,7 @@ impl Received {
             contradictions: self.counters.contradictions,
             foreign: self.counters.protocol_errors,
             restarted: self.transmissions.restarted(),
+            checksum: self.checksum,
             ..Evidence::default()
         }
     }
@@ -62,6 +66,7 @@ impl Received {
             "firmware": self.kind.and_then(|kind| kind.firmware).map(|firmware| firmware.to_string()),
             "word_order": self.kind.and_then(|kind| kind.word_order).map(|order| order.to_string()),
             "slower": self.slower,
+            "crc32": self.checksum.map(|checksum| checksum.json()),
             "board_resets": discover::resets_json(self.resets),
             "restarted": self.transmissions.restarted(),
             "transmissions": self.transmissions.all(),
@@ -79,6 +84,9 @@ impl Received {
         self.recorded.tell(verdict, silent, "");
         if silent {
             return;
+        }
+        if let Some(checksum) = self.checksum.filter(Checksum::is_right) {
+            eprintln!("  {}", checksum.words());
         }
         if let Some(kind) = self.kind {
             eprintln!("  {}", discover::in_words(kind));

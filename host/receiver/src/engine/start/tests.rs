@@ -15,6 +15,7 @@ const RUNNING: Identity = Identity {
     csn: Some(7),
     transmission: 5,
     resets: Some(0),
+    checksum: false,
 };
 
 fn command() -> Command {
@@ -104,7 +105,8 @@ fn only_the_transmission_of_its_number_goes_on() {
         (Some(5), fade1::Phase::Ended, 9, not_running(Ending::OtherNumber)),
         (None, fade1::Phase::Ended, 8, not_running(Ending::Unknown)),
     ] {
-        let events = [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets, resets: None })];
+        let events =
+            [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets, resets: None, checksum: None })];
         let found = follow(resume(8 * 1024, number, false), FADE1, &events).1;
         assert_eq!(found, Some(expected), "{number:?} {phase:?}");
     }
@@ -131,7 +133,7 @@ fn it_always_ends() {
             let event = match if i < busy { random.u8(..7) } else { 0 } {
                 1 => Event::Identified(random.bool().then_some(Identity { transmission, ..RUNNING })),
                 2 => Event::Answered(random.u64(..3)),
-                3 => Event::Told(fade1::State { phase, transmission, packets: 4, resets: None }),
+                3 => Event::Told(fade1::State { phase, transmission, packets: 4, resets: None, checksum: None }),
                 4 => Event::Data(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
                 5 => Event::Found(*random.choice(&[Protocol::Fade10g, Protocol::Fade1]).unwrap()),
                 _ => Event::Due,

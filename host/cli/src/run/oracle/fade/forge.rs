@@ -105,7 +105,7 @@ impl Forger {
             Protocol::Fade1 => {
                 let phases = [fade1::Phase::None, fade1::Phase::Running, fade1::Phase::Ended, fade1::Phase::Reset];
                 let phase = *self.random.choice(&phases).unwrap_or(&fade1::Phase::None);
-                let state = fade1::State { phase, transmission: number, packets, resets: None };
+                let state = fade1::State { phase, transmission: number, packets, resets: None, checksum: None };
                 state.to_frame(self.computer, self.board).to_vec()
             }
         }

@@ -149,7 +149,7 @@ impl FebState {
             self.step(Event::Told(*state), out);
         } else if let Some(command) = self.identifies() {
             count(&self.shared().counters.responses);
-            self.peer.told_state();
+            self.peer.told_state(state);
             self.fade1_command(command, out);
             self.next_command(out);
         } else {

@@ -105,6 +105,8 @@ module fade10g_cmd_processor #(
   logic [1:0] status;
   logic may_identify;
   logic [15:0] transmission;  // CSN of the START that began it
+  logic asks_checksum;
+  assign with_checksum = CHECKSUM != 0 && asks_checksum;
 
   // ---- decoding ------------------------------------------------------------------------------
   logic [47:0] source;
@@ -250,7 +252,7 @@ module fade10g_cmd_processor #(
           if (!session) begin
             state <= STARTING;
             transmission <= command_head[15:0];
-            with_checksum <= CHECKSUM != 0 && (command_argument & fade10g_pkg::START_CHECKSUM) != '0;
+            asks_checksum <= (command_argument & fade10g_pkg::START_CHECKSUM) != '0;
           end
           if (stop) status <= 2'(fade10g_pkg::STATUS_STOPPING);
           else if (session) status <= 2'(fade10g_pkg::STATUS_RUNNING);
@@ -295,7 +297,7 @@ module fade10g_cmd_processor #(
       response_valid <= 1'b0;
       may_identify <= 1'b0;
       transmission <= '0;
-      with_checksum <= 1'b0;
+      asks_checksum <= 1'b0;
     end
   end
 

@@ -27,6 +27,7 @@ const IDENTITY: Identity = Identity {
     csn: None,
     transmission: 0,
     resets: None,
+    checksum: false,
 };
 
 /// What a board answers to a command.

@@ -26,6 +26,12 @@ fn card_clock(interface: &str) -> Option<String> {
     name.into_string().ok()
 }
 
+/// The kernel's TAI, if it differs from UTC.
+fn kernel_clock(utc: i64, tai: i64) -> Option<Value> {
+    let offset = (tai - utc + 500_000_000).div_euclid(1_000_000_000);
+    (offset != 0).then(|| json!({ "clock": "CLOCK_TAI", "ns": number::json(tai), "utc_offset": offset }))
+}
+
 /// Now in PTP time (TAI): by the clock of each card that has one, and by the kernel's if a PTP or NTP service has told it
 /// the difference from UTC.
 fn ptp<'a>(interfaces: impl Iterator<Item = &'a str>) -> Vec<Value> {
@@ -38,16 +44,24 @@ fn ptp<'a>(interfaces: impl Iterator<Item = &'a str>) -> Vec<Value> {
         }
     }
     let (utc, tai) = (rustix::time::clock_gettime(ClockId::Realtime), clock_gettime_dynamic(DynamicClockId::Tai));
-    if let Ok(tai) = tai {
-        let offset = (nanoseconds(tai) - nanoseconds(utc) + 500_000_000).div_euclid(1_000_000_000);
-        if offset != 0 {
-            clocks.push(json!({ "clock": "CLOCK_TAI", "ns": number::json(nanoseconds(tai)), "utc_offset": offset }));
-        }
-    }
+    clocks.extend(tai.ok().and_then(|tai| kernel_clock(nanoseconds(utc), nanoseconds(tai))));
     clocks
 }
 
 /// Now, for a manifest.
 pub fn now<'a>(interfaces: impl Iterator<Item = &'a str>) -> Value {
     json!({ "utc": utc().to_string(), "ptp": ptp(interfaces) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_are_digits_that_no_reader_rounds() {
+        let (utc, tai) = (1_764_350_000_123_456_789, 1_764_350_037_123_456_790);
+        let expected = json!({ "clock": "CLOCK_TAI", "ns": "1764350037123456790", "utc_offset": 37 });
+        assert_eq!(kernel_clock(utc, tai), Some(expected));
+        assert_eq!(kernel_clock(utc, utc + 1000), None);
+    }
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -16,6 +17,16 @@
 namespace fadelink {
 namespace {
 
+constexpr uint64_t kWarmup = 200;
+constexpr double kSettleMs = 50;
+
+// A number as a user writes it.
+std::string shown(double number) {
+  std::ostringstream text;
+  text << std::setprecision(15) << number;
+  return text.str();
+}
+
 // An IPv4 address; throws with the name of the option.
 uint32_t parse_ip(const char* option, const std::string& text) {
   in_addr address{};
@@ -23,6 +34,20 @@ uint32_t parse_ip(const char* option, const std::string& text) {
     throw std::invalid_argument(std::string(option) + " " + text + ": expected an IPv4 address, as 10.9.0.2");
   return ntohl(address.s_addr);
 }
+
+// A number from a lower limit on; `what` it is, for the message. Those of CLI11 tell the largest of all numbers as an upper limit.
+CLI::Validator from(const std::string& shown, const std::string& what, bool (*fits)(double)) {
+  const auto refuse = [what, fits](const std::string& text) {
+    double value = 0;
+    if (CLI::detail::lexical_cast(text, value) && std::isfinite(value) && fits(value)) return std::string();
+    return "value " + text + ": expected " + what;
+  };
+  return CLI::Validator(refuse, shown);
+}
+const CLI::Validator kNotNegative = from("0 or more", "a number of at least 0", [](double value) { return value >= 0; });
+const CLI::Validator kPositive = from("above 0", "a number above 0", [](double value) { return value > 0; });
+const CLI::Validator kWhole = from("", "a whole number of at least 0", [](double value) { return value >= 0 && value == std::floor(value); });
+const CLI::Validator kCount = from("1 or more", "a whole number of at least 1", [](double value) { return value >= 1 && value == std::floor(value); });
 
 // What several options say together.
 void finish(Options& o) {
@@ -34,6 +59,8 @@ void finish(Options& o) {
     o.phy = hardware_phy(o.board);
     if (o.speed == 0) o.speed = o.phy == "rgmii" ? 1000 : 100;
   }
+  if (!o.settle_ms) o.settle_ms = std::min(kSettleMs, o.limit_ms / 2);
+  if (!o.warmup) o.warmup = std::min<uint64_t>(kWarmup, o.packets / 10);
   if (o.phy.empty()) o.phy = o.protocol == "fade1" ? "gmii" : "xgmii";
 }
 
@@ -48,8 +75,8 @@ void check(const Options& o) {
     throw std::invalid_argument("--ptp with --protocol " + o.protocol + ": expected udp, fadc, or --crate");
   if (o.test_pulse_us > 0 && !(o.virtual_time && has_crate(o)))
     throw std::invalid_argument("--test-pulse-us: expected --virtual, and --protocol fadc or --crate");
-  if (o.ptp_pair && o.settle_ms >= o.limit_ms)
-    throw std::invalid_argument("--settle-ms " + std::to_string(o.settle_ms) + ": expected less than --limit-ms");
+  if (o.ptp_pair && *o.settle_ms >= o.limit_ms)
+    throw std::invalid_argument("--settle-ms " + shown(*o.settle_ms) + ": expected less than --limit-ms " + shown(o.limit_ms));
   if (o.virtual_time && !o.ptp_pair && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
     throw std::invalid_argument("--virtual --protocol " + o.protocol + ": expected --words or --share-from-ms, else it never ends");
   if (o.fadc.window_ns % 4 != 0) throw std::invalid_argument("--window-ns " + std::to_string(o.fadc.window_ns) + ": expected a multiple of 4");
@@ -58,9 +85,9 @@ void check(const Options& o) {
   if (o.virtual_time == !o.iface.empty())
     throw std::invalid_argument("expected either --iface NAME or --virtual");
   if (o.share_from_ms >= o.limit_ms)
-    throw std::invalid_argument("--share-from-ms " + std::to_string(o.share_from_ms) + ": expected less than --limit-ms");
-  if (o.virtual_time && o.warmup >= o.packets)
-    throw std::invalid_argument("--warmup " + std::to_string(o.warmup) + ": expected less than --packets");
+    throw std::invalid_argument("--share-from-ms " + shown(o.share_from_ms) + ": expected less than --limit-ms " + shown(o.limit_ms));
+  if (o.virtual_time && *o.warmup >= o.packets)
+    throw std::invalid_argument("--warmup " + std::to_string(*o.warmup) + ": expected less than --packets " + std::to_string(o.packets));
 }
 
 void add_options(CLI::App& app, Options& o) {
@@ -100,7 +127,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--spread-ppm", o.spread_ppm, "largest error of the clocks of a board in ppm; the seed chooses")
       ->check(CLI::Range(0.0, 10000.0));
   app.add_option("--spread-us", o.spread_us, "--virtual: boards start within this time in us; the seed chooses")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kNotNegative);
   app.add_option("--first-packet", o.first_packet, "number of the first packet, for tests");
   app.add_option("--first-sequence", o.first_sequence, "first frame sequence number, for tests");
   app.add_option("--ip", o.address, "TCP, UDP, FADC: IPv4 address of the first board; the next boards count up");
@@ -124,7 +151,7 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(0, 3));
   app.add_flag("--ptp-pair", o.ptp_pair, "UDP, --virtual: a PTP master and a slave on a cable with this --rtt");
   app.add_option("--slave-ppm", o.slave_ppm, "--ptp-pair: error of the slave's oscillator in ppm")->check(CLI::Range(-1000.0, 1000.0));
-  app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time in ms before the offset is measured")->check(CLI::NonNegativeNumber);
+  app.add_option("--settle-ms", o.settle_ms, "--ptp-pair: time in ms before the offset is measured; default: half of --limit-ms, at most 50")->check(kNotNegative);
   app.add_option("--save", o.save, "TCP, FADC, --crate, --virtual: write the bytes of each stream to a file with this prefix, board and port");
   app.add_option("--source-id", o.fadc.source_id, "FADC: source identifier of the first link; boards count in steps of 256");
   app.add_option("--window-ns", o.fadc.window_ns, "FADC: length of a window in ns, a multiple of 4")->check(CLI::Range(32, 524288));
@@ -141,16 +168,16 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--noise", o.fadc.noise, "FADC: noise, in units of 0.57 counts")->check(CLI::Range(0, 15));
   app.add_option("--pcap", o.pcap, "write a capture of both directions to this file");
   app.add_option("--wave", o.wave, "write an FST wave of the first board to this file");
-  app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(CLI::NonNegativeNumber);
+  app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(kNotNegative);
   app.add_flag("--status", o.status, "show the status line also with --json");
   app.add_flag("--json", o.json, "print the summary as JSON");
-  app.add_option("--rtt", o.rtt, "round trip of the link in us")->check(CLI::NonNegativeNumber);
-  app.add_option("--packets", o.packets, "--virtual: packets before STOP")->check(CLI::PositiveNumber);
-  app.add_option("--warmup", o.warmup, "--virtual: packets before the measurement");
+  app.add_option("--rtt", o.rtt, "round trip of the link in us")->check(kNotNegative);
+  app.add_option("--packets", o.packets, "--virtual: packets before STOP; default: 2000")->check(kCount);
+  app.add_option("--warmup", o.warmup, "--virtual: packets before the measurement; default: a tenth of --packets, at most 200");
   app.add_option("--share-from-ms", o.share_from_ms,
                  "--virtual: measure each board's share of the link from this time to --limit-ms, without STOP")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--limit-ms", o.limit_ms, "--virtual: limit of simulated time in ms")->check(CLI::PositiveNumber);
+      ->check(kPositive);
+  app.add_option("--limit-ms", o.limit_ms, "--virtual: limit of simulated time in ms; default: 10000")->check(kPositive);
   app.add_flag("--commands", o.commands, "--virtual: send a user command after each response");
 }
 
@@ -188,6 +215,8 @@ Parsed parse_options(int argc, char** argv) {
   CLI::App app{std::string("Example:\n") + kExample + "\n" + kPurpose};
   app.footer(link_settings());
   add_options(app, parsed.options);
+  // CLI11 takes -1 for the largest of these numbers.
+  for (CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->get_type_name().rfind("UINT", 0) == 0; })) option->check(kWhole);
   bool manual = false;
   // For packages.
   app.add_flag("--man", manual)->group("");

@@ -22,10 +22,12 @@ struct Options {
   uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;
   std::vector<unsigned> ptp;
-  double share_from_ms = 0, settle_ms = 50, slave_ppm = 0, test_pulse_us = 0;
+  double share_from_ms = 0, slave_ppm = 0, test_pulse_us = 0;
+  std::optional<double> settle_ms;  // finish() gives the default
   bool ptp_pair = false;
   unsigned boards = 1, window = 32, speed = 0;
-  uint64_t seed = 1, packets = 2000, warmup = 200;
+  uint64_t seed = 1, packets = 2000;
+  std::optional<uint64_t> warmup;  // finish() gives the default
   uint32_t first_packet = 0;
   uint16_t first_sequence = 0;
   double duration = 0, rtt = 0, limit_ms = 10000;

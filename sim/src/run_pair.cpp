@@ -79,7 +79,7 @@ int run_pair(const Options& o) {
 
   Statistics truth, said, delay;
   const auto limit = static_cast<Picoseconds>(o.limit_ms * 1000 * kMicrosecond);
-  const auto settle = static_cast<Picoseconds>(o.settle_ms * 1000 * kMicrosecond);
+  const auto settle = static_cast<Picoseconds>(*o.settle_ms * 1000 * kMicrosecond);
   const auto pause = [&] { return std::uniform_int_distribution<Picoseconds>(20 * kMicrosecond, 60 * kMicrosecond)(random); };
   constexpr Picoseconds kStep = 64'000;
   Picoseconds now = 0, sample_at = settle + pause();

@@ -28,7 +28,7 @@ std::unique_ptr<VirtualReceiver> make_receiver(const Options& o, const Mac& feb,
   settings.feb = feb;
   settings.fade1 = o.protocol == "fade1";
   settings.packets = o.share_from_ms > 0 ? UINT64_MAX : o.packets;
-  settings.warmup = o.warmup;
+  settings.warmup = *o.warmup;
   settings.commands = o.commands;
   settings.first_packet = o.first_packet;
   settings.pattern = !o.source.crate;

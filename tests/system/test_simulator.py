@@ -31,6 +31,30 @@ def test_link_settings_are_listed_as_they_are_read():
     assert status == 2 and f"expected one of {', '.join(name for name, *_ in SETTINGS)}, with =VALUE" in err
 
 
+def test_the_packets_before_the_measurement_follow_those_of_the_run():
+    for words in (["--packets", "20"], ["--packets", "1"], ["--packets", "20", "--warmup", "19"]):
+        status, _, err = told("--virtual", "--window", "16", *words)
+        assert status == 0, err
+    status, _, err = told("--virtual", "--packets", "20", "--warmup", "20")
+    assert status == 2 and "--warmup 20: expected less than --packets 20\n" in err
+    status, _, err = told("--virtual", "--protocol", "udp", "--ptp-pair", "--limit-ms", "20", "--settle-ms", "20.5")
+    assert status == 2 and "--settle-ms 20.5: expected less than --limit-ms 20\n" in err
+    status, _, err = told("--virtual", "--protocol", "udp", "--ptp-pair", "--limit-ms", "1")
+    assert status != 2, err
+
+
+def test_a_number_out_of_its_range_is_refused_with_limits_that_can_be_read():
+    options = re.findall(r"^  (--[a-z-]+) (?:UINT|FLOAT)", HELP, re.M)
+    assert {"--packets", "--seed", "--limit-ms", "--tx-ppm"} < {*options} and len(options) > 40
+    for option in options:
+        for value in ("-1000000000", "x"):
+            status, _, err = told("--virtual", option, value)
+            assert status == 2 and err.startswith(f"fadelink-sim: {option}") or f"{option} = {value}" in err, err
+            assert value in err and not re.search(r"[0-9]{15}", err), err
+    assert "--packets: value -5: expected a whole number of at least 1\n" in told("--virtual", "--packets", "-5")[2]
+    assert "--seed: value 1.5: expected a whole number of at least 0\n" in told("--virtual", "--seed", "1.5")[2]
+
+
 def test_the_document_has_the_link_settings():
     document = (TOP / "docs/simulator.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| (.*) \| (.*) \| (.*) \|$", document, re.M)

@@ -5,8 +5,10 @@
 //! FADELINK_SEED is the first seed, FADELINK_ORACLE_SEEDS their number: a failure prints both.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -33,7 +35,8 @@ struct Kind {
     together: usize,
     /// Part of them that must be complete: else nothing is tried.
     complete: f64,
-    one: fn(u64) -> Result<Played, String>,
+    /// Plays a seed in a folder.
+    one: fn(u64, &Path) -> Result<Played, String>,
 }
 
 fn setting(name: &str) -> Option<u64> {
@@ -44,6 +47,20 @@ fn setting(name: &str) -> Option<u64> {
 fn reasons(report: &Value) -> Vec<String> {
     let reasons = report["reasons"].as_array().into_iter().flatten();
     reasons.filter_map(|reason| reason["reason"].as_str().map(str::to_owned)).collect()
+}
+
+/// With a folder that is gone afterwards: threads of programs that were killed may write there for a moment more.
+fn in_folder<T>(play: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?.keep();
+    let played = play(&folder);
+    let begun = Instant::now();
+    while folder.exists() {
+        let result = std::fs::remove_dir_all(&folder);
+        if begun.elapsed() > Duration::from_secs(60) {
+            return Err(format!("{}: {result:?}", folder.display()));
+        }
+    }
+    played
 }
 
 impl Kind {
@@ -60,7 +77,7 @@ impl Kind {
                     if seed >= first + count {
                         return;
                     }
-                    match (self.one)(seed) {
+                    match in_folder(|folder| (self.one)(seed, folder)) {
                         Ok(played) => {
                             complete.fetch_add(played.is_complete.into(), Ordering::Relaxed);
                             let mut reasons = reasons.lock().unwrap();

@@ -7,16 +7,17 @@ mod network;
 mod play;
 mod world;
 
+use std::path::Path;
+
 use super::{Kind, Played};
 use case::Case;
 
 const UDP: Kind = Kind { name: "udp", together: 64, complete: 0.15, one };
 
 /// Plays a seed.
-fn one(seed: u64) -> Result<Played, String> {
+fn one(seed: u64, folder: &Path) -> Result<Played, String> {
     let case = Case::new(seed);
-    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let ended = play::play(&case, folder.path()).map_err(|error| format!("{error:#}\n{case:?}"))?;
+    let ended = play::play(&case, folder).map_err(|error| format!("{error:#}\n{case:?}"))?;
     let is_complete =
         judge::judge(&case, &ended).map_err(|what| format!("{what}\n{}", judge::describe(&case, &ended)))?;
     let streams = ended.report["streams"].as_array().into_iter().flatten();

@@ -19,6 +19,7 @@ import zmq
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, reasons
+from support.faults.site import environment
 from support.files import read_hits
 from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK, SEED
@@ -74,6 +75,21 @@ def test_crate_that_is_gone_for_a_while(build, tmp_path):
     cut = [connection["cut_bytes"] for connection in found["connections"]]
     skipped = [connection["skipped_bytes"] for connection in found["connections"]]
     assert sum(cut) == 40 and sum(skipped) == len(half) - 40
+
+
+def test_events_that_were_not_synced_are_not_intact(build, tmp_path):
+    """The messages of a file are written, and then the disk fails as they are synced: the report counts those of files before alone."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    env = environment(disk=disk, only_sync=True)
+    builder = build("--sink", f"file:{disk}/messages,every=0.2", env=env)
+    crate = Crate(builder.port, 1)
+    crate.send(*range(5))
+    status, found, err = builder.finish()
+    (sink,) = found["sinks"]
+    assert status == 3 and "Input/output error" in err and "intact" not in err, err
+    assert sink["intact"] == 0 < sink["written"] and not list(disk.glob("messages")), found
+    crate.close()
 
 
 def test_the_end_does_not_wait_for_a_crate_that_is_gone(build, tmp_path):

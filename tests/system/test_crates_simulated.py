@@ -139,7 +139,8 @@ def test_a_busy_crate_ends_behind_a_message(net):
     assert windows["complete"] > 20 and windows["dropped"] == 0, (found, err)
     (connection,) = found["connections"]
     assert connection["cut_bytes"] == connection["skipped_bytes"] == 0 and connection["error"] is None, connection
-    assert status == (0 if windows["incomplete"] == 0 else 3), (found, err)
+    # Windows for which it had no room are told as such.
+    assert status in (0, 3) and "skipped" not in reasons(found), (found, err)
     net.end_sim(sim)
 
 

@@ -116,31 +116,28 @@ impl KafkaSink {
         };
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // The writer that was shut out may come back before the topic says whose it is.
-            match sink.take_over(resumed.is_some()) {
-                Err(error) if Instant::now() < deadline && matches!(error, Error::Kafka { .. }) => {
-                    tracing::warn!("{error}; tried again");
-                    std::thread::sleep(RETRY);
-                }
-                result => return Ok(result.map(|()| sink)?),
+            let producer = transactional(&sink.place.brokers, &name(&sink.place))?;
+            if resumed.is_some() {
+                sink.known = sink.words.data(sink.committed, u64::MAX)?;
             }
+            match sink.take_over(&producer) {
+                // The writer that was shut out may come back before the topic says whose it is.
+                Err(error) if Instant::now() < deadline => tracing::warn!("{error}; tried again"),
+                result => {
+                    during("taking a topic over", result)?;
+                    sink.producer = Some(producer);
+                    return Ok(sink);
+                }
+            }
+            std::thread::sleep(RETRY);
         }
     }
 
-    /// Shuts other writers out, and writes a message without words, by which they find that the topic is of this run now.
-    fn take_over(&mut self, is_resumed: bool) -> std::result::Result<(), Error> {
-        let producer = transactional(&self.place.brokers, &name(&self.place))?;
-        if is_resumed {
-            self.known = self.words.data(self.committed, u64::MAX)?;
-        }
-        let write = || {
-            let transaction = Transaction::begin(&producer, &self.place.topic, &self.run)?;
-            transaction.send(self.committed + self.known.len() as u64, &[], None, None)?;
-            transaction.commit()
-        };
-        during("taking a topic over", write())?;
-        self.producer = Some(producer);
-        Ok(())
+    /// Writes a message without words, by which the writers that were shut out find that the topic is of this run now.
+    fn take_over(&self, producer: &BaseProducer) -> std::result::Result<(), KafkaError> {
+        let transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
+        transaction.send(self.committed + self.known.len() as u64, &[], None, None)?;
+        transaction.commit()
     }
 
     /// Takes the data of a block behind its first bytes, and leaves out what the topic has already.

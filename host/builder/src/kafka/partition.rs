@@ -163,9 +163,14 @@ impl Partition {
         !self.sources.is_empty()
     }
 
+    /// True if nothing is known to be unread.
+    pub fn has_read_all(&self) -> bool {
+        self.clock.is_at_end()
+    }
+
     /// True if all was read and given away, and each source that has sent has ended.
     pub fn has_ended(&self) -> bool {
-        let is_done = self.clock.is_at_end() && self.joiner.oldest().is_none();
+        let is_done = self.has_read_all() && self.joiner.oldest().is_none();
         is_done && self.sources.values().all(|(_, has_ended)| *has_ended)
     }
 

@@ -1,5 +1,6 @@
 """FADC streaming through a real Kafka broker: builders share windows, and each window is an event exactly once."""
 
+import signal
 import subprocess
 import threading
 
@@ -258,6 +259,38 @@ def test_what_a_builder_has_not_read_is_not_its_end(setup):
     builder = setup.build("builder", "--events", 1)
     status, found, err = setup.finish(builder, stop=False)
     assert status == 3 and reasons(found) == ["end_not_confirmed"] and found["windows"]["incomplete"] == 0, (found, err)
+
+
+def test_what_came_while_a_builder_stood_still_is_read_before_its_end(setup):
+    """That it had read everything before is no evidence: it reads on, or says that it does not know the end."""
+    fed(setup, 40)
+    builder = setup.build()
+    setup.read(setup.events, 40)
+    feeder = setup.feed("--streams", 3)
+    crates = [Crate(setup.port, source) for source in (1, 2, 3)]
+    builder.send_signal(signal.SIGSTOP)
+    for crate in crates:
+        crate.send(*range(40, 80))
+        crate.close()
+    assert setup.finish(feeder, stop=False)[0] == 0
+    builder.send_signal(signal.SIGTERM)
+    builder.send_signal(signal.SIGCONT)
+    status, found, err = setup.finish(builder, stop=False)
+    # On a slow machine the brokers may have given its partitions back by then.
+    assert reasons(found) == (["end_not_confirmed"] if found["events"] < 80 else []), (found, err)
+
+
+def test_an_end_that_the_broker_does_not_tell_is_not_confirmed(setup):
+    """A builder that had read everything cannot know whether more has come."""
+    fed(setup, 40)
+    builder = setup.build()
+    setup.read(setup.events, 40)
+    setup.broker.process.send_signal(signal.SIGSTOP)
+    try:
+        status, found, err = setup.finish(builder)
+    finally:
+        setup.broker.process.send_signal(signal.SIGCONT)
+    assert found["events"] == 40 and reasons(found) == ["end_not_confirmed"], (found, err)
 
 
 def test_a_feed_that_cannot_deliver_is_not_complete(setup):

@@ -178,8 +178,8 @@ impl Builder {
         Report { joined, replayed, malformed, gone, ..self.report.clone() }
     }
 
-    /// Joins until `events` events were committed; or until `stop` is set and all was read, at most a [`STEP`] longer. Windows that
-    /// are open then stay in Kafka.
+    /// Joins until `events` events were committed; or until `stop` is set and all was read that was there then, at most a [`STEP`]
+    /// longer. Windows that are open then stay in Kafka.
     ///
     /// # Errors
     /// The brokers', where trying again does not help; a message that was put into its partition by another rule.
@@ -190,11 +190,11 @@ impl Builder {
         let mut asked = None;
         watcher.tick(&self.report(), None);
         while events.is_none_or(|events| given < events) {
-            // Without the brokers' word that it has read everything, the end is not known.
-            if stop.load(Ordering::Relaxed)
-                && (self.has_read_all() || asked.get_or_insert_with(Instant::now).elapsed() >= STEP)
-            {
-                break;
+            if stop.load(Ordering::Relaxed) {
+                let asked = *asked.get_or_insert_with(Instant::now);
+                if self.has_read_all() || asked.elapsed() >= STEP {
+                    break;
+                }
             }
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
             self.rebalance(stop, watcher)?;
@@ -232,24 +232,27 @@ impl Builder {
         Ok(())
     }
 
-    /// True if nothing is known to be unread.
-    fn has_read_all(&self) -> bool {
-        self.partitions.values().all(Partition::has_read_all)
+    /// True if each partition was read up to where it ended when this was asked first. That no message comes is no evidence: the
+    /// brokers, or this program, may be slow.
+    fn has_read_all(&mut self) -> bool {
+        self.partitions.iter_mut().all(|(number, partition)| {
+            if !partition.knows_its_end() {
+                let Ok((oldest, end)) = self.consumer.fetch_watermarks(&self.plan.messages, *number, STEP) else {
+                    return false;
+                };
+                // What nobody can read any more did not come, and is not the end.
+                self.changed |= partition.begins_at(oldest);
+                partition.ends_at(end);
+            }
+            partition.has_read_all()
+        })
     }
 
     /// Looks at the end how much is known of it.
     fn look_for_end(&mut self) -> End {
-        let mut has_ended = !self.partitions.is_empty();
-        let mut was_heard = self.report.messages > 0;
-        for (number, partition) in &mut self.partitions {
-            // What nobody can read any more did not come, and is not the end.
-            match has_ended.then(|| self.consumer.fetch_watermarks(&self.plan.messages, *number, STEP)) {
-                Some(Ok((oldest, _))) => self.changed |= partition.begins_at(oldest),
-                _ => has_ended = false,
-            }
-            was_heard |= partition.was_heard();
-            has_ended &= partition.has_ended();
-        }
+        let has_read_all = !self.partitions.is_empty() && self.has_read_all();
+        let was_heard = self.report.messages > 0 || self.partitions.values().any(Partition::was_heard);
+        let has_ended = has_read_all && self.partitions.values().all(Partition::has_ended);
         match (was_heard, has_ended) {
             (false, _) => End::NothingCame,
             (true, false) => End::Open,

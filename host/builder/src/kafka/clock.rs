@@ -48,11 +48,6 @@ impl Clock {
         self.at_end = true;
     }
 
-    /// True if nothing is known to be unread.
-    pub fn is_at_end(&self) -> bool {
-        self.at_end
-    }
-
     /// `passed` went by; the broker answered in it.
     pub fn on_tick(&mut self, passed: Duration) {
         if self.at_end {

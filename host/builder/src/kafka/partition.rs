@@ -87,6 +87,8 @@ pub struct Partition {
     /// Offset of the next message, if none has gone; and sources that have sent since some have.
     expected: i64,
     since_gone: Option<BTreeSet<u32>>,
+    /// Offset behind its last message, when the end was asked for.
+    end: Option<i64>,
     /// Of each source the newest session, and whether its end has come.
     sources: BTreeMap<u32, (Session, bool)>,
     committed: Totals,
@@ -116,6 +118,7 @@ impl Partition {
             gone: 0,
             expected: if before.is_none() && begins_later { oldest } else { first },
             since_gone: begins_later.then(BTreeSet::new),
+            end: None,
             sources: BTreeMap::new(),
             committed: Totals::default(),
         };
@@ -163,15 +166,24 @@ impl Partition {
         !self.sources.is_empty()
     }
 
-    /// True if nothing is known to be unread.
-    pub fn has_read_all(&self) -> bool {
-        self.clock.is_at_end()
+    /// The offset behind its last message is `end`, now that the end is asked for.
+    pub fn ends_at(&mut self, end: i64) {
+        self.end = Some(end);
     }
 
-    /// True if all was read and given away, and each source that has sent has ended.
+    /// True if it is known where it ends.
+    pub fn knows_its_end(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// True if all was read up to there.
+    pub fn has_read_all(&self) -> bool {
+        self.end.is_some_and(|end| self.expected >= end)
+    }
+
+    /// True if all that was read was given away, and each source that has sent has ended.
     pub fn has_ended(&self) -> bool {
-        let is_done = self.has_read_all() && self.joiner.oldest().is_none();
-        is_done && self.sources.values().all(|(_, has_ended)| *has_ended)
+        self.joiner.oldest().is_none() && self.sources.values().all(|(_, has_ended)| *has_ended)
     }
 
     /// All messages were read.

@@ -1,5 +1,5 @@
-//! What the outputs of `fadelink receive` and `fadelink run` say of streams over IP, without any rule of theirs: how far they agree,
-//! and which files are called complete.
+//! What the outputs of `fadelink receive` and `fadelink run` say of streams, without any rule of theirs: how far they agree, and which
+//! files are called complete.
 
 use std::path::{Path, PathBuf};
 
@@ -44,21 +44,32 @@ fn is_true(value: &Value) -> bool {
     value == &Value::Bool(true)
 }
 
-/// Whether a verdict agrees with its reasons, each of which must have words.
-fn agrees(report: &Value) -> Result<bool, String> {
-    let (complete, verdict) = (is_true(&report["complete"]), report["verdict"] == "complete");
-    let reasons = report["reasons"].as_array().ok_or("no reasons in the report")?;
+/// Whether what is complete has no reasons, and what is not has some, each with words.
+///
+/// # Errors
+/// They do not agree.
+pub fn agree(is_complete: bool, reasons: &Value) -> Result<(), String> {
+    let reasons = reasons.as_array().ok_or("no reasons in the report")?;
     let has_text = |reason: &Value| {
         let is_text = |name: &str| reason[name].as_str().is_some_and(|text| !text.is_empty());
         is_text("reason") && is_text("text")
     };
-    match (complete == verdict, complete, reasons.is_empty()) {
-        (false, ..) => Err(format!("complete is {complete}, and the verdict is {}", report["verdict"])),
-        (_, true, false) => Err(format!("complete, and there are reasons: {reasons:?}")),
-        (_, false, true) => Err("not complete, and no reason is told".into()),
+    match (is_complete, reasons.is_empty()) {
+        (true, false) => Err(format!("complete, and there are reasons: {reasons:?}")),
+        (false, true) => Err("not complete, and no reason is told".into()),
         _ if !reasons.iter().all(has_text) => Err(format!("a reason without words: {reasons:?}")),
-        _ => Ok(complete),
+        _ => Ok(()),
     }
+}
+
+/// Whether the report of a stream says complete.
+fn is_complete(report: &Value) -> Result<bool, String> {
+    let (complete, verdict) = (is_true(&report["complete"]), report["verdict"] == "complete");
+    if complete != verdict {
+        return Err(format!("complete is {complete}, and the verdict is {}", report["verdict"]));
+    }
+    agree(complete, &report["reasons"])?;
+    Ok(complete)
 }
 
 /// The files that something says are complete. `key`: what the streams are called in the report; `path`: of the file of a stream, by its report.
@@ -81,7 +92,7 @@ pub fn claimed(
         let path = path(stream);
         let description = std::fs::read_to_string(path.with_extension("dat.json")).unwrap_or_default();
         let description: Value = serde_json::from_str(&description).unwrap_or_default();
-        let is_complete = agrees(stream)?;
+        let is_complete = is_complete(stream)?;
         are_complete &= is_complete;
         for (by, says) in [("the report", is_complete), ("the description", is_true(&description["complete"]))] {
             if says {

@@ -8,22 +8,18 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::super::disk::Disk;
+use super::super::program::{self, End};
 use super::super::streams;
 use super::case::Case;
 use super::sender::{World, WINDOW_NS};
 use crate::build;
 use crate::interrupts::Interrupts;
 use crate::receive::Group;
-use crate::run::experiment::File;
-use crate::run::groups::{self, Settings};
+use crate::run::groups::Settings;
 use crate::verdict::State;
 
-/// Longest time of the program: an end comes before.
-const LONGEST: Duration = Duration::from_secs(60);
 /// As the documented one, but shorter.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often the progress is looked at.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// What came out.
 pub struct Ended {
@@ -52,10 +48,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
         either(case.keeps_last, ("last", "first")),
         case.max_open
     );
-    let path = top.join("experiment.toml");
-    std::fs::write(&path, text)?;
-    let all = groups::of(&File::read(&path)?, (folder, "a run"), None)?;
-    let Some(Settings::Crates(mut settings)) = all.into_iter().next() else { anyhow::bail!("no group") };
+    let Settings::Crates(mut settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
     settings.crates.patience = PATIENCE;
     Ok(settings)
 }
@@ -78,12 +71,9 @@ fn program(case: &Case, top: &Path, world: &Arc<World>, disk: &Arc<Disk>) -> any
         Err(error) => return Err(error),
     };
     let begun = Instant::now();
-    while !group.poll()? {
-        anyhow::ensure!(begun.elapsed() < LONGEST, "it does not end");
-        if begun.elapsed() > Duration::from_millis(case.stop) {
-            interrupts.stop();
-        }
-        std::thread::sleep(LOOK);
+    let wants_end = |_| begun.elapsed() > Duration::from_millis(case.stop);
+    if let End::Failed(error) = program::receive(&mut *group, &interrupts, || false, wants_end)? {
+        return Err(error);
     }
     let outcome = group.finish(true)?;
     Ok(ended(outcome.state, outcome.json()))

@@ -7,10 +7,9 @@ use std::collections::{HashSet, VecDeque};
 
 use fadelink_wire::{fade1, fade10g, MacAddr, Protocol};
 
-use super::case;
+use super::super::way::Way;
+use super::case::Case;
 
-/// Steps after which a frame that is late comes.
-const LATE: std::ops::Range<u64> = 1..20;
 /// Frames that are kept, to come again.
 const KEPT: usize = 200;
 
@@ -46,6 +45,7 @@ pub fn packet(protocol: Protocol, frame: &[u8], computer: MacAddr) -> Option<u32
     }
 }
 
+#[derive(Clone)]
 struct Frame {
     bytes: Vec<u8>,
     /// Run of the source; `None`: forged.
@@ -55,15 +55,12 @@ struct Frame {
 pub struct Cable {
     protocol: Protocol,
     computer: MacAddr,
-    settings: case::Cable,
-    random: fastrand::Rng,
     /// Run of the source, of which the numbers are.
     run: usize,
     sent: HashSet<u32>,
     confirmed: HashSet<u32>,
     forged: HashSet<u32>,
-    on_the_way: VecDeque<Frame>,
-    late: Vec<(u64, Frame)>,
+    way: Way<Frame>,
     /// Frames of the board that have passed.
     pub passed: VecDeque<Vec<u8>>,
     /// Newest number.
@@ -71,18 +68,15 @@ pub struct Cable {
 }
 
 impl Cable {
-    pub fn new(case: &case::Case, computer: MacAddr) -> Cable {
+    pub fn new(case: &Case, computer: MacAddr) -> Cable {
         Cable {
             protocol: case.protocol,
             computer,
-            settings: case.cable,
-            random: fastrand::Rng::with_seed(case.seed ^ 0xCAB1E),
             run: 0,
             sent: HashSet::new(),
             confirmed: HashSet::new(),
             forged: HashSet::new(),
-            on_the_way: VecDeque::new(),
-            late: Vec::new(),
+            way: Way::new(case.cable, case.seed),
             passed: VecDeque::new(),
             newest: 0,
         }
@@ -104,21 +98,9 @@ impl Cable {
         }
         let frame = Frame { bytes, run: Some(run) };
         if number.is_some_and(|number| self.forged.contains(&number)) {
-            self.on_the_way.push_back(frame);
-            return;
-        }
-        let case::Cable { loss, duplicate, reorder } = self.settings;
-        if is_out || self.random.f64() < loss {
-            return;
-        }
-        if self.random.f64() < duplicate {
-            let again = Frame { bytes: frame.bytes.clone(), ..frame };
-            self.late.push((step + self.random.u64(LATE), again));
-        }
-        if self.random.f64() < reorder {
-            self.late.push((step + self.random.u64(LATE), frame));
+            self.way.put(frame);
         } else {
-            self.on_the_way.push_back(frame);
+            self.way.send(frame, step, is_out);
         }
     }
 
@@ -129,20 +111,12 @@ impl Cable {
 
     /// A frame that the board does not send now.
     pub fn inject(&mut self, bytes: Vec<u8>) {
-        self.on_the_way.push_back(Frame { bytes, run: None });
+        self.way.put(Frame { bytes, run: None });
     }
 
     /// The frames that come in this step.
     pub fn pop(&mut self, step: u64) -> Vec<Vec<u8>> {
-        let mut index = 0;
-        while index < self.late.len() {
-            if self.late[index].0 <= step {
-                self.on_the_way.push_back(self.late.swap_remove(index).1);
-            } else {
-                index += 1;
-            }
-        }
-        let frames = std::mem::take(&mut self.on_the_way);
+        let frames = self.way.pop(step);
         frames.into_iter().filter_map(|frame| self.comes(frame)).collect()
     }
 

@@ -3,6 +3,7 @@
 use fadelink_wire::{fade1, fade10g, Firmware, Protocol};
 
 use super::super::disk::Fault;
+use super::super::way::{Chances, Place};
 
 /// When something happens, in steps: frames that pass the cable, and moments in which none does.
 #[derive(Debug, Clone, Copy)]
@@ -50,23 +51,6 @@ pub enum Ask {
     Confirm,
 }
 
-/// A number of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// So many before or behind the newest one.
-    Near(i32),
-    /// Any.
-    Far(u32),
-}
-
-/// A chance of each frame.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Cable {
-    pub loss: f64,
-    pub duplicate: f64,
-    pub reorder: f64,
-}
-
 #[derive(Debug, Clone)]
 pub struct Case {
     pub seed: u64,
@@ -83,7 +67,7 @@ pub struct Case {
     pub burst: u64,
     /// The end is asked for when so many bytes have come, or after so many milliseconds.
     pub stop: (u64, u64),
-    pub cable: Cable,
+    pub cable: Chances,
     pub events: Vec<(When, Event)>,
     pub disk: Option<Fault>,
 }
@@ -104,7 +88,7 @@ impl Case {
         let burst = *random.choice(&[10_000, 500, 130]).unwrap_or(&1);
         let durable = random.u8(0..10) < 4;
         let chance = |random: &mut fastrand::Rng| if random.bool() { 0.0 } else { random.f64() * 0.2 };
-        let cable = Cable { loss: chance(random), duplicate: chance(random), reorder: chance(random) };
+        let cable = Chances { loss: chance(random), duplicate: chance(random), reorder: chance(random) };
         let count = *random.choice(&[0, 1, 1, 2, 2, 3, 5]).unwrap_or(&1);
         let frames = words * 8 / packet + 10;
         let mut events: Vec<_> = (0..count).map(|_| (When::any(random, frames), Event::any(random, durable))).collect();
@@ -144,8 +128,7 @@ impl Event {
     fn any(random: &mut fastrand::Rng, durable: bool) -> Event {
         let asks = [Ask::Reset, Ask::Start, Ask::Stop, Ask::Identify, Ask::Confirm];
         let ask = *random.choice(&asks).unwrap_or(&Ask::Reset);
-        let near = Place::Near(random.i32(-40..40));
-        let place = if random.u8(0..4) == 0 { Place::Far(random.u32(..)) } else { near };
+        let place = Place::any(random);
         match random.u8(0..18) {
             0 | 1 => Event::Other(ask),
             2 | 3 => Event::Forged(ask),

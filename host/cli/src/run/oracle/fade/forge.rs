@@ -3,7 +3,8 @@
 use fadelink_wire::fade10g::{self, DATA_FRAME_LEN, PACKET_BYTES};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 
-use super::case::{Ask, Place};
+use super::super::way::Place;
+use super::case::Ask;
 
 pub struct Forger {
     pub protocol: Protocol,
@@ -53,10 +54,7 @@ impl Forger {
 
     /// A data frame with words of its own.
     pub fn data(&mut self, place: Place, newest: u32, is_last: bool) -> Vec<u8> {
-        let packet = match place {
-            Place::Near(ahead) => newest.wrapping_add_signed(ahead),
-            Place::Far(packet) => packet,
-        };
+        let packet = place.from(newest);
         let mut payload = [0; PACKET_BYTES];
         payload.iter_mut().for_each(|byte| *byte = self.random.u8(..));
         match self.protocol {

@@ -1,11 +1,10 @@
 //! The rule, which knows nothing of the others: what is called complete is the record of the source. What is not has a reason.
 
-use std::path::Path;
-
 use fadelink_wire::{fade1, Protocol};
 use serde_json::Value;
 
 use super::super::record::Run;
+use super::super::streams;
 use super::case::Case;
 use super::play::Ended;
 use super::world;
@@ -26,11 +25,6 @@ fn expected(case: &Case, ended: &Ended) -> Vec<Vec<u8>> {
         bytes
     };
     possible.iter().map(content).collect()
-}
-
-/// Bytes that are the same.
-fn same(found: &[u8], expected: &[u8]) -> usize {
-    found.iter().zip(expected).take_while(|(a, b)| a == b).count()
 }
 
 /// What says that all is there.
@@ -66,46 +60,35 @@ pub fn judge(case: &Case, ended: &Ended) -> Result<bool, String> {
         let found = std::fs::read(ended.folder.join("a.dat")).map_err(|error| format!("the file: {error}"))?;
         let expected = expected(case, ended);
         if !expected.contains(&found) {
-            let nearest =
-                expected.iter().max_by_key(|expected| same(&found, expected)).map_or(&[][..], |nearest| nearest);
+            let nearest = expected
+                .iter()
+                .max_by_key(|expected| streams::same(&found, expected))
+                .map_or(&[][..], |nearest| nearest);
             return Err(format!(
                 "{claims:?} say complete, and the file differs from the record at byte {}: {} bytes, the source gave {}; \
                  reasons: {reasons}",
-                same(&found, nearest),
+                streams::same(&found, nearest),
                 found.len(),
                 nearest.len()
             ));
         }
     }
     let is_complete = ended.state == State::Complete;
-    let has_text = |reason: &Value| {
-        let is_text = |name: &str| reason[name].as_str().is_some_and(|text| !text.is_empty());
-        is_text("reason") && is_text("text")
-    };
-    let reasons = reasons.as_array().ok_or("no reasons in the report")?;
-    match (is_complete, reasons.is_empty()) {
-        (true, false) => Err(format!("complete, and there are reasons: {reasons:?}")),
-        (false, true) => Err("not complete, and no reason is told".into()),
-        _ if !reasons.iter().all(has_text) => Err(format!("a reason without words: {reasons:?}")),
-        _ => Ok(is_complete),
-    }
+    streams::agree(is_complete, reasons)?;
+    Ok(is_complete)
 }
 
 /// What there is to see of a failure.
 pub fn describe(case: &Case, ended: &Ended) -> String {
     let world = world::lock(&ended.world);
     let runs: Vec<_> = world.record.runs().iter().map(|run| (run.words.len(), run.is_ours)).collect();
-    let files = |folder: &Path| -> Vec<String> {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| format!("{:?} {}", entry.file_name(), entry.metadata().map_or(0, |m| m.len()))).collect()
-    };
     format!(
         "{case:?}\nhappened: {:?}\nruns of the source (words, ours): {runs:?}\nprograms: {}, disk failed {} times\n\
          files: {:?}\n{}",
         world.happened,
         ended.programs,
         ended.disk.failed(),
-        files(&ended.folder),
+        streams::files(&ended.folder),
         ended.report
     )
 }

@@ -11,6 +11,7 @@ use fadelink_receiver::Receiver;
 use serde_json::{json, Value};
 
 use super::super::disk::Disk;
+use super::super::program;
 use super::case::Case;
 use super::world::{self, End, Shared, World, BOARD};
 use crate::exit;
@@ -21,15 +22,11 @@ use crate::run::groups::{self, Kept, Resumed, Settings};
 use crate::run::{crash, experiment};
 use crate::verdict::State;
 
-/// Longest time of one program: an end comes before.
-const LONGEST: Duration = Duration::from_secs(60);
 /// As the documented ones, but shorter.
 const PATIENCE: Patience =
     Patience { silence: Duration::from_millis(1500), stop_retries: 15, inquiry: Duration::from_millis(150) };
 /// Programs that go on, at most.
 const PROGRAMS: usize = 6;
-/// How often the progress is looked at.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// What came out.
 pub struct Ended {
@@ -138,24 +135,19 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
         if was_stopped {
             program.interrupts.stop();
         }
-        let program_begun = Instant::now();
-        let was_killed = loop {
-            if is_killed() {
-                break true;
-            }
-            if program.group.poll()? {
-                break false;
-            }
-            anyhow::ensure!(program_begun.elapsed() < LONGEST, "it does not end");
-            let bytes: u64 = program.group.lines().iter().map(|line| line.bytes).sum();
-            let (enough, time) = case.stop;
-            if bytes >= enough || begun.elapsed() > Duration::from_millis(time) {
-                was_stopped |= !program.interrupts.have_failed();
-                program.interrupts.stop();
-            }
+        let (enough, time) = case.stop;
+        let interrupts = program.interrupts.clone();
+        let wants_end = |bytes| {
+            let is_enough = bytes >= enough || begun.elapsed() > Duration::from_millis(time);
             // As `fadelink run` notes that its end was asked for.
-            was_stopped |= program.interrupts.must_stop() && !(case.durable && program.interrupts.have_failed());
-            std::thread::sleep(LOOK);
+            let is_asked = interrupts.must_stop() || is_enough;
+            was_stopped |= is_asked && !(case.durable && interrupts.have_failed());
+            is_enough
+        };
+        let was_killed = match program::receive(&mut *program.group, &program.interrupts, is_killed, wants_end)? {
+            program::End::Over => false,
+            program::End::Killed => true,
+            program::End::Failed(error) => return Err(error),
         };
         if was_killed {
             copy(&folder, &next).context("copy")?;

@@ -8,22 +8,18 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::super::disk::Disk;
+use super::super::program::{self, End};
 use super::super::streams;
 use super::case::Case;
 use super::sender::World;
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
 use crate::receive::{tcp, Group, Senders};
-use crate::run::experiment::File;
-use crate::run::groups::{self, Settings};
+use crate::run::groups::Settings;
 use crate::verdict::State;
 
-/// Longest time of one program: an end comes before.
-const LONGEST: Duration = Duration::from_secs(60);
 /// As the documented one, but shorter.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// How often the progress is looked at.
-const LOOK: Duration = Duration::from_millis(1);
 
 /// What came out.
 pub struct Ended {
@@ -46,10 +42,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
                 world.receiver.ip()
             );
         }
-        let path = top.join("experiment.toml");
-        std::fs::write(&path, text)?;
-        let all = groups::of(&File::read(&path)?, (folder, "a run"), None)?;
-        let Some(Settings::Tcp(settings)) = all.into_iter().next() else { anyhow::bail!("no group") };
+        let Settings::Tcp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
         return Ok(tcp::Settings { patience: PATIENCE, ..settings });
     }
     Ok(tcp::Settings {
@@ -72,34 +65,23 @@ fn programs(case: &Case, top: &Path, world: &Arc<World>, disk: &Arc<Disk>) -> an
         std::fs::create_dir_all(&folder)?;
         let interrupts = Interrupts::default();
         let mut group = Box::new(tcp::Streams::begin(settings(case, (top, &folder), world)?, &interrupts)?);
-        let begun = Instant::now();
-        let was_killed = loop {
-            if kill.take_if(|after| begun.elapsed() >= *after).is_some() {
-                break true;
+        let (begun, (enough, time)) = (Instant::now(), case.stop);
+        let is_killed = || kill.take_if(|after| begun.elapsed() >= *after).is_some();
+        let wants_end = |bytes| bytes >= enough.max(1) || begun.elapsed() > Duration::from_millis(time);
+        match program::receive(&mut *group, &interrupts, is_killed, wants_end)? {
+            End::Over => {}
+            End::Killed => {
+                disk.freeze(&folder);
+                interrupts.abort();
+                let _ = group.finish(true);
+                // Its port is free, and who connects now comes to the next one.
+                world.program.fetch_add(1, Ordering::Relaxed);
+                continue;
             }
-            match group.poll() {
-                Ok(true) => break false,
-                Ok(false) => {}
-                Err(error) => {
-                    let (state, report) = streams::failed(&error);
-                    return Ok(Ended { state, report, folder, world: world.clone(), disk: disk.clone() });
-                }
+            End::Failed(error) => {
+                let (state, report) = streams::failed(&error);
+                return Ok(Ended { state, report, folder, world: world.clone(), disk: disk.clone() });
             }
-            anyhow::ensure!(begun.elapsed() < LONGEST, "it does not end");
-            let bytes: u64 = group.lines().iter().map(|line| line.bytes).sum();
-            let (enough, time) = case.stop;
-            if bytes >= enough.max(1) || begun.elapsed() > Duration::from_millis(time) {
-                interrupts.stop();
-            }
-            std::thread::sleep(LOOK);
-        };
-        if was_killed {
-            disk.freeze(&folder);
-            interrupts.abort();
-            let _ = group.finish(true);
-            // Its port is free, and who connects now comes to the next one.
-            world.program.fetch_add(1, Ordering::Relaxed);
-            continue;
         }
         if case.named {
             // As `fadelink run` does behind the last end.

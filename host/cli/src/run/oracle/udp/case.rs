@@ -1,6 +1,7 @@
 //! What a seed chooses: a board, a network, a disk, and what happens when.
 
 use super::super::disk::Fault;
+use super::super::way::{Chances, Place};
 
 /// When something happens, in steps: datagrams that the board sends, and moments in which it sends none.
 #[derive(Debug, Clone, Copy)]
@@ -54,27 +55,8 @@ pub enum Ask {
     Payload,
 }
 
-/// A number of a datagram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// So many before or behind the newest one.
-    Near(i32),
-    /// Any.
-    Far(u32),
-}
-
 /// A number of a run: the present one and so much.
 pub type Run = i8;
-
-/// A chance of each datagram.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Network {
-    pub loss: f64,
-    pub duplicate: f64,
-    pub reorder: f64,
-    /// Of requests and replies of the slow control.
-    pub control: f64,
-}
 
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -95,7 +77,9 @@ pub struct Case {
     pub ends: bool,
     /// The end is asked for when so many bytes have come, or after so many milliseconds.
     pub stop: (u64, u64),
-    pub network: Network,
+    pub network: Chances,
+    /// Chance of a request or a reply of the slow control to be lost, and so on.
+    pub control: f64,
     pub events: Vec<(When, Event)>,
     pub disk: Option<Fault>,
 }
@@ -132,7 +116,8 @@ impl Case {
             burst,
             ends: random.u8(0..3) == 0,
             stop: (random.u64(0..words * 10 + 100), random.u64(20..300)),
-            network: Network { loss, duplicate, reorder, control },
+            network: Chances { loss, duplicate, reorder },
+            control,
             events: (0..count).map(|_| (When::any(random, datagrams), Event::any(random))).collect(),
             disk: (random.u8(0..6) == 0).then(|| Fault::any(random, words * 8)),
         }
@@ -155,8 +140,7 @@ impl Event {
         let asks =
             [Ask::Stop, Ask::Start, Ask::Restart, Ask::Redirect, Ask::RedirectAndBack(random.bool()), Ask::Payload];
         let ask = *random.choice(&asks).unwrap_or(&Ask::Stop);
-        let near = Place::Near(random.i32(-40..40));
-        let place = if random.u8(0..4) == 0 { Place::Far(random.u32(..)) } else { near };
+        let place = Place::any(random);
         let run = *random.choice(&[0, 0, 0, 1, -1, 2, 127, -128]).unwrap_or(&0);
         match random.u8(0..20) {
             0..=3 => Event::Other(ask),

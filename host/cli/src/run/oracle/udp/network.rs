@@ -9,13 +9,13 @@ use std::net::SocketAddrV4;
 
 use fadelink_wire::udp::Datagram;
 
-use super::case;
+use super::super::way::Way;
+use super::case::Case;
 
-/// Steps after which a datagram that is late comes.
-const LATE: std::ops::Range<u64> = 1..20;
 /// Datagrams that are kept, to come again.
 const KEPT: usize = 200;
 
+#[derive(Clone)]
 struct Sent {
     payload: Vec<u8>,
     to: SocketAddrV4,
@@ -24,13 +24,10 @@ struct Sent {
 }
 
 pub struct Network {
-    settings: case::Network,
-    random: fastrand::Rng,
     /// Those that the board has sent, by run and number as it counts: the run of the source, and whether it has come.
     sent: HashMap<(u8, u32), (usize, bool)>,
     forged: HashSet<(u8, u32)>,
-    on_the_way: VecDeque<Sent>,
-    late: Vec<(u64, Sent)>,
+    way: Way<Sent>,
     /// Datagrams of the board that have come, and where to.
     pub passed: VecDeque<(Vec<u8>, SocketAddrV4)>,
     /// Newest number, and its run as the board counts.
@@ -38,14 +35,11 @@ pub struct Network {
 }
 
 impl Network {
-    pub fn new(case: &case::Case) -> Network {
+    pub fn new(case: &Case) -> Network {
         Network {
-            settings: case.network,
-            random: fastrand::Rng::with_seed(case.seed ^ 0xCAB1E),
             sent: HashMap::new(),
             forged: HashSet::new(),
-            on_the_way: VecDeque::new(),
-            late: Vec::new(),
+            way: Way::new(case.network, case.seed),
             passed: VecDeque::new(),
             newest: (0, 0),
         }
@@ -63,41 +57,21 @@ impl Network {
             }
             self.sent.insert(key, (run, false));
             if self.forged.contains(&key) {
-                self.on_the_way.push_back(sent);
+                self.way.put(sent);
                 return;
             }
         }
-        let case::Network { loss, duplicate, reorder, .. } = self.settings;
-        if is_out || self.random.f64() < loss {
-            return;
-        }
-        if self.random.f64() < duplicate {
-            let again = Sent { payload: sent.payload.clone(), ..sent };
-            self.late.push((step + self.random.u64(LATE), again));
-        }
-        if self.random.f64() < reorder {
-            self.late.push((step + self.random.u64(LATE), sent));
-        } else {
-            self.on_the_way.push_back(sent);
-        }
+        self.way.send(sent, step, is_out);
     }
 
     /// A datagram that the board does not send now.
     pub fn inject(&mut self, payload: Vec<u8>, to: SocketAddrV4) {
-        self.on_the_way.push_back(Sent { payload, to, run: None });
+        self.way.put(Sent { payload, to, run: None });
     }
 
     /// The datagrams that come in this step.
     pub fn pop(&mut self, step: u64) -> Vec<(Vec<u8>, SocketAddrV4)> {
-        let mut index = 0;
-        while index < self.late.len() {
-            if self.late[index].0 <= step {
-                self.on_the_way.push_back(self.late.swap_remove(index).1);
-            } else {
-                index += 1;
-            }
-        }
-        let sent = std::mem::take(&mut self.on_the_way);
+        let sent = self.way.pop(step);
         sent.into_iter().filter_map(|sent| self.comes(sent)).collect()
     }
 

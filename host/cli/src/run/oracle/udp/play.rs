@@ -9,18 +9,16 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::super::disk::Disk;
+use super::super::program::{self, End};
 use super::super::streams;
 use super::case::Case;
 use super::world::{self, Running, Shared, World};
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
 use crate::receive::{udp, Group, Senders, UdpPatience};
-use crate::run::experiment::File;
-use crate::run::groups::{self, Settings};
+use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
 
-/// Longest time of one program: an end comes before.
-const LONGEST: Duration = Duration::from_secs(60);
 /// As the documented ones, but shorter.
 const PATIENCE: UdpPatience = UdpPatience {
     linger: Duration::from_millis(100),
@@ -30,8 +28,6 @@ const PATIENCE: UdpPatience = UdpPatience {
     attempt: Duration::from_millis(30),
     retries: 15,
 };
-/// How often the progress is looked at.
-const LOOK: Duration = Duration::from_millis(1);
 /// Datagrams of a seed: none is lost because of it.
 const BUFFER: u32 = 4 << 20;
 
@@ -58,10 +54,7 @@ fn settings(
             receiver.port(),
             receiver.ip()
         );
-        let path = top.join("experiment.toml");
-        std::fs::write(&path, text)?;
-        let all = groups::of(&File::read(&path)?, (folder, "a run"), None)?;
-        let Some(Settings::Udp(settings)) = all.into_iter().next() else { anyhow::bail!("no group") };
+        let Settings::Udp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
         return Ok(udp::Settings { patience: PATIENCE, ..settings });
     }
     Ok(udp::Settings {
@@ -99,27 +92,19 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
         let begun = Instant::now();
         let mut group =
             Box::new(udp::Streams::begin(settings(case, (top, &folder), (address, receiver))?, &interrupts)?);
-        let was_killed = loop {
-            if world::lock(&world).program != number {
-                break true;
+        let (enough, time) = case.stop;
+        let is_killed = || world::lock(&world).program != number;
+        let wants_end = |bytes| bytes >= enough.max(1) || begun.elapsed() > Duration::from_millis(time);
+        match program::receive(&mut *group, &interrupts, is_killed, wants_end)? {
+            End::Over => {}
+            End::Killed => {
+                disk.freeze(&folder);
+                interrupts.abort();
+                // Its port is free when it has gone.
+                let _ = group.finish(true);
+                continue;
             }
-            if group.poll()? {
-                break false;
-            }
-            anyhow::ensure!(begun.elapsed() < LONGEST, "it does not end");
-            let bytes: u64 = group.lines().iter().map(|line| line.bytes).sum();
-            let (enough, time) = case.stop;
-            if bytes >= enough.max(1) || begun.elapsed() > Duration::from_millis(time) {
-                interrupts.stop();
-            }
-            std::thread::sleep(LOOK);
-        };
-        if was_killed {
-            disk.freeze(&folder);
-            interrupts.abort();
-            // Its port is free when it has gone.
-            let _ = group.finish(true);
-            continue;
+            End::Failed(error) => return Err(error),
         }
         let (state, report) = match group.finish(true) {
             Ok(outcome) => (outcome.state, outcome.json()),

@@ -13,7 +13,8 @@ use fadelink_wire::udp::{self, Datagram, Reply, Request};
 
 use super::super::connect;
 use super::super::record::{Record, Source};
-use super::case::{Ask, Case, Event, Place, Run, When};
+use super::super::way::Place;
+use super::case::{Ask, Case, Event, Run, When};
 use super::network::Network;
 
 pub const COMPUTER: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -172,7 +173,7 @@ impl World {
 
     /// A message of the slow control goes to the board, or from it.
     fn send(&mut self, client: SocketAddrV4, message: Vec<u8>, is_request: bool) {
-        let chance = self.case.network.control;
+        let chance = self.case.control;
         if self.is_out() || self.random.f64() < chance {
             return;
         }
@@ -299,10 +300,7 @@ impl World {
     /// A datagram that the board has not sent.
     fn forged(&mut self, place: Place, run: Run, end: bool) -> Vec<u8> {
         let (newest, present) = self.network.newest;
-        let counter = match place {
-            Place::Near(ahead) => newest.wrapping_add_signed(ahead),
-            Place::Far(counter) => counter,
-        };
+        let counter = place.from(newest);
         let words: Vec<u8> = match end {
             true => Vec::new(),
             false => (0..8 * self.random.usize(0..3)).map(|_| self.random.u8(..)).collect(),

@@ -45,7 +45,8 @@ PARTS = [
     ("lint-prose", ".", "own", [[sys.executable, "tools/lint_prose.py"]]),
     ("test-boards", ".", "own", [[*PYTEST, "-n", "auto"]]),
 ]
-# What `tools/setup.sh build` has installed is enough for these.
+SETUP = TOP / "tools/setup.sh"
+# What `SETUP build` has installed is enough for these.
 COMPILED = ["sim", "host"]
 # These make network namespaces, for every user.
 NEED_ROOT = ["test-boards", "test-boards-again"]
@@ -60,7 +61,7 @@ class Setup:
     """Installs what compiling does not need, at the same time: it mostly waits for the network and the disk."""
 
     def __init__(self):
-        self.process = subprocess.Popen([TOP / "tools/setup.sh"], stdin=subprocess.DEVNULL, preexec_fn=sandbox.end_with_parent)
+        self.process = subprocess.Popen([SETUP], stdin=subprocess.DEVNULL, preexec_fn=sandbox.end_with_parent)
 
     def wait(self):
         """True if all is there."""

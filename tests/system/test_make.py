@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 from support import tree
@@ -108,3 +109,52 @@ def test_models_are_taken_once_in_any_order(tmp_path):
     words = ["make", "-s", "-f", "sim/Makefile", f"BUILD={tmp_path}", "MODELS=xgmii16 gmii16 xgmii16", f"{tmp_path}/models.hpp"]
     subprocess.run(words, cwd=TOP, check=True)
     assert (tmp_path / "models.hpp").read_text() == '#include "Vgmii16.h"\n#include "Vxgmii16.h"\n'
+
+
+# In the place of what setup calls: nothing is installed, and what would be is noted.
+APT = {"dpkg-query": "", "flock": 'shift; exec "$@"', "apt-get": 'for word; do case $word in install) echo "$@" >>"$FAKE_APT" ;; esac; done'}
+
+
+def test_each_stage_of_setup_installs_what_the_one_before_does(strange, tmp_path):
+    """A machine that has the packages of `build` compiles, while the others are installed."""
+    for name, text in APT.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    noted = tmp_path / "apt"
+    packages = {}
+    for stage in ("demo", "build", ""):
+        noted.unlink(missing_ok=True)
+        said = tree.run(strange, "tools/setup.sh", *filter(None, [stage]), PATH=f"{tmp_path}:{os.environ['PATH']}", FAKE_APT=str(noted))
+        words = noted.read_text().partition(" install ")[2].split()
+        packages[stage] = {word for word in words if not word.startswith("-")}
+        assert said.count("will be installed") == 1 and all(package in said for package in packages[stage])
+    assert packages["demo"] < packages["build"] < packages[""]
+    assert {"ccache", "libcli11-dev"} <= packages["demo"] and {"libhdf5-dev", "clang"} <= packages["build"] - packages["demo"]
+    assert {"qemu-system-x86", "tshark"} <= packages[""] - packages["build"]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_parts_wait_for_what_is_being_installed(tmp_path, fails):
+    """But for those that compile. What cannot be installed fails the run."""
+    setup, noted = tmp_path / "setup", tmp_path / "noted"
+    setup.write_text(f"#!/bin/sh\nuntil [ -e {noted} ]; do sleep 0.1; done\necho installed >>{noted}\nexit {int(fails)}\n")
+    setup.chmod(0o755)
+    # Without a sandbox, which would not let them write there.
+    program = f"""
+import pathlib, run
+run.SETUP = pathlib.Path({str(setup)!r})
+run.PARTS = [(name, ".", "host", []) for name in ("host", "python")]
+def note(name, *_):
+    with open({str(noted)!r}, "a") as file:
+        print(name, file=file)
+    return True
+run.run = note
+raise SystemExit(run.main())
+"""
+    words = [sys.executable, "-c", program, "--log", tmp_path / "log"]
+    (tmp_path / "log").mkdir()
+    for name in ("host", "python"):
+        (tmp_path / f"log/{name}.log").touch()
+    done = subprocess.run(words, cwd=TOP / "tests", capture_output=True, text=True, timeout=60)
+    assert noted.read_text().split() == ["host", "installed", *([] if fails else ["python"])], done
+    assert done.returncode == int(fails) and ("FAILED: setup" in done.stdout) == fails, done

@@ -262,7 +262,7 @@ def test_what_a_builder_has_not_read_is_not_its_end(setup):
 
 
 def test_what_came_while_a_builder_stood_still_is_read_before_its_end(setup):
-    """That it had read everything before is no evidence: it reads on, or says that it does not know the end."""
+    """That it had read everything before does not prove it: it reads on, or says that it does not know the end."""
     fed(setup, 40)
     builder = setup.build()
     setup.read(setup.events, 40)

@@ -232,7 +232,7 @@ impl Builder {
         Ok(())
     }
 
-    /// True if each partition was read up to where it ended when this was asked first. That no message comes is no evidence: the
+    /// True if each partition was read up to where it ended when this was asked first. That no message comes does not prove it: the
     /// brokers, or this program, may be slow.
     fn has_read_all(&mut self) -> bool {
         self.partitions.iter_mut().all(|(number, partition)| {

@@ -13,6 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Simulated beyond the round trip, so that boards obey what has come, and answer.
+constexpr double kEndMicroseconds = 200;
+
 // What the boards have sent since the last call, and in all.
 class Rates {
  public:
@@ -58,21 +61,27 @@ int run_interface(const Options& o) {
   std::cerr << "fadelink-sim: " << stations.size() << " board(s) on " << o.iface << ", " << o.protocol << ", ";
   if (o.board.empty()) std::cerr << o.phy << ", window " << o.window << "\n";
   else std::cerr << o.board << " from pin to pin, " << o.phy << ", " << o.speed << " Mb/s\n";
-  bool closing = false;
+  // Simulated time when the program ends, behind what came before its end was asked for; 0: nobody has.
+  Picoseconds last = 0;
   for (;;) {
     const auto wall = Clock::now();
     const double elapsed = std::chrono::duration<double>(wall - begin).count();
-    if (interrupted || (o.duration > 0 && elapsed >= o.duration)) {
-      // Open connections end as their users expect; a second signal, or no receiver, does not wait for that.
+    const bool ending = interrupted || (o.duration > 0 && elapsed >= o.duration);
+    bool closing = false;
+    if (ending) {
       bool running = false, connected = false;
       for (const auto& s : stations) {
         running |= s.board->status().running;
         connected |= s.board->status().connections > 0;
       }
-      if (connected || !closing) last_connected = wall;
-      if (!is_tcp(o) || !running || interrupted > 1 || wall - last_connected > std::chrono::seconds(2)) break;
-      if (!closing) for (auto& s : stations) s.board->close();
-      closing = true;
+      if (connected || last == 0) last_connected = wall;
+      if (last == 0) {
+        last = now + static_cast<Picoseconds>((o.rtt + kEndMicroseconds) * kMicrosecond);
+        if (is_tcp(o)) for (auto& s : stations) s.board->close();
+      }
+      // Open connections end as their users expect; a second signal, or no receiver, does not wait for that.
+      closing = is_tcp(o) && running && wall - last_connected <= std::chrono::seconds(2);
+      if (interrupted > 1 || (!closing && now >= last)) break;
     }
     if (status.is_due())
       status.show(rates.text(stations, now, elapsed), o.duration > 0 ? std::min(elapsed / o.duration, 1.0) : 0);
@@ -93,6 +102,7 @@ int run_interface(const Options& o) {
         if (target == nullptr || target == &s) s.down.push(with_fcs(frame), now);
       quiet = false;
     }
+    if (quiet && ending && !closing) break;
     if (quiet) continue;
     now += kStep;
     for (auto& s : stations) advance(s, now);

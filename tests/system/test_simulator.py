@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+from support.board import C, request
 from support.netns import FEBS
 from support.paths import SIM, TOP
 
@@ -99,3 +100,18 @@ def test_simulated_and_real_time_on_an_interface(bench):
     assert status == 0 and simulated > 1 and 0 < real < elapsed - 1 and times > 1
     _, out, _ = bench.start(bench.board_ns, SIM, "--iface", "feb0", "--duration", 2, "--json").finish()
     assert json.loads(out)["wall_seconds"] < 1
+
+
+def test_boards_obey_what_has_come_before_their_end(bench):
+    """The program stands still while RESET comes and its end is asked for."""
+    board = bench.sim()
+    computer = bench.raw(bench.pc_ns, "eth0")
+    computer.send(request(C["CMD_START"], csn=1))
+    bench.wait_for_frames(10)
+    board.signal(signal.SIGSTOP)
+    computer.send(request(C["CMD_RESET"], csn=2))
+    board.signal(signal.SIGTERM)
+    board.signal(signal.SIGCONT)
+    status, out, err = board.finish()
+    (found,) = json.loads(out)["boards"]
+    assert status == 0 and found["sent"] > 0 and not found["running"], (out, err)

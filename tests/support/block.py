@@ -1,9 +1,12 @@
 """Builds a module with Verilator and runs its cocotb tests; helpers that the tests share."""
 
+import fcntl
+import importlib.metadata
 import json
 import os
 import random
 import re
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -21,6 +24,23 @@ C = VECTORS["constants"]
 VECTORS1 = json.loads((paths.VECTORS / "fade1.json").read_text())
 C1 = VECTORS1["constants"]
 SEED = int(paths.SEED)
+COCOTB = TOP / "build/cocotb"
+
+
+def parsed_headers(root):
+    """A header with those of Verilator, parsed by the compiler once for all modules: it takes longer than most modules."""
+    folder = COCOTB / f"headers-{importlib.metadata.version('verilator')}"
+    header, parsed, writing = (folder / f"verilated_headers.h{end}" for end in ("", ".gch", ".writing"))
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not parsed.exists():
+            header.write_text("".join(f'#include "verilated{part}.h"\n' for part in ("", "_dpi", "_vpi")))
+            defines = [f"-D{name}=0" for name in ("VM_COVERAGE", "VM_SC", "VM_TIMING", "VM_TRACE", "VM_TRACE_FST", "VM_TRACE_VCD", "VM_TRACE_SAIF")]
+            words = ["-I", root / "include", "-I", root / "include/vltstd", "-DVERILATOR=1", *defines, "-O0", "-x", "c++-header"]
+            subprocess.run(["c++", *words, "-o", writing, header], check=True)
+            writing.rename(parsed)
+    return header.relative_to(COCOTB)
 
 
 def run(module, parameters=None, toplevel=None, netlist=False, tests=None, others=(), optimize=False):
@@ -37,7 +57,10 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None, other
     # The folder of this interpreter too: Verilator's makefile calls `python`.
     os.environ["PATH"] = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     os.environ["OBJCACHE"] = "ccache"
-    os.environ["MAKEFLAGS"] = f" -- OPT_FAST={'-Os' if optimize else '-O0'}"
+    flags = ["-Os"] if optimize else ["-O0", "-fpch-preprocess", "-include", f"../{parsed_headers(root)}"]
+    os.environ["MAKEFLAGS"] = " -- OPT_FAST=" + r"\ ".join(flags)
+    # Without this it does not keep what was compiled with parsed headers.
+    os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
     only = {"COCOTB_TEST_FILTER": rf"\.{tests or toplevel}_"} if toplevel else {}
     toplevel = toplevel or module
     parameters = parameters or {}
@@ -46,13 +69,13 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None, other
     source = next(path for folder in (RTL, extra) for path in folder.rglob(f"{toplevel}.sv"))
     if netlist:
         name += "-netlist"
-        source = TOP / "build" / "cocotb" / f"{name}.v"
+        source = COCOTB / f"{name}.v"
         source.parent.mkdir(parents=True, exist_ok=True)
         sources = [*rtl_sources(), *extra.glob(f"{toplevel}.sv")]
         run_yosys(toplevel, parameters, f"prep -flatten -top {toplevel}", f"write_verilog -noattr {source.relative_to(TOP)}", sources=sources)
         parameters = {}
     runner = get_runner("verilator")
-    build_dir = TOP / "build" / "cocotb" / name
+    build_dir = COCOTB / name
     runner.build(
         sources=[*(TOP / line for line in (RTL / "fadelink.f").read_text().split() if line.endswith("_pkg.sv")), *others, source],
         hdl_toplevel=toplevel,

@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 
 import pytest
 from support.block import rng
@@ -164,14 +165,86 @@ def test_a_second_run_begins_anew(net):
 
 
 def test_without_a_board_to_command(net):
-    """A stream that runs already is taken from where it is."""
+    """A stream that runs already is taken from where it is; only who says so takes a part of it for the whole."""
     net.sim("--protocol", "udp", "--payload", 1472)
     net.wait_for_frames()
-    for accept, expected, verdict in ((["--end", "silence"], 0, "complete"), ([], 3, "end_not_confirmed")):
+    for accept, expected, verdict in ((["--end", "silence"], 0, "complete"), ([], 3, "incomplete")):
         status, found = report(net.run("receive", "--udp", PORT, "--duration", 2, "--json", *accept))
         stream = found["streams"][0]
         assert status == expected and stream["verdict"] == found["verdict"] == verdict, found
-        assert stream["first"] > 0 and not stream["ended"] and stream["counts"]["lost"] == 0 and stream["words"] > 0
+        counts = stream["counts"]
+        assert stream["first"] == counts["before"] > 0 and not stream["ended"] and counts["lost"] == 0 and stream["words"] > 0
+
+
+def datagram(counter, *words, run=0, end=False):
+    head = struct.pack(">IHBB", counter, len(words), run, end)
+    return head + b"".join(struct.pack("<Q", word) for word in words)
+
+
+def sent(*counters):
+    return [datagram(counter, counter) for counter in counters]
+
+
+TEN = sent(*range(10))
+END = datagram(10, end=True)
+
+
+@pytest.mark.parametrize(
+    "accept,datagrams,reasons",
+    [
+        ("told", [*TEN, END, END], {}),
+        ("told", [*sent(5, 0, 1, 2, 3, 4, 6, 7, 8, 9), END], {}),
+        ("told", [*TEN, TEN[3], END, TEN[9]], {}),
+        ("told", [*TEN[1:], END], {"missing": 1}),
+        ("told", [*sent(*range(100, 200)), datagram(200, end=True)], {"missing": 100}),
+        ("told", [*TEN[2:], *TEN[:2], END], {}),
+        ("told", [*TEN, END, datagram(20, end=True)], {"contradictions": 1}),
+        ("told", [*TEN, TEN[3][:-1] + b"x", END], {"contradictions": 1}),
+        ("told", [*sent(*range(100)), *TEN, datagram(100, end=True)], {"foreign": 10}),
+        ("told", [*TEN, END, 1.2, *TEN, END], {"foreign": 10}),
+        ("told", [*TEN[:9], TEN[9][:-1], END], {"missing": 1, "foreign": 1}),
+        ("silence", TEN[4:], {}),
+        ("silence", [*TEN[:9], TEN[9][:-1]], {"foreign": 1}),
+        ("silence", [*TEN, datagram(10, 7, end=True)], {"foreign": 1}),
+    ],
+)
+def test_a_run_that_others_have_started_is_whole_or_why_not(net, accept, datagrams, reasons):
+    """A board that begins anew, too; None of this is seen in the files alone."""
+    receiver = net.fadelink("receive", "--udp", PORT, "--end", accept, "--json")
+    wait_for(lambda: f":{PORT:04X} " in net.run_in(net.pc_ns, "cat", "/proc/net/udp"))
+    board = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
+    for what in datagrams:
+        time.sleep(what) if isinstance(what, float) else board.sendto(what, (PC, PORT))
+    count = sum(not isinstance(what, float) for what in datagrams)
+    wait_for(lambda: received_datagrams(net) == count)
+    receiver.signal(signal.SIGINT)
+    status, found = report(receiver.finish())
+    (stream,) = found["streams"]
+    told = {reason["reason"]: reason["amount"] for reason in stream["reasons"]}
+    assert (told, status, found["verdict"]) == (reasons, 3 if reasons else 0, "incomplete" if reasons else "complete"), found
+
+
+def received_datagrams(net):
+    """Datagrams that programs of the computer have taken."""
+    names, values = (line.split() for line in net.run_in(net.pc_ns, "cat", "/proc/net/snmp").splitlines() if line.startswith("Udp:"))
+    return int(dict(zip(names, values, strict=True))["InDatagrams"])
+
+
+def test_a_board_that_begins_anew_with_the_same_words(net):
+    """It loses its power and starts by itself: the numbers and words that come again are not those of the network."""
+    options = ("--protocol", "udp", "--phy", "gmii", "--payload", 512, "--gap", 20)
+    sim = net.sim(*options, "--stopped")
+    receiver = net.fadelink("receive", "--udp", PORT, "--board", BOARD, "--json")
+    net.wait_for_frames(500)
+    sim.popen.kill()
+    sim.popen.wait()
+    net.sim(*options)
+    net.wait_for_frames(1000)
+    receiver.signal(signal.SIGINT)
+    status, found = report(receiver.finish())
+    (stream,) = found["streams"]
+    assert status == 3 and "foreign" in [reason["reason"] for reason in stream["reasons"]] and stream["counts"]["repeated"] > 0, found
 
 
 def test_a_plain_socket_counts_what_is_missing(net):

@@ -151,6 +151,31 @@ impl Reason {
         }
     }
 
+    /// How much, in the unit that its text names; of `restarted` the byte.
+    fn amount(&self) -> Option<u64> {
+        match *self {
+            Reason::Error(_) | Reason::Board(_) | Reason::NoEnd | Reason::Checksum(_) | Reason::SinkFailed(..) => None,
+            Reason::Missing(amount)
+            | Reason::GivenUp(amount)
+            | Reason::Contradictions(amount)
+            | Reason::Foreign(amount)
+            | Reason::Restarted(amount)
+            | Reason::WrongWords(amount)
+            | Reason::Windows(amount)
+            | Reason::Late(amount)
+            | Reason::Duplicate(amount)
+            | Reason::Unknown(amount)
+            | Reason::WindowsLost(amount)
+            | Reason::WrongTime(amount)
+            | Reason::Skipped(amount)
+            | Reason::Malformed(amount)
+            | Reason::Gone(amount)
+            | Reason::Undelivered(amount)
+            | Reason::SinkLost(_, amount)
+            | Reason::WrongMessages(_, amount) => Some(amount),
+        }
+    }
+
     /// Its name in reports.
     fn name(&self) -> &'static str {
         match self {
@@ -357,7 +382,11 @@ impl Verdict {
                 let json = |reason: &Reason| {
                     let text = reason.to_string();
                     let text = reason.detail().map_or(text.clone(), |why| format!("{text}: {why}"));
-                    json!({ "reason": reason.name(), "text": text })
+                    let mut told = json!({ "reason": reason.name(), "text": text });
+                    if let Some(amount) = reason.amount() {
+                        told["amount"] = amount.into();
+                    }
+                    told
                 };
                 reasons.iter().map(json).collect()
             }

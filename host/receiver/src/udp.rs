@@ -127,14 +127,18 @@ pub struct Counts {
     pub lost: u64,
     /// Came when the ones behind had been given up for and delivered; dropped.
     pub late: u64,
-    /// Came again; dropped.
+    /// Came again, soon; dropped.
     pub duplicates: u64,
+    /// Came again when more than [`Order::WINDOW`] others had come; dropped. The network does not do that: the board has begun anew.
+    pub repeated: u64,
     /// Came before one that was sent earlier; delivered in order.
     pub reordered: u64,
     /// Came again with other words; dropped. One of the two is not the board's.
     pub contradictions: u64,
     /// Delivered, though the run had fewer datagrams: not the board's.
     pub beyond: u64,
+    /// Sent before the first one that was delivered; never came, or came late.
+    pub before: u64,
 }
 
 /// Gaps that are remembered one by one.
@@ -161,9 +165,16 @@ pub enum Step<'a> {
 /// Datagrams that were delivered and whose words are known by their hash.
 const KNOWN: usize = 1024;
 
-/// Puts the datagrams of one run in order; what does not come is a gap once `WINDOW` datagrams behind it are there.
+/// Whether the number of a datagram near another one is before that of the first datagram of a run.
+fn is_negative(number: u64) -> bool {
+    number > u64::MAX / 2
+}
+
+/// Puts the datagrams of one run in order; what does not come is a gap once `WINDOW` datagrams behind it are there. Their first has
+/// the number 0.
 #[derive(Debug, Default)]
 pub struct Order {
+    /// `None`: whether datagram 0 comes is not known yet.
     next: Option<u64>,
     first: u64,
     /// Hash of the words of the last datagrams, each at its number modulo KNOWN; `None`: it was not delivered.
@@ -178,7 +189,7 @@ impl Order {
     /// How far the datagrams may be out of order.
     pub const WINDOW: usize = 64;
 
-    /// Of a run whose first datagram has the counter 0: if it does not come, it is missing.
+    /// Of a run that this receiver has begun: datagram 0 is due.
     pub fn from_the_start() -> Order {
         Order { next: Some(0), ..Order::default() }
     }
@@ -188,7 +199,7 @@ impl Order {
         self.counts
     }
 
-    /// Counter of the first datagram that came.
+    /// Counter of the first datagram that was delivered.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -200,27 +211,26 @@ impl Order {
 
     /// Number of the datagram with `counter`, near the one that is due.
     fn extend(&self, counter: u32) -> u64 {
-        let next = self.next.unwrap_or(counter.into());
+        let next = self.next.or(self.ahead.first_key_value().map(|(first, _)| *first)).unwrap_or(counter.into());
         next.wrapping_add_signed(i64::from(counter.wrapping_sub(next as u32).cast_signed()))
     }
 
     /// Takes a datagram; `step` is told what is next.
     pub fn push(&mut self, counter: u32, words: &[u8], mut step: impl FnMut(Step<'_>)) {
         let number = self.extend(counter);
-        let next = match self.next {
-            Some(next) => next,
-            None => {
-                self.first = number;
-                number
-            }
-        };
-        // Far behind the first one by the arithmetic of the counter: from before this receiver was there.
-        if number < next || number > next + (1 << 31) {
+        let Some(next) = self.next else { return self.begin(number, words, step) };
+        if number < self.first || is_negative(number) {
+            // From before this receiver was there.
+            self.counts.before = self.counts.before.saturating_sub(1);
+            self.counts.late += 1;
+        } else if number < next {
             if self.missing.remove(&number) {
                 self.counts.lost -= 1;
                 self.counts.late += 1;
             } else if self.hash(number).is_some_and(|known| known != XxHash3_64::oneshot(words)) {
                 self.counts.contradictions += 1;
+            } else if number + (Self::WINDOW as u64) < next {
+                self.counts.repeated += 1;
             } else {
                 self.counts.duplicates += 1;
             }
@@ -229,13 +239,40 @@ impl Order {
             self.next = Some(next);
             self.deliver(words, &mut step);
             self.drain(&mut step);
-        } else if let Some(before) = self.ahead.get(&number) {
+        } else if self.hold(number, words) {
+            self.skip(&mut step);
+        }
+    }
+
+    /// Takes a datagram of which nobody knows whether it is the first one: the run may have been going on, or datagram 0 comes late.
+    fn begin(&mut self, number: u64, words: &[u8], mut step: impl FnMut(Step<'_>)) {
+        if is_negative(number) {
+            self.counts.late += 1;
+        } else if number == 0 {
+            self.next = Some(0);
+            self.push(0, words, step);
+        } else if self.hold(number, words) {
+            self.start(&mut step);
+        }
+    }
+
+    /// Keeps a datagram until those before it are there. True: there are too many.
+    fn hold(&mut self, number: u64, words: &[u8]) -> bool {
+        if let Some(before) = self.ahead.get(&number) {
             *if before == words { &mut self.counts.duplicates } else { &mut self.counts.contradictions } += 1;
         } else {
             self.ahead.insert(number, words.to_vec());
-            if self.ahead.len() > Self::WINDOW {
-                self.skip(&mut step);
-            }
+        }
+        self.ahead.len() > Self::WINDOW
+    }
+
+    /// Begins with the first datagram that is there.
+    fn start(&mut self, step: &mut impl FnMut(Step<'_>)) {
+        if let Some((first, _)) = self.ahead.first_key_value() {
+            self.first = *first;
+            self.counts.before = *first;
+            self.next = Some(*first);
+            self.drain(step);
         }
     }
 
@@ -302,6 +339,9 @@ impl Order {
 
     /// The run is over, after `total` datagrams if that is known: what is missing is lost.
     pub fn finish(&mut self, total: Option<u32>, mut step: impl FnMut(Step<'_>)) {
+        if self.next.is_none() {
+            self.start(&mut step);
+        }
         while !self.ahead.is_empty() {
             self.skip(&mut step);
         }
@@ -352,10 +392,34 @@ mod tests {
     #[test]
     fn late_and_double_ones_are_told_apart() {
         let mut counters: Vec<u32> = (0..200).filter(|n| *n != 10).collect();
-        counters.extend([10, 10, 50]);
+        counters.extend([10, 199, 150]);
         let (_, order) = run(&counters, Some(200));
         let counts = Counts { received: 199, late: 1, duplicates: 2, ..Counts::default() };
         assert_eq!(order.counts(), counts);
+    }
+
+    #[test]
+    fn what_comes_again_far_behind_is_no_repetition_by_the_network() {
+        let mut counters: Vec<u32> = (0..200).collect();
+        counters.extend([199, 136, 135, 0]);
+        let (_, order) = run(&counters, Some(200));
+        let counts = Counts { received: 200, duplicates: 2, repeated: 2, ..Counts::default() };
+        assert_eq!(order.counts(), counts);
+    }
+
+    #[test]
+    fn what_came_before_the_first_one_is_missing() {
+        let (out, order) = run(&[5, 0, 1, 2, 3, 4, 6], Some(7));
+        assert_eq!(out, (0..7).map(Some).collect::<Vec<_>>());
+        assert_eq!((order.counts().before, order.counts().reordered), (0, 5));
+        for total in [None, Some(4)] {
+            let (out, order) = run(&[1, 2, 3], total);
+            assert_eq!((out.len(), order.first(), order.counts().before), (3, 1, 1));
+        }
+        // As of a run that was going on already: the first one comes too late, and one before the counter began.
+        let counters: Vec<u32> = (7..100).chain([6, 0]).collect();
+        let (_, order) = run(&counters, Some(100));
+        assert_eq!(order.counts(), Counts { received: 93, before: 5, late: 2, ..Counts::default() });
     }
 
     #[test]
@@ -380,16 +444,16 @@ mod tests {
         let first = u32::MAX - 1;
         let (out, order) = run(&[first, u32::MAX, 1, 0, 2], Some(3));
         assert_eq!(out, [first, u32::MAX, 0, 1, 2].map(|n| Some(u64::from(n))));
-        assert_eq!((order.counts().lost, order.counts().reordered, order.first()), (0, 1, first.into()));
+        assert_eq!((order.counts().lost, order.counts().before, order.first()), (0, first.into(), first.into()));
     }
 
     proptest! {
         #[test]
         fn what_comes_within_the_window_comes_out_in_order(
-            keys in prop::collection::vec((0u32..40, any::<bool>()), 1..300), lost in prop::collection::btree_set(1u32..300, 0..20),
+            keys in prop::collection::vec((0u32..40, any::<bool>()), 1..300), lost in prop::collection::btree_set(0u32..300, 0..20),
         ) {
             let total = keys.len() as u32;
-            let mut sent: Vec<(u32, u32)> = (0..total).map(|n| (n + if n == 0 { 0 } else { keys[n as usize].0 }, n)).collect();
+            let mut sent: Vec<(u32, u32)> = (0..total).map(|n| (n + keys[n as usize].0, n)).collect();
             sent.sort();
             let lost: Vec<u32> = lost.into_iter().filter(|n| *n < total).collect();
             let mut counters = Vec::new();
@@ -400,9 +464,11 @@ mod tests {
                 }
             }
             let (out, order) = run(&counters, Some(total));
-            let expected: Vec<_> = (0..total).map(|n| (!lost.contains(&n)).then_some(u64::from(n))).collect();
+            // Those before the first one that comes are no gap.
+            let first = (0..total).find(|n| !lost.contains(n));
+            let expected: Vec<_> = (first.unwrap_or(0)..total).map(|n| (!lost.contains(&n)).then_some(u64::from(n))).collect();
             prop_assert_eq!(out, expected);
-            prop_assert_eq!(order.counts().lost as usize, lost.len());
+            prop_assert_eq!((order.counts().before + order.counts().lost) as usize, lost.len());
             prop_assert_eq!(order.counts().duplicates as usize, counters.len() - (total as usize - lost.len()));
         }
     }

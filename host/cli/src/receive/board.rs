@@ -39,7 +39,7 @@ pub enum Answer {
     /// The run is over.
     Ended(Ipv4Addr, u8, RunEnd),
     /// It does not do what it is asked to, and why.
-    Failed(anyhow::Error),
+    Failed(Ipv4Addr, anyhow::Error),
 }
 
 /// What a board says of a run that is over.
@@ -125,19 +125,21 @@ fn serve(
     requests: &Receiver<Request>,
     answers: &Sender<Answer>,
 ) {
+    let board = control.board();
+    let failed = |error| Answer::Failed(board, error);
     let mut stopped = false;
     for request in requests {
         stopped |= matches!(request, Request::Stop);
         let answer = match request {
-            Request::Start => start(&mut control, (port, runs), patience).err().map(Answer::Failed),
-            Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(Answer::Failed),
+            Request::Start => start(&mut control, (port, runs), patience).err().map(failed),
+            Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(failed),
             Request::HasEnded(run, _asked) => {
                 let ended = ended(&mut control, (port, run), stopped).ok().flatten();
                 ended.map(|ended| Answer::Ended(control.board(), run, ended))
             }
         };
         if let Some(answer) = answer {
-            let has_failed = matches!(answer, Answer::Failed(_));
+            let has_failed = matches!(answer, Answer::Failed(..));
             // Nobody may listen any more.
             let _ = answers.send(answer);
             if has_failed {

@@ -166,7 +166,12 @@ impl Session {
                         stream.has_ended(ended);
                     }
                 }
-                Answer::Failed(error) => self.failed.push(format!("{error:#}")),
+                Answer::Failed(address, error) => {
+                    let error = format!("{error:#}");
+                    let streams = self.streams.iter_mut().filter(|stream| *stream.peer.ip() == address);
+                    streams.for_each(|stream| stream.failed = Some(error.clone()));
+                    self.failed.push(error);
+                }
             }
         }
         self.failed.len() == before
@@ -185,6 +190,9 @@ impl Session {
                     }
                     Ok(datagram) => datagram,
                     Err(error) => {
+                        if let Some(stream) = streams.iter_mut().rfind(|stream| stream.peer == peer) {
+                            stream.invalid += 1;
+                        }
                         match error {
                             udp::Error::Truncated(..) => dropped.truncated += 1,
                             udp::Error::Words { .. } => dropped.words += 1,
@@ -194,7 +202,7 @@ impl Session {
                     }
                 };
                 match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
-                    Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), &setup.interrupts),
+                    Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), setup),
                     Ok(None) => {}
                     Err(error) => result = Err(error),
                 }
@@ -307,7 +315,7 @@ impl Session {
             (dropped.flags, "with unknown flags"),
             (dropped.oversize, "longer than the format allows"),
             (dropped.other_sender, "of other senders"),
-            (dropped.other_run, "of earlier runs"),
+            (dropped.other_run, "of other runs"),
             (dropped.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
         ] {
             if count > 0 {

@@ -49,6 +49,12 @@ pub(super) struct Stream {
     pub(super) end: Option<(u32, Instant)>,
     /// What the board says of the run's end, by slow control.
     pub(super) told: Option<Result<(), String>>,
+    /// Why the board could not be asked: it does not do what it is told.
+    pub(super) failed: Option<String>,
+    /// Ends that tell another number of datagrams than the first one did.
+    pub(super) other_ends: u64,
+    /// Datagrams of its sender that are none.
+    pub(super) invalid: u64,
     /// Datagrams that came behind its end, or of another run of its board that is not received, and are none of it.
     pub(super) after_end: u64,
 }
@@ -196,16 +202,20 @@ impl Stream {
             claimed: None,
             end: None,
             told: None,
+            failed: None,
+            other_ends: 0,
+            invalid: 0,
             after_end: 0,
         }))
     }
 
     /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
-    pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, interrupts: &Interrupts) {
+    pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, setup: &Setup) {
         let Stream { order, words, claimed, end, after_end, .. } = self;
         if datagram.end {
             let claimed = *claimed.get_or_insert((datagram.counter, Instant::now()));
             if !asks {
+                self.other_ends += u64::from(claimed.0 != datagram.counter);
                 end.get_or_insert(claimed);
             }
             return;
@@ -213,10 +223,13 @@ impl Stream {
         match words {
             Words::Come(writer) => {
                 writer.full = writer.full.max(datagram.words.len() as u64);
-                order.push(datagram.counter, datagram.words, |step| writer.step(&step, interrupts));
+                order.push(datagram.counter, datagram.words, |step| writer.step(&step, &setup.interrupts));
             }
-            // A repetition by the network may still come.
-            _ => *after_end += u64::from(!order.is_known(datagram.counter, datagram.words)),
+            // A repetition by the network may still come, but soon.
+            _ => {
+                let is_late = claimed.is_none_or(|(_, since)| since.elapsed() > setup.patience.silence);
+                *after_end += u64::from(is_late || !order.is_known(datagram.counter, datagram.words));
+            }
         }
     }
 
@@ -249,20 +262,21 @@ impl Stream {
         let (end, board) = match (self.end, &self.told) {
             // Nobody can stop the board, and the user wants no more.
             (None, _) if !setup.starts => (End::Silence, None),
-            (None, _) => (End::Missing, None),
+            (None, _) => (End::Missing, self.failed.clone()),
             (Some(_), Some(Ok(()))) => (End::Confirmed, None),
             (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
             (Some(_), None) => (End::Told, None),
         };
+        // A board that has slow control is believed when it confirms. Else silence is the end of a part of its run.
+        let accept = if setup.starts { Accept::Confirmed } else { setup.accept };
         Evidence {
             end,
-            // A board that has slow control is believed when it confirms.
-            accept: if setup.starts { Accept::Confirmed } else { setup.accept },
+            accept,
             board,
-            missing: counts.lost + counts.late,
+            missing: counts.lost + counts.late + if accept == Accept::Silence { 0 } else { counts.before },
             given_up: self.given_up,
-            contradictions: counts.contradictions,
-            foreign: counts.beyond + self.after_end,
+            contradictions: counts.contradictions + self.other_ends,
+            foreign: counts.beyond + counts.repeated + self.invalid + self.after_end,
             ..Evidence::default()
         }
     }

@@ -464,7 +464,7 @@ mod tests {
                 }
             }
             let (out, order) = run(&counters, Some(total));
-            // Those before the first one that comes are no gap.
+            // Those before the first one that comes are not a gap.
             let first = (0..total).find(|n| !lost.contains(n));
             let expected: Vec<_> = (first.unwrap_or(0)..total).map(|n| (!lost.contains(&n)).then_some(u64::from(n))).collect();
             prop_assert_eq!(out, expected);

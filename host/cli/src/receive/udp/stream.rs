@@ -53,7 +53,7 @@ pub(super) struct Stream {
     pub(super) failed: Option<String>,
     /// Ends that tell another number of datagrams than the first one did.
     pub(super) other_ends: u64,
-    /// Datagrams of its sender that are none.
+    /// Datagrams of its sender that cannot be read.
     pub(super) invalid: u64,
     /// Datagrams that came behind its end, or of another run of its board that is not received, and are none of it.
     pub(super) after_end: u64,

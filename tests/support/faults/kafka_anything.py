@@ -1,7 +1,6 @@
 """Fault: anything that can go wrong between crates and events over Kafka, several things at random moments.
 
-The judge knows nothing of the rules of a verdict. Its record is each message that a crate has sent; it compares the events with it,
-and with what the programs say.
+`kafka_judge` compares what comes of it with a record of each message that a crate has sent.
 """
 
 import contextlib
@@ -9,14 +8,14 @@ import signal
 import socket
 import struct
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import OffsetSpec
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from support import fadc_model as model
 from support.crate import WINDOW_NS, hits_of, report
+from support.faults.kafka_judge import committed, judge
 from support.faults.site import BROKER, SOURCES, Outcome, fault
 from support.kafka import PARTITIONS
 from support.netns import PATIENCE, sh
@@ -70,7 +69,8 @@ class Trial:
     def __init__(self, site, setup):
         self.site, self.setup, self.random = site, setup, site.random
         self.record, self.feeds, self.builders, self.done = Record(), [], [], []
-        self.crates, self.place = {}, dict.fromkeys(SOURCES, 0)
+        # Of each crate the next window, and the first that it has never come to.
+        self.crates, self.place, self.newest = {}, dict.fromkeys(SOURCES, 0), dict.fromkeys(SOURCES, 0)
         self.silence = self.random.choice([2, 10])
         # What ends by itself: when, and what is done then. The brokers answer while `away` is 0.
         self.due, self.away = [], 0
@@ -139,11 +139,12 @@ class Trial:
 
     def connect(self, source):
         """To a feed that lives, or a new one; the crate goes on, or sends its last windows again."""
-        end = time.monotonic() + PATIENCE
+        end, feed = time.monotonic() + PATIENCE, None
         while source not in self.crates:
             assert time.monotonic() < end, "no feed listens"
             feeds = self.living(self.feeds)
-            feed = self.random.choice(feeds) if feeds else self.start_feed()
+            if feed not in feeds:
+                feed = self.random.choice(feeds) if feeds else self.start_feed()
             # It listens when the brokers have answered it.
             with contextlib.suppress(OSError):
                 crate = socket.create_connection(("127.0.0.1", feed.port))
@@ -155,12 +156,13 @@ class Trial:
             self.place[source] = max(self.place[source] - self.random.randrange(1, 8), 0)
 
     def send(self, source, count, empty=0.15):
-        """Its next windows. A crate has nothing to tell of some; of one that it sends again, the same."""
+        """Its next windows. A crate has nothing to tell of some; of those that it sends again, the same."""
         if source not in self.crates:
             self.connect(source)
         for window in range(self.place[source], self.place[source] + count):
             data = self.record.sent.get((source, window))
-            if data is None and self.random.random() < empty:
+            is_new = window >= self.newest[source]
+            if data is None and (not is_new or self.random.random() < empty):
                 continue
             data = data or model.message(source, window, hits_of(source, window), WINDOW_NS)
             try:
@@ -169,7 +171,9 @@ class Trial:
                 self.leave(source)
                 return
             self.record.sent[source, window] = data
+            self.newest[source] = max(self.newest[source], window + 1)
         self.place[source] += count
+        self.newest[source] = max(self.newest[source], self.place[source])
 
     def leave(self, source, how="sloppy"):
         """The crate ends its connection: by FIN, by FIN and waiting until the feed has all, or by RST."""
@@ -253,6 +257,7 @@ class Trial:
     def crate_is_silent(self):
         source = self.random.choice(SOURCES)
         self.place[source] = min(self.place[source] + self.random.randrange(1, 20), max(self.place.values()))
+        self.newest[source] = max(self.newest[source], self.place[source])
 
     def broker_killed(self):
         if self.away:
@@ -382,91 +387,10 @@ class Trial:
             crate.close()
 
 
-def committed(setup):
-    """All committed messages of the events, when no transaction is open."""
-    places = [TopicPartition(setup.events, n) for n in range(PARTITIONS)]
-    ends, limit = {}, time.monotonic() + PATIENCE
-
-    def look(level):
-        found = setup.client.list_offsets(dict.fromkeys(places, OffsetSpec.latest()), isolation_level=level)
-        return {place.partition: result.result().offset for place, result in found.items()}
-
-    while (ends := look(IsolationLevel.READ_COMMITTED)) != look(IsolationLevel.READ_UNCOMMITTED):
-        assert time.monotonic() < limit, "a transaction does not end"
-        time.sleep(0.1)
-    consumer = Consumer({"bootstrap.servers": setup.broker.address, "group.id": "judge", "isolation.level": "read_committed",
-                         "auto.offset.reset": "earliest", "enable.auto.commit": False, "enable.partition.eof": True})  # fmt: skip
-    consumer.assign([TopicPartition(setup.events, n, 0) for n in range(PARTITIONS)])
-    found, left = [], set(ends)
-    while left:
-        assert time.monotonic() < limit, "the events cannot be read"
-        message = consumer.poll(0.2)
-        if message is not None and message.error():
-            assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-            left.discard(message.partition())
-        elif message is not None:
-            found.append(message)
-    consumer.close()
-    return found
-
-
-@dataclass
-class Event:
-    window: int
-    builder: int
-    parts: dict
-    says_whole: bool
-    is_late: bool
-
-
-def read(message):
-    header, parts = model.read_event(message.value())
-    missing, late = (word.split("=")[1] for word in dict(message.headers())["fadelink"].decode().split()[:2])
-    data, at = {}, model.Header.size
-    for part in parts:
-        data[part.source] = message.value()[at : at + part.length]
-        at += part.length
-    assert len(data) == len(parts), "a source is in an event twice"
-    return Event(header.record, header.source, data, not missing and late == "0", late != "0")
-
-
-def judge(trial, last, messages):
-    """What is wrong, in words; and how much was compared."""
-    record, events = trial.record, [read(message) for message in messages]
-    builders = {program.number: program for program in trial.builders}
-    wrong = []
-    for window, count in Counter(event.window for event in events if not event.is_late).items():
-        if count != 1:
-            wrong.append(f"window {window} is an event {count} times")
-    for event in events:
-        program = builders[event.builder]
-        if event.parts == record.of(event.window):
-            continue
-        others = any(source in event.parts and event.parts[source] in data for (source, window), data in record.forged.items()
-                     if window == event.window)  # fmt: skip
-        ahead = any(source not in event.parts and window > event.window for source, window in record.forged)
-        if program.is_complete or event.says_whole and not others and not ahead:
-            wrong.append(f"window {event.window} has other messages than were sent, {program.name} {program.number:#x} says {program.found}")
-    for program in trial.builders:
-        own = sum(event.builder == program.number for event in events)
-        if program.found and program.found["events"] != own:
-            wrong.append(f"builder {program.number:#x} says {program.found['events']} events, and has written {own}")
-        if program.is_complete and program.found["windows"]["incomplete"]:
-            wrong.append(f"builder {program.number:#x} is complete with incomplete windows")
-    # The last one has seen the end, and none before has said that anything is wrong: then everything is there.
-    if last.is_complete and not any(program.is_incomplete for program in trial.builders + trial.feeds):
-        found = {event.window: event.parts for event in events}
-        for window in sorted(record.windows() | set(found)):
-            if found.get(window) != record.of(window):
-                wrong.append(f"complete, but window {window} has {sorted(found.get(window, {}))} instead of {sorted(record.of(window))}")
-    return wrong, len(record.sent)
-
-
-RARE = [Trial.broker_killed]
-OFTEN = [
+KINDS = [
     Trial.builder_killed, Trial.builder_ended, Trial.second_builder, Trial.builder_stalled, Trial.feed_killed, Trial.feed_ended,
-    Trial.feed_stalled, Trial.second_feed, Trial.crate_comes_again, Trial.crate_is_silent, Trial.broker_stalled, Trial.network_cut,
-    Trial.messages_deleted, Trial.other_producer,
+    Trial.feed_stalled, Trial.second_feed, Trial.crate_comes_again, Trial.crate_is_silent, Trial.broker_killed, Trial.broker_stalled,
+    Trial.network_cut, Trial.messages_deleted, Trial.other_producer,
 ]  # fmt: skip
 
 
@@ -477,15 +401,15 @@ OFTEN = [
 )  # fmt: skip
 def kafka_anything(site):
     r = site.random
+    # The seed says what happens, whatever the programs do meanwhile. Few kinds in a try, so that some tries can end complete.
+    kinds = r.sample(KINDS, r.randrange(1, 5))
+    steps = [(r.uniform(0, 0.3), r.random() < 0.3 and r.choice(kinds)) for _ in range(r.randrange(6, 25))]
     with site.kafka() as setup, contextlib.closing(Trial(site, setup)) as trial:
-        # Few kinds in a try, so that some tries can end complete.
-        kinds = r.sample(OFTEN + RARE, r.randrange(1, 5))
-        for _ in range(r.randrange(6, 25)):
+        for pause, happens in steps:
             trial.poll()
             trial.send_on()
-            site.pause(0, 0.3)
-            if r.random() < 0.3:
-                happens = r.choice(kinds)
+            time.sleep(pause)
+            if happens:
                 trial.done.append(happens.__name__)
                 # A broker that has just come back may refuse what the test asks it for.
                 with contextlib.suppress(KafkaException):

@@ -293,6 +293,52 @@ def test_an_end_that_the_broker_does_not_tell_is_not_confirmed(setup):
     assert found["events"] == 40 and reasons(found) == ["end_not_confirmed"], (found, err)
 
 
+def test_what_a_killed_builder_has_met_is_reported_by_the_next(setup):
+    """Its place tells it, until a builder ends with a report."""
+    fed(setup, 40)
+    setup.produce(b"no message", partition=0)
+    builder = setup.build()
+    setup.read(setup.events, 40)
+    wait_for(lambda: setup.places() == setup.ends())
+    builder.kill()
+    builder.communicate()
+    for windows, unreported in ((44, 1), (48, 0)):
+        feeder = setup.feed("--streams", 3)
+        for crate in [Crate(setup.port, source) for source in (1, 2, 3)]:
+            crate.send(*range(windows - 4, windows))
+            crate.close()
+        assert setup.finish(feeder, stop=False)[0] == 0
+        builder = setup.build()
+        check(setup.read(setup.events, windows), windows)
+        wait_for(lambda: setup.places() == setup.ends())
+        status, found, err = setup.finish(builder)
+        assert found["unreported"] == unreported and found["malformed"] == 0, (found, err)
+        assert reasons(found) == (["unreported"] if unreported else []), (found, err)
+
+
+def test_a_source_whose_end_an_earlier_builder_has_missed_has_none(setup):
+    """Also if all that a builder reads itself are the ends of others."""
+    first = setup.feed()
+    crates = [Crate(setup.port, 1)]
+    second = setup.feed("--streams", 2)
+    crates += [Crate(setup.port, source) for source in (2, 3)]
+    for crate in crates:
+        crate.send(*range(40))
+    builder = setup.build()
+    setup.read(setup.events, 40)
+    status, found, err = setup.finish(builder)
+    assert reasons(found) == ["end_not_confirmed"], (found, err)
+    first.kill()
+    first.communicate()
+    for crate in crates:
+        crate.close()
+    assert setup.finish(second, stop=False)[0] == 0
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert reasons(found) == ["end_not_confirmed"], (found, err)
+
+
 def test_a_feed_that_cannot_deliver_is_not_complete(setup):
     """A message that the topic is not let to take."""
     feeder = setup.feed()

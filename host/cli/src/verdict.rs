@@ -84,6 +84,8 @@ pub struct Evidence<'a> {
     pub malformed: u64,
     /// Messages that a topic had, and that nobody can read any more.
     pub gone: u64,
+    /// Windows and messages with which something is wrong, of builders that did not report.
+    pub unreported: u64,
     /// Messages of crates that the brokers do not have.
     pub undelivered: u64,
     /// What the sinks have done.
@@ -131,6 +133,8 @@ pub enum Reason {
     Malformed(u64),
     /// Messages that a topic does not have any more.
     Gone(u64),
+    /// What is wrong with windows and messages of builders that did not report.
+    Unreported(u64),
     /// Messages that the brokers do not have.
     Undelivered(u64),
     /// A sink has failed: its name, and why.
@@ -198,6 +202,7 @@ impl Reason {
             Reason::Skipped(_) => "skipped",
             Reason::Malformed(_) => "malformed",
             Reason::Gone(_) => "gone",
+            Reason::Unreported(_) => "unreported",
             Reason::Undelivered(_) => "undelivered",
             Reason::SinkFailed(..) => "sink_failed",
             Reason::SinkLost(..) => "sink_lost",
@@ -228,6 +233,9 @@ impl fmt::Display for Reason {
             Reason::Skipped(bytes) => write!(f, "{bytes} bytes belong to no whole message"),
             Reason::Malformed(count) => write!(f, "{count} messages of the topic cannot be read"),
             Reason::Gone(count) => write!(f, "{count} messages were deleted or compacted before they were read"),
+            Reason::Unreported(count) => {
+                write!(f, "builders before have not reported {count} windows and messages that are missing or wrong")
+            }
             Reason::Undelivered(count) => write!(f, "the brokers do not have {count} messages"),
             Reason::SinkFailed(sink, _) => write!(f, "{sink} has failed"),
             Reason::SinkLost(sink, amount) => write!(f, "{sink} has lost {amount}"),
@@ -299,6 +307,7 @@ impl Verdict {
             skipped_bytes,
             malformed,
             gone,
+            unreported,
             undelivered,
             sinks,
         } = evidence;
@@ -343,6 +352,7 @@ impl Verdict {
             count(*skipped_bytes, Reason::Skipped),
             count(*malformed, Reason::Malformed),
             count(*gone, Reason::Gone),
+            count(*unreported, Reason::Unreported),
             count(*undelivered, Reason::Undelivered),
         ]
         .into_iter()
@@ -497,6 +507,7 @@ mod tests {
             ("skipped", Evidence { skipped_bytes: 8, ..whole() }),
             ("malformed", Evidence { malformed: 1, ..whole() }),
             ("gone", Evidence { gone: 1, ..whole() }),
+            ("unreported", Evidence { unreported: 1, ..whole() }),
             ("undelivered", Evidence { undelivered: 1, ..whole() }),
             ("wrong_messages", Evidence { sinks: &wrong, ..whole() }),
             ("sink_failed", Evidence { sinks: &failed, ..whole() }),

@@ -13,7 +13,7 @@ use fadelink_sinks::kafka::{
 };
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Header, Message, OwnedHeaders};
+use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 use serde::Serialize;
@@ -83,6 +83,8 @@ pub struct Report {
     pub malformed: u64,
     /// Messages that the topic had and does not have any more: they were deleted or compacted before they were read.
     pub gone: u64,
+    /// Windows and messages with which something is wrong, and which a builder before has committed without a report: it was killed.
+    pub unreported: u64,
     /// Transactions.
     pub commits: u64,
     /// Transactions that were given up, their work done again.
@@ -116,6 +118,8 @@ pub struct Builder {
     changed: bool,
     /// It reads at another place than that of the last commit.
     astray: bool,
+    /// The next commit is the last one, and its report follows.
+    is_ending: bool,
     committed: Instant,
     /// Of partitions that are another's now.
     done: Totals,
@@ -161,6 +165,7 @@ impl Builder {
             waiting: Vec::new(),
             changed: false,
             astray: false,
+            is_ending: false,
             committed: Instant::now(),
             done: Totals::default(),
             report: Report::default(),
@@ -174,8 +179,8 @@ impl Builder {
         for (source, (_, sessions)) in &self.sessions {
             totals.joined.sources.entry(*source).or_default().sessions = *sessions;
         }
-        let Totals { joined, replayed, malformed, gone } = totals;
-        Report { joined, replayed, malformed, gone, ..self.report.clone() }
+        let Totals { joined, replayed, malformed, gone, unreported } = totals;
+        Report { joined, replayed, malformed, gone, unreported, ..self.report.clone() }
     }
 
     /// Joins until `events` events were committed; or until `stop` is set and all was read that was there then, at most a [`STEP`]
@@ -226,6 +231,8 @@ impl Builder {
             }
         }
         let end = self.look_for_end();
+        self.is_ending = true;
+        self.changed |= self.partitions.values().any(Partition::is_wrong);
         self.commit(stop, watcher)?;
         // A transaction that failed leaves its windows to the next builder.
         self.report.end = if self.astray { end.min(End::Open) } else { end };
@@ -303,7 +310,7 @@ impl Builder {
             };
             let begin = Begin { before, oldest, may_begin_later: self.plan.may_begin_later };
             let partition = Partition::new(&self.plan.policy, self.rule, number, begin);
-            self.changed |= partition.has_place();
+            self.changed |= partition.has_news();
             self.partitions.insert(number, partition);
         }
         Ok(())
@@ -371,7 +378,7 @@ impl Builder {
         let mut list = TopicPartitionList::new();
         for (number, partition) in &mut self.partitions {
             if partition.has_place() {
-                let (offset, place) = partition.place();
+                let (offset, place) = partition.place(self.is_ending);
                 let mut element = list.add_partition(&self.plan.messages, *number);
                 element.set_offset(Offset::Offset(offset))?;
                 element.set_metadata(place.to_string());
@@ -477,7 +484,7 @@ impl Builder {
             let key = event.record.to_be_bytes();
             let data = event.emit(self.plan.builder_id);
             let record = BaseRecord::to(&self.plan.events).partition(*partition).key(&key[..]).payload(&data[..]);
-            let mut record = record.headers(headers(event));
+            let mut record = record.headers(note::of_event(event));
             while let Err((error, again)) = self.producer.send(record) {
                 if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || Instant::now() >= deadline {
                     return Err(error);
@@ -490,11 +497,4 @@ impl Builder {
         until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
         commit(&self.producer, deadline)
     }
-}
-
-/// Tells with an event which sources are missing, and whether it came late.
-fn headers(event: &Event) -> OwnedHeaders {
-    let missing: Vec<_> = event.missing.iter().map(|source| format!("{source:#010x}")).collect();
-    let text = format!("missing={} late={}", missing.join(","), u8::from(event.is_late));
-    OwnedHeaders::new().insert(Header { key: note::NAME, value: Some(&text) })
 }

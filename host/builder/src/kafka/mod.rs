@@ -11,6 +11,7 @@ mod error;
 mod feeder;
 mod note;
 mod partition;
+mod place;
 mod rule;
 mod watch;
 

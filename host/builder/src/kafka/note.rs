@@ -9,6 +9,7 @@ use std::str::FromStr;
 use rdkafka::message::{Header, Headers, Message, OwnedHeaders};
 
 use crate::join::Before;
+use crate::Event;
 
 /// Name of the header.
 pub const NAME: &str = "fadelink";
@@ -78,6 +79,13 @@ impl Note {
         let text = header.value.and_then(|value| std::str::from_utf8(value).ok()).ok_or(())?;
         text.parse().map(Some)
     }
+}
+
+/// Tells with an event which sources are missing, and whether it came late.
+pub fn of_event(event: &Event) -> OwnedHeaders {
+    let missing: Vec<_> = event.missing.iter().map(|source| format!("{source:#010x}")).collect();
+    let text = format!("missing={} late={}", missing.join(","), u8::from(event.is_late));
+    OwnedHeaders::new().insert(Header { key: NAME, value: Some(&text) })
 }
 
 #[cfg(test)]

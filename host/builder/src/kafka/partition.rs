@@ -1,7 +1,6 @@
-//! A partition of messages, and the place of a builder in it.
+//! A partition of messages.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
 use std::time::Duration;
 
 use fadelink_wire::fadc::Message as Fadc;
@@ -10,35 +9,10 @@ use rdkafka::message::Message;
 use super::clock::Clock;
 use super::error::Result;
 use super::note::{Note, Session};
+use super::place::Place;
 use super::rule::Rule;
-use crate::join::{Before, Joined, Joiner, Policy};
+use crate::join::{Before, Counts, Joined, Joiner, Policy};
 use crate::Event;
-
-/// The place of a builder in a partition, as it stands in the metadata of a committed offset.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The first window that was not given away.
-    pub next: u64,
-    /// The first message that was not read.
-    pub read: i64,
-}
-
-impl FromStr for Place {
-    type Err = ();
-
-    fn from_str(text: &str) -> std::result::Result<Place, ()> {
-        let (next, read) = text.split_once(' ').ok_or(())?;
-        let next = next.strip_prefix("next=").and_then(|n| n.parse().ok()).ok_or(())?;
-        let read = read.strip_prefix("read=").and_then(|n| n.parse().ok()).ok_or(())?;
-        Ok(Place { next, read })
-    }
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "next={} read={}", self.next, self.read)
-    }
-}
 
 /// What a partition brought.
 #[derive(Debug, Default, Clone)]
@@ -51,6 +25,18 @@ pub struct Totals {
     pub malformed: u64,
     /// Messages that the topic does not have any more.
     pub gone: u64,
+    /// What was wrong with windows and messages that earlier builders have committed without a report.
+    pub unreported: u64,
+}
+
+impl Totals {
+    /// Windows and messages with which something is wrong.
+    fn wrong(&self) -> u64 {
+        let Counts { complete: _, incomplete, dropped, late: _ } = self.joined.windows;
+        let all = self.joined.of_all_sources();
+        let of_sources = all.late + all.duplicate + all.unknown + all.windows_lost + all.wrong_time;
+        incomplete + dropped + of_sources + self.malformed + self.gone + self.unreported
+    }
 }
 
 impl std::ops::AddAssign<&Totals> for Totals {
@@ -59,11 +45,12 @@ impl std::ops::AddAssign<&Totals> for Totals {
         self.replayed += more.replayed;
         self.malformed += more.malformed;
         self.gone += more.gone;
+        self.unreported += more.unreported;
     }
 }
 
 /// Where a builder begins in a partition.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Begin {
     /// The place of an earlier builder, and the message where it begins.
     pub before: Option<(Place, i64)>,
@@ -78,6 +65,8 @@ pub struct Partition {
     joiner: Joiner,
     clock: Clock,
     before: Place,
+    /// There is a place to commit.
+    is_placed: bool,
     read: i64,
     /// First message of each open window.
     open: BTreeMap<u64, i64>,
@@ -98,28 +87,30 @@ impl Partition {
     /// Nothing was read yet.
     pub fn new(policy: &Policy, rule: Rule, number: i32, begin: Begin) -> Partition {
         let Begin { before, oldest, may_begin_later } = begin;
+        let is_first = before.is_none();
         let (place, first) = before.unwrap_or_default();
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
         // Where nothing was given away yet, the first builder's begin is this one's, too.
         let begins_later = may_begin_later && place.next == 0 && first.max(oldest) > 0;
         if begins_later {
             joiner = joiner.from_the_middle();
-        } else if before.is_some() {
+        } else if !is_first {
             joiner.resume(place.next);
         }
         let mut partition = Partition {
             joiner,
             clock: Clock::new(policy.silence),
+            sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
+            is_placed: !is_first,
             before: place,
-            read: 0,
+            read: first,
             open: BTreeMap::new(),
             replayed: 0,
             malformed: 0,
             gone: 0,
-            expected: if before.is_none() && begins_later { oldest } else { first },
+            expected: if is_first && begins_later { oldest } else { first },
             since_gone: begins_later.then(BTreeSet::new),
             end: None,
-            sources: BTreeMap::new(),
             committed: Totals::default(),
         };
         partition.begins_at(oldest);
@@ -133,6 +124,7 @@ impl Partition {
             self.note_gone((oldest - self.expected) as u64);
             // What is gone is told once, by who commits this place.
             (self.expected, self.read) = (oldest, oldest);
+            self.is_placed = true;
         }
         is_gone
     }
@@ -203,21 +195,47 @@ impl Partition {
 
     /// True if there is a place to commit.
     pub fn has_place(&self) -> bool {
-        self.read > 0
+        self.is_placed
     }
 
-    /// Where to begin after a restart.
-    pub fn place(&mut self) -> (i64, Place) {
+    /// True if its builder has something to report of it: messages are gone, or an earlier builder has not reported.
+    pub fn has_news(&self) -> bool {
+        self.gone > 0 || self.before.unreported > 0
+    }
+
+    /// What was brought until now, without open windows.
+    fn totals(&self) -> Totals {
+        Totals {
+            joined: self.joiner.settled(),
+            replayed: self.replayed,
+            malformed: self.malformed,
+            gone: self.gone,
+            unreported: self.before.unreported,
+        }
+    }
+
+    /// True if something is wrong with what was brought until now.
+    pub fn is_wrong(&self) -> bool {
+        self.totals().wrong() > 0
+    }
+
+    /// Where to begin after a restart. `is_reported`: its builder ends now, and reports what was wrong.
+    pub fn place(&mut self, is_reported: bool) -> (i64, Place) {
         let next = self.joiner.next().unwrap_or(0);
         self.open = self.open.split_off(&next);
         let first = self.open.values().copied().min().unwrap_or(self.read);
-        (first, Place { next, read: self.read.max(self.before.read) })
+        let read = self.read.max(self.before.read);
+        let unreported = if is_reported { 0 } else { self.totals().wrong() };
+        let open = self.sources.iter().filter(|(_, (_, has_ended))| !has_ended);
+        let open = open.map(|(source, (session, _))| (*source, *session)).collect();
+        (first, Place { next, read, unreported, open })
     }
 
     /// Takes the next message; the session of its source, where that is told.
     pub fn take(&mut self, message: &impl Message, rule: Rule) -> Result<Option<(u32, Session)>> {
         let offset = message.offset();
         self.read = offset + 1;
+        self.is_placed = true;
         self.clock.on_message(message.timestamp().to_millis());
         let is_new = offset >= self.before.read;
         let note = Note::of(message);
@@ -273,21 +291,6 @@ impl Partition {
 
     /// What there is has been committed.
     pub fn commit(&mut self) {
-        let joined = self.joiner.settled();
-        self.committed = Totals { joined, replayed: self.replayed, malformed: self.malformed, gone: self.gone };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_read_as_it_was_written() {
-        let place = Place { next: u64::MAX, read: 17 };
-        assert_eq!(place.to_string().parse(), Ok(place));
-        for wrong in ["", "next=1", "next=x read=1", "read=1 next=1"] {
-            assert_eq!(wrong.parse::<Place>(), Err(()), "{wrong}");
-        }
+        self.committed = self.totals();
     }
 }

@@ -138,6 +138,7 @@ impl From {
                 joined: report.joined.clone(),
                 malformed: report.malformed,
                 gone: report.gone,
+                unreported: report.unreported,
                 ..Evidence::default()
             },
         }

@@ -10,7 +10,7 @@ from support.sweep import long
 @pytest.mark.parametrize(
     "toplevel,parameters",
     [
-        ("extra_fadc", {"SAMPLES": 1, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 64}),
+        long("extra_fadc", {"SAMPLES": 1, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 64}),
         long("extra_fadc", {"SAMPLES": 1, "MODULES": 4, "CHANNELS": 3, "LINKS": 2}),
         # A window of 8 ticks has less clocks than its message: the buffer takes what comes.
         long("extra_fadc", {"SAMPLES": 2, "MODULES": 2, "CHANNELS": 2, "LINKS": 1, "WINDOWS": 512, "BITS": 13}),

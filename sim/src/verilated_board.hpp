@@ -50,6 +50,8 @@ class VerilatedBoard : public Board {
     run(2 * settle, [](Frame, Picoseconds) {});
   }
   ~VerilatedBoard() override {
+    // A model leaves the context of its thread, which is that of the last board that ran.
+    Verilated::threadContextp(&context_);
     model_.final();
     if (wave_) wave_->close();
   }

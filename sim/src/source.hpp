@@ -96,7 +96,7 @@ class Recorder {
     if (!source_.takes()) return;
     record_.take(source_.word());
     // The source has read its seed.
-    if (is_first_) source_.seed(seed_ += 0x9E3779B97F4A7C15);
+    if (is_first_) source_.seed(seed_ += 0xD1B54A32D192ED03);
     is_first_ = false;
   }
   void flush() { record_.flush(); }

@@ -103,8 +103,8 @@ def test_simulated_and_real_time_on_an_interface(bench):
 
 
 def test_a_record_has_what_the_core_took(tmp_path):
-    """The same as the receiver has got, over TCP. Each transmission begins anew, with other words if they are random."""
-    status, _, err = told("--virtual", "--protocol", "tcp", "--boards", "2", "--words", "1000", "--random", "--record", tmp_path / "taken",
+    """The same as the receiver has got, over TCP."""
+    status, _, err = told("--virtual", "--protocol", "tcp", "--boards", "2", "--words", "1000", "--record", tmp_path / "taken",
                           "--save", tmp_path / "saved")  # fmt: skip
     assert status == 0, err
     taken = [(tmp_path / f"taken.{board}.1").read_bytes() for board in (1, 2)]
@@ -118,7 +118,7 @@ def test_a_record_has_what_the_core_took(tmp_path):
 
 @pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
 def test_each_transmission_has_a_record_of_its_own(net, protocol):
-    """Of FADE, whose last packet may be filled up; it is in the file when the program is killed, too."""
+    """Of FADE, whose last packet may be filled up: random words, of which each transmission has others."""
     sim = net.sim("--protocol", protocol, "--random", "--record", net.tmp / "taken")
     for number in (1, 2):
         out = net.tmp / f"{number}.dat"
@@ -126,7 +126,6 @@ def test_each_transmission_has_a_record_of_its_own(net, protocol):
         assert status == 0, err
         taken = (net.tmp / f"taken.1.{number}").read_bytes()
         assert out.read_bytes() == (taken if protocol == "fade10g" else taken.ljust(-(-len(taken) // 1024) * 1024, b"\xa5"))
-    sim.signal(signal.SIGKILL)
-    sim.finish()
+    net.end_sim(sim)
     first, second = ((net.tmp / f"taken.1.{number}").read_bytes() for number in (1, 2))
     assert first[:64] != second[:64]

@@ -216,7 +216,8 @@ impl Session {
         let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
                 let received = self.receive(socket, pool, index, &mut recorder, &mut deadline);
-                let error = received.and_then(|()| self.begins_whole(index, peer)).err().map(|error| exit::in_words(&error));
+                let error =
+                    received.and_then(|()| self.begins_whole(index, peer)).err().map(|error| exit::in_words(&error));
                 let recorded = recorder.end(&known(error.clone()), None);
                 // What a sink says tells more than what it led to.
                 let error = error.filter(|_| recorded.error.is_none());

@@ -66,10 +66,10 @@ class Program:
             self.world.schedule.at(self.world.random.uniform(0, 0.3), "the next program", self.start)
 
     def is_over(self):
-        """The last program has ended. A run with durable confirmation goes on when its disk is mended."""
+        """The last program has ended. A run with durable confirmation goes on when its disk is good again."""
         if self.process is None or self.process.popen.poll() is None:
             return False
-        if self.mode == "durable" and self.env:
+        if self.mode == "durable" and self.env and self.process.popen.returncode:
             self.process.finish()
             self.start()
             return False
@@ -114,9 +114,9 @@ class Program:
         others = {path for path in self.folder.rglob("*.dat")} - seen
         if complete and (not streams or not all(stream["complete"] for stream in streams) or others):
             raise judge.Wrong(f"complete, and a stream is not, or there is none, or there are other files: {others}")
-        if complete != (status == 0):
-            raise judge.Wrong(f"the exit status is {status}, and the report says complete: {complete}")
         # A program that was killed, as by SIGINT in its first moment, says nothing.
-        if not complete and status >= 0:
+        if status >= 0 and complete != (status == 0):
+            raise judge.Wrong(f"the exit status is {status}, and the report says complete: {complete}")
+        if status >= 0 and not complete:
             judge.named(status, report, err)
         return words

@@ -43,6 +43,8 @@ class Disturbing:
         mac = world.net.run_in(world.net.pc_ns, "cat", "/sys/class/net/eth0/address").strip()
         self.head = bytes.fromhex((mac + FEBS[0]).replace(":", "")) + b"\x08\x00"
         self.kept = []
+        # By others, over connections of their own.
+        self.sent = []
 
     def look(self, protocol=UDP):
         """Frames of the board's stream."""
@@ -152,7 +154,8 @@ class DisturbingTcp(Disturbing):
                 scan.bind((OTHER, 0))
                 scan.connect((PC, PORT))
                 if self.random.random() < 0.3:
-                    scan.send(self.random.randbytes(self.random.choice([1, 8, 100])))
+                    self.sent.append(self.random.randbytes(self.random.choice([1, 8, 100])))
+                    scan.send(self.sent[-1])
                 if self.random.random() < 0.5:
                     scan.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             except OSError:
@@ -195,8 +198,8 @@ def play(site, options, shape, mode, disturb, forges=False):
 
     def possible(stream, was_killed, size):
         """A TCP sender tells no begin: a program behind a killed one cannot tell that its data begins in the middle."""
-        if shape.key and not stream.get("peer", BOARD).startswith(BOARD):
-            return []
+        if shape.key and not stream.get("peer", BOARD).startswith(f"{BOARD}:"):
+            return disturbing.sent
         if was_killed and protocol != "udp":
             return [data[-size:] if size else b"" for data in world.record.runs().values()]
         return [data for name, data in world.record.runs().items() if name not in program.before]

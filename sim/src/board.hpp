@@ -74,7 +74,8 @@ struct BoardSettings {
   FadcSettings fadc;
   unsigned ptp_role = 0;  // 0 off, 1 slave, 2 master, 3 the best clock's; of UDP and crates
   ClockSettings user, tx, rx;
-  std::string wave;  // FST file, empty: none
+  std::string wave;    // FST file, empty: none
+  std::string record;  // prefix of the files with the words that are taken from the source, empty: none
 };
 
 struct BoardStatus {

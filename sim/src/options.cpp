@@ -80,6 +80,7 @@ void check(const Options& o) {
   if (o.virtual_time && !o.ptp_pair && (o.protocol == "tcp" || o.protocol == "udp") && o.share_from_ms == 0 && o.source.limit == 0)
     throw std::invalid_argument("--virtual --protocol " + o.protocol + ": expected --words or --share-from-ms, else it never ends");
   if (o.fadc.window_ns % 4 != 0) throw std::invalid_argument("--window-ns " + std::to_string(o.fadc.window_ns) + ": expected a multiple of 4");
+  if (!o.record.empty() && streams(o) > 1) throw std::invalid_argument("--record: expected one stream of each board");
   if (o.virtual_time && o.protocol == "fadc" && o.share_from_ms == 0 && o.fadc.windows == 0)
     throw std::invalid_argument("--virtual --protocol fadc: expected --windows or --share-from-ms, else it never ends");
   if (o.virtual_time == !o.iface.empty())
@@ -168,6 +169,8 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--noise", o.fadc.noise, "FADC: noise, in units of 0.57 counts")->check(CLI::Range(0, 15));
   app.add_option("--pcap", o.pcap, "write a capture of both directions to this file");
   app.add_option("--wave", o.wave, "write an FST wave of the first board to this file");
+  app.add_option("--record", o.record,
+                 "write the words that a core takes from its source to files PREFIX.BOARD.RUN, one for each transmission; with --random each has other words");
   app.add_option("--duration", o.duration, "seconds to run, 0: until interrupted")->check(kNotNegative);
   app.add_flag("--status", o.status, "show the status line also with --json");
   app.add_flag("--json", o.json, "print the summary as JSON");
@@ -187,7 +190,7 @@ void check_real_board(const CLI::App& app, const Options& o) {
   for (const char* name : {"--virtual", "--feb", "--boards", "--phy", "--paper-rule", "--random", "--source-seed", "--words", "--crate", "--small",
                            "--gap", "--window", "--user-mhz", "--line-mhz", "--tx-ppm", "--rx-ppm", "--spread-ppm", "--first-packet",
                            "--first-sequence", "--ip", "--prefix", "--gateway", "--peer", "--port", "--streams", "--block", "--push", "--ecn",
-                           "--sack", "--mtu", "--payload", "--checksum", "--stopped", "--ptp"})
+                           "--sack", "--mtu", "--payload", "--checksum", "--stopped", "--ptp", "--record"})
     if (app.count(name) > 0)
       throw std::invalid_argument(std::string(name) + " with --board " + o.board +
                                   ": expected no such option, because a real board has constants there (docs/boards.md)");

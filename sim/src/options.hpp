@@ -17,7 +17,7 @@ struct Options {
   SourceSettings source;
   IpSettings ip;
   FadcSettings fadc;
-  std::string address, peer_ip, gateway, save;
+  std::string address, peer_ip, gateway, save, record;
   unsigned prefix = 24;
   uint32_t receive_window = 1 << 30;
   std::vector<double> line_mhz;

@@ -72,6 +72,7 @@ std::vector<Station> make_stations(const Options& o) {
       s.user.phase = 1234;
     }
     if (!o.wave.empty()) s.wave = i == 0 ? o.wave : o.wave + "." + std::to_string(i + 1);
+    if (!o.record.empty()) s.record = o.record + "." + std::to_string(i + 1);
     stations.push_back({macs[i], Board::create(s), Link(up, o.seed * 1000 + 2 * i), Link(down, o.seed * 1000 + 2 * i + 1)});
   }
   return stations;

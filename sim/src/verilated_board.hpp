@@ -9,11 +9,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <stdexcept>
 
 #include "board.hpp"
 #include "pins.hpp"
+#include "source.hpp"
 
 namespace fadelink {
 
@@ -38,6 +40,7 @@ class VerilatedBoard : public Board {
       model_.trace(wave_.get(), 99);
       wave_->open(s.wave.c_str());
     }
+    if (!s.record.empty()) recorder_.emplace(model_, s.record, s.source.seed);
     set(s);
     model_.rst = 1;
     model_.eval();
@@ -47,6 +50,8 @@ class VerilatedBoard : public Board {
     run(2 * settle, [](Frame, Picoseconds) {});
   }
   ~VerilatedBoard() override {
+    // A model leaves the context of its thread, which is that of the last board that ran.
+    Verilated::threadContextp(&context_);
     model_.final();
     if (wave_) wave_->close();
   }
@@ -54,7 +59,7 @@ class VerilatedBoard : public Board {
   void run(Picoseconds until, const Output& output) override {
     for (;;) {
       const Picoseconds now = std::min({next_[kUser], next_[kTx], next_[kRx]});
-      if (now >= until) return;
+      if (now >= until) break;
       std::array<bool, 3> rise;
       bool must_fall = false;
       for (int i = 0; i < 3; i++) {
@@ -65,6 +70,7 @@ class VerilatedBoard : public Board {
       for (int i = 0; i < 3; i++) clock(i) = 0;
       if (must_fall) model_.eval();
       if (rise[kRx]) phy_.drive(model_);
+      if (rise[kUser] && recorder_) recorder_->clock();
       for (int i = 0; i < 3; i++) {
         clock(i) = rise[i];
         if (!rise[i]) continue;
@@ -80,6 +86,7 @@ class VerilatedBoard : public Board {
         quiet_ = model_.running || model_.ptp_role != 0 ? 0 : quiet_ + 1;
       }
     }
+    if (recorder_) recorder_->flush();
   }
 
   void send(Frame frame) override {
@@ -175,6 +182,7 @@ class VerilatedBoard : public Board {
   VerilatedContext context_;
   Model model_;
   std::unique_ptr<VerilatedFstC> wave_;
+  std::optional<Recorder<Model>> recorder_;
   Phy phy_;
   std::array<Picoseconds, 3> periods_{}, next_{};
   std::array<unsigned, 3> fractions_{}, parts_{};  // in 1/1024 ps

@@ -110,9 +110,9 @@ class Bench:
         self.processes.append(process)
         return process
 
-    def sim(self, *options, iface="feb0"):
+    def sim(self, *options, iface="feb0", seed=SEED):
         """Starts boards, waits until they answer."""
-        process = self.start(self.board_ns, SIM, "--iface", iface, "--json", "--seed", SEED, *options)
+        process = self.start(self.board_ns, SIM, "--iface", iface, "--json", "--seed", seed, *options)
         line = process.popen.stderr.readline()
         assert "board(s) on" in line, line + process.popen.stderr.read()
         return process

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import pytest
 from support.board import C, request
 from support.netns import FEBS
 from support.paths import SIM, TOP
@@ -115,3 +116,32 @@ def test_boards_obey_what_has_come_before_their_end(bench):
     status, out, err = board.finish()
     (found,) = json.loads(out)["boards"]
     assert status == 0 and found["sent"] > 0 and not found["running"], (out, err)
+
+
+def test_a_record_has_what_the_core_took(tmp_path):
+    """The same as the receiver has got, over TCP."""
+    status, _, err = told("--virtual", "--protocol", "tcp", "--boards", "2", "--words", "1000", "--record", tmp_path / "taken",
+                          "--save", tmp_path / "saved")  # fmt: skip
+    assert status == 0, err
+    taken = [(tmp_path / f"taken.{board}.1").read_bytes() for board in (1, 2)]
+    assert all(len(data) == 8000 for data in taken)
+    assert sorted(path.read_bytes() for path in tmp_path.glob("saved*")) == sorted(taken)
+    status, _, err = told("--virtual", "--protocol", "tcp", "--streams", "2", "--words", "10", "--record", tmp_path / "x")
+    assert status == 2 and "--record: expected one stream of each board" in err
+    status, _, err = told("--virtual", "--record", tmp_path / "none" / "x")
+    assert status == 1 and "none/x.1.1: No such file or directory" in err
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+def test_each_transmission_has_a_record_of_its_own(net, protocol):
+    """Of FADE, whose last packet may be filled up: random words, of which each transmission has others."""
+    sim = net.sim("--protocol", protocol, "--random", "--record", net.tmp / "taken")
+    for number in (1, 2):
+        out = net.tmp / f"{number}.dat"
+        status, _, err = net.receive("--packets", 20, "--out", out).finish()
+        assert status == 0, err
+        taken = (net.tmp / f"taken.1.{number}").read_bytes()
+        assert out.read_bytes() == (taken if protocol == "fade10g" else taken.ljust(-(-len(taken) // 1024) * 1024, b"\xa5"))
+    net.end_sim(sim)
+    first, second = ((net.tmp / f"taken.1.{number}").read_bytes() for number in (1, 2))
+    assert first[:64] != second[:64]

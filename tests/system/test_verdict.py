@@ -188,6 +188,33 @@ def test_a_connection_without_data_is_no_stream(net):
     stays.close()
 
 
+def test_a_stream_behind_a_broken_one_of_its_board_is_not_complete(net):
+    """The board may go on in the middle of its data; that of another board does not."""
+    for number in (77, 78):
+        net.run_in(net.board_ns, "ip", "addr", "add", f"10.9.0.{number}/24", "dev", "feb0")
+    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 3, "--out", net.tmp / "{stream}.dat")
+
+    def send(number, port, how):
+        made = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        made.bind((f"10.9.0.{number}", port))
+        wait_for(lambda: made.connect_ex((PC, TCP_PORT)) == 0)
+        made.sendall(bytes(800))
+        data = net.tmp / f"10.9.0.{number}-{port}.dat"
+        wait_for(lambda: data.exists() and data.stat().st_size == 800)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", how == "reset", 0))
+        made.close()
+        wait_for(data.with_suffix(".dat.json").exists)
+
+    send(77, 40000, "reset")
+    send(77, 40001, "close")
+    send(78, 40000, "close")
+    code, found = report(process.finish())
+    assert code == 3 and [reasons(stream) for stream in found["streams"]] == [["error"], ["error"], []], found
+    assert "may begin in the middle" in found["streams"][1]["error"]
+    described = [json.loads((net.tmp / f"10.9.0.{name}.dat.json").read_text())["complete"] for name in ("77-40000", "77-40001", "78-40000")]
+    assert described == [False, False, True]
+
+
 class Fade:
     """A board with FADE that sends slowly, so that its next packet is known, and is received into a file."""
 

@@ -5,7 +5,7 @@ docs/reliability.md has the figures.
 
 # In the order of docs/reliability.md, which is that of FAULTS.
 # isort: off
-from support.faults import programs, disks, network, computer, kafka, kafka_anything, topics_anything  # noqa: F401
+from support.faults import programs, disks, network, computer, anything, kafka, kafka_anything, topics_anything  # noqa: F401
 # isort: on
 
 from support.faults.site import BROKER, FAULTS, Outcome, Site, environment

@@ -216,7 +216,8 @@ impl Session {
         let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
                 let received = self.receive(socket, pool, index, &mut recorder, &mut deadline);
-                let error = received.err().map(|error| exit::in_words(&error));
+                let error =
+                    received.and_then(|()| self.begins_whole(index, peer)).err().map(|error| exit::in_words(&error));
                 let recorded = recorder.end(&known(error.clone()), None);
                 // What a sink says tells more than what it led to.
                 let error = error.filter(|_| recorded.error.is_none());
@@ -230,6 +231,17 @@ impl Session {
         let stream = &mut self.lock()[index];
         stream.recorded = end.recorded.look();
         stream.end = Some(end);
+    }
+
+    /// A board whose connection was broken may go on over the next one, in the middle of its data.
+    ///
+    /// # Errors
+    /// An earlier stream of the board was broken.
+    fn begins_whole(&self, index: usize, peer: SocketAddr) -> anyhow::Result<()> {
+        let is_broken = |stream: &Stream| stream.end.as_ref().is_some_and(|end| end.error().is_some());
+        let broken = self.lock()[..index].iter().any(|stream| stream.peer.ip() == peer.ip() && is_broken(stream));
+        anyhow::ensure!(!broken, "an earlier connection of the board was broken: its data may begin in the middle");
+        Ok(())
     }
 
     /// Receives until the board closes the connection.

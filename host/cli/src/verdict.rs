@@ -175,6 +175,7 @@ impl Reason {
             | Reason::Malformed(amount)
             | Reason::Gone(amount)
             | Reason::Undelivered(amount)
+            | Reason::Unreported(amount)
             | Reason::SinkLost(_, amount)
             | Reason::WrongMessages(_, amount) => Some(amount),
         }

@@ -1,6 +1,6 @@
 """Fault: anything that can go wrong between crates and events over Kafka, several things at random moments.
 
-`kafka_judge` compares what comes of it with a record of each message that a crate has sent.
+`kafka_judge` compares the events with a record of each message that a crate has sent.
 """
 
 import contextlib
@@ -156,7 +156,7 @@ class Trial:
             self.place[source] = max(self.place[source] - self.random.randrange(1, 8), 0)
 
     def send(self, source, count, empty=0.15):
-        """Its next windows. A crate has nothing to tell of some; of those that it sends again, the same."""
+        """Its next windows. Some are empty, and are so again when they are sent again."""
         if source not in self.crates:
             self.connect(source)
         for window in range(self.place[source], self.place[source] + count):
@@ -298,7 +298,7 @@ class Trial:
             self.setup.delete({n: self.random.randrange(end + 1) for n, end in ends.items()})
 
     def other_producer(self):
-        """Messages that are none, and messages as of a crate."""
+        """Data that is not a message, and messages as of a crate."""
         if self.away or self.setup.messages not in self.topics():
             return
         r, known = self.random, sorted(self.record.sent)

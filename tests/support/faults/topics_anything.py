@@ -152,7 +152,7 @@ class Trial:
         self.later(self.random.uniform(0.1, 2), lambda: sh("ip", "-n", self.net.board_ns, "link", "set", "feb0", "up"))
 
     def other_producer(self):
-        """Messages that are no words, and words of a run that nobody knows."""
+        """Data without the headers of words, and words of another run."""
         if self.away:
             return
         producer = self.client(Producer, {"message.timeout.ms": 5000})

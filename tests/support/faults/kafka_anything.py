@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from support import fadc_model as model
 from support.crate import WINDOW_NS, hits_of, report
-from support.faults.kafka_judge import committed, judge
+from support.faults.kafka_judge import committed, ends, judge
 from support.faults.site import BROKER, SOURCES, Outcome, fault
 from support.kafka import PARTITIONS
 from support.netns import PATIENCE, sh
@@ -294,8 +294,8 @@ class Trial:
 
     def messages_deleted(self):
         if not self.away and self.topics() >= {self.setup.messages}:
-            ends = self.setup.ends()
-            self.setup.delete({n: self.random.randrange(end + 1) for n, end in ends.items()})
+            last = ends(self.setup, self.setup.messages)
+            self.setup.delete({n: self.random.randrange(end + 1) for n, end in last.items()})
 
     def other_producer(self):
         """Data that is not a message, and messages as of a crate."""
@@ -333,7 +333,7 @@ class Trial:
         partition = self.random.randrange(PARTITIONS)
         consumer = Consumer({"bootstrap.servers": self.setup.broker.address, "group.id": "copy", "auto.offset.reset": "earliest",
                              "enable.auto.commit": False, "enable.partition.eof": True})  # fmt: skip
-        consumer.assign([TopicPartition(self.setup.messages, partition, self.random.randrange(self.setup.ends()[partition] + 1))])
+        consumer.assign([TopicPartition(self.setup.messages, partition, self.random.randrange(ends(self.setup, self.setup.messages)[partition] + 1))])
         message = consumer.poll(5)
         consumer.close()
         return None if message is None or message.error() or not message.value() else message
@@ -366,7 +366,7 @@ class Trial:
         last = self.living(self.builders)[-1]
         end = time.monotonic() + (READS if self.random.random() < 0.85 else self.random.uniform(0, 5))
         while last.process.poll() is None and time.monotonic() < end and not self.is_read():
-            time.sleep(0.1)
+            time.sleep(0.3)
         if last.process.poll() is None:
             last.process.send_signal(signal.SIGTERM)
         for program in self.builders:
@@ -376,10 +376,10 @@ class Trial:
 
     def is_read(self):
         try:
-            ends, places = self.setup.ends(), self.setup.places()
+            last, places = ends(self.setup, self.setup.messages), self.setup.places()
         except KafkaException:
             return False
-        return all(places.get(n) == end for n, end in ends.items() if end)
+        return all(places.get(n) == end for n, end in last.items() if end)
 
     def close(self):
         self.poll(everything=True)

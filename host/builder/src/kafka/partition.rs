@@ -175,7 +175,8 @@ impl Partition {
 
     /// True if all that was read was given away, and each source that has sent has ended.
     pub fn has_ended(&self) -> bool {
-        self.joiner.oldest().is_none() && self.sources.values().all(|(_, has_ended)| *has_ended)
+        let knows_all = !self.before.has_more_open;
+        self.joiner.oldest().is_none() && knows_all && self.sources.values().all(|(_, has_ended)| *has_ended)
     }
 
     /// All messages were read.
@@ -228,7 +229,7 @@ impl Partition {
         let unreported = if is_reported { 0 } else { self.totals().wrong() };
         let open = self.sources.iter().filter(|(_, (_, has_ended))| !has_ended);
         let open = open.map(|(source, (session, _))| (*source, *session)).collect();
-        (first, Place { next, read, unreported, open })
+        (first, Place { next, read, unreported, open, has_more_open: self.before.has_more_open })
     }
 
     /// Takes the next message; the session of its source, where that is told.

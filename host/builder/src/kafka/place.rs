@@ -17,19 +17,30 @@ pub struct Place {
     pub unreported: u64,
     /// Sources whose end has not come, and their newest sessions.
     pub open: BTreeMap<u32, Session>,
+    /// There are more of them than could be written down.
+    pub has_more_open: bool,
 }
 
-/// As `next=N read=N unreported=N open=EPOCH:SOURCE.NUMBER,...;EPOCH:...`, the sources in hexadecimal. The brokers take 4096 bytes:
-/// about 250 sources of one feed.
+/// Bytes that the brokers take, as they are set by default (offset.metadata.max.bytes).
+const ROOM: usize = 4096;
+/// In the place of sources.
+const MORE: &str = "more";
+
+/// As `next=N read=N unreported=N open=EPOCH:SOURCE.NUMBER,...;EPOCH:...`, the sources in hexadecimal; `open=more` if there is no
+/// room for them, which about 250 of one feed have.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { next, read, unreported, open } = self;
+        let Place { next, read, unreported, open, has_more_open } = self;
         let mut feeds: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for (source, (epoch, number)) in open {
             feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}"));
         }
-        let feeds: Vec<_> = feeds.iter().map(|(epoch, sources)| format!("{epoch}:{}", sources.join(","))).collect();
-        write!(f, "next={next} read={read} unreported={unreported} open={}", feeds.join(";"))
+        let feeds = feeds.iter().map(|(epoch, sources)| format!("{epoch}:{}", sources.join(",")));
+        let feeds: Vec<_> = feeds.chain(has_more_open.then(|| MORE.to_owned())).collect();
+        let begin = format!("next={next} read={read} unreported={unreported} open=");
+        let open = feeds.join(";");
+        f.write_str(&begin)?;
+        f.write_str(if begin.len() + open.len() <= ROOM { &open } else { MORE })
     }
 }
 
@@ -43,8 +54,12 @@ impl FromStr for Place {
         let next = value("next=").ok_or(())??.parse().map_err(drop)?;
         let read = value("read=").ok_or(())??.parse().map_err(drop)?;
         let unreported = value("unreported=").unwrap_or(Ok("0"))?.parse().map_err(drop)?;
-        let mut open = BTreeMap::new();
+        let (mut open, mut has_more_open) = (BTreeMap::new(), false);
         for feed in value("open=").unwrap_or(Ok(""))?.split(';').filter(|feed| !feed.is_empty()) {
+            if feed == MORE {
+                has_more_open = true;
+                continue;
+            }
             let (epoch, sources) = feed.split_once(':').ok_or(())?;
             for source in sources.split(',') {
                 let (source, number) = source.split_once('.').ok_or(())?;
@@ -52,7 +67,7 @@ impl FromStr for Place {
                 open.insert(u32::from_str_radix(source, 16).map_err(drop)?, session);
             }
         }
-        words.next().is_none().then_some(Place { next, read, unreported, open }).ok_or(())
+        words.next().is_none().then_some(Place { next, read, unreported, open, has_more_open }).ok_or(())
     }
 }
 
@@ -63,7 +78,7 @@ mod tests {
     #[test]
     fn a_place_is_read_as_it_was_written() {
         let open = [(1, (5, 0)), (0xC0DA_0001, (u64::MAX, u64::MAX)), (2, (5, 1))].into();
-        let place = Place { next: u64::MAX, read: 17, unreported: 3, open };
+        let place = Place { next: u64::MAX, read: 17, unreported: 3, open, has_more_open: true };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
         let place = Place { next: 1, read: 2, ..Place::default() };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
@@ -81,9 +96,15 @@ mod tests {
     }
 
     #[test]
-    fn a_place_with_many_sources_is_short_enough_for_the_brokers() {
+    fn the_brokers_have_room_for_a_place_with_many_sources() {
         let epoch = 1_764_367_252_000_000_000;
-        let open = (0..250).map(|n| (0xC0DA_0000 + n, (epoch, u64::from(n)))).collect();
-        assert!(Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open }.to_string().len() < 4096);
+        for (count, has_more_open) in [(250, false), (400, true)] {
+            let open: BTreeMap<_, _> = (0..count).map(|n| (0xC0DA_0000 + n, (epoch, u64::from(n)))).collect();
+            let place = Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open, has_more_open: false };
+            let text = place.to_string();
+            let open = if has_more_open { BTreeMap::new() } else { place.open.clone() };
+            assert!(text.len() <= ROOM);
+            assert_eq!(text.parse(), Ok(Place { open, has_more_open, ..place }));
+        }
     }
 }

@@ -1,5 +1,7 @@
 """One pytest run for all tests: files stay in build/tmp, long sweeps are left out, workers share the rest."""
 
+import os
+
 import pytest
 from support.paths import BUILD, SEED
 from xdist.scheduler import LoadScopeScheduling
@@ -26,6 +28,18 @@ def pytest_configure(config):
         config.option.markexpr = "not long"
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.fixture(autouse=True)
+def environment():
+    """A test leaves the environment as it is: the next one in the same process must not depend on it."""
+    before = settings()
+    yield
+    assert settings() == before
+
+
+def settings():
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 def pytest_report_header(config):

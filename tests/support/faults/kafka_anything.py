@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from support import fadc_model as model
 from support.crate import WINDOW_NS, hits_of, report
 from support.faults.kafka_judge import committed, ends, judge
+from support.faults.schedule import Schedule
 from support.faults.site import BROKER, SOURCES, Outcome, fault
 from support.kafka import PARTITIONS
 from support.netns import PATIENCE, sh
@@ -73,30 +74,15 @@ class Trial:
         self.crates, self.place, self.newest = {}, dict.fromkeys(SOURCES, 0), dict.fromkeys(SOURCES, 0)
         self.silence = self.random.choice([2, 10])
         # What ends by itself: when, and what is done then. The brokers answer while `away` is 0.
-        self.due, self.away = [], 0
+        self.schedule, self.away = Schedule(), 0
         self.start_feed()
         self.start_builder()
         for source in SOURCES:
             self.connect(source)
 
-    # What ends by itself.
-
-    def later(self, seconds, action):
-        self.due.append((time.monotonic() + seconds, action))
-
-    def poll(self, everything=False):
-        now = time.monotonic()
-        for entry in [entry for entry in self.due if everything or entry[0] <= now]:
-            self.due.remove(entry)
-            entry[1]()
-
     def end_of(self, program):
         """Waits until a program has ended, while other things go on."""
-        end = time.monotonic() + PATIENCE
-        while program.process.poll() is None:
-            assert time.monotonic() < end, f"{program} does not end"
-            self.poll()
-            time.sleep(0.02)
+        self.schedule.run(lambda: program.process.poll() is not None)
         out, program.said = program.process.communicate()
         program.status = program.process.returncode
         # A signal that came before it took signals has killed it.
@@ -109,7 +95,7 @@ class Trial:
     def stop_for_a_while(self, process):
         process.send_signal(signal.SIGSTOP)
         # It may have been killed meanwhile.
-        self.later(self.random.uniform(0.2, 4), lambda: process.poll() is None and process.send_signal(signal.SIGCONT))
+        self.schedule.at(self.random.uniform(0.2, 4), "continue", lambda: process.poll() is None and process.send_signal(signal.SIGCONT))
 
     # Programs.
 
@@ -150,7 +136,7 @@ class Trial:
                 crate = socket.create_connection(("127.0.0.1", feed.port))
                 self.crates[source] = crate, feed
             if source not in self.crates:
-                self.poll()
+                self.schedule.poll()
                 time.sleep(0.05)
         if self.random.random() < 0.1:
             self.place[source] = max(self.place[source] - self.random.randrange(1, 8), 0)
@@ -188,7 +174,7 @@ class Trial:
                 crate.settimeout(0.05)
                 end = time.monotonic() + PATIENCE
                 while feed.process.poll() is None and time.monotonic() < end:
-                    self.poll()
+                    self.schedule.poll()
                     with contextlib.suppress(TimeoutError):
                         if not crate.recv(1):
                             break
@@ -220,7 +206,7 @@ class Trial:
         if self.random.random() < 0.7:
             self.start_builder(name)
         else:
-            self.later(self.random.uniform(0, 2), lambda: self.start_builder(name))
+            self.schedule.at(self.random.uniform(0, 2), "builder", lambda: self.start_builder(name))
 
     def second_builder(self):
         """Of the same name, which shuts the first one out, or of another one, with which it shares."""
@@ -264,7 +250,7 @@ class Trial:
             return
         self.setup.broker.kill()
         self.away += 1
-        self.later(self.random.uniform(0, 2), self.broker_back)
+        self.schedule.at(self.random.uniform(0, 2), "broker", self.broker_back)
 
     def broker_back(self):
         self.setup.broker.start()
@@ -275,7 +261,7 @@ class Trial:
             return
         self.setup.broker.process.send_signal(signal.SIGSTOP)
         self.away += 1
-        self.later(self.random.uniform(0.2, 4), self.broker_continued)
+        self.schedule.at(self.random.uniform(0.2, 4), "broker continues", self.broker_continued)
 
     def broker_continued(self):
         self.setup.broker.process.send_signal(signal.SIGCONT)
@@ -286,7 +272,7 @@ class Trial:
             return
         sh("ip", "route", "add", "blackhole", f"{BROKER}/32", "table", "local")
         self.away += 1
-        self.later(self.random.uniform(0.2, 4), self.network_back)
+        self.schedule.at(self.random.uniform(0.2, 4), "network", self.network_back)
 
     def network_back(self):
         sh("ip", "route", "delete", "blackhole", f"{BROKER}/32", "table", "local")
@@ -342,7 +328,7 @@ class Trial:
 
     def finish(self):
         """Everything is well again; crates and feeds end, and a last builder reads what there is."""
-        self.poll(everything=True)
+        self.schedule.poll(everything=True)
         last = max(self.place.values())
         for source in SOURCES:
             self.send(source, last - self.place[source])
@@ -382,7 +368,7 @@ class Trial:
         return all(places.get(n) == end for n, end in last.items() if end)
 
     def close(self):
-        self.poll(everything=True)
+        self.schedule.poll(everything=True)
         for crate, _ in self.crates.values():
             crate.close()
 
@@ -406,7 +392,7 @@ def kafka_anything(site):
     steps = [(r.uniform(0, 0.3), r.random() < 0.3 and r.choice(kinds)) for _ in range(r.randrange(6, 25))]
     with site.kafka() as setup, contextlib.closing(Trial(site, setup)) as trial:
         for pause, happens in steps:
-            trial.poll()
+            trial.schedule.poll()
             trial.send_on()
             time.sleep(pause)
             if happens:

@@ -14,6 +14,7 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from support.broker import Broker
+from support.faults.schedule import Schedule
 from support.faults.site import BROKER, Outcome, fault
 from support.lab import Lab, fade
 from support.netns import FEBS, PATIENCE, sh, wait_for
@@ -43,7 +44,7 @@ class Trial:
 
     def __init__(self, site):
         self.site, self.random, self.net = site, site.random, site.net
-        self.lab, self.done, self.due, self.away = Lab(self.net), [], [], 0
+        self.lab, self.done, self.schedule, self.away = Lab(self.net), [], Schedule(), 0
         folder = site.folder / "broker"
         folder.mkdir()
         self.within = ["ip", "netns", "exec", self.net.pc_ns]
@@ -69,22 +70,9 @@ class Trial:
     def run(self):
         return next((run for run in reversed(self.runs) if run.popen.poll() is None), None)
 
-    def later(self, seconds, action):
-        self.due.append((time.monotonic() + seconds, action))
-
-    def poll(self, everything=False):
-        now = time.monotonic()
-        for entry in [entry for entry in self.due if everything or entry[0] <= now]:
-            self.due.remove(entry)
-            entry[1]()
-
     def end_of(self, run):
         """Waits until a run has ended, while other things go on."""
-        end = time.monotonic() + PATIENCE
-        while run.popen.poll() is None:
-            assert time.monotonic() < end, "a run does not end"
-            self.poll()
-            time.sleep(0.02)
+        self.schedule.run(lambda: run.popen.poll() is not None)
 
     # What goes wrong.
 
@@ -122,26 +110,30 @@ class Trial:
     def stop_for_a_while(self, process):
         if process:
             process.send_signal(signal.SIGSTOP)
-            self.later(self.random.uniform(0.2, 4), lambda: process.poll() is None and process.send_signal(signal.SIGCONT))
+            self.schedule.at(self.random.uniform(0.2, 4), "continue", lambda: process.poll() is None and process.send_signal(signal.SIGCONT))
 
     def broker_killed(self):
         if not self.away:
             self.broker.kill()
             self.away += 1
-            self.later(self.random.uniform(0, 2), lambda: self.back(self.broker.start))
+            self.schedule.at(self.random.uniform(0, 2), "broker", lambda: self.back(self.broker.start))
 
     def broker_stalled(self):
         if not self.away:
             self.broker.process.send_signal(signal.SIGSTOP)
             self.away += 1
-            self.later(self.random.uniform(0.2, 12), lambda: self.back(lambda: self.broker.process.send_signal(signal.SIGCONT)))
+            self.schedule.at(
+                self.random.uniform(0.2, 12), "broker continues", lambda: self.back(lambda: self.broker.process.send_signal(signal.SIGCONT))
+            )
 
     def network_cut(self):
         if not self.away:
             route = ("blackhole", f"{BROKER}/32", "table", "local")
             sh("ip", "-n", self.net.pc_ns, "route", "add", *route)
             self.away += 1
-            self.later(self.random.uniform(0.2, 4), lambda: self.back(lambda: sh("ip", "-n", self.net.pc_ns, "route", "delete", *route)))
+            self.schedule.at(
+                self.random.uniform(0.2, 4), "network", lambda: self.back(lambda: sh("ip", "-n", self.net.pc_ns, "route", "delete", *route))
+            )
 
     def back(self, action):
         action()
@@ -149,7 +141,7 @@ class Trial:
 
     def cable_out(self):
         sh("ip", "-n", self.net.board_ns, "link", "set", "feb0", "down")
-        self.later(self.random.uniform(0.1, 2), lambda: sh("ip", "-n", self.net.board_ns, "link", "set", "feb0", "up"))
+        self.schedule.at(self.random.uniform(0.1, 2), "cable", lambda: sh("ip", "-n", self.net.board_ns, "link", "set", "feb0", "up"))
 
     def other_producer(self):
         """Data without the headers of words, and words of another run."""
@@ -168,7 +160,7 @@ class Trial:
 
     def finish(self):
         """Everything is well again; a last run goes on, or begins, and is ended."""
-        self.poll(everything=True)
+        self.schedule.poll(everything=True)
         if self.run() is None:
             self.start_run()
             with contextlib.suppress(AssertionError):
@@ -205,7 +197,7 @@ class Trial:
         return found
 
     def close(self):
-        self.poll(everything=True)
+        self.schedule.poll(everything=True)
         self.broker.close()
 
 
@@ -255,7 +247,7 @@ def topics_anything(site):
     with contextlib.closing(Trial(site)) as trial:
         for pause, happens in steps:
             time.sleep(pause)
-            trial.poll()
+            trial.schedule.poll()
             trial.done.append(happens.__name__)
             with contextlib.suppress(KafkaException):
                 happens(trial)

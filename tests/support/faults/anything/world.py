@@ -1,37 +1,13 @@
 """A simulated board that keeps a record of what it took from its source, its cable, and what happens to both at random moments."""
 
-import heapq
-import itertools
 import signal
-import time
 
+from support.faults.schedule import Schedule
 from support.faults.site import environment
-from support.netns import PATIENCE, sh
+from support.netns import sh
 
 # Errors of a disk: EIO, ENOSPC and EROFS.
 ERRORS = (5, 28, 30)
-
-
-class Schedule:
-    """What happens when, in seconds from now."""
-
-    def __init__(self):
-        self.waiting, self.numbers, self.happened = [], itertools.count(), []
-
-    def at(self, seconds, name, happen):
-        heapq.heappush(self.waiting, (time.monotonic() + seconds, next(self.numbers), name, happen))
-
-    def run(self, is_over):
-        """Lets it happen until it is over."""
-        end = time.monotonic() + PATIENCE
-        while not is_over():
-            assert time.monotonic() < end, f"it did not end in time; happened: {self.happened}"
-            if self.waiting and self.waiting[0][0] <= time.monotonic():
-                _, _, name, happen = heapq.heappop(self.waiting)
-                self.happened.append(name)
-                happen()
-            else:
-                time.sleep(0.01)
 
 
 class Record:

@@ -4,9 +4,9 @@ import json
 
 from support.faults.anything import judge
 from support.faults.anything.forged import OTHER, Forger, Wire, link
-from support.faults.anything.program import Program, Shape
+from support.faults.anything.program import Program, Shape, play
 from support.faults.anything.world import World
-from support.faults.site import Outcome, fault
+from support.faults.site import fault
 from support.netns import FEBS
 
 
@@ -125,21 +125,7 @@ def fade(site, protocol):
     shape = Shape(words, lambda folder: ("--out", folder / "a.dat"), "febs", table)
     program = Program(world, shape, mode, lambda stream, was_killed, size: possible(world, protocol, program.before))
     disturbing = Disturbing(world, program, wire, Forger(protocol, computer, random), forges)
-    try:
-        program.start()
-        world.schedule.run(lambda: world.record.runs() or program.is_over())
-        last = random.uniform(0.1, 1)
-        disturbing.plan(last + 0.4)
-        world.schedule.at(last, "end", program.end)
-        world.schedule.run(program.is_over)
-        complete = program.judge()
-        if disturbing.second:
-            judge_second(disturbing, protocol)
-    except Exception as error:
-        raise AssertionError(f"{error!r}\n{mode}, forges: {forges}, {world.describe()}\n{program.said}") from error
-    finally:
-        wire.close()
-    return Outcome(complete, 0, max(world.given() - complete, 0))
+    return play(program, disturbing, world, lambda: disturbing.second and judge_second(disturbing, protocol))
 
 
 for _protocol in ("fade10g", "fade1"):

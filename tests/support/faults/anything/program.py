@@ -5,6 +5,7 @@ import signal
 from dataclasses import dataclass
 
 from support.faults.anything import judge
+from support.faults.site import Outcome
 
 
 @dataclass
@@ -120,3 +121,24 @@ class Program:
         if status >= 0 and not complete:
             judge.named(status, report, err)
         return words
+
+
+def play(program, disturbing, world, afterwards=lambda: None):
+    """Lets a program receive a board while both are disturbed, and judges what it says: the outcome. `afterwards`: more to judge."""
+    random = world.random
+    try:
+        program.start()
+        if world.board is None:
+            world.schedule.at(random.uniform(0, 0.2), "power", world.power_on)
+        world.schedule.run(lambda: world.record.runs() or program.is_over())
+        last = random.uniform(0.1, 1)
+        disturbing.plan(last + 0.4)
+        world.schedule.at(last, "end", program.end)
+        world.schedule.run(program.is_over)
+        complete = program.judge()
+        afterwards()
+    except Exception as error:
+        raise AssertionError(f"{error!r}\n{program.mode}, forges: {disturbing.forges}, {world.describe()}\n{program.said}") from error
+    finally:
+        disturbing.wire.close()
+    return Outcome(complete, 0, max(world.given() - complete, 0))

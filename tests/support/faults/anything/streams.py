@@ -5,9 +5,9 @@ import struct
 
 from support.faults.anything import judge
 from support.faults.anything.forged import Wire, link, words
-from support.faults.anything.program import Program, Shape
+from support.faults.anything.program import Program, Shape, play
 from support.faults.anything.world import World
-from support.faults.site import PORT, Outcome, fault
+from support.faults.site import PORT, fault
 from support.netns import BOARD, FEBS, PC, sh
 
 CONTROL_PORT, STREAM_PORT, OTHER = 10001, 49152, "10.9.0.77"
@@ -190,9 +190,9 @@ class DisturbingTcp(Disturbing):
         }
 
 
-def play(site, options, shape, mode, disturb, forges=False):
+def disturbed(site, options, shape, mode, disturb, forges=False):
     """Receives a board while it is disturbed: the outcome."""
-    random, protocol = site.random, options[1]
+    protocol = options[1]
     sh("ip", "-n", site.net.board_ns, "addr", "add", f"{OTHER}/24", "dev", "feb0")
     world = World(site, *options, start=protocol == "udp")
 
@@ -206,21 +206,7 @@ def play(site, options, shape, mode, disturb, forges=False):
 
     program = Program(world, shape, mode, possible)
     disturbing = disturb(world, program, forges)
-    try:
-        program.start()
-        if world.board is None:
-            world.schedule.at(random.uniform(0, 0.2), "power", world.power_on)
-        world.schedule.run(lambda: world.record.runs() or program.is_over())
-        last = random.uniform(0.1, 1)
-        disturbing.plan(last + 0.4)
-        world.schedule.at(last, "end", program.end)
-        world.schedule.run(program.is_over)
-        complete = program.judge()
-    except Exception as error:
-        raise AssertionError(f"{error!r}\n{mode}, forges: {forges}, {world.describe()}\n{program.said}") from error
-    finally:
-        disturbing.wire.close()
-    return Outcome(complete, 0, max(world.given() - complete, 0))
+    return play(program, disturbing, world)
 
 
 def source(random):
@@ -243,7 +229,7 @@ def udp(site):
     words = ("receive", "--udp", PORT, "--board", BOARD, *("--streams", 1) * (random.random() < 0.5))
     table = f'[[udp]]\nname = "a"\naddress = "{BOARD}"\nport = {PORT}\n'
     shape = Shape(words, lambda folder: ("--out", folder / "{stream}.dat"), "streams", table)
-    return play(site, options, shape, random.choice(["command", "run"]), DisturbingUdp, forges)
+    return disturbed(site, options, shape, random.choice(["command", "run"]), DisturbingUdp, forges)
 
 
 @fault(
@@ -257,7 +243,7 @@ def tcp(site):
     words = ("receive", "--tcp", PORT, *("--streams", 1) * (random.random() < 0.5))
     table = f'[[tcp]]\nname = "a"\naddress = "{BOARD}"\nport = {PORT}\n'
     shape = Shape(words, lambda folder: ("--out", folder / "{stream}.dat"), "streams", table)
-    return play(site, options, shape, random.choice(["command", "run"]), DisturbingTcp)
+    return disturbed(site, options, shape, random.choice(["command", "run"]), DisturbingTcp)
 
 
 @fault("board-anything-crates", "the same, a crate and `build`", "words", judge.PROMISE)
@@ -268,4 +254,4 @@ def crates(site):
     words = ("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--expect", 1, *("--streams", 1) * (random.random() < 0.5))
     table = f'[[crates]]\nname = "a"\nport = {PORT}\nwindow_ns = {WINDOW_NS}\nexpect = 1\n'
     shape = Shape(words, lambda folder: ("--sink", f"file:{folder}/a.dat"), None, table)
-    return play(site, options, shape, random.choice(["command", "run"]), DisturbingTcp)
+    return disturbed(site, options, shape, random.choice(["command", "run"]), DisturbingTcp)

@@ -104,6 +104,7 @@ void LinkSettings::parse(const std::string& text) {
 }
 
 void Link::schedule(Frame frame, Picoseconds at) {
+  latest_ = std::max(latest_, at);
   if (settings_.jitter > 0) at += std::uniform_int_distribution<Picoseconds>(0, settings_.jitter)(random_);
   in_flight_.push({at, order_++, std::move(frame)});
 }

@@ -43,6 +43,8 @@ class Link {
   bool empty() const { return in_flight_.empty(); }
   // When the next frame arrives; none: the end of time.
   Picoseconds next() const { return in_flight_.empty() ? ~Picoseconds{0} : in_flight_.top().at; }
+  // When all frames that have entered have arrived.
+  Picoseconds latest() const { return latest_; }
   const LinkCounters& counters() const { return counters_; }
 
  private:
@@ -63,7 +65,7 @@ class Link {
   LinkSettings settings_;
   std::mt19937_64 random_;
   std::priority_queue<InFlight> in_flight_;
-  Picoseconds line_free_ = 0;
+  Picoseconds line_free_ = 0, latest_ = 0;
   uint64_t order_ = 0;
   LinkCounters counters_;
 };

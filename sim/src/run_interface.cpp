@@ -13,8 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Simulated beyond the round trip, so that boards obey what has come, and answer.
-constexpr double kEndMicroseconds = 200;
+// Simulated when everything has arrived, so that boards obey it.
+constexpr Picoseconds kLastSteps = 200 * kMicrosecond;
 
 // What the boards have sent since the last call, and in all.
 class Rates {
@@ -75,13 +75,10 @@ int run_interface(const Options& o) {
         connected |= s.board->status().connections > 0;
       }
       if (connected || last == 0) last_connected = wall;
-      if (last == 0) {
-        last = now + static_cast<Picoseconds>((o.rtt + kEndMicroseconds) * kMicrosecond);
-        if (is_tcp(o)) for (auto& s : stations) s.board->close();
-      }
+      if (last == 0 && is_tcp(o)) for (auto& s : stations) s.board->close();
       // Open connections end as their users expect; a second signal, or no receiver, does not wait for that.
       closing = is_tcp(o) && running && wall - last_connected <= std::chrono::seconds(2);
-      if (interrupted > 1 || (!closing && now >= last)) break;
+      if (interrupted > 1 || (last > 0 && !closing && now >= last)) break;
     }
     if (status.is_due())
       status.show(rates.text(stations, now, elapsed), o.duration > 0 ? std::min(elapsed / o.duration, 1.0) : 0);
@@ -103,6 +100,11 @@ int run_interface(const Options& o) {
       quiet = false;
     }
     if (quiet && ending && !closing) break;
+    if (ending && last == 0) {
+      last = now;
+      for (const auto& s : stations) last = std::max(last, s.down.latest());
+      last += kLastSteps;
+    }
     if (quiet) continue;
     now += kStep;
     for (auto& s : stations) advance(s, now);

@@ -103,9 +103,10 @@ def test_simulated_and_real_time_on_an_interface(bench):
     assert json.loads(out)["wall_seconds"] < 1
 
 
-def test_boards_obey_what_has_come_before_their_end(bench):
+@pytest.mark.parametrize("link", [[], ["--down", "delay=5ms"]])
+def test_boards_obey_what_has_come_before_their_end(bench, link):
     """The program stands still while RESET comes and its end is asked for."""
-    board = bench.sim()
+    board = bench.sim(*link)
     computer = bench.raw(bench.pc_ns, "eth0")
     computer.send(request(C["CMD_START"], csn=1))
     bench.wait_for_frames(10)

@@ -155,6 +155,8 @@ def test_a_board_that_dies_keeps_no_other_running(net):
     assert status == 3 and f"board {BOARD}: no answer from its slow control" in err, err
     ended = {stream["peer"]: stream["ended"] and stream["complete"] for stream in found["streams"]}
     assert ended["10.9.0.3:49152"] and not ended[f"{BOARD}:49152"], found
+    (dead,) = (stream for stream in found["streams"] if stream["peer"] == f"{BOARD}:49152")
+    assert "no answer from its slow control" in " ".join(reason["text"] for reason in dead["reasons"]), dead
     assert register(net, ENABLE, board="10.9.0.3") == 0
 
 
@@ -206,23 +208,44 @@ END = datagram(10, end=True)
         ("silence", TEN[4:], {}),
         ("silence", [*TEN[:9], TEN[9][:-1]], {"foreign": 1}),
         ("silence", [*TEN, datagram(10, 7, end=True)], {"foreign": 1}),
+        ("silence", [*TEN, bytes(8973)], {"foreign": 1}),
+        ("silence", [*TEN, b"1234567"], {"foreign": 1}),
     ],
 )
 def test_a_run_that_others_have_started_is_whole_or_why_not(net, accept, datagrams, reasons):
-    """A board that begins anew, too; None of this is seen in the files alone."""
+    """A board that begins anew, too; none of this is seen in the files alone."""
     receiver = net.fadelink("receive", "--udp", PORT, "--end", accept, "--json")
     wait_for(lambda: f":{PORT:04X} " in net.run_in(net.pc_ns, "cat", "/proc/net/udp"))
     board = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
-    for what in datagrams:
-        time.sleep(what) if isinstance(what, float) else board.sendto(what, (PC, PORT))
-    count = sum(not isinstance(what, float) for what in datagrams)
-    wait_for(lambda: received_datagrams(net) == count)
+    count = 0
+    for what in [*datagrams, 0.0]:
+        if isinstance(what, float):
+            # From the moment in which the receiver has them all.
+            wait_for(lambda count=count: received_datagrams(net) == count)
+            time.sleep(what)
+        else:
+            board.sendto(what, (PC, PORT))
+            count += 1
     receiver.signal(signal.SIGINT)
     status, found = report(receiver.finish())
     (stream,) = found["streams"]
     told = {reason["reason"]: reason["amount"] for reason in stream["reasons"]}
     assert (told, status, found["verdict"]) == (reasons, 3 if reasons else 0, "incomplete" if reasons else "complete"), found
+
+
+def test_datagrams_that_wait_for_the_first_one_are_heard(net):
+    """Of a run that was going on few come, seldom: each is a sign of life."""
+    receiver = net.fadelink("receive", "--udp", PORT, "--end", "silence", "--idle-timeout", 5, "--json")
+    wait_for(lambda: f":{PORT:04X} " in net.run_in(net.pc_ns, "cat", "/proc/net/udp"))
+    board = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
+    for what in sent(*range(5, 25)):
+        board.sendto(what, (PC, PORT))
+        time.sleep(0.4)
+    receiver.signal(signal.SIGINT)
+    status, found = report(receiver.finish())
+    assert status == 0 and found["streams"][0]["words"] == 20, found
 
 
 def received_datagrams(net):

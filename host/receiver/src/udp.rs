@@ -199,6 +199,11 @@ impl Order {
         self.counts
     }
 
+    /// Datagrams that wait for the ones before.
+    pub fn waiting(&self) -> usize {
+        self.ahead.len()
+    }
+
     /// Counter of the first datagram that was delivered.
     pub fn first(&self) -> u64 {
         self.first

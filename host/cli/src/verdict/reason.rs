@@ -67,15 +67,19 @@ impl Reason {
         }
     }
 
-    /// How much, in the unit that its text names; of `restarted` the byte.
+    /// How much, in the unit that its text names.
     pub(super) fn amount(&self) -> Option<u64> {
         match *self {
-            Reason::Error(_) | Reason::Board(_) | Reason::NoEnd | Reason::Checksum(_) | Reason::SinkFailed(..) => None,
+            Reason::Error(_)
+            | Reason::Board(_)
+            | Reason::NoEnd
+            | Reason::Restarted(_)
+            | Reason::Checksum(_)
+            | Reason::SinkFailed(..) => None,
             Reason::Missing(amount)
             | Reason::GivenUp(amount)
             | Reason::Contradictions(amount)
             | Reason::Foreign(amount)
-            | Reason::Restarted(amount)
             | Reason::WrongWords(amount)
             | Reason::Windows(amount)
             | Reason::Late(amount)

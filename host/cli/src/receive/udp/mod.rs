@@ -183,28 +183,23 @@ impl Session {
         let mut result = Ok(());
         socket
             .receive(|peer, payload| {
-                let datagram = match Datagram::parse(payload) {
-                    _ if payload.len() > udp::PAYLOAD_MAX => {
-                        dropped.oversize += 1;
-                        return;
-                    }
-                    Ok(datagram) => datagram,
-                    Err(error) => {
-                        if let Some(stream) = streams.iter_mut().rfind(|stream| stream.peer == peer) {
-                            stream.invalid += 1;
-                        }
-                        match error {
-                            udp::Error::Truncated(..) => dropped.truncated += 1,
-                            udp::Error::Words { .. } => dropped.words += 1,
-                            udp::Error::Flags(_) | udp::Error::Operation(_) => dropped.flags += 1,
+                let reason = match Datagram::parse(payload) {
+                    _ if payload.len() > udp::PAYLOAD_MAX => &mut dropped.oversize,
+                    Ok(datagram) => {
+                        match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
+                            Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), setup),
+                            Ok(None) => {}
+                            Err(error) => result = Err(error),
                         }
                         return;
                     }
+                    Err(udp::Error::Truncated(..)) => &mut dropped.truncated,
+                    Err(udp::Error::Words { .. }) => &mut dropped.words,
+                    Err(udp::Error::Flags(_) | udp::Error::Operation(_)) => &mut dropped.flags,
                 };
-                match stream_of(streams, (peer, &datagram), (boards, setup), dropped) {
-                    Ok(Some(stream)) => stream.take(&datagram, !boards.is_empty(), setup),
-                    Ok(None) => {}
-                    Err(error) => result = Err(error),
+                *reason += 1;
+                if let Some(stream) = streams.iter_mut().rfind(|stream| stream.peer == peer) {
+                    stream.invalid += 1;
                 }
             })
             .context("receiving")?;
@@ -251,7 +246,7 @@ impl Session {
         let mut deadline = Deadline::new(self.limits);
         let (mut shown, mut asked, mut doubted) = (Instant::now(), Instant::now(), None);
         let wanted = self.wanted.map_or(usize::MAX, |n| n as usize);
-        let mut bytes_before = 0;
+        let mut came_before = (0, 0);
         let mut stopped: Option<Instant> = None;
         loop {
             self.receive()?;
@@ -261,7 +256,9 @@ impl Session {
                 shown = Instant::now();
             }
             let bytes: u64 = self.streams.iter().map(|stream| stream.words.bytes()).sum();
-            if std::mem::replace(&mut bytes_before, bytes) != bytes {
+            // Those at the begin of a stream wait for the ones before.
+            let came = (bytes, self.streams.iter().map(|stream| stream.order.waiting()).sum());
+            if std::mem::replace(&mut came_before, came) != came {
                 deadline.heard();
             }
             let has_doubts = self.has_doubts();

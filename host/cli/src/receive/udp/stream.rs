@@ -227,7 +227,7 @@ impl Stream {
             }
             // A repetition by the network may still come, but soon.
             _ => {
-                let is_late = claimed.is_none_or(|(_, since)| since.elapsed() > setup.patience.silence);
+                let is_late = end.is_some_and(|(_, since)| since.elapsed() > setup.patience.silence);
                 *after_end += u64::from(is_late || !order.is_known(datagram.counter, datagram.words));
             }
         }

@@ -1,11 +1,11 @@
 //! Messages of the command: on standard error, or to the journal.
 
-use std::fs::File;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use clap::ValueEnum;
+use fadelink_sinks::Output;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
@@ -51,10 +51,17 @@ pub struct Args {
 }
 
 /// The log of a run.
-static OF_RUN: Mutex<Option<File>> = Mutex::new(None);
+struct Log {
+    output: Output,
+    bytes: u64,
+    /// Why a message is not in it.
+    error: Option<String>,
+}
 
-fn set_log(file: Option<File>) {
-    *OF_RUN.lock().unwrap_or_else(PoisonError::into_inner) = file;
+static OF_RUN: Mutex<Option<Log>> = Mutex::new(None);
+
+fn log() -> MutexGuard<'static, Option<Log>> {
+    OF_RUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes messages to the log of a run, too, as JSON objects.
@@ -62,13 +69,27 @@ fn set_log(file: Option<File>) {
 /// # Errors
 /// It cannot be created.
 pub fn also_to(path: &Path) -> io::Result<()> {
-    set_log(Some(File::options().create(true).append(true).open(path)?));
+    let output = Output::resume(path)?;
+    let bytes = output.file().metadata()?.len();
+    *log() = Some(Log { output, bytes, error: None });
     Ok(())
+}
+
+/// Whether the log of the run has all messages so far.
+///
+/// # Errors
+/// One could not be written, or another program has changed the log.
+pub fn check() -> io::Result<()> {
+    match &*log() {
+        Some(Log { error: Some(error), .. }) => Err(io::Error::other(error.clone())),
+        Some(Log { output, bytes, .. }) => output.check(*bytes),
+        None => Ok(()),
+    }
 }
 
 /// The run has ended: its log is complete.
 pub fn only_to_the_user() {
-    set_log(None);
+    *log() = None;
 }
 
 /// Writes to the log of the run, if there is one.
@@ -76,10 +97,15 @@ struct ToRun;
 
 impl io::Write for ToRun {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        match &mut *OF_RUN.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(file) => file.write(text),
-            None => Ok(text.len()),
+        let mut log = log();
+        let Some(Log { output, bytes, error }) = &mut *log else { return Ok(text.len()) };
+        let written = output.file().write(text);
+        match &written {
+            Ok(count) => *bytes += *count as u64,
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) => _ = error.get_or_insert_with(|| why.to_string()),
         }
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::output::UNFINISHED;
+
 /// Waits until the content of `file` is on the disk. Pipes and devices have nothing to wait for.
 ///
 /// # Errors
@@ -21,7 +23,7 @@ fn is_no_sync(error: &io::Error) -> bool {
 }
 
 /// Waits until the name of `path` is on the disk, as its folder has it.
-fn sync_parent(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -36,19 +38,8 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 /// The name that a file has until it is whole.
 pub fn unfinished(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".part");
+    name.push(UNFINISHED);
     name.into()
-}
-
-/// Gives a file that is whole its name: its content is on the disk before, its name after this.
-///
-/// # Errors
-/// The operating system's.
-pub fn finish(path: &Path) -> io::Result<()> {
-    let unfinished = unfinished(path);
-    File::open(&unfinished)?.sync_all()?;
-    std::fs::rename(&unfinished, path)?;
-    sync_parent(path)
 }
 
 /// Replaces a file: a reader sees the old content or the new one, also after a crash.
@@ -56,6 +47,10 @@ pub fn finish(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The operating system's.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    File::create(unfinished(path))?.write_all(content)?;
-    finish(path)
+    let unfinished = unfinished(path);
+    let mut file = File::create(&unfinished)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)?;
+    sync_parent(path)
 }

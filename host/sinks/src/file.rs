@@ -2,10 +2,9 @@
 //! disk space. The manifest `PATH.json` describes the words, and says whether all of them are there and on the
 //! disk.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{fallocate, FallocateFlags, OFlags};
@@ -15,6 +14,7 @@ use serde_json::json;
 use crate::block::Block;
 use crate::durable;
 use crate::origin::{Board, Origin};
+use crate::output::{Output, DESCRIPTION};
 use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
 
@@ -36,15 +36,15 @@ pub struct PlainFile {
 pub struct FileSink {
     parts: Parts,
     options: PlainFile,
-    file: Output,
+    file: Writer,
     origin: Origin,
     /// Bytes of the files before this one.
     before: u64,
 }
 
 /// One file.
-struct Output {
-    file: File,
+struct Writer {
+    output: Output,
     direct: bool,
     preallocate: u64,
     reserved: u64,
@@ -53,10 +53,19 @@ struct Output {
     synced: u64,
     /// A sync has failed.
     is_broken: bool,
+    /// A write has failed: what it has written of its data is behind `written`.
+    has_failed: bool,
     /// Path of the manifest; `None` if this is not a file on a disk.
     manifest: Option<PathBuf>,
     /// The end of the data, shorter than [`ALIGNMENT`].
     rest: Vec<u8>,
+}
+
+/// The description of a file of words.
+pub fn description(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(DESCRIPTION);
+    name.into()
 }
 
 /// Memory that starts at a multiple of [`ALIGNMENT`].
@@ -64,60 +73,40 @@ struct Output {
 #[derive(Clone, Copy)]
 struct Page([u8; ALIGNMENT]);
 
-impl Output {
-    fn create(path: &Path, options: PlainFile) -> io::Result<Output> {
+impl Writer {
+    fn create(parts: &mut Parts, options: PlainFile) -> io::Result<Writer> {
         let flags = if options.direct { OFlags::DIRECT } else { OFlags::empty() };
-        let mut open = OpenOptions::new();
-        open.write(true).create(true).truncate(true).custom_flags(flags.bits() as i32);
-        let file = open.open(path).map_err(|error| match error.kind() {
+        let output = parts.create(flags).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput if options.direct => {
                 io::Error::other("this file system has no direct I/O; leave out direct")
             }
             _ => error,
         })?;
-        let manifest = file.metadata()?.is_file().then(|| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(".json");
-            PathBuf::from(name)
-        });
-        if manifest.is_none() && options.files.rolls() {
+        if output.path().is_none() && options.files.rolls() {
             return Err(io::Error::other("this is not a file on a disk: leave out roll and every"));
         }
-        Ok(Output { manifest, ..Output::of(file, options) })
+        Ok(Writer::of(output, options, 0))
     }
 
-    /// Goes on with a file.
-    fn resume(path: &Path, options: PlainFile) -> io::Result<Output> {
-        let file = OpenOptions::new().append(true).open(path)?;
-        let written = file.metadata()?.len();
-        let mut manifest = path.as_os_str().to_owned();
-        manifest.push(".json");
-        Ok(Output {
-            manifest: Some(manifest.into()),
-            written,
-            synced: written,
-            reserved: written,
-            ..Output::of(file, options)
-        })
-    }
-
-    fn of(file: File, PlainFile { direct, preallocate, .. }: PlainFile) -> Output {
-        Output {
-            file,
+    /// Behind what is `written`.
+    fn of(output: Output, PlainFile { direct, preallocate, .. }: PlainFile, written: u64) -> Writer {
+        Writer {
+            manifest: output.path().map(description),
+            output,
             direct,
             preallocate,
-            reserved: 0,
-            written: 0,
-            synced: 0,
+            reserved: written,
+            written,
+            synced: written,
             is_broken: false,
-            manifest: None,
+            has_failed: false,
             rest: Vec::new(),
         }
     }
 
     fn reserve(&mut self, end: u64) -> io::Result<()> {
         while self.preallocate > 0 && self.reserved < end {
-            match fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.reserved, self.preallocate) {
+            match fallocate(self.output.file(), FallocateFlags::KEEP_SIZE, self.reserved, self.preallocate) {
                 Ok(()) => self.reserved += self.preallocate,
                 // The file system has no such thing: the file grows as it is written.
                 Err(Errno::OPNOTSUPP) => self.preallocate = 0,
@@ -129,13 +118,12 @@ impl Output {
 
     fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.reserve(self.written + data.len() as u64)?;
-        if self.direct {
-            self.write_direct(data)?;
-        } else {
-            self.file.write_all(data)?;
+        let result = if self.direct { self.write_direct(data) } else { self.output.file().write_all(data) };
+        match result {
+            Ok(()) => self.written += data.len() as u64,
+            Err(_) => self.has_failed = true,
         }
-        self.written += data.len() as u64;
-        Ok(())
+        result
     }
 
     /// Writes whole pages by direct I/O; what is left waits for more.
@@ -153,7 +141,7 @@ impl Output {
         }
         let whole = data.len() / ALIGNMENT * ALIGNMENT;
         if data.as_ptr().align_offset(ALIGNMENT) == 0 {
-            self.file.write_all(&data[..whole])?;
+            self.output.file().write_all(&data[..whole])?;
         } else {
             self.write_copied(&data[..whole])?;
         }
@@ -169,31 +157,37 @@ impl Output {
         }
         // SAFETY: pages are plain bytes, one after another.
         let bytes = unsafe { std::slice::from_raw_parts(pages.as_ptr().cast(), pages.len() * ALIGNMENT) };
-        self.file.write_all(bytes)
+        self.output.file().write_all(bytes)
     }
 
     /// Makes the file as long as its data, and waits until it is on the disk.
-    fn finish(&mut self) -> io::Result<()> {
+    fn finish(&mut self, parts: &mut Parts) -> io::Result<()> {
+        let mut length = self.whole();
         if !self.rest.is_empty() {
             let rest = std::mem::take(&mut self.rest);
             self.write_copied(&rest)?;
+            length += ALIGNMENT as u64;
         }
         if self.manifest.is_some() {
+            if !self.has_failed {
+                parts.compare(&self.output, length)?;
+            }
             // Filler of the last page, what was reserved too much, and the begin of a block that did not fit.
-            self.file.set_len(self.written)?;
+            self.output.file().set_len(self.written)?;
             if self.preallocate > 0 {
                 // A length that does not change gives nothing back by itself.
                 let excess = self.reserved.saturating_sub(self.written).max(1);
                 let flags = FallocateFlags::KEEP_SIZE | FallocateFlags::PUNCH_HOLE;
-                let _ = fallocate(&self.file, flags, self.written, excess);
+                let _ = fallocate(self.output.file(), flags, self.written, excess);
             }
         }
-        self.sync()
+        self.sync()?;
+        parts.finish(&self.output, self.written)
     }
 
     /// Waits until what was written is on the disk.
     fn sync(&mut self) -> io::Result<()> {
-        let synced = durable::sync(&self.file);
+        let synced = durable::sync(self.output.file());
         match synced {
             Ok(()) => self.synced = self.whole(),
             // The kernel may have dropped what it could not write: a later success would prove nothing of it.
@@ -223,8 +217,15 @@ impl FileSink {
     /// # Errors
     /// The operating system's; a file system without direct I/O is named.
     pub fn create(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
-        let parts = Parts::new(path.as_ref(), options.files)?;
-        let file = Output::create(&parts.path(), options)?;
+        let mut parts = Parts::new(path.as_ref(), options.files)?;
+        let (file, described) = (path.as_ref(), description(path.as_ref()));
+        if !options.files.overwrite && described.exists() && !file.exists() {
+            let (file, described) = (file.display(), described.display());
+            let text =
+                format!("the file {described} exists, and would describe {file}; move it away, or choose another name");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        }
+        let file = Writer::create(&mut parts, options)?;
         let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0 };
         sink.state(None, false)?;
         Ok(sink)
@@ -236,13 +237,18 @@ impl FileSink {
     /// The operating system's.
     pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
         let found = Parts::found(path.as_ref(), options.files);
-        let Some((last, earlier)) = found.split_last() else { return FileSink::create(path, options, board) };
-        let mut before = 0;
-        for file in earlier {
-            before += std::fs::metadata(file)?.len();
+        let Some((_, earlier)) = found.split_last() else { return FileSink::create(path, options, board) };
+        let (mut before, mut parts) = (0, Parts::numbered(path.as_ref(), options.files, 0));
+        for _ in earlier {
+            let output = parts.resume()?;
+            let bytes = output.file().metadata()?.len();
+            parts.finish(&output, bytes)?;
+            parts.advance();
+            before += bytes;
         }
-        let parts = Parts::numbered(path.as_ref(), options.files, earlier.len() as u32);
-        let file = Output::resume(last, options)?;
+        let output = parts.resume()?;
+        let written = output.file().metadata()?.len();
+        let file = Writer::of(output, options, written);
         let sink = FileSink { parts, options, file, origin: Origin::of(board), before };
         sink.state(None, false)?;
         Ok(sink)
@@ -255,8 +261,9 @@ impl FileSink {
     pub fn stdout(board: Board) -> io::Result<FileSink> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let options = PlainFile::default();
-        let parts = Parts::new("-", options.files)?;
-        Ok(FileSink { parts, options, file: Output::of(file, options), origin: Origin::of(board), before: 0 })
+        let parts = Parts::numbered("-", options.files, 0);
+        let file = Writer::of(Output::stream(file), options, 0);
+        Ok(FileSink { parts, options, file, origin: Origin::of(board), before: 0 })
     }
 
     /// Writes the manifest. `end`: of the whole, if it is known. `complete`: all that belongs into this file is there.
@@ -276,11 +283,11 @@ impl FileSink {
     }
 
     fn roll_over(&mut self) -> io::Result<()> {
-        self.file.finish()?;
+        self.file.finish(&mut self.parts)?;
         self.state(None, true)?;
         self.before += std::mem::take(&mut self.file.written);
         self.parts.advance();
-        self.file = Output::create(&self.parts.path(), self.options)?;
+        self.file = Writer::create(&mut self.parts, self.options)?;
         self.state(None, false)
     }
 }
@@ -305,16 +312,21 @@ impl Sink<Block> for FileSink {
     }
 
     fn sync(&mut self) -> Result {
-        Ok(self.file.sync()?)
+        self.file.sync()?;
+        Ok(self.parts.compare(&self.file.output, self.file.whole())?)
     }
 
     fn finish(&mut self, end: End) -> Result {
-        self.file.finish()?;
+        self.file.finish(&mut self.parts)?;
         Ok(self.state(Some(end), end.complete)?)
     }
 
     fn intact(&self) -> u64 {
         self.before + self.file.intact()
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        Some(&self.parts)
     }
 }
 

@@ -5,15 +5,18 @@
 //!
 //! A record has the CRC-32 of all data so far, too: who goes on behind it can compare that of the whole with the board's.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
 use blake3::{Hash, Hasher};
+use rustix::fs::OFlags;
 
 use crate::block::Block;
 use crate::durable;
+use crate::output::Output;
+use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
 
 /// Bytes of data that have one hash; fewer in the last block.
@@ -186,7 +189,10 @@ impl Blocks {
 
 /// Writes the hashes.
 pub struct HashSink {
-    file: File,
+    parts: Parts,
+    output: Output,
+    /// Bytes of the file.
+    bytes: u64,
     blocks: Blocks,
     /// Data up to here has a record.
     recorded: u64,
@@ -201,9 +207,9 @@ impl HashSink {
     /// # Errors
     /// The operating system's; of a file that exists.
     pub fn create(path: &Path, overwrite: bool) -> io::Result<HashSink> {
-        let mut open = OpenOptions::new();
-        open.write(true).create(true).truncate(true).create_new(!overwrite);
-        Ok(HashSink { file: open.open(path)?, blocks: Blocks::default(), recorded: 0, safe: 0, each_piece: false })
+        let mut parts = Parts::new(path, FileOptions { overwrite, ..FileOptions::default() })?;
+        let output = parts.create(OFlags::empty())?;
+        Ok(HashSink { parts, output, bytes: 0, blocks: Blocks::default(), recorded: 0, safe: 0, each_piece: false })
     }
 
     /// Goes on behind the data of `blocks`, whose records are in the file.
@@ -211,8 +217,10 @@ impl HashSink {
     /// # Errors
     /// The operating system's.
     pub fn resume(path: &Path, blocks: Blocks) -> io::Result<HashSink> {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
-        Ok(HashSink { file, recorded: blocks.end(), safe: blocks.end(), blocks, each_piece: false })
+        let mut parts = Parts::new(path, FileOptions::default())?;
+        let output = parts.resume()?;
+        let (bytes, end) = (output.file().metadata()?.len(), blocks.end());
+        Ok(HashSink { parts, output, bytes, recorded: end, safe: end, blocks, each_piece: false })
     }
 
     /// `each_piece`: each piece that is written gets a record.
@@ -221,10 +229,16 @@ impl HashSink {
         HashSink { each_piece, ..self }
     }
 
+    fn append(&mut self, record: Record) -> io::Result<()> {
+        self.output.file().write_all(&Entry::now(record).to_bytes())?;
+        self.bytes += ENTRY_BYTES as u64;
+        Ok(())
+    }
+
     fn record_rest(&mut self) -> io::Result<()> {
         if self.recorded < self.blocks.end() {
             if let Some(record) = self.blocks.rest() {
-                self.file.write_all(&Entry::now(record).to_bytes())?;
+                self.append(record)?;
             }
             self.recorded = self.blocks.end();
         }
@@ -234,7 +248,8 @@ impl HashSink {
     fn make_safe(&mut self) -> Result {
         self.record_rest()?;
         if self.safe < self.recorded {
-            durable::sync(&self.file)?;
+            durable::sync(self.output.file())?;
+            self.parts.compare(&self.output, self.bytes)?;
             self.safe = self.recorded;
         }
         Ok(())
@@ -243,8 +258,10 @@ impl HashSink {
 
 impl Sink<Block> for HashSink {
     fn write(&mut self, block: &Block) -> Result {
-        let HashSink { file, blocks, .. } = self;
-        blocks.update(&block.data, |record| file.write_all(&Entry::now(record).to_bytes()))?;
+        let mut blocks = std::mem::take(&mut self.blocks);
+        let recorded = blocks.update(&block.data, |record| self.append(record));
+        self.blocks = blocks;
+        recorded?;
         if self.each_piece {
             self.record_rest()?;
         }
@@ -260,11 +277,16 @@ impl Sink<Block> for HashSink {
     }
 
     fn finish(&mut self, _end: End) -> Result {
-        self.make_safe()
+        self.make_safe()?;
+        Ok(self.parts.finish(&self.output, self.bytes)?)
     }
 
     fn intact(&self) -> u64 {
         self.safe
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        Some(&self.parts)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::kafka::{KafkaSink, Place, Words};
 use crate::options::Options;
 use crate::origin::Board;
 use crate::outlet::{describe, Copy, Error, Outlet, Policy};
+use crate::output::check_name;
 use crate::parts::{FileOptions, Parts};
 use crate::recover::{Files, Stored};
 use crate::share::ShareSink;
@@ -84,6 +85,14 @@ impl Kind for BlockKind {
             _ => return Ok(None),
         }))
     }
+
+    fn is_path(&self) -> bool {
+        match self {
+            #[cfg(feature = "kafka")]
+            BlockKind::Kafka => false,
+            _ => true,
+        }
+    }
 }
 
 /// Copies blocks to a ring of their own, so that the source's is free.
@@ -116,30 +125,25 @@ pub struct Opening<'a> {
 
 impl Spec<BlockKind> {
     /// A plain file (`-`: standard output) that its user did not write as a sink.
-    pub fn file(text: String, path: &str, overwrite: bool) -> Spec<BlockKind> {
+    ///
+    /// # Errors
+    /// The path is not one for data.
+    pub fn file(text: String, path: &str, overwrite: bool) -> std::result::Result<Spec<BlockKind>, String> {
         let kind = if path == "-" {
             BlockKind::Stdout
         } else {
+            check_name(path)?;
             BlockKind::File(PlainFile {
                 files: FileOptions { overwrite, ..FileOptions::default() },
                 ..PlainFile::default()
             })
         };
-        Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, queue: None }
+        Ok(Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, queue: None })
     }
 
     /// True if each board has a place of its own; `key` stands in it, in braces ([`Board::key`]).
     pub fn is_per_board(&self, key: &str) -> bool {
         self.place.contains(&format!("{{{key}}}"))
-    }
-
-    /// True if its place is a path.
-    pub fn is_path(&self) -> bool {
-        match self.kind {
-            #[cfg(feature = "kafka")]
-            BlockKind::Kafka => false,
-            _ => true,
-        }
     }
 
     /// Whether what it has taken can be confirmed to the board only when it is safe ([`Sink::sync`]); else why not.
@@ -219,7 +223,7 @@ impl Spec<BlockKind> {
                 Policy::Drop => (self.queue.unwrap_or(QUEUE), Some(copier(self.queue.unwrap_or(QUEUE))?)),
             };
             // A transaction that failed is written again.
-            let keeps = opening.durable || !self.is_path();
+            let keeps = opening.durable || !self.kind.is_path();
             Ok(Outlet::start(&self.text, self.policy, capacity, copy, self.sink(opening)?, keeps)?)
         };
         open().map_err(|failure| Error {
@@ -271,6 +275,8 @@ mod tests {
             ("file:x,policy=maybe", "policy `maybe`: expected wait or drop"),
             ("file:x,queue=1M", "policy=drop"),
             ("file:x,", "option ``"),
+            ("file:a/x.part", "`a/x.part`: names that end in `.part`"),
+            ("share:x.json", "`x.json`: names that end in `.json`"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(named), "{text}: {error}");

@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use crate::sink::{End, Failure, Item, Peer, Result, Sink, WrongMessages};
+use crate::parts::Parts;
+use crate::report::Report;
+use crate::sink::{End, Failure, Item, Peer, Result, Sink};
 use crate::stall::{Stall, AWAY};
 
 /// What a sink does when it is slow.
@@ -38,31 +38,6 @@ pub struct Error {
     pub intact: u64,
     /// [`Item::UNIT`]
     pub unit: &'static str,
-}
-
-/// What a sink has done with its items, in units of [`Item::UNIT`].
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Report {
-    /// The sink, as its user wrote it.
-    pub sink: String,
-    /// What it has taken.
-    pub written: u64,
-    /// What it lost: its queue was full, or it had failed.
-    pub dropped: u64,
-    /// Its user lets it lose what comes too fast.
-    pub may_drop: bool,
-    /// What of `written` can be read, whatever happens from now on.
-    pub intact: u64,
-    /// Messages with an invalid word: only the part before it was written.
-    #[serde(flatten)]
-    pub wrong: WrongMessages,
-    /// Memory of what waits for it, in bytes.
-    pub queued_bytes: u64,
-    /// Why it failed, if it has.
-    pub error: Option<String>,
-    /// What keeps it from its work, as long as it may pass.
-    #[serde(skip)]
-    pub trouble: Option<String>,
 }
 
 struct State<T> {
@@ -168,6 +143,14 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
         }
         result.is_err()
     };
+    // What somebody else has changed is not intact.
+    let intact = |sink: &dyn Sink<T>, open| match sink.files().map_or(Ok(()), |files| files.check(open)) {
+        Ok(()) => sink.intact(),
+        Err(error) => {
+            fail(Err(error.into()));
+            0
+        }
+    };
     let complete = loop {
         let mut state = shared.lock();
         let now = Instant::now();
@@ -207,14 +190,18 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
         if looked.elapsed() >= TICK {
             looked = Instant::now();
             failed = failed || fail(guarded(|| sink.tick()));
+            let intact = intact(&*sink, true);
             let mut state = shared.lock();
-            (state.report.intact, state.report.wrong) = (sink.intact(), sink.wrong_messages());
+            failed |= state.report.error.is_some();
+            (state.report.intact, state.report.wrong) = (intact, sink.wrong_messages());
         }
     };
     let dropped = shared.lock().report.dropped;
     fail(guarded(|| sink.finish(End { complete: complete && !failed && dropped == 0, dropped })));
+    let intact = intact(&*sink, false);
     let mut state = shared.lock();
-    (state.report.intact, state.report.wrong) = (sink.intact(), sink.wrong_messages());
+    (state.report.intact, state.report.wrong) = (intact, sink.wrong_messages());
+    state.report.made = sink.files().map_or_else(Arc::default, Parts::made);
 }
 
 impl<T: Item> Outlet<T> {
@@ -399,6 +386,10 @@ mod tests {
 
         fn intact(&self) -> u64 {
             self.got.lock().unwrap().len() as u64
+        }
+
+        fn files(&self) -> Option<&Parts> {
+            None
         }
     }
 

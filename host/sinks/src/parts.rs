@@ -2,10 +2,14 @@
 //! file, and no limit of a format ends a run.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use rustix::fs::OFlags;
+
 use crate::options::Options;
+use crate::output::{Made, Output, DESCRIPTION, UNFINISHED};
 
 /// Options of sinks that write files. By default there is one file, which must not exist before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,7 +18,7 @@ pub struct FileOptions {
     pub roll: Option<u64>,
     /// The next file begins when this one is so old.
     pub every: Option<Duration>,
-    /// A file of an earlier run is replaced.
+    /// A file of an earlier run is replaced; one that has a number never is.
     pub overwrite: bool,
 }
 
@@ -35,6 +39,9 @@ impl FileOptions {
     }
 }
 
+/// Digits of a number.
+const DIGITS: usize = 6;
+
 /// The files of one sink, in order: `data.h5`, `data.000001.h5`, `data.000002.h5`.
 #[derive(Debug)]
 pub struct Parts {
@@ -42,37 +49,127 @@ pub struct Parts {
     options: FileOptions,
     number: u32,
     begun: Instant,
+    /// Those that were made, in their order.
+    made: Vec<Made>,
+    /// One of them was changed by somebody else.
+    is_changed: bool,
 }
 
 impl Parts {
     /// The files of a sink whose first file is `path`.
     ///
     /// # Errors
-    /// A file of an earlier run has data and must not be overwritten, or a second file exists: it would look like
-    /// one of this run.
+    /// There may be more than one, and another one than the first exists: it would look like one of this run.
     pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
-        let mut parts = Parts::numbered(path, options, 0);
-        if parts.path.is_dir() {
-            return Err(rustix::io::Errno::ISDIR.into());
+        let parts = Parts::numbered(path, options, 0);
+        if let Some(path) = parts.earlier()?.filter(|_| options.rolls()) {
+            let path = path.display();
+            let text =
+                format!("the file {path} exists; it belongs to an earlier run; move it away, or choose another name");
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
-        let has_data = fs::metadata(&parts.path).is_ok_and(|found| found.is_file() && found.len() > 0);
-        if has_data && !options.overwrite {
-            let advice =
-                "choose another name, or allow to replace it: --overwrite, or the option overwrite of a --sink";
-            return Err(exists(&parts.path, advice));
-        }
-        parts.number = 1;
-        let second = parts.path();
-        if options.rolls() && second.exists() {
-            return Err(exists(&second, "it belongs to an earlier run; move it away, or choose another name"));
-        }
-        parts.number = 0;
         Ok(parts)
     }
 
     /// The same, of files that may be there: from this number on.
     pub(crate) fn numbered(path: impl Into<PathBuf>, options: FileOptions, number: u32) -> Parts {
-        Parts { path: path.into(), options, number, begun: Instant::now() }
+        Parts { path: path.into(), options, number, begun: Instant::now(), made: Vec::new(), is_changed: false }
+    }
+
+    /// A file of an earlier run that has a number.
+    fn earlier(&self) -> io::Result<Option<PathBuf>> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let text = |part: Option<&std::ffi::OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+        let stem = format!("{}.", text(self.path.file_stem()).unwrap_or_default());
+        let extension = text(self.path.extension()).map_or(String::new(), |extension| format!(".{extension}"));
+        let is_earlier = |name: &str| {
+            let Some(rest) = name.strip_prefix(&*stem) else { return false };
+            let end = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            let end = end.strip_suffix(UNFINISHED).or(end.strip_suffix(DESCRIPTION)).unwrap_or(end);
+            rest.len() - end.len() >= DIGITS && end == extension
+        };
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_some_and(is_earlier) {
+                return Ok(Some(entry.path()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the file of this number; that of an earlier run is replaced, if this is the first one, and that is wanted. `flags` are
+    /// those of open(2).
+    ///
+    /// # Errors
+    /// The operating system's; it exists; somebody writes it.
+    pub fn create(&mut self, flags: OFlags) -> io::Result<Output> {
+        let output = Output::create(&self.path(), self.overwrites(), flags)?;
+        self.made.extend(output.made().cloned());
+        Ok(output)
+    }
+
+    /// The same of a file that gets its name when it is whole: `name` is that of [`Self::path`], or one made of it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn create_unfinished(&mut self, name: &Path) -> io::Result<Output> {
+        let output = Output::create_unfinished(name, self.overwrites())?;
+        self.made.extend(output.made().cloned());
+        Ok(output)
+    }
+
+    /// Goes on behind the end of the file of this number.
+    ///
+    /// # Errors
+    /// The operating system's; somebody writes it.
+    pub fn resume(&mut self) -> io::Result<Output> {
+        let output = Output::resume(&self.path())?;
+        self.made.extend(output.made().cloned());
+        Ok(output)
+    }
+
+    fn overwrites(&self) -> bool {
+        self.options.overwrite && self.number == 0
+    }
+
+    /// Compares a file, of which so many bytes were written, with what is on the disk.
+    ///
+    /// # Errors
+    /// Somebody else has changed, removed or replaced it.
+    pub fn compare(&mut self, output: &Output, bytes: u64) -> io::Result<()> {
+        let checked = output.check(bytes);
+        self.is_changed |= checked.is_err();
+        checked
+    }
+
+    /// Finishes a file of so many bytes; one that had another name so far gets its own, and nothing that has it meanwhile is replaced
+    /// unless that is wanted.
+    ///
+    /// # Errors
+    /// The operating system's, or those of [`Self::compare`]; the file stays where it is.
+    pub fn finish(&mut self, output: &Output, bytes: u64) -> io::Result<()> {
+        self.compare(output, bytes)?;
+        let is_this = |made: &Made| output.path().is_some_and(|path| made.is_at(path));
+        if let (Some(index), Some(made)) = (self.made.iter().rposition(is_this), output.finish(bytes)?) {
+            self.made[index] = made;
+        }
+        Ok(())
+    }
+
+    /// The files that were made.
+    pub(crate) fn made(&self) -> Arc<[Made]> {
+        self.made.as_slice().into()
+    }
+
+    /// Whether the files are there as they were made: all, or only those that are `open`.
+    ///
+    /// # Errors
+    /// The first that is not, and what has happened to it.
+    pub(crate) fn check(&self, open: bool) -> io::Result<()> {
+        if self.is_changed {
+            return Err(io::Error::other("another program has changed a file"));
+        }
+        self.made.iter().rev().take_while(|made| !open || made.is_open()).try_for_each(Made::check)
     }
 
     /// The files that a sink has made, in their order.
@@ -96,7 +193,7 @@ impl Parts {
         if self.number == 0 {
             return self.path.clone();
         }
-        let number = format!("{:06}", self.number);
+        let number = format!("{:0DIGITS$}", self.number);
         let name = match self.path.extension() {
             Some(extension) => format!("{number}.{}", Path::new(extension).display()),
             None => number,
@@ -125,10 +222,6 @@ impl Parts {
     }
 }
 
-fn exists(path: &Path, advice: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, format!("the file {} exists; {advice}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +230,7 @@ mod tests {
     fn names_and_limits() {
         let folder = tempfile::tempdir().unwrap();
         let name = |name: &str| folder.path().join(name);
-        let options = FileOptions { roll: Some(100), every: Some(Duration::from_secs(3600)), overwrite: false };
+        let options = FileOptions { roll: Some(100), every: Some(Duration::from_secs(3600)), overwrite: true };
         let mut parts = Parts::new(name("run.1.h5"), options).unwrap();
         assert_eq!(parts.path(), name("run.1.h5"));
         assert!(!parts.is_due(99) && parts.is_due(100));
@@ -148,23 +241,51 @@ mod tests {
         assert!(plain.is_due(1) && !plain.is_due(0), "one that is empty is not followed by another");
         plain.advance();
         assert_eq!(plain.path(), name("data.000001"));
-        std::fs::write(name("data.000001"), "").unwrap();
-        let error = Parts::new(name("data"), options).unwrap_err().to_string();
-        assert!(error.contains("data.000001 exists; it belongs to an earlier run"), "{error}");
-        assert!(Parts::new(name("data"), FileOptions::default()).is_ok());
     }
 
     #[test]
-    fn data_of_an_earlier_run_is_kept() {
+    fn files_of_an_earlier_run_stay() {
+        for (earlier, first, is_earlier) in [
+            ("data.000001", "data", true),
+            ("data.000007.json", "data", true),
+            ("data.1234567.part", "data", true),
+            ("run.1.000003.h5", "run.1.h5", true),
+            ("run.000001.h5.part", "run.h5", true),
+            ("data.00001", "data", false),
+            ("data.000001.h5", "data", false),
+            ("run.h5", "run.h5", false),
+            ("run.000001.dat", "run.h5", false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(earlier), "").unwrap();
+            let rolls = FileOptions { roll: Some(100), overwrite: true, ..FileOptions::default() };
+            let path = folder.path().join(first);
+            let error = Parts::new(&path, rolls).err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(
+                error.contains(&format!("{earlier} exists; it belongs to an earlier run")),
+                is_earlier,
+                "{error}"
+            );
+            assert!(Parts::new(&path, FileOptions::default()).is_ok());
+        }
+    }
+
+    #[test]
+    fn only_the_first_file_replaces_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        let open = |overwrite| Parts::new(&path, FileOptions { overwrite, ..Default::default() });
-        std::fs::write(&path, "").unwrap();
-        assert!(open(false).is_ok(), "an empty file has no data");
-        std::fs::write(&path, "words").unwrap();
-        let error = open(false).unwrap_err().to_string();
-        assert!(error.contains("data exists; choose another name") && error.contains("--overwrite"), "{error}");
-        assert!(open(true).is_ok());
-        assert!(Parts::new("/dev/null", FileOptions::default()).is_ok());
+        let options = FileOptions { roll: Some(1), overwrite: true, ..FileOptions::default() };
+        std::fs::write(&path, "before").unwrap();
+        let mut parts = Parts::new(&path, options).unwrap();
+        let output = parts.create(OFlags::empty()).unwrap();
+        parts.finish(&output, 0).unwrap();
+        parts.advance();
+        // It came meanwhile.
+        std::fs::write(parts.path(), "before").unwrap();
+        assert!(parts.create(OFlags::empty()).is_err() && parts.create_unfinished(&parts.path()).is_err());
+        assert_eq!(std::fs::read_to_string(parts.path()).unwrap(), "before");
+        assert!(parts.check(false).is_ok());
+        std::fs::remove_file(&path).unwrap();
+        assert!(parts.check(true).is_ok() && parts.check(false).is_err(), "it is no longer written");
     }
 }

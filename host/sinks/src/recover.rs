@@ -4,7 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::file::description;
 use crate::hashes::{self, Blocks, Entry, Record, ENTRY_BYTES, HASHED_BYTES};
+use crate::output;
 use crate::sink::Result;
 
 /// What a sink has of a board's words.
@@ -70,13 +72,16 @@ impl Stored for Files {
 
     fn cut(&self, end: u64) -> Result {
         for Place { file, first, end: last } in self.places()? {
-            if first >= end && first > 0 {
-                let mut manifest = file.as_os_str().to_owned();
-                manifest.push(".json");
+            let is_behind = first >= end && first > 0;
+            if !is_behind && last <= end {
+                continue;
+            }
+            let open = OpenOptions::new().write(true).open(file)?;
+            output::lock(&open, file)?;
+            if is_behind {
                 fs::remove_file(file)?;
-                let _ = fs::remove_file(manifest);
-            } else if last > end {
-                let open = OpenOptions::new().write(true).open(file)?;
+                let _ = fs::remove_file(description(file));
+            } else {
                 open.set_len(end - first)?;
                 open.sync_all()?;
             }
@@ -128,6 +133,7 @@ pub fn recover(hashes: &Path, sinks: &[Box<dyn Stored>]) -> Result<Blocks> {
     }
     let end = if kept == 0 { 0 } else { certain.end() };
     if let Ok(file) = OpenOptions::new().write(true).open(hashes) {
+        output::lock(&file, hashes)?;
         file.set_len((kept * ENTRY_BYTES) as u64)?;
         file.sync_all()?;
     }
@@ -214,6 +220,7 @@ mod tests {
         }
         file.finish(END).unwrap();
         hashes.finish(END).unwrap();
+        drop((file, hashes));
         let all = content(&Parts::found(&data, files));
         assert!(all.len() == 38 << 20 && is_sequence(&all));
         let expected: Vec<_> = all.chunks(HASHED_BYTES as usize).map(blake3::hash).collect();
@@ -252,6 +259,7 @@ mod tests {
         (0..16).for_each(|_| writer.write(&mut [&mut file, &mut hashes], 1 << 20));
         // What was written behind has no hash.
         writer.write(&mut [&mut file], 1 << 20);
+        drop((file, hashes));
         let mut blocks = recover(&hash, &[files()]).unwrap();
         assert_eq!((blocks.end(), blocks.rest()), (HASHED_BYTES, None));
         assert_eq!(fs::metadata(&data).unwrap().len(), HASHED_BYTES);

@@ -23,6 +23,7 @@ use rustix::net::{
 };
 
 use crate::block::Block;
+use crate::parts::Parts;
 use crate::sink::{End, Result, Sink, Stopping};
 
 /// First bytes of [`Hello`].
@@ -182,6 +183,10 @@ impl Sink<Block> for ShareSink {
 
     fn intact(&self) -> u64 {
         self.written
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        None
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::parts::Parts;
+
 /// Why a sink failed.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -86,6 +88,9 @@ pub trait Sink<T>: Send {
 
     /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
     fn intact(&self) -> u64;
+
+    /// The files that it makes; `None`: it makes none. They are looked at while it writes, and behind [`Self::finish`].
+    fn files(&self) -> Option<&Parts>;
 
     /// Asks that to which it writes, where it can be away while nothing is written.
     fn peer(&self) -> Option<Peer> {

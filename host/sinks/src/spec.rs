@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::options::Options;
 use crate::outlet::Policy;
+use crate::output::check_name;
 
 /// Sinks of one kind of items: what their names are, and their options.
 pub trait Kind: Sized {
@@ -14,6 +15,9 @@ pub trait Kind: Sized {
     const LEFT_OUT: &'static [&'static str];
     /// What waits for a sink of `policy=wait` stays in the source's memory: there is no queue to be sized.
     const WAITS_AT_THE_SOURCE: bool;
+
+    /// True if its place is a path.
+    fn is_path(&self) -> bool;
 
     /// The sink `name` at `place`; `None`: there is none of this name.
     ///
@@ -61,6 +65,9 @@ impl<K: Kind> FromStr for Spec<K> {
             None => format!("sink `{name}`: expected {expected}"),
         };
         let kind = K::parse(name, place, &mut options)?.ok_or_else(unknown)?;
+        if kind.is_path() {
+            check_name(place)?;
+        }
         options.end().map_err(|error| format!("{error}: expected {expected}"))?;
         Ok(Spec { text: text.to_owned(), kind, place: place.to_owned(), policy, queue })
     }

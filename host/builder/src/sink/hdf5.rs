@@ -2,7 +2,7 @@
 //! Attributes, in addition to those of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
 use fadelink_sinks::hdf5::{append, column, failed, set, Files};
-use fadelink_sinks::{End, FileOptions, Result, Sink, WrongMessages};
+use fadelink_sinks::{End, FileOptions, Parts, Result, Sink, WrongMessages};
 use fadelink_wire::fadc::TICK_NS;
 use hdf5_metno::{Group, H5Type};
 
@@ -39,7 +39,8 @@ fn write<T: H5Type>(group: &Group, name: &str, rows: &mut Vec<T>) -> Result {
 }
 
 impl Columns {
-    fn create(file: &hdf5_metno::File) -> Result<Columns> {
+    fn create(file: &hdf5_metno::File, window_ticks: u32) -> Result<Columns> {
+        set(file, "window_ns", &(window_ticks * TICK_NS))?;
         let group = |name| file.create_group(name).map_err(failed);
         let (hits, windows) = (group("hits")?, group("windows")?);
         column::<u64>(&hits, "window", CHUNK)?;
@@ -85,24 +86,22 @@ impl Hdf5Sink {
     }
 
     fn write_rows(&mut self) -> Result {
-        let columns = match &mut self.columns {
-            Some(columns) => columns,
-            none => {
-                let file = self.files.open()?;
-                set(file, "window_ns", &(self.window_ticks * TICK_NS))?;
-                none.insert(Columns::create(file)?)
+        let Hdf5Sink { files, columns, table, window_ticks, rows, .. } = self;
+        files.change(|file| {
+            let columns = match columns {
+                Some(columns) => columns,
+                none => none.insert(Columns::create(file, *window_ticks)?),
+            };
+            *rows += table.rows() as u64;
+            if table.rows() > 0 {
+                columns.append(table)?;
             }
-        };
-        self.rows += self.table.rows() as u64;
-        if self.table.rows() > 0 {
-            columns.append(&mut self.table)?;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn close(&mut self, complete: bool, last: bool) -> Result {
-        self.columns = None;
-        self.files.close(complete, last)?;
+        self.files.close(self.columns.take(), complete, last)?;
         self.finished += std::mem::take(&mut self.events);
         self.rows = 0;
         Ok(())
@@ -131,14 +130,20 @@ impl Sink<SharedEvent> for Hdf5Sink {
 
     fn finish(&mut self, end: End) -> Result {
         self.write_rows()?;
-        let file = self.files.open()?;
-        set(file, "dropped_events", &end.dropped)?;
-        set(file, "wrong_messages", &self.table.wrong.count)?;
+        let wrong = self.table.wrong.count;
+        self.files.change(|file| {
+            set(file, "dropped_events", &end.dropped)?;
+            set(file, "wrong_messages", &wrong)
+        })?;
         self.close(end.complete, true)
     }
 
     fn intact(&self) -> u64 {
         self.finished
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        Some(self.files.parts())
     }
 
     fn wrong_messages(&self) -> WrongMessages {

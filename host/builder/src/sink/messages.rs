@@ -1,10 +1,9 @@
 //! Plain files of the crates' messages, as they came: those of each event one after the other, in the order of their sources. It
 //! is the format of a crate's connection, so each message has its length in its header.
 
-use std::fs::File;
 use std::io::{self, Write};
 
-use fadelink_sinks::{durable, End, FileOptions, Parts, Result, Sink};
+use fadelink_sinks::{End, FileOptions, Output, Parts, Result, Sink};
 
 use super::item::SharedEvent;
 
@@ -14,7 +13,7 @@ const BUFFER: usize = 1 << 20;
 /// The files.
 pub struct MessagesSink {
     parts: Parts,
-    file: File,
+    output: Output,
     /// What is not written yet. No `BufWriter`, which writes it when it is dropped, also behind what has failed.
     buffer: Vec<u8>,
     /// Bytes of the file, and how many of them are surely in it.
@@ -25,25 +24,34 @@ pub struct MessagesSink {
     intact: u64,
     /// Events of the files before.
     finished: u64,
-}
-
-fn create(parts: &Parts) -> io::Result<File> {
-    File::create(durable::unfinished(&parts.path()))
+    /// A write has failed: some of what it has written is behind `kept`.
+    has_failed: bool,
 }
 
 impl MessagesSink {
     /// Creates the first file.
     pub fn create(path: &str, options: FileOptions) -> Result<MessagesSink> {
-        let parts = Parts::new(path, options)?;
-        let file = create(&parts)?;
-        Ok(MessagesSink { parts, file, buffer: Vec::new(), bytes: 0, kept: 0, events: 0, intact: 0, finished: 0 })
+        let mut parts = Parts::new(path, options)?;
+        let output = parts.create_unfinished(&parts.path())?;
+        Ok(MessagesSink {
+            parts,
+            output,
+            buffer: Vec::new(),
+            bytes: 0,
+            kept: 0,
+            events: 0,
+            intact: 0,
+            finished: 0,
+            has_failed: false,
+        })
     }
 
     /// Writes the buffer. After an error the file counts only up to where it was whole before.
     fn write_buffer(&mut self) -> io::Result<()> {
-        let result = self.file.write_all(&self.buffer);
+        let result = self.output.file().write_all(&self.buffer);
         self.buffer.clear();
         if result.is_err() {
+            self.has_failed = true;
             (self.bytes, self.events) = (self.kept, self.intact);
         }
         result
@@ -58,8 +66,10 @@ impl MessagesSink {
     /// Ends the file; one that could not be written ends behind what is surely in it.
     fn close(&mut self) -> io::Result<()> {
         let flushed = self.flush();
-        self.file.set_len(self.kept)?;
-        if let Err(error) = durable::finish(&self.parts.path()) {
+        if flushed.is_err() || self.has_failed {
+            self.output.file().set_len(self.kept)?;
+        }
+        if let Err(error) = self.parts.finish(&self.output, self.kept) {
             // What the kernel could not write may be any part of the file.
             self.intact = self.finished;
             return Err(error);
@@ -87,7 +97,7 @@ impl Sink<SharedEvent> for MessagesSink {
         if self.parts.is_due(self.bytes) {
             self.close()?;
             self.parts.advance();
-            self.file = create(&self.parts)?;
+            self.output = self.parts.create_unfinished(&self.parts.path())?;
             (self.bytes, self.kept) = (0, 0);
         }
         Ok(())
@@ -99,6 +109,10 @@ impl Sink<SharedEvent> for MessagesSink {
 
     fn intact(&self) -> u64 {
         self.intact
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        Some(&self.parts)
     }
 }
 
@@ -145,12 +159,12 @@ mod tests {
         };
         sink.write(&event(1)).unwrap();
         sink.tick().unwrap();
-        // Of a file that is open for reading alone each write fails.
-        sink.file = File::open(durable::unfinished(&path)).unwrap();
+        // What is written behind the longest file of a file system fails.
+        let longest = [i64::MAX as u64, (1 << 44) - 4096];
+        assert!(longest.iter().any(|length| sink.output.file().set_len(*length).is_ok()));
         sink.write(&event(2)).unwrap();
         assert!(sink.tick().is_err());
         assert_eq!((sink.kept, sink.intact()), (1000, 1));
-        sink.file = File::options().write(true).open(durable::unfinished(&path)).unwrap();
         sink.finish(End { complete: false, dropped: 0 }).unwrap();
         drop(sink);
         assert_eq!(std::fs::read(&path).unwrap(), [1; 1000]);

@@ -41,21 +41,6 @@ pub enum EventKind {
     Push,
 }
 
-impl EventKind {
-    /// True if its place is a path.
-    pub fn is_file(self) -> bool {
-        match self {
-            EventKind::Messages(_) => true,
-            #[cfg(feature = "hdf5")]
-            EventKind::Hdf5(_) => true,
-            #[cfg(feature = "parquet")]
-            EventKind::Parquet(_) => true,
-            #[cfg(feature = "zmq")]
-            EventKind::Publish | EventKind::Push => false,
-        }
-    }
-}
-
 /// A sink as its user writes it.
 pub type Spec = fadelink_sinks::Spec<EventKind>;
 
@@ -96,6 +81,18 @@ impl Kind for EventKind {
             }
             _ => return Ok(None),
         }))
+    }
+
+    fn is_path(&self) -> bool {
+        match self {
+            EventKind::Messages(_) => true,
+            #[cfg(feature = "hdf5")]
+            EventKind::Hdf5(_) => true,
+            #[cfg(feature = "parquet")]
+            EventKind::Parquet(_) => true,
+            #[cfg(feature = "zmq")]
+            EventKind::Publish | EventKind::Push => false,
+        }
     }
 }
 

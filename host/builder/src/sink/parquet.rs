@@ -3,11 +3,11 @@
 //! number) and `last` (no file follows) in all files, `complete` (the whole run is there) in the last one.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
-use fadelink_sinks::{durable, End, FileOptions, Parts, Result, Sink, WrongMessages};
+use fadelink_sinks::{End, FileOptions, Output, Parts, Result, Sink, WrongMessages};
 use parquet::basic::Compression;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
@@ -67,8 +67,7 @@ struct Writer {
     /// None when it has failed.
     writer: Option<SerializedFileWriter<File>>,
     /// The same file, for what the writer cannot do.
-    file: File,
-    path: PathBuf,
+    output: Output,
     schema: Arc<parquet::schema::types::Type>,
     /// The row groups that are in the file, and its length up to their end.
     groups: Vec<RowGroupMetaData>,
@@ -92,14 +91,14 @@ fn int32<T: Into<u32>>(rows: &mut Vec<T>) -> Vec<i32> {
 }
 
 impl Writer {
-    fn create(path: PathBuf, schema: &str) -> Result<Writer> {
-        let file = File::create(durable::unfinished(&path))?;
+    fn create(parts: &mut Parts, path: &Path, schema: &str) -> Result<Writer> {
+        let output = parts.create_unfinished(path)?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let schema = Arc::new(parse_message_type(schema)?);
-        let mut writer = SerializedFileWriter::new(file.try_clone()?, schema.clone(), Arc::new(properties))?;
+        let mut writer = SerializedFileWriter::new(output.file().try_clone()?, schema.clone(), Arc::new(properties))?;
         writer.flush()?;
         let bytes = writer.bytes_written() as u64;
-        Ok(Writer { writer: Some(writer), file, path, schema, groups: Vec::new(), bytes })
+        Ok(Writer { writer: Some(writer), output, schema, groups: Vec::new(), bytes })
     }
 
     /// Writes a row group with the columns that `fill` gives; it is in the file then.
@@ -122,34 +121,35 @@ impl Writer {
     }
 
     /// Ends the file. One that has failed ends behind the row groups that are in it.
-    fn finish(&mut self, notes: &[(&str, String)]) -> Result {
+    fn finish(&mut self, parts: &mut Parts, notes: &[(&str, String)]) -> Result {
         let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
         match self.writer.take() {
             Some(mut writer) => {
                 notes.for_each(|note| writer.append_key_value_metadata(note));
-                writer.close()?;
+                writer.finish()?;
+                self.bytes = writer.bytes_written() as u64;
             }
             None => {
-                self.file.set_len(self.bytes)?;
-                self.file.seek(SeekFrom::Start(self.bytes))?;
+                self.output.file().set_len(self.bytes)?;
                 let rows = self.groups.iter().map(RowGroupMetaData::num_rows).sum();
                 let schema = Arc::new(SchemaDescriptor::new(self.schema.clone()));
                 let metadata = FileMetaData::new(1, rows, None, Some(notes.collect()), schema, None);
                 let metadata = ParquetMetaData::new(metadata, std::mem::take(&mut self.groups));
                 let mut footer = Vec::new();
                 ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
-                self.file.write_all(&footer)?;
+                self.output.file().write_all(&footer)?;
+                self.bytes += footer.len() as u64;
             }
         }
-        durable::finish(&self.path)?;
-        Ok(())
+        Ok(parts.finish(&self.output, self.bytes)?)
     }
 }
 
 impl Tables {
-    fn create(path: &Path) -> Result<Tables> {
-        let windows = path.with_extension("windows.parquet");
-        Ok(Tables { hits: Writer::create(path.to_owned(), HITS)?, windows: Writer::create(windows, WINDOWS)? })
+    fn create(parts: &mut Parts) -> Result<Tables> {
+        let hits = parts.path();
+        let windows = hits.with_extension("windows.parquet");
+        Ok(Tables { hits: Writer::create(parts, &hits, HITS)?, windows: Writer::create(parts, &windows, WINDOWS)? })
     }
 
     fn append(&mut self, table: &mut Table) -> Result {
@@ -193,8 +193,8 @@ impl Tables {
 impl ParquetSink {
     /// Creates the first files.
     pub fn create(path: &str, options: FileOptions, run: &Run) -> Result<ParquetSink> {
-        let parts = Parts::new(path, options)?;
-        let tables = Some(Tables::create(&parts.path())?);
+        let mut parts = Parts::new(path, options)?;
+        let tables = Some(Tables::create(&mut parts)?);
         Ok(ParquetSink {
             parts,
             tables,
@@ -210,7 +210,7 @@ impl ParquetSink {
     fn write_group(&mut self) -> Result {
         let tables = match &mut self.tables {
             Some(tables) => tables,
-            none => none.insert(Tables::create(&self.parts.path())?),
+            none => none.insert(Tables::create(&mut self.parts)?),
         };
         tables.append(&mut self.table)?;
         self.grouped = self.events;
@@ -229,7 +229,8 @@ impl ParquetSink {
             notes.push(("dropped_events", end.dropped.to_string()));
             notes.push(("wrong_messages", self.table.wrong.count.to_string()));
         }
-        let (hits, windows) = (tables.hits.finish(&notes), tables.windows.finish(&notes));
+        let parts = &mut self.parts;
+        let (hits, windows) = (tables.hits.finish(parts, &notes), tables.windows.finish(parts, &notes));
         hits.and(windows)?;
         self.finished += std::mem::take(&mut self.grouped);
         self.events = 0;
@@ -270,6 +271,10 @@ impl Sink<SharedEvent> for ParquetSink {
 
     fn intact(&self) -> u64 {
         self.finished
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        Some(&self.parts)
     }
 
     fn wrong_messages(&self) -> WrongMessages {

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::{End, Result, Sink, Stopping};
+use fadelink_sinks::{End, Parts, Result, Sink, Stopping};
 use rzmq::socket::{LINGER as LINGER_OPTION, SNDHWM, SNDTIMEO};
 use rzmq::{Context, Msg, Socket, SocketType, ZmqError};
 use tokio::runtime::{Builder, Runtime};
@@ -54,6 +54,10 @@ impl ZmqSink {
 }
 
 impl Sink<SharedEvent> for ZmqSink {
+    fn files(&self) -> Option<&Parts> {
+        None
+    }
+
     fn write(&mut self, event: &SharedEvent) -> Result {
         let message = bytes::Bytes::from(event.0.emit(self.builder_id));
         let mut asked = None;

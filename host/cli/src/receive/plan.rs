@@ -1,10 +1,12 @@
 //! What `fadelink receive` does with the data of a board, for all protocols.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{Block, BlockKind, Board, Opening, Outlets, Spec, Stopping};
+use fadelink_sinks::{place, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
@@ -132,10 +134,26 @@ fn named(sink: &Spec<BlockKind>) -> String {
     }
 }
 
-/// The sink of an --out.
-fn out(args: &Args, index: usize) -> Option<Spec<BlockKind>> {
-    let path = args.out.get(index)?.to_string_lossy();
-    Some(Spec::file(format!("--out {path}"), &path, args.overwrite))
+/// The sinks of each --out.
+fn outs(args: &Args) -> Result<Vec<Spec<BlockKind>>, Usage> {
+    let out = |path: &PathBuf| {
+        let path = path.to_string_lossy();
+        Spec::file(format!("--out {path}"), &path, args.overwrite).map_err(|what| Usage(format!("--out: {what}")))
+    };
+    args.out.iter().map(out).collect()
+}
+
+/// Each sink needs a file of its own; pipes and devices may be written by several.
+fn check_distinct<'a>(sinks: impl Iterator<Item = &'a Spec<BlockKind>>) -> Result<(), Usage> {
+    let mut places = HashMap::new();
+    for sink in sinks.filter(|sink| sink.kind.is_path() && sink.kind != BlockKind::Stdout) {
+        let path = place(sink.place.as_ref());
+        let is_file = path.metadata().map_or(true, |found| found.is_file());
+        if let Some(other) = places.insert(path, sink).filter(|_| is_file) {
+            return Err(Usage(format!("--sink {sink}: {other} has the same place; expected another name")));
+        }
+    }
+    Ok(())
 }
 
 /// For boards that --feb names: one for each.
@@ -151,8 +169,9 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
         return Err(Usage(format!("--verify: expected one, or one for each --feb, not {}", args.verify.len())));
     }
     let run = run_name();
+    let outs = outs(args)?;
     let plan = |index| {
-        let sinks = out(args, index).into_iter().chain(args.sink.iter().cloned()).collect();
+        let sinks = outs.get(index).into_iter().chain(&args.sink).cloned().collect();
         Plan {
             name: None,
             run: run.clone(),
@@ -171,6 +190,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
     check_stdout(args, stdouts)?;
     check_places(&args.sink, "feb", count > 1)?;
+    check_distinct(outs.iter().chain(&args.sink))?;
     Ok(plans)
 }
 
@@ -198,7 +218,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     if !args.ring.is_power_of_two() || args.ring < RING_MIN {
         return Err(Usage(format!("--ring {}: expected a power of two, {RING_MIN} or more", args.ring)));
     }
-    let sinks = out(args, 0).into_iter().chain(args.sink.iter().cloned()).collect();
+    let sinks = outs(args)?.into_iter().chain(args.sink.iter().cloned()).collect();
     let plan = Plan {
         name: None,
         run: run_name(),
@@ -213,6 +233,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
     let stdouts = plan.sinks.iter().filter(|sink| sink.kind == BlockKind::Stdout).count();
     check_stdout(args, stdouts * if several { 2 } else { 1 })?;
     check_places(&plan.sinks, "stream", several)?;
+    check_distinct(plan.sinks.iter())?;
     Ok(plan)
 }
 

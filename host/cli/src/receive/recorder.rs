@@ -211,8 +211,11 @@ impl Ended {
         }
     }
 
-    /// The verdict, with what receiving has `known`.
-    pub fn verdict(&self, known: Evidence<'static>) -> Verdict {
+    /// The verdict, with what receiving has `known`. The files of the sinks are looked at once more.
+    pub fn verdict(&mut self, known: Evidence<'static>) -> Verdict {
+        self.sinks.iter_mut().for_each(Report::look_again);
+        let failed = self.sinks.iter().find_map(|report| Some(format!("{}: {}", report.sink, report.error.as_ref()?)));
+        self.error = self.error.take().or(failed);
         let wrong_words = self.verifier.as_ref().map_or(0, |verifier| verifier.wrong);
         Verdict::of(&Evidence { wrong_words, sinks: &self.sinks, ..known })
     }

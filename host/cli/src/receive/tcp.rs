@@ -75,7 +75,7 @@ fn known(error: Option<String>) -> Evidence<'static> {
 }
 
 impl Received {
-    fn verdict(&self) -> Verdict {
+    fn verdict(&mut self) -> Verdict {
         self.recorded.verdict(known(self.error.clone()))
     }
 
@@ -413,7 +413,7 @@ impl Group for Streams {
                 recorded: Ended { name: recorded.name, bytes: recorded.bytes, ..Ended::default() },
                 error: Some("receiving it panicked".into()),
             };
-            let result = end.unwrap_or_else(lost);
+            let mut result = end.unwrap_or_else(lost);
             let verdict = result.verdict();
             (peer, result, verdict)
         };

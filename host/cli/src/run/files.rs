@@ -8,6 +8,7 @@ use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use fadelink_sinks::file::description;
 use serde_json::{json, Map, Value};
 
 use super::folder::{EXPERIMENT, LOG, MANIFEST};
@@ -33,16 +34,9 @@ pub fn is_note(name: &str) -> bool {
     name.ends_with(".hashes") || name.ends_with(TRANSMISSIONS)
 }
 
-/// True of a name that is no data: it is written at the end, or for the run alone.
-fn is_own(name: &str) -> bool {
+/// True of a name that is no data: it is written at the end, or for the run alone. No sink may have it.
+pub fn is_own(name: &str) -> bool {
     is_of_the_run(name) || is_note(name) || name.ends_with(".part")
-}
-
-/// The description of a file of words.
-pub fn description(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".json");
-    name.into()
 }
 
 /// True of what each run has beside its data.

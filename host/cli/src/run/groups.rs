@@ -9,13 +9,13 @@ use fadelink_builder::{sink, Policy};
 use fadelink_receiver::schedule::{self, Schedule};
 use fadelink_receiver::{Confirm, FebConfig};
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{BlockKind, Board, Spec};
+use fadelink_sinks::{BlockKind, Board, Kind, Spec};
 use fadelink_wire::{Firmware, Protocol};
 use serde_json::Value;
 use toml::Spanned;
 
 use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
-use super::files::TRANSMISSIONS;
+use super::files::{self, TRANSMISSIONS};
 use crate::build;
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -149,6 +149,17 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Refuses a place with a name that a run has for itself.
+    fn free_name<T>(&self, table: &Spanned<T>, text: &str, place: &str) -> Result<(), Usage> {
+        let name = Path::new(place).file_name().map_or("".into(), |name| name.to_string_lossy());
+        if files::is_own(&name) {
+            let what =
+                format!("`{text}`: `{name}` is the name of a file that the run writes itself; expected another name");
+            return Err(self.file.error(table, "sinks", &what));
+        }
+        Ok(())
+    }
+
     /// Puts a sink where this board has it; no other may be there.
     fn place<T>(
         &mut self,
@@ -161,7 +172,8 @@ impl Reader<'_> {
         if is_path {
             *place = self.folder.join(&*place).to_string_lossy().into_owned();
         }
-        match self.places.insert(PathBuf::from(&*place), board.to_owned()) {
+        let key = if is_path { fadelink_sinks::place(place.as_ref()) } else { PathBuf::from(&*place) };
+        match self.places.insert(key, board.to_owned()) {
             Some(other) => {
                 let what = format!("`{text}`: `{other}` has a sink at the same place; expected {{board}} in it");
                 Err(self.file.error(table, "sinks", &what))
@@ -189,7 +201,10 @@ impl Reader<'_> {
                 return Err(error("expected {stream} in the path, for each stream of the board".into()));
             }
             let mut place = std::mem::take(&mut spec.place);
-            self.place(table, text, &mut place, name, spec.is_path())?;
+            if *text != hashes {
+                self.free_name(table, text, &place)?;
+            }
+            self.place(table, text, &mut place, name, spec.kind.is_path())?;
             spec.place = place;
             sinks.push(spec);
         }
@@ -394,7 +409,8 @@ impl Reader<'_> {
             let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
             let mut spec: sink::Spec = text.replace("{board}", name).parse().map_err(error)?;
             let mut place = std::mem::take(&mut spec.place);
-            self.place(table, text, &mut place, name, spec.kind.is_file())?;
+            self.free_name(table, text, &place)?;
+            self.place(table, text, &mut place, name, spec.kind.is_path())?;
             spec.place = place;
             sinks.push(spec);
         }

@@ -271,8 +271,9 @@ impl Run<'_> {
                 tracing::warn!("{}: {}", text_of(&board["name"]), text_of(&reason["text"]));
             }
         }
-        let error = result.as_ref().err().map(|error| format!("{error:#}"));
         let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
+        let result = result.and(log::check().with_context(|| in_folder("the log")));
+        let error = result.as_ref().err().map(|error| format!("{error:#}"));
         let written = if may_go_on {
             tracing::warn!("run {number} goes on when this is started again: its boards keep what is not confirmed");
             self.manifest.interrupted(outcomes, error)

@@ -3,20 +3,27 @@
 //! this file is there), `part` (its number, from 0), `last` (1: no file follows).
 
 use std::io;
-use std::path::PathBuf;
 
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File, Group, H5Type};
 
-use crate::durable;
+use crate::output::Output;
 use crate::parts::{FileOptions, Parts};
 
 /// The file that is written, and those that follow.
 pub struct Files {
     parts: Parts,
-    file: Option<File>,
+    open: Option<Open>,
     /// One could not be finished: no other is opened.
     is_broken: bool,
+}
+
+/// One file. The library locks none: it is ours already.
+struct Open {
+    file: File,
+    output: Output,
+    /// Its length behind what the library did last.
+    bytes: u64,
 }
 
 /// Sets an attribute of text.
@@ -65,13 +72,13 @@ pub fn failed(error: hdf5_metno::Error) -> io::Error {
 }
 
 impl Files {
-    /// Those of the sink whose first file is `path`; what is there of this name is replaced when the first is finished.
+    /// Those of the sink whose first file is `path`.
     ///
     /// # Errors
     /// The library's; a second file is there of an earlier run.
     pub fn create(path: &str, options: FileOptions) -> io::Result<Files> {
-        let mut files = Files { parts: Parts::new(path, options)?, file: None, is_broken: false };
-        files.open()?;
+        let mut files = Files { parts: Parts::new(path, options)?, open: None, is_broken: false };
+        files.change(|_| io::Result::Ok(()))?;
         Ok(files)
     }
 
@@ -80,26 +87,42 @@ impl Files {
         self.parts.number()
     }
 
-    fn unfinished(&self) -> PathBuf {
-        durable::unfinished(&self.parts.path())
+    /// The files, to be looked at.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
 
-    /// The file; the next is opened if there is none.
+    fn begin(&mut self) -> io::Result<Open> {
+        let output = self.parts.create_unfinished(&self.parts.path())?;
+        let path = output.path().ok_or(io::ErrorKind::InvalidInput)?;
+        let file = File::with_options().with_fapl(|access| access.file_locking(false)).create(path).map_err(failed)?;
+        set(&file, "complete", &0u8)?;
+        set(&file, "part", &self.parts.number())?;
+        set(&file, "last", &0u8)?;
+        let bytes = output.file().metadata()?.len();
+        Ok(Open { file, output, bytes })
+    }
+
+    /// Changes the file; the next one is made if there is none. The library writes at any place, so that the length of the file
+    /// tells of what others do to it only from one change to the next.
     ///
     /// # Errors
-    /// The library's.
-    pub fn open(&mut self) -> io::Result<&File> {
+    /// The library's, or that of `change`; somebody else has changed the file.
+    pub fn change<T, E: From<io::Error>>(&mut self, change: impl FnOnce(&File) -> Result<T, E>) -> Result<T, E> {
         if self.is_broken {
-            return Err(io::Error::other("the file before could not be finished"));
+            return Err(io::Error::other("the file before could not be finished").into());
         }
-        if self.file.is_none() {
-            let file = File::create(self.unfinished()).map_err(failed)?;
-            set(&file, "complete", &0u8)?;
-            set(&file, "part", &self.parts.number())?;
-            set(&file, "last", &0u8)?;
-            self.file = Some(file);
-        }
-        self.file.as_ref().ok_or_else(|| io::ErrorKind::NotFound.into())
+        let Open { file, output, bytes } = match self.open.take() {
+            Some(open) => self.open.insert(open),
+            None => {
+                let open = self.begin()?;
+                self.open.insert(open)
+            }
+        };
+        self.parts.compare(output, *bytes)?;
+        let result = change(file);
+        *bytes = output.file().metadata().map_err(E::from)?.len();
+        result
     }
 
     /// True if the file is large or old enough, and has so many bytes of data.
@@ -107,20 +130,29 @@ impl Files {
         self.parts.is_due(bytes)
     }
 
-    /// Closes the file, with all its data on the disk before it says so, and gives it its name. The caller has let go of
-    /// its datasets. `last`: whether no file follows.
+    /// Closes the file, with all its data on the disk before it says so, and gives it its name. `objects`: what is open of it, and
+    /// may have data to be written when it is let go of. `last`: whether no file follows.
     ///
     /// # Errors
     /// The library's, or the operating system's; the file keeps its name of one that is not finished.
-    pub fn close(&mut self, complete: bool, last: bool) -> io::Result<()> {
-        let Some(file) = self.file.take() else { return Ok(()) };
+    pub fn close<T>(&mut self, objects: T, complete: bool, last: bool) -> io::Result<()> {
+        if self.open.is_none() {
+            return Ok(());
+        }
+        let flushed = self.change(|file| {
+            drop(objects);
+            file.flush().map_err(failed)
+        });
         self.is_broken = true;
+        flushed?;
+        let Some(Open { file, output, .. }) = self.open.take() else { return Ok(()) };
+        output.file().sync_all()?;
         let mark = |name: &str, value: bool| file.attr(name)?.write_scalar(&u8::from(value));
-        file.flush().map_err(failed)?;
-        std::fs::File::open(self.unfinished())?.sync_all()?;
         mark("last", last).and_then(|()| mark("complete", complete)).map_err(failed)?;
+        file.flush().map_err(failed)?;
+        let bytes = file.size();
         file.close().map_err(failed)?;
-        durable::finish(&self.parts.path())?;
+        self.parts.finish(&output, bytes)?;
         self.parts.advance();
         self.is_broken = false;
         Ok(())

@@ -10,7 +10,7 @@ use hdf5_metno::{Dataset, H5Type};
 use super::files::{append, column, set, set_text, Files};
 use crate::block::Block;
 use crate::origin::{Board, Origin};
-use crate::parts::FileOptions;
+use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
 
 /// Bytes of a chunk.
@@ -38,38 +38,40 @@ impl WordsSink {
     }
 
     /// The dataset, made for the words that come.
-    fn words(&mut self) -> Result<&Dataset> {
+    fn words(&mut self) -> Result<Dataset> {
         if self.words.is_none() {
             let origin = self.origin;
             let (bits, first) = (origin.word_bits(), self.finished * 8 / u64::from(origin.word_bits()));
-            let file = self.files.open()?;
-            set_text(file, origin.board.key(), &origin.board.to_string())?;
-            for (name, value) in origin.entries() {
-                set_text(file, name, &value)?;
-            }
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-            set(file, "start_time", &now)?;
-            set(file, "first_word", &first)?;
-            set(file, "word_bits", &bits)?;
-            self.words = Some(if bits == 32 {
-                column::<u32>(file, "words", CHUNK / 4)?
-            } else {
-                column::<u64>(file, "words", CHUNK / 8)?
-            });
+            let words = self.files.change(|file| {
+                set_text(file, origin.board.key(), &origin.board.to_string())?;
+                for (name, value) in origin.entries() {
+                    set_text(file, name, &value)?;
+                }
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+                set(file, "start_time", &now)?;
+                set(file, "first_word", &first)?;
+                set(file, "word_bits", &bits)?;
+                if bits == 32 {
+                    column::<u32>(file, "words", CHUNK / 4)
+                } else {
+                    column::<u64>(file, "words", CHUNK / 8)
+                }
+            })?;
+            self.words = Some(words);
         }
-        self.words.as_ref().ok_or_else(|| "no dataset".into())
+        self.words.clone().ok_or_else(|| "no dataset".into())
     }
 
     fn append<T: H5Type + bytemuck::AnyBitPattern>(&mut self, data: &[u8]) -> Result {
         let rows: &[T] = bytemuck::try_cast_slice(data).map_err(|error| error.to_string())?;
-        append(self.words()?, rows)?;
+        let words = self.words()?;
+        self.files.change(|_| append(&words, rows))?;
         self.written += data.len() as u64;
         Ok(())
     }
 
     fn close(&mut self, complete: bool, last: bool) -> Result {
-        self.words = None;
-        self.files.close(complete, last)?;
+        self.files.close(self.words.take(), complete, last)?;
         self.finished += std::mem::take(&mut self.written);
         Ok(())
     }
@@ -96,12 +98,16 @@ impl Sink<Block> for WordsSink {
     fn finish(&mut self, end: End) -> Result {
         // Of a transmission without a word too.
         self.words()?;
-        set(self.files.open()?, "dropped_bytes", &end.dropped)?;
+        self.files.change(|file| set(file, "dropped_bytes", &end.dropped))?;
         self.close(end.complete, true)
     }
 
     fn intact(&self) -> u64 {
         self.finished
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        Some(self.files.parts())
     }
 }
 

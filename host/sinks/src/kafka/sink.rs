@@ -14,6 +14,7 @@ use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
 use crate::block::Block;
 use crate::origin::Origin;
+use crate::parts::Parts;
 use crate::sink::{End, Peer, Result, Sink, Stopping};
 
 /// Bytes of a transaction.
@@ -245,6 +246,10 @@ impl Sink<Block> for KafkaSink {
 
     fn intact(&self) -> u64 {
         self.committed
+    }
+
+    fn files(&self) -> Option<&Parts> {
+        None
     }
 
     fn peer(&self) -> Option<Peer> {

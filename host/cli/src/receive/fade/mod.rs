@@ -176,8 +176,9 @@ impl Group for Febs {
     }
 
     fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
-        let results: Vec<Received> = self.threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-        let verdicts: Vec<Verdict> = results.iter().map(|result| result.verdict(self.accept)).collect();
+        let mut results: Vec<Received> =
+            self.threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
+        let verdicts: Vec<Verdict> = results.iter_mut().map(|result| result.verdict(self.accept)).collect();
         let all = || self.febs.iter().zip(&results).zip(&verdicts);
         for ((_, result), verdict) in all() {
             result.tell(verdict, silent);

@@ -56,8 +56,9 @@ impl Received {
         }
     }
 
-    pub(super) fn verdict(&self, accept: Accept) -> Verdict {
-        self.recorded.verdict(self.known(accept))
+    pub(super) fn verdict(&mut self, accept: Accept) -> Verdict {
+        let known = self.known(accept);
+        self.recorded.verdict(known)
     }
 
     pub(super) fn json(&self, feb: MacAddr, verdict: &Verdict) -> Value {

@@ -306,7 +306,7 @@ impl Stream {
         self.close(setup);
         self.words.join();
         let known = self.known(setup);
-        let recorded = match self.words {
+        let mut recorded = match self.words {
             Words::Ended(ended) => ended,
             Words::Come(_) | Words::Ending(_) => unreachable!("it was closed and joined"),
         };

@@ -1,0 +1,45 @@
+//! What a sink has done.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::output::Made;
+use crate::sink::WrongMessages;
+
+/// What a sink has done with its items, in units of [`crate::Item::UNIT`].
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Report {
+    /// The sink, as its user wrote it.
+    pub sink: String,
+    /// What it has taken.
+    pub written: u64,
+    /// What it lost: its queue was full, or it had failed.
+    pub dropped: u64,
+    /// Its user lets it lose what comes too fast.
+    pub may_drop: bool,
+    /// What of `written` can be read, whatever happens from now on.
+    pub intact: u64,
+    /// Messages with an invalid word: only the part before it was written.
+    #[serde(flatten)]
+    pub wrong: WrongMessages,
+    /// Memory of what waits for it, in bytes.
+    pub queued_bytes: u64,
+    /// Why it failed, if it has.
+    pub error: Option<String>,
+    /// What keeps it from its work, as long as it may pass.
+    #[serde(skip)]
+    pub trouble: Option<String>,
+    /// The files that it has made, when it has ended.
+    #[serde(skip)]
+    pub made: Arc<[Made]>,
+}
+
+impl Report {
+    /// Looks whether its files are there as it has made them: what they are now counts, and not what they were when it ended.
+    pub fn look_again(&mut self) {
+        if let (None, Err(error)) = (&self.error, self.made.iter().try_for_each(Made::check)) {
+            (self.error, self.intact) = (Some(error.to_string()), 0);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+"""Files that are written have one writer, replace nothing, and are what was written when the run calls them complete."""
+
+import json
+import os
+import shutil
+import signal
+
+import pytest
+from support.crate import Crate, reasons
+from support.lab import fade
+from support.netns import FEBS, report, wait_for
+from support.paths import FADELINK
+
+USED = "is being written by another sink, of this program or another one; choose another name"
+BUILD = [FADELINK, "build", "--tcp", 10000, "--window-ns", 16384, "--expect", 1]
+
+
+def cut(path):
+    os.truncate(path, 100)
+
+
+def append(path):
+    with open(path, "ab") as file:
+        file.write(b"x")
+
+
+def replace(path):
+    shutil.copy(path, f"{path}.copy")
+    os.rename(f"{path}.copy", path)
+
+
+def rename_folder(path):
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
+HARMS = {
+    "removed": (os.unlink, "was removed or renamed"),
+    "renamed": (lambda path: os.rename(path, f"{path}.other"), "was removed or renamed"),
+    "folder": (rename_folder, "or a folder of its path was"),
+    "replaced": (replace, "was replaced by another one"),
+    "cut": (cut, "bytes instead of"),
+    "appended": (append, "bytes instead of"),
+}
+harms = pytest.mark.parametrize("harm", HARMS)
+
+
+def words_of(sinks):
+    return [word for sink in sinks for word in ("--sink", sink)]
+
+
+@pytest.mark.parametrize(
+    ("sinks", "status", "message"),
+    [
+        (["file:{}/a", "file:{}/./a"], 2, "/./a: file:{}/a has the same place; expected another name"),
+        (["file:{}/a", "hdf5:{}/b/../a"], 2, "a has the same place"),
+        (["file:{}/a", "file:{}/soft"], 1, USED),
+        (["file:{}/a", "hashes:{}/soft"], 1, USED),
+        (["file:{}/a.part"], 2, "names that end in `.part` are those of files that are not finished"),
+        (["hdf5:{}/a.json"], 2, "names that end in `.json` are those of descriptions of files"),
+    ],
+)  # fmt: skip
+def test_sinks_of_a_program_have_files_of_their_own(bench, sinks, status, message):
+    """It is told before a board is asked for anything: none is there."""
+    (bench.tmp / "b").mkdir()
+    (bench.tmp / "soft").symlink_to("a")
+    found, _, err = bench.receive(*words_of(sink.format(bench.tmp) for sink in sinks)).finish()
+    assert found == status and message.format(bench.tmp) in err, err
+
+
+@pytest.mark.parametrize("sinks", [["parquet:{}/a.x", "parquet:{}/a.y"], ["file:{}/a", "hdf5:{}/a"], ["hdf5:{}/a", "hdf5:{}/soft/a"]])
+def test_sinks_of_a_builder_have_files_of_their_own(bench, sinks):
+    (bench.tmp / "soft").symlink_to(".")
+    status, _, err = bench.start(bench.pc_ns, *BUILD, *words_of(sink.format(bench.tmp) for sink in sinks)).finish()
+    assert status == 1 and USED in err, err
+
+
+def test_programs_have_files_of_their_own(lab):
+    """A receiver, a builder and two experiments: who comes second does not begin, and the first one is complete."""
+    bench, data = lab.bench, lab.bench.tmp / "data"
+    bench.sim("--boards", 2)
+    process = bench.receive("--sink", f"hdf5:{data}.h5,every=0", "--out", data, "--verify", "counter", "--quiet")
+    bench.wait_for_frames()
+    for sink in (f"file:{data}", f"file:{data}.h5,overwrite", f"hdf5:{data}.h5"):
+        status, _, err = bench.start(bench.pc_ns, *BUILD, "--sink", sink).finish()
+        assert status == 1 and (USED in err or f"{data} exists" in err), err
+    lab.write(fade("right", 1, f'sinks = ["file:{data},overwrite"]'))
+    status, manifest, err = lab.run()
+    assert status == 1 and USED in err and manifest["state"] == "failed", err
+    process.signal(signal.SIGINT)
+    status, found = report(process.finish())
+    assert status == 0 and found["febs"][0]["verified"] and data.stat().st_size == found["febs"][0]["bytes"], found
+
+
+@harms
+@pytest.mark.parametrize("name", ["a.dat", "a.h5.part", "a.b3"])
+def test_what_others_do_to_a_file_is_told(bench, harm, name):
+    bench.sim("--gap", 2000)
+    folder = bench.tmp / "folder"
+    folder.mkdir()
+    process = bench.receive("--quiet", *words_of([f"file:{folder}/a.dat", f"hdf5:{folder}/a.h5,every=0", f"hashes:{folder}/a.b3"]))
+    wait_for(lambda: all((folder / name).exists() and (folder / name).stat().st_size > 100 for name in ("a.dat", "a.h5.part", "a.b3")))
+    do, expected = HARMS[harm]
+    do(folder / name)
+    process.signal(signal.SIGINT)
+    status, found = report(process.finish())
+    (feb,) = found["febs"]
+    texts = [reason["text"] for reason in feb["reasons"] if reason["reason"] == "sink_failed"]
+    assert status == 3 and any(expected in text and name in text for text in texts), feb
+    damaged = {sink["sink"]: sink["intact"] for sink in feb["sinks"] if sink["error"]}
+    assert harm == "folder" or list(damaged.values()) == [0], damaged
+
+
+@harms
+@pytest.mark.parametrize("kind", ["file", "hdf5", "parquet"])
+def test_what_others_do_to_events_is_told(build, tmp_path, harm, kind):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"{kind}:{folder}/a,every=0")
+    crate = Crate(builder.port, 1)
+    crate.send(*range(20))
+    part = folder / "a.part"
+    builder.wait_for("events", count=20)
+    # What is cut is longer than what is left.
+    wait_for(lambda: kind == "parquet" or part.stat().st_size > 100)
+    do, expected = HARMS[harm]
+    do(part)
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 3 and reasons(found) == ["sink_failed"] and expected in err, (found, err)
+
+
+@harms
+@pytest.mark.parametrize("name", ["left.dat", "left.hashes", "log.jsonl"])
+def test_what_others_do_in_the_folder_of_a_run_is_told(lab, harm, name):
+    lab.bench.sim("--gap", 2000)
+    lab.write(fade("left"))
+    process = lab.start()
+    wait_for(lambda: all(path.exists() and path.stat().st_size > 100 for path in (lab.runs / "run_000001" / each for each in ("left.dat", "left.hashes", "log.jsonl"))))
+    do, expected = HARMS[harm]
+    do(lab.folder() / name)
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status != 0 and ("complete" not in err.replace("NOT COMPLETE", "")) and expected in err, err
+    if harm != "folder":
+        assert lab.manifest()["state"] != "complete" and lab.check()[0] == 3
+
+
+@pytest.mark.parametrize(
+    "sink", ["file:log.jsonl", "file:experiment.toml,overwrite", "hdf5:manifest.json", "file:x.part", "hashes:x.hashes", "file:more.hashes",
+             "file:sub/../log.jsonl", "share:log.jsonl", "file:{{board}}.transmissions"],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["fade", "crates"])
+def test_names_of_a_run_are_its_own(lab, kind, sink):
+    sink = sink.replace("{{", "{").replace("}}", "}")
+    if kind == "crates":
+        if sink.split(":")[0] in ("hashes", "share"):
+            pytest.skip("no sink of events")
+        lab.write(f'[[crates]]\nname = "left"\nport = 10002\nwindow_ns = 65536\nexpect = 1\nsinks = ["{sink}"]\n')
+    else:
+        lab.write(fade("left", 0, f'sinks = ["{sink}"]'))
+    status, _, err = lab.bench.run("run", lab.file, "--check")
+    assert status == 2 and "line 6: sinks: " in err and "expected another name" in err, err
+    assert not lab.runs.exists()
+
+
+def test_a_file_of_an_earlier_run_stays(bench):
+    """Its numbered files, wherever the gap in them is, and one that comes while the run goes on."""
+    bench.sim()
+    data = bench.tmp / "data.dat"
+    third = bench.tmp / "data.000003.dat"
+    third.write_text("before")
+    status, _, err = bench.receive("--sink", f"file:{data},roll=1M,overwrite").finish()
+    assert status == 1 and f"{third} exists; it belongs to an earlier run" in err and not data.exists(), err
+    third.unlink()
+    process = bench.receive("--quiet", "--sink", f"file:{data},roll=4M", "--sink", f"hdf5:{bench.tmp}/data.h5,roll=4M")
+    wait_for(data.exists)
+    # One that it comes to: it is slower than this loop.
+    names = [bench.tmp / f"data.{number:06}.h5" for number in range(5, 400)]
+    for name in names:
+        name.write_text("before")
+    status, found = report(process.finish())
+    assert status == 3 and reasons(found["febs"][0]) == ["sink_failed"], found
+    assert "exists" in found["febs"][0]["reasons"][0]["text"]
+    assert any(name.read_bytes() == b"before" for name in names)
+
+
+def test_a_stream_that_has_ended_is_looked_at_again(net):
+    """The file of one is cut while another one still comes."""
+    out = net.tmp / "{stream}.dat"
+    net.sim("--protocol", "tcp", "--phy", "gmii", "--words", 1000)
+    process = net.fadelink("receive", "--tcp", 10000, "--streams", 2, "--json", "--out", out)
+    is_whole = lambda path: path.exists() and json.loads(path.read_text())["complete"]  # noqa: E731
+    wait_for(lambda: any(is_whole(path) for path in net.tmp.glob("*.dat.json")))
+    (file,) = net.tmp.glob("*.dat")
+    cut(file)
+    net.sim("--protocol", "tcp", "--phy", "gmii", "--feb", FEBS[1], "--ip", "10.9.0.3", "--words", 1000)
+    status, found = report(process.finish())
+    texts = [reason["text"] for stream in found["streams"] for reason in stream["reasons"]]
+    assert status == 3 and any("has 100 bytes instead of 8000" in text for text in texts), found

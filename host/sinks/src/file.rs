@@ -285,9 +285,8 @@ impl FileSink {
     fn roll_over(&mut self) -> io::Result<()> {
         self.file.finish(&mut self.parts)?;
         self.state(None, true)?;
-        self.before += std::mem::take(&mut self.file.written);
-        self.parts.advance();
-        self.file = Writer::create(&mut self.parts, self.options)?;
+        let next = self.parts.next(|parts| Writer::create(parts, self.options))?;
+        self.before += std::mem::replace(&mut self.file, next).written;
         self.state(None, false)
     }
 }
@@ -301,6 +300,7 @@ impl Sink<Block> for FileSink {
         if self.parts.is_due(self.file.written) {
             self.roll_over()?;
         }
+        self.parts.compare(&self.file.output, self.file.whole())?;
         Ok(self.file.write(&block.data)?)
     }
 

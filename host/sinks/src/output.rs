@@ -106,13 +106,12 @@ pub struct Output {
 }
 
 fn exists(path: &Path) -> io::Error {
-    let advice = "choose another name, or allow to replace it: --overwrite, or the option overwrite of a --sink";
-    io::Error::new(io::ErrorKind::AlreadyExists, format!("the file {} exists; {advice}", path.display()))
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("the file {} exists", path.display()))
 }
 
 fn in_use(path: &Path) -> io::Error {
     let why = "is being written by another sink, of this program or another one; choose another name";
-    io::Error::new(io::ErrorKind::AlreadyExists, format!("the file {} {why}", path.display()))
+    io::Error::new(io::ErrorKind::ResourceBusy, format!("the file {} {why}", path.display()))
 }
 
 /// Takes a file for one writer; the kernel gives it back when the program ends in any way.
@@ -355,7 +354,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("a");
             fs::write(&path, "before").unwrap();
-            assert!(text(make(&path, false)).contains("a exists; choose another name"));
+            assert!(text(make(&path, false)).contains("a exists"));
             assert_eq!((fs::read_to_string(&path).unwrap(), names(folder.path())), ("before".into(), vec!["a".into()]));
             let output = make(&path, true).unwrap();
             output.file().write_all(b"now").unwrap();

@@ -39,6 +39,11 @@ impl FileOptions {
     }
 }
 
+/// What to do about a file that exists, and may not be replaced.
+const EARLIER: &str = "it belongs to an earlier run; move it away, or choose another name";
+const REPLACEABLE: &str =
+    "choose another name, or allow to replace it: --overwrite, or the option overwrite of a --sink";
+
 /// Digits of a number.
 const DIGITS: usize = 6;
 
@@ -63,10 +68,10 @@ impl Parts {
     pub fn new(path: impl Into<PathBuf>, options: FileOptions) -> io::Result<Parts> {
         let parts = Parts::numbered(path, options, 0);
         if let Some(path) = parts.earlier()?.filter(|_| options.rolls()) {
-            let path = path.display();
-            let text =
-                format!("the file {path} exists; it belongs to an earlier run; move it away, or choose another name");
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("the file {} exists; {EARLIER}", path.display()),
+            ));
         }
         Ok(parts)
     }
@@ -103,9 +108,8 @@ impl Parts {
     /// # Errors
     /// The operating system's; it exists; somebody writes it.
     pub fn create(&mut self, flags: OFlags) -> io::Result<Output> {
-        let output = Output::create(&self.path(), self.overwrites(), flags)?;
-        self.made.extend(output.made().cloned());
-        Ok(output)
+        let output = Output::create(&self.path(), self.overwrites(), flags);
+        self.add(output)
     }
 
     /// The same of a file that gets its name when it is whole: `name` is that of [`Self::path`], or one made of it.
@@ -113,9 +117,8 @@ impl Parts {
     /// # Errors
     /// As there.
     pub fn create_unfinished(&mut self, name: &Path) -> io::Result<Output> {
-        let output = Output::create_unfinished(name, self.overwrites())?;
-        self.made.extend(output.made().cloned());
-        Ok(output)
+        let output = Output::create_unfinished(name, self.overwrites());
+        self.add(output)
     }
 
     /// Goes on behind the end of the file of this number.
@@ -123,7 +126,18 @@ impl Parts {
     /// # Errors
     /// The operating system's; somebody writes it.
     pub fn resume(&mut self) -> io::Result<Output> {
-        let output = Output::resume(&self.path())?;
+        let output = Output::resume(&self.path());
+        self.add(output)
+    }
+
+    fn add(&mut self, output: io::Result<Output>) -> io::Result<Output> {
+        let output = output.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let advice = if self.number == 0 { REPLACEABLE } else { EARLIER };
+                io::Error::new(error.kind(), format!("{error}; {advice}"))
+            }
+            _ => error,
+        })?;
         self.made.extend(output.made().cloned());
         Ok(output)
     }
@@ -219,6 +233,20 @@ impl Parts {
     pub fn advance(&mut self) {
         self.number += 1;
         self.begun = Instant::now();
+    }
+
+    /// Begins the next, if it can be made; else this one stays the last.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn next<T, E>(&mut self, make: impl FnOnce(&mut Parts) -> Result<T, E>) -> Result<T, E> {
+        let begun = self.begun;
+        self.advance();
+        let made = make(self);
+        if made.is_err() {
+            (self.number, self.begun) = (self.number - 1, begun);
+        }
+        made
     }
 }
 

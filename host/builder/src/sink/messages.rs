@@ -13,7 +13,8 @@ const BUFFER: usize = 1 << 20;
 /// The files.
 pub struct MessagesSink {
     parts: Parts,
-    output: Output,
+    /// `None`: it is finished, and there is no other one.
+    output: Option<Output>,
     /// What is not written yet. No `BufWriter`, which writes it when it is dropped, also behind what has failed.
     buffer: Vec<u8>,
     /// Bytes of the file, and how many of them are surely in it.
@@ -32,7 +33,7 @@ impl MessagesSink {
     /// Creates the first file.
     pub fn create(path: &str, options: FileOptions) -> Result<MessagesSink> {
         let mut parts = Parts::new(path, options)?;
-        let output = parts.create_unfinished(&parts.path())?;
+        let output = Some(parts.create_unfinished(&parts.path())?);
         Ok(MessagesSink {
             parts,
             output,
@@ -48,7 +49,8 @@ impl MessagesSink {
 
     /// Writes the buffer. After an error the file counts only up to where it was whole before.
     fn write_buffer(&mut self) -> io::Result<()> {
-        let result = self.output.file().write_all(&self.buffer);
+        let Some(output) = &self.output else { return Ok(()) };
+        let result = output.file().write_all(&self.buffer);
         self.buffer.clear();
         if result.is_err() {
             self.has_failed = true;
@@ -66,10 +68,11 @@ impl MessagesSink {
     /// Ends the file; one that could not be written ends behind what is surely in it.
     fn close(&mut self) -> io::Result<()> {
         let flushed = self.flush();
+        let Some(output) = self.output.take() else { return Ok(()) };
         if flushed.is_err() || self.has_failed {
-            self.output.file().set_len(self.kept)?;
+            output.file().set_len(self.kept)?;
         }
-        if let Err(error) = self.parts.finish(&self.output, self.kept) {
+        if let Err(error) = self.parts.finish(&output, self.kept) {
             // What the kernel could not write may be any part of the file.
             self.intact = self.finished;
             return Err(error);
@@ -96,8 +99,7 @@ impl Sink<SharedEvent> for MessagesSink {
         self.flush()?;
         if self.parts.is_due(self.bytes) {
             self.close()?;
-            self.parts.advance();
-            self.output = self.parts.create_unfinished(&self.parts.path())?;
+            self.output = Some(self.parts.next(|parts| parts.create_unfinished(&parts.path()))?);
             (self.bytes, self.kept) = (0, 0);
         }
         Ok(())
@@ -161,7 +163,8 @@ mod tests {
         sink.tick().unwrap();
         // What is written behind the longest file of a file system fails.
         let longest = [i64::MAX as u64, (1 << 44) - 4096];
-        assert!(longest.iter().any(|length| sink.output.file().set_len(*length).is_ok()));
+        let file = sink.output.as_ref().unwrap().file();
+        assert!(longest.iter().any(|length| file.set_len(*length).is_ok()));
         sink.write(&event(2)).unwrap();
         assert!(sink.tick().is_err());
         assert_eq!((sink.kept, sink.intact()), (1000, 1));

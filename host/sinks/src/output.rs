@@ -229,7 +229,7 @@ impl Output {
         &self.file
     }
 
-    /// Where it is now; `None`: it is no file on a disk.
+    /// Where it is now; `None`: it is not a file on a disk.
     pub fn path(&self) -> Option<&Path> {
         self.made.as_ref().map(|made| &*made.path)
     }
@@ -320,7 +320,7 @@ mod tests {
             let output = MAKES[first](&path, false).unwrap();
             let found = names(folder.path());
             for overwrite in [false, true] {
-                // A file that has its name exists, whoever has it.
+                // A file that has its name exists, whether it is written or not.
                 let expected =
                     if (first, second, overwrite) == (0, 1, false) { "a exists" } else { "is being written" };
                 let error = text(MAKES[second](&path, overwrite));

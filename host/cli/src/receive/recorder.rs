@@ -211,7 +211,7 @@ impl Ended {
         }
     }
 
-    /// The verdict, with what receiving has `known`. The files of the sinks are looked at once more.
+    /// The verdict, with what receiving has `known`. The files of the sinks are looked at again.
     pub fn verdict(&mut self, known: Evidence<'static>) -> Verdict {
         self.sinks.iter_mut().for_each(Report::look_again);
         let failed = self.sinks.iter().find_map(|report| Some(format!("{}: {}", report.sink, report.error.as_ref()?)));

@@ -104,7 +104,7 @@ impl Files {
     }
 
     /// Changes the file; the next one is made if there is none. The library writes at any place, so that the length of the file
-    /// tells of what others do to it only from one change to the next.
+    /// shows what others do to it only from one change to the next.
     ///
     /// # Errors
     /// The library's, or that of `change`; somebody else has changed the file.

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::output::UNFINISHED;
+/// End of the names of files that are not whole.
+pub const UNFINISHED: &str = ".part";
 
 /// Waits until the content of `file` is on the disk. Pipes and devices have nothing to wait for.
 ///

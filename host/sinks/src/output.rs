@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{flock, renameat_with, FlockOperation, OFlags, RenameFlags, CWD};
 use rustix::io::Errno;
 
-use crate::durable;
+use crate::durable::{self, UNFINISHED};
 
-/// End of the names of files that are not whole.
-pub const UNFINISHED: &str = ".part";
 /// End of the names of descriptions of files.
-pub const DESCRIPTION: &str = ".json";
+pub(crate) const DESCRIPTION: &str = ".json";
 
 /// Refuses names that are those of other files than data.
 ///

@@ -8,8 +8,9 @@ use std::{fs, io};
 
 use rustix::fs::OFlags;
 
+use crate::durable::UNFINISHED;
 use crate::options::Options;
-use crate::output::{Made, Output, DESCRIPTION, UNFINISHED};
+use crate::output::{Made, Output, DESCRIPTION};
 
 /// Options of sinks that write files. By default there is one file, which must not exist before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 // stable from two clocks before the first word, next_take says that they were used. From then to sending_done the data of
 // sending_slot is read. In the last packet, words from last_words on are filler: FADE v1 cannot transmit their number.
 // While `hold` or `pausing` is high no frame starts, but for a state frame, which does not wait for `pausing`. Data frames
-// carry `delay`, and announce block ACKs. A state frame has 5 words and 3 of filler; answer_take tells that they are out.
+// carry `delay`, and announce what the board can do. A state frame has 5 words and 3 of filler; answer_take tells that they are out.
 // The fifth is filler, too, but with CHECKSUM at the end of a transmission.
 `default_nettype none
 module fade1_eth_tx #(
@@ -22,7 +22,7 @@ module fade1_eth_tx #(
     input  logic                                            rst,
     input  logic              [                       47:0] mac_address,
     input  logic              [                       47:0] peer_address,
-    input  logic              [                       30:0] delay,
+    input  logic              [                       29:0] delay,
     input  logic                                            pausing,
     input  logic                                            hold,
     output logic                                            idle,
@@ -109,7 +109,7 @@ module fade1_eth_tx #(
                                        is_state ? fade1_pkg::TYPE_STATE : fade1_pkg::TYPE_DATA});
       FIELDS:
       m_axis_tdata = link_pkg::swap64(
-          is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
+          is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, fade1_pkg::SAME_WORDS, delay});
       RESETS: m_axis_tdata = link_pkg::swap64({fade1_pkg::STATE_RESETS, answer_resets});
       CRC:
       m_axis_tdata = has_crc ?

@@ -80,6 +80,7 @@ impl Forger {
                     retry: fade1::RETRY_FADELINK,
                     delay: 0,
                     block_acks: true,
+                    same_words: true,
                     payload: &[],
                 };
                 let mut frame = payload[..fade1::DATA_FRAME_LEN].to_vec();

@@ -149,6 +149,27 @@ def test_figure_4_lost_ack(phy, window):
 
 
 @both
+def test_a_confirmation_does_not_change_the_frame_that_it_meets(phy, window):
+    """A packet is confirmed while it is sent again, and the source has more: the frame has its words to the end."""
+    board = Board(phy, window)
+    board.send(request(C["CMD_START"], 1000))
+    frames = drain(board, window)
+    for _ in range(5):
+        (again,) = drain(board, 1)
+        assert again.packet < frames[-1].packet, "none is confirmed yet"
+        # The next one is on its way when this arrives, and is not needed any more.
+        met = frames[again.packet + 1 - frames[0].packet]
+        board.ack(met, stored=2**64 - 1)
+        (frame,) = drain(board, 1)
+        assert frame.packet == met.packet and frame.words() == list(range(1024 * met.packet, 1024 * met.packet + 1024))
+        fresh = met.packet + 1 - frames[0].packet
+        frames = frames[fresh:]
+        while len(frames) < window:
+            (frame,) = drain(board, 1)
+            frames += [frame] * (frame.packet == frames[-1].packet + 1)
+
+
+@both
 def test_numbers_wrap(phy, window):
     first, sequence = 2**32 - 30, 2**16 - 20
     generator = random.Random(SEED)

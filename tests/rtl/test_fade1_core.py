@@ -116,6 +116,28 @@ def test_single_loss(kind):
     assert board.status()["retransmitted"] == 1
 
 
+def test_a_confirmation_does_not_change_the_frame_that_it_meets():
+    """A packet is confirmed while it is sent again, and the source has more: the frame has its words to the end."""
+    board = Fade1()
+    board.start()
+    number = lambda packet: packet.set * 32 + packet.packet
+    for i in range(32):
+        assert number(board.receive(1000 * US)) == i
+    first, again = 0, board.receive(60_000 * US)
+    for _ in range(5):
+        # The next one is on its way when this arrives, and is not needed any more.
+        met = number(again) + 1
+        board.ack(met, stored=2**32 - 1)
+        frame = board.receive(1000 * US)
+        assert number(frame) == met and frame.words == list(range(128 * met, 128 * met + 128))
+        first, newest = met + 1, first + 31
+        while newest < first + 31:
+            newest = max(newest, number(board.receive(60_000 * US)))
+        again = board.receive(60_000 * US)
+        while number(again) == first + 31:
+            again = board.receive(60_000 * US)
+
+
 def test_block_acks_confirm_all_that_is_stored():
     """Of ten packets 3 and 36 are lost; one ACK confirms the others, and only the two go again, once."""
     lost = {3, 36}

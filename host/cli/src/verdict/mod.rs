@@ -26,9 +26,9 @@ pub enum End {
     /// Nothing tells it: the board is silent after it was asked to stop, or cannot be stopped and sends on; a builder on Kafka
     /// has not read the ends of all sources.
     Silence,
-    /// A frame told it that nobody had asked for: it may be forged, or another program has stopped the board.
+    /// A frame or FIN told it that nobody had asked for: it may be forged, or another program has stopped the board.
     Told,
-    /// The board told it because it was asked to, or TCP did, or a feed wrote behind the messages that TCP did.
+    /// The board told it because it was asked to; a crate closed its connection, or a feed wrote behind its messages that it did.
     Confirmed,
 }
 

@@ -108,8 +108,8 @@ module fade1_eth_tx #(
       m_axis_tdata = link_pkg::swap64({source_end, fade1_pkg::ETHERTYPE,
                                        is_state ? fade1_pkg::TYPE_STATE : fade1_pkg::TYPE_DATA});
       FIELDS:
-      m_axis_tdata = link_pkg::swap64(
-          is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, fade1_pkg::SAME_WORDS, delay});
+      m_axis_tdata = link_pkg::swap64(is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, fade1_pkg::SAME_WORDS, delay}
+          );
       RESETS: m_axis_tdata = link_pkg::swap64({fade1_pkg::STATE_RESETS, answer_resets});
       CRC:
       m_axis_tdata = has_crc ?
@@ -122,7 +122,7 @@ module fade1_eth_tx #(
   assign m_axis_tkeep = '1;
 
   always_ff @(posedge clk) begin
-    next_take   <= header_done && !is_state;
+    next_take <= header_done && !is_state;
     answer_take <= header_done && is_state;
     sending_done <= in_last && advance;
     case (state)

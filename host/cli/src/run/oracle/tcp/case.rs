@@ -111,7 +111,7 @@ impl Case {
         let scans = (0..count).map(|_| scan(random)).collect();
         Case {
             named,
-            told: random.bool(),
+            told: random.u8(0..4) > 0,
             scans,
             stop: (random.u64(0..bytes * 2 + 100), random.u64(20..300)),
             kill: (random.u8(0..8) == 0).then(|| random.u64(0..150)),

@@ -222,7 +222,7 @@ impl Session {
                 let end = end.map_err(|error| exit::in_words(&error));
                 let recorded = recorder.end(&known(end.clone(), self.accept), None);
                 // What a sink says tells more than what it led to.
-                let end = if recorded.error.is_some() { Ok(End::Missing) } else { end };
+                let end = if recorded.error.is_some() { Ok(end.unwrap_or(End::Confirmed)) } else { end };
                 Received { recorded, end }
             }
             Err(error) => {

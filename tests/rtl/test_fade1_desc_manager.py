@@ -23,7 +23,20 @@ class Manager:
 
     def __init__(self, dut, first_set=0):
         self.dut, self.head = dut, first_set * 32
-        for name in ["session", "closed", "ack_valid", "ack_set", "ack_packet", "ack_stored", "ack_block", "next_lock", "next_take", "sending", "sending_slot", "sending_done"]:
+        for name in [
+            "session",
+            "closed",
+            "ack_valid",
+            "ack_set",
+            "ack_packet",
+            "ack_stored",
+            "ack_block",
+            "next_lock",
+            "next_take",
+            "sending",
+            "sending_slot",
+            "sending_done",
+        ]:
             getattr(dut, name).value = 0
         dut.first_set.value, dut.head.value = first_set, self.head % 64
 

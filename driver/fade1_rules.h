@@ -41,7 +41,9 @@ typedef uint64_t u64;
 #define FADE1_RETRY_BITS	10
 #define FADE1_RETRY_FADELINK	0x2A5
 #define FADE1_BLOCK_MARK	0xB10C
+/* Above the delay: it accepts block ACKs; a packet sent again has the same words. */
 #define FADE1_TAKES_BLOCK_ACKS	0x80000000
+#define FADE1_SAME_WORDS	0x40000000
 #define FADE1_DATA_HEADER_LEN	24
 #define FADE1_DATA_FRAME_LEN	(FADE1_DATA_HEADER_LEN + FADE1_PACKET_BYTES)
 /* Packets of 8192 bytes that hold two sets, the most that is in flight. */

@@ -98,10 +98,10 @@ static enum fade_kind parse_fade1(const u8 *head, size_t len,
 	out->packet = be16_at(head + 18) >> FADE1_RETRY_BITS;
 	out->retry = be16_at(head + 18) & ((1 << FADE1_RETRY_BITS) - 1);
 	out->delay = be32_at(head + 20);
-	out->block_acks = out->retry == FADE1_RETRY_FADELINK &&
-			  out->delay & FADE1_TAKES_BLOCK_ACKS;
-	if (out->block_acks)
-		out->delay &= ~FADE1_TAKES_BLOCK_ACKS;
+	if (out->retry == FADE1_RETRY_FADELINK) {
+		out->block_acks = out->delay & FADE1_TAKES_BLOCK_ACKS;
+		out->delay &= ~(FADE1_TAKES_BLOCK_ACKS | FADE1_SAME_WORDS);
+	}
 	if (out->packet >= FADE1_SET_PACKETS)
 		return FADE_BAD_PACKET1;
 	return FADE_KIND_DATA1;

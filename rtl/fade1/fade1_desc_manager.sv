@@ -19,6 +19,9 @@
 // walk. The walk finds packets whose confirmation is overdue, by a little more than the measured
 // round trip, and offers them before fresh ones, so that a lost packet does not stop the window. While a packet is locked
 // nothing moves: a descriptor that was read and not judged is read again afterwards, because next_take may have changed it.
+//
+// A packet that is confirmed while it is sent again stays in the buffer until its frame has left: the tail waits there. So the
+// words of a frame never change.
 `default_nettype none
 module fade1_desc_manager #(
     parameter int WAIT_MIN = 256,  // clocks
@@ -54,6 +57,10 @@ module fade1_desc_manager #(
     output logic                              next_again,
     input  logic                              next_lock,
     input  logic                              next_take,
+    // from then on its data is read, until sending_done
+    input  logic                              sending,
+    input  logic [  fade1_pkg::SLOT_BITS-1:0] sending_slot,
+    input  logic                              sending_done,
     // one pulse each
     output logic                              event_confirmed,
     output logic                              event_protocol_error,
@@ -89,11 +96,13 @@ module fade1_desc_manager #(
   logic [NUMBER_BITS-1:0] tail;
   ptr_t tail_ptr, fresh, in_flight, walk, next_ptr;
   logic has_fresh, tail_may_move, walk_inside, stall, took;
+  logic tail_is_read;  // stands before anything can move
   assign tail_ptr = tail[SLOT_BITS:0];
   assign stall = next_lock || next_take || took;
 
   always_ff @(posedge clk) begin
     took <= next_take;
+    tail_is_read <= sending && sending_slot == tail_ptr[SLOT_BITS-1:0];
     in_flight <= fresh - tail_ptr;
     has_fresh <= fresh != head;
     walk_inside <= ptr_t'(walk - tail_ptr) < in_flight;
@@ -190,7 +199,7 @@ module fade1_desc_manager #(
         end
         TAIL_READ: state <= TAIL_JUDGE;
         TAIL_JUDGE: begin
-          if (tail_ptr != fresh && confirmed) tail <= tail + 1'b1;
+          if (tail_ptr != fresh && confirmed && !tail_is_read) tail <= tail + 1'b1;
           else tail_may_move <= 1'b0;
           state <= IDLE;
         end
@@ -199,8 +208,9 @@ module fade1_desc_manager #(
           state <= IDLE;
           if (ack_in_window) begin
             tail_may_move <= 1'b1;
-            if (!ack_behind_tail) tail <= tail + 1'b1;
-            else begin
+            if (!ack_behind_tail) begin
+              if (!tail_is_read) tail <= tail + 1'b1;
+            end else begin
               at <= tail_ptr;
               left <= number[SLOT_BITS-1:0];
               state <= BLOCK_READ;
@@ -227,6 +237,8 @@ module fade1_desc_manager #(
         end
       endcase
     end
+
+    if (sending_done) tail_may_move <= 1'b1;
 
     if (rst || !session) begin
       state <= IDLE;

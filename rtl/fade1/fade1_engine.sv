@@ -119,7 +119,7 @@ module fade1_engine #(
   assign m_cmd = '0;
   assign {s_rsp_ready, user_clear} = 2'b10;
 
-  logic next_valid, next_last, next_again, next_lock, next_take;
+  logic next_valid, next_last, next_again, next_lock, next_take, sending, sending_done;
   logic hold, ack_valid, ack_ready, ack_bits, finished, all_confirmed, answer, answer_take;
   logic [47:0] peer_address;
   fade1_pkg::state_t answer_state;
@@ -140,7 +140,7 @@ module fade1_engine #(
 
   // ---- packets -------------------------------------------------------------------------------
   logic [15:0] next_set;
-  logic [SLOT_BITS-1:0] next_packet;
+  logic [SLOT_BITS-1:0] next_packet, sending_slot;
   logic event_confirmed, event_protocol_error, event_stale;
 
   fade1_pkg::fields_t ack;
@@ -166,7 +166,7 @@ module fade1_engine #(
   ) eth_tx (
       .clk                (tx_clk),
       .rst                (tx_rst),
-      .delay              (delay[30:0]),
+      .delay              (delay[29:0]),
       .memory_read_enable (read_enable),
       .memory_read_address(read_address),
       .memory_read_data   (read_data),
@@ -191,6 +191,6 @@ module fade1_engine #(
   };
 
   logic unused;
-  assign unused = &{1'b0, ack, delay[31], m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
+  assign unused = &{1'b0, ack, delay[31:30], m_cmd_ready, s_rsp, first_packet, first_sequence, user_clk, user_rst};
 endmodule
 `default_nettype wire

@@ -8,12 +8,12 @@
 //   delay =========>|              |
 //                   +--------------+
 //
-// A frame has 3 header words and 128 data words. The header is read from the inputs while it is
-// sent: next_lock keeps them stable from two clocks before the first word, next_take says that they were used. In the last
-// packet, words from last_words on are filler: FADE v1 cannot transmit their number. While `hold` or `pausing` is high no
-// frame starts, but for a state frame, which does not wait for `pausing`. Data frames carry `delay`, and announce block ACKs.
-// A state frame has 5 words and 3 of filler; answer_take tells that they are out. The fifth is filler, too, but with CHECKSUM at the
-// end of a transmission.
+// A frame has 3 header words and 128 data words. The header is read from the inputs while it is sent: next_lock keeps them
+// stable from two clocks before the first word, next_take says that they were used. From then to sending_done the data of
+// sending_slot is read. In the last packet, words from last_words on are filler: FADE v1 cannot transmit their number.
+// While `hold` or `pausing` is high no frame starts, but for a state frame, which does not wait for `pausing`. Data frames
+// carry `delay`, and announce what the board can do. A state frame has 5 words and 3 of filler; answer_take tells that they are out.
+// The fifth is filler, too, but with CHECKSUM at the end of a transmission.
 `default_nettype none
 module fade1_eth_tx #(
     parameter int CHECKSUM = 0  // the buffer has a CRC of the words
@@ -22,7 +22,7 @@ module fade1_eth_tx #(
     input  logic                                            rst,
     input  logic              [                       47:0] mac_address,
     input  logic              [                       47:0] peer_address,
-    input  logic              [                       30:0] delay,
+    input  logic              [                       29:0] delay,
     input  logic                                            pausing,
     input  logic                                            hold,
     output logic                                            idle,
@@ -33,6 +33,9 @@ module fade1_eth_tx #(
     input  logic                                            next_last,
     output logic                                            next_lock,
     output logic                                            next_take,
+    output logic                                            sending,
+    output logic              [   fade1_pkg::SLOT_BITS-1:0] sending_slot,
+    output logic                                            sending_done,
     input  logic              [   fade1_pkg::WORD_BITS-1:0] last_words,
     input  logic              [                       31:0] words_crc,
     // state to tell: stable while it is sent
@@ -78,7 +81,6 @@ module fade1_eth_tx #(
   state_t state;
   word_t word;
   logic [fade1_pkg::WORD_BITS-1:0] index;  // of the data word after the one on offer
-  logic [fade1_pkg::SLOT_BITS-1:0] slot;
   logic last, advance, header_done, is_state;
   logic in_last, index_is_last;  // the word on offer is the frame's last one; the word after it is
 
@@ -86,10 +88,11 @@ module fade1_eth_tx #(
   assign header_done = word == (is_state ? CRC : FIELDS) && advance;
   assign next_lock = !is_state && (state == LOCK || state == NUMBER || state == HEADER);
   assign idle = state == IDLE;
+  assign sending = state == DATA && !is_state;
 
   // Memory answers one clock later, so the address is that of the word after the one on offer.
   assign memory_read_enable = advance;
-  assign memory_read_address = {slot, index};
+  assign memory_read_address = {sending_slot, index};
 
   // Header, first byte on the wire in the upper bits of each word.
   logic [15:0] packet_field, source_begin;
@@ -105,8 +108,8 @@ module fade1_eth_tx #(
       m_axis_tdata = link_pkg::swap64({source_end, fade1_pkg::ETHERTYPE,
                                        is_state ? fade1_pkg::TYPE_STATE : fade1_pkg::TYPE_DATA});
       FIELDS:
-      m_axis_tdata = link_pkg::swap64(
-          is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, delay});
+      m_axis_tdata = link_pkg::swap64(is_state ? answer_state : {next_set, packet_field, fade1_pkg::TAKES_BLOCK_ACKS, fade1_pkg::SAME_WORDS, delay}
+          );
       RESETS: m_axis_tdata = link_pkg::swap64({fade1_pkg::STATE_RESETS, answer_resets});
       CRC:
       m_axis_tdata = has_crc ?
@@ -119,8 +122,9 @@ module fade1_eth_tx #(
   assign m_axis_tkeep = '1;
 
   always_ff @(posedge clk) begin
-    next_take   <= header_done && !is_state;
+    next_take <= header_done && !is_state;
     answer_take <= header_done && is_state;
+    sending_done <= in_last && advance;
     case (state)
       IDLE: begin
         is_state <= answer;
@@ -142,7 +146,7 @@ module fade1_eth_tx #(
       end
     endcase
 
-    if (state == HEADER) slot <= next_packet;
+    if (state == HEADER) sending_slot <= next_packet;
     if (advance) begin
       in_last <= index_is_last;
       case (word)

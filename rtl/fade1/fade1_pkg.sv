@@ -54,7 +54,9 @@ package fade1_pkg;
   localparam int RETRY_BITS = 10;  // below the packet number, unused by the protocol
   localparam logic [9:0] RETRY_FADELINK = 10'h2A5;  // what stands there: tells that this is a Fadelink board
 
-  localparam logic TAKES_BLOCK_ACKS = 1'b1;  // the bit above the delay, of a Fadelink board
+  // The bits above the delay, of a Fadelink board: it takes block ACKs; a packet that it sends again has the same words.
+  localparam logic TAKES_BLOCK_ACKS = 1'b1;
+  localparam logic SAME_WORDS = 1'b1;
 
   // Of a data frame: preamble, header, data, frame check sequence, gap.
   localparam int DATA_WIRE_BYTES = 8 + 24 + 8 * PACKET_WORDS + 4 + 12;

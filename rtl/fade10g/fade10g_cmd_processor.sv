@@ -175,7 +175,7 @@ module fade10g_cmd_processor #(
   end
   // What the FEB is: format of this word, log2 of its window, state, numbers of the last command and transmission, RESETs.
   localparam logic [7:0] ABLE = fade10g_pkg::IDENTITY_BLOCK_ACKS | fade10g_pkg::IDENTITY_RESETS
-      | (CHECKSUM != 0 ? fade10g_pkg::IDENTITY_CHECKSUM : 8'd0);
+      | fade10g_pkg::IDENTITY_SAME_WORDS | (CHECKSUM != 0 ? fade10g_pkg::IDENTITY_CHECKSUM : 8'd0);
   logic [63:0] identity;
   assign identity = {
     8'd1,

@@ -26,6 +26,9 @@
 // A descriptor is read in one clock and judged and written in the next. A walk reads one in each clock, so it judges the
 // previous one (`seen`). While a packet is locked nothing moves: a descriptor that was read and not judged is read again
 // afterwards, because next_take may have changed it.
+//
+// A packet that is confirmed while it is sent again stays in the buffer until its frame has left: the tail waits there. So the
+// words of a frame never change.
 `default_nettype none
 module fade10g_desc_manager #(
     parameter int SLOT_BITS = 5,
@@ -65,6 +68,10 @@ module fade10g_desc_manager #(
     output logic                 next_again,
     input  logic                 next_lock,
     input  logic                 next_take,
+    // from then on its data is read, until sending_done
+    input  logic                 sending,
+    input  logic [SLOT_BITS-1:0] sending_slot,
+    input  logic                 sending_done,
     // one pulse each
     output logic                 event_confirmed,
     output logic                 event_early,
@@ -99,9 +106,11 @@ module fade10g_desc_manager #(
   logic [15:0] sequence_number;
   assign tail_ptr = tail[SLOT_BITS:0];
   assign stall = next_lock || next_take || took;
+  logic tail_is_read;  // stands before anything can move
 
   always_ff @(posedge clk) begin
     took <= next_take;
+    tail_is_read <= sending && sending_slot == tail_ptr[SLOT_BITS-1:0];
     in_flight <= fresh - tail_ptr;
     has_fresh <= fresh != head;
     tail_gray <= tail_ptr ^ (tail_ptr >> 1);
@@ -239,7 +248,7 @@ module fade10g_desc_manager #(
         end
         TAIL_READ: state <= TAIL_JUDGE;
         TAIL_JUDGE: begin
-          if (tail_ptr != fresh && confirmed) tail <= tail + 32'd1;
+          if (tail_ptr != fresh && confirmed && !tail_is_read) tail <= tail + 32'd1;
           else tail_may_move <= 1'b0;
           state <= IDLE;
         end
@@ -249,8 +258,9 @@ module fade10g_desc_manager #(
           if (nack_counts) any_early <= 1'b1;
           if (ack_counts) begin
             tail_may_move <= 1'b1;
-            if (!ack_behind_tail) tail <= tail + 32'd1;
-            else begin
+            if (!ack_behind_tail) begin
+              if (!tail_is_read) tail <= tail + 32'd1;
+            end else begin
               at <= tail_ptr;
               walk_last <= at - 1'b1;
               walking <= 1'b1;
@@ -279,6 +289,8 @@ module fade10g_desc_manager #(
         end
       endcase
     end
+
+    if (sending_done) tail_may_move <= 1'b1;
 
     if (rst || !session) begin
       state <= IDLE;

@@ -165,9 +165,9 @@ module fade10g_engine #(
   );
 
   // ---- packets -------------------------------------------------------------------------------
-  logic next_valid, next_last, next_again, next_lock, next_take;
+  logic next_valid, next_last, next_again, next_lock, next_take, sending, sending_done;
   logic [31:0] next_packet;
-  logic [SLOT_BITS-1:0] next_slot;
+  logic [SLOT_BITS-1:0] next_slot, sending_slot;
   logic [15:0] next_sequence;
   logic event_confirmed, event_early, event_protocol_error, event_stale;
 

@@ -8,10 +8,10 @@
 //   identify_* ====>|                |====> memory_read_*
 //                   +----------------+
 //
-// A data frame has 5 header words and 1024 data words, a response frame 60 bytes. The header is read
-// from the inputs while it is sent: next_lock keeps them stable from the clock before the first word, next_take and
-// response_taken say that they were used, response_lock that they must not change. A response is sent in the next data frame,
-// or in its own frame when no data frame may start. While `hold` is high no frame
+// A data frame has 5 header words and 1024 data words, a response frame 60 bytes. The header is read from the inputs while
+// it is sent: next_lock keeps them stable from the clock before the first word, next_take and response_taken say that they
+// were used, response_lock that they must not change. From next_take to sending_done the data of sending_slot is read. A
+// response is sent in the next data frame, or in its own frame when no data frame may start. While `hold` is high no frame
 // starts, while `pausing` is high no data frame. The frames carry `delay`. identify_word: the address of IDENTIFY was used,
 // `identify` is needed in two clocks. The last word of the last packet is last_words, with_checksum words_crc above it.
 `default_nettype none
@@ -34,6 +34,9 @@ module fade10g_eth_tx #(
     input  logic                                        next_last,
     output logic                                        next_lock,
     output logic                                        next_take,
+    output logic                                        sending,
+    output logic [                       SLOT_BITS-1:0] sending_slot,
+    output logic                                        sending_done,
     input  logic [          fade10g_pkg::WORD_BITS-1:0] last_words,
     input  logic                                        with_checksum,
     input  logic [                                31:0] words_crc,
@@ -79,7 +82,6 @@ module fade10g_eth_tx #(
   kind_t kind;
   logic [2:0] word;  // of the header or a short frame, on offer to the MAC
   logic [fade10g_pkg::WORD_BITS-1:0] index;  // of the data word after the one on offer
-  logic [SLOT_BITS-1:0] slot;
   logic last, with_response, advance, header_done;
   // Registered, for the word on offer: the header's last one, data, the frame's last one, filler of the last packet.
   logic in_last_header, in_data, in_last, in_filler;
@@ -90,11 +92,12 @@ module fade10g_eth_tx #(
   assign next_lock = state[1];
   assign response_lock = next_lock;
   assign idle = state == IDLE;
+  assign sending = state == BODY && kind == PACKET;
   assign identify_word = state == HEADER && word != 3'd0;
 
   // Memory answers one clock later, so the address is that of the word after the one on offer.
   assign memory_read_enable = advance;
-  assign memory_read_address = {slot, index};
+  assign memory_read_address = {sending_slot, index};
 
   // Header, first byte on the wire in the upper bits of each word.
   logic [15:0] source_begin;
@@ -137,12 +140,13 @@ module fade10g_eth_tx #(
     next_take <= header_done && kind == PACKET;
     response_taken <= header_done && (kind == RESPONSE || (kind == PACKET && with_response));
     identify_taken <= header_done && kind == IDENTIFY;
+    sending_done <= in_last && advance;
 
     case (state)
       IDLE:
       if (!hold && (identify_valid || response_valid || (next_valid && !pausing))) state <= LOCK;
       LOCK: begin
-        slot <= next_slot;
+        sending_slot <= next_slot;
         last <= next_last;
         with_response <= response_valid;
         state <= HEADER;

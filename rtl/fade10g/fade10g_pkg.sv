@@ -28,6 +28,7 @@ package fade10g_pkg;
   localparam logic [7:0] IDENTITY_CSN = 8'd8;  // flag: it knows a last command
   localparam logic [7:0] IDENTITY_RESETS = 8'd16;  // flag: it counts RESETs, and answers CMD_RESET_BY
 
+  localparam logic [7:0] IDENTITY_SAME_WORDS = 8'd64;  // flag: a packet that it sends again has the same words
   localparam logic [7:0] IDENTITY_CHECKSUM = 8'd32;  // flag: the last packet has a CRC, if START asks for it
   localparam logic [31:0] START_CHECKSUM = 32'd1;  // in the argument of START: that is asked for
   localparam logic [15:0] CHECKSUM_MARK = 16'hC4EC;  // above the number of valid words: the CRC is above this

@@ -149,6 +149,28 @@ def test_figure_4_lost_ack(phy, window):
 
 
 @both
+def test_a_confirmation_does_not_change_the_frame_that_it_meets(phy, window):
+    """A packet is confirmed while it is sent again, and the source has more: the frame has its words to the end."""
+    board = Board(phy, window)
+    board.send(request(C["CMD_START"], 1000))
+    met, newest, step = 0, window - 1, 0
+    last = drain(board, window)[-1]
+    while met < 3:
+        again = board.receive(10_000 * board.frame_time)
+        step = step % 20 + 1
+        if again.packet == newest or board.receive(step * board.frame_time // 5):
+            continue
+        # It may be on its way now.
+        number = again.packet + 1
+        board.ack(last, packet=number, sequence=number, stored=2**64 - 1)
+        while newest < number + window:
+            frame = board.receive(10_000 * board.frame_time)
+            assert frame.words() == list(range(1024 * frame.packet, 1024 * frame.packet + 1024))
+            met += frame.packet == number
+            newest = max(newest, frame.packet)
+
+
+@both
 def test_numbers_wrap(phy, window):
     first, sequence = 2**32 - 30, 2**16 - 20
     generator = random.Random(SEED)

@@ -120,7 +120,7 @@ def test_identify_is_answered_at_full_rate_to_every_one(phy, window):
     receiver = Receiver(board, window)
     csn = transmission = None
     # The boards with the smallest buffer have no CRC.
-    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_RESETS"] | (C["IDENTITY_CHECKSUM"] if window > 16 else 0)
+    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_RESETS"] | C["IDENTITY_SAME_WORDS"] | (C["IDENTITY_CHECKSUM"] if window > 16 else 0)
     for running in (0, 1, 0):
         board.send(request(C["CMD_IDENTIFY"], 0xBEEF, src=OTHER, dst=b"\xff" * 6))
         answers = []

@@ -184,7 +184,8 @@ async def fade10g_cmd_processor_identify_leaves_the_response_alone(dut):
     dut.identify_word.value = 1
     await ClockCycles(dut.clk, 3)
     assert int(dut.identify.value) >> 56 == 0x0006_0009_01, "layout"
-    flags = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_CSN"] | C["IDENTITY_RESETS"] | C["IDENTITY_CHECKSUM"] * has_checksum(dut)
+    able = C["IDENTITY_BLOCK_ACKS"] | C["IDENTITY_RESETS"] | C["IDENTITY_SAME_WORDS"] | C["IDENTITY_CHECKSUM"] * has_checksum(dut)
+    flags = able | C["IDENTITY_CSN"]
     assert int(dut.identify.value) & (1 << 48) - 1 == flags << 40 | 1 << 24, "the last command, and no transmission yet"
     dut.identify_taken.value = 1
     await RisingEdge(dut.clk)

@@ -20,7 +20,7 @@ class Manager:
     def __init__(self, dut, first=0, sequence=0):
         self.dut, self.head, self.first = dut, first, first
         for name in ["session", "closed", "ack_valid", "ack_negative", "ack_sequence", "ack_packet", "ack_stored", "ack_block",
-                     "next_lock", "next_take"]:  # fmt: skip
+                     "next_lock", "next_take", "sending", "sending_slot", "sending_done"]:  # fmt: skip
             getattr(dut, name).value = 0
         dut.first_packet.value, dut.first_sequence.value = first, sequence
         dut.head.value = first % POINTERS
@@ -163,6 +163,32 @@ async def a_block_ack_confirms_what_its_bits_name(dut):
     await m.ack(2, 7, stored=2**64 - 1)
     assert await m.tail() == 7 and int(dut.all_confirmed.value) == 1
     assert m.events.count["event_confirmed"] == 7 and m.events.count["event_protocol_error"] == 0
+
+
+@cocotb.test()
+async def no_place_is_free_that_is_read(dut):
+    """Packets are confirmed, one by one or by bits, while the first of them is sent again: its place is not free before that is done."""
+    for stored in (None, 2**64 - 1):
+        m = Manager(dut)
+        await m.run()
+        m.fill(4)
+        for i in range(4):
+            assert await m.send() == (i, i, 0, 0)
+        await m.ack(1, 1)
+        assert await m.send() == (0, 4, 1, 0)
+        dut.sending.value, dut.sending_slot.value = 1, 0
+        for packet, sequence in [(3, 3)] if stored else [(0, 4), (2, 2), (3, 3)]:
+            await m.ack(packet, sequence, stored=stored)
+        assert m.events.count["event_confirmed"] == 4 and await m.tail() == 0
+        await m.ack(0, 4)
+        assert await m.tail() == 0 and not int(dut.all_confirmed.value)
+        dut.sending.value, dut.sending_done.value = 0, 1
+        await RisingEdge(dut.clk)
+        dut.sending_done.value = 0
+        await ClockCycles(dut.clk, 20)
+        assert await m.tail() == 4 and int(dut.all_confirmed.value) == 1
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 3)
 
 
 @cocotb.test()

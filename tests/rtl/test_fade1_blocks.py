@@ -55,7 +55,7 @@ def data_frame(set_, packet, delay, last=None):
         words[last:] = [0xA5A5A5A5A5A5A5A5] * (128 - last)
     return b"".join([
         PC.to_bytes(6, "big"), MAC.to_bytes(6, "big"), b"\xfa\xde\xa5\xa5", set_.to_bytes(2, "big"),
-        (packet << 10 | C1["RETRY_FADELINK"]).to_bytes(2, "big"), (C1["TAKES_BLOCK_ACKS"] | delay).to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
+        (packet << 10 | C1["RETRY_FADELINK"]).to_bytes(2, "big"), (C1["TAKES_BLOCK_ACKS"] | C1["SAME_WORDS"] | delay).to_bytes(4, "big"), *(word.to_bytes(8, "little") for word in words),
     ])  # fmt: skip
 
 

@@ -116,6 +116,28 @@ def test_single_loss(kind):
     assert board.status()["retransmitted"] == 1
 
 
+def test_a_confirmation_does_not_change_the_frame_that_it_meets():
+    """A packet is confirmed while it is sent again, and the source has more: the frame has its words to the end."""
+    board = Fade1()
+    board.start()
+    number = lambda packet: packet.set * 32 + packet.packet
+    met, newest, step = 0, -1, 0
+    while newest < 31:
+        newest = number(board.receive(1000 * US))
+    while met < 3:
+        again = number(board.receive(60_000 * US))
+        step = step % 20 + 1
+        if again == newest or board.receive(step * 2 * US):
+            continue
+        # It may be on its way now.
+        board.ack(again + 1, stored=2**32 - 1)
+        while newest < again + 1 + 32:
+            frame = board.receive(60_000 * US)
+            assert frame.words == list(range(128 * number(frame), 128 * number(frame) + 128))
+            met += number(frame) == again + 1
+            newest = max(newest, number(frame))
+
+
 def test_block_acks_confirm_all_that_is_stored():
     """Of ten packets 3 and 36 are lost; one ACK confirms the others, and only the two go again, once."""
     lost = {3, 36}

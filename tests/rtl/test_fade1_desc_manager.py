@@ -23,7 +23,20 @@ class Manager:
 
     def __init__(self, dut, first_set=0):
         self.dut, self.head = dut, first_set * 32
-        for name in ["session", "closed", "ack_valid", "ack_set", "ack_packet", "ack_stored", "ack_block", "next_lock", "next_take"]:
+        for name in [
+            "session",
+            "closed",
+            "ack_valid",
+            "ack_set",
+            "ack_packet",
+            "ack_stored",
+            "ack_block",
+            "next_lock",
+            "next_take",
+            "sending",
+            "sending_slot",
+            "sending_done",
+        ]:
             getattr(dut, name).value = 0
         dut.first_set.value, dut.head.value = first_set, self.head % 64
 
@@ -155,6 +168,33 @@ async def fade1_desc_manager_confirms_what_the_bits_of_a_block_ack_name(dut):
     assert m.events.count["event_confirmed"] == 34, "packets before one that was confirmed already"
     assert await m.tail() == 34 and await m.send() is None, "2 was on offer, and is not any more"
     assert int(dut.all_confirmed.value) == 1 and m.events.count["event_protocol_error"] == 0
+
+
+@cocotb.test()
+async def fade1_desc_manager_frees_no_place_that_is_read(dut):
+    """Packets are confirmed, one by one or by bits, while the first of them is sent again: its place is not free before that is done."""
+    for stored in (None, 2**32 - 1):
+        m = Manager(dut)
+        await m.run()
+        m.fill(4)
+        for i in range(4):
+            assert await m.send() == (i, 0, 0)
+        await ClockCycles(dut.clk, 20000)
+        while (await m.send(wait=5000))[0] != 0:
+            pass
+        dut.sending.value, dut.sending_slot.value = 1, 0
+        for i in (3,) if stored else (0, 1, 2, 3):
+            await m.ack(i, stored=stored)
+        assert m.events.count["event_confirmed"] == 4 and await m.tail() == 0
+        await m.ack(0)
+        assert await m.tail() == 0 and not int(dut.all_confirmed.value)
+        dut.sending.value, dut.sending_done.value = 0, 1
+        await RisingEdge(dut.clk)
+        dut.sending_done.value = 0
+        await ClockCycles(dut.clk, 20)
+        assert await m.tail() == 4 and int(dut.all_confirmed.value) == 1
+        dut.session.value = 0
+        await ClockCycles(dut.clk, 3)
 
 
 @cocotb.test()

@@ -70,7 +70,9 @@ def test_what_waits_is_offered_in_time(tick, patience, steps):
 
 
 BREAKS = {
-    "tail moves without ACK": (MANAGER, "if (tail_ptr != fresh && confirmed) tail", "if (tail_ptr != fresh) tail"),
+    "tail moves without ACK": (MANAGER, "if (tail_ptr != fresh && confirmed && ", "if (tail_ptr != fresh && "),
+    "a place is free while it is read": (MANAGER, "tail_is_read <= sending &&", "tail_is_read <= 1'b0 &&"),
+    "a place is never free": (MANAGER, "if (sending_done) tail_may_move <= 1'b1;", ""),
     "NACK taken for ACK": (MANAGER, "judge_ack && ack_in_window && !ack_negative;", "judge_ack && ack_in_window;"),
     "no lock": (MANAGER, "assign stall = next_lock || next_take || took;", "assign stall = next_take || took;"),
     "two at once": (MANAGER, "if (!next_again) fresh <= fresh + 1'b1;", "fresh <= fresh + 1'b1;"),
@@ -81,7 +83,9 @@ BREAKS = {
     "all before a block ACK are confirmed": (MANAGER, "(state == WALK_ACK && stored);", "state == WALK_ACK;"),
     "the bits are not asked for": (MANAGER, "assign ack_bits = state[3];", "assign ack_bits = 1'b0;"),
     "fresh ones wait for an ACK": (MANAGER, "end else if (has_fresh) begin", "end else if (has_fresh && in_flight == '0) begin"),
-    "v1 tail moves without ACK": (MANAGER1, "if (tail_ptr != fresh && confirmed) tail", "if (tail_ptr != fresh) tail"),
+    "v1 tail moves without ACK": (MANAGER1, "if (tail_ptr != fresh && confirmed && ", "if (tail_ptr != fresh && "),
+    "v1 a place is free while it is read": (MANAGER1, "tail_is_read <= sending &&", "tail_is_read <= 1'b0 &&"),
+    "v1 a place is never free": (MANAGER1, "if (sending_done) tail_may_move <= 1'b1;", ""),
     "v1 no lock": (MANAGER1, "assign stall = next_lock || next_take || took;", "assign stall = next_take || took;"),
     "v1 window is not looked at": (MANAGER1, "assign ack_counts = judge_ack && ack_in_window;", "assign ack_counts = judge_ack;"),
     "v1 two at once": (MANAGER1, "if (!next_again) fresh <= fresh + 1'b1;", "fresh <= fresh + 1'b1;"),

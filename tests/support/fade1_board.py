@@ -38,8 +38,9 @@ def parse(frame, at):
     data = frame[24:]
     words = [int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8)]
     delay = int.from_bytes(frame[20:24], "big")
-    assert delay & C1["TAKES_BLOCK_ACKS"]
-    return Packet(at, set_, number >> 10, number & 0x3FF, delay & ~C1["TAKES_BLOCK_ACKS"], words)
+    flags = C1["TAKES_BLOCK_ACKS"] | C1["SAME_WORDS"]
+    assert delay & flags == flags
+    return Packet(at, set_, number >> 10, number & 0x3FF, delay & ~flags, words)
 
 
 class Fade1(Board):

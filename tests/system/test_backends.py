@@ -128,7 +128,17 @@ def test_boards_in_software(bench, soft):
     boards = soft("--window", "16", "--first-packet", first, febs=FEBS[:2])
     status, out, err = bench.run("discover", "--iface", "eth0", "--json")
     found = {line["feb"]: line["identity"] for line in map(json.loads, out.splitlines())}
-    new = {"window": 16, "running": False, "stopping": False, "block_acks": True, "csn": None, "transmission": 0, "resets": 0, "checksum": True}
+    new = {
+        "window": 16,
+        "running": False,
+        "stopping": False,
+        "block_acks": True,
+        "csn": None,
+        "transmission": 0,
+        "resets": 0,
+        "checksum": True,
+        "same_words": True,
+    }
     assert found == {mac: new for mac in FEBS[:2]}, err
     for mac in FEBS[:2]:
         bench.command(0x0205, 1000 * 1024 + 17, feb=mac)  # words of the source

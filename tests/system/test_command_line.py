@@ -106,7 +106,7 @@ def test_discover_and_status(bench):
     found = [json.loads(line) for line in out.splitlines()]
     assert status == 0 and [feb["feb"] for feb in found] == FEBS[:3]
     new = {"window": 16, "running": False, "stopping": False, "block_acks": True, "csn": None, "transmission": 0, "resets": 0,
-           "checksum": False}  # fmt: skip
+           "checksum": False, "same_words": True}  # fmt: skip
     assert all(feb["identity"] == new for feb in found)
     status, result = report(bench.receive("--packets", 50).finish())
     assert status == 0
@@ -192,7 +192,7 @@ def test_dissect_shared_vectors(tmp_path):
     assert [frame["fields"]["response"]["reset_by"] for frame in ours if "reset_by" in (frame["fields"].get("response") or {})] == senders
     flags = ["running", "stopping", "block_acks"]
     identity = [*(f"fade.identity.{name}" for name in ["window", *flags, "has_csn", "csn", "transmission"]), "fade.resets", "fade.identity.has_checksum",
-                "fade.reset_by"]  # fmt: skip
+                "fade.identity.same_words", "fade.reset_by"]  # fmt: skip
     status, out, err = run(
         "tshark", "-X", f"lua_script:{TOP}/tools/wireshark/fade.lua", "-r", capture, "-T", "fields",
         *[word for field in ["_ws.expert.message", *identity] for word in ("-e", field)],
@@ -209,11 +209,12 @@ def test_dissect_shared_vectors(tmp_path):
             i["transmission"],
             i["resets"],
             int(i["checksum"]),
+            int(i["same_words"]),
         ]
         for i in told
     ]
-    assert theirs == expected and len(told) == 7
-    theirs = [{"transmission": int(row[-4]), "address": row[-1] if row[-1] != "00:00:00:00:00:00" else None} for row in rows if row[-1]]
+    assert theirs == expected and len(told) == 8
+    theirs = [{"transmission": int(row[-5]), "address": row[-1] if row[-1] != "00:00:00:00:00:00" else None} for row in rows if row[-1]]
     assert theirs == senders and len(senders) == 2
 
 

@@ -303,6 +303,28 @@ def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path):
     assert arrived < windows and status == 3 and sink["error"] and sink["intact"] == 0, (arrived, found, err)
 
 
+@pytest.mark.parametrize("kind,options,told", [("push", "", ["unconfirmed"]), ("push", ",policy=drop", []), ("pub", "", [])])
+def test_what_zeromq_was_given_is_handed_over(build, tmp_path, kind, options, told):
+    """Nobody says whether a client has it, so it is not written, and the run is complete only if the sink may lose it."""
+    endpoint = f"ipc://{tmp_path}/{kind}"
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-{kind}:{endpoint}{options}")
+    wait_for(lambda: os.path.exists(tmp_path / kind))
+    context = zmq.Context()
+    client = context.socket(zmq.PULL if kind == "push" else zmq.SUB)
+    if kind == "pub":
+        client.subscribe(b"")
+    client.connect(endpoint)
+    crate = Crate(builder.port, 1)
+    for record in range(5):
+        crate.send(record, hits=[(3, 0, 1, 1)])
+    crate.close()
+    status, found, err = builder.finish()
+    context.destroy(0)
+    (sink,) = found["sinks"]
+    assert (sink["written"], sink["handed_over"], sink["error"]) == (0, 5, None), (found, err)
+    assert reasons(found) == told and status == (3 if told else 0), (found, err)
+
+
 def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
     """A sink that takes nothing: the builder waits, then the connection; nothing is discarded."""
     endpoint = f"ipc://{tmp_path}/push"

@@ -63,7 +63,8 @@ def test_two_crates_to_all_sinks(net, phy, links):
             events[kind].append(parts[0])
     status, found, err = report(builder.finish())
     context.destroy(0)
-    assert status == 0, (found, err)
+    # ZeroMQ confirms nothing.
+    assert status == 3 and reasons(found) == ["unconfirmed"], (found, err)
     assert "unexpectedly" not in err, "an ordinary end, of which ZeroMQ's library says nothing in our name"
     assert found["windows"] == {"complete": windows, "incomplete": 0, "dropped": 0, "late": 0}
     want = expected(2, windows, rate, links)

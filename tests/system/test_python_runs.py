@@ -35,7 +35,7 @@ def test_runs_of_every_kind(bench):
     bench.sim("--feb", FEBS[2], "--protocol", "tcp", "--streams", 2, "--words", 100000)
     bench.sim("--feb", FEBS[3], "--protocol", "fadc", "--small", "--phy", "gmii", "--ip", "10.9.0.4", "--port", 10002, "--windows", 2000)
     lab.write(
-        'title = "first light"\nstop = { duration = 5 }\n'
+        'title = "first light"\nend = "told"\nstop = { duration = 5 }\n'
         + fade("one", 0, 'sinks = ["file:one.dat"]') + fade("many", 1, 'sinks = ["hdf5:many.h5", "file:{board}.dat,roll=1000000"]')
         + f'[[tcp]]\nname = "sender"\naddress = "{BOARD}"\nport = 10000\nstreams = 2\nsinks = ["hdf5:{{board}}-{{stream}}.h5"]\n'
         '[[crates]]\nname = "events"\nport = 10002\nwindow_ns = 65536\nexpect = 1\n'

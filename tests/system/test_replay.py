@@ -36,7 +36,7 @@ def test_a_run_is_played_back(lab, speed):
         + fade("one", 1).replace('verify = "counter"', "")
         + '[[tcp]]\nname = "sender"\naddress = "ADDRESS"\nport = 10000\nstreams = 2\nsinks = ["file:{board}-{stream}.dat"]\n'
     )
-    lab.write("stop = { duration = 4 }\n" + boards.replace("ADDRESS", BOARD))
+    lab.write('end = "told"\nstop = { duration = 4 }\n' + boards.replace("ADDRESS", BOARD))
     status, first, err = lab.run()
     assert status == 0, err
     for sim in sims:
@@ -53,7 +53,7 @@ def test_a_run_is_played_back(lab, speed):
         return found
 
     # FADE v1 tells no end: what fills the last packet is not known without a pattern.
-    lab.write("stop = { duration = 60 }\n" + boards.replace("ADDRESS", "10.9.0.9"))
+    lab.write('end = "told"\nstop = { duration = 60 }\n' + boards.replace("ADDRESS", "10.9.0.9"))
     played = replay(lab, "--iface", "feb0", "--to", PC, "--speed", speed)
     wait_until_it_plays(played)
     process = lab.start()

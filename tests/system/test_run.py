@@ -281,7 +281,8 @@ def test_boards_of_every_kind(lab):
     bench.sim("--feb", FEBS[3], "--protocol", "udp", "--ip", "10.9.0.3", "--port", 10001, "--stopped", "--user-mhz", 2)
     bench.sim("--feb", "02:fa:de:00:00:05", "--protocol", "fadc", "--small", "--phy", "gmii", "--ip", "10.9.0.4", "--port", 10002, "--windows", 2000)
     lab.write(
-        fade("ten")
+        'end = "told"\n'
+        + fade("ten")
         + fade("one", 1, 'protocol = "fade1"')
         + f'[[tcp]]\nname = "sender"\naddress = "{BOARD}"\nport = 10000\nstreams = 2\nverify = "counter"\n'
         'sinks = ["file:{board}-{stream}.dat"]\n'

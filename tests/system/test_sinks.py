@@ -213,7 +213,7 @@ def test_every_sink_takes_streams_too(net, tmp_path, side):
     """HDF5, plain files with manifests and a shared ring, of two boards at once."""
     net.sim("--protocol", side, "--boards", 2, "--words", 30000, *(["--stopped"] if side == "udp" else []))
     boards = [word for n in (2, 3) for word in ("--board", f"10.9.0.{n}")] if side == "udp" else []
-    process = net.fadelink("receive", f"--{side}", 10000, "--json", "--verify", "counter", "--streams", 2, *boards,
+    process = net.fadelink("receive", f"--{side}", 10000, "--json", "--verify", "counter", "--streams", 2, "--end", "told", *boards,
                            "--sink", f"hdf5:{tmp_path}/{{stream}}.h5", "--sink", f"file:{tmp_path}/{{stream}}.dat",
                            "--sink", f"share:{tmp_path}/{{stream}}.share,wait")  # fmt: skip
     wait_for(lambda: len(list(tmp_path.glob("*.share"))) == 2)

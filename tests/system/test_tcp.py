@@ -28,8 +28,8 @@ def report(process):
 
 
 def received(net, *options, streams=1):
-    """Receives whole streams and returns the report."""
-    status, found, err = report(receive(net, "--streams", streams, *options))
+    """Receives whole streams, to the end of their sources, and returns the report."""
+    status, found, err = report(receive(net, "--streams", streams, "--end", "told", *options))
     assert status == 0 and found["complete"], (found, err)
     return found
 
@@ -93,7 +93,7 @@ def test_a_stream_arrives(net):
 def test_over_a_tap(net):
     add_tap(net)
     net.sim("--protocol", "tcp", "--words", WORDS, iface="fade0")
-    words = net.fadelink_words("receive", "--tcp", PORT, "--json", "--verify", "counter", "--streams", 1)
+    words = net.fadelink_words("receive", "--tcp", PORT, "--json", "--verify", "counter", "--streams", 1, "--end", "told")
     status, found, err = report(net.start(net.board_ns, *words))
     assert status == 0 and found["streams"][0]["words"] == WORDS, (found, err)
 
@@ -247,8 +247,8 @@ def test_a_refused_connection_is_tried_again(net):
 def test_stop_from_the_receivers_side(net):
     """--packets and Ctrl-C: the receiver closes its direction, the board sends what it has and closes."""
     boards(net, words=0)
-    found = received(net, "--packets", 20)
-    assert found["streams"][0]["bytes"] >= 20 * 8192
+    status, found, err = report(receive(net, "--streams", 1, "--packets", 20))
+    assert status == 0 and found["streams"][0]["bytes"] >= 20 * 8192, (found, err)
     process = receive(net)
     assert "waiting" in process.popen.stderr.readline()
     wait_for_data(net)

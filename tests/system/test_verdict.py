@@ -162,10 +162,30 @@ def test_an_end_that_nobody_asked_for_is_not_confirmed(net):
     net.end_sim(board)
 
 
+@pytest.mark.parametrize("who", ["the board", "another computer"])
+def test_an_end_of_tcp_that_nobody_asked_for_is_not_confirmed(net, who):
+    """The board closes by itself; a program on another computer sends words and closes."""
+    out = net.tmp / "{stream}.dat"
+    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 1, "--out", out, "--verify", "counter")
+    if who == "the board":
+        net.sim("--protocol", "tcp", "--words", 1000)
+    else:
+        net.run_in(net.board_ns, "ip", "addr", "add", "10.9.0.77/24", "dev", "feb0")
+        made = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        wait_for(lambda: made.connect_ex((PC, TCP_PORT)) == 0)
+        made.sendall(struct.pack("<1000Q", *range(1000)))
+        made.close()
+    code, found = report(process.finish())
+    (stream,) = found["streams"]
+    assert (code, stream["verdict"], stream["words"], stream["wrong_words"]) == (3, "end_not_confirmed", 1000, 0), found
+    (described,) = net.tmp.glob("*.dat.json")
+    assert not json.loads(described.read_text())["complete"]
+
+
 def test_a_connection_without_data_is_no_stream(net):
     """A scan of ports, before the board connects, while it sends, and one that stays."""
     out = net.tmp / "{stream}.dat"
-    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 1, "--out", out, "--verify", "counter")
+    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 1, "--out", out, "--verify", "counter", "--end", "told")
 
     net.run_in(net.board_ns, "ip", "addr", "add", "10.9.0.77/24", "dev", "feb0")
 
@@ -192,7 +212,7 @@ def test_a_stream_behind_a_broken_one_of_its_board_is_not_complete(net):
     """The board may go on in the middle of its data; that of another board does not."""
     for number in (77, 78):
         net.run_in(net.board_ns, "ip", "addr", "add", f"10.9.0.{number}/24", "dev", "feb0")
-    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 3, "--out", net.tmp / "{stream}.dat")
+    process = net.fadelink("receive", "--tcp", TCP_PORT, "--json", "--streams", 3, "--out", net.tmp / "{stream}.dat", "--end", "told")
 
     def send(number, port, how):
         made = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))

@@ -44,6 +44,7 @@ local f = {
   has_csn = ProtoField.bool("fade.identity.has_csn", "Knows a last command", 8, nil, 0x08),
   has_resets = ProtoField.bool("fade.identity.has_resets", "Counts RESETs", 8, nil, 0x10),
   has_checksum = ProtoField.bool("fade.identity.has_checksum", "Has a CRC of the words", 8, nil, 0x20),
+  same_words = ProtoField.bool("fade.identity.same_words", "Sends the same words again", 8, nil, 0x40),
   last_csn = ProtoField.uint16("fade.identity.csn", "Sequence number of the last command"),
   transmission = ProtoField.uint16("fade.identity.transmission", "Transmission"),
   resets = ProtoField.uint8("fade.resets", "RESETs since START"),
@@ -76,7 +77,7 @@ local function response(buffer, tree)
   local value = branch:add(f.response_value, buffer(4, 8))
   if code == IDENTIFY and buffer(4, 1):uint() == 1 then
     value:add(f.window, buffer(5, 1))
-    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn, f.has_resets, f.has_checksum }) do value:add(flag, buffer(6, 1)) end
+    for _, flag in ipairs({ f.running, f.stopping, f.block_acks, f.has_csn, f.has_resets, f.has_checksum, f.same_words }) do value:add(flag, buffer(6, 1)) end
     value:add(f.last_csn, buffer(7, 2))
     value:add(f.transmission, buffer(9, 2))
     if math.floor(buffer(6, 1):uint() / 16) % 2 == 1 then value:add(f.resets, buffer(11, 1)) end
@@ -124,9 +125,9 @@ function fade.dissector(buffer, pinfo, tree)
         return
       end
       local delay = buffer(6, 4):uint()
-      -- Of a Fadelink board the bit above tells that it takes block ACKs.
-      local takes_blocks = buffer(4, 2):uint() % 1024 == 0x2A5 and delay >= 0x80000000
-      root:add(f.delay, buffer(6, 4), takes_blocks and delay - 0x80000000 or delay)
+      -- Of a Fadelink board the two bits above tell what it can do.
+      local ours = buffer(4, 2):uint() % 1024 == 0x2A5
+      root:add(f.delay, buffer(6, 4), ours and delay % 0x40000000 or delay)
       root:add(f.data, buffer(V1_HEADER, V1_PACKET))
     end
     if kind == V1_START and buffer:len() >= 4 then

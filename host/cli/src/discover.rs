@@ -163,9 +163,9 @@ pub fn fade1_json(state: fade1::State) -> Value {
 
 /// The answer to IDENTIFY.
 pub fn identity_json(identity: Identity) -> Value {
-    let Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum } = identity;
+    let Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum, same_words } = identity;
     json!({ "window": window, "running": running, "stopping": stopping, "block_acks": block_acks, "csn": csn,
-            "transmission": transmission, "resets": resets, "checksum": checksum })
+            "transmission": transmission, "resets": resets, "checksum": checksum, "same_words": same_words })
 }
 
 /// RESETs since START.

@@ -87,7 +87,7 @@ fn response_json(response: Option<Response>) -> Value {
 fn response_words(response: Response) -> String {
     let Response { code, csn, value } = response;
     let mut words = format!(", response to {code:#06x} csn {csn}: {value:#x}");
-    if let Some(Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum }) =
+    if let Some(Identity { window, running, stopping, block_acks, csn, transmission, resets, checksum, same_words }) =
         identity(response)
     {
         words += &format!(" (window {window}, transmission {transmission}");
@@ -96,6 +96,7 @@ fn response_words(response: Response) -> String {
             (stopping, ", stopping"),
             (block_acks, ", block ACKs"),
             (checksum, ", CRC of the words"),
+            (same_words, ", sends the same words again"),
         ];
         words.extend(flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name));
         words += &csn.map_or(String::new(), |csn| format!(", last csn {csn}"));
@@ -177,10 +178,10 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
             return Ok(("state", fields, text + &resets_words(resets) + &crc.unwrap_or_default()));
         }
         Ok((_, fade1::FebFrame::Data(data))) => {
-            let fade1::Data { set, packet, retry, delay, block_acks, .. } = data;
+            let fade1::Data { set, packet, retry, delay, block_acks, same_words, .. } = data;
             let text = format!("FADE v1, {}, delay {delay}", words(set, packet));
             let fields = json!({ "version": 1, "set": set, "packet": packet, "retry": retry, "delay": delay,
-                "block_acks": block_acks });
+                "block_acks": block_acks, "same_words": same_words });
             return Ok(("data", fields, text));
         }
         Err(fade1::Error::Type(_)) => fade1::parse_request(frame),

@@ -352,7 +352,7 @@ impl Meter {
     pub fn event_sinks(&mut self, builder: &str, reports: &[Report]) {
         for report in reports {
             let labels = [("builder", builder), ("sink", &*report.sink)];
-            self.count("fadelink_sink_written_events_total", &labels, report.written);
+            self.count("fadelink_sink_written_events_total", &labels, report.written + report.handed_over);
             self.count("fadelink_sink_dropped_events_total", &labels, report.dropped);
             self.sink(&labels, report);
         }

@@ -12,8 +12,9 @@ fn data_frame(random: &mut fastrand::Rng, number: u64) -> Vec<u8> {
     let mut frame = vec![0; DATA_FRAME_LEN];
     let (set, packet) = ((number / 32) as u16, (number % 32) as u8);
     let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
-    let (delay, block_acks) = (random.u32(..1 << 31), random.u8(..8) > 0);
-    Data { set, packet, retry: RETRY_FADELINK, delay, block_acks, payload: &[] }.write_header(PC, FEB, head);
+    let (delay, block_acks) = (random.u32(..1 << 30), random.u8(..8) > 0);
+    Data { set, packet, retry: RETRY_FADELINK, delay, block_acks, same_words: true, payload: &[] }
+        .write_header(PC, FEB, head);
     frame[DATA_HEADER_LEN..DATA_HEADER_LEN + 8].copy_from_slice(&random.u64(..).to_le_bytes());
     frame
 }

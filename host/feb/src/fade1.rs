@@ -358,10 +358,11 @@ impl<U: User> Fade1Feb<U> {
         }
         let retry = if self.has(Quirk::NoMark) { 0 } else { fade1::RETRY_FADELINK };
         let (mac, block_acks) = (self.mac, self.takes_block_acks());
+        let same_words = !self.has(Quirk::NoMark) && !self.has(Quirk::OtherWords);
         let slot = self.slot(index);
         (slot.sent, slot.again) = (now, again);
         let (set, packet) = ((index / WINDOW) as u16, (index % WINDOW) as u8);
-        let data = Data { set, packet, retry, delay, block_acks, payload: &[] };
+        let data = Data { set, packet, retry, delay, block_acks, same_words, payload: &[] };
         if let Some(head) = slot.frame.first_chunk_mut() {
             data.write_header(peer, mac, head);
         }

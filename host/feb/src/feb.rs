@@ -209,6 +209,7 @@ impl<U: User> Fade10gFeb<U> {
                     transmission: self.transmission,
                     resets: self.counts_resets().then_some(self.resets.count),
                     checksum: self.has_checksum(),
+                    same_words: !self.has(Quirk::OtherWords),
                 }
                 .to_value();
                 self.identities.push((header.src, Response { code: fade10g::CMD_IDENTIFY, csn, value }));

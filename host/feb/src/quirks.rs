@@ -40,6 +40,9 @@ pub enum Quirk {
     NoResetCount,
     /// No CRC of the words, as in cores without that option.
     NoChecksum,
+    /// A packet that is confirmed while it is sent again may end with newer words, as in Fadelink's first cores; it is not offered that it
+    /// has the same ones.
+    OtherWords,
     /// A bit of the first packet changes in the memory of the board, behind the CRC.
     BadMemory,
 }
@@ -48,7 +51,7 @@ use Quirk::*;
 
 impl Quirk {
     /// All of them, with their names.
-    pub const ALL: [(Quirk, &str); 16] = [
+    pub const ALL: [(Quirk, &str); 17] = [
         (BigWords, "big-words"),
         (BigCount, "big-count"),
         (StartContinues, "start-continues"),
@@ -64,6 +67,7 @@ impl Quirk {
         (NoMark, "no-mark"),
         (NoResetCount, "no-reset-count"),
         (NoChecksum, "no-checksum"),
+        (OtherWords, "other-words"),
         (BadMemory, "bad-memory"),
     ];
 }
@@ -87,7 +91,7 @@ impl FromStr for Quirk {
 
 /// A set of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Quirks(u16);
+pub struct Quirks(u32);
 
 impl Quirks {
     /// Those of a firmware.

@@ -78,6 +78,7 @@ mod tests {
             transmission: 7,
             resets: Some(0),
             checksum: false,
+            same_words: true,
         };
         let cases = [
             (idle, Some(7), Ending::Unknown),

@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use crate::wake::poll;
@@ -18,16 +20,67 @@ use crate::wake::poll;
 /// How often the listener looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
 
+/// A connection, and whether its end was asked for.
+#[derive(Debug)]
+pub struct Connection {
+    socket: TcpStream,
+    /// `None`: not yet; false: when that was done, the other end had closed already.
+    asked: Mutex<Option<bool>>,
+}
+
+impl Connection {
+    fn new(socket: TcpStream) -> Connection {
+        Connection { socket, asked: Mutex::new(None) }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Option<bool>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the board for the end, once.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn ask(&self) -> io::Result<()> {
+        let mut asked = self.asked();
+        if asked.is_some() {
+            return Ok(());
+        }
+        *asked = Some(!self.is_closed());
+        self.socket.shutdown(Shutdown::Write)
+    }
+
+    /// FIN of the other end is the answer to [`Connection::ask`].
+    pub fn was_asked(&self) -> bool {
+        *self.asked() == Some(true)
+    }
+
+    /// FIN has come, perhaps behind data that was not read yet.
+    fn is_closed(&self) -> bool {
+        let mut polls = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let ready = rustix::event::poll(&mut polls, Some(&Timespec::default())).unwrap_or(0);
+        ready > 0 && polls[0].revents().contains(PollFlags::RDHUP)
+    }
+}
+
+impl Deref for Connection {
+    type Target = TcpStream;
+
+    fn deref(&self) -> &TcpStream {
+        &self.socket
+    }
+}
+
 /// Serves one connection, in its thread.
-pub type Service = Box<dyn FnOnce(&Arc<TcpStream>) + Send>;
+pub type Service = Box<dyn FnOnce(&Arc<Connection>) + Send>;
 
 /// What the next connection needs, made before it is accepted: without it, the connection waits in the kernel. Called in
 /// the order of the connections, with the connection and the address of the other end.
-pub type Prepared = Box<dyn FnOnce(&Arc<TcpStream>, SocketAddr) -> Service>;
+pub type Prepared = Box<dyn FnOnce(&Arc<Connection>, SocketAddr) -> Service>;
 
 struct ServerState {
     /// Of connections that are open.
-    sockets: Mutex<BTreeMap<u64, Arc<TcpStream>>>,
+    sockets: Mutex<BTreeMap<u64, Arc<Connection>>>,
     closing: AtomicBool,
     accepted: AtomicU64,
     refused: AtomicU64,
@@ -35,7 +88,7 @@ struct ServerState {
 }
 
 impl ServerState {
-    fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<TcpStream>>> {
+    fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Connection>>> {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,7 +126,7 @@ fn serve(
 ) -> io::Result<JoinHandle<()>> {
     socket.set_nonblocking(false)?;
     let number = shared.accepted.load(Ordering::Relaxed);
-    let socket = Arc::new(socket);
+    let socket = Arc::new(Connection::new(socket));
     shared.sockets().insert(number, socket.clone());
     let (entry, service) = (Entry(shared.clone(), number), prepared(&socket, peer));
     let thread = Builder::new().name("connection".into()).spawn(move || {
@@ -160,7 +213,7 @@ impl Server {
     pub fn stop(&mut self) {
         self.close();
         for socket in self.shared.sockets().values() {
-            let _ = socket.shutdown(Shutdown::Write);
+            let _ = socket.ask();
         }
     }
 
@@ -174,6 +227,40 @@ impl Server {
         self.stop();
         for thread in self.serving.drain(..) {
             let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn pair() -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (Connection::new(listener.accept().unwrap().0), board)
+    }
+
+    /// Also if what the board sent before it closed is not read yet.
+    #[test]
+    fn an_end_that_came_first_was_not_asked_for() {
+        for (board_first, was_asked) in [(true, false), (false, true)] {
+            let (connection, mut board) = pair();
+            io::Write::write_all(&mut board, &[7; 8]).unwrap();
+            if board_first {
+                board.shutdown(Shutdown::Write).unwrap();
+                while !connection.is_closed() {}
+            }
+            assert!(!connection.was_asked());
+            connection.ask().unwrap();
+            assert_eq!(board.read(&mut [0]).unwrap(), 0, "it is asked in any case");
+            board.shutdown(Shutdown::Both).ok();
+            connection.ask().unwrap();
+            assert_eq!(connection.was_asked(), was_asked);
+            assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 8);
+            assert_eq!((&*connection).read(&mut [0; 9]).unwrap(), 0);
         }
     }
 }

@@ -5,9 +5,9 @@ mod model;
 use fadelink_receiver::engine::FebConfig;
 use fadelink_receiver::shared::{Phase, Reader};
 use fadelink_receiver::told::{Expected, WordsCrc};
-use fadelink_wire::fade10g::{self, final_word, Request, Response};
+use fadelink_wire::fade10g::{self, final_word, Identity, Request, Response};
 use fadelink_wire::{fade1, Checksum, Firmware, Protocol, WordOrder};
-use model::fade10g::{data, feb_mac, Bench, PC};
+use model::fade10g::{data, feb_mac, Bench, PC, PLAIN};
 use model::{fade1 as v1, FADELINK};
 
 const ASKS: FebConfig = FebConfig { checksum: true, firmware: None, ..FADELINK };
@@ -17,7 +17,7 @@ fn started(config: FebConfig, has_it: bool) -> (Bench, Reader, u32) {
     let mut bench = Bench::new();
     let reader = bench.open(feb_mac(1), config);
     let outcome = bench.command(feb_mac(1), fade10g::CMD_START, 0, 0);
-    bench.identify_with(feb_mac(1), false, has_it);
+    bench.identify_with(feb_mac(1), Identity { checksum: has_it, ..PLAIN });
     let Request::Command { code: fade10g::CMD_START, csn, argument } = bench.requests()[0] else { panic!() };
     bench.frame(&Response { code: fade10g::CMD_START, csn, value: 0 }.to_frame(PC, feb_mac(1)));
     assert_eq!(outcome.try_recv().unwrap(), Ok(0));

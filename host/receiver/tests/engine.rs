@@ -8,9 +8,12 @@ use fadelink_feb::{Quirk, Quirks};
 use fadelink_receiver::engine::{CommandError, FebConfig};
 use fadelink_receiver::shared::Phase;
 use fadelink_vectors::{bytes, vectors};
-use fadelink_wire::fade10g::{self, Request, ResetBy, Response};
-use model::fade10g::{data, feb_mac, Bench, Collect, Outcome, PC};
+use fadelink_wire::fade10g::{self, Identity, Request, ResetBy, Response};
+use model::fade10g::{data, feb_mac, Bench, Collect, Outcome, PC, PLAIN};
 use model::{word, Cable, SoftFeb, FADELINK};
+
+/// It takes block ACKs.
+const BLOCKS: Identity = Identity { block_acks: true, ..PLAIN };
 
 fn seed() -> u64 {
     std::env::var("FADELINK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1)
@@ -52,7 +55,7 @@ fn each_rule_has_its_action_and_its_counter() {
 #[test]
 fn a_block_ack_tells_all_that_is_stored() {
     let mut bench = Bench::new();
-    let shared = bench.started_with(feb_mac(1), FebConfig { ring_packets: 32, ..FADELINK }, true);
+    let shared = bench.started_with(feb_mac(1), FebConfig { ring_packets: 32, ..FADELINK }, BLOCKS);
     let ack = |packet, sequence, stored| {
         let stored = Some(stored);
         [Request::Ack { negative: false, sequence, packet, delay: 7, stored }]
@@ -91,9 +94,9 @@ fn a_block_ack_tells_all_that_is_stored() {
 fn the_smallest_window_is_that_of_who_sends() {
     let mut bench = Bench::new();
     assert_eq!(bench.engine.window(), 0);
-    let _first = bench.started_with(feb_mac(1), FADELINK, true);
+    let _first = bench.started_with(feb_mac(1), FADELINK, BLOCKS);
     assert_eq!(bench.engine.window(), 16);
-    let _second = bench.started_with(feb_mac(2), FADELINK, false);
+    let _second = bench.started(feb_mac(2), FADELINK);
     assert_eq!(bench.engine.window(), 0, "one wants each frame confirmed at once");
     bench.engine.reset(feb_mac(2), &mut Collect(&mut bench.sent, &[]));
     assert_eq!(bench.engine.window(), 16);
@@ -131,17 +134,21 @@ fn an_end_that_was_not_asked_for_is_refused() {
 
 #[test]
 fn a_packet_that_comes_again_with_other_words_is_told() {
-    let mut bench = Bench::new();
-    let shared = bench.started(feb_mac(1), FADELINK);
-    let mut other = data(0, 1, None);
-    bench.frame(&data(0, 0, None));
-    bench.frame(&other);
-    // Its first word, behind the header.
-    other[40] ^= 1;
-    bench.frame(&other);
-    let counters = shared.counters.read();
-    assert_eq!((counters.packets, counters.duplicates, counters.contradictions), (1, 2, 1));
-    assert_eq!(bench.requests().len(), 3, "the FEB goes on");
+    // The last byte of the first word, behind the header, is compared of each FEB, all others of one that sends the same again.
+    for (same_words, byte, told) in
+        [(true, 40, 1), (true, 48, 1), (true, 8231, 1), (false, 47, 1), (false, 48, 0), (false, 8231, 0)]
+    {
+        let mut bench = Bench::new();
+        let shared = bench.started_with(feb_mac(1), FADELINK, Identity { same_words, ..PLAIN });
+        let mut other = data(0, 1, None);
+        bench.frame(&data(0, 0, None));
+        bench.frame(&other);
+        other[byte] ^= 1;
+        bench.frame(&other);
+        let counters = shared.counters.read();
+        assert_eq!((counters.packets, counters.duplicates, counters.contradictions), (1, 2, told), "{byte}");
+        assert_eq!(bench.requests().len(), 3, "the FEB goes on");
+    }
 }
 
 #[test]

@@ -23,6 +23,23 @@ fn not_identified(bench: &mut Bench) {
     }
 }
 
+/// The last byte of the first word is compared of each FEB, all others of one that sends the same words again.
+#[test]
+fn a_packet_that_comes_again_with_other_words_is_told() {
+    let same_words = (fade1::SAME_WORDS >> 24) as u8;
+    for (flags, byte, told) in [(same_words, DATA_HEADER_LEN, 1), (same_words, 1047, 1), (0, 31, 1), (0, 32, 0)] {
+        let mut bench = Bench::started();
+        let mut frame = data(0, 1);
+        frame[20] = frame[20] & !same_words | flags;
+        bench.frame(&frame);
+        bench.frame(&frame);
+        frame[byte] ^= 1;
+        bench.frame(&frame);
+        let counters = bench.reader.counters.read();
+        assert_eq!((counters.packets, counters.duplicates, counters.contradictions), (2, 2, told), "{byte}");
+    }
+}
+
 #[test]
 fn start_finds_out_what_the_feb_speaks() {
     let mut bench = Bench::new(None);

@@ -178,6 +178,7 @@ fn a_board_that_answers_start_is_asked_again_what_it_is() {
         transmission: csn,
         resets: None,
         checksum: false,
+        same_words: true,
     };
     // Nobody has asked for this one.
     program.answer(fade10g::CMD_IDENTIFY, csn.wrapping_add(1), 0);

@@ -58,6 +58,7 @@ fn no_frame_stops_the_engine_reaches_the_data_or_goes_uncounted() {
         transmission: 0,
         resets: None,
         checksum: true,
+        same_words: true,
     };
     for (code, value) in [(fade10g::CMD_IDENTIFY, identity.to_value()), (fade10g::CMD_START, 0)] {
         let Request::Command { csn, .. } = fade10g::parse_request(&sent.pop().unwrap()).unwrap().1 else { panic!() };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::parts::Parts;
 use crate::report::Report;
-use crate::sink::{End, Failure, Item, Peer, Result, Sink};
+use crate::sink::{Delivery, End, Failure, Item, Peer, Result, Sink};
 use crate::stall::{Stall, AWAY};
 
 /// What a sink does when it is slow.
@@ -54,6 +54,7 @@ struct Handover<T> {
     left: Condvar,
     peer: Option<Peer>,
     stall: Stall,
+    delivery: Delivery,
 }
 
 impl<T> Handover<T> {
@@ -66,6 +67,9 @@ impl<T> Handover<T> {
         let stalled = self.stall.look(report.written, report.queued_bytes > 0);
         let in_words = || format!("it has taken nothing for {} s, and data waits for it", AWAY.as_secs());
         report.trouble = self.peer.as_ref().and_then(|peer| peer()).or_else(|| stalled.then(in_words));
+        if self.delivery != Delivery::Confirmed {
+            report.handed_over = std::mem::take(&mut report.written);
+        }
         report
     }
 }
@@ -218,10 +222,12 @@ impl<T: Item> Outlet<T> {
         sink: Box<dyn Sink<T>>,
         durable: bool,
     ) -> io::Result<Outlet<T>> {
-        let report = Report { sink: name.to_owned(), may_drop: policy == Policy::Drop, ..Report::default() };
+        let delivery = sink.delivery();
+        let may_drop = policy == Policy::Drop || delivery == Delivery::Published;
+        let report = Report { sink: name.to_owned(), may_drop, ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
         let (came, left, peer) = (Condvar::new(), Condvar::new(), sink.peer());
-        let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default() });
+        let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default(), delivery });
         let own = shared.clone();
         let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink, durable))?;
         Ok(Outlet { shared, policy, durable, capacity, copy, thread: Some(thread) })

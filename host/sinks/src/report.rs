@@ -14,9 +14,11 @@ pub struct Report {
     pub sink: String,
     /// What it has taken.
     pub written: u64,
+    /// The same of a sink of which nobody confirms that what it was given has arrived.
+    pub handed_over: u64,
     /// What it lost: its queue was full, or it had failed.
     pub dropped: u64,
-    /// Its user lets it lose what comes too fast.
+    /// It may lose what comes too fast: its user lets it, or it is made so.
     pub may_drop: bool,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,

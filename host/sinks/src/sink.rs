@@ -50,6 +50,18 @@ pub struct End {
     pub dropped: u64,
 }
 
+/// What is known of where the items of a sink go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// What it says that is written has arrived.
+    #[default]
+    Confirmed,
+    /// They are handed over to somebody who does not confirm them.
+    HandedOver,
+    /// They are for who is there and fast enough.
+    Published,
+}
+
 /// Takes items in order, in one thread.
 pub trait Sink<T>: Send {
     /// Takes the next item.
@@ -95,6 +107,11 @@ pub trait Sink<T>: Send {
     /// Asks that to which it writes, where it can be away while nothing is written.
     fn peer(&self) -> Option<Peer> {
         None
+    }
+
+    /// What is known of where its items go.
+    fn delivery(&self) -> Delivery {
+        Delivery::Confirmed
     }
 
     /// Messages with an invalid word: only the part before it is written.

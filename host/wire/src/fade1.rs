@@ -32,8 +32,10 @@ pub const SET_PACKETS: u32 = 32;
 pub const RETRY_BITS: u32 = 10;
 /// What Fadelink's cores send as the retry number; the published ones send 0.
 pub const RETRY_FADELINK: u16 = 0x2A5;
-/// The bit above the delay, where the retry number is [`RETRY_FADELINK`]: the board takes block ACKs.
+/// The highest bit above the delay, where the retry number is [`RETRY_FADELINK`]: the board takes block ACKs.
 pub const TAKES_BLOCK_ACKS: u32 = 1 << 31;
+/// The bit below it: a packet that the board sends again has the same words.
+pub const SAME_WORDS: u32 = 1 << 30;
 /// Bytes of an ACK up to the end of its fields.
 const ACK_FIELDS_LEN: usize = 20;
 /// Bytes of a data frame before the data.
@@ -98,10 +100,12 @@ pub struct Data<'a> {
     pub packet: u8,
     /// Retry number, 10 bits: [`RETRY_FADELINK`] tells a Fadelink board.
     pub retry: u16,
-    /// Transmission delay in clock cycles of the FEB's transmit side: 31 bits if it takes block ACKs.
+    /// Transmission delay in clock cycles of the FEB's transmit side: 30 bits of a Fadelink board.
     pub delay: u32,
     /// The FEB takes block ACKs.
     pub block_acks: bool,
+    /// A packet that the FEB sends again has the same words.
+    pub same_words: bool,
     /// The packet, 1024 bytes.
     pub payload: &'a [u8],
 }
@@ -218,13 +222,14 @@ fn parse_data(frame: &[u8]) -> Result<Data<'_>, Error> {
     }
     let retry = field_of_packet & ((1 << RETRY_BITS) - 1);
     let delay = u32::from_be_bytes(field(frame, 20, "transmission delay")?);
-    let block_acks = retry == RETRY_FADELINK && delay & TAKES_BLOCK_ACKS != 0;
+    let flags = if retry == RETRY_FADELINK { delay & (TAKES_BLOCK_ACKS | SAME_WORDS) } else { 0 };
     Ok(Data {
         set: u16_at(frame, 16, "set number")?,
         packet,
         retry,
-        delay: if block_acks { delay & !TAKES_BLOCK_ACKS } else { delay },
-        block_acks,
+        delay: delay & !flags,
+        block_acks: flags & TAKES_BLOCK_ACKS != 0,
+        same_words: flags & SAME_WORDS != 0,
         payload: frame.get(DATA_HEADER_LEN..).ok_or(Error::Length(frame.len()))?,
     })
 }
@@ -282,8 +287,9 @@ impl Data<'_> {
         out[14..16].copy_from_slice(&TYPE_DATA.to_be_bytes());
         out[16..18].copy_from_slice(&self.set.to_be_bytes());
         out[18..20].copy_from_slice(&(u16::from(self.packet) << RETRY_BITS | self.retry).to_be_bytes());
-        let delay = self.delay | if self.block_acks { TAKES_BLOCK_ACKS } else { 0 };
-        out[20..24].copy_from_slice(&delay.to_be_bytes());
+        let block_acks = if self.block_acks { TAKES_BLOCK_ACKS } else { 0 };
+        let same_words = if self.same_words { SAME_WORDS } else { 0 };
+        out[20..24].copy_from_slice(&(self.delay | block_acks | same_words).to_be_bytes());
     }
 }
 

@@ -48,6 +48,8 @@ pub const IDENTITY_CSN: u8 = 8;
 pub const IDENTITY_RESETS: u8 = 16;
 /// Bit of the flags of [`Identity`]: the last packet has a CRC of all words, if START asks for it.
 pub const IDENTITY_CHECKSUM: u8 = 32;
+/// Bit of the flags of [`Identity`]: a packet that the FEB sends again has the same words.
+pub const IDENTITY_SAME_WORDS: u8 = 64;
 /// Bit of the argument of START: the CRC is asked for.
 pub const START_CHECKSUM: u32 = 1;
 /// First code of the user commands.
@@ -210,6 +212,8 @@ pub struct Identity {
     pub resets: Option<u8>,
     /// Its last packet has a CRC of all words, if START asks for it.
     pub checksum: bool,
+    /// A packet that it sends again has the same words.
+    pub same_words: bool,
 }
 
 impl Identity {
@@ -225,6 +229,7 @@ impl Identity {
             transmission: u16::from_be_bytes([t0, t1]),
             resets: (flags & IDENTITY_RESETS != 0).then_some(resets),
             checksum: flags & IDENTITY_CHECKSUM != 0,
+            same_words: flags & IDENTITY_SAME_WORDS != 0,
         })
     }
 
@@ -234,7 +239,9 @@ impl Identity {
         let csn = if self.csn.is_some() { IDENTITY_CSN } else { 0 };
         let resets = if self.resets.is_some() { IDENTITY_RESETS } else { 0 };
         let checksum = if self.checksum { IDENTITY_CHECKSUM } else { 0 };
-        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | block_acks | csn | resets | checksum;
+        let same_words = if self.same_words { IDENTITY_SAME_WORDS } else { 0 };
+        let able = block_acks | csn | resets | checksum | same_words;
+        let flags = u8::from(self.running) | u8::from(self.stopping) << 1 | able;
         let ([c0, c1], [t0, t1]) = (self.csn.unwrap_or(0).to_be_bytes(), self.transmission.to_be_bytes());
         u64::from_be_bytes([1, self.window.ilog2() as u8, flags, c0, c1, t0, t1, self.resets.unwrap_or(0)])
     }

@@ -36,6 +36,7 @@ fn constants_agree() {
         ("RETRY_FADELINK", fade1::RETRY_FADELINK.into()),
         ("BLOCK_MARK", fade1::BLOCK_MARK.into()),
         ("TAKES_BLOCK_ACKS", fade1::TAKES_BLOCK_ACKS.into()),
+        ("SAME_WORDS", fade1::SAME_WORDS.into()),
         ("DATA_HEADER_LEN", fade1::DATA_HEADER_LEN as u64),
         ("DATA_FRAME_LEN", fade1::DATA_FRAME_LEN as u64),
         ("STATE_FRAME_LEN", fade1::STATE_FRAME_LEN as u64),
@@ -101,7 +102,8 @@ fn frames_of_a_feb_parse_and_build() {
         };
         let got = [u64::from(data.set), data.packet.into(), data.retry.into(), data.delay.into()];
         assert_eq!(got, ["set", "packet", "retry", "delay"].map(number), "{}", vector["name"]);
-        assert_eq!(Some(data.block_acks), fields["block_acks"].as_bool(), "{}", vector["name"]);
+        let told = ["block_acks", "same_words"].map(|name| fields[name].as_bool().unwrap());
+        assert_eq!([data.block_acks, data.same_words], told, "{}", vector["name"]);
         assert_eq!(data.payload, &bytes[fade1::DATA_HEADER_LEN..]);
         let mut head = [0; fade1::DATA_HEADER_LEN];
         Data { payload: &[], ..data }.write_header(header.dst, header.src, &mut head);

@@ -31,6 +31,7 @@ fn identity(value: &Value) -> Option<Identity> {
         transmission: number(&value["transmission"]),
         resets: value["resets"].as_u64().map(|resets| resets as u8),
         checksum: flag("checksum"),
+        same_words: flag("same_words"),
     })
 }
 
@@ -81,6 +82,7 @@ fn constants_agree() {
         ("IDENTITY_CSN", fade10g::IDENTITY_CSN.into()),
         ("IDENTITY_RESETS", fade10g::IDENTITY_RESETS.into()),
         ("IDENTITY_CHECKSUM", fade10g::IDENTITY_CHECKSUM.into()),
+        ("IDENTITY_SAME_WORDS", fade10g::IDENTITY_SAME_WORDS.into()),
         ("START_CHECKSUM", fade10g::START_CHECKSUM.into()),
         ("CHECKSUM_MARK", fade10g::CHECKSUM_MARK.into()),
         ("PACKET_BYTES", fade10g::PACKET_BYTES as u64),

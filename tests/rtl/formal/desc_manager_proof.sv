@@ -24,7 +24,8 @@ module desc_manager_proof #(
     input logic       ack_of_block,
     input logic [1:0] rubbish,
     input logic       start,
-    input logic       take
+    input logic       take,
+    input logic       leave
 );
   localparam int PTR_BITS = SLOT_BITS + 1;
   localparam int SLOTS = 1 << SLOT_BITS;
@@ -52,9 +53,20 @@ module desc_manager_proof #(
   assign frame_done = locked && lock_clocks == 2'd3 && take;
   always_ff @(posedge clk) begin
     next_take <= frame_done;
-    if (!locked) locked <= start && next_valid && !rst && !next_take;
+    if (!locked) locked <= start && next_valid && !rst && !sending;
     else if (frame_done || (lock_clocks == 2'd0 && !next_valid)) locked <= 1'b0;
     lock_clocks <= !locked ? 2'd0 : lock_clocks == 2'd3 ? 2'd3 : lock_clocks + 2'd1;
+  end
+
+  // Then it reads the data, and locks another packet when it has done so.
+  logic sending = 1'b0, sending_done = 1'b0;
+  logic [PTR_BITS-1:0] sending_packet;
+  always_ff @(posedge clk) begin
+    sending_done <= sending && leave;
+    if (frame_done) begin
+      sending <= 1'b1;
+      sending_packet <= PTR_BITS'(next_packet);
+    end else if (leave) sending <= 1'b0;
   end
 
   // The command processor: an ACK stands still until it is done. The next one comes ACK_PAUSE clocks later or more.
@@ -118,6 +130,9 @@ module desc_manager_proof #(
       .next_again          (next_again),
       .next_lock           (locked),
       .next_take           (next_take),
+      .sending             (sending),
+      .sending_slot        (sending_packet[SLOT_BITS-1:0]),
+      .sending_done        (sending_done),
       .event_confirmed     (event_confirmed),
       .event_early         (event_early),
       .event_protocol_error(event_protocol_error),
@@ -152,7 +167,7 @@ module desc_manager_proof #(
     if (event_confirmed && !rst) confirmed <= confirmed + 3'd1;
     // Something was never sent, and the sender has nothing.
     idle_clocks <= rst || fresh == head || next_valid || locked || next_take ? '0 : idle_clocks + 8'd1;
-    acked_clocks <= rst || left >= 3'd4 || !was_acked[left[1:0]] || locked || next_take ? '0 : acked_clocks == '1 ? '1 : acked_clocks + 4'd1;
+    acked_clocks <= rst || left >= 3'd4 || !was_acked[left[1:0]] || locked || sending ? '0 : acked_clocks == '1 ? '1 : acked_clocks + 4'd1;
   end
 
   always_comb begin
@@ -177,6 +192,8 @@ module desc_manager_proof #(
       end
       // The header does not change while it goes out.
       if (header_before) a_locked : assert (next_packet == packet_before);
+      // Its place is not free before it has left.
+      if (sending) a_read : assert (PTR_BITS'(sending_packet - tail) < PTR_BITS'(head - tail));
       a_tail_moves : assert (acked_clocks < 4'd15);
     end
   end

@@ -48,7 +48,7 @@ def clock_stepped(site):
 )  # fmt: skip
 def no_descriptor(site):
     limit, (port,) = site.random.randrange(30, 80), free_ports(1)
-    words = [FADELINK, "receive", "--tcp", port, "--listen", "127.0.0.1", "--json", "--verify", "counter", "--quiet"]
+    words = [FADELINK, "receive", "--tcp", port, "--listen", "127.0.0.1", "--json", "--verify", "counter", "--quiet", "--end", "told"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))  # fmt: skip
     boards = []

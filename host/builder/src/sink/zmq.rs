@@ -2,12 +2,13 @@
 //! crates.
 //!
 //! PUB sends all events to each subscriber, but drops them for a slow one, as ZeroMQ defines it. PUSH sends each
-//! event to one of its clients, and waits while no client has room.
+//! event to one of its clients, and waits while no client has room. ZeroMQ confirms nothing: events that wait for a client that
+//! goes away are lost, and nobody is told.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::{End, Parts, Result, Sink, Stopping};
+use fadelink_sinks::{Delivery, End, Parts, Result, Sink, Stopping};
 use rzmq::socket::{LINGER as LINGER_OPTION, SNDHWM, SNDTIMEO};
 use rzmq::{Context, Msg, Socket, SocketType, ZmqError};
 use tokio::runtime::{Builder, Runtime};
@@ -31,7 +32,6 @@ pub struct ZmqSink {
     builder_id: u32,
     stopping: Stopping,
     push: bool,
-    sent: u64,
 }
 
 impl ZmqSink {
@@ -49,7 +49,7 @@ impl ZmqSink {
             Ok::<_, ZmqError>((context, socket))
         })?;
         let (builder_id, stopping) = (run.builder_id, run.stopping.clone());
-        Ok(ZmqSink { runtime, context, socket, builder_id, stopping, push, sent: 0 })
+        Ok(ZmqSink { runtime, context, socket, builder_id, stopping, push })
     }
 }
 
@@ -63,10 +63,7 @@ impl Sink<SharedEvent> for ZmqSink {
         let mut asked = None;
         loop {
             match self.runtime.block_on(self.socket.send(Msg::from_bytes(message.clone()))) {
-                Ok(()) => {
-                    self.sent += 1;
-                    return Ok(());
-                }
+                Ok(()) => return Ok(()),
                 Err(ZmqError::Timeout | ZmqError::ResourceLimitReached) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -87,15 +84,21 @@ impl Sink<SharedEvent> for ZmqSink {
             // A subscriber that is too slow loses events, as ZeroMQ defines it.
             Err(_) if !self.push => Ok(()),
             Err(_) => {
-                // Which of them have arrived is not known.
-                self.sent = 0;
-                Err(format!("a client did not take the last events within {} s; they are lost", LINGER.as_secs())
-                    .into())
+                let seconds = LINGER.as_secs();
+                Err(format!("a client did not take the last events within {seconds} s; they are lost").into())
             }
         }
     }
 
     fn intact(&self) -> u64 {
-        self.sent
+        0
+    }
+
+    fn delivery(&self) -> Delivery {
+        if self.push {
+            Delivery::HandedOver
+        } else {
+            Delivery::Published
+        }
     }
 }

@@ -198,7 +198,11 @@ impl Report {
             );
         }
         for sink in &self.sinks {
-            println!("{}: {} events written, {} dropped", sink.sink, sink.written, sink.dropped);
+            let (count, what) = match sink.handed_over {
+                0 => (sink.written, "written"),
+                count => (count, "handed over, and nobody confirms them"),
+            };
+            println!("{}: {count} events {what}, {} dropped", sink.sink, sink.dropped);
         }
     }
 }

@@ -85,6 +85,7 @@ fn tcp_senders(args: &Args, port: u16) -> Result<tcp::Settings, Usage> {
         limits: plan::limits(args),
         ring: args.ring,
         receive_buffer: args.network.receive_buffer,
+        accept: args.end,
         patience: tcp::PATIENCE,
     })
 }

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_receiver::tcp::Server;
+use fadelink_receiver::tcp::{Connection, Server};
 use fadelink_receiver::Pool;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::WordOrder;
@@ -25,7 +25,7 @@ use crate::deadline::{Deadline, Limits};
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
-use crate::verdict::{End, Evidence, State, Verdict};
+use crate::verdict::{Accept, End, Evidence, State, Verdict};
 
 /// Longest wait for data or for room, before other things are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -49,6 +49,8 @@ pub struct Settings {
     pub ring: u64,
     /// Of each socket, in bytes.
     pub receive_buffer: Option<u32>,
+    /// What counts as the end of a stream.
+    pub accept: Accept,
     /// Longest silence after the end was asked for.
     pub patience: Duration,
 }
@@ -64,23 +66,22 @@ struct Stream {
 /// The result of one connection.
 struct Received {
     recorded: Ended,
-    /// Why it ended early.
-    error: Option<String>,
+    /// How its end is known, or why it ended early.
+    end: Result<End, String>,
 }
 
-/// What receiving knows: FIN has the number of all bytes before it, so none is missing.
-fn known(error: Option<String>) -> Evidence<'static> {
-    let end = if error.is_none() { End::Confirmed } else { End::Missing };
-    Evidence { end, error, ..Evidence::default() }
+/// What receiving knows: FIN has the number of all bytes before it, so none is missing before it.
+fn known(end: Result<End, String>, accept: Accept) -> Evidence<'static> {
+    Evidence { end: *end.as_ref().unwrap_or(&End::Missing), error: end.err(), accept, ..Evidence::default() }
 }
 
 impl Received {
-    fn verdict(&mut self) -> Verdict {
-        self.recorded.verdict(known(self.error.clone()))
+    fn verdict(&mut self, accept: Accept) -> Verdict {
+        self.recorded.verdict(known(self.end.clone(), accept))
     }
 
     fn error(&self) -> Option<&String> {
-        self.recorded.error.as_ref().or(self.error.as_ref())
+        self.recorded.error.as_ref().or(self.end.as_ref().err())
     }
 }
 
@@ -88,12 +89,13 @@ impl Received {
 struct Session {
     senders: Senders,
     limits: Limits,
+    accept: Accept,
     patience: Duration,
     ring: u64,
     interrupts: Interrupts,
     streams: Mutex<Vec<Stream>>,
     /// Connections by their order, over which nothing is known to have come yet.
-    waiting: Mutex<BTreeMap<u64, (IpAddr, Arc<TcpStream>)>>,
+    waiting: Mutex<BTreeMap<u64, (IpAddr, Arc<Connection>)>>,
     accepted: AtomicU64,
     /// Streams that are enough.
     limit: usize,
@@ -115,12 +117,12 @@ impl Session {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, (IpAddr, Arc<TcpStream>)>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, (IpAddr, Arc<Connection>)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes a connection, in the order in which they were opened.
-    fn accept(self: &Arc<Session>, socket: &Arc<TcpStream>, peer: SocketAddr) -> Waits {
+    fn accept(self: &Arc<Session>, socket: &Arc<Connection>, peer: SocketAddr) -> Waits {
         let number = self.accepted.fetch_add(1, Ordering::Relaxed);
         self.waiting().insert(number, (peer.ip(), socket.clone()));
         Waits(self.clone(), number)
@@ -132,7 +134,7 @@ impl Session {
         let has_data = |socket: &TcpStream| {
             recv(socket, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, got)| got > 0)
         };
-        let is_due = |(ip, socket): &(IpAddr, Arc<TcpStream>)| *ip == peer.ip() && has_data(socket);
+        let is_due = |(ip, socket): &(IpAddr, Arc<Connection>)| *ip == peer.ip() && has_data(socket);
         while self.waiting().range(..number).any(|(_, earlier)| is_due(earlier)) {
             std::thread::sleep(YIELD);
         }
@@ -159,13 +161,13 @@ impl Session {
 
     /// Waits for the first byte of a connection; false: the other end has closed it without any, or it is not wanted any more.
     /// Who connects is not always a board: it may be a scan of ports.
-    fn has_data(&self, socket: &TcpStream, deadline: &mut Deadline) -> io::Result<bool> {
+    fn has_data(&self, socket: &Connection, deadline: &mut Deadline) -> io::Result<bool> {
         socket.set_read_timeout(Some(LOOK))?;
         let mut asked = false;
         loop {
             if !asked && (self.interrupts.must_stop() || deadline.is_reached(0)) {
                 // Of a connection that is broken, what has come before is still there.
-                let _ = socket.shutdown(Shutdown::Write);
+                let _ = socket.ask();
                 deadline.stop(self.patience);
                 asked = true;
             }
@@ -189,7 +191,7 @@ impl Session {
     /// The place of a connection, when data comes over it.
     fn place(
         &self,
-        socket: &TcpStream,
+        socket: &Connection,
         (waits, peer): (Waits, SocketAddr),
         deadline: &mut Deadline,
     ) -> Option<(&Plan, usize)> {
@@ -204,7 +206,7 @@ impl Session {
     }
 
     /// Serves a connection to its end.
-    fn serve(&self, socket: &TcpStream, (waits, peer): (Waits, SocketAddr), pool: Pool) {
+    fn serve(&self, socket: &Connection, (waits, peer): (Waits, SocketAddr), pool: Pool) {
         let mut deadline = Deadline::new(self.limits);
         let Some((plan, index)) = self.place(socket, (waits, peer), &mut deadline) else {
             if self.others.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -216,16 +218,16 @@ impl Session {
         let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
                 let received = self.receive(socket, pool, index, &mut recorder, &mut deadline);
-                let error =
-                    received.and_then(|()| self.begins_whole(index, peer)).err().map(|error| exit::in_words(&error));
-                let recorded = recorder.end(&known(error.clone()), None);
+                let end = received.and_then(|end| self.begins_whole(index, peer).map(|()| end));
+                let end = end.map_err(|error| exit::in_words(&error));
+                let recorded = recorder.end(&known(end.clone(), self.accept), None);
                 // What a sink says tells more than what it led to.
-                let error = error.filter(|_| recorded.error.is_none());
-                Received { recorded, error }
+                let end = if recorded.error.is_some() { Ok(end.unwrap_or(End::Confirmed)) } else { end };
+                Received { recorded, end }
             }
             Err(error) => {
                 let recorded = Ended { name, ..Ended::default() };
-                Received { recorded, error: Some(error.to_string()) }
+                Received { recorded, end: Err(error.to_string()) }
             }
         };
         let stream = &mut self.lock()[index];
@@ -244,22 +246,22 @@ impl Session {
         Ok(())
     }
 
-    /// Receives until the board closes the connection.
+    /// Receives until the board closes the connection. An end that was asked for alone is confirmed: anybody can send FIN.
     fn receive(
         &self,
-        mut socket: &TcpStream,
+        socket: &Connection,
         mut pool: Pool,
         index: usize,
         recorder: &mut Recorder,
         deadline: &mut Deadline,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<End> {
         let board = Board::Tcp(socket.peer_addr()?);
         let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) };
         socket.set_read_timeout(Some(LOOK))?;
         let mut asked = false;
         loop {
             if !asked && (self.interrupts.must_stop() || deadline.is_reached(recorder.bytes())) {
-                socket.shutdown(Shutdown::Write).context("asking for the end")?;
+                socket.ask().context("asking for the end")?;
                 deadline.stop(self.patience);
                 asked = true;
             }
@@ -275,11 +277,11 @@ impl Session {
             }
             let (room, kept) = pool.room();
             let limit = room.len().min(BLOCK_BYTES);
-            let got = match socket.read(&mut room[kept..limit]) {
+            let got = match (&**socket).read(&mut room[kept..limit]) {
                 Ok(0) if kept > 0 => {
                     anyhow::bail!("the stream ended inside a word: {kept} bytes were left, expected 0")
                 }
-                Ok(0) => return Ok(()),
+                Ok(0) => return Ok(if socket.was_asked() { End::Confirmed } else { End::Told }),
                 Ok(got) => got,
                 Err(error) if is_silence(&error) => continue,
                 Err(error) => return Err(error).context("receiving"),
@@ -324,12 +326,13 @@ impl Streams {
     /// # Errors
     /// The address is not available.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Streams> {
-        let Settings { address, senders, streams, limits, ring, receive_buffer, patience } = settings;
+        let Settings { address, senders, streams, limits, ring, receive_buffer, accept, patience } = settings;
         // Of boards that are known, none is kept out by another.
         let limit = streams.filter(|_| matches!(senders, Senders::Any(_))).map_or(usize::MAX, |n| n as usize);
         let session = Arc::new(Session {
             senders,
             limits,
+            accept,
             patience,
             ring,
             interrupts: interrupts.clone(),
@@ -407,14 +410,15 @@ impl Group for Streams {
         let refused = self.server.refused();
         self.server.join();
         let streams = std::mem::take(&mut *self.session.lock());
+        let accept = self.session.accept;
         let ended = |Stream { peer, recorded, end }: Stream| {
             // Its thread has panicked.
             let lost = || Received {
                 recorded: Ended { name: recorded.name, bytes: recorded.bytes, ..Ended::default() },
-                error: Some("receiving it panicked".into()),
+                end: Err("receiving it panicked".into()),
             };
             let mut result = end.unwrap_or_else(lost);
-            let verdict = result.verdict();
+            let verdict = result.verdict(accept);
             (peer, result, verdict)
         };
         let streams: Vec<_> = streams.into_iter().map(ended).collect();

@@ -351,6 +351,7 @@ impl Reader<'_> {
                 limits: self.limits(),
                 ring: *ring,
                 receive_buffer: *receive_buffer,
+                accept: self.file.experiment.end,
                 patience: tcp::PATIENCE,
             });
             let Senders::Known(known) = &mut group.senders else { continue };

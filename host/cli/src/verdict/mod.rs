@@ -26,9 +26,9 @@ pub enum End {
     /// Nothing tells it: the board is silent after it was asked to stop, or cannot be stopped and sends on; a builder on Kafka
     /// has not read the ends of all sources.
     Silence,
-    /// A frame told it that nobody had asked for: it may be forged, or another program has stopped the board.
+    /// A frame or FIN told it that nobody had asked for: it may be forged, or another program has stopped the board.
     Told,
-    /// The board told it because it was asked to, or TCP did, or a feed wrote behind the messages that TCP did.
+    /// The board told it because it was asked to; a crate closed its connection, or a feed wrote behind its messages that it did.
     Confirmed,
 }
 
@@ -183,6 +183,8 @@ impl Verdict {
         });
         let has_failed = sinks.iter().any(|report| report.error.is_some());
         let lost = sinks.iter().filter(|report| report.error.is_none() && report.dropped > 0 && !report.may_drop);
+        let unconfirmed =
+            sinks.iter().filter(|report| report.error.is_none() && report.handed_over > 0 && !report.may_drop);
         let wrong = sinks.iter().filter(|report| report.wrong.count > 0);
         let reasons: Vec<Reason> = [
             error.clone().map(Reason::Error),
@@ -211,6 +213,7 @@ impl Verdict {
         .flatten()
         .chain(failed)
         .chain(lost.map(|report| Reason::SinkLost(report.sink.clone(), report.dropped)))
+        .chain(unconfirmed.map(|report| Reason::Unconfirmed(report.sink.clone(), report.handed_over)))
         .chain(wrong.map(|report| Reason::WrongMessages(report.sink.clone(), report.wrong.count)))
         .collect();
         if !reasons.is_empty() {
@@ -332,6 +335,7 @@ mod tests {
     fn each_evidence_against_is_told() {
         let failed = [Report { sink: "file:a".into(), error: Some("the disk is full".into()), ..Report::default() }];
         let lost = [Report { sink: "file:a".into(), dropped: 7, ..Report::default() }];
+        let handed_over = [Report { sink: "zmq-push:a".into(), handed_over: 7, ..Report::default() }];
         let wrong = WrongMessages { count: 2, first: None };
         let wrong = [Report { sink: "hdf5:a".into(), wrong, ..Report::default() }];
         let windows = |windows| Evidence { joined: Joined { windows, ..Joined::default() }, ..whole() };
@@ -364,6 +368,7 @@ mod tests {
             ("wrong_messages", Evidence { sinks: &wrong, ..whole() }),
             ("sink_failed", Evidence { sinks: &failed, ..whole() }),
             ("sink_lost", Evidence { sinks: &lost, ..whole() }),
+            ("unconfirmed", Evidence { sinks: &handed_over, ..whole() }),
         ];
         for (name, evidence) in &cases {
             assert_eq!(reasons(evidence), [*name]);
@@ -375,7 +380,8 @@ mod tests {
     /// A sink that the user lets drop says nothing of the others.
     #[test]
     fn a_sink_that_may_drop_may() {
-        let sinks = [Report { sink: "share:a".into(), dropped: 7, may_drop: true, ..Report::default() }];
+        let may_drop = Report { sink: "share:a".into(), may_drop: true, ..Report::default() };
+        let sinks = [Report { dropped: 7, ..may_drop.clone() }, Report { handed_over: 7, ..may_drop }];
         assert!(Verdict::of(&Evidence { sinks: &sinks, ..whole() }).is_complete());
     }
 }

@@ -53,6 +53,8 @@ pub enum Reason {
     SinkFailed(String, String),
     /// A sink that may not drop anything has lost so much: its name, amount.
     SinkLost(String, u64),
+    /// A sink has handed over so much, and nobody confirms that it has arrived: its name, amount.
+    Unconfirmed(String, u64),
     /// A sink has met so many messages with an invalid word: its name, amount.
     WrongMessages(String, u64),
 }
@@ -93,6 +95,7 @@ impl Reason {
             | Reason::Undelivered(amount)
             | Reason::Unreported(amount)
             | Reason::SinkLost(_, amount)
+            | Reason::Unconfirmed(_, amount)
             | Reason::WrongMessages(_, amount) => Some(amount),
         }
     }
@@ -123,6 +126,7 @@ impl Reason {
             Reason::Undelivered(_) => "undelivered",
             Reason::SinkFailed(..) => "sink_failed",
             Reason::SinkLost(..) => "sink_lost",
+            Reason::Unconfirmed(..) => "unconfirmed",
             Reason::WrongMessages(..) => "wrong_messages",
         }
     }
@@ -156,6 +160,9 @@ impl fmt::Display for Reason {
             Reason::Undelivered(count) => write!(f, "the brokers do not have {count} messages"),
             Reason::SinkFailed(sink, _) => write!(f, "{sink} has failed"),
             Reason::SinkLost(sink, amount) => write!(f, "{sink} has lost {amount}"),
+            Reason::Unconfirmed(sink, amount) => {
+                write!(f, "{sink} has handed over {amount}, and nobody confirms that they have arrived")
+            }
             Reason::WrongMessages(sink, count) => write!(f, "{sink} met {count} messages with an invalid word"),
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fadelink_wire::fade10g::{Data, Request, PACKET_BYTES};
+use fadelink_wire::fade10g::{Data, Identity, Request, PACKET_BYTES};
 
 use super::command::Confirm;
 use super::first::{Admission, First};
@@ -29,6 +29,8 @@ pub(super) struct Fade10g {
     /// Where packets are confirmed when their data is released: of each its last sequence and delay.
     held: Option<Held<(u16, u32)>>,
     known: Known,
+    /// The FEB sends the same words again.
+    same_words: bool,
 }
 
 /// What a block ACK will tell: of the newest packet that was stored since the last one.
@@ -41,18 +43,19 @@ struct Waiting {
 }
 
 impl Fade10g {
-    /// `proven`: all that comes is of this transmission; `blocks`: packets of the FEB's window, if it takes block ACKs.
-    pub(super) fn new(window: Window, proven: bool, blocks: Option<u32>, confirm: Confirm) -> Fade10g {
+    /// `proven`: all that comes is of this transmission; `identity`: what a FEB of Fadelink has told.
+    pub(super) fn new(window: Window, proven: bool, identity: Option<Identity>, confirm: Confirm) -> Fade10g {
         let held = (confirm == Confirm::Released).then(|| Held::new(window.packets()));
         Fade10g {
             window,
             next_sequence: None,
             first: First::new(proven),
             stop_sent: false,
-            blocks,
+            blocks: identity.filter(|identity| identity.block_acks).map(|identity| identity.window),
             waiting: None,
             held,
             known: Known::new(),
+            same_words: identity.is_some_and(|identity| identity.same_words),
         }
     }
 
@@ -79,7 +82,7 @@ impl Fade10g {
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
     pub(super) fn data(&mut self, data: &Data<'_>, swap: Swap, shared: &Shared, out: &mut Outbox<'_>) {
-        let Fade10g { window, next_sequence, stop_sent, waiting, known, .. } = self;
+        let Fade10g { window, next_sequence, stop_sent, waiting, known, same_words, .. } = self;
         let counters = &shared.counters;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
         let expected = next_sequence.unwrap_or(data.sequence);
@@ -98,7 +101,7 @@ impl Fade10g {
         let released = shared.head() / PACKET_BYTES as u64;
         let index = match window.judge(data.packet, data.last, released) {
             Verdict::Store { index } => {
-                known.store(index, data.payload);
+                known.store(index, data.payload, *same_words);
                 let (at, gap_free) = (index * PACKET_BYTES as u64, window.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
                 unsafe { shared.store(at, data.payload, swap, gap_free) };
@@ -118,7 +121,7 @@ impl Fade10g {
             }
             Verdict::ConfirmAgain { index } => {
                 count(&counters.duplicates);
-                add(&counters.contradictions, known.contradicts(index, data.payload).into());
+                add(&counters.contradictions, known.contradicts(index, data.payload, *same_words).into());
                 index
             }
             Verdict::NoSpace => return count(&counters.no_space),

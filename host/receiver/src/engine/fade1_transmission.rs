@@ -126,7 +126,7 @@ impl Fade1 {
             // Complete: nothing new may come, but an ACK may have been lost.
             Verdict::Store { .. } if shared.phase() == Phase::Complete => return count(&counters.protocol_errors),
             Verdict::Store { index } => {
-                self.known.store(index, data.payload);
+                self.known.store(index, data.payload, data.same_words);
                 let (at, gap_free) = (index * PACKET_BYTES as u64, self.sets.is_gap_free());
                 // SAFETY: the window gives a place only when the reader has released it.
                 unsafe { shared.store(at, data.payload, swap, gap_free) };
@@ -139,7 +139,8 @@ impl Fade1 {
             }
             Verdict::ConfirmAgain { index } => {
                 count(&counters.duplicates);
-                add(&counters.contradictions, self.known.contradicts(index, data.payload).into());
+                let contradicts = self.known.contradicts(index, data.payload, data.same_words);
+                add(&counters.contradictions, contradicts.into());
                 index
             }
             Verdict::NoSpace => return count(&counters.no_space),

@@ -96,7 +96,7 @@ impl Peer {
     pub(super) fn begin(&mut self, protocol: Protocol, which: Which) -> Current {
         self.speaks(protocol);
         let ours = self.firmware == Some(Firmware::Fadelink);
-        let blocks = self.identity.filter(|identity| ours && identity.block_acks).map(|identity| identity.window);
+        let identity = self.identity.filter(|_| ours);
         let FebConfig { first_packet, window, ring_packets, confirm, .. } = self.config;
         let crc = self.expected_crc(protocol, which);
         match which {
@@ -106,10 +106,10 @@ impl Peer {
         match (protocol, which) {
             (Protocol::Fade10g, Which::New { .. }) => {
                 let window = Window::new(first_packet, window, ring_packets);
-                Current::Fade10g(Fade10g::new(window, ours, blocks, confirm))
+                Current::Fade10g(Fade10g::new(window, ours, identity, confirm))
             }
             (Protocol::Fade10g, Which::Resumed(resumed)) => {
-                Current::Fade10g(Fade10g::new(self.resumed_window(resumed), true, blocks, confirm))
+                Current::Fade10g(Fade10g::new(self.resumed_window(resumed), true, identity, confirm))
             }
             (Protocol::Fade1, Which::New { number, next_start }) => {
                 Current::Fade1(Fade1::new(ring_packets, number, next_start, confirm))

@@ -126,6 +126,7 @@ pub fn data(set: u16, packet: u8) -> Vec<u8> {
 pub fn data_of(set: u16, packet: u8, block_acks: bool) -> Vec<u8> {
     let mut frame = vec![packet; DATA_FRAME_LEN];
     let head = frame.first_chunk_mut::<DATA_HEADER_LEN>().unwrap();
-    Data { set, packet, retry: fade1::RETRY_FADELINK, delay: 7, block_acks, payload: &[] }.write_header(PC, FEB, head);
+    Data { set, packet, retry: fade1::RETRY_FADELINK, delay: 7, block_acks, same_words: true, payload: &[] }
+        .write_header(PC, FEB, head);
     frame
 }

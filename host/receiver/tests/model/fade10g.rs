@@ -17,6 +17,19 @@ pub fn feb_mac(i: u8) -> MacAddr {
     MacAddr([2, 0xfa, 0xde, 0, 0, i])
 }
 
+/// What a FEB tells that is new and has no options.
+pub const PLAIN: Identity = Identity {
+    window: 16,
+    running: false,
+    stopping: false,
+    block_acks: false,
+    csn: None,
+    transmission: 0,
+    resets: None,
+    checksum: false,
+    same_words: false,
+};
+
 /// An engine, its time, what it sent.
 pub struct Bench {
     pub engine: Engine,
@@ -83,35 +96,24 @@ impl Bench {
 
     /// Answers IDENTIFY, which was sent.
     pub fn identify(&mut self, mac: MacAddr, block_acks: bool) {
-        self.identify_with(mac, block_acks, false);
+        self.identify_with(mac, Identity { block_acks, ..PLAIN });
     }
 
-    /// The same of a FEB that may have a CRC of its words.
-    pub fn identify_with(&mut self, mac: MacAddr, block_acks: bool, checksum: bool) {
+    pub fn identify_with(&mut self, mac: MacAddr, identity: Identity) {
         let Request::Command { code: fade10g::CMD_IDENTIFY, csn, .. } = self.requests()[0] else { panic!() };
-        let value = Identity {
-            window: 16,
-            running: false,
-            stopping: false,
-            block_acks,
-            csn: None,
-            transmission: 0,
-            resets: None,
-            checksum,
-        }
-        .to_value();
+        let value = identity.to_value();
         self.frame(&Response { code: fade10g::CMD_IDENTIFY, csn, value }.to_frame(PC, mac));
     }
 
     /// START, answered by a FEB that takes no block ACKs.
     pub fn started(&mut self, mac: MacAddr, config: FebConfig) -> Reader {
-        self.started_with(mac, config, false)
+        self.started_with(mac, config, PLAIN)
     }
 
-    pub fn started_with(&mut self, mac: MacAddr, config: FebConfig, block_acks: bool) -> Reader {
+    pub fn started_with(&mut self, mac: MacAddr, config: FebConfig, identity: Identity) -> Reader {
         let shared = self.open(mac, config);
         let outcome = self.command(mac, fade10g::CMD_START, 0, 0);
-        self.identify(mac, block_acks);
+        self.identify_with(mac, identity);
         let Request::Command { code: fade10g::CMD_START, csn, .. } = self.requests()[0] else { panic!() };
         self.frame(&Response { code: fade10g::CMD_START, csn, value: 0 }.to_frame(PC, mac));
         assert_eq!(outcome.try_recv().unwrap(), Ok(0));

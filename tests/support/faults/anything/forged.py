@@ -86,7 +86,9 @@ class Forger:
         if self.protocol == "fade1":
             return (
                 head
-                + words((c["TYPE_DATA"], 2), (packet // 32, 2), (packet % 32 << 10 | c["RETRY_FADELINK"], 2), (c["TAKES_BLOCK_ACKS"], 4))
+                + words(
+                    (c["TYPE_DATA"], 2), (packet // 32, 2), (packet % 32 << 10 | c["RETRY_FADELINK"], 2), (c["TAKES_BLOCK_ACKS"] | c["SAME_WORDS"], 4)
+                )
                 + payload
             )
         if is_last:

@@ -125,17 +125,17 @@ fn what_fade_calls_complete_is_the_record() {
 
 #[test]
 fn what_udp_calls_complete_is_the_record() {
-    udp::KIND.seeds(1, 300);
+    udp::KIND.seeds(1, 500);
 }
 
 #[test]
 fn what_tcp_calls_complete_is_the_record() {
-    tcp::KIND.seeds(1, 300);
+    tcp::KIND.seeds(1, 500);
 }
 
 #[test]
 fn what_crates_call_complete_is_the_record() {
-    crates::KIND.seeds(1, 300);
+    crates::KIND.seeds(1, 500);
 }
 
 #[test]

@@ -23,6 +23,11 @@ impl Run {
     }
 }
 
+/// A word of run `number`, which counts from 1.
+pub fn word(number: u64, index: u64) -> u64 {
+    (number << 40 | index).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 impl Record {
     pub fn runs(&self) -> MutexGuard<'_, Vec<Run>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -61,7 +66,7 @@ impl User for Source {
         let left = self.words.saturating_sub(run.words.len() as u64).min(self.burst);
         let places = out.chunks_exact_mut(8).take(left as usize);
         places.fold(0, |bytes, place| {
-            let word = (number << 40 | run.words.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let word = word(number, run.words.len() as u64);
             place.copy_from_slice(&word.to_le_bytes());
             run.words.push(word);
             bytes + 8

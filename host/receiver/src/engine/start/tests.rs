@@ -16,6 +16,7 @@ const RUNNING: Identity = Identity {
     transmission: 5,
     resets: Some(0),
     checksum: false,
+    same_words: true,
 };
 
 fn command() -> Command {

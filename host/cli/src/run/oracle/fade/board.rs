@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirks, Settings};
+use fadelink_feb::{Fade10gFeb, Fade1Feb, Quirk, Quirks, Settings};
 use fadelink_wire::{MacAddr, Protocol};
 
 use super::super::record::{Record, Source};
@@ -18,7 +18,9 @@ impl Board {
     /// One that was switched on now.
     pub fn new(mac: MacAddr, case: &Case, record: Record) -> Board {
         let source = Source::new(record, case.words, case.burst);
-        let settings = Settings { window: case.window, quirks: Quirks::of(case.firmware), ..Settings::default() };
+        let quirks = Quirks::of(case.firmware);
+        let quirks = if case.crc { quirks } else { quirks.with(Quirk::NoChecksum) };
+        let settings = Settings { window: case.window, quirks, ..Settings::default() };
         match case.protocol {
             Protocol::Fade10g => Board::Fade10g(Box::new(Fade10gFeb::new(mac, settings, source))),
             Protocol::Fade1 => Board::Fade1(Box::new(Fade1Feb::new(mac, settings, source))),

@@ -25,7 +25,9 @@ pub enum Event {
     SecondProgram(bool),
     /// A data frame with other words.
     Data(Place),
-    /// The same as the last packet.
+    /// The same, with the first word that the board gives this packet, if it is one of Fadelink: of others no more is compared.
+    Begins(Place),
+    /// A data frame with other words as the last packet.
     Last(Place),
     /// An answer that the board did not give.
     Answer,
@@ -56,6 +58,8 @@ pub struct Case {
     pub seed: u64,
     pub protocol: Protocol,
     pub firmware: Firmware,
+    /// A board of Fadelink has a CRC of its words.
+    pub crc: bool,
     /// The file of the experiment names them.
     pub told: bool,
     pub durable: bool,
@@ -99,6 +103,8 @@ impl Case {
             seed,
             protocol,
             firmware,
+            // A program that goes on knows nothing else of what another one has stored.
+            crc: durable || random.bool(),
             told: random.u8(0..10) < 8,
             durable,
             alone: random.bool(),
@@ -129,7 +135,7 @@ impl Event {
         let asks = [Ask::Reset, Ask::Start, Ask::Stop, Ask::Identify, Ask::Confirm];
         let ask = *random.choice(&asks).unwrap_or(&Ask::Reset);
         let place = Place::any(random);
-        match random.u8(0..18) {
+        match random.u8(0..20) {
             0 | 1 => Event::Other(ask),
             2 | 3 => Event::Forged(ask),
             4 | 5 => Event::Data(place),
@@ -141,6 +147,8 @@ impl Event {
             12 => Event::CableOut(random.u64(1..500)),
             13 => Event::Other(Ask::Reset),
             14 | 15 => Event::SecondProgram(random.bool()),
+            16 => Event::Begins(place),
+            17 => Event::Begins(Place::Near(random.i32(0..4))),
             _ if durable => Event::Kill,
             _ => Event::Data(Place::Near(random.i32(0..4))),
         }

@@ -3,6 +3,7 @@
 use fadelink_wire::fade10g::{self, DATA_FRAME_LEN, PACKET_BYTES};
 use fadelink_wire::{fade1, MacAddr, Protocol};
 
+use super::super::record::word;
 use super::super::way::Place;
 use super::case::Ask;
 
@@ -80,6 +81,7 @@ impl Forger {
                     retry: fade1::RETRY_FADELINK,
                     delay: 0,
                     block_acks: true,
+                    same_words: true,
                     payload: &[],
                 };
                 let mut frame = payload[..fade1::DATA_FRAME_LEN].to_vec();
@@ -88,6 +90,25 @@ impl Forger {
                 }
                 frame
             }
+        }
+    }
+
+    /// The same, with the first word of that packet in this run of the source.
+    pub fn begins(&mut self, place: Place, newest: u32, run: Option<u64>) -> Vec<u8> {
+        let mut frame = self.data(place, newest, false);
+        let (header, packet) = self.lengths();
+        if let Some(run) = run {
+            let first = word(run, u64::from(place.from(newest)) * (packet / 8) as u64);
+            frame[header..header + 8].copy_from_slice(&first.to_le_bytes());
+        }
+        frame
+    }
+
+    /// Bytes of a data frame's header, and of its packet.
+    fn lengths(&self) -> (usize, usize) {
+        match self.protocol {
+            Protocol::Fade10g => (fade10g::DATA_HEADER_LEN, PACKET_BYTES),
+            Protocol::Fade1 => (fade1::DATA_HEADER_LEN, fade1::PACKET_BYTES),
         }
     }
 
@@ -115,11 +136,7 @@ impl Forger {
             0 => frame.truncate(self.random.usize(0..=frame.len())),
             1 => frame.iter_mut().for_each(|byte| *byte = self.random.u8(..)),
             _ => {
-                let header = match self.protocol {
-                    Protocol::Fade10g => fade10g::DATA_HEADER_LEN,
-                    Protocol::Fade1 => fade1::DATA_HEADER_LEN,
-                };
-                let end = frame.len().min(header + 8);
+                let end = frame.len().min(self.lengths().0 + 8);
                 for _ in 0..self.random.u8(1..4) {
                     if end > 0 {
                         let at = self.random.usize(0..end);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fadelink_receiver::backend::{Backend, Losses, Send};
-use fadelink_wire::{fade1, fade10g, MacAddr, Protocol};
+use fadelink_wire::{fade1, fade10g, Firmware, MacAddr, Protocol};
 use rustix::time::{
     timerfd_create, timerfd_settime, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec,
 };
@@ -190,6 +190,11 @@ impl World {
                 }
             }
             Event::Data(place) => self.up.inject(self.forger.data(place, newest, false)),
+            Event::Begins(place) => {
+                let run = self.record.runs().len() as u64;
+                let begin = (self.case.firmware == Firmware::Fadelink).then_some(run);
+                self.up.inject(self.forger.begins(place, newest, begin));
+            }
             Event::Last(place) => self.up.inject(self.forger.data(place, newest, true)),
             Event::Answer => self.up.inject(self.forger.answer(newest)),
             Event::Malformed(count) => {

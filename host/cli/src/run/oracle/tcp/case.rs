@@ -9,6 +9,8 @@ pub enum Event {
     Reset,
     /// Its connection ends inside a word; by RST, or by FIN.
     Cut(bool),
+    /// Its connection ends by FIN behind a whole word, though it has more: it was forged, or something ends the board's programs.
+    Ended,
     /// It loses its power: nothing comes any more, and the connection stays open.
     PowerLoss,
     /// Another program disables it: it sends what it has.
@@ -50,6 +52,8 @@ pub struct Board {
 pub struct Case {
     /// A file of an experiment names the boards; else they are received as by `fadelink receive --tcp --streams`.
     pub named: bool,
+    /// An end counts that nobody has asked for.
+    pub told: bool,
     pub boards: Vec<Board>,
     /// When, from a board's address (its number) or from another one.
     pub scans: Vec<(u64, Option<usize>, Scan)>,
@@ -65,11 +69,12 @@ impl Board {
         let most = *random.choice(&[1, 10, 1000, 30_000]).unwrap_or(&1);
         let words = random.u64(0..=most);
         let count = *random.choice(&[0, 0, 0, 1, 1, 2]).unwrap_or(&0);
-        let event = |random: &mut fastrand::Rng| match random.u8(0..8) {
+        let event = |random: &mut fastrand::Rng| match random.u8(0..9) {
             0 => Event::Reset,
             1 | 2 => Event::Cut(random.bool()),
             3 | 4 => Event::PowerLoss,
             5 => Event::Disabled,
+            6 => Event::Ended,
             _ => Event::Pause(random.u64(1..150)),
         };
         Board {
@@ -106,6 +111,7 @@ impl Case {
         let scans = (0..count).map(|_| scan(random)).collect();
         Case {
             named,
+            told: random.u8(0..4) > 0,
             scans,
             stop: (random.u64(0..bytes * 2 + 100), random.u64(20..300)),
             kill: (random.u8(0..8) == 0).then(|| random.u64(0..150)),

@@ -32,8 +32,13 @@ pub fn judge(case: &Case, ended: &Ended) -> Result<bool, String> {
     let of = |claimed: &Claimed| connections.iter().rfind(|connection| connection.peer.to_string() == claimed.peer);
     for one in &claimed {
         // A connection that is not of a board has nothing to tell.
-        let expected = of(one).map_or(Vec::new(), |connection| content(ended, connection));
-        streams::compare(one, &[expected])?;
+        let mut expected = vec![of(one).map_or(Vec::new(), |connection| content(ended, connection))];
+        // An end that the board did not mean counts if the user lets it, or if it cannot be told from an answer.
+        let early = of(one).and_then(|connection| connection.ended).filter(|(_, was_asked)| case.told || *was_asked);
+        if let Some((bytes, _)) = early {
+            expected.push(expected[0][..bytes].to_vec());
+        }
+        streams::compare(one, &expected)?;
     }
     let is_complete = ended.state == State::Complete;
     if is_complete {

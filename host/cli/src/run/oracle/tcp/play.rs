@@ -16,7 +16,7 @@ use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
 use crate::receive::{tcp, Group, Senders};
 use crate::run::groups::Settings;
-use crate::verdict::State;
+use crate::verdict::{Accept, State};
 
 /// As the documented one, but shorter.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -33,6 +33,7 @@ pub struct Ended {
 
 /// How a program receives.
 fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow::Result<tcp::Settings> {
+    let accept = if case.told { Accept::Told } else { Accept::Confirmed };
     if case.named {
         let mut text = String::from("sinks = [\"file:{board}.dat\"]\n");
         for (number, address) in world.addresses[..case.boards.len()].iter().enumerate() {
@@ -43,7 +44,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
             );
         }
         let Settings::Tcp(settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
-        return Ok(tcp::Settings { patience: PATIENCE, ..settings });
+        return Ok(tcp::Settings { accept, patience: PATIENCE, ..settings });
     }
     Ok(tcp::Settings {
         address: world.receiver.into(),
@@ -52,6 +53,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
         limits: Limits { duration: None, idle: None, bytes: None },
         ring: 64,
         receive_buffer: None,
+        accept,
         patience: PATIENCE,
     })
 }

@@ -32,6 +32,8 @@ pub struct Connection {
     pub run: usize,
     /// Something was sent.
     pub has_sent: bool,
+    /// It was ended behind so many bytes, though the board had more; true: the receiver may have asked for the end before.
+    pub ended: Option<(usize, bool)>,
 }
 
 /// What the threads of a seed share.
@@ -75,6 +77,12 @@ impl World {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Notes something of a board's connection.
+    fn change(&self, board: usize, change: impl FnMut(&mut Connection)) {
+        let run = self.records[board].runs().len() - 1;
+        self.connections().iter_mut().filter(|one| (one.board, one.run) == (board, run)).for_each(change);
+    }
+
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
@@ -107,7 +115,7 @@ impl World {
             source.begin();
             if let Ok(std::net::SocketAddr::V4(peer)) = stream.local_addr() {
                 let run = self.records[number].runs().len() - 1;
-                self.connections().push(Connection { board: number, peer, program, run, has_sent: false });
+                self.connections().push(Connection { board: number, peer, program, run, has_sent: false, ended: None });
             }
             match self.send(stream, (number, board), &mut source, &mut events) {
                 Ending::Whole => ended_for = Some(program),
@@ -144,12 +152,22 @@ impl World {
             }
             let taken = record.runs().last().map_or(0, |run| run.words.len() as u64);
             // A connection that breaks before anything has come is gone on with by the next one: the words are not lost.
-            let is_early = |event| written == 0 && matches!(event, Event::Reset | Event::Cut(_));
+            let is_early = |event| written == 0 && matches!(event, Event::Reset | Event::Cut(_) | Event::Ended);
             let due = events.iter().position(|(at, event)| *at <= taken && !is_early(*event));
             match due.map(|index| events.swap_remove(index).1) {
                 None => {}
                 Some(Event::Disabled) => is_ending = true,
                 Some(Event::Pause(millis)) => std::thread::sleep(Duration::from_millis(millis)),
+                Some(Event::Ended) => {
+                    // Behind a whole word, if there is room for it.
+                    let rest = pending.len().min((8 - written % 8) % 8);
+                    written += stream.write(&pending[..rest]).unwrap_or(0);
+                    let _ = stream.shutdown(Shutdown::Write);
+                    // What is seen now may be the answer.
+                    let was_asked = connect::other_end(&stream) != Other::Listens;
+                    self.change(number, |one| one.ended = Some((written, was_asked)));
+                    return Ending::Whole;
+                }
                 Some(Event::PowerLoss) => return Ending::Silent(stream),
                 Some(Event::Reset) => {
                     connect::reset(stream);
@@ -178,10 +196,7 @@ impl World {
             match stream.write(&pending[..pending.len().min(board.piece)]) {
                 Ok(bytes) => {
                     if written == 0 {
-                        let run = record.runs().len() - 1;
-                        let mut connections = self.connections();
-                        let its = connections.iter_mut().filter(|one| (one.board, one.run) == (number, run));
-                        its.for_each(|connection| connection.has_sent = true);
+                        self.change(number, |one| one.has_sent = true);
                     }
                     written += bytes;
                     pending.drain(..bytes);

@@ -90,6 +90,9 @@ impl Args {
     }
 }
 
+/// How often is looked whether the connections have ended.
+const TICK: Duration = Duration::from_millis(10);
+
 /// The run of a server.
 pub struct Run {
     server: Server,
@@ -130,8 +133,16 @@ impl Run {
         self.server.connections()
     }
 
-    /// Waits for the connections' ends; what came over them.
-    pub fn finish(self) -> Connections {
+    /// Waits for the connections' ends, until the user asks for the end again; what came over them. `give_up`: those that take what
+    /// came wait for nothing any more.
+    pub fn finish(mut self, give_up: impl FnOnce()) -> Connections {
+        while !self.server.is_idle() && !self.interrupts.must_abort() {
+            std::thread::sleep(TICK);
+        }
+        if self.interrupts.must_abort() {
+            give_up();
+            self.server.abort();
+        }
         let (connections, refused) = self.server.join();
         Connections { connections, refused }
     }

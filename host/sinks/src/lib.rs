@@ -28,6 +28,6 @@ pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets, Policy, Report};
 pub use parts::{FileOptions, Parts};
 pub use recover::{recover, Files, Stored};
-pub use sink::{End, Failure, Item, Peer, Result, Sink, Stopping, WrongMessages};
+pub use sink::{End, Failure, Item, Peer, Result, Sink, Stopping};
 pub use spec::{Kind, Spec};
 pub use stall::{Stall, AWAY};

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::sink::{End, Failure, Item, Peer, Result, Sink, WrongMessages};
+use crate::sink::{End, Failure, Item, Peer, Result, Sink};
 use crate::stall::{Stall, AWAY};
 
 /// What a sink does when it is slow.
@@ -53,9 +53,6 @@ pub struct Report {
     pub may_drop: bool,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,
-    /// Messages with an invalid word: only the part before it was written.
-    #[serde(flatten)]
-    pub wrong: WrongMessages,
     /// Memory of what waits for it, in bytes.
     pub queued_bytes: u64,
     /// Why it failed, if it has.
@@ -207,14 +204,12 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
         if looked.elapsed() >= TICK {
             looked = Instant::now();
             failed = failed || fail(guarded(|| sink.tick()));
-            let mut state = shared.lock();
-            (state.report.intact, state.report.wrong) = (sink.intact(), sink.wrong_messages());
+            shared.lock().report.intact = sink.intact();
         }
     };
     let dropped = shared.lock().report.dropped;
     fail(guarded(|| sink.finish(End { complete: complete && !failed && dropped == 0, dropped })));
-    let mut state = shared.lock();
-    (state.report.intact, state.report.wrong) = (sink.intact(), sink.wrong_messages());
+    shared.lock().report.intact = sink.intact();
 }
 
 impl<T: Item> Outlet<T> {

@@ -2,7 +2,7 @@
 //! Attributes, in addition to those of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
 use fadelink_sinks::hdf5::{append, column, failed, set, Files};
-use fadelink_sinks::{End, FileOptions, Result, Sink, WrongMessages};
+use fadelink_sinks::{End, FileOptions, Result, Sink};
 use fadelink_wire::fadc::TICK_NS;
 use hdf5_metno::{Group, H5Type};
 
@@ -133,15 +133,11 @@ impl Sink<SharedEvent> for Hdf5Sink {
         self.write_rows()?;
         let file = self.files.open()?;
         set(file, "dropped_events", &end.dropped)?;
-        set(file, "wrong_messages", &self.table.wrong.count)?;
+        set(file, "wrong_messages", &self.table.wrong)?;
         self.close(end.complete, true)
     }
 
     fn intact(&self) -> u64 {
         self.finished
-    }
-
-    fn wrong_messages(&self) -> WrongMessages {
-        self.table.wrong.clone()
     }
 }

@@ -131,6 +131,7 @@ impl Args {
     fn policy(&self) -> Policy {
         Policy {
             key: self.join.key(self.window_ns),
+            window_ns: self.window_ns,
             sources: self.sources.clone(),
             count: self.expect.unwrap_or(0),
             emit_incomplete: self.missing == Keep::Emit,
@@ -170,7 +171,9 @@ fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<R
         }
     }
     progress.finish();
-    health::while_busy(|| crates.report())
+    let report = health::while_busy(|| crates.report())?;
+    show(args, &report)?;
+    Ok(report)
 }
 
 /// What looks at a builder that reads from Kafka.
@@ -235,8 +238,23 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
     let report = Report::end(viewers, From::Kafka(builder.report()), args.end);
-    report.tell();
+    show(args, &report)?;
+    // Else the next builder tells it again.
+    if let Err(error) = builder.reported(interrupts.stopping()) {
+        tracing::warn!("what was reported is told by the next builder, too: {error}");
+    }
     Ok(report)
+}
+
+/// Gives the report to the user.
+fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
+    report.tell();
+    if args.crates.json {
+        println!("{}", serde_json::to_string(report)?);
+    } else {
+        report.print();
+    }
+    Ok(())
 }
 
 /// Builds until the end is asked for.
@@ -252,7 +270,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         _ => {}
     }
-    let interrupts = Interrupts::watch()?;
+    let interrupts = Interrupts::watch(args.crates.json)?;
     http::serve_metrics(args.crates.metrics, "build")?;
     let report = match (args.crates.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &interrupts)?,
@@ -261,10 +279,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         #[cfg(not(feature = "kafka"))]
         (None, _) => return usage("--kafka: this program was built without it (cargo feature kafka)"),
     };
-    if args.crates.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        report.print();
-    }
     Ok(exit::of_data(report.verdict.is_complete()))
 }

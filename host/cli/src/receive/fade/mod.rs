@@ -273,7 +273,7 @@ fn receive(
     let threshold = if begin.durable { 1 } else { THRESHOLD };
     let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
-    let mut stopped = false;
+    let (mut stopped, mut aborted) = (false, None);
     let mut inquirer = Inquirer::new(shared.patience.inquiry);
     loop {
         anyhow::ensure!(!(begin.durable && interrupts.have_failed()), "another board of the run could not go on");
@@ -291,8 +291,9 @@ fn receive(
         if let Some(Ok(Err(error))) = answer {
             return Err(error).context("STOP");
         }
-        if interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
-            anyhow::bail!("interrupted before the end");
+        if interrupts.must_abort() && stopped {
+            let since = *aborted.get_or_insert_with(Instant::now);
+            anyhow::ensure!(since.elapsed() <= LINGER, "interrupted before the end");
         }
         anyhow::ensure!(recorder.is_well(), "a sink has failed");
         if interrupts.must_hold() {

@@ -157,23 +157,33 @@ pub struct Connections {
     pub refused: u64,
 }
 
-impl Connections {
-    /// Bytes that were no whole message.
-    fn skipped_bytes(&self) -> u64 {
-        self.connections.iter().map(|connection| connection.counts.skipped_bytes + connection.counts.cut_bytes).sum()
+/// What is known of connections that go on.
+pub fn so_far(connections: &[Connection]) -> Evidence<'static> {
+    let skipped = |one: &Connection| one.counts.skipped_bytes + one.counts.cut_bytes;
+    let broken = |one: &Connection| one.error.as_ref().map(|error| format!("{}: {error}", one.peer));
+    let mut crates = connections.iter().filter(|one| is_crate(one));
+    Evidence {
+        error: crates.find_map(broken),
+        skipped_bytes: connections.iter().map(skipped).sum(),
+        ..Evidence::default()
     }
+}
 
-    /// What they prove: FIN has the number of all bytes before it. A connection over which nothing came is none of a crate.
+/// A connection over which nothing came is none of a crate.
+fn is_crate(connection: &Connection) -> bool {
+    connection.counts != Counts::default()
+}
+
+impl Connections {
+    /// What they prove: FIN has the number of all bytes before it.
     pub fn known(&self) -> Evidence<'static> {
-        let mut crates = self.connections.iter().filter(|one| one.counts != Counts::default()).peekable();
+        let known = so_far(&self.connections);
+        let mut crates = self.connections.iter().filter(|one| is_crate(one)).peekable();
         let has_come = crates.peek().is_some();
-        let error = crates.find_map(|one| match &one.error {
-            None if one.ended => None,
-            None => Some(format!("{}: receiving it panicked", one.peer)),
-            Some(error) => Some(format!("{}: {error}", one.peer)),
-        });
+        let panicked = crates.find(|one| !one.ended).map(|one| format!("{}: receiving it panicked", one.peer));
+        let error = known.error.or(panicked);
         let end = if has_come && error.is_none() { End::Confirmed } else { End::Missing };
-        Evidence { end, error, skipped_bytes: self.skipped_bytes(), ..Evidence::default() }
+        Evidence { end, error, ..known }
     }
 
     /// Tells why connections broke.

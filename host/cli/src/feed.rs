@@ -12,8 +12,8 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::LOOK;
-use crate::verdict::{End, Evidence, Verdict};
-use crate::{exit, fadc_crates, health, http};
+use crate::verdict::{Evidence, Verdict};
+use crate::{exit, fadc_crates, health, http, metrics};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,7 +55,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         std::thread::sleep(Duration::from_millis(20));
         if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
             looked = Some(Instant::now());
-            meter.connections(&run.connections());
+            let connections = run.connections();
+            meter.connections(&connections);
+            metrics::set_verdict("feed", &Verdict::so_far(fadc_crates::so_far(&connections)), false);
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
             feeder.trouble().into_iter().for_each(|trouble| meter.trouble(trouble));
             health::beat(meter.take_troubles());
@@ -75,10 +77,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let error = delivering.map(|error| error.to_string()).or(known.error.clone());
     let mut known = Evidence { error, undelivered: messages.saturating_sub(delivered), ..known };
     // Also if no crate came: nothing is missing then.
-    if Verdict::of(&Evidence { end: End::Confirmed, ..known.clone() }).is_complete() {
+    if Verdict::so_far(known.clone()).is_complete() {
         known.error = health::while_busy(|| feeder.end(must_abort)).err().map(|error| error.to_string());
     }
     let verdict = Verdict::of(&known);
+    metrics::set_verdict("feed", &verdict, true);
     let report = Report { verdict, came, messages, delivered };
     if args.crates.json {
         println!("{}", serde_json::to_string(&report)?);

@@ -20,7 +20,8 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Tells the verdict on what does not end, in the place of the report; the exit status.
 fn last_words(json: bool) -> u8 {
-    let error = format!("interrupted before the end, and what was to be written did not end within {} s", GRACE.as_secs());
+    let error =
+        format!("interrupted before the end, and what was to be written did not end within {} s", GRACE.as_secs());
     tracing::error!("{error}");
     let verdict = Verdict::of(&Evidence { error: Some(error), ..Evidence::default() });
     if json {

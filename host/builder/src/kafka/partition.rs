@@ -187,7 +187,8 @@ impl Partition {
     /// What has not ended of all that was read, in words.
     pub fn open(&self) -> Vec<String> {
         let window = self.joiner.oldest().map(|window| format!("window {window} waits for a source"));
-        let more = self.before.has_more_open.then(|| "more sources had no end than an earlier builder could note".into());
+        let more =
+            self.before.has_more_open.then(|| "more sources had no end than an earlier builder could note".into());
         let feeds = self.feeds.iter().map(|epoch| format!("feed {epoch} has begun and not ended"));
         let sources = self.open_sources().map(|(source, session)| match session {
             &ANYBODYS => format!("source {source:#010x}, which no feed has sent, has no end"),

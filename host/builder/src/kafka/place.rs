@@ -113,7 +113,8 @@ mod tests {
             let feeds = [epoch].into();
             let place = Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open, feeds, has_more_open: false };
             let text = place.to_string();
-            let (open, feeds) = if has_more_open { Default::default() } else { (place.open.clone(), place.feeds.clone()) };
+            let (open, feeds) =
+                if has_more_open { Default::default() } else { (place.open.clone(), place.feeds.clone()) };
             assert!(text.len() <= ROOM);
             assert_eq!(text.parse(), Ok(Place { open, feeds, has_more_open, ..place }));
         }

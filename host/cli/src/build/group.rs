@@ -21,7 +21,7 @@ use serde_json::{json, Map};
 
 use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
-use crate::metrics::Meter;
+use crate::metrics::{self, Meter};
 use crate::receive::{Group, Line, Outcome};
 #[cfg(feature = "kafka")]
 use crate::verdict::End;
@@ -154,13 +154,14 @@ impl From {
 
 impl Report {
     /// Ends the sinks, whose files are as complete as what came, and judges.
-    pub fn end(mut viewers: Viewers, from: From, accept: Accept) -> Report {
+    pub fn end(name: &str, mut viewers: Viewers, from: From, accept: Accept) -> Report {
         let known = from.known(accept);
         if let Err(error) = viewers.sinks.finish(Verdict::of(&known).is_complete()) {
             tracing::error!("{error}");
         }
         let sinks = viewers.sinks.reports();
         let verdict = Verdict::of(&Evidence { sinks: &sinks, ..known });
+        metrics::set_verdict(name, &verdict, true);
         Report { verdict, events: viewers.events, from, sinks }
     }
 
@@ -234,10 +235,10 @@ impl Crates {
         let run = fadc_crates::Run::begin(&crates, intake.clone(), interrupts)?;
         let progressed = Arc::new(Mutex::default());
         let sinks = viewers.sinks.onlooker();
-        let (shared, interrupts) = (progressed.clone(), interrupts.clone());
+        let (shared, interrupts, own) = (progressed.clone(), interrupts.clone(), name.clone());
         let join = move || {
             let from = join(run, &intake, &mut viewers, events, &shared, &interrupts);
-            Report::end(viewers, from, Accept::default())
+            Report::end(&own, viewers, from, Accept::default())
         };
         let thread = std::thread::Builder::new().name("builder".into()).spawn(join)?;
         Ok(Crates { name, thread, progressed, sinks })
@@ -330,6 +331,11 @@ impl Group for Crates {
         self.look(|progressed| {
             meter.builder(&self.name, progressed.events, &progressed.joined);
             meter.connections(&progressed.connections);
+            let known = fadc_crates::so_far(&progressed.connections);
+            let known = Evidence { joined: progressed.joined.clone(), ..known };
+            if !self.is_finished() {
+                metrics::set_verdict(&self.name, &Verdict::so_far(known), false);
+            }
         });
         // The thread that builds may wait for one of them.
         meter.event_sinks(&self.name, &self.sinks.reports());

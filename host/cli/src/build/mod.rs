@@ -12,10 +12,12 @@ use fadelink_builder::{sink, Policy};
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
-use crate::metrics::Meter;
+use crate::metrics::{self, Meter};
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
 use crate::verdict::Accept;
+#[cfg(feature = "kafka")]
+use crate::verdict::{Evidence, Verdict};
 use crate::{health, http};
 
 mod group;
@@ -197,6 +199,9 @@ impl kafka::Watcher for Watcher<'_> {
 
     fn tick(&mut self, report: &kafka::Report, trouble: Option<&kafka::Error>) {
         self.meter.builder(self.name, self.viewers.events, &report.joined);
+        let kafka::Report { malformed, gone, unreported, .. } = *report;
+        let known = Evidence { joined: report.joined.clone(), malformed, gone, unreported, ..Evidence::default() };
+        metrics::set_verdict(self.name, &Verdict::so_far(known), false);
         let labels = [("builder", self.name)];
         self.meter.count("fadelink_builder_aborted_transactions_total", &labels, report.aborts);
         for (reason, value) in [("gone", report.gone), ("malformed", report.malformed)] {
@@ -237,7 +242,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     builder.run(interrupts.stopping(), args.events, &mut watcher)?;
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
-    let report = Report::end(viewers, From::Kafka(builder.report()), args.end);
+    let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.end);
     show(args, &report)?;
     // Else the next builder tells it again.
     if let Err(error) = builder.reported(interrupts.stopping()) {

@@ -364,7 +364,8 @@ impl Group for Streams {
 
     fn measure(&self, meter: &mut Meter) {
         for Stream { recorded, end, .. } in self.session.lock().iter() {
-            recorded.measure(meter);
+            let error = end.as_ref().and_then(|end| end.error.clone());
+            recorded.measure(meter, Evidence { error, ..Evidence::default() });
             if let Some(error) = end.as_ref().and_then(Received::error) {
                 meter.trouble(format!("{}: {error}", recorded.name));
             }

@@ -107,6 +107,9 @@ pub enum State {
 }
 
 impl State {
+    /// Each of them.
+    pub const ALL: [State; 3] = [State::Complete, State::EndNotConfirmed, State::Incomplete];
+
     /// As in reports and metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -236,8 +239,21 @@ impl Verdict {
         }
     }
 
+    /// What speaks against it.
+    pub fn reasons(&self) -> &[Reason] {
+        match self {
+            Verdict::Incomplete(reasons) => reasons,
+            Verdict::Complete | Verdict::EndNotConfirmed(..) => &[],
+        }
+    }
+
+    /// Of a stream that goes on: by what is known, as if its end had come.
+    pub fn so_far(evidence: Evidence<'_>) -> Verdict {
+        Verdict::of(&Evidence { end: End::Confirmed, ..evidence })
+    }
+
     /// Why it is not complete, for a report.
-    fn reasons(&self) -> Value {
+    fn told(&self) -> Value {
         match self {
             Verdict::Complete => json!([]),
             Verdict::Incomplete(reasons) => {
@@ -266,7 +282,7 @@ impl Serialize for Verdict {
         let mut map = to.serialize_map(Some(3))?;
         map.serialize_entry("complete", &self.is_complete())?;
         map.serialize_entry("verdict", self.state().name())?;
-        map.serialize_entry("reasons", &self.reasons())?;
+        map.serialize_entry("reasons", &self.told())?;
         map.end()
     }
 }

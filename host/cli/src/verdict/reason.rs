@@ -23,7 +23,8 @@ const NAMED: usize = 8;
 
 impl fmt::Display for BySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named: Vec<_> = self.0.iter().take(NAMED).map(|(source, count)| format!("{source:#010x}: {count}")).collect();
+        let named: Vec<_> =
+            self.0.iter().take(NAMED).map(|(source, count)| format!("{source:#010x}: {count}")).collect();
         let others = self.0.len().saturating_sub(NAMED);
         let more = if others > 0 { format!(", {others} more") } else { String::new() };
         write!(f, "({}{more})", named.join(", "))

@@ -26,7 +26,7 @@ use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, State, Verdict};
+use crate::verdict::{Accept, End, Evidence, State, Verdict};
 
 mod begin;
 mod received;
@@ -166,7 +166,8 @@ impl Group for Febs {
     fn measure(&self, meter: &mut Meter) {
         meter.link(&self.iface, &self.receiver.counters());
         for Live { recorded, counters, fill, .. } in self.live() {
-            recorded.measure(meter);
+            let (contradictions, foreign) = (counters.contradictions, counters.protocol_errors);
+            recorded.measure(meter, Evidence { contradictions, foreign, ..Evidence::default() });
             meter.fade(&recorded.name, &counters, fill);
         }
     }

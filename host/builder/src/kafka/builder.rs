@@ -180,7 +180,8 @@ impl Builder {
                 watcher.tick(&self.report(), self.trouble().as_ref());
                 looked = Instant::now();
             }
-            let due = self.committed.elapsed() >= COMMIT_EVERY && self.changed;
+            // Windows that waited for a source that is silent leave without a message.
+            let due = self.committed.elapsed() >= COMMIT_EVERY && (self.changed || !self.waiting.is_empty());
             if self.waiting.len() >= COMMIT_EVENTS || due {
                 given += self.commit(stop, watcher)?;
             }

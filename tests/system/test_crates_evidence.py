@@ -25,7 +25,7 @@ def loss(kind, count=1, slot=3):
 
 @pytest.mark.parametrize("sinks", SINKS)
 def test_the_verdict_does_not_depend_on_the_sinks(build, tmp_path, sinks):
-    """What the messages of crates tell is evidence before the sinks: the same reasons, amounts and sources whatever they are."""
+    """What the messages of crates tell is evidence before the sinks: the same reasons, amounts and sources with each of them."""
     words = [word for sink in SINKS[sinks] for word in ("--sink", sink.format(tmp_path))]
     builder = build("--sources", "1,2", "--streams", 2, *words)
     one, two = Crate(builder.port, 1), Crate(builder.port, 2)

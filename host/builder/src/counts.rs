@@ -30,7 +30,7 @@ pub struct SourceCounts {
     pub wrong_number: u64,
     /// Messages with an invalid word.
     pub wrong_messages: u64,
-    /// Messages of it, if it is none of the sources that were expected.
+    /// Messages of it, if the source is not one of those that were expected.
     pub unlisted: u64,
     /// Times that it was silent for too long.
     pub absences: u64,

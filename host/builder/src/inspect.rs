@@ -5,7 +5,7 @@ use fadelink_wire::fadc::{Header, Item, Message, FORMAT_VERSION, LOST_MAX, TICK_
 
 use crate::counts::SourceCounts;
 use crate::event::Bytes;
-use crate::join::{Key, Policy};
+use crate::key::Key;
 
 /// Windows that a crate may pass over, at most: its register `keepalive` has 24 bits.
 const AHEAD_MAX: u64 = 1 << 24;
@@ -64,11 +64,11 @@ pub struct Inspector {
 
 impl Inspector {
     /// From the begin of a session on.
-    pub fn new(policy: &Policy) -> Inspector {
-        Inspector { key: policy.key, window_ns: policy.window_ns, before: None }
+    pub fn new(key: Key, window_ns: u32) -> Inspector {
+        Inspector { key, window_ns, before: None }
     }
 
-    /// Inspects the next message; `None`: it is none.
+    /// Inspects the next message; `None`: these bytes are no message.
     pub fn inspect(&mut self, data: Bytes) -> Option<Inspected> {
         let message = Message::parse(&data).ok()?;
         let (header, lost) = (*message.header(), windows_lost(&message));

@@ -6,46 +6,15 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use fadelink_wire::fadc::{Header, LOST_MAX};
+use fadelink_wire::fadc::LOST_MAX;
 
 use crate::counts::{Counts, Joined, SourceCounts};
 use crate::event::{Bytes, Event};
 use crate::inspect::{Inspected, Inspector};
-
-/// What the number of a window is taken from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// The record counter: all crates have begun to count at the same time.
-    Counter,
-    /// The timestamp, divided by the window's length in nanoseconds.
-    Time(u32),
-}
-
-impl Key {
-    /// Of a message; `None`: no window has such a number, or such a time.
-    pub fn of(self, header: &Header) -> Option<u64> {
-        let number = match self {
-            Key::Counter => header.record_counter,
-            Key::Time(window_ns) => u64::try_from(header.time_ns().div_euclid(window_ns.into())).ok()?,
-        };
-        // There is a window behind each.
-        (number < u64::MAX).then_some(number)
-    }
-}
-
-/// As `counter` or `time:WINDOW_NS`.
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Key::Counter => f.write_str("counter"),
-            Key::Time(window_ns) => write!(f, "time:{window_ns}"),
-        }
-    }
-}
+use crate::key::Key;
 
 /// What is known of a source's windows before one of its messages.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +170,7 @@ impl Joiner {
 
     /// For the messages of one source, from the begin of a session on.
     pub fn inspector(&self) -> Inspector {
-        Inspector::new(&self.policy)
+        Inspector::new(self.policy.key, self.policy.window_ns)
     }
 
     /// The first window that was not given away, where that is known.

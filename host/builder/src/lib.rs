@@ -8,6 +8,7 @@ pub mod intake;
 pub mod join;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+pub mod key;
 pub mod live;
 pub mod reader;
 pub mod sink;

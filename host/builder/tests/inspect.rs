@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use fadelink_builder::counts::SourceCounts;
 use fadelink_builder::inspect::Inspector;
-use fadelink_builder::join::Key;
+use fadelink_builder::key::Key;
 use fadelink_builder::{Joiner, Policy};
 use fadelink_wire::fadc::{
     header_word, hit_word, Header, Hit, EVENT_VERSION, FORMAT_VERSION, TYPE_HITS, TYPE_LOST, TYPE_TIMEOUT,
@@ -33,7 +33,7 @@ fn message(record: u64, words: &[u32]) -> Box<[u8]> {
 
 /// What was counted of messages over one connection, and why the first of them cannot be.
 fn counted(policy: &Policy, messages: Vec<Box<[u8]>>) -> (SourceCounts, Option<String>) {
-    let (mut joiner, mut inspector) = (Joiner::new(policy.clone()), Inspector::new(policy));
+    let (mut joiner, mut inspector) = (Joiner::new(policy.clone()), Inspector::new(policy.key, policy.window_ns));
     joiner.begin_session(7);
     for message in messages {
         joiner.push(inspector.inspect(message).unwrap(), None, Instant::now());
@@ -92,18 +92,18 @@ fn a_message_tells_the_same_if_it_is_late_or_there_twice() {
     );
     let mut joiner = Joiner::new(policy());
     joiner.resume(10);
-    joiner.push(Inspector::new(&policy()).inspect(lost()).unwrap(), None, Instant::now());
+    joiner.push(Inspector::new(Key::Counter, WINDOW_NS).inspect(lost()).unwrap(), None, Instant::now());
     assert_eq!(joiner.joined().sources[&7], SourceCounts { late: 1, hits_lost: 5, ..SourceCounts::default() });
 }
 
-/// Counts of what waits are not settled, whatever they are.
+/// Counts of what waits are not settled, of each kind.
 #[test]
 fn what_waits_is_not_settled() {
     let mut joiner = Joiner::new(Policy { sources: vec![1, 7], ..policy() });
     let words =
         [header_word(TYPE_WINDOWS_LOST, 2, 0), header_word(TYPE_LOST, 5, 3), header_word(TYPE_TIMEOUT, 3, 4), 5];
     for _ in 0..2 {
-        joiner.push(Inspector::new(&policy()).inspect(message(9, &words)).unwrap(), None, Instant::now());
+        joiner.push(Inspector::new(Key::Counter, WINDOW_NS).inspect(message(9, &words)).unwrap(), None, Instant::now());
     }
     assert_eq!(joiner.settled().sources[&7], SourceCounts::default());
     assert_eq!(joiner.joined().sources[&7].hits_lost, 16);
@@ -152,7 +152,7 @@ fn a_crate_that_begins_anew_in_the_same_windows_is_told() {
     for (first, wrong) in [(6, 0), (5, 1), (0, 1)] {
         let mut joiner = Joiner::new(policy());
         for messages in [vec![message(5, &[])], vec![message(first, &[])]] {
-            let mut inspector = Inspector::new(&policy());
+            let mut inspector = Inspector::new(Key::Counter, WINDOW_NS);
             joiner.begin_session(7);
             for message in messages {
                 joiner.push(inspector.inspect(message).unwrap(), None, Instant::now());
@@ -177,7 +177,7 @@ fn sources_that_nobody_expects_are_counted() {
                     joiner.begin_session(source);
                 }
                 let header = Header::new(source, FORMAT_VERSION, record, (0, record as u32 * WINDOW_NS), 0);
-                let inspected = Inspector::new(&expected).inspect(header.emit().into()).unwrap();
+                let inspected = Inspector::new(Key::Counter, WINDOW_NS).inspect(header.emit().into()).unwrap();
                 joiner.push(inspected, None, Instant::now());
             }
             let joined = joiner.joined();

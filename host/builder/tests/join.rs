@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use fadelink_builder::counts::{Counts, SourceCounts};
-use fadelink_builder::join::{Before, Key};
+use fadelink_builder::join::Before;
+use fadelink_builder::key::Key;
 use fadelink_builder::{Event, Joiner, Policy};
 use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
 use proptest::prelude::*;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use fadelink_builder::join::Key;
+use fadelink_builder::key::Key;
 use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
 use fadelink_builder::tcp::{Connection, MessageHandler, Server};

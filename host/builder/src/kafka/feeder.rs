@@ -21,7 +21,8 @@ use super::note::{Note, Of, Session};
 use super::rule::{Rule, BY_BROKER};
 use crate::event::Bytes;
 use crate::inspect::windows_lost;
-use crate::join::{lost_before, Before, Key};
+use crate::join::{lost_before, Before};
+use crate::key::Key;
 use crate::tcp::{MessageHandler, Messages, INTERRUPTED};
 
 #[derive(Default)]

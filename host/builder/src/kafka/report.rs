@@ -1,4 +1,4 @@
-//! What a builder tells of its work.
+//! The report on the work of a builder.
 
 use serde::Serialize;
 

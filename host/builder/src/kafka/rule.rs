@@ -7,7 +7,7 @@ use rdkafka::message::Message;
 
 use super::error::Error;
 use super::note::Note;
-use crate::join::Key;
+use crate::key::Key;
 
 /// The setting of topics: a partition's messages have one clock, the broker's. Silence is judged by it.
 pub(super) const BY_BROKER: (&str, &str) = ("message.timestamp.type", "LogAppendTime");

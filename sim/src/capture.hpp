@@ -3,6 +3,10 @@
 
 #include <pcap/pcap.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
 #include <string>
 
 #include "frame.hpp"
@@ -15,6 +19,8 @@ class Capture {
       : pcap_(pcap_open_dead_with_tstamp_precision(DLT_EN10MB, 65536, PCAP_TSTAMP_PRECISION_NANO)),
         dump_(pcap_dump_open(pcap_, path.c_str())) {
     if (dump_ == nullptr) throw std::runtime_error("capture file " + path + ": " + pcap_geterr(pcap_));
+    // Without a buffer each write tells whether it is in the file.
+    std::setvbuf(pcap_dump_file(dump_), nullptr, _IONBF, 0);
   }
   ~Capture() {
     pcap_dump_close(dump_);
@@ -30,6 +36,7 @@ class Capture {
     header.ts.tv_usec = static_cast<suseconds_t>(now % kSecond / 1000);  // nanoseconds in such a file
     header.caplen = header.len = static_cast<bpf_u_int32>(frame.size());
     pcap_dump(reinterpret_cast<u_char*>(dump_), &header, frame.data());
+    if (std::ferror(pcap_dump_file(dump_))) throw std::runtime_error(std::string("capture file: ") + std::strerror(errno));
   }
 
  private:

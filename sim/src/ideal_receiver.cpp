@@ -1,5 +1,6 @@
 #include "ideal_receiver.hpp"
 
+#include <cerrno>
 #include <cstring>
 
 namespace fadelink {
@@ -28,6 +29,8 @@ uint64_t le64(const uint8_t* p) {
 
 IdealReceiver::IdealReceiver(const Settings& settings, Output output) : settings_(settings), output_(std::move(output)) {
   if (settings_.save.empty()) return;
+  // Without a buffer each write tells whether it is in the file.
+  file_.rdbuf()->pubsetbuf(nullptr, 0);
   file_.open(settings_.save, std::ios::binary);
   if (!file_) throw std::runtime_error("--save " + settings_.save + ": cannot be written");
 }
@@ -148,7 +151,9 @@ void IdealReceiver::deliver(const Frame& frame, bool last, Picoseconds now) {
     result_.wrong_words += settings_.pattern && word != result_.words;
     result_.words++;
   }
-  if (file_.is_open()) file_.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(words * 8));
+  if (file_.is_open() && !file_.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(words * 8))) {
+    throw std::runtime_error("--save " + settings_.save + ": " + std::strerror(errno));
+  }
   result_.packets++;
   result_.complete |= last;
   if (result_.packets == settings_.warmup) {

@@ -1,6 +1,7 @@
 #include "ideal_tcp.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <stdexcept>
 
@@ -54,6 +55,8 @@ void IdealTcp::on_segment(const Frame& frame) {
     stream.first = sequence + 1;
     if (!settings_.save.empty()) {
       const std::string name = settings_.save + "." + std::to_string(port);
+      // Without a buffer each write tells whether it is in the file.
+      stream.file.rdbuf()->pubsetbuf(nullptr, 0);
       stream.file.open(name, std::ios::binary);
       if (!stream.file) throw std::runtime_error("--save " + name + ": cannot be written");
     }
@@ -92,7 +95,9 @@ void IdealTcp::deliver(Stream& stream, uint64_t place, const uint8_t* data, size
     uint64_t word;
     std::memcpy(&word, data + (stream.bytes - place), 8);
     if (settings_.pattern) result_.wrong_words += word != stream.bytes / 8;
-    if (stream.file.is_open()) stream.file.write(reinterpret_cast<const char*>(&word), sizeof word);
+    if (stream.file.is_open() && !stream.file.write(reinterpret_cast<const char*>(&word), sizeof word)) {
+      throw std::runtime_error("--save " + settings_.save + ": " + std::strerror(errno));
+    }
     stream.bytes += 8;
     result_.words++;
     result_.packets++;

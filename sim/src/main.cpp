@@ -1,4 +1,5 @@
 // fadelink-sim: simulated boards on a network interface, or in virtual time.
+#include <csignal>
 #include <iostream>
 #include <stdexcept>
 
@@ -15,6 +16,8 @@ int main(int argc, char** argv) {
     action.sa_handler = [](int) { interrupted = interrupted + 1; };
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);
+    // A file that may not be longer (RLIMIT_FSIZE) is an error of who writes it, as a full disk is.
+    std::signal(SIGXFSZ, SIG_IGN);
     if (options.ptp_pair) return run_pair(options);
     return options.virtual_time ? run_virtual(options) : run_interface(options);
   } catch (const std::invalid_argument& e) {

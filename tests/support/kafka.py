@@ -89,6 +89,24 @@ class Setup:
         producer.produce(self.messages, data, partition=partition, **options)
         producer.flush()
 
+    def read_marks(self, kind):
+        """The marks of feeds in the first partition, of one kind."""
+        end = self.ends_of_topic().get(0, 0)
+        consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test", "enable.auto.commit": False})
+        consumer.assign([TopicPartition(self.messages, 0, 0)])
+        found = []
+        while end and (message := consumer.poll(30)).offset() < end:
+            note = dict(message.headers() or []).get("fadelink", b"").decode()
+            found += [note] if f" {kind}=" in note else []
+            if message.offset() == end - 1:
+                break
+        consumer.close()
+        return found
+
+    def ends_of_topic(self):
+        """As `ends`; of a topic that does not exist yet, none."""
+        return self.ends() if self.messages in self.client.list_topics(timeout=PATIENCE).topics else {}
+
     def first(self, partition):
         """Offset of the first message of a partition that is there."""
         consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test"})

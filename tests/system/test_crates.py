@@ -384,9 +384,9 @@ def test_words_that_cannot_be(build, tmp_path):
         crate.send(raw=model.message(1, record, words=[0x1234, *words] if record == 7 else words))
     crate.close()
     out, err = builder.popen.communicate(timeout=PATIENCE)
-    assert builder.popen.returncode == 3 and reasons(json.loads(out)) == ["wrong_messages"] * 2, err
-    assert err.count("1 messages with an invalid word, the first: window 7, source 0x00000001: word 0: a hit without a slot") == 2, err
-    assert [(sink["written"], sink["wrong_messages"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, 1, None)] * 2
+    assert builder.popen.returncode == 3 and reasons(json.loads(out)) == ["wrong_messages"], err
+    assert "the first message with an invalid word: window 7, source 0x00000001: word 0: a hit without a slot" in err, err
+    assert [(sink["written"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, None)] * 2
     with h5py.File(files[0]) as file:
         hits, windows = file["hits/window"][:].tolist(), file["windows/lost"][:].tolist()
     assert (hits, windows) == ([6, 8, 9], [0, 1, 0, 0])

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -165,7 +166,7 @@ def test_messages_that_were_deleted_are_missed(setup, when):
         crate.send(*range(80, 100))
     setup.read(setup.events, 20 if when == "before" else 60)
     status, found, err = setup.finish(builder)
-    assert status == 3 and found["gone"] == sum(ends.values()) - 3 * PARTITIONS - (0 if when == "before" else 120), (found, err)
+    assert status == 3 and found["gone"] == sum(ends.values()) - 3 * PARTITIONS - (0 if when == "before" else 120 + PARTITIONS), (found, err)
     assert "gone" in reasons(found) and f"{found['gone']} messages were deleted" in str(found["reasons"])
     setup.finish(feeder)
     for crate in crates:
@@ -216,13 +217,13 @@ def test_a_compacted_topic_is_refused(setup):
     for command in (setup.start("feed", "--tcp", setup.port, "--duration", 30), setup.build()):
         out, err = command.communicate(timeout=PATIENCE)
         assert command.returncode == 1 and f"topic {setup.messages} is compacted (cleanup.policy=compact)" in err, (out, err)
-    # A newer segment is begun, and the older one is compacted then.
+    # Of each crate its end is left, and of the feed its end. A newer segment is begun, and the older one is compacted then.
     setup.produce(b"no message", partition=0, key=b"other")
     wait_for(lambda: setup.first(0) > 0, 120)
     setup.set(**{"cleanup.policy": "delete"})
     builder = setup.build("builder", "--duration", 20, "--events", 400)
     status, found, err = setup.finish(builder, stop=False)
-    assert status == 3 and "gone" in reasons(found) and found["gone"] >= ends[0] - 3, (found, err)
+    assert status == 3 and "gone" in reasons(found) and found["gone"] >= ends[0] - 4, (found, err)
 
 
 def test_a_topic_that_has_lost_what_was_read(setup):
@@ -358,3 +359,96 @@ def test_no_broker():
     words = [FADELINK, "feed", "--tcp", 1, "--kafka", f"127.0.0.1:{port}"]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1 and "fadelink: Kafka: no broker answers" in done.stderr, done.stderr
+
+
+def test_a_feed_that_was_killed_before_it_delivered_anything_is_named(setup):
+    """Its mark in the topic says that it may have taken something."""
+    killed = setup.feed()
+    wait_for(lambda: setup.read_marks("begin"))
+    killed.kill()
+    killed.communicate()
+    fed(setup, 40)
+    epochs = [mark.split("begin=")[1] for mark in setup.read_marks("begin")]
+    (lost,) = set(epochs) - {mark.split("done=")[1] for mark in setup.read_marks("done")}
+    for options, expected in (([], ["end_not_confirmed"]), (["--end", "silence"], [])):
+        builder = setup.build("builder", *options)
+        wait_for(lambda: setup.places() == setup.ends() and setup.busy_builders())
+        status, found, err = setup.finish(builder)
+        assert reasons(found) == expected and found["open"] == [f"feed {lost} has begun and not ended"], (found, err)
+        assert options or found["open"][0] in found["reasons"][0]["text"], found
+    assert found["windows"]["incomplete"] == 0
+
+
+def test_a_feed_without_crates_ends(setup):
+    """Nothing came, and it has taken nothing."""
+    feeder = setup.feed()
+    wait_for(lambda: setup.read_marks("begin"))
+    status, found, err = setup.finish(feeder)
+    assert status == 3 and reasons(found) == ["no_end"], (found, err)
+    fed(setup, 40)
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert status == 0, (found, err)
+
+
+def test_what_crates_have_lost_is_told_behind_kafka(setup):
+    """The messages tell it to the builder; the feed has delivered them all."""
+    feeder = setup.feed("--streams", 3)
+    for source in (1, 2, 3):
+        crate = Crate(setup.port, source)
+        for record in range(12):
+            lost = {5: "type_lost", 6: "type_timeout"}.get(record) if source == 2 else None
+            crate.send(raw=model.message(source, record, words=[1 << 31 | model.C[lost] << 15 | 7 << 5 | 3] if lost else [0x8000_8003, 5]))
+        if source == 3:
+            crate.send(raw=model.message(9, 12) + model.message(3, 13, words=[5]))
+        crate.close()
+    assert setup.finish(feeder, stop=False)[0] == 0
+    builder = setup.build("builder", silence=2)
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    told = {reason["reason"]: reason["sources"] for reason in found["reasons"] if "sources" in reason}
+    second = "0x00000002"
+    assert status == 3 and told == {
+        "hits_lost": {second: 14}, "timeouts": {second: 1}, "wrong_messages": {"0x00000003": 1}, "unlisted": {"0x00000009": 1},
+    }, (found, err)  # fmt: skip
+
+
+def test_the_second_interrupt_of_a_feed_gives_its_report(setup):
+    """The broker takes nothing, and the crate goes on: both are given up at once, and what was delivered is told."""
+    feeder = setup.feed()
+    crate = Crate(setup.port, 1)
+    crate.send(*range(20))
+    setup.read(setup.messages, 20, quiet=0)
+    setup.broker.process.send_signal(signal.SIGSTOP)
+    try:
+        crate.send(*range(20, 50))
+        time.sleep(1)
+        feeder.send_signal(signal.SIGINT)
+        time.sleep(1)
+        assert feeder.poll() is None
+        feeder.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        status, found, err = setup.finish(feeder, stop=False)
+    finally:
+        setup.broker.process.send_signal(signal.SIGCONT)
+    assert status == 3 and time.monotonic() - begun < 5 and (found["messages"], found["delivered"]) == (50, 20), (found, err)
+    assert reasons(found) == ["error", "undelivered"] and "interrupted before the end" in found["reasons"][0]["text"], found
+    crate.close()
+
+
+def test_a_builder_that_is_killed_before_its_report_leaves_it_to_the_next(setup):
+    """What was wrong stands in its place until it has printed its report: here it cannot print it."""
+    fed(setup, 40)
+    setup.produce(b"no message", partition=0)
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    builder.stdout.close()
+    builder.send_signal(signal.SIGTERM)
+    builder.wait(PATIENCE)
+    assert builder.returncode not in (0, 3), "it has no report"
+    builder.stdout = None
+    builder = setup.build()
+    wait_for(setup.busy_builders)
+    status, found, err = setup.finish(builder)
+    assert status == 3 and found["unreported"] == 1, (found, err)

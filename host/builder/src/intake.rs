@@ -1,6 +1,7 @@
 //! The joiner between threads: each connection adds messages, one thread takes events. A connection that is too far
 //! ahead must wait, so memory is bounded, and a slow sink makes the crates wait.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,8 +9,9 @@ use std::time::{Duration, Instant};
 use fadelink_wire::fadc::Header;
 
 use crate::event::{Bytes, Event};
+use crate::inspect::Inspector;
 use crate::join::Joiner;
-use crate::tcp::{MessageHandler, Messages};
+use crate::tcp::{MessageHandler, Messages, INTERRUPTED};
 
 /// How often sources are looked at that are silent.
 const TICK: Duration = Duration::from_millis(50);
@@ -21,6 +23,7 @@ struct State {
     joiner: Joiner,
     open: usize,
     closing: bool,
+    given_up: bool,
 }
 
 /// See the module.
@@ -36,7 +39,7 @@ impl Intake {
     /// Around `joiner`.
     pub fn new(joiner: Joiner) -> Intake {
         Intake {
-            state: Mutex::new(State { joiner, open: 0, closing: false }),
+            state: Mutex::new(State { joiner, open: 0, closing: false, given_up: false }),
             given: Condvar::new(),
             left: Condvar::new(),
         }
@@ -55,6 +58,12 @@ impl Intake {
     pub fn finish(&self) {
         self.lock().closing = true;
         self.given.notify_one();
+    }
+
+    /// Takes no more: connections do not wait for room any more.
+    pub fn give_up(&self) {
+        self.lock().given_up = true;
+        self.left.notify_all();
     }
 
     /// Waits for events until `deadline` and adds them to `out`; `Err`: no more comes.
@@ -87,40 +96,57 @@ impl Intake {
 
 impl MessageHandler for Intake {
     fn open(self: Arc<Self>) -> Box<dyn Messages> {
-        self.lock().open += 1;
-        Box::new(Connection(self))
+        let mut state = self.lock();
+        state.open += 1;
+        let new = state.joiner.inspector();
+        drop(state);
+        Box::new(Connection { intake: self, new, inspectors: BTreeMap::new() })
     }
 }
 
-struct Connection(Arc<Intake>);
+struct Connection {
+    intake: Arc<Intake>,
+    /// For a source that begins.
+    new: Inspector,
+    inspectors: BTreeMap<u32, Inspector>,
+}
 
 impl Messages for Connection {
     fn begin(&mut self, source: u32) {
-        self.0.lock().joiner.begin_session(source);
+        self.inspectors.remove(&source);
+        self.intake.lock().joiner.begin_session(source);
     }
 
     /// Waits while a message is far ahead of what others have given.
     fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
-        let mut state = self.0.lock();
-        for message in messages.drain(..) {
-            let Ok(header) = Header::parse(&message) else { continue };
-            let key = state.joiner.key(&header);
-            while state.joiner.is_full_for(key) {
-                self.0.given.notify_one();
-                state = self.0.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        let Connection { intake, new, inspectors } = self;
+        let inspect = |message: Bytes| {
+            let source = Header::parse(&message).ok()?.source_id;
+            inspectors.entry(source).or_insert_with(|| new.clone()).inspect(message)
+        };
+        // The lock is for all connections.
+        let inspected: Vec<_> = messages.drain(..).filter_map(inspect).collect();
+        let mut state = intake.lock();
+        for message in inspected {
+            while message.key().is_some_and(|key| state.joiner.is_full_for(key)) {
+                if state.given_up {
+                    return Err(io::Error::other(INTERRUPTED));
+                }
+                intake.given.notify_one();
+                state = intake.left.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
             }
             state.joiner.push(message, None, Instant::now());
         }
         drop(state);
-        self.0.given.notify_one();
+        intake.given.notify_one();
         Ok(())
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.0.lock().open -= 1;
-        self.0.given.notify_one();
+        self.intake.lock().open -= 1;
+        self.intake.given.notify_one();
     }
 }
 

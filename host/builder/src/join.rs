@@ -6,43 +6,15 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
-use std::ops::{AddAssign, Range};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use fadelink_wire::fadc::{Header, Item, Message, LOST_MAX, WINDOW_TICKS_MAX};
-use serde::{Serialize, Serializer};
+use fadelink_wire::fadc::LOST_MAX;
 
+use crate::counts::{Counts, Joined, SourceCounts};
 use crate::event::{Bytes, Event};
-
-/// What the number of a window is taken from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// The record counter: all crates have begun to count at the same time.
-    Counter,
-    /// The timestamp, divided by the window's length in nanoseconds.
-    Time(u32),
-}
-
-impl Key {
-    /// Of a message.
-    pub fn of(self, header: &Header) -> u64 {
-        match self {
-            Key::Counter => header.record_counter,
-            Key::Time(window_ns) => u64::try_from(header.time_ns() / i128::from(window_ns)).unwrap_or(0),
-        }
-    }
-}
-
-/// As `counter` or `time:WINDOW_NS`.
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Key::Counter => f.write_str("counter"),
-            Key::Time(window_ns) => write!(f, "time:{window_ns}"),
-        }
-    }
-}
+use crate::inspect::{Inspected, Inspector};
+use crate::key::Key;
 
 /// What is known of a source's windows before one of its messages.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -53,16 +25,11 @@ pub struct Before {
     pub lost: (u64, u64),
 }
 
-/// Windows right before the message of window `key` that its crate has lost, and the number that it tells. `passed`:
-/// the window after the one that it sent before.
-pub fn lost_before(message: &Message<'_>, key: u64, passed: u64) -> (u64, Range<u64>) {
-    // A loss is told in the first word.
-    let lost = match message.items(WINDOW_TICKS_MAX).next() {
-        Some(Ok(Item::WindowsLost { count })) => u64::from(count),
-        _ => 0,
-    };
-    let first = if lost >= u64::from(LOST_MAX) { passed } else { key.saturating_sub(lost).max(passed) };
-    (lost, first.min(key)..key)
+/// Windows right before window `key` that its crate has lost, of which it tells the number (see [`LOST_MAX`]). `passed`: the window
+/// after the one that it sent before.
+pub fn lost_before(lost: u16, key: u64, passed: u64) -> Range<u64> {
+    let first = if lost >= LOST_MAX { passed } else { key.saturating_sub(lost.into()).max(passed) };
+    first.min(key)..key
 }
 
 /// What to do with windows that are incomplete, late or duplicate.
@@ -70,6 +37,8 @@ pub fn lost_before(message: &Message<'_>, key: u64, passed: u64) -> (u64, Range<
 pub struct Policy {
     /// What the number of a window is taken from.
     pub key: Key,
+    /// Length of a window in nanoseconds.
+    pub window_ns: u32,
     /// Sources that a window needs; empty: as many as `count` says.
     pub sources: Vec<u32>,
     /// Sources to wait for before the first window is given away.
@@ -90,6 +59,7 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             key: Key::Counter,
+            window_ns: 1000,
             sources: Vec::new(),
             count: 0,
             emit_incomplete: true,
@@ -97,97 +67,6 @@ impl Default for Policy {
             keep_last: false,
             silence: Duration::from_secs(2),
             max_open: 4096,
-        }
-    }
-}
-
-/// Counts of one source.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub struct SourceCounts {
-    /// Messages that were joined.
-    pub messages: u64,
-    /// Of windows that had been given away.
-    pub late: u64,
-    /// Of windows that had a message of this source.
-    pub duplicate: u64,
-    /// Windows given away, or dropped, without this source.
-    pub missing: u64,
-    /// Windows that no source sent, and of which nobody knows whether this source had something to send.
-    pub unknown: u64,
-    /// Windows that the crate tells it has lost; 1023 in a row are at least so many.
-    pub windows_lost: u64,
-    /// Messages whose timestamp is not that of their window's other messages.
-    pub wrong_time: u64,
-    /// Times that it was silent for too long.
-    pub absences: u64,
-    /// Times that it began anew: was connected again.
-    pub sessions: u64,
-}
-
-impl AddAssign<&SourceCounts> for SourceCounts {
-    fn add_assign(&mut self, more: &SourceCounts) {
-        self.messages += more.messages;
-        self.late += more.late;
-        self.duplicate += more.duplicate;
-        self.missing += more.missing;
-        self.unknown += more.unknown;
-        self.windows_lost += more.windows_lost;
-        self.wrong_time += more.wrong_time;
-        self.absences += more.absences;
-        self.sessions += more.sessions;
-    }
-}
-
-/// Counts of all windows.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Windows of which all sources are known.
-    pub complete: u64,
-    /// Windows given away although a source is missing.
-    pub incomplete: u64,
-    /// Windows dropped because a source is missing.
-    pub dropped: u64,
-    /// Events given away for what came late.
-    pub late: u64,
-}
-
-impl AddAssign<&Counts> for Counts {
-    fn add_assign(&mut self, more: &Counts) {
-        self.complete += more.complete;
-        self.incomplete += more.incomplete;
-        self.dropped += more.dropped;
-        self.late += more.late;
-    }
-}
-
-/// Counts of all windows, and of each source.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub struct Joined {
-    /// Of all.
-    pub windows: Counts,
-    /// By source.
-    #[serde(serialize_with = "by_name")]
-    pub sources: BTreeMap<u32, SourceCounts>,
-}
-
-fn by_name<S: Serializer>(sources: &BTreeMap<u32, SourceCounts>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(sources.iter().map(|(source, counts)| (format!("{source:#010x}"), counts)))
-}
-
-impl Joined {
-    /// The counts of all sources together.
-    pub fn of_all_sources(&self) -> SourceCounts {
-        let mut all = SourceCounts::default();
-        self.sources.values().for_each(|source| all += source);
-        all
-    }
-}
-
-impl AddAssign<&Joined> for Joined {
-    fn add_assign(&mut self, more: &Joined) {
-        self.windows += &more.windows;
-        for (source, counts) in &more.sources {
-            *self.sources.entry(*source).or_default() += counts;
         }
     }
 }
@@ -200,6 +79,8 @@ struct Source {
     heard: Option<Instant>,
     absent: bool,
     new_session: bool,
+    /// Nobody expects it.
+    is_unlisted: bool,
     counts: SourceCounts,
 }
 
@@ -209,13 +90,11 @@ impl Source {
     }
 }
 
-/// What a source sent for a window.
+/// What a source sent for a window, and what was counted of it.
 #[derive(Debug)]
 struct Part {
     data: Bytes,
-    duplicates: u32,
-    windows_lost: u32,
-    wrong_times: u32,
+    counts: SourceCounts,
 }
 
 #[derive(Debug)]
@@ -236,6 +115,8 @@ pub struct Joiner {
     begun: Option<Instant>,
     late: VecDeque<Event>,
     counts: Counts,
+    /// The first message that cannot be, and why.
+    first_wrong: Option<String>,
     /// Of so many windows only those with this remainder come here.
     share: (u64, u64),
     /// Windows before the first one that all sources may have are left out.
@@ -260,6 +141,7 @@ impl Joiner {
             begun: None,
             late: VecDeque::new(),
             counts: Counts::default(),
+            first_wrong: None,
             share: (0, 1),
             from_the_middle: false,
         }
@@ -286,9 +168,9 @@ impl Joiner {
         }
     }
 
-    /// The number by which a message is joined.
-    pub fn key(&self, header: &Header) -> u64 {
-        self.policy.key.of(header)
+    /// For the messages of one source, from the begin of a session on.
+    pub fn inspector(&self) -> Inspector {
+        Inspector::new(self.policy.key, self.policy.window_ns)
     }
 
     /// The first window that was not given away, where that is known.
@@ -309,7 +191,7 @@ impl Joiner {
     /// What came until now.
     pub fn joined(&self) -> Joined {
         let sources = self.sources.iter().map(|(id, source)| (*id, source.counts.clone())).collect();
-        Joined { windows: self.counts.clone(), sources }
+        Joined { windows: self.counts.clone(), sources, first_wrong: self.first_wrong.clone() }
     }
 
     /// Counts of the windows that were emitted or dropped, not of open ones.
@@ -317,46 +199,56 @@ impl Joiner {
         let mut joined = self.joined();
         for (id, part) in self.windows.values().flat_map(|window| &window.parts) {
             let Some(counts) = joined.sources.get_mut(id) else { continue };
-            counts.messages -= 1;
-            counts.duplicate -= u64::from(part.duplicates);
-            counts.windows_lost -= u64::from(part.windows_lost);
-            counts.wrong_time -= u64::from(part.wrong_times);
+            *counts -= &part.counts;
         }
         joined
     }
 
+    /// True of a source that comes now, and that no window needs.
+    fn is_unlisted(&self, source: u32) -> bool {
+        let Policy { sources, count, .. } = &self.policy;
+        let is_one_more = *count > 0 && self.sources.len() >= *count;
+        !self.sources.contains_key(&source) && (!sources.is_empty() || is_one_more)
+    }
+
     /// The source is connected again: what was sent in between is not known.
     pub fn begin_session(&mut self, source: u32) {
-        let source = self.sources.entry(source).or_default();
+        let is_unlisted = self.is_unlisted(source);
+        let source = self.sources.entry(source).or_insert_with(|| Source { is_unlisted, ..Source::default() });
         source.new_session = true;
         source.counts.sessions += 1;
     }
 
     /// Takes a message. `before`: what is known of the windows before it, where somebody tells; else it follows from
     /// the source's sessions and messages.
-    pub fn push(&mut self, data: Bytes, before: Option<Before>, now: Instant) {
-        let Ok(message) = Message::parse(&data) else { return };
-        let header = *message.header();
-        let key = self.key(&header);
+    pub fn push(&mut self, message: Inspected, before: Option<Before>, now: Instant) {
+        let Inspected { data, header, key, lost, mut told, wrong } = message;
         self.begun.get_or_insert(now);
+        self.first_wrong = self.first_wrong.take().or(wrong);
         let floor = self.next.unwrap_or(0);
         let oldest = self.oldest();
+        let is_unlisted = self.is_unlisted(header.source_id);
         let source = self.sources.entry(header.source_id).or_insert_with(|| Source {
             // A source that was not expected owes no window that is older than its first.
-            passed: oldest.map_or(key, |oldest| oldest.min(key)).max(floor),
+            passed: key.map_or(floor, |key| oldest.map_or(key, |oldest| oldest.min(key)).max(floor)),
             new_session: true,
+            is_unlisted,
             ..Source::default()
         });
         source.heard = Some(now);
         source.absent = false;
-        let (lost, lost_windows) = lost_before(&message, key, source.passed);
-        source.counts.windows_lost += lost;
+        told.unlisted = source.is_unlisted.into();
+        let time = (header.seconds, header.nanoseconds);
+        let record = header.record_counter;
+        let Some(key) = key else {
+            source.counts += &told;
+            return;
+        };
         if key < floor {
-            source.counts.late += 1;
+            told.late = 1;
+            source.counts += &told;
             if self.policy.emit_late {
                 self.counts.late += 1;
-                let time = (header.seconds, header.nanoseconds);
-                let record = header.record_counter;
                 self.late.push_back(Event { record, time, parts: vec![data], missing: Vec::new(), is_late: true });
             }
             return;
@@ -374,27 +266,26 @@ impl Joiner {
                 add_gap(start.max(since)..end);
             }
             None if source.new_session => add_gap(passed..key),
-            None => add_gap(lost_windows),
+            None => add_gap(lost_before(lost, key, passed)),
         }
+        // A crate that is connected again goes on; this one has begun anew.
+        told.wrong_number |= u64::from(source.new_session && key < passed);
         source.new_session = false;
         source.passed = passed.max(key + 1);
 
-        let time = (header.seconds, header.nanoseconds);
-        let record = header.record_counter;
         let window = self.windows.entry(key).or_insert_with(|| Window { record, time, parts: BTreeMap::new() });
-        let wrong_time = u32::from(window.time != time);
-        source.counts.wrong_time += u64::from(wrong_time);
+        told.wrong_time |= u64::from(window.time != time);
         match window.parts.entry(header.source_id) {
             Entry::Vacant(place) => {
-                source.counts.messages += 1;
-                place.insert(Part { data, duplicates: 0, windows_lost: lost as u32, wrong_times: wrong_time });
+                told.messages = 1;
+                source.counts += &told;
+                place.insert(Part { data, counts: told });
             }
             Entry::Occupied(mut place) => {
-                source.counts.duplicate += 1;
+                told.duplicate = 1;
+                source.counts += &told;
                 let part = place.get_mut();
-                part.duplicates += 1;
-                part.windows_lost += lost as u32;
-                part.wrong_times += wrong_time;
+                part.counts += &told;
                 if self.policy.keep_last {
                     part.data = data;
                 }

@@ -1,11 +1,14 @@
 //! Event builder of FADC streaming (docs/fadc.md): reads the messages of many crates, joins them by time window,
 //! and passes the events to sinks, to Apache Kafka and to a web page.
 
+pub mod counts;
 pub mod event;
+pub mod inspect;
 pub mod intake;
 pub mod join;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+pub mod key;
 pub mod live;
 pub mod reader;
 pub mod sink;

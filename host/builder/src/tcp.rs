@@ -16,6 +16,9 @@ use crate::reader::{Counts, MessageReader};
 /// A connection that is silent for so long when the end was asked for is given up: its crate is gone. As documented.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What is said of a connection that is given up because the user asked for the end twice.
+pub const INTERRUPTED: &str = "interrupted before the end";
+
 /// Where messages go.
 pub trait MessageHandler: Send + Sync {
     /// A connection begins.
@@ -61,6 +64,7 @@ pub struct Connection {
 struct ServerState {
     connections: Mutex<Vec<Connection>>,
     stopping: AtomicBool,
+    aborting: AtomicBool,
     /// How long a silent connection is waited for when the end was asked for.
     patience: Duration,
 }
@@ -120,6 +124,8 @@ fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dy
             break Err(error);
         }
         match more {
+            // What looks like an end is this side's.
+            _ if shared.aborting.load(Ordering::Relaxed) => break Err(io::Error::other(INTERRUPTED)),
             Ok(true) => {}
             Ok(false) if reader.counts().cut_bytes > 0 => break Ok(()),
             Ok(false) => break take.end(),
@@ -151,8 +157,12 @@ impl Server {
     /// # Errors
     /// The address is not available.
     pub fn listen(address: SocketAddr, patience: Duration, take: Arc<dyn MessageHandler>) -> io::Result<Server> {
-        let (connections, stopping) = (Mutex::default(), AtomicBool::new(false));
-        let shared = Arc::new(ServerState { connections, stopping, patience });
+        let shared = Arc::new(ServerState {
+            connections: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            aborting: AtomicBool::new(false),
+            patience,
+        });
         let own = shared.clone();
         let server = tcp::Server::listen(address, None, move || {
             let (shared, take) = (own.clone(), take.clone());
@@ -181,6 +191,17 @@ impl Server {
     pub fn stop(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.server.stop();
+    }
+
+    /// Waits for no crate any more: what has come is all.
+    pub fn abort(&mut self) {
+        self.shared.aborting.store(true, Ordering::Relaxed);
+        self.server.abort();
+    }
+
+    /// True if no connection is served any more.
+    pub fn is_idle(&self) -> bool {
+        self.server.is_idle()
     }
 
     /// Waits for the end of all connections; what came over them, and [`Self::refused`].

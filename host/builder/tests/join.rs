@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use fadelink_builder::join::{Before, Counts, Key, SourceCounts};
+use fadelink_builder::counts::{Counts, SourceCounts};
+use fadelink_builder::join::Before;
+use fadelink_builder::key::Key;
 use fadelink_builder::{Event, Joiner, Policy};
 use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
 use proptest::prelude::*;
@@ -32,7 +34,13 @@ impl Bench {
     }
 
     fn push(&mut self, source: u32, record: u64) {
-        self.joiner.push(message(source, record, &[]), None, self.now);
+        self.give(message(source, record, &[]), None);
+    }
+
+    /// A message that is inspected by itself.
+    fn give(&mut self, message: Box<[u8]>, before: Option<Before>) {
+        let inspected = self.joiner.inspector().inspect(message).unwrap();
+        self.joiner.push(inspected, before, self.now);
     }
 
     fn wait(&mut self, seconds: u64) {
@@ -104,7 +112,7 @@ fn late_and_duplicate_messages() {
     for (emit_late, keep_last) in [(false, false), (true, true)] {
         let mut bench = Bench::new(Policy { emit_late, keep_last, ..two() });
         bench.push(1, 0);
-        bench.joiner.push(message(1, 0, &[0x8000_8003]), None, bench.now);
+        bench.give(message(1, 0, &[0x8000_8003]), None);
         bench.push(2, 0);
         let event = bench.events().remove(0);
         assert_eq!(Message::parse(&event.parts[0]).unwrap().payload().len(), if keep_last { 4 } else { 0 });
@@ -123,7 +131,7 @@ fn windows_that_a_crate_lost_are_missing() {
         bench.push(1, record);
     }
     bench.push(2, 0);
-    bench.joiner.push(lost(2, 5, 3), None, bench.now);
+    bench.give(lost(2, 5, 3), None);
     let missing: Vec<_> = bench.events().iter().map(|event| event.missing.len()).collect();
     // 1 was withheld, 2 to 4 are lost.
     assert_eq!(missing, [0, 0, 1, 1, 1, 0]);
@@ -165,13 +173,13 @@ fn data_that_begins_in_the_middle_begins_with_a_whole_window() {
     let mut bench = Bench::new(two());
     bench.joiner = Joiner::new(two()).from_the_middle();
     let from = |key| Some(Before { since: key, lost: (0, 0) });
-    bench.joiner.push(message(1, 10, &[]), from(10), bench.now);
-    bench.joiner.push(message(1, 11, &[]), from(0), bench.now);
-    bench.joiner.push(message(1, 13, &[]), from(0), bench.now);
+    bench.give(message(1, 10, &[]), from(10));
+    bench.give(message(1, 11, &[]), from(0));
+    bench.give(message(1, 13, &[]), from(0));
     assert_eq!(bench.windows(), []);
-    bench.joiner.push(message(2, 13, &[]), from(13), bench.now);
-    bench.joiner.push(message(2, 15, &[]), from(15), bench.now);
-    bench.joiner.push(message(1, 15, &[]), from(0), bench.now);
+    bench.give(message(2, 13, &[]), from(13));
+    bench.give(message(2, 15, &[]), from(15));
+    bench.give(message(1, 15, &[]), from(0));
     // 10 and 11 may have had messages of the second one. 14 may have been empty or not.
     assert_eq!(bench.windows(), [(13, vec![1, 2]), (15, vec![1, 2])]);
     assert_eq!((bench.source(2).missing, bench.source(2).unknown), (0, 1));
@@ -179,7 +187,7 @@ fn data_that_begins_in_the_middle_begins_with_a_whole_window() {
     // A source that is silent is missing all the same.
     let mut bench = Bench::new(two());
     bench.joiner = Joiner::new(two()).from_the_middle();
-    bench.joiner.push(message(1, 10, &[]), from(10), bench.now);
+    bench.give(message(1, 10, &[]), from(10));
     bench.wait(2);
     assert_eq!(bench.windows(), [(10, vec![1])]);
     assert_eq!(bench.source(2).missing, 1);
@@ -190,7 +198,7 @@ fn what_is_told_of_the_windows_before_counts() {
     // Every fourth window comes here, those with remainder 2.
     let mut bench = Bench { joiner: Joiner::new(two()).of_share(2, 4), now: Instant::now() };
     let told = |bench: &mut Bench, source, record, since, lost| {
-        bench.joiner.push(message(source, record, &[]), Some(Before { since, lost }), bench.now);
+        bench.give(message(source, record, &[]), Some(Before { since, lost }));
     };
     told(&mut bench, 1, 2, 0, (0, 0));
     told(&mut bench, 2, 2, 0, (0, 0));
@@ -256,8 +264,8 @@ fn windows_by_time() {
         let header = Header::new(source, FORMAT_VERSION, counter, (0, ns as u32), 0);
         Box::from(header.emit())
     };
-    bench.joiner.push(shifted(1, 7, 0), None, bench.now);
-    bench.joiner.push(shifted(2, 7, 7), None, bench.now);
+    bench.give(shifted(1, 7, 0), None);
+    bench.give(shifted(2, 7, 7), None);
     let event = bench.events().remove(0);
     assert_eq!((event.parts.len(), event.time), (2, (0, 7000)));
 }
@@ -267,7 +275,7 @@ fn a_time_that_differs_is_told() {
     let mut bench = Bench::new(two());
     bench.push(1, 3);
     let header = Header::new(2, FORMAT_VERSION, 3, (5, 0), 0);
-    bench.joiner.push(Box::from(header.emit()), None, bench.now);
+    bench.give(Box::from(header.emit()), None);
     assert_eq!(bench.windows(), [(3, vec![1, 2])]);
     assert_eq!(bench.source(2).wrong_time, 1);
 }

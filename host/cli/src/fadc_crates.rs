@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use fadelink_builder::join::Key;
+use fadelink_builder::key::Key;
 use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
 use fadelink_builder::tcp::{Connection, MessageHandler, Server};
@@ -90,6 +90,9 @@ impl Args {
     }
 }
 
+/// How often is looked whether the connections have ended.
+const TICK: Duration = Duration::from_millis(10);
+
 /// The run of a server.
 pub struct Run {
     server: Server,
@@ -130,8 +133,16 @@ impl Run {
         self.server.connections()
     }
 
-    /// Waits for the connections' ends; what came over them.
-    pub fn finish(self) -> Connections {
+    /// Waits for the connections' ends, until the user asks for the end again; what came over them. `give_up`: those that take what
+    /// came wait for nothing any more.
+    pub fn finish(mut self, give_up: impl FnOnce()) -> Connections {
+        while !self.server.is_idle() && !self.interrupts.must_abort() {
+            std::thread::sleep(TICK);
+        }
+        if self.interrupts.must_abort() {
+            give_up();
+            self.server.abort();
+        }
         let (connections, refused) = self.server.join();
         Connections { connections, refused }
     }
@@ -146,23 +157,33 @@ pub struct Connections {
     pub refused: u64,
 }
 
-impl Connections {
-    /// Bytes that were no whole message.
-    fn skipped_bytes(&self) -> u64 {
-        self.connections.iter().map(|connection| connection.counts.skipped_bytes + connection.counts.cut_bytes).sum()
+/// What is known of connections that go on.
+pub fn so_far(connections: &[Connection]) -> Evidence<'static> {
+    let skipped = |one: &Connection| one.counts.skipped_bytes + one.counts.cut_bytes;
+    let broken = |one: &Connection| one.error.as_ref().map(|error| format!("{}: {error}", one.peer));
+    let mut crates = connections.iter().filter(|one| is_crate(one));
+    Evidence {
+        error: crates.find_map(broken),
+        skipped_bytes: connections.iter().map(skipped).sum(),
+        ..Evidence::default()
     }
+}
 
-    /// What they prove: FIN has the number of all bytes before it. A connection over which nothing came is none of a crate.
+/// A connection over which nothing came is none of a crate.
+fn is_crate(connection: &Connection) -> bool {
+    connection.counts != Counts::default()
+}
+
+impl Connections {
+    /// What they prove: FIN has the number of all bytes before it.
     pub fn known(&self) -> Evidence<'static> {
-        let mut crates = self.connections.iter().filter(|one| one.counts != Counts::default()).peekable();
+        let known = so_far(&self.connections);
+        let mut crates = self.connections.iter().filter(|one| is_crate(one)).peekable();
         let has_come = crates.peek().is_some();
-        let error = crates.find_map(|one| match &one.error {
-            None if one.ended => None,
-            None => Some(format!("{}: receiving it panicked", one.peer)),
-            Some(error) => Some(format!("{}: {error}", one.peer)),
-        });
+        let panicked = crates.find(|one| !one.ended).map(|one| format!("{}: receiving it panicked", one.peer));
+        let error = known.error.or(panicked);
         let end = if has_come && error.is_none() { End::Confirmed } else { End::Missing };
-        Evidence { end, error, skipped_bytes: self.skipped_bytes(), ..Evidence::default() }
+        Evidence { end, error, ..known }
     }
 
     /// Tells why connections broke.

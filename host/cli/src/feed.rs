@@ -13,7 +13,7 @@ use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::LOOK;
 use crate::verdict::{Evidence, Verdict};
-use crate::{exit, fadc_crates, health, http};
+use crate::{exit, fadc_crates, health, http, metrics};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Err(exit::Usage("feed: --join time: expected --window-ns NS beside it".into()).into());
     }
     let key = args.join.key(args.window_ns.unwrap_or_default());
-    let interrupts = Interrupts::watch()?;
+    let interrupts = Interrupts::watch(args.crates.json)?;
     http::serve_metrics(args.crates.metrics, "feed")?;
     let feeder = Arc::new(Feeder::connect(brokers, &args.kafka.messages, args.kafka.partitions, key)?);
     let mut run = fadc_crates::Run::begin(&args.crates.settings(port), feeder.clone(), &interrupts)?;
@@ -55,7 +55,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         std::thread::sleep(Duration::from_millis(20));
         if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
             looked = Some(Instant::now());
-            meter.connections(&run.connections());
+            let connections = run.connections();
+            meter.connections(&connections);
+            metrics::set_verdict("feed", &Verdict::so_far(fadc_crates::so_far(&connections)), false);
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
             feeder.trouble().into_iter().for_each(|trouble| meter.trouble(trouble));
             health::beat(meter.take_troubles());
@@ -66,13 +68,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
     }
     progress.finish();
-    let came = health::while_busy(|| run.finish());
-    let delivering = health::while_busy(|| feeder.finish()).err();
+    let came = health::while_busy(|| run.finish(|| feeder.give_up()));
+    let must_abort = || interrupts.must_abort();
+    let delivering = health::while_busy(|| feeder.finish(must_abort)).err();
     let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
     let delivered = feeder.delivered();
     let known = came.known();
     let error = delivering.map(|error| error.to_string()).or(known.error.clone());
-    let verdict = Verdict::of(&Evidence { error, undelivered: messages.saturating_sub(delivered), ..known });
+    let mut known = Evidence { error, undelivered: messages.saturating_sub(delivered), ..known };
+    // Also if no crate came: nothing is missing then.
+    if Verdict::so_far(known.clone()).is_complete() {
+        known.error = health::while_busy(|| feeder.end(must_abort)).err().map(|error| error.to_string());
+    }
+    let verdict = Verdict::of(&known);
+    metrics::set_verdict("feed", &verdict, true);
     let report = Report { verdict, came, messages, delivered };
     if args.crates.json {
         println!("{}", serde_json::to_string(&report)?);

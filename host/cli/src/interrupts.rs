@@ -6,12 +6,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_sinks::Stopping;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::register;
 
+use crate::exit;
+use crate::verdict::{Evidence, Verdict};
+
 /// From the second signal to the moment in which the program ends whatever it waits for.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Tells the verdict on what does not end, in the place of the report; the exit status.
+fn last_words(json: bool) -> u8 {
+    let error =
+        format!("interrupted before the end, and what was to be written did not end within {} s", GRACE.as_secs());
+    tracing::error!("{error}");
+    let verdict = Verdict::of(&Evidence { error: Some(error), ..Evidence::default() });
+    if json {
+        println!("{}", json!(verdict));
+    } else {
+        eprintln!("{verdict}");
+    }
+    exit::INCOMPLETE
+}
+
+/// From now on a file that would be longer than the user allows (RLIMIT_FSIZE) is an error of who writes it, as a full disk is.
+///
+/// # Errors
+/// The operating system's, of the handler.
+pub fn survive_long_files() -> io::Result<()> {
+    // A handler, which programs that are started do not inherit.
+    flag::register(SIGXFSZ, Arc::default()).map(drop)
+}
 
 /// What was asked for.
 #[derive(Clone, Default)]
@@ -23,11 +51,11 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From now on.
+    /// From now on. `json`: the user wants the report so.
     ///
     /// # Errors
     /// The operating system's, of the handlers.
-    pub fn watch() -> io::Result<Interrupts> {
+    pub fn watch(json: bool) -> io::Result<Interrupts> {
         let interrupts = Interrupts::default();
         for signal in [SIGINT, SIGTERM] {
             let seen = interrupts.clone();
@@ -45,8 +73,7 @@ impl Interrupts {
             if signals.forever().any(|_| seen.must_abort()) {
                 // Enough for what still answers, as a sink that writes its last.
                 std::thread::sleep(GRACE);
-                tracing::error!("interrupted before the end");
-                std::process::exit(1);
+                std::process::exit(last_words(json).into());
             }
         })?;
         Ok(interrupts)

@@ -178,6 +178,10 @@ fn main() -> ExitCode {
             return ExitCode::from(exit::USAGE);
         }
     };
+    if let Err(error) = interrupts::survive_long_files() {
+        eprintln!("fadelink: handling SIGXFSZ: {error}");
+        return ExitCode::FAILURE;
+    }
     if let Err(error) = cli.log.begin() {
         eprintln!("fadelink: {error:#}");
         return ExitCode::FAILURE;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_builder::join::{Joined, SourceCounts};
+use fadelink_builder::counts::{Joined, SourceCounts};
 use fadelink_builder::tcp::Connection;
 use fadelink_receiver::counters::{FebCounts, LinkCounts};
 use fadelink_receiver::udp;
@@ -14,6 +14,9 @@ use metrics::{counter, describe_counter, describe_gauge, gauge, Label};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 use metrics_util::MetricKindMask;
+use strum::VariantNames;
+
+use crate::verdict::{Reason, State, Verdict};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -67,11 +70,15 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_builder_windows_total", Counter, "Windows by result."),
     ("fadelink_builder_messages_total", Counter, "Messages of a source by result."),
     ("fadelink_builder_missing_windows_total", Counter, "Windows without a source, by reason."),
+    ("fadelink_builder_lost_hits_total", Counter, "Hits that a crate has lost, as it tells."),
+    ("fadelink_builder_module_timeouts_total", Counter, "Times that a module did not end a window in time."),
     ("fadelink_builder_absences_total", Counter, "Times that a source was silent for too long."),
     ("fadelink_builder_sessions_total", Counter, "Times that a source has connected."),
     ("fadelink_builder_aborted_transactions_total", Counter, "Transactions of Kafka that were done again."),
     ("fadelink_builder_unread_messages_total", Counter, "Messages of a topic that could not be read, by reason."),
     ("fadelink_feed_delivered_messages_total", Counter, "Messages that the brokers have."),
+    ("fadelink_verdict_state", Gauge, "1 for the verdict on a stream, or what is known of it so far."),
+    ("fadelink_verdict_reason", Gauge, "Amount of what speaks against a stream being complete, by reason."),
     ("fadelink_sink_written_bytes_total", Counter, "Bytes that a sink has taken."),
     ("fadelink_sink_dropped_bytes_total", Counter, "Bytes that a sink has lost."),
     ("fadelink_sink_written_events_total", Counter, "Events that a sink has taken."),
@@ -150,6 +157,26 @@ pub fn render() -> String {
     program.into_iter().for_each(|(name, value)| set(name, &[], value));
     gauge!("fadelink_build_info", "version" => env!("CARGO_PKG_VERSION"), "command" => *command).set(1.0);
     handle.render()
+}
+
+/// The verdict on a stream that goes on, as far as nothing speaks against it.
+const OPEN: &str = "open";
+
+/// Shows the verdict on a stream; `is_over`: the last one. All reasons that there are have a value.
+pub fn set_verdict(stream: &str, verdict: &Verdict, is_over: bool) {
+    if RECORDER.get().is_none() {
+        return;
+    }
+    let state = if verdict.is_complete() && !is_over { OPEN } else { verdict.state().name() };
+    for known in State::ALL.iter().map(|state| state.name()).chain([OPEN]) {
+        let value = if known == state { 1.0 } else { 0.0 };
+        set("fadelink_verdict_state", &[("stream", stream), ("state", known)], value);
+    }
+    for name in Reason::VARIANTS {
+        let of_name = verdict.reasons().iter().filter(|reason| reason.name() == *name);
+        let amount: u64 = of_name.map(|reason| reason.amount().unwrap_or(1)).sum();
+        set("fadelink_verdict_reason", &[("stream", stream), ("reason", name)], amount as f64);
+    }
 }
 
 type Labels<'a> = [(&'static str, &'a str)];
@@ -307,22 +334,35 @@ impl Meter {
                 missing,
                 unknown,
                 windows_lost,
+                hits_lost,
+                timeouts,
                 wrong_time,
+                wrong_number,
+                wrong_messages,
+                unlisted,
                 absences,
                 sessions,
             } = counts;
             let mut by = |name, label, of, value: &u64| {
                 self.count(name, &[("builder", builder), ("source", &source), (label, of)], *value);
             };
-            for (result, value) in
-                [("joined", messages), ("late", late), ("duplicate", duplicate), ("wrong_time", wrong_time)]
-            {
+            for (result, value) in [
+                ("joined", messages),
+                ("late", late),
+                ("duplicate", duplicate),
+                ("wrong_time", wrong_time),
+                ("wrong_number", wrong_number),
+                ("wrong_messages", wrong_messages),
+                ("unlisted", unlisted),
+            ] {
                 by("fadelink_builder_messages_total", "result", result, value);
             }
             for (reason, value) in [("missing", missing), ("unknown", unknown), ("lost_by_crate", windows_lost)] {
                 by("fadelink_builder_missing_windows_total", "reason", reason, value);
             }
             let labels = [("builder", builder), ("source", &*source)];
+            self.count("fadelink_builder_lost_hits_total", &labels, *hits_lost);
+            self.count("fadelink_builder_module_timeouts_total", &labels, *timeouts);
             self.count("fadelink_builder_absences_total", &labels, *absences);
             self.count("fadelink_builder_sessions_total", &labels, *sessions);
         }

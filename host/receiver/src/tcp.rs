@@ -217,6 +217,14 @@ impl Server {
         }
     }
 
+    /// Stops, and waits for no board any more: the connections are broken.
+    pub fn abort(&mut self) {
+        self.close();
+        for socket in self.shared.sockets().values() {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+
     /// True if no connection is served any more.
     pub fn is_idle(&self) -> bool {
         self.shared.sockets().is_empty()

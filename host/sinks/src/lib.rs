@@ -32,6 +32,6 @@ pub use output::{check_name, place, Made, Output};
 pub use parts::{FileOptions, Parts};
 pub use recover::{recover, Files, Stored};
 pub use report::Report;
-pub use sink::{Delivery, End, Failure, Item, Peer, Result, Sink, Stopping, WrongMessages};
+pub use sink::{Delivery, End, Failure, Item, Peer, Result, Sink, Stopping};
 pub use spec::{Kind, Spec};
 pub use stall::{Stall, AWAY};

@@ -197,14 +197,14 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
             let intact = intact(&*sink, true);
             let mut state = shared.lock();
             failed |= state.report.error.is_some();
-            (state.report.intact, state.report.wrong) = (intact, sink.wrong_messages());
+            state.report.intact = intact;
         }
     };
     let dropped = shared.lock().report.dropped;
     fail(guarded(|| sink.finish(End { complete: complete && !failed && dropped == 0, dropped })));
     let intact = intact(&*sink, false);
     let mut state = shared.lock();
-    (state.report.intact, state.report.wrong) = (intact, sink.wrong_messages());
+    state.report.intact = intact;
     state.report.made = sink.files().map_or_else(Arc::default, Parts::made);
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::output::Made;
-use crate::sink::WrongMessages;
 
 /// What a sink has done with its items, in units of [`crate::Item::UNIT`].
 #[derive(Debug, Clone, Default, Serialize)]
@@ -22,9 +21,6 @@ pub struct Report {
     pub may_drop: bool,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,
-    /// Messages with an invalid word: only the part before it was written.
-    #[serde(flatten)]
-    pub wrong: WrongMessages,
     /// Memory of what waits for it, in bytes.
     pub queued_bytes: u64,
     /// Why it failed, if it has.

@@ -4,8 +4,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::parts::Parts;
 
 /// Why a sink failed.
@@ -25,17 +23,6 @@ pub trait Item: Clone + Send + 'static {
     fn amount(&self) -> u64;
     /// Memory that it keeps from other use, in bytes.
     fn bytes(&self) -> u64;
-}
-
-/// Messages with an invalid word.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub struct WrongMessages {
-    /// How many.
-    #[serde(rename = "wrong_messages")]
-    pub count: u64,
-    /// Which was the first, and what was wrong with it.
-    #[serde(rename = "first_wrong")]
-    pub first: Option<String>,
 }
 
 /// Tells what keeps that from taking data to which a sink writes, such as brokers that are away.
@@ -112,10 +99,5 @@ pub trait Sink<T>: Send {
     /// What is known of where its items go.
     fn delivery(&self) -> Delivery {
         Delivery::Confirmed
-    }
-
-    /// Messages with an invalid word: only the part before it is written.
-    fn wrong_messages(&self) -> WrongMessages {
-        WrongMessages::default()
     }
 }

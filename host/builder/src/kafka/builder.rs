@@ -3,7 +3,7 @@
 //! The position of a builder is the first message of the open windows, with the number of the next window. After a
 //! restart messages are read again from there, and windows before that number are skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,14 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
-use serde::Serialize;
 
 use super::error::{Error, Result};
 use super::note::{self, Session};
 use super::partition::{Begin, Partition, Totals};
+use super::report::{End, Report, Watcher};
 use super::rule::{Rule, BY_BROKER};
 use super::watch::{Change, Watch, HEARTBEAT};
-use crate::join::{Joined, Policy};
+use crate::join::Policy;
 use crate::Event;
 
 /// Longest time between commits while events come.
@@ -60,51 +60,6 @@ impl Plan {
     }
 }
 
-/// How the end of what came is known.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// Nothing came.
-    #[default]
-    NothingCame,
-    /// There may be more: messages that were not read, windows that are open, or a source whose end has not come.
-    Open,
-    /// All was read and given away, and the end of each source has come behind its messages.
-    Told,
-}
-
-/// What a builder did.
-#[derive(Debug, Default, Clone, Serialize)]
-pub struct Report {
-    /// Messages that were read; what was not committed is read again.
-    pub messages: u64,
-    /// Messages of windows that had been given away before this builder began.
-    pub replayed: u64,
-    /// Messages that are invalid, or have a note that cannot be read.
-    pub malformed: u64,
-    /// Messages that the topic had and does not have any more: they were deleted or compacted before they were read.
-    pub gone: u64,
-    /// Windows and messages with which something is wrong, and which a builder before has committed without a report: it was killed.
-    pub unreported: u64,
-    /// Transactions.
-    pub commits: u64,
-    /// Transactions that were given up, their work done again.
-    pub aborts: u64,
-    /// Windows whose events were committed.
-    #[serde(flatten)]
-    pub joined: Joined,
-    /// How the end is known, when it has run.
-    #[serde(skip)]
-    pub end: End,
-}
-
-/// What looks at a builder.
-pub trait Watcher {
-    /// An event was committed.
-    fn event(&mut self, event: &Event);
-    /// Called again and again, with what was done, and what keeps the builder from its work.
-    fn tick(&mut self, report: &Report, trouble: Option<&Error>);
-}
-
 /// Joins the messages of Kafka until it is stopped.
 pub struct Builder {
     plan: Plan,
@@ -118,8 +73,8 @@ pub struct Builder {
     changed: bool,
     /// It reads at another place than that of the last commit.
     astray: bool,
-    /// The next commit is the last one, and its report follows.
-    is_ending: bool,
+    /// Its report was given to who reads it.
+    is_reported: bool,
     committed: Instant,
     /// Of partitions that are another's now.
     done: Totals,
@@ -165,7 +120,7 @@ impl Builder {
             waiting: Vec::new(),
             changed: false,
             astray: false,
-            is_ending: false,
+            is_reported: false,
             committed: Instant::now(),
             done: Totals::default(),
             report: Report::default(),
@@ -176,8 +131,8 @@ impl Builder {
     pub fn report(&self) -> Report {
         let mut totals = self.done.clone();
         self.partitions.values().for_each(|partition| totals += partition.committed());
-        for (source, (_, sessions)) in &self.sessions {
-            totals.joined.sources.entry(*source).or_default().sessions = *sessions;
+        for (source, counts) in &mut totals.joined.sources {
+            counts.sessions = self.sessions.get(source).map_or(0, |(_, sessions)| *sessions);
         }
         let Totals { joined, replayed, malformed, gone, unreported } = totals;
         Report { joined, replayed, malformed, gone, unreported, ..self.report.clone() }
@@ -225,18 +180,27 @@ impl Builder {
                 watcher.tick(&self.report(), self.trouble().as_ref());
                 looked = Instant::now();
             }
-            let due = self.committed.elapsed() >= COMMIT_EVERY && self.changed;
+            // Windows that waited for a source that is silent leave without a message.
+            let due = self.committed.elapsed() >= COMMIT_EVERY && (self.changed || !self.waiting.is_empty());
             if self.waiting.len() >= COMMIT_EVENTS || due {
                 given += self.commit(stop, watcher)?;
             }
         }
         let end = self.look_for_end();
-        self.is_ending = true;
-        self.changed |= self.partitions.values().any(Partition::is_wrong);
         self.commit(stop, watcher)?;
         // A transaction that failed leaves its windows to the next builder.
         self.report.end = if self.astray { end.min(End::Open) } else { end };
         Ok(())
+    }
+
+    /// Its user has the report: the next builder need not tell again what was wrong. One that is killed before leaves that to it.
+    ///
+    /// # Errors
+    /// As of [`Self::run`]; then the next builder tells it again.
+    pub fn reported(&mut self, stop: &AtomicBool) -> Result<()> {
+        self.is_reported = true;
+        self.changed |= self.partitions.values().any(Partition::is_wrong);
+        self.commit(stop, &mut ()).map(drop)
     }
 
     /// True if each partition was read up to where it ended when this was asked first. That no message comes does not prove it: the
@@ -259,7 +223,10 @@ impl Builder {
     fn look_for_end(&mut self) -> End {
         let has_read_all = !self.partitions.is_empty() && self.has_read_all();
         let was_heard = self.report.messages > 0 || self.partitions.values().any(Partition::was_heard);
-        let has_ended = has_read_all && self.partitions.values().all(Partition::has_ended);
+        let unread = (!has_read_all).then(|| "not all messages were read".to_owned());
+        let open: BTreeSet<_> = self.partitions.values().flat_map(Partition::open).chain(unread).collect();
+        let has_ended = open.is_empty();
+        self.report.open = open.into_iter().collect();
         match (was_heard, has_ended) {
             (false, _) => End::NothingCame,
             (true, false) => End::Open,
@@ -378,7 +345,7 @@ impl Builder {
         let mut list = TopicPartitionList::new();
         for (number, partition) in &mut self.partitions {
             if partition.has_place() {
-                let (offset, place) = partition.place(self.is_ending);
+                let (offset, place) = partition.place(self.is_reported);
                 let mut element = list.add_partition(&self.plan.messages, *number);
                 element.set_offset(Offset::Offset(offset))?;
                 element.set_metadata(place.to_string());

@@ -17,11 +17,13 @@ use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Produce
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::error::Result;
-use super::note::{Note, Session};
+use super::note::{Note, Of, Session};
 use super::rule::{Rule, BY_BROKER};
 use crate::event::Bytes;
-use crate::join::{lost_before, Before, Key};
-use crate::tcp::{MessageHandler, Messages};
+use crate::inspect::windows_lost;
+use crate::join::{lost_before, Before};
+use crate::key::Key;
+use crate::tcp::{MessageHandler, Messages, INTERRUPTED};
 
 #[derive(Default)]
 struct Deliveries {
@@ -59,8 +61,14 @@ pub struct Feeder {
     stall: Stall,
 }
 
+/// From a message of what is still to be delivered to the next one.
+const TOLD: Duration = Duration::from_secs(10);
+/// How often is looked meanwhile whether that is given up.
+const LOOK: Duration = Duration::from_millis(100);
+
 impl Feeder {
-    /// Connects; the topic is created with `partitions` where it does not exist. `key`: by what messages will be joined.
+    /// Connects, and marks its begin; the topic is created with `partitions` where it does not exist. `key`: by what messages will
+    /// be joined.
     ///
     /// # Errors
     /// The brokers cannot be reached, or refuse; the topic has messages that were put there by another rule.
@@ -73,7 +81,7 @@ impl Feeder {
         config.set("request.timeout.ms", "5000");
         let producer = during("connecting", config.create_with_context(Deliveries::default()))?;
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-        Ok(Feeder {
+        let feeder = Feeder {
             producer,
             topic: name.to_owned(),
             rule,
@@ -81,13 +89,35 @@ impl Feeder {
             sessions: AtomicU64::new(0),
             reach: Reach::watch(brokers, name)?,
             stall: Stall::default(),
-        })
+        };
+        // Of one that is killed from now on builders know that it may have taken something.
+        feeder.mark(Of::FeedBegins(epoch))?;
+        feeder.finish(|| false)?;
+        Ok(feeder)
+    }
+
+    /// Marks its end: all that came is delivered, and nothing speaks against it.
+    ///
+    /// # Errors
+    /// As of [`Self::finish`].
+    pub fn end(&self, must_abort: impl Fn() -> bool) -> Result<()> {
+        self.mark(Of::FeedEnds(self.epoch))?;
+        self.finish(must_abort)
+    }
+
+    /// Into all partitions, for each may be another builder's.
+    fn mark(&self, of: Of) -> Result<()> {
+        let note = self.note(of);
+        (0..self.rule.partitions as i32).try_for_each(|partition| self.put(&[], &[], partition, &note))
+    }
+
+    fn note(&self, of: Of) -> Note {
+        Note { rule: self.rule.to_string(), of }
     }
 
     /// Gives a message; waits while too many are under way.
-    fn put(&self, message: &[u8], source: u32, partition: i32, note: &Note) -> Result<()> {
-        let key = source.to_be_bytes();
-        let record = BaseRecord::to(&self.topic).partition(partition).key(&key[..]).payload(message);
+    fn put(&self, message: &[u8], key: &[u8], partition: i32, note: &Note) -> Result<()> {
+        let record = BaseRecord::to(&self.topic).partition(partition).key(key).payload(message);
         let mut record = record.headers(note.headers());
         loop {
             self.failed()?;
@@ -121,16 +151,29 @@ impl Feeder {
         error.map_or(Ok(()), |error| Err(Failure::Delivery(error).into()))
     }
 
-    /// Waits until all has been delivered.
+    /// Waits for nothing any more: what is not delivered now is not.
+    pub fn give_up(&self) {
+        let mut error = self.producer.context().error.lock().unwrap_or_else(PoisonError::into_inner);
+        error.get_or_insert_with(|| INTERRUPTED.into());
+    }
+
+    /// Waits until all has been delivered, or until the user does not want to wait any more.
     ///
     /// # Errors
-    /// Something could not be within librdkafka's `message.timeout.ms`, 5 minutes.
-    pub fn finish(&self) -> Result<()> {
+    /// Something could not be within librdkafka's `message.timeout.ms`, 5 minutes; or it was given up.
+    pub fn finish(&self, must_abort: impl Fn() -> bool) -> Result<()> {
+        let mut told = Instant::now();
         loop {
-            match self.producer.flush(PATIENCE) {
+            match self.producer.flush(LOOK) {
                 Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)) => {
+                    if must_abort() {
+                        self.give_up();
+                    }
                     self.failed()?;
-                    tracing::warn!("Kafka: {} messages are still to be delivered", self.producer.in_flight_count());
+                    if told.elapsed() >= TOLD {
+                        told = Instant::now();
+                        tracing::warn!("Kafka: {} messages are still to be delivered", self.producer.in_flight_count());
+                    }
                 }
                 result => during("waiting for deliveries", result)?,
             }
@@ -205,7 +248,7 @@ impl Sent {
 
     /// What is known before the message of window `key`, which goes into `partition`.
     fn next(&mut self, message: &Fadc<'_>, key: u64, partition: i32) -> Before {
-        let (_, lost) = lost_before(message, key, self.passed);
+        let lost = lost_before(windows_lost(message), key, self.passed);
         if !lost.is_empty() {
             for Before { lost: (start, end), .. } in &mut self.partitions {
                 *start = if start == end { lost.start } else { lost.start.min(*start) };
@@ -231,21 +274,23 @@ impl Messages for Connection {
             let Ok(message) = Fadc::parse(&data) else { continue };
             let header = message.header();
             let (key, partition) = (rule.key.of(header), rule.partition(header));
-            let sent = self.sources.entry(header.source_id).or_insert_with(|| Sent::begin(key, rule.partitions));
-            let before = sent.next(&message, key, partition);
-            let note = Note { rule: rule.to_string(), session: self.session, before, end: None };
-            self.feeder.put(&data, header.source_id, partition, &note).map_err(io::Error::other)?;
+            let first = || Sent::begin(key.unwrap_or(0), rule.partitions);
+            let sent = self.sources.entry(header.source_id).or_insert_with(first);
+            // Of a message without a window nothing follows for windows.
+            let before = key.map_or(Before::default(), |key| sent.next(&message, key, partition));
+            let note = self.feeder.note(Of::Message(self.session, before));
+            let key = header.source_id.to_be_bytes();
+            self.feeder.put(&data, &key, partition, &note).map_err(io::Error::other)?;
         }
         Ok(())
     }
 
-    /// Into all partitions, for each may be another builder's.
+    /// As [`Feeder::mark`].
     fn end(&mut self) -> io::Result<()> {
         for (source, sent) in &self.sources {
             for (partition, before) in (0..).zip(&sent.partitions) {
-                let rule = self.feeder.rule.to_string();
-                let note = Note { rule, session: self.session, before: *before, end: Some(*source) };
-                self.feeder.put(&[], *source, partition, &note).map_err(io::Error::other)?;
+                let note = self.feeder.note(Of::End(self.session, *before, *source));
+                self.feeder.put(&[], &source.to_be_bytes(), partition, &note).map_err(io::Error::other)?;
             }
         }
         Ok(())

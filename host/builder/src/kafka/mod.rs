@@ -12,10 +12,12 @@ mod feeder;
 mod note;
 mod partition;
 mod place;
+mod report;
 mod rule;
 mod watch;
 
-pub use builder::{Builder, End, Plan, Report, Watcher};
+pub use builder::{Builder, Plan};
 pub use error::Error;
 pub use feeder::Feeder;
+pub use report::{End, Report, Watcher};
 pub use rule::Rule;

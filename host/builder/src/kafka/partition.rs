@@ -8,11 +8,16 @@ use rdkafka::message::Message;
 
 use super::clock::Clock;
 use super::error::Result;
-use super::note::{Note, Session};
+use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
-use crate::join::{Before, Counts, Joined, Joiner, Policy};
+use crate::counts::Joined;
+use crate::inspect::Inspector;
+use crate::join::{Before, Joiner, Policy};
 use crate::Event;
+
+/// The session of those that write no note.
+const ANYBODYS: Session = (u64::MAX, u64::MAX);
 
 /// What a partition brought.
 #[derive(Debug, Default, Clone)]
@@ -32,10 +37,7 @@ pub struct Totals {
 impl Totals {
     /// Windows and messages with which something is wrong.
     fn wrong(&self) -> u64 {
-        let Counts { complete: _, incomplete, dropped, late: _ } = self.joined.windows;
-        let all = self.joined.of_all_sources();
-        let of_sources = all.late + all.duplicate + all.unknown + all.windows_lost + all.wrong_time;
-        incomplete + dropped + of_sources + self.malformed + self.gone + self.unreported
+        self.joined.wrong() + self.malformed + self.gone + self.unreported
     }
 }
 
@@ -80,6 +82,10 @@ pub struct Partition {
     end: Option<i64>,
     /// Of each source the newest session, and whether its end has come.
     sources: BTreeMap<u32, (Session, bool)>,
+    /// Feeds that have begun and not ended.
+    feeds: BTreeSet<u64>,
+    /// Of each source those of the session of its last message.
+    inspectors: BTreeMap<u32, (Session, Inspector)>,
     committed: Totals,
 }
 
@@ -101,6 +107,8 @@ impl Partition {
             joiner,
             clock: Clock::new(policy.silence),
             sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
+            feeds: place.feeds.clone(),
+            inspectors: BTreeMap::new(),
             is_placed: !is_first,
             before: place,
             read: first,
@@ -148,6 +156,9 @@ impl Partition {
     /// A source has sent something, or the end of a session.
     fn hear(&mut self, source: u32, session: Session, is_end: bool) {
         let newest = self.sources.entry(source).or_default();
+        if session > newest.0 && !is_end {
+            self.joiner.begin_session(source);
+        }
         if session >= newest.0 {
             *newest = (session, is_end);
         }
@@ -173,10 +184,22 @@ impl Partition {
         self.end.is_some_and(|end| self.expected >= end)
     }
 
-    /// True if all that was read was given away, and each source that has sent has ended.
-    pub fn has_ended(&self) -> bool {
-        let knows_all = !self.before.has_more_open;
-        self.joiner.oldest().is_none() && knows_all && self.sources.values().all(|(_, has_ended)| *has_ended)
+    /// What has not ended of all that was read, in words.
+    pub fn open(&self) -> Vec<String> {
+        let window = self.joiner.oldest().map(|window| format!("window {window} waits for a source"));
+        let more =
+            self.before.has_more_open.then(|| "more sources had no end than an earlier builder could note".into());
+        let feeds = self.feeds.iter().map(|epoch| format!("feed {epoch} has begun and not ended"));
+        let sources = self.open_sources().map(|(source, session)| match session {
+            &ANYBODYS => format!("source {source:#010x}, which no feed has sent, has no end"),
+            (epoch, _) => format!("source {source:#010x} of feed {epoch} has not ended"),
+        });
+        window.into_iter().chain(more).chain(feeds).chain(sources).collect()
+    }
+
+    fn open_sources(&self) -> impl Iterator<Item = (&u32, &Session)> {
+        let open = self.sources.iter().filter(|(_, (_, has_ended))| !has_ended);
+        open.map(|(source, (session, _))| (source, session))
     }
 
     /// All messages were read.
@@ -227,9 +250,9 @@ impl Partition {
         let first = self.open.values().copied().min().unwrap_or(self.read);
         let read = self.read.max(self.before.read);
         let unreported = if is_reported { 0 } else { self.totals().wrong() };
-        let open = self.sources.iter().filter(|(_, (_, has_ended))| !has_ended);
-        let open = open.map(|(source, (session, _))| (*source, *session)).collect();
-        (first, Place { next, read, unreported, open, has_more_open: self.before.has_more_open })
+        let open = self.open_sources().map(|(source, session)| (*source, *session)).collect();
+        let (feeds, has_more_open) = (self.feeds.clone(), self.before.has_more_open);
+        (first, Place { next, read, unreported, open, feeds, has_more_open })
     }
 
     /// Takes the next message; the session of its source, where that is told.
@@ -240,11 +263,11 @@ impl Partition {
         self.clock.on_message(message.timestamp().to_millis());
         let is_new = offset >= self.before.read;
         let note = Note::of(message);
-        if let Ok(Some(note @ Note { end: Some(source), .. })) = &note {
+        let mark = note.as_ref().ok().and_then(Option::as_ref).filter(|note| !matches!(note.of, Of::Message(..)));
+        if let Some(note) = mark {
             rule.check(message, None, Some(note))?;
             self.look_for_gone(offset, true);
-            self.hear(*source, note.session, true);
-            return Ok(Some((*source, note.session)));
+            return Ok(self.take_mark(note.of));
         }
         let data = message.payload().unwrap_or_default();
         let Ok(parsed) = Fadc::parse(data) else {
@@ -253,35 +276,57 @@ impl Partition {
             return Ok(None);
         };
         let header = parsed.header();
-        let key = self.joiner.key(header);
-        let (note, before) = match note {
-            Ok(Some(note)) => {
-                let before = note.before;
-                (Some(note), Some(before))
-            }
-            Ok(None) => (None, None),
-            Err(()) => {
-                self.malformed += u64::from(is_new);
-                (None, Some(Before { since: key, lost: (0, 0) }))
-            }
-        };
+        let key = rule.key.of(header);
+        let (note, is_readable) = note.map_or((None, false), |note| (note, true));
+        self.malformed += u64::from(is_new && !is_readable);
         rule.check(message, Some(header), note.as_ref())?;
         self.look_for_gone(offset, note.is_some());
+        let told = note.and_then(|note| match note.of {
+            Of::Message(session, before) => Some((session, before)),
+            _ => None,
+        });
         // Nobody writes an end for who writes no note.
-        let session = note.map(|note| (header.source_id, note.session));
-        self.hear(header.source_id, session.map_or((u64::MAX, u64::MAX), |(_, session)| session), false);
+        let (session, before) = told.unzip();
+        let (source, its) = (header.source_id, session.unwrap_or(ANYBODYS));
+        self.hear(source, its, false);
         // What a source has sent before is not known.
-        let is_unknown = self.since_gone.as_mut().is_some_and(|heard| heard.insert(header.source_id));
-        let before = if is_unknown { Some(Before { since: key, lost: (0, 0) }) } else { before };
-        if !is_new && key < self.before.next {
+        let is_unknown = !is_readable || self.since_gone.as_mut().is_some_and(|heard| heard.insert(source));
+        let nothing_before = Before { since: key.unwrap_or(0), lost: (0, 0) };
+        let before = if is_unknown { Some(nothing_before) } else { before };
+        if !is_new && key.is_some_and(|key| key < self.before.next) {
             self.replayed += 1;
             return Ok(None);
         }
-        if self.joiner.next().is_none_or(|next| key >= next) {
+        if let Some(key) = key.filter(|key| self.joiner.next().is_none_or(|next| *key >= next)) {
             self.open.entry(key).or_insert(offset);
         }
-        self.joiner.push(parsed.bytes().into(), before, self.clock.now());
-        Ok(session)
+        let inspector = self.inspectors.entry(source).or_insert_with(|| (its, self.joiner.inspector()));
+        if inspector.0 != its {
+            *inspector = (its, self.joiner.inspector());
+        }
+        if let Some(inspected) = inspector.1.inspect(parsed.bytes().into()) {
+            self.joiner.push(inspected, before, self.clock.now());
+        }
+        Ok(session.map(|session| (source, session)))
+    }
+
+    /// Takes a message without data.
+    fn take_mark(&mut self, of: Of) -> Option<(u32, Session)> {
+        match of {
+            Of::Message(..) => None,
+            Of::End(session, _, source) => {
+                self.hear(source, session, true);
+                Some((source, session))
+            }
+            Of::FeedBegins(epoch) => {
+                self.feeds.insert(epoch);
+                None
+            }
+            Of::FeedEnds(epoch) => {
+                self.feeds.remove(&epoch);
+                None
+            }
+        }
     }
 
     /// The next event of windows that wait for nothing.

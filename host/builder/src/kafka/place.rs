@@ -1,6 +1,6 @@
 //! The place of a builder in a partition, as it stands in the metadata of a committed offset.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,6 +17,8 @@ pub struct Place {
     pub unreported: u64,
     /// Sources whose end has not come, and their newest sessions.
     pub open: BTreeMap<u32, Session>,
+    /// Feeds that have begun, and whose end has not come, by when they began.
+    pub feeds: BTreeSet<u64>,
     /// There are more of them than could be written down.
     pub has_more_open: bool,
 }
@@ -25,13 +27,15 @@ pub struct Place {
 const ROOM: usize = 4096;
 /// In the place of sources.
 const MORE: &str = "more";
+/// Among the sources of a feed: it has not ended itself.
+const FEED: &str = "feed";
 
-/// As `next=N read=N unreported=N open=EPOCH:SOURCE.NUMBER,...;EPOCH:...`, the sources in hexadecimal; `open=more` if there is no
-/// room for them, which about 250 of one feed have.
+/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:...`, the sources in hexadecimal; `open=more` if there is
+/// no room for them, which about 250 of one feed have.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { next, read, unreported, open, has_more_open } = self;
-        let mut feeds: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        let Place { next, read, unreported, open, feeds: own, has_more_open } = self;
+        let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
         for (source, (epoch, number)) in open {
             feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}"));
         }
@@ -54,20 +58,25 @@ impl FromStr for Place {
         let next = value("next=").ok_or(())??.parse().map_err(drop)?;
         let read = value("read=").ok_or(())??.parse().map_err(drop)?;
         let unreported = value("unreported=").unwrap_or(Ok("0"))?.parse().map_err(drop)?;
-        let (mut open, mut has_more_open) = (BTreeMap::new(), false);
+        let (mut open, mut feeds, mut has_more_open) = (BTreeMap::new(), BTreeSet::new(), false);
         for feed in value("open=").unwrap_or(Ok(""))?.split(';').filter(|feed| !feed.is_empty()) {
             if feed == MORE {
                 has_more_open = true;
                 continue;
             }
             let (epoch, sources) = feed.split_once(':').ok_or(())?;
+            let epoch = epoch.parse().map_err(drop)?;
             for source in sources.split(',') {
+                if source == FEED {
+                    feeds.insert(epoch);
+                    continue;
+                }
                 let (source, number) = source.split_once('.').ok_or(())?;
-                let session = (epoch.parse().map_err(drop)?, number.parse().map_err(drop)?);
+                let session = (epoch, number.parse().map_err(drop)?);
                 open.insert(u32::from_str_radix(source, 16).map_err(drop)?, session);
             }
         }
-        words.next().is_none().then_some(Place { next, read, unreported, open, has_more_open }).ok_or(())
+        words.next().is_none().then_some(Place { next, read, unreported, open, feeds, has_more_open }).ok_or(())
     }
 }
 
@@ -78,7 +87,8 @@ mod tests {
     #[test]
     fn a_place_is_read_as_it_was_written() {
         let open = [(1, (5, 0)), (0xC0DA_0001, (u64::MAX, u64::MAX)), (2, (5, 1))].into();
-        let place = Place { next: u64::MAX, read: 17, unreported: 3, open, has_more_open: true };
+        let feeds = [5, 9].into();
+        let place = Place { next: u64::MAX, read: 17, unreported: 3, open, feeds, has_more_open: true };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
         let place = Place { next: 1, read: 2, ..Place::default() };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
@@ -100,11 +110,13 @@ mod tests {
         let epoch = 1_764_367_252_000_000_000;
         for (count, has_more_open) in [(250, false), (400, true)] {
             let open: BTreeMap<_, _> = (0..count).map(|n| (0xC0DA_0000 + n, (epoch, u64::from(n)))).collect();
-            let place = Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open, has_more_open: false };
+            let feeds = [epoch].into();
+            let place = Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open, feeds, has_more_open: false };
             let text = place.to_string();
-            let open = if has_more_open { BTreeMap::new() } else { place.open.clone() };
+            let (open, feeds) =
+                if has_more_open { Default::default() } else { (place.open.clone(), place.feeds.clone()) };
             assert!(text.len() <= ROOM);
-            assert_eq!(text.parse(), Ok(Place { open, has_more_open, ..place }));
+            assert_eq!(text.parse(), Ok(Place { open, feeds, has_more_open, ..place }));
         }
     }
 }

@@ -7,7 +7,7 @@ use rdkafka::message::Message;
 
 use super::error::Error;
 use super::note::Note;
-use crate::join::Key;
+use crate::key::Key;
 
 /// The setting of topics: a partition's messages have one clock, the broker's. Silence is judged by it.
 pub(super) const BY_BROKER: (&str, &str) = ("message.timestamp.type", "LogAppendTime");
@@ -30,7 +30,7 @@ impl fmt::Display for Rule {
 impl Rule {
     /// Partition of a message.
     pub fn partition(&self, header: &Header) -> i32 {
-        (self.key.of(header) % self.partitions) as i32
+        self.key.of(header).map_or(0, |key| (key % self.partitions) as i32)
     }
 
     /// Looks whether `message`, whose header this is where it has one, was put where it is by this rule.
@@ -43,7 +43,8 @@ impl Rule {
         let found = match (note, header) {
             (Some(note), _) if note.rule != self.to_string() => format!("the rule {}", note.rule),
             (_, Some(header)) if self.partition(header) != message.partition() => {
-                format!("another rule (its window {} belongs into {})", self.key.of(header), self.partition(header))
+                let window = self.key.of(header).map_or("without a number".into(), |key| key.to_string());
+                format!("another rule (its window {window} belongs into {})", self.partition(header))
             }
             _ => return Ok(()),
         };

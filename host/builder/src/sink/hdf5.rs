@@ -2,7 +2,7 @@
 //! Attributes, in addition to those of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
 use fadelink_sinks::hdf5::{append, column, failed, set, Files};
-use fadelink_sinks::{End, FileOptions, Parts, Result, Sink, WrongMessages};
+use fadelink_sinks::{End, FileOptions, Parts, Result, Sink};
 use fadelink_wire::fadc::TICK_NS;
 use hdf5_metno::{Group, H5Type};
 
@@ -130,7 +130,7 @@ impl Sink<SharedEvent> for Hdf5Sink {
 
     fn finish(&mut self, end: End) -> Result {
         self.write_rows()?;
-        let wrong = self.table.wrong.count;
+        let wrong = self.table.wrong;
         self.files.change(|file| {
             set(file, "dropped_events", &end.dropped)?;
             set(file, "wrong_messages", &wrong)
@@ -144,9 +144,5 @@ impl Sink<SharedEvent> for Hdf5Sink {
 
     fn files(&self) -> Option<&Parts> {
         Some(self.files.parts())
-    }
-
-    fn wrong_messages(&self) -> WrongMessages {
-        self.table.wrong.clone()
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use fadelink_sinks::{End, FileOptions, Output, Parts, Result, Sink, WrongMessages};
+use fadelink_sinks::{End, FileOptions, Output, Parts, Result, Sink};
 use parquet::basic::Compression;
 use parquet::data_type::{DataType, Int32Type, Int64Type};
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
@@ -227,7 +227,7 @@ impl ParquetSink {
         ];
         if let Some(end) = end {
             notes.push(("dropped_events", end.dropped.to_string()));
-            notes.push(("wrong_messages", self.table.wrong.count.to_string()));
+            notes.push(("wrong_messages", self.table.wrong.to_string()));
         }
         let parts = &mut self.parts;
         let (hits, windows) = (tables.hits.finish(parts, &notes), tables.windows.finish(parts, &notes));
@@ -275,10 +275,6 @@ impl Sink<SharedEvent> for ParquetSink {
 
     fn files(&self) -> Option<&Parts> {
         Some(&self.parts)
-    }
-
-    fn wrong_messages(&self) -> WrongMessages {
-        self.table.wrong.clone()
     }
 }
 
@@ -344,7 +340,7 @@ mod tests {
         sink.write(&event(0, &[0x8000_8003, 5, u32::MAX, 6])).unwrap();
         sink.write(&event(1, &[0x8000_8003, 7])).unwrap();
         sink.finish(END).unwrap();
-        assert_eq!((sink.wrong_messages().count, sink.intact(), read(&path).0), (1, 2, vec![0, 1]));
+        assert_eq!((sink.table.wrong, sink.intact(), read(&path).0), (1, 2, vec![0, 1]));
     }
 
     #[test]

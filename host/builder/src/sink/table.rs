@@ -1,6 +1,5 @@
 //! Events as rows, one for each hit and one for each window. Files of all formats have these columns.
 
-use fadelink_sinks::WrongMessages;
 use fadelink_wire::fadc::{Item, TICK_NS};
 
 use crate::Event;
@@ -50,7 +49,7 @@ pub struct Table {
     /// Of windows.
     pub windows: Windows,
     /// Messages with an invalid word: the rows after it are missing.
-    pub wrong: WrongMessages,
+    pub wrong: u64,
 }
 
 impl Table {
@@ -73,10 +72,8 @@ impl Table {
                 Ok(Item::Lost { count, .. }) => lost += u32::from(count),
                 Ok(Item::Timeout { count, .. }) => lost += u32::from(count).max(1),
                 Ok(Item::WindowsLost { .. }) => {}
-                Err(error) => {
-                    let text = || format!("window {}, source {source:#010x}: {error}", event.record);
-                    self.wrong.first.get_or_insert_with(text);
-                    self.wrong.count += 1;
+                Err(_) => {
+                    self.wrong += 1;
                     lost += 1;
                 }
             }

@@ -6,13 +6,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use fadelink_builder::counts::{Counts, Joined, SourceCounts};
 use fadelink_builder::intake::Intake;
-use fadelink_builder::join::{Counts, Joined};
 #[cfg(feature = "kafka")]
 use fadelink_builder::kafka;
 use fadelink_builder::live::Live;
 use fadelink_builder::sink::{self, SharedEvent};
-use fadelink_builder::tcp::Connection;
+use fadelink_builder::tcp::{Connection, INTERRUPTED};
 use fadelink_builder::{web, Event, Joiner, Policy};
 use fadelink_sinks::{Onlooker, Outlets};
 use fadelink_wire::fadc::TICK_NS;
@@ -21,7 +21,7 @@ use serde_json::{json, Map};
 
 use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
-use crate::metrics::Meter;
+use crate::metrics::{self, Meter};
 use crate::receive::{Group, Line, Outcome};
 #[cfg(feature = "kafka")]
 use crate::verdict::End;
@@ -117,6 +117,8 @@ pub enum From {
         joined: Joined,
         #[serde(flatten)]
         came: Connections,
+        /// Not all that came was given to the sinks.
+        interrupted: bool,
     },
     #[cfg(feature = "kafka")]
     Kafka(kafka::Report),
@@ -126,7 +128,11 @@ impl From {
     /// What it proves.
     fn known(&self, accept: Accept) -> Evidence<'static> {
         match self {
-            From::Tcp { joined, came } => Evidence { joined: joined.clone(), accept, ..came.known() },
+            From::Tcp { joined, came, interrupted } => {
+                let known = came.known();
+                let error = known.error.or_else(|| interrupted.then(|| INTERRUPTED.into()));
+                Evidence { joined: joined.clone(), accept, error, ..known }
+            }
             #[cfg(feature = "kafka")]
             From::Kafka(report) => Evidence {
                 end: match report.end {
@@ -139,6 +145,7 @@ impl From {
                 malformed: report.malformed,
                 gone: report.gone,
                 unreported: report.unreported,
+                open: report.open.clone(),
                 ..Evidence::default()
             },
         }
@@ -147,13 +154,14 @@ impl From {
 
 impl Report {
     /// Ends the sinks, whose files are as complete as what came, and judges.
-    pub fn end(mut viewers: Viewers, from: From, accept: Accept) -> Report {
+    pub fn end(name: &str, mut viewers: Viewers, from: From, accept: Accept) -> Report {
         let known = from.known(accept);
         if let Err(error) = viewers.sinks.finish(Verdict::of(&known).is_complete()) {
             tracing::error!("{error}");
         }
         let sinks = viewers.sinks.reports();
         let verdict = Verdict::of(&Evidence { sinks: &sinks, ..known });
+        metrics::set_verdict(name, &verdict, true);
         Report { verdict, events: viewers.events, from, sinks }
     }
 
@@ -172,30 +180,19 @@ impl Report {
             #[cfg(feature = "kafka")]
             From::Kafka(_) => {}
         }
-        for fadelink_sinks::Report { sink, wrong, .. } in &self.sinks {
-            if let Some(first) = &wrong.first {
-                tracing::warn!("{sink}: {} messages with an invalid word, the first: {first}", wrong.count);
-            }
+        if let Some(first) = &self.joined().first_wrong {
+            tracing::warn!("the first message with an invalid word: {first}");
         }
     }
 
     pub fn print(&self) {
-        let Joined { windows, sources } = self.joined();
+        let Joined { windows, sources, first_wrong: _ } = self.joined();
         let Counts { complete, incomplete, dropped, .. } = windows;
         let events = self.events;
         println!("{}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped", self.verdict);
         for (source, counts) in sources {
-            println!(
-                "{source:#010x}: {} messages, {} missing, {} unknown, {} late, {} duplicate, {} windows lost, {} with a \
-                 wrong time",
-                counts.messages,
-                counts.missing,
-                counts.unknown,
-                counts.late,
-                counts.duplicate,
-                counts.windows_lost,
-                counts.wrong_time
-            );
+            let SourceCounts { messages, missing, unknown, .. } = counts;
+            println!("{source:#010x}: {messages} messages, {missing} missing, {unknown} unknown");
         }
         for sink in &self.sinks {
             let (count, what) = match sink.handed_over {
@@ -225,7 +222,7 @@ impl Progressed {
 /// The crates of a port.
 pub struct Crates {
     name: String,
-    thread: JoinHandle<anyhow::Result<Report>>,
+    thread: JoinHandle<Report>,
     progressed: Arc<Mutex<Progressed>>,
     sinks: Onlooker<SharedEvent>,
 }
@@ -242,11 +239,10 @@ impl Crates {
         let run = fadc_crates::Run::begin(&crates, intake.clone(), interrupts)?;
         let progressed = Arc::new(Mutex::default());
         let sinks = viewers.sinks.onlooker();
-        let (shared, interrupts) = (progressed.clone(), interrupts.clone());
+        let (shared, interrupts, own) = (progressed.clone(), interrupts.clone(), name.clone());
         let join = move || {
-            // After an error the sinks write what came when they are dropped.
-            let from = join(run, &intake, &mut viewers, events, &shared, &interrupts)?;
-            Ok(Report::end(viewers, from, Accept::default()))
+            let from = join(run, &intake, &mut viewers, events, &shared, &interrupts);
+            Report::end(&own, viewers, from, Accept::default())
         };
         let thread = std::thread::Builder::new().name("builder".into()).spawn(join)?;
         Ok(Crates { name, thread, progressed, sinks })
@@ -266,14 +262,12 @@ impl Crates {
         self.look(|progressed| (progressed.events, progressed.joined.windows.incomplete))
     }
 
-    /// Waits for the end, and tells what broke.
+    /// Waits for the end.
     ///
     /// # Errors
-    /// It was interrupted.
+    /// It has panicked.
     pub fn report(self) -> anyhow::Result<Report> {
-        let report = self.thread.join().map_err(|_| anyhow::anyhow!("the thread that builds events panicked"))??;
-        report.tell();
-        Ok(report)
+        self.thread.join().map_err(|_| anyhow::anyhow!("the thread that builds events panicked"))
     }
 }
 
@@ -285,10 +279,10 @@ fn join(
     wanted: Option<u64>,
     shared: &Mutex<Progressed>,
     interrupts: &Interrupts,
-) -> anyhow::Result<From> {
+) -> From {
     let mut looked = Instant::now();
     let mut events = Vec::new();
-    loop {
+    let interrupted = loop {
         let now = Instant::now();
         if now >= looked + TICK {
             looked = now;
@@ -305,7 +299,9 @@ fn join(
             if run.poll() {
                 intake.finish();
             }
-            anyhow::ensure!(!interrupts.must_abort(), "interrupted before the end");
+            if interrupts.must_abort() {
+                break true;
+            }
         }
         if interrupts.must_hold() {
             // The joiner fills; then the crates wait.
@@ -313,14 +309,14 @@ fn join(
             continue;
         }
         if intake.next_events(now + TICK, &mut events).is_err() {
-            break;
+            break false;
         }
         events.drain(..).for_each(|event| {
             viewers.give(event);
         });
-    }
-    let came = run.finish();
-    Ok(From::Tcp { joined: intake.with_joiner(Joiner::joined), came })
+    };
+    let came = run.finish(|| intake.give_up());
+    From::Tcp { joined: intake.with_joiner(Joiner::joined), came, interrupted }
 }
 
 impl Group for Crates {
@@ -339,6 +335,11 @@ impl Group for Crates {
         self.look(|progressed| {
             meter.builder(&self.name, progressed.events, &progressed.joined);
             meter.connections(&progressed.connections);
+            let known = fadc_crates::so_far(&progressed.connections);
+            let known = Evidence { joined: progressed.joined.clone(), ..known };
+            if !self.is_finished() {
+                metrics::set_verdict(&self.name, &Verdict::so_far(known), false);
+            }
         });
         // The thread that builds may wait for one of them.
         meter.event_sinks(&self.name, &self.sinks.reports());
@@ -351,6 +352,7 @@ impl Group for Crates {
     fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
         let name = self.name.clone();
         let report = self.report()?;
+        report.tell();
         if !silent {
             report.print();
         }

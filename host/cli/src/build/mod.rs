@@ -12,10 +12,12 @@ use fadelink_builder::{sink, Policy};
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
-use crate::metrics::Meter;
+use crate::metrics::{self, Meter};
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
 use crate::verdict::Accept;
+#[cfg(feature = "kafka")]
+use crate::verdict::{Evidence, Verdict};
 use crate::{health, http};
 
 mod group;
@@ -131,6 +133,7 @@ impl Args {
     fn policy(&self) -> Policy {
         Policy {
             key: self.join.key(self.window_ns),
+            window_ns: self.window_ns,
             sources: self.sources.clone(),
             count: self.expect.unwrap_or(0),
             emit_incomplete: self.missing == Keep::Emit,
@@ -170,7 +173,9 @@ fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<R
         }
     }
     progress.finish();
-    health::while_busy(|| crates.report())
+    let report = health::while_busy(|| crates.report())?;
+    show(args, &report)?;
+    Ok(report)
 }
 
 /// What looks at a builder that reads from Kafka.
@@ -194,6 +199,9 @@ impl kafka::Watcher for Watcher<'_> {
 
     fn tick(&mut self, report: &kafka::Report, trouble: Option<&kafka::Error>) {
         self.meter.builder(self.name, self.viewers.events, &report.joined);
+        let kafka::Report { malformed, gone, unreported, .. } = *report;
+        let known = Evidence { joined: report.joined.clone(), malformed, gone, unreported, ..Evidence::default() };
+        metrics::set_verdict(self.name, &Verdict::so_far(known), false);
         let labels = [("builder", self.name)];
         self.meter.count("fadelink_builder_aborted_transactions_total", &labels, report.aborts);
         for (reason, value) in [("gone", report.gone), ("malformed", report.malformed)] {
@@ -234,9 +242,24 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     builder.run(interrupts.stopping(), args.events, &mut watcher)?;
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
-    let report = Report::end(viewers, From::Kafka(builder.report()), args.end);
-    report.tell();
+    let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.end);
+    show(args, &report)?;
+    // Else the next builder tells it again.
+    if let Err(error) = builder.reported(interrupts.stopping()) {
+        tracing::warn!("what was reported is told by the next builder, too: {error}");
+    }
     Ok(report)
+}
+
+/// Gives the report to the user.
+fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
+    report.tell();
+    if args.crates.json {
+        println!("{}", serde_json::to_string(report)?);
+    } else {
+        report.print();
+    }
+    Ok(())
 }
 
 /// Builds until the end is asked for.
@@ -252,7 +275,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         _ => {}
     }
-    let interrupts = Interrupts::watch()?;
+    let interrupts = Interrupts::watch(args.crates.json)?;
     http::serve_metrics(args.crates.metrics, "build")?;
     let report = match (args.crates.tcp, &args.kafka.kafka) {
         (Some(port), _) => from_tcp(args, port, &interrupts)?,
@@ -261,10 +284,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         #[cfg(not(feature = "kafka"))]
         (None, _) => return usage("--kafka: this program was built without it (cargo feature kafka)"),
     };
-    if args.crates.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        report.print();
-    }
     Ok(exit::of_data(report.verdict.is_complete()))
 }

@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let told = "it ends a stream, and the board begins another one; expected --streams N or --duration, too";
         return Err(Usage(format!("--packets with --tcp: {told}")).into());
     }
-    let interrupts = Interrupts::watch()?;
+    let interrupts = Interrupts::watch(args.json)?;
     let metrics = || crate::http::serve_metrics(args.metrics, "receive");
     let waiting = |what: &str, port: u16| {
         if !args.quiet {

@@ -13,7 +13,7 @@ use serde_json::{json, Value};
 
 use super::plan::Plan;
 use crate::interrupts::Interrupts;
-use crate::metrics::Meter;
+use crate::metrics::{self, Meter};
 use crate::number;
 use crate::pattern::Verifier;
 use crate::verdict::{Evidence, Verdict};
@@ -58,10 +58,12 @@ pub struct Ended {
 }
 
 impl Snapshot {
-    /// Updates its metrics.
-    pub fn measure(&self, meter: &mut Meter) {
+    /// Updates its metrics, by what receiving has `known` so far.
+    pub fn measure(&self, meter: &mut Meter, known: Evidence<'_>) {
         meter.board(&self.name, self.bytes, self.wrong_words);
         meter.sinks(&self.name, &self.sinks);
+        let evidence = Evidence { wrong_words: self.wrong_words.unwrap_or(0), sinks: &self.sinks, ..known };
+        metrics::set_verdict(&self.name, &Verdict::so_far(evidence), false);
     }
 }
 
@@ -211,13 +213,15 @@ impl Ended {
         }
     }
 
-    /// The verdict, with what receiving has `known`. The files of the sinks are looked at again.
+    /// The verdict, with what receiving has `known`. The files of the sinks are looked at again, and the metrics have it, too.
     pub fn verdict(&mut self, known: Evidence<'static>) -> Verdict {
         self.sinks.iter_mut().for_each(Report::look_again);
         let failed = self.sinks.iter().find_map(|report| Some(format!("{}: {}", report.sink, report.error.as_ref()?)));
         self.error = self.error.take().or(failed);
         let wrong_words = self.verifier.as_ref().map_or(0, |verifier| verifier.wrong);
-        Verdict::of(&Evidence { wrong_words, sinks: &self.sinks, ..known })
+        let verdict = Verdict::of(&Evidence { wrong_words, sinks: &self.sinks, ..known });
+        metrics::set_verdict(&self.name, &verdict, true);
+        verdict
     }
 
     /// The part of the report that is the same for all; `more` is joined to it. `address` of the sender is there as `key`.

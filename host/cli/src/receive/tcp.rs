@@ -367,7 +367,8 @@ impl Group for Streams {
 
     fn measure(&self, meter: &mut Meter) {
         for Stream { recorded, end, .. } in self.session.lock().iter() {
-            recorded.measure(meter);
+            let error = end.as_ref().and_then(|end| end.error.clone());
+            recorded.measure(meter, Evidence { error, ..Evidence::default() });
             if let Some(error) = end.as_ref().and_then(Received::error) {
                 meter.trouble(format!("{}: {error}", recorded.name));
             }
@@ -402,7 +403,6 @@ impl Group for Streams {
                 return Ok(true);
             }
         }
-        anyhow::ensure!(!interrupts.must_abort(), "interrupted before the end");
         Ok(false)
     }
 

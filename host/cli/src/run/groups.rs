@@ -426,6 +426,7 @@ impl Reader<'_> {
             },
             policy: Policy {
                 key: join.key(crates.window_ns),
+                window_ns: crates.window_ns,
                 sources: crates.sources.clone(),
                 count: crates.expect.unwrap_or(0),
                 emit_incomplete: crates.missing == Keep::Emit,

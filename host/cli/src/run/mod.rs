@@ -366,7 +366,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
-    let interrupts = Interrupts::watch()?;
+    let interrupts = Interrupts::watch(false)?;
     let runs = Runs::open(&file.experiment.folder)?;
     metrics::record("run")?;
     metrics::set_of_program("fadelink_run_active", 0.0);

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use clap::ValueEnum;
-use fadelink_builder::join::{Counts, Joined, SourceCounts};
+use fadelink_builder::counts::{Counts, Joined, SourceCounts};
 use fadelink_sinks::Report;
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
@@ -15,7 +15,7 @@ use crate::checksum::Checksum;
 
 mod reason;
 
-pub use reason::Reason;
+pub use reason::{BySource, Reason};
 
 /// How the end of a stream is known, the surest last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,6 +92,8 @@ pub struct Evidence<'a> {
     pub unreported: u64,
     /// Messages of crates that the brokers do not have.
     pub undelivered: u64,
+    /// What has not ended, in words.
+    pub open: Vec<String>,
     /// What the sinks have done.
     pub sinks: &'a [Report],
 }
@@ -105,6 +107,9 @@ pub enum State {
 }
 
 impl State {
+    /// Each of them.
+    pub const ALL: [State; 3] = [State::Complete, State::EndNotConfirmed, State::Incomplete];
+
     /// As in reports and metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -136,8 +141,9 @@ pub enum Verdict {
     Complete,
     /// Something is missing, wrong or foreign.
     Incomplete(Vec<Reason>),
-    /// Nothing is known to be missing, but nobody knows whether there was more: the end is known by this alone.
-    EndNotConfirmed(End),
+    /// Nothing is known to be missing, but nobody knows whether there was more: the end is known by this alone. What has not
+    /// ended, where that is known.
+    EndNotConfirmed(End, Vec<String>),
 }
 
 impl Verdict {
@@ -155,27 +161,21 @@ impl Verdict {
             restarted,
             checksum,
             wrong_words,
-            joined: Joined { windows, sources: _ },
+            joined: Joined { windows, sources, first_wrong: _ },
             skipped_bytes,
             malformed,
             gone,
             unreported,
             undelivered,
+            open,
             sinks,
         } = evidence;
         let Counts { complete: _, incomplete, dropped, late: _ } = windows;
-        // Missing messages make windows incomplete; what else its sessions and absences cost is `unknown`.
-        let SourceCounts {
-            messages: _,
-            late,
-            duplicate,
-            missing: _,
-            unknown,
-            windows_lost,
-            wrong_time,
-            absences: _,
-            sessions: _,
-        } = evidence.joined.of_all_sources();
+        let by_source = |count: fn(&SourceCounts) -> u64, reason: fn(BySource) -> Reason| {
+            let counts = sources.iter().map(|(source, counts)| (*source, count(counts)));
+            let by_source = BySource(counts.filter(|(_, count)| *count > 0).collect());
+            (!by_source.0.is_empty()).then(|| reason(by_source))
+        };
         let count = |count: u64, reason: fn(u64) -> Reason| (count > 0).then(|| reason(count));
         let failed = sinks.iter().filter_map(|report| {
             let why = report.error.as_ref()?;
@@ -185,7 +185,6 @@ impl Verdict {
         let lost = sinks.iter().filter(|report| report.error.is_none() && report.dropped > 0 && !report.may_drop);
         let unconfirmed =
             sinks.iter().filter(|report| report.error.is_none() && report.handed_over > 0 && !report.may_drop);
-        let wrong = sinks.iter().filter(|report| report.wrong.count > 0);
         let reasons: Vec<Reason> = [
             error.clone().map(Reason::Error),
             board.clone().map(Reason::Board),
@@ -198,11 +197,16 @@ impl Verdict {
             checksum.filter(|checksum| !checksum.is_right()).map(Reason::Checksum),
             count(*wrong_words, Reason::WrongWords),
             count(incomplete + dropped, Reason::Windows),
-            count(late, Reason::Late),
-            count(duplicate, Reason::Duplicate),
-            count(unknown, Reason::Unknown),
-            count(windows_lost, Reason::WindowsLost),
-            count(wrong_time, Reason::WrongTime),
+            by_source(|of| of.late, Reason::Late),
+            by_source(|of| of.duplicate, Reason::Duplicate),
+            by_source(|of| of.unknown, Reason::Unknown),
+            by_source(|of| of.windows_lost, Reason::WindowsLost),
+            by_source(|of| of.hits_lost, Reason::HitsLost),
+            by_source(|of| of.timeouts, Reason::Timeouts),
+            by_source(|of| of.wrong_time, Reason::WrongTime),
+            by_source(|of| of.wrong_number, Reason::WrongNumber),
+            by_source(|of| of.wrong_messages, Reason::WrongMessages),
+            by_source(|of| of.unlisted, Reason::Unlisted),
             count(*skipped_bytes, Reason::Skipped),
             count(*malformed, Reason::Malformed),
             count(*gone, Reason::Gone),
@@ -214,12 +218,11 @@ impl Verdict {
         .chain(failed)
         .chain(lost.map(|report| Reason::SinkLost(report.sink.clone(), report.dropped)))
         .chain(unconfirmed.map(|report| Reason::Unconfirmed(report.sink.clone(), report.handed_over)))
-        .chain(wrong.map(|report| Reason::WrongMessages(report.sink.clone(), report.wrong.count)))
         .collect();
         if !reasons.is_empty() {
             Verdict::Incomplete(reasons)
         } else if *end < End::from(*accept) {
-            Verdict::EndNotConfirmed(*end)
+            Verdict::EndNotConfirmed(*end, open.clone())
         } else {
             Verdict::Complete
         }
@@ -235,12 +238,25 @@ impl Verdict {
         match self {
             Verdict::Complete => State::Complete,
             Verdict::Incomplete(_) => State::Incomplete,
-            Verdict::EndNotConfirmed(_) => State::EndNotConfirmed,
+            Verdict::EndNotConfirmed(..) => State::EndNotConfirmed,
         }
     }
 
+    /// What speaks against it.
+    pub fn reasons(&self) -> &[Reason] {
+        match self {
+            Verdict::Incomplete(reasons) => reasons,
+            Verdict::Complete | Verdict::EndNotConfirmed(..) => &[],
+        }
+    }
+
+    /// Of a stream that goes on: by what is known, as if its end had come.
+    pub fn so_far(evidence: Evidence<'_>) -> Verdict {
+        Verdict::of(&Evidence { end: End::Confirmed, ..evidence })
+    }
+
     /// Why it is not complete, for a report.
-    fn reasons(&self) -> Value {
+    fn told(&self) -> Value {
         match self {
             Verdict::Complete => json!([]),
             Verdict::Incomplete(reasons) => {
@@ -251,11 +267,14 @@ impl Verdict {
                     if let Some(amount) = reason.amount() {
                         told["amount"] = amount.into();
                     }
+                    if let Some(by_source) = reason.by_source() {
+                        told["sources"] = json!(by_source);
+                    }
                     told
                 };
                 reasons.iter().map(json).collect()
             }
-            Verdict::EndNotConfirmed(_) => json!([{ "reason": self.state().name(), "text": self.to_string() }]),
+            Verdict::EndNotConfirmed(..) => json!([{ "reason": self.state().name(), "text": self.to_string() }]),
         }
     }
 }
@@ -266,7 +285,7 @@ impl Serialize for Verdict {
         let mut map = to.serialize_map(Some(3))?;
         map.serialize_entry("complete", &self.is_complete())?;
         map.serialize_entry("verdict", self.state().name())?;
-        map.serialize_entry("reasons", &self.reasons())?;
+        map.serialize_entry("reasons", &self.told())?;
         map.end()
     }
 }
@@ -282,10 +301,14 @@ impl fmt::Display for Verdict {
                 }
                 Ok(())
             }
-            Verdict::EndNotConfirmed(End::Silence) => {
-                f.write_str("END NOT CONFIRMED: nothing tells what was sent in all (--end silence accepts that)")
+            Verdict::EndNotConfirmed(End::Silence, open) => {
+                f.write_str("END NOT CONFIRMED: nothing tells what was sent in all")?;
+                for (what, between) in open.iter().zip(std::iter::once(": ").chain(std::iter::repeat("; "))) {
+                    write!(f, "{between}{what}")?;
+                }
+                f.write_str(" (--end silence accepts that)")
             }
-            Verdict::EndNotConfirmed(_) => f.write_str(
+            Verdict::EndNotConfirmed(..) => f.write_str(
                 "END NOT CONFIRMED: the end came, but nobody here had asked for it (--end told accepts that)",
             ),
         }
@@ -294,8 +317,6 @@ impl fmt::Display for Verdict {
 
 #[cfg(test)]
 mod tests {
-    use fadelink_sinks::WrongMessages;
-
     use super::*;
 
     fn whole() -> Evidence<'static> {
@@ -324,7 +345,7 @@ mod tests {
         ] {
             let verdict = Verdict::of(&Evidence { end, accept, ..Evidence::default() });
             assert_eq!(verdict.is_complete(), is_complete, "{end:?} {accept:?}");
-            assert_eq!(verdict == Verdict::EndNotConfirmed(end), !is_complete);
+            assert_eq!(verdict == Verdict::EndNotConfirmed(end, Vec::new()), !is_complete);
         }
         let missing = Evidence { accept: Accept::Silence, ..Evidence::default() };
         assert_eq!(reasons(&missing), ["no_end"]);
@@ -336,8 +357,6 @@ mod tests {
         let failed = [Report { sink: "file:a".into(), error: Some("the disk is full".into()), ..Report::default() }];
         let lost = [Report { sink: "file:a".into(), dropped: 7, ..Report::default() }];
         let handed_over = [Report { sink: "zmq-push:a".into(), handed_over: 7, ..Report::default() }];
-        let wrong = WrongMessages { count: 2, first: None };
-        let wrong = [Report { sink: "hdf5:a".into(), wrong, ..Report::default() }];
         let windows = |windows| Evidence { joined: Joined { windows, ..Joined::default() }, ..whole() };
         let source = |counts| {
             let sources = [(1, counts), (2, SourceCounts::default())].into();
@@ -359,13 +378,17 @@ mod tests {
             ("duplicate", source(SourceCounts { duplicate: 1, ..SourceCounts::default() })),
             ("unknown", source(SourceCounts { unknown: 1, ..SourceCounts::default() })),
             ("windows_lost", source(SourceCounts { windows_lost: 1, ..SourceCounts::default() })),
+            ("hits_lost", source(SourceCounts { hits_lost: 1, ..SourceCounts::default() })),
+            ("timeouts", source(SourceCounts { timeouts: 1, ..SourceCounts::default() })),
             ("wrong_time", source(SourceCounts { wrong_time: 1, ..SourceCounts::default() })),
+            ("wrong_number", source(SourceCounts { wrong_number: 1, ..SourceCounts::default() })),
+            ("wrong_messages", source(SourceCounts { wrong_messages: 1, ..SourceCounts::default() })),
+            ("unlisted", source(SourceCounts { unlisted: 1, ..SourceCounts::default() })),
             ("skipped", Evidence { skipped_bytes: 8, ..whole() }),
             ("malformed", Evidence { malformed: 1, ..whole() }),
             ("gone", Evidence { gone: 1, ..whole() }),
             ("unreported", Evidence { unreported: 1, ..whole() }),
             ("undelivered", Evidence { undelivered: 1, ..whole() }),
-            ("wrong_messages", Evidence { sinks: &wrong, ..whole() }),
             ("sink_failed", Evidence { sinks: &failed, ..whole() }),
             ("sink_lost", Evidence { sinks: &lost, ..whole() }),
             ("unconfirmed", Evidence { sinks: &handed_over, ..whole() }),

@@ -1,11 +1,45 @@
 //! Why a stream is not complete: names, words, amounts (docs/reliability.md has a row for each).
 
+use std::collections::BTreeMap;
 use std::fmt;
+
+use serde::{Serialize, Serializer};
+use strum::{IntoStaticStr, VariantNames};
 
 use crate::checksum::Checksum;
 
-/// Why a stream is not complete.
+/// Amounts by the source of crates.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BySource(pub BTreeMap<u32, u64>);
+
+impl BySource {
+    fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+}
+
+/// Sources that a text names; all are in the JSON.
+const NAMED: usize = 8;
+
+impl fmt::Display for BySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named: Vec<_> =
+            self.0.iter().take(NAMED).map(|(source, count)| format!("{source:#010x}: {count}")).collect();
+        let others = self.0.len().saturating_sub(NAMED);
+        let more = if others > 0 { format!(", {others} more") } else { String::new() };
+        write!(f, "({}{more})", named.join(", "))
+    }
+}
+
+impl Serialize for BySource {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(source, count)| (format!("{source:#010x}"), count)))
+    }
+}
+
+/// Why a stream is not complete. Its names are in the metrics, too, of each that there is.
+#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     /// Receiving ended early.
     Error(String),
@@ -30,15 +64,25 @@ pub enum Reason {
     /// Windows without one of their sources, given away or dropped.
     Windows(u64),
     /// Messages of windows that had been given away.
-    Late(u64),
+    Late(BySource),
     /// Messages of a window and a source that had one.
-    Duplicate(u64),
+    Duplicate(BySource),
     /// Windows that no source sent, and of which nobody knows whether they were empty.
-    Unknown(u64),
+    Unknown(BySource),
     /// Windows that crates tell they have lost.
-    WindowsLost(u64),
+    WindowsLost(BySource),
+    /// Hits that crates tell they have lost.
+    HitsLost(BySource),
+    /// Times that modules did not end a window in time.
+    Timeouts(BySource),
     /// Messages whose time is not that of their window.
-    WrongTime(u64),
+    WrongTime(BySource),
+    /// Messages whose window cannot follow.
+    WrongNumber(BySource),
+    /// Messages with an invalid word.
+    WrongMessages(BySource),
+    /// Messages of sources that nobody expects.
+    Unlisted(BySource),
     /// Bytes that belong to no whole message.
     Skipped(u64),
     /// Messages of a topic that cannot be read.
@@ -55,8 +99,6 @@ pub enum Reason {
     SinkLost(String, u64),
     /// A sink has handed over so much, and nobody confirms that it has arrived: its name, amount.
     Unconfirmed(String, u64),
-    /// A sink has met so many messages with an invalid word: its name, amount.
-    WrongMessages(String, u64),
 }
 
 impl Reason {
@@ -70,7 +112,7 @@ impl Reason {
     }
 
     /// How much, in the unit that its text names.
-    pub(super) fn amount(&self) -> Option<u64> {
+    pub fn amount(&self) -> Option<u64> {
         match *self {
             Reason::Error(_)
             | Reason::Board(_)
@@ -84,51 +126,46 @@ impl Reason {
             | Reason::Foreign(amount)
             | Reason::WrongWords(amount)
             | Reason::Windows(amount)
-            | Reason::Late(amount)
-            | Reason::Duplicate(amount)
-            | Reason::Unknown(amount)
-            | Reason::WindowsLost(amount)
-            | Reason::WrongTime(amount)
             | Reason::Skipped(amount)
             | Reason::Malformed(amount)
             | Reason::Gone(amount)
             | Reason::Undelivered(amount)
             | Reason::Unreported(amount)
             | Reason::SinkLost(_, amount)
-            | Reason::Unconfirmed(_, amount)
-            | Reason::WrongMessages(_, amount) => Some(amount),
+            | Reason::Unconfirmed(_, amount) => Some(amount),
+            Reason::Late(_)
+            | Reason::Duplicate(_)
+            | Reason::Unknown(_)
+            | Reason::WindowsLost(_)
+            | Reason::HitsLost(_)
+            | Reason::Timeouts(_)
+            | Reason::WrongTime(_)
+            | Reason::WrongNumber(_)
+            | Reason::WrongMessages(_)
+            | Reason::Unlisted(_) => self.by_source().map(BySource::total),
         }
     }
 
-    /// Its name in reports.
-    pub(super) fn name(&self) -> &'static str {
+    /// The same by source, where it is of crates.
+    pub(super) fn by_source(&self) -> Option<&BySource> {
         match self {
-            Reason::Error(_) => "error",
-            Reason::Board(_) => "board",
-            Reason::NoEnd => "no_end",
-            Reason::Missing(_) => "missing",
-            Reason::GivenUp(_) => "given_up",
-            Reason::Contradictions(_) => "contradictions",
-            Reason::Foreign(_) => "foreign",
-            Reason::Restarted(_) => "restarted",
-            Reason::Checksum(_) => "checksum",
-            Reason::WrongWords(_) => "wrong_words",
-            Reason::Windows(_) => "windows",
-            Reason::Late(_) => "late",
-            Reason::Duplicate(_) => "duplicate",
-            Reason::Unknown(_) => "unknown",
-            Reason::WindowsLost(_) => "windows_lost",
-            Reason::WrongTime(_) => "wrong_time",
-            Reason::Skipped(_) => "skipped",
-            Reason::Malformed(_) => "malformed",
-            Reason::Gone(_) => "gone",
-            Reason::Unreported(_) => "unreported",
-            Reason::Undelivered(_) => "undelivered",
-            Reason::SinkFailed(..) => "sink_failed",
-            Reason::SinkLost(..) => "sink_lost",
-            Reason::Unconfirmed(..) => "unconfirmed",
-            Reason::WrongMessages(..) => "wrong_messages",
+            Reason::Late(by_source)
+            | Reason::Duplicate(by_source)
+            | Reason::Unknown(by_source)
+            | Reason::WindowsLost(by_source)
+            | Reason::HitsLost(by_source)
+            | Reason::Timeouts(by_source)
+            | Reason::WrongTime(by_source)
+            | Reason::WrongNumber(by_source)
+            | Reason::WrongMessages(by_source)
+            | Reason::Unlisted(by_source) => Some(by_source),
+            _ => None,
         }
+    }
+
+    /// Its name in reports and metrics.
+    pub fn name(&self) -> &'static str {
+        self.into()
     }
 }
 
@@ -146,11 +183,24 @@ impl fmt::Display for Reason {
             Reason::Checksum(checksum) => f.write_str(&checksum.words()),
             Reason::WrongWords(count) => write!(f, "{count} words are wrong"),
             Reason::Windows(count) => write!(f, "{count} windows miss a source"),
-            Reason::Late(count) => write!(f, "{count} messages came after their windows were given away"),
-            Reason::Duplicate(count) => write!(f, "{count} messages came for a window that their source had sent"),
-            Reason::Unknown(count) => write!(f, "of {count} windows nobody knows whether they were empty"),
-            Reason::WindowsLost(count) => write!(f, "crates have lost {count} windows"),
-            Reason::WrongTime(count) => write!(f, "{count} messages have another time than their windows"),
+            Reason::Late(of) => write!(f, "{} messages came after their windows were given away {of}", of.total()),
+            Reason::Duplicate(of) => {
+                write!(f, "{} messages came for a window that their source had sent {of}", of.total())
+            }
+            Reason::Unknown(of) => {
+                write!(f, "of {} windows nobody knows whether they were empty {of}", of.total())
+            }
+            Reason::WindowsLost(of) => write!(f, "crates have lost {} windows {of}", of.total()),
+            Reason::HitsLost(of) => write!(f, "crates have lost {} hits {of}", of.total()),
+            Reason::Timeouts(of) => {
+                write!(f, "{} times a module did not end its window in time {of}", of.total())
+            }
+            Reason::WrongTime(of) => write!(f, "{} messages have another time than their windows {of}", of.total()),
+            Reason::WrongNumber(of) => {
+                write!(f, "{} messages are of windows that cannot follow those before {of}", of.total())
+            }
+            Reason::WrongMessages(of) => write!(f, "{} messages have an invalid word {of}", of.total()),
+            Reason::Unlisted(of) => write!(f, "{} messages are of sources that were not expected {of}", of.total()),
             Reason::Skipped(bytes) => write!(f, "{bytes} bytes belong to no whole message"),
             Reason::Malformed(count) => write!(f, "{count} messages of the topic cannot be read"),
             Reason::Gone(count) => write!(f, "{count} messages were deleted or compacted before they were read"),
@@ -163,7 +213,6 @@ impl fmt::Display for Reason {
             Reason::Unconfirmed(sink, amount) => {
                 write!(f, "{sink} has handed over {amount}, and nobody confirms that they have arrived")
             }
-            Reason::WrongMessages(sink, count) => write!(f, "{sink} met {count} messages with an invalid word"),
         }
     }
 }

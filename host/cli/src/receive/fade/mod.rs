@@ -26,7 +26,7 @@ use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, State, Verdict};
+use crate::verdict::{Accept, End, Evidence, State, Verdict};
 
 mod begin;
 mod received;
@@ -166,7 +166,8 @@ impl Group for Febs {
     fn measure(&self, meter: &mut Meter) {
         meter.link(&self.iface, &self.receiver.counters());
         for Live { recorded, counters, fill, .. } in self.live() {
-            recorded.measure(meter);
+            let (contradictions, foreign) = (counters.contradictions, counters.protocol_errors);
+            recorded.measure(meter, Evidence { contradictions, foreign, ..Evidence::default() });
             meter.fade(&recorded.name, &counters, fill);
         }
     }
@@ -274,7 +275,7 @@ fn receive(
     let threshold = if begin.durable { 1 } else { THRESHOLD };
     let mut deadline = Deadline::new(shared.limits);
     let mut last_data = Instant::now();
-    let mut stopped = false;
+    let (mut stopped, mut aborted) = (false, None);
     let mut inquirer = Inquirer::new(shared.patience.inquiry);
     loop {
         anyhow::ensure!(!(begin.durable && interrupts.have_failed()), "another board of the run could not go on");
@@ -292,8 +293,9 @@ fn receive(
         if let Some(Ok(Err(error))) = answer {
             return Err(error).context("STOP");
         }
-        if interrupts.must_abort() && stopped && last_data.elapsed() > LINGER {
-            anyhow::bail!("interrupted before the end");
+        if interrupts.must_abort() && stopped {
+            let since = *aborted.get_or_insert_with(Instant::now);
+            anyhow::ensure!(since.elapsed() <= LINGER, "interrupted before the end");
         }
         anyhow::ensure!(recorder.is_well(), "a sink has failed");
         if interrupts.must_hold() {

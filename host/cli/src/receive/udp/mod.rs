@@ -19,7 +19,7 @@ use super::recorder::{self, Snapshot};
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, State};
+use crate::verdict::{Accept, Evidence, State};
 
 mod stream;
 
@@ -79,6 +79,7 @@ fn is_none(count: &u64) -> bool {
 struct Live {
     recorded: Snapshot,
     counts: Counts,
+    known: Evidence<'static>,
 }
 
 struct Session {
@@ -214,7 +215,11 @@ impl Session {
 
     /// What need not be told with every batch.
     fn show(&self) {
-        let live = |stream: &Stream| Live { recorded: stream.words.look(), counts: stream.order.counts() };
+        let live = |stream: &Stream| Live {
+            recorded: stream.words.look(),
+            counts: stream.order.counts(),
+            known: stream.known(&self.setup),
+        };
         *self.live.lock().unwrap_or_else(PoisonError::into_inner) = self.streams.iter().map(live).collect();
     }
 
@@ -275,7 +280,11 @@ impl Session {
             if closed >= wanted && !has_doubts {
                 break;
             }
-            anyhow::ensure!(!self.setup.interrupts.must_abort(), "interrupted before the end");
+            if self.setup.interrupts.must_abort() {
+                // Of streams whose end is proven all has come.
+                self.streams.iter_mut().for_each(|stream| stream.interrupted = stream.told.is_none());
+                break;
+            }
             let enough = self.setup.interrupts.must_stop()
                 || deadline.is_reached(bytes)
                 || deadline.too_silent().is_some()
@@ -378,7 +387,7 @@ impl Group for Streams {
 
     fn measure(&self, meter: &mut Meter) {
         self.look(|live| {
-            live.recorded.measure(meter);
+            live.recorded.measure(meter, live.known.clone());
             meter.datagrams(&live.recorded.name, &live.counts);
         });
     }

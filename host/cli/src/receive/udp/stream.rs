@@ -49,6 +49,8 @@ pub(super) struct Stream {
     pub(super) end: Option<(u32, Instant)>,
     /// What the board says of the run's end, by slow control.
     pub(super) told: Option<Result<(), String>>,
+    /// The user asked for the end twice before the board confirmed one.
+    pub(super) interrupted: bool,
     /// Why the board could not be asked: it does not do what it is told.
     pub(super) failed: Option<String>,
     /// Ends that tell another number of datagrams than the first one did.
@@ -202,6 +204,7 @@ impl Stream {
             claimed: None,
             end: None,
             told: None,
+            interrupted: false,
             failed: None,
             other_ends: 0,
             invalid: 0,
@@ -272,6 +275,7 @@ impl Stream {
         Evidence {
             end,
             accept,
+            error: self.interrupted.then(|| "interrupted before the end".into()),
             board,
             missing: counts.lost + counts.late + if accept == Accept::Silence { 0 } else { counts.before },
             given_up: self.given_up,

@@ -17,10 +17,16 @@ pub enum Event {
     Lost(u64),
     /// The message is sent again; with other words.
     Again(bool),
+    /// It has lost the hits of the message, and tells so many; or a module did not end the window in time.
+    HitsLost(u16, bool),
+    /// Somebody sends a message of another source over its connection.
+    Other(u32),
+    /// The message has another number: this one is added to it.
+    WrongNumber(u64),
     /// Bytes that are not a message: a length, the magic or the version is wrong.
     Malformed(usize, u32),
-    /// The message has another time.
-    WrongTime,
+    /// The message has another time: one that is so many seconds later.
+    WrongTime(i64),
     /// It pauses for so many milliseconds.
     Pause(u64),
     /// It sends no more, and closes.
@@ -61,7 +67,7 @@ pub struct Case {
 
 impl Event {
     fn any(random: &mut fastrand::Rng) -> Event {
-        match random.u8(0..14) {
+        match random.u8(0..17) {
             0 => Event::Reset,
             1 => Event::Cut(random.bool()),
             2 | 3 => Event::Reconnect,
@@ -69,7 +75,10 @@ impl Event {
             6 | 7 => Event::Lost(random.u64(1..20)),
             8 => Event::Again(random.bool()),
             9 | 10 => Event::Malformed(random.usize(1..6) * 4, random.u32(..)),
-            11 => Event::WrongTime,
+            11 => Event::WrongTime(*random.choice(&[1, -1_000_000, i64::MAX / 2]).unwrap_or(&1)),
+            13 => Event::HitsLost(random.u16(0..1024), random.bool()),
+            14 => Event::Other(0xC0DA_0001 + 256 * random.u32(3..9)),
+            15 => Event::WrongNumber(*random.choice(&[1 << 20, 1 << 40, u64::MAX, 1, 7]).unwrap_or(&1)),
             12 => Event::Pause(random.u64(1..100)),
             _ => Event::Ends,
         }

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fadelink_wire::fadc::{Header, FORMAT_VERSION, TYPE_WINDOWS_LOST};
+use fadelink_wire::fadc::{
+    header_word, Header, FORMAT_VERSION, HEADER_BYTES, TYPE_LOST, TYPE_TIMEOUT, TYPE_WINDOWS_LOST,
+};
 
 use super::super::connect::{self, Other};
 use super::case::{Case, Crate, Event};
@@ -89,6 +91,7 @@ impl World {
             events: one.events.clone(),
             window: 0,
             lost: 0,
+            follows: false,
         };
         let mut without_power = Vec::new();
         while !self.is_over() {
@@ -118,11 +121,13 @@ struct Sending<'a> {
     window: u64,
     /// Windows before this one that had no room.
     lost: u64,
+    /// A good message was sent over this connection.
+    follows: bool,
 }
 
 impl Sending<'_> {
     /// The message of the present window.
-    fn message(&mut self, is_late: bool) -> Vec<u8> {
+    fn message(&mut self) -> Vec<u8> {
         let count = self.random.usize(0..=self.one.words);
         let lost = (self.lost > 0).then_some(1 << 31 | u32::from(TYPE_WINDOWS_LOST) << 15 | (self.lost as u32) << 5);
         self.lost = 0;
@@ -130,9 +135,14 @@ impl Sending<'_> {
         let head = (count > 0).then_some(1 << 31 | 1 << 15 | 3);
         let hits = (0..count).map(|_| self.random.u32(..1 << 12) << 17 | self.random.u32(..1 << 17));
         let words: Vec<u32> = lost.into_iter().chain(head).chain(hits.collect::<Vec<_>>()).collect();
-        let ns = (self.window + 1) * u64::from(WINDOW_NS) + u64::from(is_late);
+        self.framed(self.one.source, &words)
+    }
+
+    /// Words as the message of the present window of a source.
+    fn framed(&self, source: u32, words: &[u32]) -> Vec<u8> {
+        let ns = (self.window + 1) * u64::from(WINDOW_NS);
         let time = (1_000_000 * i64::from(WINDOW_NS) + (ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as u32);
-        let header = Header::new(self.one.source, FORMAT_VERSION, self.window, time, 4 * words.len());
+        let header = Header::new(source, FORMAT_VERSION, self.window, time, 4 * words.len());
         let mut bytes = header.emit().to_vec();
         bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         bytes.resize(header.total_length as usize, 0);
@@ -158,6 +168,7 @@ impl Sending<'_> {
 
     /// Sends over a connection.
     fn send(&mut self, kept: &mut Option<TcpStream>) -> Next {
+        self.follows = false;
         loop {
             let Some(stream) = kept.as_mut() else { return Next::Connect };
             if self.world.is_over() {
@@ -199,7 +210,7 @@ impl Sending<'_> {
                 return Some(Next::Silent);
             }
             Some(Event::Cut(by_reset)) => {
-                let message = self.message(false);
+                let message = self.message();
                 self.note(&message);
                 self.write(stream, &message[..message.len() - 5]);
                 self.window += 1;
@@ -210,32 +221,72 @@ impl Sending<'_> {
             }
             Some(Event::Lost(count)) => {
                 for _ in 0..count.min(self.case.windows - self.window - 1) {
-                    let message = self.message(false);
+                    let message = self.message();
                     self.note(&message);
                     (self.window, self.lost) = (self.window + 1, self.lost + 1);
                 }
             }
             Some(Event::Malformed(at, value)) => {
-                let mut message = self.message(false);
+                let mut message = self.message();
                 self.note(&message);
                 message[at..at + 4].copy_from_slice(&value.to_le_bytes());
                 self.window += 1;
                 return (!self.write(stream, &message)).then_some(Next::Connect);
             }
+            Some(Event::HitsLost(count, is_late)) => {
+                let message = self.message();
+                self.note(&message);
+                let kind = if is_late { TYPE_TIMEOUT } else { TYPE_LOST };
+                // What it tells is that there was something.
+                let word = header_word(kind, count.max(u16::from(!is_late)), 3);
+                let message = self.framed(self.one.source, &[word]);
+                self.window += 1;
+                return (!self.write(stream, &message)).then_some(Next::Connect);
+            }
+            Some(Event::Other(source)) => {
+                // Where sources are not named, it may be one of those.
+                if self.case.named && !self.write(stream, &self.framed(source, &[])) {
+                    return Some(Next::Connect);
+                }
+            }
+            Some(Event::WrongNumber(more)) => {
+                let number = self.window.wrapping_add(more);
+                let is_well = self.send_other(stream, |header| Header { record_counter: number, ..header });
+                return (!is_well).then_some(Next::Connect);
+            }
+            Some(Event::WrongTime(more)) => {
+                let is_well = self.send_other(stream, |header| Header { seconds: header.seconds + more, ..header });
+                return (!is_well).then_some(Next::Connect);
+            }
             Some(Event::Again(is_other)) => again = Some(is_other),
             Some(Event::Pause(millis)) => std::thread::sleep(Duration::from_millis(millis)),
-            Some(Event::WrongTime) | None => {}
+            None => {}
         }
-        let message = self.message(event == Some(Event::WrongTime));
+        let message = self.message();
         self.note(&message);
         let mut is_well = self.write(stream, &message);
         if let Some(is_other) = again {
-            let other = if is_other { self.message(false) } else { message };
+            let other = if is_other { self.message() } else { message };
             self.note(&other);
             is_well &= self.write(stream, &other);
         }
         self.window += 1;
+        self.follows = true;
         (!is_well).then_some(Next::Connect)
+    }
+
+    /// Sends the message of the present window with another header; false: the connection is broken. What it should be is in the
+    /// record, where a message before it shows that this one cannot be right.
+    fn send_other(&mut self, stream: &mut TcpStream, change: impl FnOnce(Header) -> Header) -> bool {
+        let good = self.message();
+        let mut sent = good.clone();
+        if let Ok(header) = Header::parse(&good) {
+            sent[..HEADER_BYTES].copy_from_slice(&change(header).emit());
+        }
+        let is_told = self.follows && !self.case.by_time;
+        self.note(if is_told { &good } else { &sent });
+        self.window += 1;
+        self.write(stream, &sent)
     }
 
     /// Closes behind the last message.

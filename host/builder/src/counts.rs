@@ -1,0 +1,167 @@
+//! What was joined, in numbers: of all windows, and of each source.
+
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, SubAssign};
+
+use serde::{Serialize, Serializer};
+
+/// Counts of one source.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct SourceCounts {
+    /// Messages that were joined.
+    pub messages: u64,
+    /// Of windows that had been given away.
+    pub late: u64,
+    /// Of windows that had a message of this source.
+    pub duplicate: u64,
+    /// Windows given away, or dropped, without this source.
+    pub missing: u64,
+    /// Windows that no source sent, and of which nobody knows whether this source had something to send.
+    pub unknown: u64,
+    /// Windows that the crate tells it has lost; 1023 in a row are at least so many.
+    pub windows_lost: u64,
+    /// Hits that the crate tells it has lost; 1023 of a module in a window are at least so many.
+    pub hits_lost: u64,
+    /// Times that a module did not end a window in time: it may have had more hits.
+    pub timeouts: u64,
+    /// Messages whose timestamp is not that of their window's other messages, or does not fit to that of the message before.
+    pub wrong_time: u64,
+    /// Messages whose window cannot follow the one before: it is older, too far ahead, or has no number.
+    pub wrong_number: u64,
+    /// Messages with an invalid word.
+    pub wrong_messages: u64,
+    /// Messages of it, if the source is not one of those that were expected.
+    pub unlisted: u64,
+    /// Times that it was silent for too long.
+    pub absences: u64,
+    /// Times that it began anew: was connected again.
+    pub sessions: u64,
+}
+
+impl SourceCounts {
+    fn change(&mut self, by: &SourceCounts, change: fn(&mut u64, u64)) {
+        let SourceCounts {
+            messages,
+            late,
+            duplicate,
+            missing,
+            unknown,
+            windows_lost,
+            hits_lost,
+            timeouts,
+            wrong_time,
+            wrong_number,
+            wrong_messages,
+            unlisted,
+            absences,
+            sessions,
+        } = by;
+        change(&mut self.messages, *messages);
+        change(&mut self.late, *late);
+        change(&mut self.duplicate, *duplicate);
+        change(&mut self.missing, *missing);
+        change(&mut self.unknown, *unknown);
+        change(&mut self.windows_lost, *windows_lost);
+        change(&mut self.hits_lost, *hits_lost);
+        change(&mut self.timeouts, *timeouts);
+        change(&mut self.wrong_time, *wrong_time);
+        change(&mut self.wrong_number, *wrong_number);
+        change(&mut self.wrong_messages, *wrong_messages);
+        change(&mut self.unlisted, *unlisted);
+        change(&mut self.absences, *absences);
+        change(&mut self.sessions, *sessions);
+    }
+}
+
+impl AddAssign<&SourceCounts> for SourceCounts {
+    fn add_assign(&mut self, more: &SourceCounts) {
+        self.change(more, |own, more| *own += more);
+    }
+}
+
+impl SubAssign<&SourceCounts> for SourceCounts {
+    fn sub_assign(&mut self, less: &SourceCounts) {
+        self.change(less, |own, less| *own -= less);
+    }
+}
+
+/// Counts of all windows.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Windows of which all sources are known.
+    pub complete: u64,
+    /// Windows given away although a source is missing.
+    pub incomplete: u64,
+    /// Windows dropped because a source is missing.
+    pub dropped: u64,
+    /// Events given away for what came late.
+    pub late: u64,
+}
+
+impl AddAssign<&Counts> for Counts {
+    fn add_assign(&mut self, more: &Counts) {
+        self.complete += more.complete;
+        self.incomplete += more.incomplete;
+        self.dropped += more.dropped;
+        self.late += more.late;
+    }
+}
+
+/// Counts of all windows, and of each source.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Joined {
+    /// Of all.
+    pub windows: Counts,
+    /// By source.
+    #[serde(serialize_with = "by_name")]
+    pub sources: BTreeMap<u32, SourceCounts>,
+    /// The first message with an invalid word, and what is wrong with it.
+    pub first_wrong: Option<String>,
+}
+
+fn by_name<S: Serializer>(sources: &BTreeMap<u32, SourceCounts>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(sources.iter().map(|(source, counts)| (format!("{source:#010x}"), counts)))
+}
+
+impl Joined {
+    /// The counts of all sources together.
+    pub fn of_all_sources(&self) -> SourceCounts {
+        let mut all = SourceCounts::default();
+        self.sources.values().for_each(|source| all += source);
+        all
+    }
+
+    /// Windows and messages with which something is wrong.
+    pub fn wrong(&self) -> u64 {
+        let Counts { complete: _, incomplete, dropped, late: _ } = self.windows;
+        // Missing messages make windows incomplete; what else sessions and absences cost is `unknown`.
+        let SourceCounts {
+            messages: _,
+            late,
+            duplicate,
+            missing: _,
+            unknown,
+            windows_lost,
+            hits_lost,
+            timeouts,
+            wrong_time,
+            wrong_number,
+            wrong_messages,
+            unlisted,
+            absences: _,
+            sessions: _,
+        } = self.of_all_sources();
+        let of_messages = late + duplicate + wrong_time + wrong_number + wrong_messages + unlisted;
+        incomplete + dropped + unknown + windows_lost + hits_lost + timeouts + of_messages
+    }
+}
+
+impl AddAssign<&Joined> for Joined {
+    fn add_assign(&mut self, more: &Joined) {
+        self.windows += &more.windows;
+        for (source, counts) in &more.sources {
+            *self.sources.entry(*source).or_default() += counts;
+        }
+        self.first_wrong = self.first_wrong.take().or_else(|| more.first_wrong.clone());
+    }
+}

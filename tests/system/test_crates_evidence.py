@@ -1,0 +1,151 @@
+"""What crates tell, and what they cannot mean, is evidence whatever is done with their data; interrupted programs report it."""
+
+import contextlib
+import json
+import resource
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from support import fadc_model as model
+from support.broker import free_ports
+from support.crate import WINDOW_NS, Crate, reasons
+from support.netns import PATIENCE
+from support.paths import FADELINK
+
+SINKS = {"none": (), "file": ("file:{}/x.dat",), "hdf5": ("hdf5:{}/x.h5",), "parquet": ("parquet:{}/x.parquet",), "zmq": ("zmq-pub:ipc://{}/x",),
+         "two": ("hdf5:{}/y.h5", "parquet:{}/y.parquet")}  # fmt: skip
+
+
+def loss(kind, count=1, slot=3):
+    return 1 << 31 | model.C[f"type_{kind}"] << 15 | count << 5 | slot
+
+
+@pytest.mark.parametrize("sinks", SINKS)
+def test_the_verdict_does_not_depend_on_the_sinks(build, tmp_path, sinks):
+    """What the messages of crates tell is evidence before the sinks: the same reasons, amounts and sources with each of them."""
+    words = [word for sink in SINKS[sinks] for word in ("--sink", sink.format(tmp_path))]
+    builder = build("--sources", "1,2", "--streams", 2, *words)
+    one, two = Crate(builder.port, 1), Crate(builder.port, 2)
+    for record in range(8):
+        payload = {1: [loss("lost", 5)], 2: [loss("timeout", 3), loss("lost", 1023)], 3: [loss("timeout", 0)], 5: [0x1234, 5]}.get(record, [])
+        one.send(raw=model.message(1, record, words=payload))
+        two.send(raw=model.message(2, record, words=[0x8000_8003, 5]))
+    # A source that nobody has named, over the connection of another.
+    two.send(raw=model.message(9, 9))
+    one.close()
+    two.close()
+    status, found, err = builder.finish()
+    told = {reason["reason"]: (reason["amount"], reason["sources"]) for reason in found["reasons"] if reason["reason"] != "windows"}
+    first = "0x00000001"
+    assert told == {
+        "hits_lost": (1031, {first: 1031}), "timeouts": (2, {first: 2}), "wrong_messages": (1, {first: 1}), "unlisted": (1, {"0x00000009": 1}),
+    }, (found, err)  # fmt: skip
+    assert status == 3 and "window 5, source 0x00000001: word 0: a hit without a slot" in found["first_wrong"] and found["first_wrong"] in err, err
+    assert "crates have lost 1031 hits (0x00000001: 1031)" in str(found["reasons"])
+
+
+def moved(record, **by):
+    """The message of a window of source 1, with another number or time."""
+    data = bytearray(model.message(1, record, [], WINDOW_NS))
+    place = {"number": 24, "seconds": 32, "ns": 40}
+    for name, value in by.items():
+        data[place[name] : place[name] + 8] = value.to_bytes(8, "little", signed=name != "number")
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "expected,send",
+    [
+        ([], [moved(0), moved(3)]),
+        (["wrong_time", "wrong_number"], [moved(0), moved(1, number=1 << 40)]),
+        (["wrong_number"], [moved(0), moved(1, number=(1 << 64) - 1)]),
+        (["late", "wrong_number"], [moved(5), moved(3)]),
+        (["wrong_time"], [moved(0), moved(1, seconds=0)]),
+        (["wrong_time"], [moved(0), moved(1, seconds=-(1 << 62))]),
+        (["wrong_time"], [moved(0), moved(1, seconds=4_000_000_000)]),
+    ],
+)
+def test_windows_that_cannot_be_are_never_complete(build, expected, send):
+    """Of a single crate, too: a number far ahead, back before the begin, without an end, and times of another epoch."""
+    builder = build("--sources", 1, "--streams", 1)
+    crate = Crate(builder.port, 1)
+    for data in send:
+        crate.send(raw=data)
+        builder.wait_for("joiner", "windows", "complete", count=1)
+    crate.close()
+    status, found, err = builder.finish()
+    assert reasons(found) == expected, (found, err)
+
+
+def test_a_crate_that_begins_anew_is_never_complete(build):
+    """In windows that wait for another crate: its two runs would be one."""
+    builder = build("--sources", "1,2", "--streams", 3, "--silence", 60)
+    for records in ([0, 9], [3, 4]):
+        crate = Crate(builder.port, 1)
+        crate.send(*records)
+        crate.close()
+        builder.wait_for_source(1, "messages", records[-1] and 2)
+    two = Crate(builder.port, 2)
+    two.send(*range(10))
+    two.close()
+    status, found, err = builder.finish()
+    assert "wrong_number" in reasons(found), (found, err)
+
+
+@pytest.mark.parametrize("command", ["build", "run"])
+def test_the_second_interrupt_gives_a_verdict(tmp_path, command):
+    """A crate that never ends is given up; what came is reported, at once."""
+    (port,) = free_ports(1)
+    words = ["build", "--tcp", port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--expect", 1, "--json"]
+    if command == "run":
+        (tmp_path / "x.toml").write_text(
+            f'folder = "{tmp_path}/runs"\n[[crates]]\nname = "c"\nport = {port}\nlisten = "127.0.0.1"\nwindow_ns = {WINDOW_NS}\nexpect = 1\n'
+            'sinks = ["file:{board}.dat"]\n'
+        )
+        words = ["run", tmp_path / "x.toml", "--quiet"]
+    program = subprocess.Popen([str(word) for word in (FADELINK, *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    crate, stop = Crate(port, 1), threading.Event()
+
+    def send():
+        record = 0
+        while not stop.wait(0.01):
+            try:
+                crate.send(record)
+            except OSError:
+                return
+            record += 1
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    time.sleep(0.5)
+    program.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert program.poll() is None, "the crate goes on"
+    begun = time.monotonic()
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=PATIENCE)
+    stop.set()
+    sender.join()
+    crate.close()
+    found = json.loads(out) if command == "build" else json.loads((tmp_path / "runs/run_000001/manifest.json").read_text())
+    told = found if command == "build" else found["boards"][0]
+    assert program.returncode == 3 and time.monotonic() - begun < 4, err
+    assert told["verdict"] == "incomplete" and "error" in reasons(told) and "interrupted before the end" in str(told["reasons"]), told
+    assert told["sources"]["0x00000001"]["messages"] > 0
+
+
+@pytest.mark.parametrize("kind", ["file", "hdf5", "parquet"])
+def test_a_file_that_may_not_be_longer_is_a_full_disk(build, tmp_path, kind):
+    """RLIMIT_FSIZE: the sink fails, and the report says so."""
+    limit = 1 << 16
+    builder = build("--sources", 1, "--streams", 1, "--sink", f"{kind}:{tmp_path}/x,every=3600",
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))  # fmt: skip
+    crate = Crate(builder.port, 1)
+    crate.send(*range(100), hits=[(3, 0, tick, tick) for tick in range(1000)])
+    with contextlib.suppress(OSError):
+        crate.close()
+    status, found, err = builder.finish()
+    assert status == 3 and "sink_failed" in reasons(found) and "too large" in found["sinks"][0]["error"], (found, err)

@@ -367,7 +367,7 @@ impl Group for Streams {
 
     fn measure(&self, meter: &mut Meter) {
         for Stream { recorded, end, .. } in self.session.lock().iter() {
-            let error = end.as_ref().and_then(|end| end.error.clone());
+            let error = end.as_ref().and_then(|end| end.end.clone().err());
             recorded.measure(meter, Evidence { error, ..Evidence::default() });
             if let Some(error) = end.as_ref().and_then(Received::error) {
                 meter.trouble(format!("{}: {error}", recorded.name));

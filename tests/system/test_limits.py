@@ -17,7 +17,23 @@ LIMITED = ("sh", "-c", 'ulimit -f 2048; exec "$@"', "sh")
 @pytest.mark.parametrize("kind", ["file", "hdf5"])
 def test_receive_survives_a_file_that_may_not_be_longer(bench, kind):
     bench.sim()
-    words = ["receive", "--iface", "eth0", "--feb", FEBS[0], "--quiet", "--json", "--ring", 64, "--window", 32, "--packets", 500, "--sink", f"{kind}:{bench.tmp}/x"]
+    words = [
+        "receive",
+        "--iface",
+        "eth0",
+        "--feb",
+        FEBS[0],
+        "--quiet",
+        "--json",
+        "--ring",
+        64,
+        "--window",
+        32,
+        "--packets",
+        500,
+        "--sink",
+        f"{kind}:{bench.tmp}/x",
+    ]
     status, out, err = bench.start(bench.pc_ns, *LIMITED, FADELINK, *words).finish()
     assert status == 3 and "File too large" in err, err
     (reason,) = json.loads(out)["febs"][0]["reasons"]
@@ -27,7 +43,9 @@ def test_receive_survives_a_file_that_may_not_be_longer(bench, kind):
 def test_a_run_survives_a_file_that_may_not_be_longer(bench):
     bench.sim()
     file = bench.tmp / "x.toml"
-    file.write_text(f'folder = "{bench.tmp}/runs"\n[[fade]]\nname = "left"\ninterface = "eth0"\nmac = "{FEBS[0]}"\nring = 64\nwindow = 32\nsinks = ["file:{{board}}.dat"]\n')
+    file.write_text(
+        f'folder = "{bench.tmp}/runs"\n[[fade]]\nname = "left"\ninterface = "eth0"\nmac = "{FEBS[0]}"\nring = 64\nwindow = 32\nsinks = ["file:{{board}}.dat"]\n'
+    )
     status, _, err = bench.start(bench.pc_ns, *LIMITED, FADELINK, "run", file, "--quiet").finish()
     manifest = json.loads((bench.tmp / "runs/run_000001/manifest.json").read_text())
     assert status == 3 and manifest["state"] == "incomplete", (manifest, err)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
 
 from support import fadc_model as model
@@ -104,8 +104,11 @@ class Setup:
         return found
 
     def ends_of_topic(self):
-        """As `ends`; of a topic that does not exist yet, none."""
-        return self.ends() if self.messages in self.client.list_topics(timeout=PATIENCE).topics else {}
+        """As `ends`; of a topic that does not exist yet, or has no leader yet, none."""
+        try:
+            return self.ends() if self.messages in self.client.list_topics(timeout=PATIENCE).topics else {}
+        except KafkaException:
+            return {}
 
     def first(self, partition):
         """Offset of the first message of a partition that is there."""

@@ -34,7 +34,7 @@ def test_the_verdict_does_not_depend_on_the_sinks(build, tmp_path, sinks):
         one.send(raw=model.message(1, record, words=payload))
         two.send(raw=model.message(2, record, words=[0x8000_8003, 5]))
     # A source that nobody has named, over the connection of another.
-    two.send(raw=model.message(9, 9))
+    two.send(raw=model.message(9, 8))
     one.close()
     two.close()
     status, found, err = builder.finish()

@@ -10,14 +10,30 @@ import pytest
 from support.netns import BOARD, FEBS, add_address
 from support.paths import FADELINK, SIM
 
-# In blocks of 1 KiB.
-LIMITED = ("sh", "-c", 'ulimit -f 256; exec "$@"', "sh")
+# In blocks of 512 bytes. The rings of boards, which are files in memory, are smaller.
+LIMITED = ("sh", "-c", 'ulimit -f 2048; exec "$@"', "sh")
 
 
 @pytest.mark.parametrize("kind", ["file", "hdf5"])
 def test_receive_survives_a_file_that_may_not_be_longer(bench, kind):
     bench.sim()
-    words = ["receive", "--iface", "eth0", "--feb", FEBS[0], "--quiet", "--json", "--packets", 500, "--sink", f"{kind}:{bench.tmp}/x"]
+    words = [
+        "receive",
+        "--iface",
+        "eth0",
+        "--feb",
+        FEBS[0],
+        "--quiet",
+        "--json",
+        "--ring",
+        64,
+        "--window",
+        32,
+        "--packets",
+        500,
+        "--sink",
+        f"{kind}:{bench.tmp}/x",
+    ]
     status, out, err = bench.start(bench.pc_ns, *LIMITED, FADELINK, *words).finish()
     assert status == 3 and "File too large" in err, err
     (reason,) = json.loads(out)["febs"][0]["reasons"]
@@ -27,18 +43,20 @@ def test_receive_survives_a_file_that_may_not_be_longer(bench, kind):
 def test_a_run_survives_a_file_that_may_not_be_longer(bench):
     bench.sim()
     file = bench.tmp / "x.toml"
-    file.write_text(f'folder = "{bench.tmp}/runs"\n[[fade]]\nname = "left"\ninterface = "eth0"\nmac = "{FEBS[0]}"\nsinks = ["file:{{board}}.dat"]\n')
+    file.write_text(
+        f'folder = "{bench.tmp}/runs"\n[[fade]]\nname = "left"\ninterface = "eth0"\nmac = "{FEBS[0]}"\nring = 64\nwindow = 32\nsinks = ["file:{{board}}.dat"]\n'
+    )
     status, _, err = bench.start(bench.pc_ns, *LIMITED, FADELINK, "run", file, "--quiet").finish()
     manifest = json.loads((bench.tmp / "runs/run_000001/manifest.json").read_text())
-    assert status == 3 and manifest["verdict"] == "incomplete", (manifest, err)
+    assert status == 3 and manifest["state"] == "incomplete", (manifest, err)
     assert [reason["reason"] for reason in manifest["boards"][0]["reasons"]] == ["sink_failed"], manifest
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ["--save", "{}/x", "--packets", 200],
-        ["--pcap", "{}/x", "--packets", 200],
+        ["--save", "{}/x", "--packets", 300],
+        ["--pcap", "{}/x", "--packets", 300],
         ["--protocol", "tcp", "--save", "{}/x", "--words", 200_000],
     ],
 )

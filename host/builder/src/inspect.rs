@@ -68,7 +68,7 @@ impl Inspector {
         Inspector { key, window_ns, before: None }
     }
 
-    /// Inspects the next message; `None`: these bytes are no message.
+    /// Inspects the next message; `None`: these bytes have no message.
     pub fn inspect(&mut self, data: Bytes) -> Option<Inspected> {
         let message = Message::parse(&data).ok()?;
         let (header, lost) = (*message.header(), windows_lost(&message));

@@ -29,7 +29,11 @@ impl Ring {
             .filter(|bytes| *bytes <= isize::MAX as usize / 2)
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let file = memfd_create("fadelink-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        ftruncate(&file, bytes as u64)?;
+        // RLIMIT_FSIZE is for files in memory, too.
+        ftruncate(&file, bytes as u64).map_err(|error| {
+            let error = io::Error::from(error);
+            io::Error::new(error.kind(), format!("a ring of {bytes} bytes: {error}"))
+        })?;
         let mapping = Mapping::twice(file.as_fd(), bytes)?;
         // From here on it keeps its size, and a program that gets it can map it only for reading.
         let size = SealFlags::SHRINK | SealFlags::GROW;

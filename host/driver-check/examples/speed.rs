@@ -28,6 +28,7 @@ const IDENTITY: Identity = Identity {
     transmission: 0,
     resets: None,
     checksum: false,
+    same_words: false,
 };
 
 /// What a board answers to a command.

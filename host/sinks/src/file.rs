@@ -17,6 +17,7 @@ use crate::durable;
 use crate::origin::{Board, Origin};
 use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
+use crate::stored::{description, Files, Stored};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
 const ALIGNMENT: usize = 4096;
@@ -40,6 +41,8 @@ pub struct FileSink {
     origin: Origin,
     /// Bytes of the files before this one.
     before: u64,
+    /// What is behind this byte of all files was there before, and is cut off when other data comes.
+    cut: Option<u64>,
 }
 
 /// One file.
@@ -75,25 +78,18 @@ impl Output {
             }
             _ => error,
         })?;
-        let manifest = file.metadata()?.is_file().then(|| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(".json");
-            PathBuf::from(name)
-        });
+        let manifest = file.metadata()?.is_file().then(|| description(path));
         if manifest.is_none() && options.files.rolls() {
             return Err(io::Error::other("this is not a file on a disk: leave out roll and every"));
         }
         Ok(Output { manifest, ..Output::of(file, options) })
     }
 
-    /// Goes on with a file.
-    fn resume(path: &Path, options: PlainFile) -> io::Result<Output> {
+    /// Goes on with a file behind so many bytes.
+    fn resume(path: &Path, written: u64, options: PlainFile) -> io::Result<Output> {
         let file = OpenOptions::new().append(true).open(path)?;
-        let written = file.metadata()?.len();
-        let mut manifest = path.as_os_str().to_owned();
-        manifest.push(".json");
         Ok(Output {
-            manifest: Some(manifest.into()),
+            manifest: Some(description(path)),
             written,
             synced: written,
             reserved: written,
@@ -225,25 +221,22 @@ impl FileSink {
     pub fn create(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
         let parts = Parts::new(path.as_ref(), options.files)?;
         let file = Output::create(&parts.path(), options)?;
-        let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0 };
+        let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None };
         sink.state(None, false)?;
         Ok(sink)
     }
 
-    /// Goes on with the files of a program that was ended by force: behind what [`crate::recover()`] has left of them.
+    /// Goes on with the files of a program that was ended by force: behind byte `end`, which is certain. What is behind it
+    /// is kept until other data comes: it was confirmed if none does.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
-        let found = Parts::found(path.as_ref(), options.files);
-        let Some((last, earlier)) = found.split_last() else { return FileSink::create(path, options, board) };
-        let mut before = 0;
-        for file in earlier {
-            before += std::fs::metadata(file)?.len();
-        }
-        let parts = Parts::numbered(path.as_ref(), options.files, earlier.len() as u32);
-        let file = Output::resume(last, options)?;
-        let sink = FileSink { parts, options, file, origin: Origin::of(board), before };
+    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board, end: u64) -> io::Result<FileSink> {
+        let last = Files::new(path.as_ref(), options.files).last(end)?;
+        let Some((number, file, before)) = last else { return FileSink::create(path, options, board) };
+        let parts = Parts::numbered(path.as_ref(), options.files, number);
+        let file = Output::resume(&file, end - before, options)?;
+        let sink = FileSink { parts, options, file, origin: Origin::of(board), before, cut: Some(end) };
         sink.state(None, false)?;
         Ok(sink)
     }
@@ -256,7 +249,14 @@ impl FileSink {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let options = PlainFile::default();
         let parts = Parts::new("-", options.files)?;
-        Ok(FileSink { parts, options, file: Output::of(file, options), origin: Origin::of(board), before: 0 })
+        Ok(FileSink {
+            parts,
+            options,
+            file: Output::of(file, options),
+            origin: Origin::of(board),
+            before: 0,
+            cut: None,
+        })
     }
 
     /// Writes the manifest. `end`: of the whole, if it is known. `complete`: all that belongs into this file is there.
@@ -275,6 +275,14 @@ impl FileSink {
         durable::replace(path, format!("{manifest:#}\n").as_bytes())
     }
 
+    /// Cuts off what was there before behind what is certain.
+    fn make_room(&mut self) -> Result {
+        match self.cut.take() {
+            Some(end) => Files::new(self.parts.first(), self.options.files).cut(end),
+            None => Ok(()),
+        }
+    }
+
     fn roll_over(&mut self) -> io::Result<()> {
         self.file.finish()?;
         self.state(None, true)?;
@@ -291,6 +299,7 @@ impl Sink<Block> for FileSink {
             self.origin = block.origin;
             self.state(None, false)?;
         }
+        self.make_room()?;
         if self.parts.is_due(self.file.written) {
             self.roll_over()?;
         }
@@ -298,7 +307,7 @@ impl Sink<Block> for FileSink {
     }
 
     fn tick(&mut self) -> Result {
-        if self.parts.is_due(self.file.written) {
+        if self.cut.is_none() && self.parts.is_due(self.file.written) {
             self.roll_over()?;
         }
         Ok(())
@@ -309,8 +318,17 @@ impl Sink<Block> for FileSink {
     }
 
     fn finish(&mut self, end: End) -> Result {
+        if end.complete {
+            self.make_room()?;
+        } else if self.cut.is_some() {
+            return Ok(self.file.sync()?);
+        }
         self.file.finish()?;
         Ok(self.state(Some(end), end.complete)?)
+    }
+
+    fn keeps(&self) -> bool {
+        self.file.file.metadata().is_ok_and(|found| found.is_file())
     }
 
     fn intact(&self) -> u64 {

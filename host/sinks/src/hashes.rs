@@ -87,6 +87,11 @@ impl Record {
     pub fn block(&self) -> u64 {
         self.end.saturating_sub(1) / HASHED_BYTES
     }
+
+    /// True of one that may come behind that of the data before `end`: no block is left out.
+    fn follows(&self, end: u64) -> bool {
+        self.end > end && self.block() == end / HASHED_BYTES
+    }
 }
 
 /// Reads the entries of a file, up to the first one that was not written to its end.
@@ -94,10 +99,48 @@ impl Record {
 /// # Errors
 /// The operating system's.
 pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
+    Ok(read_whole(path)?.0)
+}
+
+/// The same, and the byte of the file where it is damaged: entries are behind it, so that it is not where a program or a disk
+/// has ended.
+///
+/// # Errors
+/// The operating system's.
+pub fn read_whole(path: &Path) -> io::Result<(Vec<Entry>, Option<u64>)> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
-    let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
-    Ok(entries.iter().map_while(Entry::parse).collect())
+    let (all, _) = bytes.as_chunks::<ENTRY_BYTES>();
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in all {
+        let before = entries.last().map_or(0, |entry| entry.record.end);
+        match Entry::parse(entry).filter(|entry| entry.record.follows(before)) {
+            Some(entry) => entries.push(entry),
+            None => break,
+        }
+    }
+    let is_damaged = all[entries.len()..].iter().any(|entry| Entry::parse(entry).is_some());
+    let byte = (entries.len() * ENTRY_BYTES) as u64;
+    Ok((entries, is_damaged.then_some(byte)))
+}
+
+/// Bytes of a file that has the entries of the data before `end`.
+fn records_before(path: &Path, end: u64) -> io::Result<u64> {
+    let count = read(path)?.partition_point(|entry| entry.record.end <= end);
+    Ok((count * ENTRY_BYTES) as u64)
+}
+
+/// Cuts off what is not of the data before `end`. A file that is not there has nothing.
+///
+/// # Errors
+/// The operating system's.
+pub fn cut(path: &Path, end: u64) -> io::Result<()> {
+    let open = match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        open => open?,
+    };
+    open.set_len(records_before(path, end)?)?;
+    open.sync_all()
 }
 
 /// The hash of each block, and the end of the data: of entries as [`read`] gives them.
@@ -193,6 +236,8 @@ pub struct HashSink {
     /// Records up to here are on the disk.
     safe: u64,
     each_piece: bool,
+    /// Bytes of the records behind which the next ones come; what is behind them is cut off then.
+    cut: Option<u64>,
 }
 
 impl HashSink {
@@ -203,16 +248,20 @@ impl HashSink {
     pub fn create(path: &Path, overwrite: bool) -> io::Result<HashSink> {
         let mut open = OpenOptions::new();
         open.write(true).create(true).truncate(true).create_new(!overwrite);
-        Ok(HashSink { file: open.open(path)?, blocks: Blocks::default(), recorded: 0, safe: 0, each_piece: false })
+        Ok(HashSink::of(open.open(path)?, Blocks::default(), None))
     }
 
-    /// Goes on behind the data of `blocks`, whose records are in the file.
+    /// Goes on behind the data of `blocks`, whose records are in the file. Those behind are kept until other data comes.
     ///
     /// # Errors
     /// The operating system's.
     pub fn resume(path: &Path, blocks: Blocks) -> io::Result<HashSink> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        Ok(HashSink { file, recorded: blocks.end(), safe: blocks.end(), blocks, each_piece: false })
+        Ok(HashSink::of(file, blocks.clone(), Some(records_before(path, blocks.end())?)))
+    }
+
+    fn of(file: File, blocks: Blocks, cut: Option<u64>) -> HashSink {
+        HashSink { file, recorded: blocks.end(), safe: blocks.end(), blocks, each_piece: false, cut }
     }
 
     /// `each_piece`: each piece that is written gets a record.
@@ -243,6 +292,9 @@ impl HashSink {
 
 impl Sink<Block> for HashSink {
     fn write(&mut self, block: &Block) -> Result {
+        if let Some(end) = self.cut.take() {
+            self.file.set_len(end)?;
+        }
         let HashSink { file, blocks, .. } = self;
         blocks.update(&block.data, |record| file.write_all(&Entry::now(record).to_bytes()))?;
         if self.each_piece {
@@ -261,6 +313,10 @@ impl Sink<Block> for HashSink {
 
     fn finish(&mut self, _end: End) -> Result {
         self.make_safe()
+    }
+
+    fn keeps(&self) -> bool {
+        false
     }
 
     fn intact(&self) -> u64 {

@@ -3,6 +3,7 @@
 //! ([`BlockKind`]); other crates add their own items and sinks.
 
 mod block;
+mod compare;
 pub mod durable;
 pub mod file;
 pub mod hashes;
@@ -20,14 +21,17 @@ pub mod share;
 mod sink;
 mod spec;
 mod stall;
+mod stored;
 
 pub use block::{Block, BLOCK_BYTES};
+pub use compare::differences;
 pub use kinds::{BlockKind, Opening};
 pub use options::{size, Options};
 pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets, Policy, Report};
 pub use parts::{FileOptions, Parts};
-pub use recover::{recover, Files, Stored};
+pub use recover::{recover, Recovered, UNCONFIRMED};
 pub use sink::{End, Failure, Item, Peer, Result, Sink, Stopping, WrongMessages};
 pub use spec::{Kind, Spec};
 pub use stall::{Stall, AWAY};
+pub use stored::{description, Files, Stored};

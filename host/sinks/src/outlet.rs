@@ -51,6 +51,8 @@ pub struct Report {
     pub dropped: u64,
     /// Its user lets it lose what comes too fast.
     pub may_drop: bool,
+    /// What it has taken can be read later.
+    pub keeps: bool,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,
     /// Messages with an invalid word: only the part before it was written.
@@ -63,6 +65,13 @@ pub struct Report {
     /// What keeps it from its work, as long as it may pass.
     #[serde(skip)]
     pub trouble: Option<String>,
+}
+
+impl Report {
+    /// It has all that it was given, and keeps it.
+    pub fn is_kept(&self) -> bool {
+        self.keeps && self.dropped == 0 && self.error.is_none()
+    }
 }
 
 struct State<T> {
@@ -231,7 +240,12 @@ impl<T: Item> Outlet<T> {
         sink: Box<dyn Sink<T>>,
         durable: bool,
     ) -> io::Result<Outlet<T>> {
-        let report = Report { sink: name.to_owned(), may_drop: policy == Policy::Drop, ..Report::default() };
+        let report = Report {
+            sink: name.to_owned(),
+            may_drop: policy == Policy::Drop,
+            keeps: sink.keeps(),
+            ..Report::default()
+        };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
         let (came, left, peer) = (Condvar::new(), Condvar::new(), sink.peer());
         let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default() });

@@ -91,6 +91,10 @@ impl Sink<SharedEvent> for ZmqSink {
         }
     }
 
+    fn keeps(&self) -> bool {
+        false
+    }
+
     fn intact(&self) -> u64 {
         self.sent
     }

@@ -16,6 +16,7 @@ use crate::progress::{Progress, Unit};
 use crate::verdict::State;
 
 mod args;
+mod before;
 mod board;
 pub mod fade;
 mod group;
@@ -28,11 +29,16 @@ mod transmissions;
 pub mod udp;
 
 pub use args::Args;
+pub use before::Before;
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use patience::{Patience, UdpPatience};
 pub use plan::{Plan, Senders, RING_MIN};
+pub use recorder::NOT_KEPT;
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
+
+/// What to do about a run that cannot go on.
+pub const ADVICE: &str = "put back what was there, or close the run as it is: fadelink run --close";
 
 /// How often metrics and health are looked at.
 pub const LOOK: Duration = Duration::from_millis(100);

@@ -1,6 +1,7 @@
 //! What `fadelink receive` does with the data of a board, for all protocols.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
@@ -8,6 +9,7 @@ use fadelink_sinks::{Block, BlockKind, Board, Opening, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
+use super::before::Before;
 use super::transmissions::Transmissions;
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -32,6 +34,8 @@ pub struct Plan {
     pub durable: bool,
     /// The data that an earlier program has confirmed, behind which this goes on.
     pub resumed: Option<Blocks>,
+    /// The comparison of that data with its hashes.
+    pub before: Option<Arc<Before>>,
     /// The transmissions of a FADE board that this data is of.
     pub transmissions: Transmissions,
 }
@@ -161,6 +165,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
             streams: usize::MAX,
             durable: args.is_durable(),
             resumed: None,
+            before: None,
             transmissions: Transmissions::default(),
         }
     };
@@ -207,6 +212,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         streams: usize::MAX,
         durable: args.is_durable(),
         resumed: None,
+        before: None,
         transmissions: Transmissions::default(),
     };
     let several = args.network.streams != Some(1);

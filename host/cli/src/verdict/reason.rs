@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{json, Value};
+
 use crate::checksum::Checksum;
 
 /// Why a stream is not complete.
@@ -23,6 +25,8 @@ pub enum Reason {
     Foreign(u64),
     /// Another transmission was recorded behind this byte.
     Restarted(u64),
+    /// What an earlier program has recorded is not as it was.
+    Changed(String),
     /// The CRC of the words is not that of the board.
     Checksum(Checksum),
     /// Words that differ from the pattern.
@@ -59,7 +63,7 @@ pub enum Reason {
 
 impl Reason {
     /// Why, where more is known than the summary says.
-    pub(super) fn detail(&self) -> Option<&str> {
+    fn detail(&self) -> Option<&str> {
         match self {
             Reason::Error(error) => Some(error),
             Reason::SinkFailed(_, why) => Some(why),
@@ -68,12 +72,13 @@ impl Reason {
     }
 
     /// How much, in the unit that its text names.
-    pub(super) fn amount(&self) -> Option<u64> {
+    fn amount(&self) -> Option<u64> {
         match *self {
             Reason::Error(_)
             | Reason::Board(_)
             | Reason::NoEnd
             | Reason::Restarted(_)
+            | Reason::Changed(_)
             | Reason::Checksum(_)
             | Reason::SinkFailed(..) => None,
             Reason::Missing(amount)
@@ -97,6 +102,17 @@ impl Reason {
         }
     }
 
+    /// As in reports.
+    pub fn json(&self) -> Value {
+        let text = self.to_string();
+        let text = self.detail().map_or(text.clone(), |why| format!("{text}: {why}"));
+        let mut told = json!({ "reason": self.name(), "text": text });
+        if let Some(amount) = self.amount() {
+            told["amount"] = amount.into();
+        }
+        told
+    }
+
     /// Its name in reports.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -108,6 +124,7 @@ impl Reason {
             Reason::Contradictions(_) => "contradictions",
             Reason::Foreign(_) => "foreign",
             Reason::Restarted(_) => "restarted",
+            Reason::Changed(_) => "changed",
             Reason::Checksum(_) => "checksum",
             Reason::WrongWords(_) => "wrong_words",
             Reason::Windows(_) => "windows",
@@ -139,6 +156,7 @@ impl fmt::Display for Reason {
             Reason::Contradictions(count) => write!(f, "{count} parts came again with other content"),
             Reason::Foreign(count) => write!(f, "{count} parts of another sender or another transmission came"),
             Reason::Restarted(byte) => write!(f, "another transmission was recorded behind byte {byte}"),
+            Reason::Changed(what) => f.write_str(what),
             Reason::Checksum(checksum) => f.write_str(&checksum.words()),
             Reason::WrongWords(count) => write!(f, "{count} words are wrong"),
             Reason::Windows(count) => write!(f, "{count} windows miss a source"),

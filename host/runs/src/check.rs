@@ -56,6 +56,8 @@ struct Check<'a> {
     depth: Depth,
     findings: Vec<String>,
     bytes: u64,
+    /// Names of the files whose words were compared with those of a board.
+    compared: Vec<String>,
     /// Boards of which there was something to check.
     boards: usize,
 }
@@ -90,13 +92,16 @@ impl Check<'_> {
         }
         let sizes = self.depth == Depth::Sizes;
         match words::check_files(&self.scope, &paths, expected, (sizes, &mut self.findings)) {
-            Ok(read) => self.bytes += read,
+            Ok(read) => {
+                self.bytes += read;
+                self.compared.extend(paths.iter().map(|path| self.scope.named(path)));
+                true
+            }
             Err(what) => {
                 self.add(what);
-                return false;
+                false
             }
         }
-        true
     }
 
     /// Compares the words of a board in a topic; true: they were read.
@@ -186,7 +191,7 @@ impl Check<'_> {
     fn listed(&mut self) {
         let listed = self.manifest.content["files"].as_object().into_iter().flatten();
         for own in [EXPERIMENT, LOG] {
-            if !self.manifest.content["files"][own]["blake3"].is_string() {
+            if self.manifest.content["files"][own].is_null() {
                 self.add(format!("manifest.json: files: {own}: expected its hash"));
             }
         }
@@ -194,6 +199,9 @@ impl Check<'_> {
             if !is_plain(name) {
                 self.add(format!("manifest.json: files: {name}: expected the name of a file in the folder of the run"));
                 continue;
+            }
+            if !entry["blake3"].is_string() && !self.compared.contains(name) {
+                self.add(format!("manifest.json: files: {name}: expected its hash"));
             }
             match self.file(name, entry) {
                 Ok(read) => self.bytes += read,
@@ -226,7 +234,8 @@ pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> 
     let manifest = Manifest::read(run)?;
     let error = |error: std::io::Error| Error { path: run.to_owned(), what: error.to_string() };
     let scope = Scope::new(run, outside).map_err(error)?;
-    let mut check = Check { scope, manifest: &manifest, depth, findings: Vec::new(), bytes: 0, boards: 0 };
+    let mut check =
+        Check { scope, manifest: &manifest, depth, findings: Vec::new(), bytes: 0, compared: Vec::new(), boards: 0 };
     let state = manifest.state();
     if state != "complete" {
         check.add(format!("the run is {state}: {}", why(state)));
@@ -246,3 +255,6 @@ pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> 
     let Check { findings, bytes, .. } = check;
     Ok(Checked { findings, bytes, manifest })
 }
+
+#[cfg(test)]
+mod tests;

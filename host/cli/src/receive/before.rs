@@ -12,6 +12,9 @@ use fadelink_sinks::{differences, Recovered, Stored};
 /// How often is told how far it is.
 const TOLD: Duration = Duration::from_secs(10);
 
+/// How often is looked whether it has ended.
+const TICK: Duration = Duration::from_millis(5);
+
 /// What those who look at the comparison and its thread share.
 #[derive(Default)]
 struct Pace {
@@ -93,17 +96,22 @@ impl Before {
         &self.place
     }
 
-    /// Waits until all is compared: what is not as it was, in words.
-    pub fn wait(&self) -> Vec<String> {
+    /// Waits until all is compared, or the user gives up: what is not as it was, in words.
+    pub fn wait(&self, gives_up: impl Fn() -> bool) -> Vec<String> {
         self.pace.is_waited_for.store(true, Ordering::Relaxed);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let compared = thread.map_or(Ok(Vec::new()), JoinHandle::join);
-        compared.unwrap_or_else(|_| vec!["the thread that compares earlier words panicked".into()])
-    }
-
-    /// It is not wanted any more.
-    pub fn leave(&self) {
-        self.pace.is_left.store(true, Ordering::Relaxed);
-        self.wait();
+        let Some(thread) = thread else { return Vec::new() };
+        while !thread.is_finished() {
+            if gives_up() {
+                self.pace.is_left.store(true, Ordering::Relaxed);
+            }
+            std::thread::sleep(TICK);
+        }
+        let mut found =
+            thread.join().unwrap_or_else(|_| vec!["the thread that compares earlier words panicked".into()]);
+        if self.pace.is_left.load(Ordering::Relaxed) {
+            found.push("earlier words were not compared to their end, because nobody waited".into());
+        }
+        found
     }
 }

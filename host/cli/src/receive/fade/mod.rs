@@ -240,11 +240,10 @@ fn one_feb(
     }
     outcome.counters = feb.counters();
     if let Some(before) = &start.before {
-        if outcome.error.is_some() {
-            before.leave();
-        } else {
-            outcome.changed = before.wait();
-        }
+        let has_failed = outcome.error.is_some();
+        let changed = before.wait(|| has_failed || shared.interrupts.must_abort());
+        // One that goes on is compared again.
+        outcome.changed = if has_failed { Vec::new() } else { changed };
     }
     outcome.recorded = recorder.end(&outcome.known(accept), outcome.kind.map(|kind| kind.protocol));
     let is_whole = outcome.error.is_none() && outcome.recorded.error.is_none();

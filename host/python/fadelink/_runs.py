@@ -324,10 +324,14 @@ class Run:
         self.folder = Path(folder)
         self._outside = outside
         #: All that the program has written about the run (docs/runs.md).
-        self.manifest: Mapping[str, Any] = json.loads((self.folder / "manifest.json").read_text())
+        path = self.folder / "manifest.json"
+        try:
+            self.manifest: Mapping[str, Any] = json.loads(path.read_text())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
         found = self.manifest.get("format")
         if found != FORMAT:
-            raise ValueError(f"{self.folder}/manifest.json: format {found}: expected {FORMAT}")
+            raise ValueError(f"{path}: format {found}: expected {FORMAT}")
         #: What is known against it, as far as names and sizes of files tell; empty if nothing is.
         self.findings: list[str] = _fadelink.check_run(str(self.folder), outside, False)[1]
         for finding in self.findings:

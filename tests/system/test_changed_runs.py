@@ -135,7 +135,9 @@ def test_a_board_tells_what_was_confirmed(lab):
     process = lab.start()
     status, _, err = process.finish()
     assert status == 3 and "the board sends words behind those that it has confirmation of" in err and "left.copy has" in err, err
-    assert {name: before[name] for name in before if not name.endswith((".json", ".jsonl", ".toml"))}.items() <= snapshot(folder).items(), "nothing is cut"
+    assert {name: before[name] for name in before if not name.endswith((".json", ".jsonl", ".toml"))}.items() <= snapshot(folder).items(), (
+        "nothing is cut"
+    )
     assert lab.manifest(1)["state"] == "running"
     lab.bench.end_sim(sim)
 

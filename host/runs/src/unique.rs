@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// Reads such JSON.
 ///
 /// # Errors
-/// It is none, or has a name twice.
+/// It is not JSON, or has a name twice.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     let mut from = serde_json::Deserializer::from_str(text);
     let value = Unique.deserialize(&mut from)?;

@@ -115,14 +115,15 @@ pub fn check_files(
         let mut file = scope.open(path)?;
         if sizes {
             end += file.metadata().map_err(in_words)?.len();
-        }
-        while !sizes {
-            match file.read(&mut piece).map_err(in_words)? {
-                0 => break,
-                got => comparison.update(&piece[..got]),
+        } else {
+            loop {
+                match file.read(&mut piece).map_err(in_words)? {
+                    0 => break,
+                    got => comparison.update(&piece[..got]),
+                }
             }
+            end = comparison.blocks.end();
         }
-        end = end.max(comparison.blocks.end());
         ends.push((named, end));
     }
     let place = |begin: u64, end: u64| {

@@ -223,8 +223,8 @@ fn whatever_is_changed_is_told() {
                 set_len(path, at as u64);
             }
             let Recovered { blocks, hashes, damaged, lost } = kept.recover();
-            let compare = |sink: &Box<dyn Stored>| differences(&**sink, (&hashes, blocks.end()), &mut |_| true);
-            let differences: Vec<_> = kept.sinks().iter().flat_map(compare).collect();
+            let compare = |sink: Box<dyn Stored>| differences(&*sink, (&hashes, blocks.end()), &mut |_| true);
+            let differences: Vec<_> = kept.sinks().into_iter().flat_map(compare).collect();
             let is_told = damaged.or(lost).is_some() || !differences.is_empty();
             let is_unconfirmed = blocks.end() < 18 << 20 && blocks.end() >= (18 << 20) - UNCONFIRMED;
             assert!(is_told || is_unconfirmed, "{}: byte {at}", path.display());

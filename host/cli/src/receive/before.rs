@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use fadelink_sinks::{differences, Recovered, Stored};
 
+/// What to do about a run that cannot go on.
+pub const ADVICE: &str = "put back what was there, or close the run as it is: fadelink run --close";
 /// How often is told how far it is.
 const TOLD: Duration = Duration::from_secs(10);
 

@@ -29,16 +29,13 @@ mod transmissions;
 pub mod udp;
 
 pub use args::Args;
-pub use before::Before;
+pub use before::{Before, ADVICE};
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use patience::{Patience, UdpPatience};
 pub use plan::{Plan, Senders, RING_MIN};
 pub use recorder::NOT_KEPT;
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
-
-/// What to do about a run that cannot go on.
-pub const ADVICE: &str = "put back what was there, or close the run as it is: fadelink run --close";
 
 /// How often metrics and health are looked at.
 pub const LOOK: Duration = Duration::from_millis(100);

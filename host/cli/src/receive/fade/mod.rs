@@ -15,6 +15,7 @@ use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use serde_json::{json, Map};
 
+use super::before::ADVICE;
 use super::group::{Group, Line, Outcome};
 use super::inquiry::{self, Inquirer};
 use super::patience::Patience;
@@ -349,7 +350,7 @@ fn receive(
         }
         if last_data.elapsed() > AHEAD * shared.patience.inquiry {
             if let Some(what) = begin.is_ahead(feb, recorder) {
-                anyhow::bail!("{what}; {}", super::ADVICE);
+                anyhow::bail!("{what}; {}", ADVICE);
             }
         }
         if let Some(limit) = deadline.too_silent() {

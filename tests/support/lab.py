@@ -3,9 +3,23 @@
 import json
 import signal
 
+import blake3
 import numpy
 
 from support.netns import FEBS, sh
+
+
+def sealed(manifest):
+    """The text of a manifest, with the hash of its text (host/runs/src/manifest.rs)."""
+    none = "0" * 64
+    text = json.dumps(manifest | {"seal": none}, indent=2) + "\n"
+    return text.replace(f'\n  "seal": "{none}', f'\n  "seal": "{blake3.blake3(text.encode()).hexdigest()}', 1)
+
+
+def sealed_list(transmissions):
+    """The list of a board's transmissions, and its hash (host/cli/src/receive/transmissions.rs)."""
+    text = json.dumps(transmissions, separators=(",", ":"))
+    return f"{text}\n{blake3.blake3(text.encode()).hexdigest()}\n"
 
 
 class Lab:
@@ -34,6 +48,11 @@ class Lab:
 
     def manifest(self, number=None):
         return json.loads((self.folder(number) / "manifest.json").read_text())
+
+    def change(self, number=None, **entries):
+        """Changes entries of a manifest, and seals it again."""
+        path = self.folder(number) / "manifest.json"
+        path.write_text(sealed(json.loads(path.read_text()) | entries))
 
     def check(self, number=None):
         status, out, err = self.bench.run("check", self.folder(number), "--json")

@@ -12,7 +12,7 @@ import pytest
 from support import faults
 from support.block import C
 from support.crate import reasons
-from support.lab import end, fade, is_counter, words
+from support.lab import end, fade, is_counter, sealed_list, words
 from support.netns import FEBS, wait_for
 from support.paths import SEED
 
@@ -240,11 +240,11 @@ def test_a_kill_between_the_note_of_a_transmission_and_its_start(lab, protocol, 
     kill(process)
     # As of a program that has found the board reset: all that is in the file is certain.
     list_ = lab.runs / "run_000001/left.transmissions"
-    note = [{"begin": 0, "transmission": None}, {"begin": data.stat().st_size, "transmission": None}]
+    note = sealed_list([{"begin": 0, "transmission": None}, {"begin": data.stat().st_size, "transmission": None}])
     if half_written:
-        list_.with_name(list_.name + ".part").write_text(json.dumps(note)[:40])
+        list_.with_name(list_.name + ".part").write_text(note[:40])
     else:
-        list_.write_text(json.dumps(note))
+        list_.write_text(note)
     power_cycle(lab, sim, *SLOW[protocol])
     process = lab.start()
     wait_for_more(data, 5 * packet)
@@ -374,8 +374,7 @@ def test_a_board_of_fade1_that_has_lost_its_power_ends_the_run(lab, was_killed):
     wait_for_more(lab.runs / "run_000001/left.dat", 5 * 1024)
     if was_killed:
         kill(process)
-        manifest = lab.folder(1) / "manifest.json"
-        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"state": "stopping"}))
+        lab.change(1, state="stopping")
     power_cycle(lab, sim, *SLOW["fade1"])
     if was_killed:
         process = lab.start()
@@ -407,10 +406,7 @@ def test_an_end_that_nobody_has_seen_is_none(lab, lost_its_power):
         feb, other = (bytes.fromhex(mac.replace(":", "")) for mac in (FEBS[0], "02:00:00:00:00:99"))
         with lab.bench.raw(lab.bench.pc_ns, "eth0") as raw:
             raw.send((feb + other + b"\xfa\xde\1\0" + C["CMD_RESET"].to_bytes(2, "big")).ljust(C["REQUEST_LEN"], b"\xa5"))
-    manifest = lab.folder(1) / "manifest.json"
-    content = json.loads(manifest.read_text())
-    content["state"] = "stopping"
-    manifest.write_text(json.dumps(content))
+    lab.change(1, state="stopping")
     status, _, err = lab.start().finish()
     (board,) = lab.manifest(1)["boards"]
     assert status == 3 and lab.manifest(1)["state"] == board["verdict"], (err, board)

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _fadelink
-from ._runs import Board, Crates, Message, Run, jagged, runs
+from ._runs import Board, Crates, Message, Run, RunWarning, jagged, runs
 
-__all__ = ["Block", "Board", "Crates", "Feb", "Inquiry", "Message", "Receiver", "Run", "jagged", "runs"]
+__all__ = ["Block", "Board", "Crates", "Feb", "Inquiry", "Message", "Receiver", "Run", "RunWarning", "jagged", "runs"]
 
 #: Default threshold in bytes: few wake-ups, and much less than the ring.
 THRESHOLD = 32 * 8192

@@ -4,6 +4,9 @@
     words = run["left"].numpy()              # all words of the board `left`
     hits = run["events"].polars("hits")      # the hits of crates
     for run in fadelink.runs("runs"): ...    # all runs of a folder
+    run.verify()                             # [] if it is complete, and every byte is what was received
+
+A run that is not complete, or of which files are missing, longer or shorter, is opened with a `RunWarning`.
 
 Plain files are mapped, not read: an array takes no memory until its words are looked at, and no copy is made of them.
 pyarrow, polars, awkward and h5py are imported by the methods that use them: `pip install 'fadelink[runs]'`.
@@ -14,6 +17,7 @@ from __future__ import annotations
 import json
 import mmap
 import struct
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -23,17 +27,23 @@ import numpy as np
 import numpy.typing as npt
 import tomllib
 
+from . import _fadelink
+
 if TYPE_CHECKING:
     import awkward as ak
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Board", "Crates", "Message", "Run", "jagged", "runs"]
+__all__ = ["Board", "Crates", "Message", "Run", "RunWarning", "jagged", "runs"]
 
 #: Version of the manifest's format that is read here.
 FORMAT = 1
 _HEADER = struct.Struct("<6IQqq")
 _MAGIC = 0xC0DA2019
+
+
+class RunWarning(UserWarning):
+    """A run is not complete, or not what its manifest says."""
 
 
 class _Sink(NamedTuple):
@@ -130,12 +140,16 @@ class Board:
         """The words of each file, in order: views of a plain file, copies of an HDF5 file.
 
         dtype: what to take the words as, such as "<u2" for four samples of each 64-bit word. Default: the words.
-        Filler at the end of the last packet is left out. Raises FileNotFoundError if the run has no files of its words.
+        Filler at the end of the last packet is left out. Raises FileNotFoundError if the run has no files of its words, ValueError
+        if they have more or fewer words than the run.
         """
         files = self.files
         if not files:
             raise FileNotFoundError(f"board {self.name}: expected a sink file: or hdf5: that has lost nothing")
         arrays = [_words(file) for file in files]
+        found, expected = sum(array.nbytes for array in arrays), int(self.report["bytes"])
+        if found != expected:
+            raise ValueError(f"board {self.name}: {files[-1]}: the words end at byte {found}, expected {expected}")
         filler = int(self.report.get("filler_words") or 0)
         while filler:
             last = arrays.pop()
@@ -300,15 +314,28 @@ class Crates:
 class Run:
     """A run, by its folder. `run[name]` is a board or the crates of this name; `for name in run` gives all names."""
 
-    def __init__(self, folder: str | Path):
-        """Raises FileNotFoundError if the folder has no manifest, ValueError if its format is another one."""
+    def __init__(self, folder: str | Path, outside: bool = False):
+        """Warns (`RunWarning`) of a run that is not complete, or whose files are not those of its manifest; `verify` reads them, too.
+
+        outside: files elsewhere that the manifest names belong to it, and links are followed.
+        Raises FileNotFoundError if the folder has no manifest, ValueError if its format is another one.
+        """
         #: The folder.
         self.folder = Path(folder)
+        self._outside = outside
         #: All that the program has written about the run (docs/runs.md).
-        self.manifest: Mapping[str, Any] = json.loads((self.folder / "manifest.json").read_text())
+        path = self.folder / "manifest.json"
+        try:
+            self.manifest: Mapping[str, Any] = json.loads(path.read_text())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
         found = self.manifest.get("format")
         if found != FORMAT:
-            raise ValueError(f"{self.folder}/manifest.json: format {found}: expected {FORMAT}")
+            raise ValueError(f"{path}: format {found}: expected {FORMAT}")
+        #: What is known against it, as far as names and sizes of files tell; empty if nothing is.
+        self.findings: list[str] = _fadelink.check_run(str(self.folder), outside, False)[1]
+        for finding in self.findings:
+            warnings.warn(f"{self.folder}: {finding}", RunWarning, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<Run {self.number}: {self.state}, {', '.join(self)}>"
@@ -325,8 +352,26 @@ class Run:
 
     @property
     def state(self) -> str:
-        """`running`, `stopping`, `complete`, `incomplete`, `failed` or `crashed`."""
+        """`running`, `stopping`, `complete`, `incomplete`, `end_not_confirmed`, `failed` or `crashed`."""
         return str(self.manifest["state"])
+
+    @property
+    def complete(self) -> bool:
+        """True if all of its data was received, and nothing is known against it; `verify` reads it, too."""
+        return self.state == "complete" and not self.findings
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it is not complete: what each board reports, and what was found."""
+        told = [f"{report['name']}: {reason['text']}" for report in self.manifest.get("boards") or [] for reason in report.get("reasons") or []]
+        return told + self.findings
+
+    def verify(self) -> list[str]:
+        """Reads all of its files, and compares them with the hashes of the manifest, as `fadelink check` does.
+
+        Returns what is not as it should be, in words; nothing of a run that is complete and as it was received.
+        """
+        return _fadelink.check_run(str(self.folder), self._outside, True)[1]
 
     @property
     def begin(self) -> datetime:

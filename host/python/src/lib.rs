@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{sync_channel, RecvTimeoutError};
@@ -13,6 +14,7 @@ use fadelink_receiver::backend::packet::Packet;
 use fadelink_receiver::backend::xdp::Xdp;
 use fadelink_receiver::wake::poll;
 use fadelink_receiver::{Commander, Error, FebConfig, FebHandle, Inquiry, DEFAULT_RETRIES, DEFAULT_TIMEOUT};
+use fadelink_runs::Depth;
 use fadelink_wire::MacAddr;
 use pyo3::exceptions::{PyBufferError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::ffi;
@@ -327,9 +329,20 @@ impl Drop for Block {
     }
 }
 
+/// Checks the run in a folder, by names and sizes or by the hashes of all `content`: its state, what is not as it should be, and
+/// the bytes that were read.
+#[pyfunction]
+fn check_run(py: Python<'_>, folder: PathBuf, outside: bool, content: bool) -> PyResult<(String, Vec<String>, u64)> {
+    let depth = if content { Depth::Content } else { Depth::Sizes };
+    let checked = py.detach(|| fadelink_runs::check(&folder, outside, depth));
+    let checked = checked.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((checked.manifest.state().to_owned(), checked.findings, checked.bytes))
+}
+
 #[pymodule]
 fn _fadelink(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Receiver>()?;
     module.add_class::<Feb>()?;
-    module.add_class::<Block>()
+    module.add_class::<Block>()?;
+    module.add_function(wrap_pyfunction!(check_run, module)?)
 }

@@ -14,9 +14,10 @@ use serde_json::json;
 use crate::block::Block;
 use crate::durable;
 use crate::origin::{Board, Origin};
-use crate::output::{Output, DESCRIPTION};
+use crate::output::Output;
 use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
+use crate::stored::{description, Files, Stored};
 
 /// What direct I/O wants its addresses, lengths and places to be multiples of.
 const ALIGNMENT: usize = 4096;
@@ -40,6 +41,8 @@ pub struct FileSink {
     origin: Origin,
     /// Bytes of the files before this one.
     before: u64,
+    /// What is behind this byte of all files was there before, and is cut off when other data comes.
+    cut: Option<u64>,
 }
 
 /// One file.
@@ -59,13 +62,6 @@ struct Writer {
     manifest: Option<PathBuf>,
     /// The end of the data, shorter than [`ALIGNMENT`].
     rest: Vec<u8>,
-}
-
-/// The description of a file of words.
-pub fn description(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(DESCRIPTION);
-    name.into()
 }
 
 /// Memory that starts at a multiple of [`ALIGNMENT`].
@@ -226,30 +222,29 @@ impl FileSink {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         let file = Writer::create(&mut parts, options)?;
-        let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0 };
+        let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None };
         sink.state(None, false)?;
         Ok(sink)
     }
 
-    /// Goes on with the files of a program that was ended by force: behind what [`crate::recover()`] has left of them.
+    /// Goes on with the files of a program that was ended by force: behind byte `end`, which is certain. What is behind it
+    /// is kept until other data comes: it was confirmed if none does.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board) -> io::Result<FileSink> {
-        let found = Parts::found(path.as_ref(), options.files);
-        let Some((_, earlier)) = found.split_last() else { return FileSink::create(path, options, board) };
-        let (mut before, mut parts) = (0, Parts::numbered(path.as_ref(), options.files, 0));
-        for _ in earlier {
+    pub fn resume(path: impl AsRef<Path>, options: PlainFile, board: Board, end: u64) -> io::Result<FileSink> {
+        let Some((number, before)) = Files::new(path.as_ref(), options.files).last(end)? else {
+            return FileSink::create(path, options, board);
+        };
+        let mut parts = Parts::numbered(path.as_ref(), options.files, 0);
+        for _ in 0..number {
             let output = parts.resume()?;
             let bytes = output.file().metadata()?.len();
             parts.finish(&output, bytes)?;
             parts.advance();
-            before += bytes;
         }
-        let output = parts.resume()?;
-        let written = output.file().metadata()?.len();
-        let file = Writer::of(output, options, written);
-        let sink = FileSink { parts, options, file, origin: Origin::of(board), before };
+        let file = Writer::of(parts.resume()?, options, end - before);
+        let sink = FileSink { parts, options, file, origin: Origin::of(board), before, cut: Some(end) };
         sink.state(None, false)?;
         Ok(sink)
     }
@@ -263,7 +258,7 @@ impl FileSink {
         let options = PlainFile::default();
         let parts = Parts::numbered("-", options.files, 0);
         let file = Writer::of(Output::stream(file), options, 0);
-        Ok(FileSink { parts, options, file, origin: Origin::of(board), before: 0 })
+        Ok(FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None })
     }
 
     /// Writes the manifest. `end`: of the whole, if it is known. `complete`: all that belongs into this file is there.
@@ -282,6 +277,23 @@ impl FileSink {
         durable::replace(path, format!("{manifest:#}\n").as_bytes())
     }
 
+    /// Cuts off what was there before behind what is certain.
+    fn make_room(&mut self) -> Result {
+        let Some(end) = self.cut.take() else { return Ok(()) };
+        // This file is locked by this sink; those behind it by nobody.
+        self.file.output.file().set_len(self.file.written)?;
+        self.file.output.file().sync_all()?;
+        Files::new(self.parts.first(), self.options.files).cut(end)
+    }
+
+    /// Whether the file is what was written. One that has more, which may be cut off, is not looked at before.
+    fn compare(&mut self) -> io::Result<()> {
+        match self.cut {
+            Some(_) => Ok(()),
+            None => self.parts.compare(&self.file.output, self.file.whole()),
+        }
+    }
+
     fn roll_over(&mut self) -> io::Result<()> {
         self.file.finish(&mut self.parts)?;
         self.state(None, true)?;
@@ -297,15 +309,16 @@ impl Sink<Block> for FileSink {
             self.origin = block.origin;
             self.state(None, false)?;
         }
+        self.make_room()?;
         if self.parts.is_due(self.file.written) {
             self.roll_over()?;
         }
-        self.parts.compare(&self.file.output, self.file.whole())?;
+        self.compare()?;
         Ok(self.file.write(&block.data)?)
     }
 
     fn tick(&mut self) -> Result {
-        if self.parts.is_due(self.file.written) {
+        if self.cut.is_none() && self.parts.is_due(self.file.written) {
             self.roll_over()?;
         }
         Ok(())
@@ -313,12 +326,21 @@ impl Sink<Block> for FileSink {
 
     fn sync(&mut self) -> Result {
         self.file.sync()?;
-        Ok(self.parts.compare(&self.file.output, self.file.whole())?)
+        Ok(self.compare()?)
     }
 
     fn finish(&mut self, end: End) -> Result {
+        if end.complete {
+            self.make_room()?;
+        } else if self.cut.is_some() {
+            return Ok(self.file.sync()?);
+        }
         self.file.finish(&mut self.parts)?;
         Ok(self.state(Some(end), end.complete)?)
+    }
+
+    fn keeps(&self) -> bool {
+        self.file.output.path().is_some()
     }
 
     fn intact(&self) -> u64 {

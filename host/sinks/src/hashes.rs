@@ -5,7 +5,7 @@
 //!
 //! A record has the CRC-32 of all data so far, too: who goes on behind it can compare that of the whole with the board's.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::SystemTime;
@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 
 use crate::block::Block;
 use crate::durable;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::parts::{FileOptions, Parts};
 use crate::sink::{End, Result, Sink};
 
@@ -90,6 +90,11 @@ impl Record {
     pub fn block(&self) -> u64 {
         self.end.saturating_sub(1) / HASHED_BYTES
     }
+
+    /// True of one that may come behind that of the data before `end`: no block is left out.
+    fn follows(&self, end: u64) -> bool {
+        self.end > end && self.block() == end / HASHED_BYTES
+    }
 }
 
 /// Reads the entries of a file, up to the first one that was not written to its end.
@@ -97,10 +102,49 @@ impl Record {
 /// # Errors
 /// The operating system's.
 pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
+    Ok(read_whole(path)?.0)
+}
+
+/// The same, and the byte of the file where it is damaged: entries are behind it, so that it is not where a program or a disk
+/// has ended.
+///
+/// # Errors
+/// The operating system's.
+pub fn read_whole(path: &Path) -> io::Result<(Vec<Entry>, Option<u64>)> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
-    let (entries, _) = bytes.as_chunks::<ENTRY_BYTES>();
-    Ok(entries.iter().map_while(Entry::parse).collect())
+    let (all, _) = bytes.as_chunks::<ENTRY_BYTES>();
+    let mut entries: Vec<Entry> = Vec::new();
+    for entry in all {
+        let before = entries.last().map_or(0, |entry| entry.record.end);
+        match Entry::parse(entry).filter(|entry| entry.record.follows(before)) {
+            Some(entry) => entries.push(entry),
+            None => break,
+        }
+    }
+    let is_damaged = all[entries.len()..].iter().any(|entry| Entry::parse(entry).is_some());
+    let byte = (entries.len() * ENTRY_BYTES) as u64;
+    Ok((entries, is_damaged.then_some(byte)))
+}
+
+/// Bytes of a file that has the entries of the data before `end`.
+fn records_before(path: &Path, end: u64) -> io::Result<u64> {
+    let count = read(path)?.partition_point(|entry| entry.record.end <= end);
+    Ok((count * ENTRY_BYTES) as u64)
+}
+
+/// Cuts off what is not of the data before `end`. A file that is not there has nothing.
+///
+/// # Errors
+/// The operating system's.
+pub fn cut(path: &Path, end: u64) -> io::Result<()> {
+    let open = match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        open => open?,
+    };
+    output::lock(&open, path)?;
+    open.set_len(records_before(path, end)?)?;
+    open.sync_all()
 }
 
 /// The hash of each block, and the end of the data: of entries as [`read`] gives them.
@@ -199,6 +243,8 @@ pub struct HashSink {
     /// Records up to here are on the disk.
     safe: u64,
     each_piece: bool,
+    /// The file has records behind these bytes, which are cut off when other data comes.
+    has_more: bool,
 }
 
 impl HashSink {
@@ -209,24 +255,37 @@ impl HashSink {
     pub fn create(path: &Path, overwrite: bool) -> io::Result<HashSink> {
         let mut parts = Parts::new(path, FileOptions { overwrite, ..FileOptions::default() })?;
         let output = parts.create(OFlags::empty())?;
-        Ok(HashSink { parts, output, bytes: 0, blocks: Blocks::default(), recorded: 0, safe: 0, each_piece: false })
+        Ok(HashSink::of(parts, output, Blocks::default()))
     }
 
-    /// Goes on behind the data of `blocks`, whose records are in the file.
+    /// Goes on behind the data of `blocks`, whose records are in the file. Those behind are kept until other data comes.
     ///
     /// # Errors
     /// The operating system's.
     pub fn resume(path: &Path, blocks: Blocks) -> io::Result<HashSink> {
         let mut parts = Parts::new(path, FileOptions::default())?;
         let output = parts.resume()?;
-        let (bytes, end) = (output.file().metadata()?.len(), blocks.end());
-        Ok(HashSink { parts, output, bytes, recorded: end, safe: end, blocks, each_piece: false })
+        let bytes = records_before(path, blocks.end())?;
+        Ok(HashSink { bytes, has_more: true, ..HashSink::of(parts, output, blocks) })
+    }
+
+    fn of(parts: Parts, output: Output, blocks: Blocks) -> HashSink {
+        let end = blocks.end();
+        HashSink { parts, output, bytes: 0, recorded: end, safe: end, blocks, each_piece: false, has_more: false }
     }
 
     /// `each_piece`: each piece that is written gets a record.
     #[must_use]
     pub fn with(self, each_piece: bool) -> HashSink {
         HashSink { each_piece, ..self }
+    }
+
+    /// Cuts off the records of data that is not certain.
+    fn make_room(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.has_more) {
+            self.output.file().set_len(self.bytes)?;
+        }
+        Ok(())
     }
 
     fn append(&mut self, record: Record) -> io::Result<()> {
@@ -258,6 +317,7 @@ impl HashSink {
 
 impl Sink<Block> for HashSink {
     fn write(&mut self, block: &Block) -> Result {
+        self.make_room()?;
         let mut blocks = std::mem::take(&mut self.blocks);
         let recorded = blocks.update(&block.data, |record| self.append(record));
         self.blocks = blocks;
@@ -276,9 +336,19 @@ impl Sink<Block> for HashSink {
         self.make_safe()
     }
 
-    fn finish(&mut self, _end: End) -> Result {
+    fn finish(&mut self, end: End) -> Result {
+        if end.complete {
+            self.make_room()?;
+        }
         self.make_safe()?;
+        if self.has_more {
+            return Ok(());
+        }
         Ok(self.parts.finish(&self.output, self.bytes)?)
+    }
+
+    fn keeps(&self) -> bool {
+        false
     }
 
     fn intact(&self) -> u64 {

@@ -16,11 +16,11 @@ use crate::options::Options;
 use crate::origin::Board;
 use crate::outlet::{describe, Copy, Error, Outlet, Policy};
 use crate::output::check_name;
-use crate::parts::{FileOptions, Parts};
-use crate::recover::{Files, Stored};
+use crate::parts::FileOptions;
 use crate::share::ShareSink;
 use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
+use crate::stored::{Files, Stored};
 
 /// How old a file of a format becomes that cannot be read before it is finished: what a crash costs.
 #[cfg(feature = "hdf5")]
@@ -153,6 +153,7 @@ impl Spec<BlockKind> {
     pub fn check_durable(&self) -> std::result::Result<(), String> {
         match self.kind {
             BlockKind::File(PlainFile { direct: true, .. }) => Err("option `direct`: expected none of it".into()),
+            BlockKind::File(_) if self.policy == Policy::Drop => Err("policy `drop`: expected wait".into()),
             BlockKind::File(_) | BlockKind::Hashes { .. } | BlockKind::Share { .. } => Ok(()),
             #[cfg(feature = "kafka")]
             BlockKind::Kafka => Ok(()),
@@ -179,7 +180,7 @@ impl Spec<BlockKind> {
     #[cfg_attr(not(feature = "kafka"), expect(unused_variables))]
     pub fn stored(&self, place: &str, run: &str) -> Result<Option<Box<dyn Stored>>> {
         Ok(match self.kind {
-            BlockKind::File(plain) => Some(Box::new(Files(Parts::found(place, plain.files)))),
+            BlockKind::File(plain) => Some(Box::new(Files::new(place, plain.files))),
             #[cfg(feature = "kafka")]
             BlockKind::Kafka => Some(Box::new(Words::connect(place.parse()?, run)?)),
             _ => None,
@@ -190,8 +191,10 @@ impl Spec<BlockKind> {
         let Opening { board, resumed, .. } = *opening;
         let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
         Ok(match self.kind {
-            BlockKind::File(plain) if resumed.is_some() => Box::new(FileSink::resume(&path, plain, board)?),
-            BlockKind::File(plain) => Box::new(FileSink::create(&path, plain, board)?),
+            BlockKind::File(plain) => match resumed {
+                Some(blocks) => Box::new(FileSink::resume(&path, plain, board, blocks.end())?),
+                None => Box::new(FileSink::create(&path, plain, board)?),
+            },
             BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
             #[cfg(feature = "hdf5")]
             BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),

@@ -3,6 +3,7 @@
 //! ([`BlockKind`]); other crates add their own items and sinks.
 
 mod block;
+mod compare;
 pub mod durable;
 pub mod file;
 pub mod hashes;
@@ -22,16 +23,19 @@ pub mod share;
 mod sink;
 mod spec;
 mod stall;
+mod stored;
 
 pub use block::{Block, BLOCK_BYTES};
+pub use compare::differences;
 pub use kinds::{BlockKind, Opening};
 pub use options::{size, Options};
 pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets, Policy};
 pub use output::{check_name, place, Made, Output};
 pub use parts::{FileOptions, Parts};
-pub use recover::{recover, Files, Stored};
+pub use recover::{recover, Recovered, UNCONFIRMED};
 pub use report::Report;
 pub use sink::{Delivery, End, Failure, Item, Peer, Result, Sink, Stopping};
 pub use spec::{Kind, Spec};
 pub use stall::{Stall, AWAY};
+pub use stored::{description, Files, Stored};

@@ -224,7 +224,7 @@ impl<T: Item> Outlet<T> {
     ) -> io::Result<Outlet<T>> {
         let delivery = sink.delivery();
         let may_drop = policy == Policy::Drop || delivery == Delivery::Published;
-        let report = Report { sink: name.to_owned(), may_drop, ..Report::default() };
+        let report = Report { sink: name.to_owned(), may_drop, keeps: sink.keeps(), ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
         let (came, left, peer) = (Condvar::new(), Condvar::new(), sink.peer());
         let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default(), delivery });

@@ -198,6 +198,11 @@ impl Parts {
         found
     }
 
+    /// Path of the first one.
+    pub(crate) fn first(&self) -> &Path {
+        &self.path
+    }
+
     /// Number of the file, from 0 on.
     pub fn number(&self) -> u32 {
         self.number

@@ -19,6 +19,8 @@ pub struct Report {
     pub dropped: u64,
     /// It may lose what comes too fast: its user lets it, or it is made so.
     pub may_drop: bool,
+    /// What it has taken can be read later.
+    pub keeps: bool,
     /// What of `written` can be read, whatever happens from now on.
     pub intact: u64,
     /// Memory of what waits for it, in bytes.
@@ -34,6 +36,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// It has all that it was given, and keeps it.
+    pub fn is_kept(&self) -> bool {
+        self.keeps && self.dropped == 0 && self.error.is_none()
+    }
+
     /// Looks whether its files are there as it has made them: what they are now counts, and not what they were when it ended.
     pub fn look_again(&mut self) {
         if let (None, Err(error)) = (&self.error, self.made.iter().try_for_each(Made::check)) {

@@ -181,6 +181,10 @@ impl Sink<Block> for ShareSink {
         self.tell(&pair(u64::from(end.complete), 0))
     }
 
+    fn keeps(&self) -> bool {
+        false
+    }
+
     fn intact(&self) -> u64 {
         self.written
     }

@@ -85,6 +85,11 @@ pub trait Sink<T>: Send {
     /// What was written may not be safe.
     fn finish(&mut self, end: End) -> Result;
 
+    /// True if what it takes can be read later; false: it is handed on, and nobody here keeps it.
+    fn keeps(&self) -> bool {
+        true
+    }
+
     /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
     fn intact(&self) -> u64;
 

@@ -90,6 +90,10 @@ impl Sink<SharedEvent> for ZmqSink {
         }
     }
 
+    fn keeps(&self) -> bool {
+        false
+    }
+
     fn intact(&self) -> u64 {
         0
     }

@@ -22,7 +22,7 @@ use serde_json::{json, Map};
 use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
 use crate::metrics::{self, Meter};
-use crate::receive::{Group, Line, Outcome};
+use crate::receive::{Group, Line, Outcome, NOT_KEPT};
 #[cfg(feature = "kafka")]
 use crate::verdict::End;
 use crate::verdict::{Accept, Evidence, Verdict};
@@ -104,6 +104,8 @@ pub struct Report {
     #[serde(flatten)]
     pub verdict: Verdict,
     events: u64,
+    /// A sink, or a topic, has all events and keeps them.
+    kept: bool,
     #[serde(flatten)]
     from: From,
     sinks: Vec<fadelink_sinks::Report>,
@@ -125,6 +127,11 @@ pub enum From {
 }
 
 impl From {
+    /// Its events are kept where they come from: each is in the topic of events.
+    fn keeps(&self) -> bool {
+        !matches!(self, From::Tcp { .. })
+    }
+
     /// What it proves.
     fn known(&self, accept: Accept) -> Evidence<'static> {
         match self {
@@ -162,7 +169,8 @@ impl Report {
         let sinks = viewers.sinks.reports();
         let verdict = Verdict::of(&Evidence { sinks: &sinks, ..known });
         metrics::set_verdict(name, &verdict, true);
-        Report { verdict, events: viewers.events, from, sinks }
+        let kept = from.keeps() || sinks.iter().any(fadelink_sinks::Report::is_kept);
+        Report { verdict, events: viewers.events, kept, from, sinks }
     }
 
     fn joined(&self) -> &Joined {
@@ -188,8 +196,11 @@ impl Report {
     pub fn print(&self) {
         let Joined { windows, sources, first_wrong: _ } = self.joined();
         let Counts { complete, incomplete, dropped, .. } = windows;
-        let events = self.events;
-        println!("{}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped", self.verdict);
+        let (events, kept) = (self.events, if self.kept { "" } else { NOT_KEPT });
+        println!(
+            "{}{kept}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped",
+            self.verdict
+        );
         for (source, counts) in sources {
             let SourceCounts { messages, missing, unknown, .. } = counts;
             println!("{source:#010x}: {messages} messages, {missing} missing, {unknown} unknown");

@@ -16,6 +16,7 @@ use crate::progress::{Progress, Unit};
 use crate::verdict::State;
 
 mod args;
+mod before;
 mod board;
 pub mod fade;
 mod group;
@@ -28,9 +29,11 @@ mod transmissions;
 pub mod udp;
 
 pub use args::Args;
+pub use before::{Before, ADVICE};
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use patience::{Patience, UdpPatience};
 pub use plan::{Plan, Senders, RING_MIN};
+pub use recorder::NOT_KEPT;
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
@@ -10,6 +11,7 @@ use fadelink_sinks::{place, Block, BlockKind, Board, Kind, Opening, Outlets, Spe
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
+use super::before::Before;
 use super::transmissions::Transmissions;
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -34,6 +36,8 @@ pub struct Plan {
     pub durable: bool,
     /// The data that an earlier program has confirmed, behind which this goes on.
     pub resumed: Option<Blocks>,
+    /// The comparison of that data with its hashes.
+    pub before: Option<Arc<Before>>,
     /// The transmissions of a FADE board that this data is of.
     pub transmissions: Transmissions,
 }
@@ -180,6 +184,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
             streams: usize::MAX,
             durable: args.is_durable(),
             resumed: None,
+            before: None,
             transmissions: Transmissions::default(),
         }
     };
@@ -227,6 +232,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         streams: usize::MAX,
         durable: args.is_durable(),
         resumed: None,
+        before: None,
         transmissions: Transmissions::default(),
     };
     let several = args.network.streams != Some(1);

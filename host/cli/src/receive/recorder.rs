@@ -18,6 +18,9 @@ use crate::number;
 use crate::pattern::Verifier;
 use crate::verdict::{Evidence, Verdict};
 
+/// Said of words that no sink has.
+pub const NOT_KEPT: &str = ", not kept by any output";
+
 /// A stream that is recorded.
 pub struct Recorder {
     begun: Instant,
@@ -224,6 +227,11 @@ impl Ended {
         verdict
     }
 
+    /// A sink has all words, and keeps them.
+    fn is_kept(&self) -> bool {
+        self.sinks.iter().any(Report::is_kept)
+    }
+
     /// The part of the report that is the same for all; `more` is joined to it. `address` of the sender is there as `key`.
     pub fn json(&self, verdict: &Verdict, key: &str, address: &impl Display, more: Value) -> Value {
         let first_wrong = self.verifier.as_ref().and_then(|verifier| verifier.first_wrong);
@@ -236,6 +244,7 @@ impl Ended {
             "wrong_words": self.verifier.as_ref().map(|verifier| verifier.wrong),
             "first_wrong": first_wrong.map(|(index, word, expected)| json!({ "index": index, "word": number::json(word), "expected": number::json(expected) })),
             "seconds": self.seconds,
+            "kept": self.is_kept(),
             "sinks": self.sinks,
         });
         for more in [json!(verdict), more] {
@@ -260,9 +269,10 @@ impl Ended {
             return;
         }
         let verified = if verdict.is_complete() && self.verifier.is_some() { ", every word verified" } else { "" };
+        let kept = if self.is_kept() { "" } else { NOT_KEPT };
         let (words, seconds) = (self.bytes / 8, self.seconds);
         let rate = self.bytes as f64 / seconds.max(1e-9) / 1e6;
-        eprintln!("{name}: {verdict}{verified}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");
+        eprintln!("{name}: {verdict}{verified}{kept}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The transmissions that the data of a FADE board consists of: one, and another one each time that the board did not go on.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fadelink_receiver::told::WordsCrc;
 use fadelink_sinks::durable;
@@ -17,6 +17,21 @@ pub struct Transmission {
     /// The CRC of its words that the board has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc: Option<WordsCrc>,
+}
+
+/// The list as a file has it: the second line is the hash of the first.
+fn sealed(all: &[Transmission]) -> io::Result<String> {
+    let list = serde_json::to_string(all)?;
+    Ok(format!("{list}\n{}\n", blake3::hash(list.as_bytes())))
+}
+
+/// The list in a file, if it is as it was written.
+fn parse(text: &[u8]) -> io::Result<Vec<Transmission>> {
+    let all: Vec<Transmission> = serde_json::from_slice(text.split(|byte| *byte == b'\n').next().unwrap_or_default())?;
+    if sealed(&all)?.as_bytes() != text {
+        return Err(io::Error::other("it is not as it was written: expected its hash in the second line"));
+    }
+    Ok(all)
 }
 
 /// Those that were begun, in their order.
@@ -40,10 +55,8 @@ impl Transmissions {
     pub fn found(mut self, bytes: u64) -> io::Result<Transmissions> {
         let Some(file) = &self.file else { return Ok(self) };
         self.all = match std::fs::read(file) {
-            Ok(text) => serde_json::from_slice(&text)?,
-            // Data without the file is of a version that did not write it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && bytes > 0 => vec![Transmission::at(0)],
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Ok(text) => parse(&text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && bytes == 0 => Vec::new(),
             Err(error) => return Err(error),
         };
         for transmission in &mut self.all {
@@ -89,9 +102,14 @@ impl Transmissions {
 
     fn write(&self) -> io::Result<()> {
         match &self.file {
-            Some(file) => durable::replace(file, &serde_json::to_vec(&self.all)?),
+            Some(file) => durable::replace(file, sealed(&self.all)?.as_bytes()),
             None => Ok(()),
         }
+    }
+
+    /// Where a program that goes on finds them.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// All of them.
@@ -125,7 +143,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = || Transmissions::to(folder.path().join("a.transmissions"));
         assert_eq!(file().found(0).unwrap().newest(), None, "nothing has begun");
-        assert_eq!(file().found(8192).unwrap().all(), [Transmission::at(0)], "data of another version");
+        assert!(file().found(8192).is_err(), "there is data");
         let mut all = file();
         for (byte, restarted) in [(0, None), (16384, Some(16384)), (16384, Some(16384)), (24576, Some(16384))] {
             all.begin(byte).unwrap();
@@ -140,7 +158,15 @@ mod tests {
             (found.newest(), found.restarted()),
             (Some(Transmission { crc: newest, ..Transmission::at(8192) }), Some(8192))
         );
-        std::fs::write(folder.path().join("a.transmissions"), "[{}]").unwrap();
-        assert!(file().found(0).is_err());
+        let path = folder.path().join("a.transmissions");
+        let content = std::fs::read(&path).unwrap();
+        for at in 0..content.len() {
+            let mut changed = content.clone();
+            changed[at] ^= 1;
+            for content in [&changed, &content[..at]] {
+                std::fs::write(&path, content).unwrap();
+                assert!(file().found(0).is_err(), "byte {at}");
+            }
+        }
     }
 }

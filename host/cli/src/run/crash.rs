@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{anyhow, Context};
+use anyhow::{anyhow, bail, Context};
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{recover, BlockKind};
+use fadelink_sinks::{description, recover, BlockKind, Recovered, Stored};
 use fadelink_wire::{Firmware, Protocol};
 use serde_json::{json, Value};
 
-use super::files;
 use super::groups::Kept;
 use super::manifest::Certain;
-use crate::receive::{Plan, Transmissions};
+use crate::receive::{Before, Plan, Transmissions, ADVICE};
 
 /// The streams of a board that have files: what stands for `{stream}` in their paths.
 fn streams(plan: &Plan, hashes: &str) -> std::io::Result<Vec<String>> {
@@ -32,61 +32,100 @@ fn streams(plan: &Plan, hashes: &str) -> std::io::Result<Vec<String>> {
     Ok(streams)
 }
 
-/// Finds what is certain of the data of a board, and cuts off the rest: of each of its streams.
-///
-/// # Errors
-/// The operating system's, or those of a sink.
-pub fn of_board(plan: &Plan) -> anyhow::Result<Vec<(Certain, Blocks)>> {
-    let name = plan.name.clone().unwrap_or_default();
+/// What is there of a stream.
+struct Found {
+    stream: String,
+    hashes: PathBuf,
+    sinks: Vec<Box<dyn Stored>>,
+    recovered: Recovered,
+}
+
+/// Finds what is certain of the data of a board: of each of its streams. Nothing is changed.
+fn find(plan: &Plan) -> anyhow::Result<Vec<Found>> {
     let Some(hashes) = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::Hashes { .. })) else {
         return Ok(Vec::new());
     };
-    let mut found = Vec::new();
+    let mut all = Vec::new();
     for stream in streams(plan, &hashes.place)? {
         let path = |place: &str| place.replace("{stream}", &stream);
-        let mut stored = Vec::new();
+        let mut sinks = Vec::new();
         for sink in &plan.sinks {
             let found = sink.stored(&path(&sink.place), &plan.run).map_err(|failure| anyhow!("{sink}: {failure}"))?;
-            stored.extend(found);
+            sinks.extend(found);
         }
         let hashes = PathBuf::from(path(&hashes.place));
-        let blocks = recover(&hashes, &stored).map_err(|failure| anyhow!("board `{name}`: {failure}"))?;
-        let sinks = plan.sinks.iter().map(|sink| json!({ "sink": sink.text })).collect();
+        let recovered = recover(&hashes, &sinks).map_err(|failure| anyhow!("{failure}"))?;
+        all.push(Found { stream, hashes, sinks, recovered });
+    }
+    Ok(all)
+}
+
+/// Closes the data of a board: finds what is certain of each of its streams, and cuts off the rest, unless it was confirmed, or
+/// nothing tells what is certain.
+///
+/// # Errors
+/// The operating system's, or those of a sink.
+pub fn close(plan: &Plan) -> anyhow::Result<Vec<Certain>> {
+    let mut all = Vec::new();
+    for Found { stream, hashes, sinks, recovered } in find(plan)? {
+        let Recovered { blocks, damaged, lost, .. } = recovered;
+        let transmissions = transmissions(plan, &blocks);
+        let against = damaged.or(lost.filter(|_| plan.durable));
+        let changed = against.or(transmissions.as_ref().err().map(|error| format!("{error:#}")));
+        if changed.is_none() {
+            fadelink_sinks::hashes::cut(&hashes, blocks.end())?;
+            sinks.iter().try_for_each(|sink| sink.cut(blocks.end())).map_err(|failure| anyhow!("{failure}"))?;
+        }
         // A board of which nothing has come has no file of them.
-        if hashes.exists() {
-            let transmissions = transmissions(plan, &blocks)?;
-            found.push((Certain { name: name.clone(), stream, sinks, hashes, transmissions }, blocks));
+        if hashes.exists() || changed.is_some() {
+            let name = plan.name.clone().unwrap_or_default();
+            let sinks = plan.sinks.iter().map(|sink| json!({ "sink": sink.text })).collect();
+            let transmissions = transmissions.unwrap_or_default();
+            all.push(Certain { name, stream, sinks, hashes, transmissions, changed });
         }
     }
-    Ok(found)
+    Ok(all)
 }
 
 /// The transmissions that the data of a board is of.
 fn transmissions(plan: &Plan, blocks: &Blocks) -> anyhow::Result<Transmissions> {
-    let name = plan.name.as_deref().unwrap_or_default();
-    plan.transmissions.clone().found(blocks.end()).with_context(|| format!("board `{name}`: its list of transmissions"))
+    plan.transmissions.clone().found(blocks.end()).with_context(|| {
+        let file = plan.transmissions.file().map(|file| file.display().to_string());
+        file.unwrap_or_default()
+    })
 }
 
 /// What a board speaks, and its core, as the description of its first file has them.
 fn kind(plan: &Plan) -> (Option<Protocol>, Option<Firmware>) {
     let file = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::File(_)));
-    let text = file.and_then(|file| std::fs::read_to_string(files::description(file.place.as_ref())).ok());
+    let text = file.and_then(|file| std::fs::read_to_string(description(file.place.as_ref())).ok());
     let description: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let entry = |name: &str| description[name].as_str();
     (entry("protocol").and_then(|name| name.parse().ok()), entry("firmware").and_then(|name| name.parse().ok()))
 }
 
-/// The same of boards with one stream each, by name.
+/// What there is of boards with one stream each, by name, for a run that goes on.
 ///
 /// # Errors
-/// The operating system's, or those of a sink.
+/// The operating system's, those of a sink, or what was confirmed to a board is not there.
 pub fn of_boards(plans: &[&Plan]) -> anyhow::Result<HashMap<String, Kept>> {
     let mut boards = HashMap::new();
     for plan in plans {
-        let blocks = of_board(plan)?.into_iter().map(|(_, blocks)| blocks).next().unwrap_or_default();
-        let (protocol, firmware) = if blocks.end() > 0 { kind(plan) } else { (None, None) };
-        let transmissions = transmissions(plan, &blocks)?;
-        boards.insert(plan.name.clone().unwrap_or_default(), Kept { blocks, protocol, firmware, transmissions });
+        let name = plan.name.clone().unwrap_or_default();
+        let kept = kept(plan, &name).with_context(|| format!("board `{name}`"))?;
+        boards.insert(name, kept);
     }
     Ok(boards)
+}
+
+fn kept(plan: &Plan, name: &str) -> anyhow::Result<Kept> {
+    let Some(Found { sinks, recovered, .. }) = find(plan)?.into_iter().next() else { return Ok(Kept::default()) };
+    if let Some(what) = recovered.damaged.as_ref().or(recovered.lost.as_ref()) {
+        bail!("{what}; {ADVICE}");
+    }
+    let transmissions = transmissions(plan, &recovered.blocks).context(ADVICE)?;
+    let blocks = recovered.blocks.clone();
+    let (protocol, firmware) = if blocks.end() > 0 { kind(plan) } else { (None, None) };
+    let before = Some(Arc::new(Before::compare(name, sinks, &recovered)?));
+    Ok(Kept { blocks, before, protocol, firmware, transmissions })
 }

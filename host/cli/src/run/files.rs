@@ -8,13 +8,10 @@ use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use fadelink_sinks::file::description;
+use fadelink_runs::files::{hash, is_note, is_of_the_run, PART};
+use fadelink_sinks::description;
 use serde_json::{json, Map, Value};
 
-use super::folder::{EXPERIMENT, LOG, MANIFEST};
-
-/// End of the name of the file with the transmissions of a board.
-pub const TRANSMISSIONS: &str = ".transmissions";
 /// How often is looked for files that are finished.
 const TICK: Duration = Duration::from_secs(2);
 
@@ -27,31 +24,43 @@ pub struct Listed {
     pub hash: Option<String>,
 }
 
-/// True of a name of what is noted for a program that goes on, until the manifest has it.
-pub fn is_note(name: &str) -> bool {
-    // A program that was killed may have left the list half-written.
-    let name = name.strip_suffix(".part").filter(|name| name.ends_with(TRANSMISSIONS)).unwrap_or(name);
-    name.ends_with(".hashes") || name.ends_with(TRANSMISSIONS)
+impl Listed {
+    /// As in the manifest.
+    fn json(self) -> Value {
+        let mut entry = json!({ "bytes": self.bytes });
+        if let Some(hash) = self.hash {
+            entry["blake3"] = hash.into();
+        }
+        entry
+    }
+}
+
+/// A file that nobody changes any more, as in the manifest.
+///
+/// # Errors
+/// The operating system's.
+pub fn entry(path: &Path) -> io::Result<Value> {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    Ok(Listed { bytes, hash: Some(hash(file)?) }.json())
+}
+
+/// True if there are notes for a program that goes on: a run has not ended.
+///
+/// # Errors
+/// The operating system's.
+pub fn has_notes(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        if entry?.file_name().to_str().is_some_and(is_note) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// True of a name that is no data: it is written at the end, or for the run alone. No sink may have it.
 pub fn is_own(name: &str) -> bool {
-    is_of_the_run(name) || is_note(name) || name.ends_with(".part")
-}
-
-/// True of what each run has beside its data.
-pub fn is_of_the_run(name: &str) -> bool {
-    [MANIFEST, LOG, EXPERIMENT].contains(&name)
-}
-
-/// BLAKE3 of a file's content, as hexadecimal digits.
-///
-/// # Errors
-/// The operating system's.
-pub fn hash(file: File) -> io::Result<String> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file)?;
-    Ok(hasher.finalize().to_hex().to_string())
+    is_of_the_run(name) || is_note(name) || name.ends_with(PART)
 }
 
 /// The files in the folder of a run that have data, by name.
@@ -121,20 +130,14 @@ impl Lister {
     pub fn finish(self) -> io::Result<Value> {
         drop(self.end);
         let listed = self.thread.join().map_err(|_| io::Error::other("the thread that lists files panicked"))??;
-        let entry = |(name, Listed { bytes, hash }): (String, Listed)| {
-            let mut entry = json!({ "bytes": bytes });
-            if let Some(hash) = hash {
-                entry["blake3"] = hash.into();
-            }
-            (name, entry)
-        };
-        Ok(listed.into_iter().map(entry).collect::<Map<_, _>>().into())
+        Ok(listed.into_iter().map(|(name, listed)| (name, listed.json())).collect::<Map<_, _>>().into())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fadelink_runs::files::{LOG, MANIFEST};
 
     #[test]
     fn files_are_listed_when_they_are_finished() {

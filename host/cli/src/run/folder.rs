@@ -7,12 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rustix::fs::{flock, FlockOperation};
 
-/// Name of a run's manifest in its folder.
-pub const MANIFEST: &str = "manifest.json";
-/// Name of a run's log in its folder.
-pub const LOG: &str = "log.jsonl";
-/// Name of the experiment's copy in the folder of a run.
-pub const EXPERIMENT: &str = "experiment.toml";
 /// Socket of the program that has the folder of the runs.
 pub const SOCKET: &str = "control.socket";
 /// File that is locked by this program.

@@ -3,26 +3,27 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fadelink_builder::{sink, Policy};
 use fadelink_receiver::schedule::{self, Schedule};
 use fadelink_receiver::{Confirm, FebConfig};
+use fadelink_runs::files::{HASHES, TRANSMISSIONS};
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{BlockKind, Board, Kind, Spec};
+use fadelink_sinks::{BlockKind, Kind, Spec};
 use fadelink_wire::{Firmware, Protocol};
-use serde_json::Value;
 use toml::Spanned;
 
 use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
-use super::files::{self, TRANSMISSIONS};
+use super::files;
 use crate::build;
 use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
 use crate::link::{BackendArgs, Link};
-use crate::receive::{fade, tcp, udp, Group, Patience, Plan, Senders, Transmissions, UdpPatience, UDP_BUFFER};
+use crate::receive::{fade, tcp, udp, Before, Group, Patience, Plan, Senders, Transmissions, UdpPatience, UDP_BUFFER};
 
 /// Boards that are received together, before they are.
 pub enum Settings {
@@ -52,6 +53,8 @@ impl Settings {
 pub struct Kept {
     /// The hashes of its words, to go on with.
     pub blocks: Blocks,
+    /// The comparison of its words with their hashes.
+    pub before: Option<Arc<Before>>,
     /// What it speaks, and its core, as they were found out at the start.
     pub protocol: Option<Protocol>,
     pub firmware: Option<Firmware>,
@@ -84,16 +87,7 @@ impl Settings {
 
 /// Name of the file with the hashes of a board's words. In the place of `{stream}` comes the stream, if it has several.
 pub fn hashes(board: &str, several: bool) -> String {
-    format!("{board}{}.hashes", if several { "-{stream}" } else { "" })
-}
-
-/// What stands for `{stream}` in the paths of a board, by its report.
-pub fn stream(board: &Value) -> String {
-    if let Some(stream) = board["stream"].as_str() {
-        return stream.to_owned();
-    }
-    let peer = board["peer"].as_str().and_then(|peer| peer.parse().ok());
-    peer.map_or(String::new(), |peer| Board::Tcp(peer).in_names())
+    format!("{board}{}{HASHES}", if several { "-{stream}" } else { "" })
 }
 
 /// What turns the file of an experiment into groups.
@@ -209,17 +203,17 @@ impl Reader<'_> {
             sinks.push(spec);
         }
         let durable = self.is_durable();
-        let (resumed, transmissions) = match self.kept(name) {
-            Some(kept) => (Some(kept.blocks), kept.transmissions),
+        let (resumed, before, transmissions) = match self.kept(name) {
+            Some(kept) => (Some(kept.blocks), kept.before, kept.transmissions),
             None if durable => {
                 let mut place = format!("{name}{TRANSMISSIONS}");
                 self.place(table, &place.clone(), &mut place, name, true)?;
-                (None, Transmissions::to(place.into()))
+                (None, None, Transmissions::to(place.into()))
             }
-            None => (None, Transmissions::default()),
+            None => (None, None, Transmissions::default()),
         };
         let (name, run) = (Some(name.to_owned()), self.run.to_owned());
-        let plan = Plan { name, run, sinks, verify, streams, durable, resumed, transmissions };
+        let plan = Plan { name, run, sinks, verify, streams, durable, resumed, before, transmissions };
         if durable {
             plan.check_durable()
                 .map_err(|what| self.file.error(table, "sinks", &format!("confirm = \"durable\": {what}")))?;

@@ -1,11 +1,14 @@
 //! The manifest of a run.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{ensure, Context};
+use fadelink_runs::files::{is_note, EXPERIMENT, LOG, MANIFEST};
+use fadelink_runs::manifest::{name, sealed, FORMAT};
+use fadelink_runs::Error;
 use fadelink_sinks::hashes::Entry;
 use fadelink_sinks::{durable, hashes};
 use fadelink_wire::{udp, Protocol};
@@ -14,17 +17,15 @@ use toml::Spanned;
 
 use super::experiment::{Fade, File};
 use super::files;
-use super::folder::{RunFolder, MANIFEST};
+use super::folder::RunFolder;
 use super::groups::{self, Kept};
 use super::moment;
 use crate::link::{BackendArgs, Link};
 use crate::receive::{Outcome, Transmissions};
 use crate::slow_control::SlowControl;
-use crate::verdict::State;
+use crate::verdict::{Reason, State};
 use crate::{names, status};
 
-/// Version of the manifest's format.
-const FORMAT: u64 = 1;
 /// Shortest time between two entries of a timeline, in ns.
 const TIMES: u64 = 1_000_000_000;
 /// Of the slow control of boards: wait of one attempt, attempts after the first.
@@ -56,26 +57,8 @@ pub struct Certain {
     pub hashes: PathBuf,
     /// Of a FADE board whose data was confirmed when it was safe.
     pub transmissions: Transmissions,
-}
-
-/// Reads the manifest of a run.
-///
-/// # Errors
-/// It is not there, or of another format.
-pub fn read(run: &Path) -> anyhow::Result<Value> {
-    let path = run.join(MANIFEST);
-    let named = || path.display().to_string();
-    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: expected the folder of a run", named()))?;
-    let manifest: Value = serde_json::from_str(&text).with_context(named)?;
-    let format = &manifest["format"];
-    ensure!(*format == FORMAT, "{}: format {format}: expected {FORMAT}", named());
-    Ok(manifest)
-}
-
-/// A name that no other run has.
-pub fn name(manifest: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    format!("{} {} {}", text(&manifest["computer"]), manifest["run"], text(&manifest["begin"]["utc"]))
+    /// What is not as it was, in words.
+    pub changed: Option<String>,
 }
 
 /// A manifest, and where it is.
@@ -151,10 +134,10 @@ fn settings_of(settings: &Value, name: &str) -> Value {
 }
 
 /// The hashes of a board's words; their file is no longer needed then.
-fn hashes_of(folder: &Path, board: &Value, settings: &Value) -> std::io::Result<(Value, Value)> {
+fn hashes_of(folder: &Path, board: &Value, settings: &Value) -> io::Result<(Value, Value)> {
     let several = settings["streams"].as_u64().is_some_and(|streams| streams > 1);
     let name = settings["name"].as_str().unwrap_or_default();
-    hash_list(&folder.join(groups::hashes(name, several).replace("{stream}", &groups::stream(board))))
+    hash_list(&folder.join(groups::hashes(name, several).replace("{stream}", &fadelink_runs::stream(board))))
 }
 
 /// When the data had come: pairs of ns since 1970 and bytes, not more than one each second and the last.
@@ -172,8 +155,11 @@ fn timeline(entries: &[Entry]) -> Value {
 }
 
 /// The hashes in a file, and the timeline.
-fn hash_list(path: &Path) -> std::io::Result<(Value, Value)> {
-    let entries = hashes::read(path)?;
+fn hash_list(path: &Path) -> io::Result<(Value, Value)> {
+    let entries = match hashes::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        entries => entries?,
+    };
     let (blocks, bytes) = hashes::of_blocks(&entries);
     let blocks: Vec<_> = blocks.iter().map(|hash| hash.to_hex().to_string()).collect();
     let hashes = json!({ "block_bytes": hashes::HASHED_BYTES, "bytes": bytes, "blake3": blocks });
@@ -185,7 +171,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(folder: &RunFolder, file: &File) -> std::io::Result<Manifest> {
+    pub fn begin(folder: &RunFolder, file: &File) -> io::Result<Manifest> {
         let content = json!({
             "format": FORMAT,
             "run": folder.number,
@@ -201,16 +187,17 @@ impl Manifest {
         Ok(manifest)
     }
 
-    fn write(&self) -> std::io::Result<()> {
-        durable::replace(&self.folder.path.join(MANIFEST), format!("{:#}\n", self.content).as_bytes())
+    fn write(&self) -> io::Result<()> {
+        durable::replace(&self.folder.path.join(MANIFEST), sealed(self.content.clone()).as_bytes())
     }
 
     /// Of a run that was not finished.
     ///
     /// # Errors
-    /// It cannot be read.
-    pub fn open(folder: &RunFolder) -> anyhow::Result<Manifest> {
-        Ok(Manifest { folder: folder.clone(), content: read(&folder.path)? })
+    /// It cannot be read, or was changed.
+    pub fn open(folder: &RunFolder) -> Result<Manifest, Error> {
+        let found = fadelink_runs::Manifest::read_sealed(&folder.path)?;
+        Ok(Manifest { folder: folder.clone(), content: found.content })
     }
 
     /// A name that no other run has: its computer, its number, and when it began.
@@ -237,7 +224,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>) -> std::io::Result<()> {
+    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>) -> io::Result<()> {
         let mut now = moment(file);
         now["bytes"] =
             boards.iter().map(|(name, kept)| (name.clone(), kept.blocks.end().into())).collect::<Map<_, _>>().into();
@@ -252,7 +239,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn stopping(&mut self, ended_by: &str) -> std::io::Result<()> {
+    pub fn stopping(&mut self, ended_by: &str) -> io::Result<()> {
         self.content["ended_by"] = ended_by.into();
         self.content["state"] = "stopping".into();
         self.write()
@@ -262,7 +249,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn interrupted(mut self, outcomes: Vec<Outcome>, error: Option<String>) -> std::io::Result<()> {
+    pub fn interrupted(mut self, outcomes: Vec<Outcome>, error: Option<String>) -> io::Result<()> {
         self.content["error"] = error.into();
         self.content["boards"] = outcomes.into_iter().flat_map(|outcome| outcome.boards).collect();
         self.write()
@@ -272,16 +259,17 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn crashed(mut self, certain: Vec<Certain>, files: Value) -> std::io::Result<()> {
+    pub fn crashed(mut self, certain: Vec<Certain>, files: Value) -> io::Result<()> {
         self.content["state"] = "crashed".into();
         self.content["ended_by"] = "crash".into();
         let mut boards = Vec::new();
-        for Certain { name, stream, sinks, hashes, transmissions } in certain {
+        for Certain { name, stream, sinks, hashes, transmissions, changed } in certain {
             let (hashes, timeline) = hash_list(&hashes)?;
             let mut board =
                 json!({ "name": name, "complete": false, "sinks": sinks, "hashes": hashes, "timeline": timeline });
             board["bytes"] = board["hashes"]["bytes"].clone();
             board["settings"] = settings_of(&self.content["experiment"], &name);
+            board["reasons"] = changed.into_iter().map(|text| Reason::Changed(text).json()).collect();
             if !stream.is_empty() {
                 board["stream"] = stream.into();
             }
@@ -293,15 +281,26 @@ impl Manifest {
         }
         self.content["boards"] = boards.into();
         self.content["files"] = files;
+        self.seal()
+    }
+
+    /// Writes the manifest for the last time, with the hashes of the experiment and of the log, which are what they are from now on.
+    fn seal(mut self) -> io::Result<()> {
+        for name in [EXPERIMENT, LOG] {
+            // Of a file that is not there the check tells.
+            if let Ok(entry) = files::entry(&self.folder.path.join(name)) {
+                self.content["files"][name] = entry;
+            }
+        }
         self.write()?;
         self.drop_notes()
     }
 
     /// The files of hashes and transmissions are not needed any more: the manifest has them.
-    fn drop_notes(&self) -> std::io::Result<()> {
+    fn drop_notes(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.folder.path)? {
             let entry = entry?;
-            if entry.file_name().to_str().is_some_and(files::is_note) {
+            if entry.file_name().to_str().is_some_and(is_note) {
                 std::fs::remove_file(entry.path())?;
             }
         }
@@ -318,7 +317,7 @@ impl Manifest {
         outcomes: Vec<Outcome>,
         (ended_by, error): (&str, Option<String>),
         (state, files): (State, Value),
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         self.content["state"] = if error.is_some() { "failed" } else { state.name() }.into();
         self.content["ended_by"] = ended_by.into();
         self.content["error"] = error.into();
@@ -341,7 +340,6 @@ impl Manifest {
         self.content["boards"] = boards.into();
         self.content["groups"] = groups.into();
         self.content["files"] = files;
-        self.write()?;
-        self.drop_notes()
+        self.seal()
     }
 }

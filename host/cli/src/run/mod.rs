@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use fadelink_runs::files::{EXPERIMENT, LOG};
 use fadelink_sinks::durable;
 use jiff::Timestamp;
 use serde_json::{json, Value};
@@ -14,7 +15,7 @@ use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
-use crate::receive::{drive, measure, Group, Outcome, LOOK};
+use crate::receive::{drive, measure, Group, Outcome, LOOK, NOT_KEPT};
 use crate::verdict::State;
 use crate::{health, http, log, metrics};
 
@@ -58,6 +59,9 @@ pub struct Args {
     /// Check the file, and do nothing else
     #[arg(long)]
     check: bool,
+    /// Close runs that were ended by force, as they are, and let none go on
+    #[arg(long)]
+    close: bool,
     /// Stop each run after this time, whatever the file says
     #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
     duration: Option<Duration>,
@@ -274,15 +278,14 @@ impl Run<'_> {
         let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
         let result = result.and(log::check().with_context(|| in_folder("the log")));
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
-        let written = if may_go_on {
+        if may_go_on {
             tracing::warn!("run {number} goes on when this is started again: its boards keep what is not confirmed");
-            self.manifest.interrupted(outcomes, error)
-        } else {
-            self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files))
-        };
+        }
         let good = result.is_ok() && state == State::Complete;
+        let is_kept = outcomes.iter().flat_map(|outcome| &outcome.boards).all(|board| board["kept"] == true);
         let verdict = match state {
-            State::Complete if good => "complete",
+            State::Complete if good && is_kept => "complete",
+            State::Complete if good => &format!("complete{NOT_KEPT}"),
             State::EndNotConfirmed if result.is_ok() => "END NOT CONFIRMED",
             _ => "NOT COMPLETE",
         };
@@ -290,6 +293,11 @@ impl Run<'_> {
         metrics::set_of_program("fadelink_run_active", 0.0);
         metrics::count_run(Some(if result.is_err() { "failed" } else { state.name() }));
         log::only_to_the_user();
+        let written = if may_go_on {
+            self.manifest.interrupted(outcomes, error)
+        } else {
+            self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files))
+        };
         both.1.end(good);
         written.with_context(|| in_folder("the manifest"))?;
         result.map(|()| good)
@@ -305,40 +313,48 @@ fn text_of(value: &Value) -> &str {
 fn next<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Run<'a>> {
     let folder = runs.next()?;
     let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
-    let copy = folder.path.join(folder::EXPERIMENT);
+    let copy = folder.path.join(EXPERIMENT);
     durable::replace(&copy, file.text.as_bytes()).with_context(|| in_folder("the experiment"))?;
-    log::also_to(&folder.path.join(folder::LOG)).with_context(|| in_folder("the log"))?;
+    log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
     let manifest = Manifest::begin(&folder, file).with_context(|| in_folder("the manifest"))?;
     Ok(Run { file, folder, manifest, resumed: None })
 }
 
 /// A run whose program was ended by force goes on, if its data was confirmed when it was safe and the experiment is the
 /// same. Others are closed.
-fn unfinished<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Option<Run<'a>>> {
+///
+/// `close`: all are closed.
+fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Option<Run<'a>>> {
     let mut goes_on = None;
     for folder in runs.all()? {
         let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
-        // Without a manifest nothing has begun.
-        let Ok(mut manifest) = Manifest::open(&folder) else { continue };
+        let mut manifest = match Manifest::open(&folder) {
+            Ok(manifest) => manifest,
+            Err(error) if files::has_notes(&folder.path)? => {
+                return Err(anyhow::Error::from(error)
+                    .context("a run that has not ended: put its manifest back, or move its folder away"));
+            }
+            // Nothing has begun, or it has ended long ago.
+            Err(_) => continue,
+        };
         if !manifest.is_unfinished() {
             continue;
         }
-        let own = File::read(&folder.path.join(folder::EXPERIMENT))?;
+        let own = File::read(&folder.path.join(EXPERIMENT))?;
         let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
         let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();
         let is_same = own.text == file.text && own.experiment.confirm == ConfirmAt::Durable;
-        if is_same && goes_on.is_none() {
+        if is_same && !close && goes_on.is_none() {
             let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
             let was_stopped = manifest.was_stopped();
-            log::also_to(&folder.path.join(folder::LOG)).with_context(|| in_folder("the log"))?;
+            log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
             manifest.resume(file, &boards).with_context(|| in_folder("the manifest"))?;
             goes_on = Some(Run { file, folder, manifest, resumed: Some(Resumed { boards, was_stopped }) });
             continue;
         }
         let mut certain = Vec::new();
         for plan in plans {
-            let found = crash::of_board(plan).with_context(|| in_folder("its data"))?;
-            certain.extend(found.into_iter().map(|(certain, _)| certain));
+            certain.extend(crash::close(plan).with_context(|| in_folder("its data"))?);
         }
         let files = files::Lister::begin(folder.path.clone())?.finish().with_context(|| in_folder("its files"))?;
         manifest.crashed(certain, files).with_context(|| in_folder("the manifest"))?;
@@ -376,10 +392,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         http::serve(address, http::routes(control.clone())).with_context(|| format!("http {address}"))?;
     }
     let start = file.experiment.start;
-    let (mut good, mut first) = (true, unfinished(&file, &runs)?);
+    let (mut good, mut first) = (true, unfinished(&file, &runs, args.close)?);
     while first.is_some() || wait(start, &control, &interrupts) {
         // The one before may not have ended.
-        let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs) };
+        let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs, false) };
         let run = goes_on.and_then(|run| run.map_or_else(|| next(&file, &runs), Ok));
         match run.and_then(|run| run.run((&interrupts, &control), args.quiet)) {
             Ok(complete) => good &= complete,

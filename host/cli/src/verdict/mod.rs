@@ -76,6 +76,8 @@ pub struct Evidence<'a> {
     pub foreign: u64,
     /// Byte behind which another transmission was recorded.
     pub restarted: Option<u64>,
+    /// What an earlier program has recorded, and is not as it was.
+    pub changed: Vec<String>,
     /// CRC of the words, as the board says and as they have come.
     pub checksum: Option<Checksum>,
     /// Words that differ from the pattern.
@@ -159,6 +161,7 @@ impl Verdict {
             contradictions,
             foreign,
             restarted,
+            changed,
             checksum,
             wrong_words,
             joined: Joined { windows, sources, first_wrong: _ },
@@ -215,6 +218,7 @@ impl Verdict {
         ]
         .into_iter()
         .flatten()
+        .chain(changed.iter().cloned().map(Reason::Changed))
         .chain(failed)
         .chain(lost.map(|report| Reason::SinkLost(report.sink.clone(), report.dropped)))
         .chain(unconfirmed.map(|report| Reason::Unconfirmed(report.sink.clone(), report.handed_over)))
@@ -259,21 +263,7 @@ impl Verdict {
     fn told(&self) -> Value {
         match self {
             Verdict::Complete => json!([]),
-            Verdict::Incomplete(reasons) => {
-                let json = |reason: &Reason| {
-                    let text = reason.to_string();
-                    let text = reason.detail().map_or(text.clone(), |why| format!("{text}: {why}"));
-                    let mut told = json!({ "reason": reason.name(), "text": text });
-                    if let Some(amount) = reason.amount() {
-                        told["amount"] = amount.into();
-                    }
-                    if let Some(by_source) = reason.by_source() {
-                        told["sources"] = json!(by_source);
-                    }
-                    told
-                };
-                reasons.iter().map(json).collect()
-            }
+            Verdict::Incomplete(reasons) => reasons.iter().map(Reason::json).collect(),
             Verdict::EndNotConfirmed(..) => json!([{ "reason": self.state().name(), "text": self.to_string() }]),
         }
     }
@@ -370,6 +360,7 @@ mod tests {
             ("contradictions", Evidence { contradictions: 1, ..whole() }),
             ("foreign", Evidence { foreign: 1, ..whole() }),
             ("restarted", Evidence { restarted: Some(0), ..whole() }),
+            ("changed", Evidence { changed: vec!["a.dat: bytes 0 to 8".into()], ..whole() }),
             ("checksum", Evidence { checksum: Some(Checksum { told: None, received: 0 }), ..whole() }),
             ("wrong_words", Evidence { wrong_words: 1, ..whole() }),
             ("windows", windows(Counts { incomplete: 1, ..Counts::default() })),

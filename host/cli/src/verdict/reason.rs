@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use serde_json::{json, Value};
 use strum::{IntoStaticStr, VariantNames};
 
 use crate::checksum::Checksum;
@@ -57,6 +58,8 @@ pub enum Reason {
     Foreign(u64),
     /// Another transmission was recorded behind this byte.
     Restarted(u64),
+    /// What an earlier program has recorded is not as it was.
+    Changed(String),
     /// The CRC of the words is not that of the board.
     Checksum(Checksum),
     /// Words that differ from the pattern.
@@ -103,7 +106,7 @@ pub enum Reason {
 
 impl Reason {
     /// Why, where more is known than the summary says.
-    pub(super) fn detail(&self) -> Option<&str> {
+    fn detail(&self) -> Option<&str> {
         match self {
             Reason::Error(error) => Some(error),
             Reason::SinkFailed(_, why) => Some(why),
@@ -118,6 +121,7 @@ impl Reason {
             | Reason::Board(_)
             | Reason::NoEnd
             | Reason::Restarted(_)
+            | Reason::Changed(_)
             | Reason::Checksum(_)
             | Reason::SinkFailed(..) => None,
             Reason::Missing(amount)
@@ -146,8 +150,22 @@ impl Reason {
         }
     }
 
+    /// As in reports.
+    pub fn json(&self) -> Value {
+        let text = self.to_string();
+        let text = self.detail().map_or(text.clone(), |why| format!("{text}: {why}"));
+        let mut told = json!({ "reason": self.name(), "text": text });
+        if let Some(amount) = self.amount() {
+            told["amount"] = amount.into();
+        }
+        if let Some(by_source) = self.by_source() {
+            told["sources"] = json!(by_source);
+        }
+        told
+    }
+
     /// The same by source, where it is of crates.
-    pub(super) fn by_source(&self) -> Option<&BySource> {
+    fn by_source(&self) -> Option<&BySource> {
         match self {
             Reason::Late(by_source)
             | Reason::Duplicate(by_source)
@@ -180,6 +198,7 @@ impl fmt::Display for Reason {
             Reason::Contradictions(count) => write!(f, "{count} parts came again with other content"),
             Reason::Foreign(count) => write!(f, "{count} parts of another sender or another transmission came"),
             Reason::Restarted(byte) => write!(f, "another transmission was recorded behind byte {byte}"),
+            Reason::Changed(what) => f.write_str(what),
             Reason::Checksum(checksum) => f.write_str(&checksum.words()),
             Reason::WrongWords(count) => write!(f, "{count} words are wrong"),
             Reason::Windows(count) => write!(f, "{count} windows miss a source"),

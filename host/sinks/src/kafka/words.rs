@@ -11,8 +11,8 @@ use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::client::{config, during, is_passing, patiently, topic, Error, PATIENCE};
-use crate::recover::Stored;
 use crate::sink;
+use crate::stored::Stored;
 
 /// Bytes of words of a message: topics with the default limit of 1 MiB take them.
 pub const MESSAGE: usize = 256 << 10;
@@ -237,12 +237,25 @@ impl Stored for Words {
         Ok(self.pieces(u64::MAX)?.last().map_or(0, |piece| piece.bytes.end))
     }
 
-    fn read(&self, from: u64, to: u64) -> sink::Result<Vec<u8>> {
-        Ok(self.data(from, to - from)?)
+    fn each(&self, from: u64, to: u64, take: &mut dyn FnMut(&[u8]) -> bool) -> sink::Result {
+        let mut left = usize::try_from(to - from).unwrap_or(usize::MAX);
+        if left == 0 {
+            return Ok(());
+        }
+        self.each(from, |data| {
+            let data = &data[..data.len().min(left)];
+            left -= data.len();
+            take(data) && left > 0
+        })?;
+        Ok(())
     }
 
     fn cut(&self, _end: u64) -> sink::Result {
         Ok(())
+    }
+
+    fn place(&self, _byte: u64) -> String {
+        self.place.to_string()
     }
 }
 

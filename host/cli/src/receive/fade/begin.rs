@@ -1,10 +1,12 @@
 //! How the transmission of a FEB begins, or goes on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Resumed};
 
+use super::super::before::Before;
 use super::super::recorder::Recorder;
 use super::super::transmissions::Transmissions;
 use super::received::Received;
@@ -26,6 +28,10 @@ pub(super) struct Begin {
     pub(super) transmissions: Transmissions,
     pub(super) was_stopped: WasStopped,
     pub(super) durable: bool,
+    /// Of a run that goes on: the comparison of what it has.
+    pub(super) before: Option<Arc<Before>>,
+    /// The transmission of an earlier program goes on.
+    pub(super) goes_on: bool,
 }
 
 impl Begin {
@@ -40,7 +46,10 @@ impl Begin {
         if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
             match feb.resume(Resumed { bytes: bytes - newest.begin, stopped: was_stopped, number: newest.transmission })
             {
-                Ok(()) => return Ok(None),
+                Ok(()) => {
+                    self.goes_on = true;
+                    return Ok(None);
+                }
                 // The last packet, which is not full, is recorded.
                 Err(Error::Command { error: CommandError::AtItsEnd, .. }) => return Ok(Some(End::Confirmed)),
                 // It may have been at its end, or it was reset before.
@@ -77,6 +86,15 @@ impl Begin {
             );
         }
         Ok(None)
+    }
+
+    /// Why nothing comes of a transmission that goes on, though the board sends: it sends what is behind that.
+    pub(super) fn is_ahead(&self, feb: &FebHandle, recorder: &Recorder) -> Option<String> {
+        let before = self.before.as_ref().filter(|_| self.goes_on && self.resumed == Some(recorder.bytes()))?;
+        let counters = feb.counters();
+        (counters.packets + counters.protocol_errors > 0).then(|| {
+            format!("the board sends words behind those that it has confirmation of, and {} alone", before.place())
+        })
     }
 
     /// Before data of a transmission is recorded: a program that goes on tells it from others by its number, and compares the CRC of

@@ -15,6 +15,7 @@ use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::MacAddr;
 use serde_json::{json, Map};
 
+use super::before::ADVICE;
 use super::group::{Group, Line, Outcome};
 use super::inquiry::{self, Inquirer};
 use super::patience::Patience;
@@ -44,6 +45,8 @@ const READ_TIMEOUT: Duration = Duration::from_millis(50);
 const ANSWER: Duration = Duration::from_secs(1);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
+/// So many questions' time is waited for the first words of a transmission that goes on, while the board sends others.
+const AHEAD: u32 = 3;
 
 /// One FEB.
 pub struct Feb {
@@ -135,6 +138,8 @@ impl Febs {
                 transmissions: feb.plan.transmissions.clone(),
                 was_stopped: feb.was_stopped,
                 durable: feb.plan.durable,
+                before: feb.plan.before.clone(),
+                goes_on: false,
             };
             let receive = move || {
                 let result = one_feb(handle, i, (begin, accept), recorder, &shared);
@@ -237,6 +242,12 @@ fn one_feb(
         linger(&feb, &recorder, start.durable.then_some(&shared.interrupts));
     }
     outcome.counters = feb.counters();
+    if let Some(before) = &start.before {
+        let has_failed = outcome.error.is_some();
+        let changed = before.wait(|| has_failed || shared.interrupts.must_abort());
+        // One that goes on is compared again.
+        outcome.changed = if has_failed { Vec::new() } else { changed };
+    }
     outcome.recorded = recorder.end(&outcome.known(accept), outcome.kind.map(|kind| kind.protocol));
     let is_whole = outcome.error.is_none() && outcome.recorded.error.is_none();
     if start.durable && !is_whole && (outcome.has_begun || outcome.recorded.bytes > 0) {
@@ -338,6 +349,11 @@ fn receive(
             if let Some(why) = inquirer.why_silent(feb, last_data) {
                 outcome.board = Some(why);
                 return Ok(End::Confirmed);
+            }
+        }
+        if last_data.elapsed() > AHEAD * shared.patience.inquiry {
+            if let Some(what) = begin.is_ahead(feb, recorder) {
+                anyhow::bail!("{what}; {}", ADVICE);
             }
         }
         if let Some(limit) = deadline.too_silent() {

@@ -36,6 +36,8 @@ pub(super) struct Received {
     pub(super) stopping: Option<JoinHandle<Result<u64, Error>>>,
     /// RESETs that the board says to have obeyed since START.
     pub(super) resets: Option<Resets>,
+    /// What an earlier program has recorded, and is not as it was.
+    pub(super) changed: Vec<String>,
     /// CRC of the words; `None`: the board has none.
     pub(super) checksum: Option<Checksum>,
 }
@@ -52,6 +54,7 @@ impl Received {
             foreign: self.counters.protocol_errors,
             restarted: self.transmissions.restarted(),
             checksum: self.checksum,
+            changed: self.changed.clone(),
             ..Evidence::default()
         }
     }

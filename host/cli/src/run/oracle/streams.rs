@@ -30,6 +30,7 @@ pub fn plan(folder: &Path) -> anyhow::Result<Plan> {
         streams: usize::MAX,
         durable: false,
         resumed: None,
+        before: None,
         transmissions: Transmissions::default(),
     })
 }

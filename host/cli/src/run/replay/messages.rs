@@ -1,17 +1,18 @@
 //! Crates: their messages, each source over a connection of its own, by the times of their windows.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_wire::fadc::{Header, HEADER_BYTES};
 
 use super::recording::TICK;
+use super::source::Source;
 use super::tcp;
 
 /// Longest pause between two windows: a step of a clock is not waited for.
@@ -21,6 +22,9 @@ const PAUSE: Duration = Duration::from_secs(60);
 pub struct Crates {
     pub name: String,
     pub files: Vec<PathBuf>,
+    /// Hashes of the files of the run, by name.
+    pub hashes: BTreeMap<String, String>,
+    pub source: Arc<Source>,
     pub speed: f64,
 }
 
@@ -42,6 +46,20 @@ impl Clock {
             self.due += passed.div_f64(self.speed);
         }
         self.due
+    }
+}
+
+/// A file, and the hash of what was read of it.
+struct Hashed<F> {
+    file: F,
+    hasher: blake3::Hasher,
+}
+
+impl<F: Read> Read for Hashed<F> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let got = self.file.read(out)?;
+        self.hasher.update(&out[..got]);
+        Ok(got)
     }
 }
 
@@ -73,7 +91,8 @@ impl Crates {
         let mut streams: BTreeMap<u32, TcpStream> = BTreeMap::new();
         let mut message = Vec::new();
         for path in &self.files {
-            let mut file = BufReader::new(File::open(path).with_context(|| path.display().to_string())?);
+            let open = self.source.scope.open(path).map_err(anyhow::Error::msg)?;
+            let mut file = Hashed { file: BufReader::new(open), hasher: blake3::Hasher::new() };
             while let Some(header) = next(&mut file, path, &mut message)? {
                 let due = clock.due(header.time_ns());
                 while let Some(left) =
@@ -93,6 +112,10 @@ impl Crates {
                     }
                 };
                 stream.write_all(&message).with_context(|| format!("{}: {address}", named()))?;
+            }
+            let name = self.source.scope.named(path);
+            if self.hashes.get(&name) != Some(&file.hasher.finalize().to_hex().to_string()) {
+                self.source.doubt(&format!("{name}: its content is not what was written"));
             }
         }
         streams.into_values().try_for_each(|mut stream| tcp::end(&mut stream)).with_context(named)

@@ -1,5 +1,6 @@
 //! `fadelink replay`: plays a run back, as boards in software that send its words at their own speed.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,21 +12,23 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context};
 use fadelink_builder::sink::{self, EventKind};
 use fadelink_feb::Settings;
+use fadelink_runs::Depth;
 use fadelink_sinks::Parts;
 use fadelink_wire::{MacAddr, Protocol};
 use serde_json::Value;
 
-use super::manifest;
-use crate::exit::Usage;
+use crate::exit::{self, Usage};
 use crate::feb::{self, Board};
 
 mod messages;
 mod recording;
+mod source;
 mod tcp;
 mod udp;
 
 use messages::Crates;
 use recording::Recording;
+use source::Source;
 
 /// Payload of the datagrams of a board whose registers were not read: that of MTU 1500.
 const PAYLOAD: u32 = 1472;
@@ -50,6 +53,9 @@ pub struct Args {
     /// Times the speed of the run; max: as fast as the receiver takes it, over UDP 1 Gb/s
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
     speed: f64,
+    /// Read also files outside that folder, if the manifest names them, and follow links
+    #[arg(long)]
+    outside: bool,
     /// Only this board; repeat for several
     #[arg(long, value_name = "NAME")]
     board: Vec<String>,
@@ -78,22 +84,28 @@ struct Boards {
 }
 
 /// The files of messages of crates in the run.
-fn message_files(args: &Args, board: &Value) -> anyhow::Result<Option<Vec<PathBuf>>> {
+fn message_files(source: &Source, board: &Value) -> anyhow::Result<Option<Vec<PathBuf>>> {
     for sink in board["sinks"].as_array().into_iter().flatten() {
         let text = sink["sink"].as_str().unwrap_or_default();
         let spec: sink::Spec = text.parse().map_err(|what| anyhow::anyhow!("sink `{text}`: {what}"))?;
         let is_whole = sink["dropped"].as_u64().unwrap_or(0) == 0;
         if let (EventKind::Messages(files), true) = (spec.kind, is_whole) {
-            return Ok(Some(Parts::found(args.run.join(spec.place), files)));
+            return Ok(Some(Parts::found(source.scope.folder.join(spec.place), files)));
         }
     }
     Ok(None)
 }
 
+/// The hashes of files, by name.
+fn hashes_of(manifest: &Value) -> BTreeMap<String, String> {
+    let files = manifest["files"].as_object().into_iter().flatten();
+    files.filter_map(|(name, entry)| Some((name.clone(), entry["blake3"].as_str()?.to_owned()))).collect()
+}
+
 /// A board with the UDP/IP stack.
-fn udp_board(args: &Args, manifest: &Value, board: &Value) -> anyhow::Result<udp::Board> {
+fn udp_board(args: &Args, source: &Arc<Source>, manifest: &Value, board: &Value) -> anyhow::Result<udp::Board> {
     let name = board["settings"]["name"].as_str().unwrap_or_default();
-    let recording = Recording::of((&args.run, args.speed), manifest, board)?;
+    let recording = Recording::of(source, args.speed, manifest, board)?;
     let peer = board["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
     let own = board["settings"]["address"].as_str().and_then(|address| address.parse().ok());
     let given = args.address.iter().find(|(given, _)| given == name).map(|(_, address)| *address);
@@ -104,7 +116,7 @@ fn udp_board(args: &Args, manifest: &Value, board: &Value) -> anyhow::Result<udp
 }
 
 impl Boards {
-    fn of(args: &Args, manifest: &Value) -> anyhow::Result<Boards> {
+    fn of(args: &Args, source: &Arc<Source>, manifest: &Value) -> anyhow::Result<Boards> {
         let mut boards = Boards::default();
         let all = manifest["boards"].as_array().context("boards: expected an array")?;
         let is_named = |board: &Value, name: &String| board["settings"]["name"] == **name;
@@ -120,24 +132,32 @@ impl Boards {
                 let port = settings["port"].as_u64().and_then(|port| u16::try_from(port).ok());
                 port.with_context(|| format!("board `{name}`: port: expected a number"))
             };
-            let source = (&*args.run, args.speed);
             if let Some(mac) = settings["mac"].as_str() {
-                let recording = Recording::of(source, manifest, board)?;
+                let recording = Recording::of(source, args.speed, manifest, board)?;
                 let mac: MacAddr = mac.parse().map_err(|error| anyhow::anyhow!("board `{name}`: mac: {error}"))?;
                 let protocol = board["protocol"].as_str().and_then(|protocol| protocol.parse().ok());
                 let protocol = protocol.unwrap_or(Protocol::Fade10g);
                 boards.fade.push(Board::new(protocol, mac, Settings::default(), recording));
             } else if settings["window_ns"].is_u64() {
-                let files = message_files(args, board)?.with_context(|| {
+                let files = message_files(source, board)?.with_context(|| {
                     format!("crates `{name}`: the run has not their messages: expected a sink file:PATH")
                 })?;
-                boards.crates.push((Crates { name: name.to_owned(), files, speed: args.speed }, port()?));
+                boards.crates.push((
+                    Crates {
+                        name: name.to_owned(),
+                        files,
+                        hashes: hashes_of(manifest),
+                        source: source.clone(),
+                        speed: args.speed,
+                    },
+                    port()?,
+                ));
             } else if board["counts"].is_null() {
-                boards.tcp.push((Recording::of(source, manifest, board)?, port()?));
+                boards.tcp.push((Recording::of(source, args.speed, manifest, board)?, port()?));
             } else if boards.udp.iter().any(|other| other.recording.name == name) {
                 tracing::warn!("board `{name}`: only its first transmission is played back");
             } else {
-                boards.udp.push(udp_board(args, manifest, board)?);
+                boards.udp.push(udp_board(args, source, manifest, board)?);
             }
         }
         ensure!(boards.count() > 0, "the run has no board");
@@ -151,13 +171,16 @@ impl Boards {
 
 type Work = Box<dyn FnOnce(&AtomicBool) -> anyhow::Result<()> + Send>;
 
-/// Plays a run back until all of it was received.
+/// Plays a run back until all of it was received: exit status 0 if it is complete, and what was played is what was received.
 ///
 /// # Errors
 /// The folder is not that of a run, or a file, an interface or the receiver fails.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let manifest = manifest::read(&args.run)?;
-    let boards = Boards::of(args, &manifest)?;
+    let checked = fadelink_runs::check(&args.run, args.outside, Depth::Sizes)?;
+    let source = Arc::new(Source::new(&args.run, args.outside)?);
+    checked.findings.iter().for_each(|finding| source.doubt(finding));
+    let manifest = checked.manifest.content;
+    let boards = Boards::of(args, &source, &manifest)?;
     let count = boards.count();
     let Boards { mut fade, tcp, udp, crates } = boards;
     let stop = feb::stop_on_signals()?;
@@ -199,5 +222,5 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for thread in threads {
         thread.join().map_err(|_| anyhow::anyhow!("a thread that sends panicked"))??;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_data(source.is_good()))
 }

@@ -2,18 +2,23 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_feb::{Status, User};
+use fadelink_runs::{Comparison, Expected};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::run::check;
+use super::source::Source;
 
 /// Longest sleep of a stream that waits for its time.
 pub const TICK: Duration = Duration::from_millis(5);
+
+/// Bytes that are read at a time of what is not played.
+const PIECE: usize = 1 << 20;
 
 /// How many bytes had come at what time since the begin, in seconds.
 #[derive(Clone)]
@@ -52,6 +57,10 @@ pub struct Recording {
     /// Bytes of its words.
     bytes: u64,
     timeline: Timeline,
+    /// With the hashes of the manifest, whose words may be followed by filler that is not played.
+    comparison: Comparison,
+    expected: Expected,
+    source: Arc<Source>,
     speed: f64,
     begun: Instant,
     /// The file that is read, and the number of the next.
@@ -66,23 +75,46 @@ impl Recording {
     ///
     /// # Errors
     /// The run has no file of its words.
-    pub fn of((run, speed): (&Path, f64), manifest: &Value, board: &Value) -> anyhow::Result<Recording> {
+    pub fn of(source: &Arc<Source>, speed: f64, manifest: &Value, board: &Value) -> anyhow::Result<Recording> {
         let name = board["name"].as_str().unwrap_or_default().to_owned();
-        let sinks = board["sinks"].as_array().into_iter().flatten();
-        let whole = sinks.filter(|sink| sink["dropped"].as_u64().unwrap_or(0) == 0);
-        let mut files = whole.map(|sink| check::word_files(run, board, sink["sink"].as_str().unwrap_or_default()));
-        let files = files.find_map(Result::transpose).transpose()?;
+        let files = fadelink_runs::word_files(&source.scope.folder, board);
         let files = files.with_context(|| format!("board `{name}`: the run has no plain file of its words"))?;
         let filler = board["filler_words"].as_u64().unwrap_or(0) * 8;
         let bytes = board["bytes"].as_u64().unwrap_or(0).saturating_sub(filler);
         let timeline = Timeline::of(manifest, board).with_context(|| format!("board `{name}`: it has no timeline"))?;
-        let begun = Instant::now();
-        Ok(Recording { name, files, bytes, timeline, speed, begun, file: None, next: 0, at: 0, failed: false })
+        let expected = Expected::of(board).with_context(|| format!("board `{name}`: it has no hashes"))?;
+        Ok(Recording::new(name, files, (bytes, expected), (timeline, speed), source.clone()))
+    }
+
+    fn new(
+        name: String,
+        files: Vec<PathBuf>,
+        (bytes, expected): (u64, Expected),
+        (timeline, speed): (Timeline, f64),
+        source: Arc<Source>,
+    ) -> Recording {
+        let (comparison, begun) = (Comparison::new(expected.clone()), Instant::now());
+        Recording {
+            name,
+            files,
+            bytes,
+            timeline,
+            comparison,
+            expected,
+            source,
+            speed,
+            begun,
+            file: None,
+            next: 0,
+            at: 0,
+            failed: false,
+        }
     }
 
     /// Begins anew, from now on.
     pub fn restart(&mut self) {
         (self.begun, self.file, self.next, self.at) = (Instant::now(), None, 0, 0);
+        self.comparison = Comparison::new(self.expected.clone());
     }
 
     /// True when all of it was read, or it cannot be read.
@@ -99,32 +131,51 @@ impl Recording {
         there.saturating_sub(self.at) / 8 * 8
     }
 
-    /// Reads the next words that it is time for; their bytes.
+    /// Reads the next words that it is time for; their bytes. What is not as it was received is told.
     ///
     /// # Errors
     /// The operating system's, or the files end before.
     pub fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let wanted = self.due().min(out.len() as u64) as usize;
+        let got = self.next_words(&mut out[..wanted])?;
+        if got < wanted {
+            let what = "the files have fewer words than the manifest";
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
+        }
+        self.at += got as u64;
+        if got > 0 && self.at >= self.bytes {
+            self.compare_rest()?;
+        }
+        Ok(got)
+    }
+
+    /// The next words in the files, and how many bytes of them there are.
+    fn next_words(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut got = 0;
-        while got < wanted {
+        while got < out.len() {
             let Some(file) = &mut self.file else {
-                let Some(path) = self.files.get(self.next) else {
-                    return Err(io::Error::new(
-                        ErrorKind::UnexpectedEof,
-                        "the files have fewer words than the manifest",
-                    ));
-                };
-                self.file = Some(File::open(path)?);
+                let Some(path) = self.files.get(self.next) else { break };
+                self.file = Some(self.source.scope.open(path).map_err(io::Error::other)?);
                 self.next += 1;
                 continue;
             };
-            match file.read(&mut out[got..wanted])? {
+            match file.read(&mut out[got..])? {
                 0 => self.file = None,
                 bytes => got += bytes,
             }
         }
-        self.at += got as u64;
+        self.comparison.update(&out[..got]);
+        self.comparison.wrong(|_, _| self.name.clone()).iter().for_each(|what| self.source.doubt(what));
         Ok(got)
+    }
+
+    /// All was played: compares the last block, to whose end there may be filler.
+    fn compare_rest(&mut self) -> io::Result<()> {
+        let mut piece = vec![0; PIECE];
+        while self.next_words(&mut piece)? > 0 {}
+        let compared = std::mem::replace(&mut self.comparison, Comparison::new(self.expected.clone()));
+        compared.finish(|_, _| self.name.clone()).iter().for_each(|what| self.source.doubt(what));
+        Ok(())
     }
 }
 
@@ -138,7 +189,7 @@ impl User for Recording {
             return 0;
         }
         self.read(out).unwrap_or_else(|error| {
-            tracing::error!("{}: {error}", self.name);
+            self.source.doubt(&format!("{}: {error}", self.name));
             self.failed = true;
             0
         })
@@ -153,6 +204,7 @@ impl User for Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn bytes_come_evenly_between_the_entries() {
@@ -171,22 +223,17 @@ mod tests {
         for (i, file) in files.iter().enumerate() {
             std::fs::write(file, vec![i as u8; 1000]).unwrap();
         }
-        let mut recording = Recording {
-            name: "a".into(),
-            files,
-            bytes: 3000,
-            timeline: Timeline(vec![(0.0, 0), (1000.0, 3000)]),
-            speed: f64::INFINITY,
-            begun: Instant::now(),
-            file: None,
-            next: 0,
-            at: 0,
-            failed: false,
-        };
+        let all = [[0; 1000], [1; 1000], [2; 1000]].concat();
+        let board = json!({ "hashes": { "bytes": 3000, "blake3": [blake3::hash(&all).to_hex().to_string()] } });
+        let source = Arc::new(Source::new(folder.path(), false).unwrap());
+        let timeline = Timeline(vec![(0.0, 0), (1000.0, 3000)]);
+        let expected = Expected::of(&board).unwrap();
+        let words = (3000, expected);
+        let mut recording = Recording::new("a".into(), files.clone(), words, (timeline, f64::INFINITY), source.clone());
         let mut out = [9; 4096];
         assert_eq!(recording.read(&mut out).unwrap(), 3000);
         assert!((0..3).all(|i| out[1000 * i..1000 * (i + 1)].iter().all(|byte| *byte == i as u8)));
-        assert!(recording.has_ended() && recording.read(&mut out).unwrap() == 0);
+        assert!(recording.has_ended() && recording.read(&mut out).unwrap() == 0 && source.is_good());
         recording.restart();
         assert!(!recording.has_ended());
         recording.speed = 1.0;
@@ -196,5 +243,16 @@ mod tests {
         recording.bytes = 5000;
         recording.speed = f64::INFINITY;
         assert!(recording.read(&mut out).is_err(), "the files end before");
+        for (bytes, change) in [(3000, 1), (2992, 0), (3000, 0)] {
+            // What is not played, because it is filler, is compared, too.
+            let source = Arc::new(Source::new(folder.path(), false).unwrap());
+            (recording.bytes, recording.source) = (bytes, source.clone());
+            std::fs::write(&files[2], [&[2; 999][..], &[2 + change]].concat()).unwrap();
+            recording.restart();
+            while !recording.has_ended() {
+                recording.read(&mut out).unwrap();
+            }
+            assert_eq!(source.is_good(), change == 0, "{bytes} bytes");
+        }
     }
 }

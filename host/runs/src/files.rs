@@ -1,0 +1,39 @@
+//! The names of what is in the folder of a run.
+
+use std::fs::File;
+use std::io;
+
+/// Name of a run's manifest in its folder.
+pub const MANIFEST: &str = "manifest.json";
+/// Name of a run's log in its folder.
+pub const LOG: &str = "log.jsonl";
+/// Name of the experiment's copy in the folder of a run.
+pub const EXPERIMENT: &str = "experiment.toml";
+/// End of the name of the file with the hashes of a board.
+pub const HASHES: &str = ".hashes";
+/// End of the name of the file with the transmissions of a board.
+pub const TRANSMISSIONS: &str = ".transmissions";
+/// End of the name of a file that is not finished.
+pub const PART: &str = ".part";
+
+/// True of a name of what is noted for a program that goes on, until the manifest has it.
+pub fn is_note(name: &str) -> bool {
+    // A program that was killed may have left the list half-written.
+    let name = name.strip_suffix(PART).filter(|name| name.ends_with(TRANSMISSIONS)).unwrap_or(name);
+    name.ends_with(HASHES) || name.ends_with(TRANSMISSIONS)
+}
+
+/// True of what each run has beside its data.
+pub fn is_of_the_run(name: &str) -> bool {
+    [MANIFEST, LOG, EXPERIMENT].contains(&name)
+}
+
+/// BLAKE3 of a file's content, as hexadecimal digits.
+///
+/// # Errors
+/// The operating system's.
+pub fn hash(file: File) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}

@@ -1,0 +1,80 @@
+//! The sinks of a board, as its report has them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use fadelink_sinks::{Board, FileOptions, Files, Parts};
+use serde_json::Value;
+
+/// What stands for `{stream}` in the paths of a board, by its report.
+pub fn stream(board: &Value) -> String {
+    if let Some(stream) = board["stream"].as_str() {
+        return stream.to_owned();
+    }
+    let peer = board["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
+    peer.map_or(String::new(), |peer| Board::Tcp(peer).in_names())
+}
+
+/// A sink of a board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sink<'a> {
+    /// As its user wrote it.
+    pub text: &'a str,
+    /// `file`, `hdf5` and so on.
+    pub kind: &'a str,
+    /// Its path, or what else it has.
+    pub place: String,
+    rolls: bool,
+    /// What it has lost.
+    pub dropped: u64,
+    /// Why it has failed.
+    pub error: Option<&'a str>,
+}
+
+impl<'a> Sink<'a> {
+    /// Those of a board.
+    pub fn all(board: &'a Value) -> Vec<Sink<'a>> {
+        let stream = stream(board);
+        let read = |sink: &'a Value| {
+            let text = sink["sink"].as_str().unwrap_or_default();
+            // What the user of `receive` has written.
+            let (kind, rest) = text.split_once(':').unwrap_or(("", text));
+            let mut parts = rest.split(',');
+            let place = parts.next().unwrap_or_default().replace("{stream}", &stream);
+            let rolls = matches!(kind, "hdf5" | "parquet")
+                || parts.any(|option| option.starts_with("roll=") || option.starts_with("every="));
+            let (dropped, error) = (sink["dropped"].as_u64().unwrap_or(0), sink["error"].as_str());
+            Sink { text, kind, place, rolls, dropped, error }
+        };
+        board["sinks"].as_array().into_iter().flatten().map(read).collect()
+    }
+
+    /// True if it has files.
+    pub fn is_file(&self) -> bool {
+        matches!(self.kind, "file" | "hdf5" | "parquet")
+    }
+
+    /// True if it has all that it was given.
+    pub fn is_whole(&self) -> bool {
+        self.dropped == 0 && self.error.is_none()
+    }
+
+    fn options(&self) -> FileOptions {
+        FileOptions { roll: self.rolls.then_some(1), ..FileOptions::default() }
+    }
+
+    /// Its files that are there, in their order.
+    pub fn found(&self, folder: &std::path::Path) -> Vec<PathBuf> {
+        Parts::found(folder.join(&self.place), self.options())
+    }
+
+    /// Its files, to be read as a board's words.
+    pub fn stored(&self, folder: &std::path::Path) -> Files {
+        Files::new(folder.join(&self.place), self.options())
+    }
+}
+
+/// The plain files of a board's words that have all of them, in their order; `None`: no sink has any.
+pub fn word_files(folder: &std::path::Path, board: &Value) -> Option<Vec<PathBuf>> {
+    Sink::all(board).iter().find(|sink| sink.kind == "file" && sink.is_whole()).map(|sink| sink.found(folder))
+}

@@ -243,11 +243,9 @@ impl Sending<'_> {
                 self.window += 1;
                 return (!self.write(stream, &message)).then_some(Next::Connect);
             }
-            Some(Event::Other(source)) => {
-                // Where sources are not named, it may be one of those.
-                if self.case.named && !self.write(stream, &self.framed(source, &[])) {
-                    return Some(Next::Connect);
-                }
+            // Where sources are not named, it may be one of those.
+            Some(Event::Other(source)) if self.case.named && !self.write(stream, &self.framed(source, &[])) => {
+                return Some(Next::Connect);
             }
             Some(Event::WrongNumber(more)) => {
                 let number = self.window.wrapping_add(more);
@@ -260,7 +258,7 @@ impl Sending<'_> {
             }
             Some(Event::Again(is_other)) => again = Some(is_other),
             Some(Event::Pause(millis)) => std::thread::sleep(Duration::from_millis(millis)),
-            None => {}
+            Some(Event::Other(_)) | None => {}
         }
         let message = self.message();
         self.note(&message);

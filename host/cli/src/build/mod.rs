@@ -12,7 +12,9 @@ use fadelink_builder::{sink, Policy};
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
-use crate::metrics::{self, Meter};
+#[cfg(feature = "kafka")]
+use crate::metrics;
+use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
 use crate::verdict::Accept;

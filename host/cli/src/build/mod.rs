@@ -12,6 +12,8 @@ use fadelink_builder::{sink, Policy};
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
 use crate::interrupts::Interrupts;
+#[cfg(feature = "kafka")]
+use crate::metrics;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
@@ -201,7 +203,7 @@ impl kafka::Watcher for Watcher<'_> {
         self.meter.builder(self.name, self.viewers.events, &report.joined);
         let kafka::Report { malformed, gone, unreported, .. } = *report;
         let known = Evidence { joined: report.joined.clone(), malformed, gone, unreported, ..Evidence::default() };
-        crate::metrics::set_verdict(self.name, &Verdict::so_far(known), false);
+        metrics::set_verdict(self.name, &Verdict::so_far(known), false);
         let labels = [("builder", self.name)];
         self.meter.count("fadelink_builder_aborted_transactions_total", &labels, report.aborts);
         for (reason, value) in [("gone", report.gone), ("malformed", report.malformed)] {

@@ -60,6 +60,9 @@ impl MessagesSink {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.output.is_none() {
+            return Ok(());
+        }
         self.write_buffer()?;
         (self.kept, self.intact) = (self.bytes, self.events);
         Ok(())

@@ -54,6 +54,8 @@ pub struct ParquetSink {
     events: u64,
     grouped: u64,
     finished: u64,
+    /// A file could not be finished.
+    is_broken: bool,
 }
 
 /// Those of one part.
@@ -204,10 +206,14 @@ impl ParquetSink {
             events: 0,
             grouped: 0,
             finished: 0,
+            is_broken: false,
         })
     }
 
     fn write_group(&mut self) -> Result {
+        if self.is_broken {
+            return Ok(());
+        }
         let tables = match &mut self.tables {
             Some(tables) => tables,
             none => none.insert(Tables::create(&mut self.parts)?),
@@ -231,6 +237,7 @@ impl ParquetSink {
         }
         let parts = &mut self.parts;
         let (hits, windows) = (tables.hits.finish(parts, &notes), tables.windows.finish(parts, &notes));
+        self.is_broken = hits.is_err() || windows.is_err();
         hits.and(windows)?;
         self.finished += std::mem::take(&mut self.grouped);
         self.events = 0;

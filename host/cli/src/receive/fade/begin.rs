@@ -16,6 +16,10 @@ use crate::verdict::End;
 /// Time without a frame after which the FEB is taken to have all its confirmations.
 pub(super) const QUIET: Duration = Duration::from_millis(60);
 
+/// So many packets come again, or outside the window, before the FEB is taken to have no others: it repeats all of its window
+/// (64 packets at most) about equally often, so the ones that are waited for would have come eight times.
+const REPEATED: u64 = 8 * 64;
+
 /// The transmission of a FEB that goes on was stopped before the earlier program was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WasStopped(pub bool);
@@ -92,7 +96,7 @@ impl Begin {
     pub(super) fn is_ahead(&self, feb: &FebHandle, recorder: &Recorder) -> Option<String> {
         let before = self.before.as_ref().filter(|_| self.goes_on && self.resumed == Some(recorder.bytes()))?;
         let counters = feb.counters();
-        (counters.packets + counters.protocol_errors > 0).then(|| {
+        (counters.duplicates + counters.protocol_errors >= REPEATED).then(|| {
             format!("the board sends words behind those that it has confirmation of, and {} alone", before.place())
         })
     }

@@ -45,8 +45,6 @@ const READ_TIMEOUT: Duration = Duration::from_millis(50);
 const ANSWER: Duration = Duration::from_secs(1);
 /// Longest time that is waited for that.
 const LINGER: Duration = Duration::from_secs(2);
-/// So many questions' time is waited for the first words of a transmission that goes on, while the board sends others.
-const AHEAD: u32 = 3;
 
 /// One FEB.
 pub struct Feb {
@@ -351,10 +349,8 @@ fn receive(
                 return Ok(End::Confirmed);
             }
         }
-        if last_data.elapsed() > AHEAD * shared.patience.inquiry {
-            if let Some(what) = begin.is_ahead(feb, recorder) {
-                anyhow::bail!("{what}; {}", ADVICE);
-            }
+        if let Some(what) = begin.is_ahead(feb, recorder) {
+            anyhow::bail!("{what}; {}", ADVICE);
         }
         if let Some(limit) = deadline.too_silent() {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());

@@ -153,7 +153,7 @@ def builder():
                     build += ["--sink", f"hdf5:{folder}/x.h5"]
                 best = {}
                 for _ in range(3):
-                    for name, words in (("build", build), ("read", ["receive"])):
+                    for name, words in (("build", build), ("read", ["receive", "--end", "told"])):
                         best[name] = min(best.get(name, (9e9, 9e9)), receive(words, streams))
                 (seconds, cpu), (plain, plain_cpu) = best["build"], best["read"]
                 name = f"{size} B" + (f", {sinks}" if sinks else "")

@@ -88,6 +88,7 @@ def test_killed_receivers_leave_nothing_behind_that_the_next_takes_for_its_own(b
         receiver.signal(signal.SIGKILL)
         receiver.finish()
         out.unlink()
+        out.with_name("data.json").unlink()
     finished = bench.receive("--out", out, "--verify", "counter", "--packets", 100, *end(kind)).finish()
     status, result = report(finished)
     feb = result["febs"][0]

@@ -191,7 +191,7 @@ def test_a_stream_that_has_ended_is_looked_at_again(net):
     """The file of one is cut while another one still comes."""
     out = net.tmp / "{stream}.dat"
     net.sim("--protocol", "tcp", "--phy", "gmii", "--words", 1000)
-    process = net.fadelink("receive", "--tcp", 10000, "--streams", 2, "--json", "--out", out)
+    process = net.fadelink("receive", "--tcp", 10000, "--streams", 2, "--end", "told", "--json", "--out", out)
     is_whole = lambda path: path.exists() and json.loads(path.read_text())["complete"]  # noqa: E731
     wait_for(lambda: any(is_whole(path) for path in net.tmp.glob("*.dat.json")))
     (file,) = net.tmp.glob("*.dat")

@@ -312,7 +312,7 @@ fn constants_agree() {
         &vectors("fade10g"),
         rules,
         "FADE_",
-        &["DATA_FRAME_LEN", "IDENTITY_RESETS", "IDENTITY_CHECKSUM", "START_CHECKSUM"],
+        &["DATA_FRAME_LEN", "IDENTITY_RESETS", "IDENTITY_CHECKSUM", "IDENTITY_SAME_WORDS", "START_CHECKSUM"],
     );
     let rules = include_str!("../../../driver/fade1_rules.h");
     // The rest is the same as in FADE-10G and defined there, or of frames that the driver does not build or look at.

@@ -136,6 +136,7 @@ fn what_is_certain_is_gone_on_with() {
     let mut hashes = HashSink::resume(&kept.path("a.hashes"), kept.recover().blocks).unwrap();
     writer.write(&mut [&mut hashes], 8192);
     hashes.finish(END).unwrap();
+    drop(hashes);
     let mut file = OpenOptions::new().append(true).open(kept.path("b.dat")).unwrap();
     std::io::Write::write_all(&mut file, &[0; 8192]).unwrap();
     let before = kept.all();
@@ -247,6 +248,7 @@ fn what_one_sink_has_of_several_pieces_is_certain() {
     hashes.sync().unwrap();
     let found = recover(&hash, &kept.sinks()[1..]).unwrap();
     assert_eq!((found.blocks.end(), found.lost), (5 * 8192, None));
+    drop(hashes);
     hashes::cut(&hash, found.blocks.end()).unwrap();
     assert_eq!(fs::metadata(&hash).unwrap().len(), 2 * ENTRY_BYTES as u64);
 }

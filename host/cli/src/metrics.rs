@@ -82,6 +82,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_sink_written_bytes_total", Counter, "Bytes that a sink has taken."),
     ("fadelink_sink_dropped_bytes_total", Counter, "Bytes that a sink has lost."),
     ("fadelink_sink_written_events_total", Counter, "Events that a sink has taken."),
+    ("fadelink_sink_handed_over_events_total", Counter, "Events that a sink has given away, which nobody confirms."),
     ("fadelink_sink_dropped_events_total", Counter, "Events that a sink has lost."),
     ("fadelink_sink_queued_bytes", Gauge, "Bytes of memory that wait for a sink."),
     ("fadelink_sink_failed", Gauge, "1 if a sink has failed."),
@@ -392,7 +393,8 @@ impl Meter {
     pub fn event_sinks(&mut self, builder: &str, reports: &[Report]) {
         for report in reports {
             let labels = [("builder", builder), ("sink", &*report.sink)];
-            self.count("fadelink_sink_written_events_total", &labels, report.written + report.handed_over);
+            self.count("fadelink_sink_written_events_total", &labels, report.written);
+            self.count("fadelink_sink_handed_over_events_total", &labels, report.handed_over);
             self.count("fadelink_sink_dropped_events_total", &labels, report.dropped);
             self.sink(&labels, report);
         }

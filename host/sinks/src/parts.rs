@@ -57,8 +57,8 @@ pub struct Parts {
     begun: Instant,
     /// Those that were made, in their order.
     made: Vec<Made>,
-    /// One of them was changed by somebody else.
-    is_changed: bool,
+    /// What somebody else has done to one of them.
+    changed: Option<String>,
 }
 
 impl Parts {
@@ -79,7 +79,7 @@ impl Parts {
 
     /// The same, of files that may be there: from this number on.
     pub(crate) fn numbered(path: impl Into<PathBuf>, options: FileOptions, number: u32) -> Parts {
-        Parts { path: path.into(), options, number, begun: Instant::now(), made: Vec::new(), is_changed: false }
+        Parts { path: path.into(), options, number, begun: Instant::now(), made: Vec::new(), changed: None }
     }
 
     /// A file of an earlier run that has a number.
@@ -153,7 +153,9 @@ impl Parts {
     /// Somebody else has changed, removed or replaced it.
     pub fn compare(&mut self, output: &Output, bytes: u64) -> io::Result<()> {
         let checked = output.check(bytes);
-        self.is_changed |= checked.is_err();
+        if let Err(error) = &checked {
+            self.changed.get_or_insert_with(|| error.to_string());
+        }
         checked
     }
 
@@ -181,8 +183,8 @@ impl Parts {
     /// # Errors
     /// The first that is not, and what has happened to it.
     pub(crate) fn check(&self, open: bool) -> io::Result<()> {
-        if self.is_changed {
-            return Err(io::Error::other("another program has changed a file"));
+        if let Some(changed) = &self.changed {
+            return Err(io::Error::other(changed.clone()));
         }
         self.made.iter().rev().take_while(|made| !open || made.is_open()).try_for_each(Made::check)
     }

@@ -153,6 +153,25 @@ mod tests {
         assert_eq!(sink.intact(), 3);
     }
 
+    /// Also when the sink is ended after that.
+    #[test]
+    fn nothing_of_a_file_that_could_not_be_finished_is_intact() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("messages.dat");
+        let options = FileOptions { roll: Some(1), ..FileOptions::default() };
+        let mut sink = MessagesSink::create(path.to_str().unwrap(), options).unwrap();
+        let event = Event { record: 0, time: (0, 0), parts: vec![[1; 8].into()], missing: vec![], is_late: false };
+        let event = SharedEvent(Arc::new(event));
+        sink.write(&event).unwrap();
+        sink.tick().unwrap();
+        sink.write(&event).unwrap();
+        std::fs::remove_file(folder.path().join("messages.000001.dat.part")).unwrap();
+        assert!(sink.tick().is_err());
+        sink.write(&event).unwrap();
+        let _ = sink.finish(End { complete: false, dropped: 0 });
+        assert_eq!(sink.intact(), 1, "of the file before");
+    }
+
     #[test]
     fn a_file_that_could_not_be_written_ends_with_a_whole_event() {
         let folder = tempfile::tempdir().unwrap();

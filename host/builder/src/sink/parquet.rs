@@ -338,6 +338,23 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4, "no other file is left");
     }
 
+    /// Also when the sink is ended after that: no other file takes its place.
+    #[test]
+    fn nothing_of_a_file_that_could_not_be_finished_is_intact() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.parquet");
+        let run = Run { builder_id: 1, window_ticks: 1024, stopping: Arc::default() };
+        let options = FileOptions { overwrite: true, ..FileOptions::default() };
+        let mut sink = ParquetSink::create(path.to_str().unwrap(), options, &run).unwrap();
+        sink.limits = (1, 2);
+        sink.write(&event(0, &[])).unwrap();
+        std::fs::remove_file(folder.path().join("x.windows.parquet.part")).unwrap();
+        assert!(sink.write(&event(1, &[])).is_err());
+        let _ = sink.finish(END);
+        assert_eq!(sink.intact(), 0);
+        assert!(!folder.path().join("x.windows.parquet").exists());
+    }
+
     #[test]
     fn a_wrong_word_ends_its_message_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();

@@ -11,11 +11,12 @@ use super::world;
 use crate::verdict::State;
 
 /// What may be in a file: all words of the last run that our computer has begun, or of a whole run that another program has
-/// begun in its place before anything had come.
+/// begun in its place before anything had come. Words behind the last packet that our STOP has brought are of another program, which
+/// has made a published core go on.
 fn expected(case: &Case, ended: &Ended) -> Vec<Vec<u8>> {
     let world = world::lock(&ended.world);
     let runs = world.record.runs();
-    let possible = &runs[runs.iter().rposition(|run| run.is_ours).unwrap_or(0)..];
+    let begin = runs.iter().rposition(|run| run.is_ours).unwrap_or(0);
     let content = |run: &Run| {
         let mut bytes = run.bytes();
         if case.protocol == Protocol::Fade1 {
@@ -24,7 +25,9 @@ fn expected(case: &Case, ended: &Ended) -> Vec<Vec<u8>> {
         }
         bytes
     };
-    possible.iter().map(content).collect()
+    let parts = world.lasts.iter().filter(|(run, ..)| *run >= begin);
+    let parts = parts.filter_map(|(run, _, words)| Some(runs.get(*run)?.bytes()[..words * 8].to_vec()));
+    runs[begin..].iter().map(content).chain(parts).collect()
 }
 
 /// What says that all is there.

@@ -45,6 +45,9 @@ pub struct World {
     step: u64,
     /// Step at which our computer has first asked for the end.
     stopped: Option<u64>,
+    /// Last packets that the board has sent behind that, first: the run, the number of the packet, words of the run so far. A START of
+    /// somebody else makes a published core go on with the same run.
+    pub lasts: Vec<(usize, u32, usize)>,
     power_back: u64,
     cable_back: u64,
     /// Events that have happened.
@@ -98,6 +101,7 @@ impl World {
             down: Vec::new(),
             step: 0,
             stopped: None,
+            lasts: Vec::new(),
             power_back: 0,
             cable_back: 0,
             happened: Vec::new(),
@@ -149,10 +153,24 @@ impl World {
             let Some(frame) = self.board.as_mut().and_then(|board| board.give(now)) else { break };
             self.step += 1;
             let (run, is_out) = (self.record.runs().len(), self.is_out());
+            self.note_last(&frame);
             self.up.push(frame, run, self.step, is_out);
             self.events();
         }
         self.up.pop(self.step)
+    }
+
+    /// Notes that the board ends what our computer has stopped.
+    fn note_last(&mut self, frame: &[u8]) {
+        let Ok((_, fade10g::FebFrame::Data(data))) = fade10g::parse_feb(frame) else { return };
+        if data.last.is_none() || self.stopped.is_none() {
+            return;
+        }
+        let runs = self.record.runs();
+        let Some((index, run)) = runs.iter().enumerate().next_back() else { return };
+        if !self.lasts.iter().any(|(other, packet, _)| (*other, *packet) == (index, data.packet)) {
+            self.lasts.push((index, data.packet, run.words.len()));
+        }
     }
 
     /// What is due happens.

@@ -36,6 +36,11 @@ class Crate:
             data += model.message(self.source, record, hits_of(self.source, record) if hits is None else hits, WINDOW_NS)
         self.socket.sendall(data)
 
+    def wait_for_stop(self):
+        """Until the receiver asks for the end."""
+        self.socket.settimeout(PATIENCE)
+        assert self.socket.recv(1) == b""
+
     def close(self):
         self.socket.close()
 

@@ -6,7 +6,6 @@ import resource
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 from support import fadc_model as model
@@ -110,7 +109,7 @@ def test_the_second_interrupt_gives_a_verdict(tmp_path, command):
     crate, stop = Crate(port, 1), threading.Event()
 
     def send():
-        record = 0
+        record = 1
         while not stop.wait(0.01):
             try:
                 crate.send(record)
@@ -118,13 +117,12 @@ def test_the_second_interrupt_gives_a_verdict(tmp_path, command):
                 return
             record += 1
 
+    crate.send(0)
     sender = threading.Thread(target=send)
     sender.start()
-    time.sleep(0.5)
     program.send_signal(signal.SIGINT)
-    time.sleep(1)
+    crate.wait_for_stop()
     assert program.poll() is None, "the crate goes on"
-    begun = time.monotonic()
     program.send_signal(signal.SIGINT)
     out, err = program.communicate(timeout=PATIENCE)
     stop.set()
@@ -132,7 +130,7 @@ def test_the_second_interrupt_gives_a_verdict(tmp_path, command):
     crate.close()
     found = json.loads(out) if command == "build" else json.loads((tmp_path / "runs/run_000001/manifest.json").read_text())
     told = found if command == "build" else found["boards"][0]
-    assert program.returncode == 3 and time.monotonic() - begun < 4, err
+    assert program.returncode == 3, err
     assert told["verdict"] == "incomplete" and "error" in reasons(told) and "interrupted before the end" in str(told["reasons"]), told
     assert told["sources"]["0x00000001"]["messages"] > 0
 

@@ -1,13 +1,18 @@
 //! Files of events: what others do to them is told, and none is shared (host/sinks/tests/outputs.rs has the other sinks).
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fadelink_builder::sink::{self, Run, SharedEvent, Spec};
 use fadelink_builder::Event;
 use fadelink_sinks::{Error, Outlets, Report};
+
+#[path = "../../sinks/tests/harm/mod.rs"]
+mod harm;
+
+use harm::HARMS;
 
 /// With the names of their files.
 const KINDS: [(&str, &[&str]); 3] = [
@@ -38,27 +43,6 @@ fn write(outlets: &mut Outlets<SharedEvent>, events: u64) {
     }
 }
 
-type Harm = fn(&Path);
-
-const HARMS: [(&str, Harm); 6] = [
-    ("was removed or renamed", |path| fs::remove_file(path).unwrap()),
-    ("was removed or renamed", |path| fs::rename(path, path.with_extension("x")).unwrap()),
-    ("a folder of its path was", |path| {
-        let folder = path.parent().unwrap();
-        fs::rename(folder, folder.with_extension("x")).unwrap();
-    }),
-    ("was replaced by another one", |path| {
-        let copy = path.with_extension("x");
-        fs::copy(path, &copy).unwrap();
-        fs::rename(copy, path).unwrap();
-    }),
-    ("bytes instead of", |path| {
-        let file = OpenOptions::new().write(true).open(path).unwrap();
-        file.set_len(file.metadata().unwrap().len() / 2).unwrap();
-    }),
-    ("bytes instead of", |path| OpenOptions::new().append(true).open(path).unwrap().write_all(b"x").unwrap()),
-];
-
 #[test]
 fn what_others_do_to_a_file_is_told() {
     for (kind, names) in KINDS {
@@ -70,11 +54,10 @@ fn what_others_do_to_a_file_is_told() {
                 let mut outlets = open(&folder, &[kind]).unwrap();
                 write(&mut outlets, 10);
                 let path = folder.join(format!("{name}.part"));
-                // So that there is something to be cut, where rows are written in groups.
-                let is_empty = fs::metadata(&path).unwrap().len() == 0;
-                if is_empty {
-                    std::thread::sleep(std::time::Duration::from_millis(1100));
+                // Rows are written in groups, and messages together.
+                while fs::metadata(&path).unwrap().len() == 0 {
                     write(&mut outlets, 1);
+                    std::thread::sleep(Duration::from_millis(10));
                 }
                 harm(&path);
                 write(&mut outlets, 10);

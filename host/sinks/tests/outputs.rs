@@ -1,12 +1,15 @@
 //! Whatever others do to the files of sinks while they are written: it is told, and nothing of it is called intact.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use fadelink_receiver::Pool;
 use fadelink_sinks::{Block, BlockKind, Board, Error, Opening, Origin, Outlets, Report, Spec, Stopping};
 use fadelink_wire::MacAddr;
+
+mod harm;
+
+use harm::HARMS;
 
 const FEB: Board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
 const BYTES: usize = 8192;
@@ -56,24 +59,6 @@ fn newest(folder: &Path) -> PathBuf {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     names.filter(|path| path.extension().is_none_or(|end| end != "json")).max().unwrap()
 }
-
-type Harm = fn(&Path);
-
-const HARMS: [(&str, Harm); 6] = [
-    ("was removed or renamed", |path| fs::remove_file(path).unwrap()),
-    ("was removed or renamed", |path| fs::rename(path, path.with_extension("x")).unwrap()),
-    ("a folder of its path was", |path| {
-        let folder = path.parent().unwrap();
-        fs::rename(folder, folder.with_extension("x")).unwrap();
-    }),
-    ("was replaced by another one", |path| {
-        let copy = path.with_extension("x");
-        fs::copy(path, &copy).unwrap();
-        fs::rename(copy, path).unwrap();
-    }),
-    ("bytes instead of", |path| OpenOptions::new().write(true).open(path).unwrap().set_len(1).unwrap()),
-    ("bytes instead of", |path| OpenOptions::new().append(true).open(path).unwrap().write_all(b"x").unwrap()),
-];
 
 #[test]
 fn what_others_do_to_a_file_is_told() {

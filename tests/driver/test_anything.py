@@ -11,7 +11,7 @@ from support.faults.anything import judge
 from support.faults.anything.fade import Disturbing, board, possible
 from support.faults.anything.forged import Forger, Wire
 from support.faults.anything.world import World
-from support.guest import LOAD
+from support.guest import LOAD, UNTIL_IT_HEARS
 from support.netns import FEBS, sh
 from support.paths import SEED
 
@@ -50,7 +50,7 @@ def script(random, told, forges):
     if not forges and random.random() < 0.5:
         lines += [*random.choice(others), f"sleep {random.uniform(0.5, 1):.2f}"]
     lines += [
-        "kill -INT $R; wait $R; echo STATUS $?; echo REPORT $(cat /tmp/report | tr -d '\\n')",
+        f"{UNTIL_IT_HEARS}; kill -INT $R; wait $R; echo STATUS $?; echo REPORT $(cat /tmp/report | tr -d '\\n')",
         "echo DESCRIBED $(cat /tmp/a.dat.json | tr -d '\\n'); echo SUM $(sha256sum </tmp/a.dat); echo SIZE $(stat -c %s /tmp/a.dat)",
         "echo ERROR $(cat /tmp/error | tr -d '\\n')",
     ]

@@ -11,6 +11,13 @@ from support.paths import FADELINK as FADELINK_HERE
 from support.paths import SEED
 
 FADELINK = "fadelink {0} --backend kernel --iface eth0"
+# The driver, which was loaded anew, has sent START.
+UNTIL_STARTED = "until grep -q '^commands [1-9]' /sys/kernel/debug/fadelink/l3_fpga0; do sleep 0.1; done"
+
+
+# Behind a program that receives: data of N boards has come.
+TAKEN = "--sink file:/tmp/taken-{feb}.dat"
+UNTIL_TAKEN = "until [ $(find /tmp/taken-* -size +0 | wc -l) -ge {0} ]; do sleep 0.1; done"
 
 
 def fadelink(action, *words):
@@ -45,9 +52,9 @@ def test_two_febs_and_commands_meanwhile(bench):
     out, boards = session(
         bench,
         [
-            fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--ring 128 --verify counter --json --quiet")
+            fadelink("receive", "--feb", FEBS[0], "--feb", FEBS[1], "--ring 128 --verify counter --json --quiet", TAKEN)
             + " >/tmp/report & R=$!",
-            "sleep 2",
+            UNTIL_TAKEN.format(2),
             fadelink("discover", "--json"),
             fadelink("cmd", "--feb", FEBS[0], "0x0207 1 --repeat 40 --timeout 50 --json"),
             fadelink("cmd", "--feb", FEBS[2], "0x0100 --json"),
@@ -78,16 +85,17 @@ def test_killed_reader_and_a_taken_feb(bench):
     out, boards = session(
         bench,
         [
-            fadelink("receive", "--feb", FEBS[0], "--verify counter --quiet") + " & R=$!",
-            "sleep 3",
+            fadelink("receive", "--feb", FEBS[0], "--verify counter --quiet", TAKEN) + " & R=$!",
+            UNTIL_TAKEN.format(1),
             # While one has it nobody else can.
             fadelink("receive", "--feb", FEBS[0], "--packets 10") + " 2>&1 && exit 1",
             f"fadelink receive --backend packet --iface eth0 --feb {FEBS[0]} --packets 10 2>&1 && exit 1",
-            "kill -9 $R; wait $R || true",
+            "kill -9 $R; wait $R || true; rm /tmp/taken-*",
             fadelink("receive", "--feb", FEBS[0], "--packets 500 --verify counter --json --quiet"),
             # Ctrl-C: the rest is drained.
-            fadelink("receive", "--feb", FEBS[0], "--verify counter --json --quiet") + " >/tmp/report & R=$!",
-            "sleep 3; kill -INT $R; wait $R; cat /tmp/report",
+            fadelink("receive", "--feb", FEBS[0], "--verify counter --json --quiet", TAKEN) + " >/tmp/report & R=$!",
+            UNTIL_TAKEN.format(1),
+            "kill -INT $R; wait $R; cat /tmp/report",
         ],
         "--link", "loss=0.01",
     )  # fmt: skip
@@ -107,8 +115,8 @@ def test_commands_beside_another_programs_run(bench):
             # Of a device's last owner nothing is left: this one takes the FEB for one of FADE v1.
             fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --idle-timeout 1 --quiet") + " 2>&1 && exit 1",
             command,
-            f"fadelink receive --backend packet --iface eth0 --feb {FEBS[0]} --verify counter --json --quiet >/tmp/report & R=$!",
-            "sleep 2",
+            f"fadelink receive --backend packet --iface eth0 --feb {FEBS[0]} --verify counter --json --quiet {TAKEN} >/tmp/report & R=$!",
+            UNTIL_TAKEN.format(1),
             *[command] * 3,
             "kill -INT $R; wait $R; cat /tmp/report",
         ],
@@ -148,8 +156,9 @@ fadelink receive --backend kernel --iface eth9 --feb {FEBS[0]} 2>&1; echo status
 fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} --ring 262144 2>&1; echo status $?
 fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} --feb {FEBS[1]} 2>&1; echo status $?
 fadelink cmd --backend kernel --iface eth0 --feb {FEBS[0]} 0x0100 --retries 1 --timeout 20 2>&1; echo status $?
+rmmod fadelink; {LOAD}
 fadelink receive --backend kernel --iface eth0 --feb {FEBS[0]} 2>&1 & R=$!
-sleep 1; ip link set eth0 down; wait $R; echo status $?
+{UNTIL_STARTED}; ip link set eth0 down; wait $R; echo status $?
 """)
     said = re.findall(r"(?:fadelink:|\bstatus ).*", out)
     expected = [
@@ -176,8 +185,8 @@ def test_fade1(bench, link):
         [
             fadelink("receive", "--feb", FEBS[0], "--packets 40 --verify counter --json --quiet --out /tmp/data"),
             "size=$(stat -c %s /tmp/data); echo size $size",
-            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --ring 64 --quiet") + " & R=$!",
-            "sleep 2",
+            fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --ring 64 --quiet", TAKEN) + " & R=$!",
+            UNTIL_TAKEN.format(1),
             fadelink("cmd", "--feb", FEBS[0], "0x0101 --timeout 20 --retries 1") + " 2>&1 && exit 1",
             "kill -9 $R; wait $R || true",
             fadelink("receive", "--feb", FEBS[0], "--protocol fade1 --packets 50 --verify counter --json --quiet"),
@@ -227,8 +236,8 @@ def test_boards_of_every_firmware(bench, firmware, protocol, loss):
 {LOAD}
 {receive}
 for i in 1 2; do
-    {fadelink("receive", "--feb", FEBS[0], "--quiet")} & R=$!
-    sleep 1; kill -9 $R; wait $R || true
+    {fadelink("receive", "--feb", FEBS[0], "--quiet", TAKEN)} & R=$!
+    {UNTIL_TAKEN.format(1)}; kill -9 $R; wait $R || true; rm /tmp/taken-*
 done
 {receive} --out /tmp/data
 cat /tmp/data.json

@@ -21,6 +21,8 @@ MODULES = ["failover", "net_failover", "virtio_ring", "virtio", "virtio_pci_lega
            "virtio_pci", "virtio_net", "e1000", "virtio_blk", "crc32c_generic", "jbd2", "mbcache", "crc16", "ext4"]  # fmt: skip
 PROGRAMS = [*(TOP / "tests/driver").glob("*.c"), TOP / "bench/tools/tcp_reader.c", *(TOP / "driver/examples").glob("*.c")]
 LOAD = "insmod /lib/fadelink.ko"
+# Until the program with the number $R hears SIGINT, which a shell lets its programs in the background ignore; or has ended.
+UNTIL_IT_HEARS = "until grep -qE '^(SigCgt:.*[2367abef]|State:.Z.*)$' /proc/$R/status; do sleep 0.1; done"
 # A kernel that watches itself is slow.
 TIMEOUT = 1200 if os.environ.get("FADELINK_KERNEL") == "debug" else 280
 WARNING = re.compile(

@@ -101,6 +101,9 @@ impl ServerState {
     }
 }
 
+/// Connections that the kernel accepts before the server does: as of the standard library's listeners.
+const BACKLOG: u32 = 128;
+
 /// Accepts connections until it is stopped.
 pub struct Server {
     shared: Arc<ServerState>,
@@ -138,10 +141,15 @@ fn serve(
     Ok(thread)
 }
 
+/// Accepts until the server closes. Boards whose connections the kernel has accepted by then may have sent data, so these are served,
+/// too.
 fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut prepared = None;
-    while !shared.closing.load(Ordering::Relaxed) {
+    let mut left = BACKLOG;
+    while left > 0 {
+        let is_closing = shared.closing.load(Ordering::Relaxed);
+        left -= u32::from(is_closing);
         let mut accept = || {
             let next = match prepared.take() {
                 Some(next) => next,
@@ -157,7 +165,9 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
         };
         match accept() {
             Ok(thread) => threads.push(thread),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && is_closing => break,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 threads.retain(|thread| !thread.is_finished());
                 poll(&mut [(listener.as_fd(), false)], Some(TICK));
             }
@@ -201,7 +211,7 @@ impl Server {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// Accepts no more connections. When this returns no more is opened.
+    /// Accepts no more connections than there are. When this returns no more is opened.
     pub fn close(&mut self) {
         self.shared.closing.store(true, Ordering::Relaxed);
         if let Some(accepting) = self.accepting.take() {
@@ -249,6 +259,45 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (Connection::new(listener.accept().unwrap().0), board)
+    }
+
+    /// The data of boards that have connected before the end was asked for is theirs, however slow the server is.
+    #[test]
+    fn connections_that_wait_in_the_kernel_are_served() {
+        let (gate, (sender, received)) = (Arc::new(Mutex::new(())), std::sync::mpsc::channel());
+        let closed = gate.lock().unwrap();
+        let own = gate.clone();
+        let prepare = move || {
+            drop(own.lock());
+            let sender = sender.clone();
+            Ok(Box::new(move |_: &Arc<Connection>, _| {
+                let service: Service = Box::new(move |connection| {
+                    let (mut socket, mut data): (&TcpStream, _) = (connection, Vec::new());
+                    let _ = socket.read_to_end(&mut data);
+                    let _ = sender.send(data);
+                });
+                service
+            }) as Prepared)
+        };
+        let (port, _) = {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            (listener.local_addr().unwrap(), listener)
+        };
+        let mut server = Server::listen(port, None, prepare).unwrap();
+        for number in 0..3 {
+            io::Write::write_all(&mut TcpStream::connect(port).unwrap(), &[number; 8]).unwrap();
+        }
+        let shared = server.shared.clone();
+        let stopping = std::thread::spawn(move || {
+            server.stop();
+            server.join();
+        });
+        while !shared.closing.load(Ordering::Relaxed) {}
+        drop(closed);
+        stopping.join().unwrap();
+        let mut all: Vec<_> = received.try_iter().collect();
+        all.sort();
+        assert_eq!(all, [0, 1, 2].map(|number| vec![number; 8]));
     }
 
     /// Also if what the board sent before it closed is not read yet.

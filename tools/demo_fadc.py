@@ -99,7 +99,7 @@ def demo(args, bench):
     add_address(bench)
     sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
     print(f"demo: {CRATES} simulated crates (the RTL, cycle by cycle) of 16 modules with 16 channels, over TCP", flush=True)
-    builder = bench.fadelink("build", "--tcp", 10000, "--window-ns", WINDOW_NS, "--expect", CRATES, "--silence", 60,
+    builder = bench.fadelink("build", "--tcp", 10000, "--window-ns", WINDOW_NS, "--expect", CRATES, "--silence", 60, "--end", "told",
                     *(() if args.stay else ("--streams", CRATES)), "--sink", f"hdf5:{out},every=0", "--sink", f"zmq-pub:{endpoint}",
                     "--web", f"127.0.0.1:{args.port}", "--quiet", "--json")  # fmt: skip
     builder.popen.stderr.readline()

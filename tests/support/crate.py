@@ -69,12 +69,12 @@ def reasons(found):
 
 
 class Builder:
-    """`fadelink build` on loopback, with its page, which shows what it has done so far."""
+    """`fadelink build` on loopback, with its page, which shows what it has done so far. Its crates may close before they are asked to."""
 
-    def __init__(self, *words, **options):
+    def __init__(self, *words, end="told", **options):
         self.port, self.web = free_ports(2)
         words = [FADELINK, "build", "--tcp", self.port, "--listen", "127.0.0.1", "--window-ns", WINDOW_NS, "--json",
-                 "--web", f"127.0.0.1:{self.web}", *words]  # fmt: skip
+                 "--web", f"127.0.0.1:{self.web}", "--end", end, *words]  # fmt: skip
         self.popen = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
     def wait_for(self, *path, count):

@@ -33,9 +33,10 @@ class Setup:
         self.processes.append(process)
         return process
 
-    def feed(self, *words):
+    def feed(self, *words, end="told"):
+        """Its crates may close before they are asked to."""
         (self.port,) = free_ports(1)
-        return self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", *words)
+        return self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", "--end", end, *words)
 
     def build(self, name="builder", *words, silence=60):
         """A builder that waits for its crates, however slow the machine is."""

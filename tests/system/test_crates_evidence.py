@@ -5,6 +5,7 @@ import json
 import resource
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -133,6 +134,54 @@ def test_the_second_interrupt_gives_a_verdict(tmp_path, command):
     assert program.returncode == 3, err
     assert told["verdict"] == "incomplete" and "error" in reasons(told) and "interrupted before the end" in str(told["reasons"]), told
     assert told["sources"]["0x00000001"]["messages"] > 0
+
+
+# Sends what it reads, and stays.
+PROGRAM = """import socket, sys, time
+crate = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+crate.sendall(sys.stdin.buffer.read())
+time.sleep(600)"""
+
+
+@pytest.mark.parametrize(
+    "end,connections,expected",
+    [
+        ("confirmed", {1: [("asked", 0, 10)], 2: [("asked", 0, 10)]}, "complete"),
+        ("confirmed", {1: [("asked", 0, 10)], 2: [("closes", 0, 10)]}, "end_not_confirmed"),
+        ("confirmed", {1: [("asked", 0, 10)], 2: [("killed", 0, 10)]}, "end_not_confirmed"),
+        ("confirmed", {1: [("closes", 0, 5), ("asked", 5, 10)], 2: [("killed", 0, 7), ("asked", 7, 10)]}, "complete"),
+        # Over the last connection of the second crate nothing comes.
+        ("confirmed", {1: [("asked", 0, 10)], 2: [("closes", 0, 10), ("asked", 10, 10)]}, "end_not_confirmed"),
+        ("told", {1: [("closes", 0, 10)], 2: [("killed", 0, 10)]}, "complete"),
+    ],
+)
+def test_an_end_that_nobody_has_asked_for_is_not_confirmed(build, end, connections, expected):
+    """The kernel ends the connections of a program that is killed as those of one that has sent all."""
+    builder = build("--sources", "1,2", "--silence", 60, end=end)
+    asked = []
+    for source, ways in connections.items():
+        for way, first, behind in ways:
+            if way == "killed":
+                words = [sys.executable, "-c", PROGRAM, str(builder.port)]
+                program = subprocess.Popen(words, stdin=subprocess.PIPE)
+                program.stdin.write(b"".join(model.message(source, record) for record in range(first, behind)))
+                program.stdin.close()
+                builder.wait_for_source(source, "messages", behind)
+                program.kill()
+                program.wait()
+            else:
+                crate = Crate(builder.port, source)
+                crate.send(*range(first, behind))
+                builder.wait_for_source(source, "messages", behind)
+                asked += [crate] * (way == "asked")
+                if way == "closes":
+                    crate.close()
+    builder.popen.send_signal(signal.SIGTERM)
+    for crate in asked:
+        crate.wait_for_stop()
+        crate.close()
+    _, found, err = builder.finish()
+    assert found["verdict"] == expected and found["windows"]["complete"] == 10, (found, err)
 
 
 @pytest.mark.parametrize("kind", ["file", "hdf5", "parquet"])

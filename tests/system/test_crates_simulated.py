@@ -40,7 +40,7 @@ def test_two_crates_to_all_sinks(net, phy, links):
     places = {kind: f"{place},every=3600" for kind, place in files.items()} | endpoints
     sinks = [word for kind, place in places.items() for word in ("--sink", f"{kind}:{place}")]
     builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--streams", 2 * links, "--expect", 2 * links,
-                           "--silence", 60, "--json", *sinks)  # fmt: skip
+                           "--silence", 60, "--end", "told", "--json", *sinks)  # fmt: skip
     wait_for(lambda: os.path.exists(net.tmp / "zmq-push"))
     context = zmq.Context()
     clients = {"zmq-pub": context.socket(zmq.SUB), "zmq-push": context.socket(zmq.PULL)}

@@ -394,6 +394,19 @@ def test_a_feed_without_crates_ends(setup):
     assert status == 0, (found, err)
 
 
+def test_a_feed_whose_crates_were_not_asked_does_not_mark_its_end(setup):
+    """They may have been killed: neither the feed nor a builder behind it says that all is there."""
+    feeder = setup.feed("--streams", 3, end="confirmed")
+    send(setup, 40)
+    status, found, err = setup.finish(feeder, stop=False)
+    assert status == 3 and found["verdict"] == "end_not_confirmed" and found["delivered"] == found["messages"], (found, err)
+    assert len(setup.read_marks("begin")) == 1 and setup.read_marks("done") == []
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert status == 3 and found["verdict"] == "end_not_confirmed" and "has begun and not ended" in str(found["open"]), (found, err)
+
+
 def test_what_crates_have_lost_is_told_behind_kafka(setup):
     """The messages tell it to the builder; the feed has delivered them all."""
     feeder = setup.feed("--streams", 3)

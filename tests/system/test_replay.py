@@ -89,7 +89,7 @@ def test_udp_boards_and_crates_are_played_back(lab):
         bench.sim("--boards", 2, "--protocol", "fadc", "--small", "--phy", "gmii", "--ip", "10.9.0.4", "--port", 10002, "--windows", 2000),
     ]
     text = (
-        'folder = "runs"\n'
+        'folder = "runs"\nend = "told"\n'
         '[[udp]]\nname = "stack"\naddress = "10.9.0.3"\nport = 10001\nverify = "counter"\n'
         '[[crates]]\nname = "events"\nport = 10002\nwindow_ns = 65536\nexpect = 2\nsinks = ["file:{board}.dat,every=1"]\n'
     )

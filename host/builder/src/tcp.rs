@@ -1,7 +1,7 @@
 //! The connections of crates, which the crates open like TCP senders (docs/protocol/tcp_sender.md).
 
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,6 +50,9 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Of its first message.
     pub source: Option<String>,
+    /// Of all of its messages.
+    #[serde(skip)]
+    pub sources: Vec<u32>,
     /// What it held.
     #[serde(flatten)]
     pub counts: Counts,
@@ -57,6 +60,8 @@ pub struct Connection {
     pub skipped: Option<String>,
     /// True when it has ended.
     pub ended: bool,
+    /// The crate has closed it because it was asked to.
+    pub asked: bool,
     /// Why, where not by the crate.
     pub error: Option<String>,
 }
@@ -80,9 +85,11 @@ impl ServerState {
         connections.push(Connection {
             peer,
             source: None,
+            sources: Vec::new(),
             counts: Counts::default(),
             skipped: None,
             ended: false,
+            asked: false,
             error: None,
         });
         connections.len() - 1
@@ -99,9 +106,9 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dyn Messages) -> io::Result<()> {
+fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &mut dyn Messages) -> io::Result<()> {
     socket.set_read_timeout(Some(shared.patience))?;
-    let mut reader = MessageReader::new(socket);
+    let mut reader = MessageReader::new(&**socket);
     let (mut messages, mut sources) = (Vec::new(), Vec::new());
     let result = loop {
         let more = reader.next_messages(&mut messages);
@@ -119,6 +126,7 @@ fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dy
             let connection = &mut shared.lock()[index];
             connection.counts = *reader.counts();
             connection.source = sources.first().map(|source| format!("{source:#010x}"));
+            connection.sources.clone_from(&sources);
         }
         if let Err(error) = take.take(&mut messages) {
             break Err(error);
@@ -141,10 +149,11 @@ fn receive(shared: &ServerState, index: usize, socket: &TcpStream, take: &mut dy
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &ServerState, index: usize, socket: &TcpStream, mut take: Box<dyn Messages>) {
+fn serve(shared: &ServerState, index: usize, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
     let result = receive(shared, index, socket, &mut *take);
     let connection = &mut shared.lock()[index];
     connection.ended = true;
+    connection.asked = result.is_ok() && socket.was_asked();
     connection.error = result.err().map(|error| match is_silence(&error) {
         true => format!("nothing came for {} s after the end was asked for", shared.patience.as_secs_f64()),
         false => error.to_string(),

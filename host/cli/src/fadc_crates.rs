@@ -1,5 +1,6 @@
 //! Common parts of `fadelink build` and `fadelink feed`: crates that send over TCP.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use serde::Serialize;
 
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
-use crate::verdict::{End, Evidence};
+use crate::verdict::{Accept, End, Evidence};
 
 /// What identifies the window of a message.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,6 +67,9 @@ pub struct Args {
     /// Print only the summary
     #[arg(long)]
     pub quiet: bool,
+    /// What counts as the end; `told`: also that a crate closes its connection and was not asked to
+    #[arg(long, value_enum, default_value_t = Accept::Confirmed)]
+    pub end: Accept,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, and the health of the program at http://ADDRESS/health
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
@@ -175,15 +179,30 @@ fn is_crate(connection: &Connection) -> bool {
 }
 
 impl Connections {
-    /// What they prove: FIN has the number of all bytes before it.
+    /// What they prove: FIN has the number of all bytes before it, and answers that of this side.
     pub fn known(&self) -> Evidence<'static> {
         let known = so_far(&self.connections);
         let mut crates = self.connections.iter().filter(|one| is_crate(one)).peekable();
         let has_come = crates.peek().is_some();
         let panicked = crates.find(|one| !one.ended).map(|one| format!("{}: receiving it panicked", one.peer));
         let error = known.error.or(panicked);
-        let end = if has_come && error.is_none() { End::Confirmed } else { End::Missing };
+        let end = match has_come && error.is_none() {
+            true if self.are_asked() => End::Confirmed,
+            true => End::Told,
+            false => End::Missing,
+        };
         Evidence { end, error, ..known }
+    }
+
+    /// Each source was asked for its end: the last connection of each ended because of that.
+    fn are_asked(&self) -> bool {
+        let mut asked = BTreeMap::new();
+        for one in &self.connections {
+            one.sources.iter().for_each(|source| {
+                asked.insert(*source, one.asked);
+            });
+        }
+        asked.values().all(|asked| *asked)
     }
 
     /// Tells why connections broke.

@@ -12,7 +12,7 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::LOOK;
-use crate::verdict::{Evidence, Verdict};
+use crate::verdict::{End, Evidence, Verdict};
 use crate::{exit, fadc_crates, health, http, metrics};
 
 #[derive(clap::Args)]
@@ -75,9 +75,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let delivered = feeder.delivered();
     let known = came.known();
     let error = delivering.map(|error| error.to_string()).or(known.error.clone());
-    let mut known = Evidence { error, undelivered: messages.saturating_sub(delivered), ..known };
+    let accept = args.crates.end;
+    let mut known = Evidence { error, accept, undelivered: messages.saturating_sub(delivered), ..known };
     // Also if no crate came: nothing is missing then.
-    if Verdict::so_far(known.clone()).is_complete() {
+    let so_far = if known.end == End::Missing { Verdict::so_far(known.clone()) } else { Verdict::of(&known) };
+    if so_far.is_complete() {
         known.error = health::while_busy(|| feeder.end(must_abort)).err().map(|error| error.to_string());
     }
     let verdict = Verdict::of(&known);

@@ -49,6 +49,8 @@ pub struct Settings {
     pub views: Views,
     /// Events after which the end is asked for.
     pub events: Option<u64>,
+    /// What the user takes for the end.
+    pub accept: Accept,
 }
 
 /// The consumers of events.
@@ -244,7 +246,7 @@ impl Crates {
     /// # Errors
     /// The port, the page or a sink cannot be opened.
     pub fn begin(settings: Settings, interrupts: &Interrupts) -> anyhow::Result<Crates> {
-        let Settings { name, crates, policy, views, events } = settings;
+        let Settings { name, crates, policy, views, events, accept } = settings;
         let mut viewers = Viewers::open(&views, interrupts)?;
         let intake = Arc::new(Intake::new(Joiner::new(policy)));
         let run = fadc_crates::Run::begin(&crates, intake.clone(), interrupts)?;
@@ -253,7 +255,7 @@ impl Crates {
         let (shared, interrupts, own) = (progressed.clone(), interrupts.clone(), name.clone());
         let join = move || {
             let from = join(run, &intake, &mut viewers, events, &shared, &interrupts);
-            Report::end(&own, viewers, from, Accept::default())
+            Report::end(&own, viewers, from, accept)
         };
         let thread = std::thread::Builder::new().name("builder".into()).spawn(join)?;
         Ok(Crates { name, thread, progressed, sinks })

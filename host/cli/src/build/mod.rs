@@ -17,7 +17,6 @@ use crate::metrics;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
-use crate::verdict::Accept;
 #[cfg(feature = "kafka")]
 use crate::verdict::{Evidence, Verdict};
 use crate::{health, http};
@@ -82,9 +81,6 @@ pub struct Args {
     /// lost
     #[arg(long)]
     from_oldest: bool,
-    /// With --kafka: what counts as the end; `silence`: also that nothing more came until the builder was stopped
-    #[arg(long, value_enum, default_value_t = Accept::Confirmed)]
-    end: Accept,
     /// Length of a window in ns
     #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
     window_ns: u32,
@@ -154,6 +150,7 @@ fn from_tcp(args: &Args, port: u16, interrupts: &Interrupts) -> anyhow::Result<R
         policy: args.policy(),
         views: args.views(),
         events: args.events,
+        accept: args.crates.end,
     };
     let crates = Crates::begin(settings, interrupts)?;
     if !args.crates.quiet {
@@ -244,7 +241,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     builder.run(interrupts.stopping(), args.events, &mut watcher)?;
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
-    let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.end);
+    let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.crates.end);
     show(args, &report)?;
     // Else the next builder tells it again.
     if let Err(error) = builder.reported(interrupts.stopping()) {

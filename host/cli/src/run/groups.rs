@@ -431,6 +431,7 @@ impl Reader<'_> {
             },
             views: build::Views { window_ns: crates.window_ns, builder_id: crates.builder_id, sinks, web: crates.web },
             events: None,
+            accept: self.file.experiment.end,
         }))
     }
 }

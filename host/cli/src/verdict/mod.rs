@@ -39,7 +39,7 @@ pub enum Accept {
     /// One that the board confirms
     #[default]
     Confirmed,
-    /// Also one that a frame tells, though nobody asked for it
+    /// Also one that a frame or FIN tells, though nobody asked for it
     Told,
     /// Any: also silence after the board was asked to stop, and a board that sends on
     Silence,

@@ -135,7 +135,7 @@ fn what_tcp_calls_complete_is_the_record() {
 
 #[test]
 fn what_crates_call_complete_is_the_record() {
-    crates::KIND.seeds(1, 300);
+    crates::KIND.seeds(1, 500);
 }
 
 #[test]

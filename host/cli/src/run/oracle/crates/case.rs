@@ -29,7 +29,7 @@ pub enum Event {
     WrongTime(i64),
     /// It pauses for so many milliseconds.
     Pause(u64),
-    /// It sends no more, and closes.
+    /// Its program is killed: the connection is closed, and the rest is never sent.
     Ends,
 }
 
@@ -43,6 +43,8 @@ pub struct Crate {
     /// Words of a message, at most.
     pub words: usize,
     pub events: Vec<(u64, Event)>,
+    /// Behind its last message it waits until it is asked for the end.
+    pub waits: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +65,8 @@ pub struct Case {
     /// Milliseconds after which the end is asked for.
     pub stop: u64,
     pub disk: Option<Fault>,
+    /// The user accepts an end that nobody has asked for.
+    pub told: bool,
 }
 
 impl Event {
@@ -89,6 +93,8 @@ impl Case {
     pub fn new(seed: u64) -> Case {
         let mut random = fastrand::Rng::with_seed(seed);
         let random = &mut random;
+        // Apart, so that a seed means what it meant before.
+        let mut ends = fastrand::Rng::with_seed(!seed);
         let most = *random.choice(&[3, 30, 300]).unwrap_or(&3);
         let windows = random.u64(1..=most);
         let crates: Vec<_> = (0..random.u32(1..=3))
@@ -100,6 +106,7 @@ impl Case {
                     empty: if random.bool() { 0.0 } else { random.f64() * 0.5 },
                     words: *random.choice(&[0, 5, 300]).unwrap_or(&0),
                     events: (0..count).map(|_| (random.u64(0..windows), Event::any(random))).collect(),
+                    waits: ends.u8(0..4) > 0,
                 }
             })
             .collect();
@@ -121,6 +128,7 @@ impl Case {
             stop: random.u64(20..300),
             disk: (random.u8(0..8) == 0).then(|| Fault::any(random, windows * 100)),
             crates,
+            told: ends.bool(),
         }
     }
 }

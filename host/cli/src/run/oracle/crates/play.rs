@@ -16,7 +16,7 @@ use crate::build;
 use crate::interrupts::Interrupts;
 use crate::receive::Group;
 use crate::run::groups::Settings;
-use crate::verdict::State;
+use crate::verdict::{Accept, State};
 
 /// As the documented one, but shorter.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -50,6 +50,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
     );
     let Settings::Crates(mut settings) = program::settings((top, folder), &text)? else { anyhow::bail!("no group") };
     settings.crates.patience = PATIENCE;
+    settings.accept = if case.told { Accept::Told } else { Accept::Confirmed };
     Ok(settings)
 }
 

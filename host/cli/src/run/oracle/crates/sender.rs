@@ -179,6 +179,9 @@ impl Sending<'_> {
                 return Next::Connect;
             }
             if other == Other::Closed || self.window >= self.case.windows {
+                if self.one.waits {
+                    self.wait(stream);
+                }
                 return self.end(stream);
             }
             let due = self.events.iter().position(|(at, _)| *at == self.window);
@@ -199,7 +202,7 @@ impl Sending<'_> {
         let stream = kept.as_mut()?;
         let mut again = None;
         match event {
-            Some(Event::Ends) => return Some(self.end(stream)),
+            Some(Event::Ends) => return Some(self.is_killed(stream)),
             Some(Event::Reconnect) => return Some(Next::Connect),
             Some(Event::Reset) => {
                 kept.take().map(connect::reset)?;
@@ -287,12 +290,28 @@ impl Sending<'_> {
         self.write(stream, &sent)
     }
 
-    /// Closes behind the last message.
-    fn end(&self, stream: &TcpStream) -> Next {
-        let _ = stream.shutdown(Shutdown::Write);
+    /// Until the end is asked for.
+    fn wait(&self, stream: &TcpStream) {
         let since = Instant::now();
         while !self.world.is_over() && since.elapsed() < PATIENCE && connect::other_end(stream) == Other::Listens {
             std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Closes behind the last message.
+    fn end(&self, stream: &TcpStream) -> Next {
+        let _ = stream.shutdown(Shutdown::Write);
+        self.wait(stream);
+        Next::Over
+    }
+
+    /// Closes, with messages that it has made and not sent. Where the end was asked for before, nobody can know of them; nor where
+    /// the user accepts that.
+    fn is_killed(&mut self, stream: &TcpStream) -> Next {
+        let _ = stream.shutdown(Shutdown::Both);
+        if !self.case.told && self.world.begun.elapsed() < Duration::from_millis(self.case.stop) {
+            let message = self.message();
+            self.note(&message);
         }
         Next::Over
     }

@@ -1,6 +1,7 @@
 """One pytest run for all tests: files stay in build/tmp, long sweeps are left out, workers share the rest."""
 
 import os
+import resource
 
 import pytest
 from support.paths import BUILD, SEED
@@ -18,6 +19,10 @@ FIRST = [
     "rtl/test_ptp.py",
     "system/test_crates",
 ]
+
+
+# What the processors had done before a test.
+BEGUN = pytest.StashKey[float]()
 
 
 def pytest_configure(config):
@@ -62,8 +67,22 @@ class Scheduling(LoadScopeScheduling):
         return next((name for name in UNITS if name in nodeid), nodeid)
 
 
+def cpu():
+    """Seconds of the processors that this process, and those that it has waited for, have used."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    item.stash[BEGUN] = cpu()
+    return (yield)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
+    if call.when == "teardown":
+        item.user_properties.append(("cpu", f"{cpu() - item.stash[BEGUN]:.1f}"))
     report = yield
     bench = getattr(item, "funcargs", {}).get("bench")
     if call.when == "call" and report.failed and bench:

@@ -65,6 +65,10 @@ mkdir -p build/log
 [ ${#lacking[@]} = 0 ] || quietly install_packages "${lacking[@]}"
 rust_is_recent || { echo "setup: cargo is older than $minimum_rust: install a newer Rust" >&2; exit 1; }
 [ ${#lacking_python[@]} = 0 ] || quietly install_python "${lacking_python[@]}"
+# A WebAssembly program is compiled when it starts for the first time. That takes a minute, and several tests at a time would do it.
+if [[ ${lacking_python[*]} == *yowasp-* ]]; then
+    for tool in yosys nextpnr-ecp5; do quietly .venv/bin/yowasp-$tool --version; done
+fi
 # What tests, benches and demos share is found from everywhere: `from support import ...`. Relative, so that trees can share .venv.
 echo ../../../../tests >"$(echo .venv/lib/python3*/site-packages)/fadelink-tests.pth"
 echo "setup: ready"

@@ -66,11 +66,9 @@ def computer(tmp_path):
 
 
 @pytest.mark.skipif(os.environ.get("FADELINK_KERNEL") == "debug", reason="that kernel has no file system for disks")
-@pytest.mark.parametrize(
-    "protocol, cuts",
-    [("fade10g", 1), pytest.param("fade10g", 8, marks=pytest.mark.long), pytest.param("fade1", 8, marks=pytest.mark.long)],
-)
-def test_a_run_goes_on_after_power_cuts(computer, protocol, cuts):
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+def test_a_run_goes_on_after_power_cuts(computer, protocol, cuts=8):
     """No confirmed word is missing and none is there twice, whenever the power was cut."""
     moments = random.Random(f"{SEED} {protocol} {cuts}")
     experiment = EXPERIMENT.replace("PROTOCOL", f'protocol = "{protocol}"')

@@ -98,7 +98,7 @@ BREAKS = {
 
 
 # These take seconds, and each breaks something else; the others are for `make test-long`.
-QUICK = ["no lock", "v1 window is not looked at"]
+QUICK = ["v1 window is not looked at"]
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in BREAKS])

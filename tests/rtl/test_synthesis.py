@@ -36,9 +36,10 @@ def test_other_configurations_elaborate(top, parameters, clean):
     assert (unsafe == []) == clean, unsafe
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "protocol,width,packets,packet_bytes,most",
-    [long(10, 8, 16, 8192, 1562), (10, 64, 32, 8192, 1534), long(1, 8, 32, 1024, 1184)],
+    [(10, 8, 16, 8192, 1562), (10, 64, 32, 8192, 1534), (1, 8, 32, 1024, 1184)],
 )
 def test_fade_core_synthesizes(protocol, width, packets, packet_bytes, most):
     cells = synthesize("fade_core", PROTOCOL=protocol, WIDTH=width, PACKETS=packets)

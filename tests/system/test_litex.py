@@ -44,6 +44,7 @@ def answer(bench, *words):
     return out
 
 
+@pytest.mark.long
 def test_a_soc_sends_and_has_registers_by_name(bench):
     registers = ["--registers", start(bench)]
     found = json.loads(answer(bench, "discover", *IFACE, "--json"))

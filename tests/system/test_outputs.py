@@ -176,7 +176,7 @@ def test_a_file_of_an_earlier_run_stays(bench):
     assert status == 1 and f"{third} exists; it belongs to an earlier run" in err and not data.exists(), err
     third.unlink()
     process = bench.receive("--quiet", "--sink", f"file:{data},roll=4M", "--sink", f"hdf5:{bench.tmp}/data.h5,roll=4M")
-    wait_for(data.exists)
+    wait_for(lambda: data.exists() and any(bench.tmp.glob("data*.h5*")))
     # One that it comes to: it is slower than this loop.
     names = [bench.tmp / f"data.{number:06}.h5" for number in range(5, 400)]
     for name in names:

@@ -13,6 +13,7 @@ from support.broker import Broker
 from support.lab import Lab, fade, words
 from support.netns import FEBS, sh, wait_for
 from support.paths import SEED
+from support.sweep import long
 from system.test_monitoring import get
 
 READER = Path(__file__).parents[1] / "support/topic_reader.py"
@@ -66,7 +67,7 @@ def test_receive_into_topics(topics):
     assert status == 1 and "no broker answers at 127.0.0.1:9" in err, err
 
 
-@pytest.mark.parametrize("broker", ["up", "restarted"])
+@pytest.mark.parametrize("broker", ["up", long("restarted")])
 def test_a_second_program_shuts_the_first_one_out(topics, broker):
     """Also when both look for a broker that comes back: the first one, which tries again and again, does not get the topic back."""
     bench = topics.bench
@@ -87,7 +88,7 @@ def test_a_second_program_shuts_the_first_one_out(topics, broker):
     assert found.size * 8 == written and said["end"]["complete"] and said["replaced_bytes"] == 0
 
 
-@pytest.mark.parametrize("source", [[], ["--words", 10_000]])
+@pytest.mark.parametrize("source", [[], long(["--words", 10_000])])
 def test_a_sink_says_that_its_brokers_are_away(topics, source):
     """Whether it has something to write or not; and is well when they are back."""
     bench = topics.bench

@@ -292,7 +292,9 @@ mod tests {
             server.stop();
             server.join();
         });
-        while !shared.closing.load(Ordering::Relaxed) {}
+        while !shared.closing.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
         drop(closed);
         stopping.join().unwrap();
         let mut all: Vec<_> = received.try_iter().collect();

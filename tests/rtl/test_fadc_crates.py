@@ -61,7 +61,7 @@ def check(streams, window_ticks, windows, data, first=0, lossless=True):
         ("xgmii", 65536, 2, 5e4, ()),
         ("gmii", 65540, 2, 5e4, ()),
         long("xgmii", 524288, 1, 1e4, ()),
-        ("gmii", 524288, 1, 1e4, ("--first-window", 2**40)),
+        long("gmii", 524288, 1, 1e4, ("--first-window", 2**40)),
     ],
 )
 def test_crate_is_as_the_model(phy, window_ns, windows, rate, options):
@@ -106,6 +106,7 @@ def test_pulses_are_found():
     assert seen > 500
 
 
+@pytest.mark.long
 def test_burst_over_the_link_rate():
     """3.5 Gb/s of hits for 300 us on a link of 1 Gb/s: the burst buffer takes them, nothing is lost."""
     windows = 400

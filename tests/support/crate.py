@@ -19,7 +19,8 @@ WINDOW_NS = 4096
 class Crate:
     """A crate that a test sends by hand."""
 
-    def __init__(self, port, source):
+    def __init__(self, port, source, receiver=None):
+        """`receiver`: the process that is to listen."""
         self.source = source
         end = time.monotonic() + PATIENCE
         while True:
@@ -27,6 +28,7 @@ class Crate:
                 self.socket = socket.create_connection(("127.0.0.1", port))
                 return
             except OSError:
+                assert receiver is None or receiver.poll() is None, receiver.communicate()
                 assert time.monotonic() < end
                 time.sleep(0.05)
 

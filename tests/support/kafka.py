@@ -36,7 +36,12 @@ class Setup:
     def feed(self, *words, end="told"):
         """Its crates may close before they are asked to."""
         (self.port,) = free_ports(1)
-        return self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", "--end", end, *words)
+        self.feeder = self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", "--end", end, *words)
+        return self.feeder
+
+    def crate(self, source):
+        """A crate that has connected to the feed that was begun last."""
+        return Crate(self.port, source, self.feeder)
 
     def build(self, name="builder", *words, silence=60):
         """A builder that waits for its crates, however slow the machine is."""
@@ -155,7 +160,7 @@ class Setup:
 def send(setup, windows, sources=(1, 2, 3), step=20, pause=0.0):
     """All crates send all windows, at paces of their own."""
     r = random.Random(f"{SEED}")
-    crates = {source: Crate(setup.port, source) for source in sources}
+    crates = {source: setup.crate(source) for source in sources}
     place = dict.fromkeys(sources, 0)
     while left := [source for source in sources if place[source] < windows]:
         source = r.choice(left)

@@ -1,6 +1,7 @@
 """Each test has namespaces of its own."""
 
 import pytest
+import zmq
 from support import faults
 from support.broker import Broker
 from support.crate import Builder
@@ -33,6 +34,14 @@ def broker(tmp_path_factory):
 @pytest.fixture
 def lab(bench):
     return Lab(bench)
+
+
+@pytest.fixture
+def zeromq():
+    """Of ZeroMQ. Its sockets end with the test: else this process would wait for them at its own end."""
+    context = zmq.Context()
+    yield context
+    context.destroy(0)
 
 
 @pytest.fixture

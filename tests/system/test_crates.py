@@ -279,13 +279,12 @@ def test_windows_by_time(build, tmp_path):
     assert status == 0 and found["windows"]["complete"] == 5, (found, err)
 
 
-def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path):
+def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path, zeromq):
     """Events that wait for a client of zmq-push when the builder ends: they have not arrived, and nobody says so."""
     endpoint = f"ipc://{tmp_path}/push"
     builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}")
     wait_for(lambda: os.path.exists(tmp_path / "push"))
-    context = zmq.Context()
-    client = context.socket(zmq.PULL)
+    client = zeromq.socket(zmq.PULL)
     client.setsockopt(zmq.RCVHWM, 1)
     client.setsockopt(zmq.RCVBUF, 1 << 14)
     client.connect(endpoint)
@@ -298,19 +297,17 @@ def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path):
     while client.poll(500):
         client.recv()
         arrived += 1
-    context.destroy(0)
     (sink,) = found["sinks"]
     assert arrived < windows and status == 3 and sink["error"] and sink["intact"] == 0, (arrived, found, err)
 
 
 @pytest.mark.parametrize("kind,options,told", [("push", "", ["unconfirmed"]), ("push", ",policy=drop", []), ("pub", "", [])])
-def test_what_zeromq_was_given_is_handed_over(build, tmp_path, kind, options, told):
+def test_what_zeromq_was_given_is_handed_over(build, tmp_path, zeromq, kind, options, told):
     """Nobody says whether a client has it, so it is not written, and the run is complete only if the sink may lose it."""
     endpoint = f"ipc://{tmp_path}/{kind}"
     builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-{kind}:{endpoint}{options}")
     wait_for(lambda: os.path.exists(tmp_path / kind))
-    context = zmq.Context()
-    client = context.socket(zmq.PULL if kind == "push" else zmq.SUB)
+    client = zeromq.socket(zmq.PULL if kind == "push" else zmq.SUB)
     if kind == "pub":
         client.subscribe(b"")
     client.connect(endpoint)
@@ -319,13 +316,12 @@ def test_what_zeromq_was_given_is_handed_over(build, tmp_path, kind, options, to
         crate.send(record, hits=[(3, 0, 1, 1)])
     crate.close()
     status, found, err = builder.finish()
-    context.destroy(0)
     (sink,) = found["sinks"]
     assert (sink["written"], sink["handed_over"], sink["error"]) == (0, 5, None), (found, err)
     assert reasons(found) == told and status == (3 if told else 0), (found, err)
 
 
-def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
+def test_push_without_a_client_holds_the_crate_up(build, tmp_path, zeromq):
     """A sink that takes nothing: the builder waits, then the connection; nothing is discarded."""
     endpoint = f"ipc://{tmp_path}/push"
     (port,) = free_ports(1)
@@ -341,8 +337,7 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
             records += 1
     wait_for(lambda: not health(port)["healthy"], 30)
     assert health(port)["troubles"] == [f"zmq-push:{endpoint}: it has taken nothing for 10 s, and data waits for it"]
-    context = zmq.Context()
-    client = context.socket(zmq.PULL)
+    client = zeromq.socket(zmq.PULL)
     client.connect(endpoint)
     for number in range(records):
         assert client.poll(10000), number
@@ -350,7 +345,6 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path):
     wait_for(lambda: health(port)["healthy"])
     crate.close()
     status, found, _ = builder.finish()
-    context.destroy(0)
     assert found["windows"]["complete"] == records, "the last one was cut by the test's time-out"
 
 

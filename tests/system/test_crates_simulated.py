@@ -14,6 +14,7 @@ from support import fadc_model as model
 from support.crate import WINDOW_NS, reasons, report
 from support.files import read_hits, stands_still
 from support.netns import BOARD, PATIENCE, sh, wait_for
+from support.sweep import long
 
 PORT = 10000
 
@@ -30,8 +31,8 @@ def expected(boards, windows, rate, links=1, seed=1, ticks=WINDOW_NS // 4):
     return {window: sorted(hits) for window, hits in out.items()}
 
 
-@pytest.mark.parametrize("phy,links", [pytest.param("gmii", 1, marks=pytest.mark.long), ("xgmii", 4)])
-def test_two_crates_to_all_sinks(net, phy, links):
+@pytest.mark.parametrize("phy,links", [("gmii", 1), long("xgmii", 4)])
+def test_two_crates_to_all_sinks(net, zeromq, phy, links):
     """Every hit of both crates is in every sink exactly once, over a link that loses frames."""
     windows, rate = 60, 1e5
     files = {kind: net.tmp / f"out.{kind}" for kind in ("hdf5", "parquet")}
@@ -42,8 +43,7 @@ def test_two_crates_to_all_sinks(net, phy, links):
     builder = net.fadelink("build", "--tcp", PORT, "--window-ns", WINDOW_NS, "--streams", 2 * links, "--expect", 2 * links,
                            "--silence", 60, "--end", "told", "--json", *sinks)  # fmt: skip
     wait_for(lambda: os.path.exists(net.tmp / "zmq-push"))
-    context = zmq.Context()
-    clients = {"zmq-pub": context.socket(zmq.SUB), "zmq-push": context.socket(zmq.PULL)}
+    clients = {"zmq-pub": zeromq.socket(zmq.SUB), "zmq-push": zeromq.socket(zmq.PULL)}
     clients["zmq-pub"].subscribe(b"")
     for kind, client in clients.items():
         client.connect(endpoints[kind])
@@ -62,7 +62,6 @@ def test_two_crates_to_all_sinks(net, phy, links):
             assert len(parts) == 1
             events[kind].append(parts[0])
     status, found, err = report(builder.finish())
-    context.destroy(0)
     # ZeroMQ confirms nothing.
     assert status == 3 and reasons(found) == ["unconfirmed"], (found, err)
     assert "unexpectedly" not in err, "an ordinary end, of which ZeroMQ's library says nothing in our name"

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from support import fadc_model as model
 from support.broker import free_ports
-from support.crate import WINDOW_NS, Crate, hits_of, reasons
+from support.crate import WINDOW_NS, hits_of, reasons
 from support.kafka import PARTITIONS, Setup, check, send
 from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK
@@ -45,7 +45,7 @@ def test_windows_joined_by_time(setup):
     rule = ("--join", "time", "--window-ns", WINDOW_NS)
     feeder = setup.feed("--streams", 3, *rule)
     for source in (1, 2, 3):
-        crate = Crate(setup.port, source)
+        crate = setup.crate(source)
         for record in range(windows):
             data = bytearray(model.message(source, record, hits_of(source, record), WINDOW_NS))
             data[24:32] = (record + source * 7).to_bytes(8, "little")
@@ -114,7 +114,7 @@ def test_builders_share_the_windows(setup):
 def test_a_builder_that_is_asked_to_end_leaves_open_windows(setup):
     """What waits for a crate when the builder ends is still there for the next one."""
     feeder = setup.feed("--streams", 3)
-    crates = {source: Crate(setup.port, source) for source in (1, 2, 3)}
+    crates = {source: setup.crate(source) for source in (1, 2, 3)}
     for source in (1, 2):
         crates[source].send(*range(40))
     crates[3].send(*range(20))
@@ -147,7 +147,7 @@ def test_what_is_no_message_is_counted(setup):
 def test_messages_that_were_deleted_are_missed(setup, when):
     """The topic keeps messages for a time. What a builder could not read is not complete without it."""
     feeder = setup.feed()
-    crates = [Crate(setup.port, source) for source in (1, 2, 3)]
+    crates = [setup.crate(source) for source in (1, 2, 3)]
     for crate in crates:
         crate.send(*range(40))
     setup.read(setup.messages, 120)
@@ -240,7 +240,7 @@ def test_a_topic_that_has_lost_what_was_read(setup):
 def test_an_end_that_no_feed_has_told_is_not_confirmed(setup, options):
     """A feed that was killed has perhaps not delivered all that TCP had confirmed to the crates."""
     feeder = setup.feed()
-    crates = [Crate(setup.port, source) for source in (1, 2, 3)]
+    crates = [setup.crate(source) for source in (1, 2, 3)]
     for crate in crates:
         crate.send(*range(40))
     setup.read(setup.messages, 120, quiet=0)
@@ -269,7 +269,7 @@ def test_what_came_while_a_builder_stood_still_is_read_before_its_end(setup):
     builder = setup.build()
     setup.read(setup.events, 40)
     feeder = setup.feed("--streams", 3)
-    crates = [Crate(setup.port, source) for source in (1, 2, 3)]
+    crates = [setup.crate(source) for source in (1, 2, 3)]
     builder.send_signal(signal.SIGSTOP)
     for crate in crates:
         crate.send(*range(40, 80))
@@ -306,7 +306,7 @@ def test_what_a_killed_builder_has_met_is_reported_by_the_next(setup):
     builder.communicate()
     for windows, unreported in ((44, 1), (48, 0)):
         feeder = setup.feed("--streams", 3)
-        for crate in [Crate(setup.port, source) for source in (1, 2, 3)]:
+        for crate in [setup.crate(source) for source in (1, 2, 3)]:
             crate.send(*range(windows - 4, windows))
             crate.close()
         assert setup.finish(feeder, stop=False)[0] == 0
@@ -321,9 +321,9 @@ def test_what_a_killed_builder_has_met_is_reported_by_the_next(setup):
 def test_a_source_whose_end_an_earlier_builder_has_missed_has_none(setup):
     """Also if all that a builder reads itself are the ends of others."""
     first = setup.feed()
-    crates = [Crate(setup.port, 1)]
+    crates = [setup.crate(1)]
     second = setup.feed("--streams", 2)
-    crates += [Crate(setup.port, source) for source in (2, 3)]
+    crates += [setup.crate(source) for source in (2, 3)]
     for crate in crates:
         crate.send(*range(40))
     builder = setup.build()
@@ -344,7 +344,7 @@ def test_a_source_whose_end_an_earlier_builder_has_missed_has_none(setup):
 def test_a_feed_that_cannot_deliver_is_not_complete(setup):
     """A message that the topic is not let to take."""
     feeder = setup.feed()
-    crate = Crate(setup.port, 1)
+    crate = setup.crate(1)
     crate.send(0)
     setup.read(setup.messages, 1, quiet=0)
     setup.set(**{"max.message.bytes": 100})
@@ -411,7 +411,7 @@ def test_what_crates_have_lost_is_told_behind_kafka(setup):
     """The messages tell it to the builder; the feed has delivered them all."""
     feeder = setup.feed("--streams", 3)
     for source in (1, 2, 3):
-        crate = Crate(setup.port, source)
+        crate = setup.crate(source)
         for record in range(12):
             lost = {5: "type_lost", 6: "type_timeout"}.get(record) if source == 2 else None
             crate.send(raw=model.message(source, record, words=[1 << 31 | model.C[lost] << 15 | 7 << 5 | 3] if lost else [0x8000_8003, 5]))
@@ -433,7 +433,7 @@ def test_the_second_interrupt_of_a_feed_gives_its_report(setup):
     """The broker takes nothing, and the crate goes on: both are given up at once, and what was delivered is told."""
     (port,) = free_ports(1)
     feeder = setup.feed("--metrics", f"127.0.0.1:{port}")
-    crate = Crate(setup.port, 1)
+    crate = setup.crate(1)
     crate.send(*range(20))
     setup.read(setup.messages, 20, quiet=0)
     setup.broker.process.send_signal(signal.SIGSTOP)

@@ -208,6 +208,55 @@ def test_a_connection_without_data_is_no_stream(net):
     stays.close()
 
 
+class Client:
+    """A program in the place of a board with the TCP sender, which has connected; the receiver is then asked for the end."""
+
+    def __init__(self, net):
+        self.net = net
+        words = ("receive", "--tcp", TCP_PORT, "--json", "--streams", 1, "--verify", "counter", "--out", net.tmp / "{stream}.dat")
+        self.process = net.fadelink(*words)
+        self.socket = net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        net.run_in(net.board_ns, "ip", "addr", "add", "10.9.0.77/24", "dev", "feb0")
+        wait_for(lambda: self.socket.connect_ex((PC, TCP_PORT)) == 0)
+
+    def is_asked(self):
+        """The receiver is interrupted, and its FIN has come."""
+        self.process.signal(signal.SIGINT)
+        assert self.socket.recv(1) == b""
+
+    def end(self):
+        self.socket.close()
+        return report(self.process.finish())
+
+
+@pytest.mark.parametrize("words", [0, 1000])
+def test_a_board_that_was_silent_until_its_end(net, words):
+    """What it sends behind the FIN of the receiver is data, however soon it closes then; without any it is no stream."""
+    client = Client(net)
+    client.is_asked()
+    client.socket.sendall(struct.pack(f"<{words}Q", *range(words)))
+    code, found = client.end()
+    if words:
+        (stream,) = found["streams"]
+        assert (code, stream["verdict"], stream["words"], stream["wrong_words"]) == (0, "complete", words, 0), found
+    else:
+        assert code == 3 and found["streams"] == [] and found["missing_streams"] == 1 and not list(net.tmp.glob("*.dat*")), found
+
+
+def test_urgent_data_is_data(net):
+    """TCP numbers it as all other, so it is in the stream where it was sent."""
+    client = Client(net)
+    client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.socket.sendall(struct.pack("<1000Q", *range(1000)))
+    for byte in struct.pack("<Q", 1000):
+        client.socket.send(bytes([byte]), socket.MSG_OOB)
+    client.socket.sendall(struct.pack("<1000Q", *range(1001, 2001)))
+    client.is_asked()
+    code, found = client.end()
+    (stream,) = found["streams"]
+    assert (code, stream["verdict"], stream["words"], stream["wrong_words"]) == (0, "complete", 2001, 0), found
+
+
 def test_a_stream_behind_a_broken_one_of_its_board_is_not_complete(net):
     """The board may go on in the middle of its data; that of another board does not."""
     for number in (77, 78):

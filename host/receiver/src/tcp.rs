@@ -13,7 +13,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::sockopt::{set_socket_oobinline, set_socket_recv_buffer_size};
 
 use crate::wake::poll;
 
@@ -128,6 +128,8 @@ fn serve(
     peer: SocketAddr,
 ) -> io::Result<JoinHandle<()>> {
     socket.set_nonblocking(false)?;
+    // Urgent data (RFC 6093) is numbered as all other, so it belongs where it is in the stream.
+    set_socket_oobinline(&socket, true)?;
     let number = shared.accepted.load(Ordering::Relaxed);
     let socket = Arc::new(Connection::new(socket));
     shared.sockets().insert(number, socket.clone());
@@ -293,8 +295,8 @@ mod tests {
             server.join();
         });
         while !shared.closing.load(Ordering::Relaxed) {
-                std::thread::yield_now();
-            }
+            std::thread::yield_now();
+        }
         drop(closed);
         stopping.join().unwrap();
         let mut all: Vec<_> = received.try_iter().collect();

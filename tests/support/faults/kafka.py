@@ -9,7 +9,7 @@ from collections import Counter
 
 from support import fadc_model as model
 from support.broker import Broker
-from support.crate import WINDOW_NS, Crate, hits_of
+from support.crate import WINDOW_NS, hits_of
 from support.faults.site import BROKER, SOURCES, Outcome, clock_file, environment, fault, step
 from support.kafka import send
 from support.netns import sh
@@ -137,7 +137,7 @@ def feeds_killed(site, setup):
     for turn in range(4):
         turns.append(place)
         feeder = setup.feed()
-        crates = [Crate(setup.port, source) for source in SOURCES]
+        crates = [setup.crate(source) for source in SOURCES]
         for _ in range(20):
             for crate in crates:
                 crate.send(*range(place, place + 5))

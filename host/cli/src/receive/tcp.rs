@@ -172,8 +172,7 @@ impl Session {
                 asked = true;
             }
             match socket.peek(&mut [0]) {
-                // A board that was asked has sent nothing.
-                Ok(0) => return Ok(asked),
+                Ok(0) => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(error) if is_silence(&error) => {}
                 Err(error) => return Err(error),
@@ -217,7 +216,7 @@ impl Session {
         let name = self.lock()[index].recorded.name.clone();
         let end = match Recorder::open(plan, name.clone(), Board::Tcp(peer), &self.interrupts) {
             Ok(mut recorder) => {
-                let received = self.receive(socket, pool, index, &mut recorder, &mut deadline);
+                let received = self.receive((socket, peer), pool, index, &mut recorder, &mut deadline);
                 let end = received.and_then(|end| self.begins_whole(index, peer).map(|()| end));
                 let end = end.map_err(|error| exit::in_words(&error));
                 let recorded = recorder.end(&known(end.clone(), self.accept), None);
@@ -249,14 +248,13 @@ impl Session {
     /// Receives until the board closes the connection. An end that was asked for alone is confirmed: anybody can send FIN.
     fn receive(
         &self,
-        socket: &Connection,
+        (socket, peer): (&Connection, SocketAddr),
         mut pool: Pool,
         index: usize,
         recorder: &mut Recorder,
         deadline: &mut Deadline,
     ) -> anyhow::Result<End> {
-        let board = Board::Tcp(socket.peer_addr()?);
-        let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(board) };
+        let origin = Origin { wire_order: Some(WordOrder::Little), ..Origin::of(Board::Tcp(peer)) };
         socket.set_read_timeout(Some(LOOK))?;
         let mut asked = false;
         loop {

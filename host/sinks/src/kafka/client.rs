@@ -130,6 +130,8 @@ pub fn is_passing(code: RDKafkaErrorCode) -> bool {
             | Code::LeaderNotAvailable
             | Code::NotLeaderForPartition
             | Code::NetworkException
+            // Brokers that come back hold no new topics until the controller has heard of them.
+            | Code::InvalidReplicationFactor
     )
 }
 
@@ -180,13 +182,13 @@ pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str
         .set("max.message.bytes", MESSAGE_BYTES)
         .set(settings.0, settings.1);
     let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
-    let made = during("creating a topic", runtime.block_on(admin.create_topics([&new], &options)))?;
-    match made.into_iter().next() {
-        Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => {
-            return during("creating a topic", Err(KafkaError::AdminOp(code)))
+    patiently("creating a topic", || {
+        let made = runtime.block_on(admin.create_topics([&new], &options))?;
+        match made.into_iter().next() {
+            Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => Err(KafkaError::AdminOp(code)),
+            _ => Ok(()),
         }
-        _ => {}
-    }
+    })?;
     let deadline = Instant::now() + PATIENCE;
     loop {
         let metadata = patiently("asking for a topic", || admin.inner().fetch_metadata(Some(name), PATIENCE))?;

@@ -231,7 +231,7 @@ class Client:
 
 @pytest.mark.parametrize("words", [0, 1000])
 def test_a_board_that_was_silent_until_its_end(net, words):
-    """What it sends behind the FIN of the receiver is data, however soon it closes then; without any it is no stream."""
+    """What it sends behind the FIN of the receiver is data, however soon it closes then; without any it is not a stream."""
     client = Client(net)
     client.is_asked()
     client.socket.sendall(struct.pack(f"<{words}Q", *range(words)))

@@ -148,7 +148,7 @@ def builder():
                 messages = int(total / crates / size)
                 streams = [stream(source, messages, hits) for source in range(1, crates + 1)]
                 nbytes = sum(map(len, streams))
-                build = ["build", "--window-ns", 16384, "--expect", crates]
+                build = ["build", "--window-ns", 16384, "--expect", crates, "--end", "told"]
                 if sinks:
                     build += ["--sink", f"hdf5:{folder}/x.h5"]
                 best = {}

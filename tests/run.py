@@ -115,10 +115,10 @@ def is_failed(case):
 
 def identity(case):
     """The name by which pytest runs a test again."""
-    return property(case, "node", case.get("name"))
+    return noted(case, "node", case.get("name"))
 
 
-def property(case, name, default):
+def noted(case, name, default):
     """What a test has noted of itself."""
     found = case.find(f"properties/property[@name='{name}']")
     return default if found is None else found.get("value")
@@ -130,7 +130,7 @@ def slowest():
     cases.sort(key=lambda case: -float(case.get("time")))
     print("ten slowest tests:")
     for case in cases[:10]:
-        print(f"  {float(case.get('time')):6.1f} s, of processors {float(property(case, 'cpu', 0)):6.1f} s  {identity(case)}")
+        print(f"  {float(case.get('time')):6.1f} s, of processors {float(noted(case, 'cpu', 0)):6.1f} s  {identity(case)}")
     failed = sum(map(is_failed, cases))
     skipped = sum(case.find("skipped") is not None for case in cases)
     return len(cases) - failed - skipped, failed, skipped

@@ -12,6 +12,8 @@ from support.guest import LOAD, kernel, session
 from support.netns import FEBS
 from support.paths import FADELINK, SEED
 
+# The first device has data, of the first program since the driver was loaded.
+UNTIL_DATA = "until grep -q '^packets [1-9]' /sys/kernel/debug/fadelink/l3_fpga0; do sleep 0.1; done"
 READ = "abi_reader /dev/l3_fpga{0} eth0 {1} {2}"
 
 
@@ -84,10 +86,11 @@ def test_unload_and_removal_with_boards_sending(bench):
             "rmmod fadelink",
             LOAD,
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
-            "sleep 2; ip link set eth0 down; wait $! && exit 1; cat /tmp/out",
-            "ip link set eth0 up",
+            f"{UNTIL_DATA}; ip link set eth0 down; wait $! && exit 1; cat /tmp/out",
+            f"ip link set eth0 up; rmmod fadelink; {LOAD}",
             f"{READ.format(0, FEBS[0], 400_000_000)} >/tmp/out 2>&1 &",
-            "sleep 2; D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
+            UNTIL_DATA,
+            "D=$(basename $(readlink /sys/class/net/eth0/device)); echo $D >/sys/bus/virtio/drivers/virtio_net/unbind",
             "wait $! && exit 1; cat /tmp/out; rmmod fadelink",
         ],
     )

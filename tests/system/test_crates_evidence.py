@@ -4,6 +4,7 @@ import contextlib
 import json
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -152,23 +153,27 @@ time.sleep(600)"""
         ("confirmed", {1: [("closes", 0, 5), ("asked", 5, 10)], 2: [("killed", 0, 7), ("asked", 7, 10)]}, "complete"),
         # Over the last connection of the second crate nothing comes.
         ("confirmed", {1: [("asked", 0, 10)], 2: [("closes", 0, 10), ("asked", 10, 10)]}, "end_not_confirmed"),
+        # Its second connection began before the first one was closed.
+        ("confirmed", {1: [("asked", 0, 10)], 2: [("killed later", 0, 5), ("asked", 5, 10)]}, "end_not_confirmed"),
         ("told", {1: [("closes", 0, 10)], 2: [("killed", 0, 10)]}, "complete"),
     ],
 )
 def test_an_end_that_nobody_has_asked_for_is_not_confirmed(build, end, connections, expected):
     """The kernel ends the connections of a program that is killed as those of one that has sent all."""
     builder = build("--sources", "1,2", "--silence", 60, end=end)
-    asked = []
+    asked, killed = [], []
     for source, ways in connections.items():
         for way, first, behind in ways:
-            if way == "killed":
+            if way.startswith("killed"):
                 words = [sys.executable, "-c", PROGRAM, str(builder.port)]
                 program = subprocess.Popen(words, stdin=subprocess.PIPE)
                 program.stdin.write(b"".join(model.message(source, record) for record in range(first, behind)))
                 program.stdin.close()
                 builder.wait_for_source(source, "messages", behind)
-                program.kill()
-                program.wait()
+                killed.append(program)
+                if way == "killed":
+                    program.kill()
+                    program.wait()
             else:
                 crate = Crate(builder.port, source)
                 crate.send(*range(first, behind))
@@ -176,12 +181,31 @@ def test_an_end_that_nobody_has_asked_for_is_not_confirmed(build, end, connectio
                 asked += [crate] * (way == "asked")
                 if way == "closes":
                     crate.close()
+    for program in killed:
+        program.kill()
+        program.wait()
     builder.popen.send_signal(signal.SIGTERM)
     for crate in asked:
         crate.wait_for_stop()
         crate.close()
     _, found, err = builder.finish()
     assert found["verdict"] == expected and found["windows"]["complete"] == 10, (found, err)
+
+
+def test_urgent_data_of_a_crate_is_data(build):
+    """TCP numbers it as all other: the message is not lost."""
+    builder = build("--sources", 1, end="confirmed")
+    crate = Crate(builder.port, 1)
+    crate.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    crate.send(0)
+    for byte in model.message(1, 1):
+        crate.socket.send(bytes([byte]), socket.MSG_OOB)
+    crate.send(2)
+    builder.popen.send_signal(signal.SIGTERM)
+    crate.wait_for_stop()
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 0 and found["windows"]["complete"] == 3, (found, err)
 
 
 @pytest.mark.parametrize("kind", ["file", "hdf5", "parquet"])

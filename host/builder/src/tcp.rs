@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fadelink_receiver::tcp;
+pub use fadelink_receiver::tcp::UNSERVED;
 use fadelink_wire::fadc::Header;
 use serde::Serialize;
 
@@ -50,7 +51,7 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// Of its first message.
     pub source: Option<String>,
-    /// Of all of its messages.
+    /// Those of its messages that no later connection has gone on with.
     #[serde(skip)]
     pub sources: Vec<u32>,
     /// What it held.
@@ -66,8 +67,21 @@ pub struct Connection {
     pub error: Option<String>,
 }
 
+/// A connection, and its socket as long as it is open.
+struct Served {
+    came: Connection,
+    socket: Option<Arc<tcp::Connection>>,
+}
+
+impl Served {
+    /// The crate has closed it.
+    fn is_closed(&self) -> bool {
+        self.socket.as_ref().is_none_or(|socket| socket.is_closed())
+    }
+}
+
 struct ServerState {
-    connections: Mutex<Vec<Connection>>,
+    connections: Mutex<Vec<Served>>,
     stopping: AtomicBool,
     aborting: AtomicBool,
     /// How long a silent connection is waited for when the end was asked for.
@@ -75,14 +89,13 @@ struct ServerState {
 }
 
 impl ServerState {
-    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Served>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Enters a connection in the list; its index there.
-    fn enter(&self, peer: SocketAddr) -> usize {
-        let mut connections = self.lock();
-        connections.push(Connection {
+    fn enter(&self, peer: SocketAddr, socket: &Arc<tcp::Connection>) -> usize {
+        let came = Connection {
             peer,
             source: None,
             sources: Vec::new(),
@@ -91,8 +104,22 @@ impl ServerState {
             ended: false,
             asked: false,
             error: None,
-        });
+        };
+        let mut connections = self.lock();
+        connections.push(Served { came, socket: Some(socket.clone()) });
         connections.len() - 1
+    }
+
+    /// A source sends over a connection: it goes on with those that it has closed before. One that it closes later has an end of its
+    /// own.
+    fn begin(&self, index: usize, source: u32) {
+        let mut connections = self.lock();
+        for earlier in connections.iter_mut().filter(|one| one.came.sources.contains(&source) && one.is_closed()) {
+            earlier.came.sources.retain(|other| *other != source);
+        }
+        let came = &mut connections[index].came;
+        came.source.get_or_insert_with(|| format!("{source:#010x}"));
+        came.sources.push(source);
     }
 }
 
@@ -120,13 +147,11 @@ fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &
             for header in messages.iter().filter_map(|message| Header::parse(message).ok()) {
                 if !sources.contains(&header.source_id) {
                     sources.push(header.source_id);
+                    shared.begin(index, header.source_id);
                     take.begin(header.source_id);
                 }
             }
-            let connection = &mut shared.lock()[index];
-            connection.counts = *reader.counts();
-            connection.source = sources.first().map(|source| format!("{source:#010x}"));
-            connection.sources.clone_from(&sources);
+            shared.lock()[index].came.counts = *reader.counts();
         }
         if let Err(error) = take.take(&mut messages) {
             break Err(error);
@@ -142,7 +167,7 @@ fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &
         }
     };
     reader.give_up();
-    let connection = &mut shared.lock()[index];
+    let connection = &mut shared.lock()[index].came;
     connection.counts = *reader.counts();
     connection.skipped = reader.skipped().map(|(byte, why)| format!("byte {byte}: {why}"));
     result
@@ -151,7 +176,9 @@ fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &
 /// Serves a connection that is entered in the list of them.
 fn serve(shared: &ServerState, index: usize, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
     let result = receive(shared, index, socket, &mut *take);
-    let connection = &mut shared.lock()[index];
+    let served = &mut shared.lock()[index];
+    served.socket = None;
+    let connection = &mut served.came;
     connection.ended = true;
     connection.asked = result.is_ok() && socket.was_asked();
     connection.error = result.err().map(|error| match is_silence(&error) {
@@ -178,7 +205,7 @@ impl Server {
             Ok(Box::new(move |_, peer| {
                 let messages = take.open();
                 Box::new(move |socket| {
-                    let index = shared.enter(peer);
+                    let index = shared.enter(peer, socket);
                     serve(&shared, index, socket, messages);
                 })
             }))
@@ -188,7 +215,7 @@ impl Server {
 
     /// The connections until now.
     pub fn connections(&self) -> Vec<Connection> {
-        self.shared.lock().clone()
+        self.shared.lock().iter().map(|served| served.came.clone()).collect()
     }
 
     /// Times that a connection could not be accepted, as when the process has no free file descriptor.
@@ -213,12 +240,11 @@ impl Server {
         self.server.is_idle()
     }
 
-    /// Waits for the end of all connections; what came over them, and [`Self::refused`].
-    pub fn join(mut self) -> (Vec<Connection>, u64) {
+    /// Waits for the end of all connections; what came over them, and as of [`tcp::Server::join`].
+    pub fn join(mut self) -> (Vec<Connection>, bool) {
         self.stop();
-        let refused = self.server.refused();
-        self.server.join();
-        let connections = self.shared.lock().clone();
-        (connections, refused)
+        let is_served = self.server.join();
+        let connections = self.shared.lock().drain(..).map(|served| served.came).collect();
+        (connections, is_served)
     }
 }

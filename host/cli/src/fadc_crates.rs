@@ -1,6 +1,5 @@
 //! Common parts of `fadelink build` and `fadelink feed`: crates that send over TCP.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use clap::ValueEnum;
 use fadelink_builder::key::Key;
 use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
-use fadelink_builder::tcp::{Connection, MessageHandler, Server};
+use fadelink_builder::tcp::{Connection, MessageHandler, Server, UNSERVED};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
 
@@ -67,7 +66,8 @@ pub struct Args {
     /// Print only the summary
     #[arg(long)]
     pub quiet: bool,
-    /// What counts as the end; `told`: also that a crate closes its connection and was not asked to
+    /// What counts as the end; `told`: also that a crate closes its connection and was not asked to; `silence`, with build --kafka: also
+    /// that nothing more came until the builder was stopped
     #[arg(long, value_enum, default_value_t = Accept::Confirmed)]
     pub end: Accept,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics, and the health of the program at http://ADDRESS/health
@@ -147,8 +147,9 @@ impl Run {
             give_up();
             self.server.abort();
         }
-        let (connections, refused) = self.server.join();
-        Connections { connections, refused }
+        let refused = self.server.refused();
+        let (connections, is_served) = self.server.join();
+        Connections { connections, refused, unserved: !is_served }
     }
 }
 
@@ -159,6 +160,8 @@ pub struct Connections {
     pub connections: Vec<Connection>,
     /// Times that one could not be accepted.
     pub refused: u64,
+    /// Some could not be until the end.
+    pub unserved: bool,
 }
 
 /// What is known of connections that go on.
@@ -185,7 +188,7 @@ impl Connections {
         let mut crates = self.connections.iter().filter(|one| is_crate(one)).peekable();
         let has_come = crates.peek().is_some();
         let panicked = crates.find(|one| !one.ended).map(|one| format!("{}: receiving it panicked", one.peer));
-        let error = known.error.or(panicked);
+        let error = known.error.or(panicked).or_else(|| self.unserved.then(|| UNSERVED.into()));
         let end = match has_come && error.is_none() {
             true if self.are_asked() => End::Confirmed,
             true => End::Told,
@@ -194,15 +197,9 @@ impl Connections {
         Evidence { end, error, ..known }
     }
 
-    /// Each source was asked for its end: the last connection of each ended because of that.
+    /// Each source was asked for its end.
     fn are_asked(&self) -> bool {
-        let mut asked = BTreeMap::new();
-        for one in &self.connections {
-            one.sources.iter().for_each(|source| {
-                asked.insert(*source, one.asked);
-            });
-        }
-        asked.values().all(|asked| *asked)
+        self.connections.iter().all(|one| one.asked || one.sources.is_empty())
     }
 
     /// Tells why connections broke.

@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// FIN has come, perhaps behind data that was not read yet.
-    fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         let mut polls = [PollFd::new(&self.socket, PollFlags::RDHUP)];
         let ready = rustix::event::poll(&mut polls, Some(&Timespec::default())).unwrap_or(0);
         ready > 0 && polls[0].revents().contains(PollFlags::RDHUP)
@@ -84,6 +84,8 @@ struct ServerState {
     closing: AtomicBool,
     accepted: AtomicU64,
     refused: AtomicU64,
+    /// Connections were left in the kernel when the server closed.
+    unserved: AtomicBool,
     prepare: Box<dyn Fn() -> io::Result<Prepared> + Send + Sync>,
 }
 
@@ -101,8 +103,12 @@ impl ServerState {
     }
 }
 
-/// Connections that the kernel accepts before the server does: as of the standard library's listeners.
-const BACKLOG: u32 = 128;
+/// What is said where [`Server::join`] has found connections that were not served.
+pub const UNSERVED: &str = "connections could not be accepted until the end; what they have sent is not known";
+
+/// Connections that are still accepted when the server closes: more than the kernel accepts before a listener of the standard library
+/// does, which are 129.
+const LAST: u32 = 160;
 
 /// Accepts connections until it is stopped.
 pub struct Server {
@@ -128,8 +134,6 @@ fn serve(
     peer: SocketAddr,
 ) -> io::Result<JoinHandle<()>> {
     socket.set_nonblocking(false)?;
-    // Urgent data (RFC 6093) is numbered as all other, so it belongs where it is in the stream.
-    set_socket_oobinline(&socket, true)?;
     let number = shared.accepted.load(Ordering::Relaxed);
     let socket = Arc::new(Connection::new(socket));
     shared.sockets().insert(number, socket.clone());
@@ -148,10 +152,16 @@ fn serve(
 fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     let mut prepared = None;
-    let mut left = BACKLOG;
+    let mut left = LAST;
     while left > 0 {
-        let is_closing = shared.closing.load(Ordering::Relaxed);
-        left -= u32::from(is_closing);
+        if shared.closing.load(Ordering::Relaxed) {
+            left -= 1;
+            let mut waiting = [(listener.as_fd(), false)];
+            poll(&mut waiting, Some(Duration::ZERO));
+            if !waiting[0].1 {
+                return threads;
+            }
+        }
         let mut accept = || {
             let next = match prepared.take() {
                 Some(next) => next,
@@ -167,15 +177,14 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
         };
         match accept() {
             Ok(thread) => threads.push(thread),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && is_closing => break,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 threads.retain(|thread| !thread.is_finished());
                 poll(&mut [(listener.as_fd(), false)], Some(TICK));
             }
             Err(error) => shared.refuse(&error),
         }
     }
+    shared.unserved.store(true, Ordering::Relaxed);
     threads
 }
 
@@ -191,8 +200,10 @@ impl Server {
         prepare: impl Fn() -> io::Result<Prepared> + Send + Sync + 'static,
     ) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
+        // Connections have the options of the listener. Urgent data (RFC 6093) is numbered as all other, so it belongs where it is in
+        // the stream.
+        set_socket_oobinline(&listener, true)?;
         if let Some(bytes) = receive_buffer {
-            // Connections have it of the listener.
             set_socket_recv_buffer_size(&listener, bytes as usize)?;
         }
         listener.set_nonblocking(true)?;
@@ -201,6 +212,7 @@ impl Server {
             closing: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            unserved: AtomicBool::new(false),
             prepare: Box::new(prepare),
         });
         let own = shared.clone();
@@ -242,12 +254,14 @@ impl Server {
         self.shared.sockets().is_empty()
     }
 
-    /// Stops, and waits for the ends of all connections.
-    pub fn join(mut self) {
+    /// Stops, and waits for the ends of all connections. True if each that there was when the server closed was served; false if some
+    /// could not be, as without a free file descriptor: what they have sent is not known.
+    pub fn join(mut self) -> bool {
         self.stop();
         for thread in self.serving.drain(..) {
             let _ = thread.join();
         }
+        !self.shared.unserved.load(Ordering::Relaxed)
     }
 }
 
@@ -281,10 +295,7 @@ mod tests {
                 service
             }) as Prepared)
         };
-        let (port, _) = {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            (listener.local_addr().unwrap(), listener)
-        };
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut server = Server::listen(port, None, prepare).unwrap();
         for number in 0..3 {
             io::Write::write_all(&mut TcpStream::connect(port).unwrap(), &[number; 8]).unwrap();
@@ -292,16 +303,25 @@ mod tests {
         let shared = server.shared.clone();
         let stopping = std::thread::spawn(move || {
             server.stop();
-            server.join();
+            server.join()
         });
         while !shared.closing.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
         drop(closed);
-        stopping.join().unwrap();
+        assert!(stopping.join().unwrap());
         let mut all: Vec<_> = received.try_iter().collect();
         all.sort();
         assert_eq!(all, [0, 1, 2].map(|number| vec![number; 8]));
+    }
+
+    /// The end does not wait for what the connections need for ever, and says so.
+    #[test]
+    fn connections_that_cannot_be_served_are_told() {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let server = Server::listen(port, None, || Err(io::Error::other("nothing is left"))).unwrap();
+        let _board = TcpStream::connect(port).unwrap();
+        assert!(!server.join());
     }
 
     /// Also if what the board sent before it closed is not read yet.

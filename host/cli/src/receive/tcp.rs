@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
-use fadelink_receiver::tcp::{Connection, Server};
+use fadelink_receiver::tcp::{Connection, Server, UNSERVED};
 use fadelink_receiver::Pool;
 use fadelink_sinks::{Block, Board, Origin, BLOCK_BYTES};
 use fadelink_wire::WordOrder;
@@ -406,7 +406,11 @@ impl Group for Streams {
 
     fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
         let refused = self.server.refused();
-        self.server.join();
+        // Of streams whose number is known, those that did not come are missing.
+        let is_served = self.server.join() || self.wanted.is_some();
+        if !is_served {
+            tracing::error!("{UNSERVED}");
+        }
         let streams = std::mem::take(&mut *self.session.lock());
         let accept = self.session.accept;
         let ended = |Stream { peer, recorded, end }: Stream| {
@@ -430,9 +434,10 @@ impl Group for Streams {
         let mut others = Map::new();
         others.insert("missing_streams".into(), missing.into());
         others.insert("refused".into(), refused.into());
+        others.insert("unserved".into(), (!is_served).into());
         others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
         let states = streams.iter().map(|(_, _, verdict)| verdict.state());
-        let state = State::worst(states.chain([State::of(missing == 0 && !streams.is_empty())]));
+        let state = State::worst(states.chain([State::of(missing == 0 && !streams.is_empty() && is_served)]));
         let json = |(peer, result, verdict): &(SocketAddr, Received, Verdict)| {
             result.recorded.json(verdict, "peer", peer, json!({ "error": result.error() }))
         };

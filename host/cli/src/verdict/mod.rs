@@ -28,7 +28,7 @@ pub enum End {
     Silence,
     /// A frame or FIN told it that nobody had asked for: it may be forged, or another program has stopped the board.
     Told,
-    /// The board told it because it was asked to; a crate closed its connection, or a feed wrote behind its messages that it did.
+    /// The board or the crate told it because it was asked to, or feeds wrote that all of theirs did.
     Confirmed,
 }
 

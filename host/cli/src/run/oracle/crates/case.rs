@@ -93,7 +93,7 @@ impl Case {
     pub fn new(seed: u64) -> Case {
         let mut random = fastrand::Rng::with_seed(seed);
         let random = &mut random;
-        // Apart, so that a seed means what it meant before.
+        // Apart: the other draws of a seed do not depend on these.
         let mut ends = fastrand::Rng::with_seed(!seed);
         let most = *random.choice(&[3, 30, 300]).unwrap_or(&3);
         let windows = random.u64(1..=most);

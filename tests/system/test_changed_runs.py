@@ -89,7 +89,7 @@ def test_a_run_does_not_go_on_without_what_was_confirmed(lab):
     wait_for(lambda: copy.stat().st_size > size + (1 << 20))
     status, err = end(process)
     assert status == 0 and lab.manifest(1)["state"] == "complete", err
-    assert is_counter(words(copy)) and lab.check(1)[0] == 0
+    assert is_counter(words(copy)) and lab.check(1)[0] == 0, lab.check(1)
     lab.bench.end_sim(sim)
 
 

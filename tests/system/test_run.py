@@ -128,12 +128,12 @@ def test_check_refuses_what_it_cannot_read(lab):
     assert lab.run("--duration", 1)[0] == 0
     status, found = lab.check()
     assert status == 3 and found["bytes"] < elsewhere.stat().st_size, found
-    outside = f"{elsewhere}: it is outside the folder of the run, and was not read (--outside reads it)"
+    outside = [f"{elsewhere}{end}: it is outside the folder of the run, and was not read (--outside reads it)" for end in ("", ".json")]
     nothing = [
         "left: nothing of what it has sent could be checked",
         "right: there is nothing to check: no output of the run keeps what it has sent",
     ]
-    assert found["findings"] == [outside, *nothing, "there is nothing to check: the run has data of no board"]
+    assert found["findings"] == [outside[0], *nothing, outside[1], "there is nothing to check: the run has data of no board"]
     status, out, _ = lab.bench.run("check", lab.folder(), "--json", "--outside")
     assert status == 3 and json.loads(out)["findings"] == nothing[1:] and json.loads(out)["bytes"] >= elsewhere.stat().st_size
     elsewhere.unlink()

@@ -1,7 +1,7 @@
 //! Checks a run: its files are those that the manifest lists, and what is in them is what was received.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::claims;
 use crate::files::{self, EXPERIMENT, LOG};
@@ -26,6 +26,8 @@ pub struct Checked {
     pub manifest: Manifest,
     /// What is not as it should be, in words.
     pub findings: Vec<String>,
+    /// What cannot be checked, and need not be.
+    pub notes: Vec<String>,
     /// Bytes that were read.
     pub bytes: u64,
 }
@@ -55,8 +57,9 @@ struct Check<'a> {
     manifest: &'a Manifest,
     depth: Depth,
     findings: Vec<String>,
+    notes: Vec<String>,
     bytes: u64,
-    /// Names of the files whose words were compared with those of a board.
+    /// Names of the files that need no hash: their words were compared with those of a board, or they may lack some.
     compared: Vec<String>,
     /// Boards of which there was something to check.
     boards: usize,
@@ -71,13 +74,14 @@ impl Check<'_> {
     }
 
     /// True if all files of a sink are listed with hashes of their own, by which [`Self::listed`] checks them.
-    fn is_hashed(&self, sink: &Sink<'_>) -> bool {
+    fn is_hashed(&mut self, sink: &Sink<'_>) -> bool {
+        let named = |path: &PathBuf| self.manifest.content["files"][self.scope.named(path)]["blake3"].is_string();
         let found = sink.found(&self.scope.folder);
-        let is_listed = |path: &std::path::PathBuf| {
-            let name = path.strip_prefix(&self.scope.folder).ok().and_then(Path::to_str);
-            name.is_some_and(|name| self.manifest.content["files"][name]["blake3"].is_string())
-        };
-        !found.is_empty() && found.iter().all(is_listed)
+        let is_hashed = !found.is_empty() && found.iter().all(named);
+        if !is_hashed {
+            self.add(format!("{}: expected its files in the manifest, with their hashes", sink.text));
+        }
+        is_hashed
     }
 
     /// Compares the words of a board in plain files; true: they were read.
@@ -86,8 +90,8 @@ impl Check<'_> {
         if paths.is_empty() {
             // A link without its target is not found either.
             let first = self.scope.folder.join(&sink.place);
-            let why = self.scope.open(&first).err().unwrap_or_default();
-            self.add(why);
+            let why = self.scope.open(&first).err();
+            self.add(why.unwrap_or_else(|| format!("{}: it was not finished", sink.text)));
             return false;
         }
         let sizes = self.depth == Depth::Sizes;
@@ -142,7 +146,13 @@ impl Check<'_> {
         let mut is_read = false;
         for sink in Sink::all(board) {
             if sink.dropped > 0 {
-                self.add(format!("{name}: {}: it lost {} bytes, and cannot be checked", sink.text, sink.dropped));
+                let what = format!("{name}: {}: it lost {} bytes, and cannot be checked", sink.text, sink.dropped);
+                if sink.may_drop {
+                    self.notes.push(what);
+                    self.compared.extend(sink.names().iter().map(|name| (*name).to_owned()));
+                } else {
+                    self.add(what);
+                }
                 continue;
             }
             is_read |= match (sink.kind, &expected) {
@@ -196,14 +206,14 @@ impl Check<'_> {
             }
         }
         for (name, entry) in listed {
-            if !is_plain(name) {
+            if !is_plain(name) && !Path::new(name).is_absolute() {
                 self.add(format!("manifest.json: files: {name}: expected the name of a file in the folder of the run"));
                 continue;
             }
-            if !entry["blake3"].is_string() && !self.compared.contains(name) {
-                self.add(format!("manifest.json: files: {name}: expected its hash"));
-            }
             match self.file(name, entry) {
+                Ok(_) if !entry["blake3"].is_string() && !self.compared.contains(name) => {
+                    self.add(format!("manifest.json: files: {name}: expected its hash"));
+                }
                 Ok(read) => self.bytes += read,
                 Err(what) => self.add(what),
             }
@@ -234,8 +244,8 @@ pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> 
     let manifest = Manifest::read(run)?;
     let error = |error: std::io::Error| Error { path: run.to_owned(), what: error.to_string() };
     let scope = Scope::new(run, outside).map_err(error)?;
-    let mut check =
-        Check { scope, manifest: &manifest, depth, findings: Vec::new(), bytes: 0, compared: Vec::new(), boards: 0 };
+    let (findings, notes, compared) = (Vec::new(), Vec::new(), Vec::new());
+    let mut check = Check { scope, manifest: &manifest, depth, findings, notes, bytes: 0, compared, boards: 0 };
     let state = manifest.state();
     if state != "complete" {
         check.add(format!("the run is {state}: {}", why(state)));
@@ -252,8 +262,8 @@ pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> 
             check.add("there is nothing to check: the run has data of no board".into());
         }
     }
-    let Check { findings, bytes, .. } = check;
-    Ok(Checked { findings, bytes, manifest })
+    let Check { findings, notes, bytes, .. } = check;
+    Ok(Checked { findings, notes, bytes, manifest })
 }
 
 #[cfg(test)]

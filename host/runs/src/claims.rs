@@ -94,19 +94,8 @@ impl Claims {
     /// The sizes of a board's files of words.
     fn sizes(&mut self, name: &str, board: &Value, files: &Value) {
         for sink in Sink::all(board).iter().filter(|sink| sink.kind == "file" && sink.is_whole()) {
-            let (stem, extension) = sink.place.rsplit_once('.').unwrap_or((&sink.place, ""));
-            let is_part = |file: &str| {
-                let number = file.strip_prefix(stem).and_then(|rest| rest.strip_suffix(extension));
-                file == sink.place
-                    || number.is_some_and(|number| {
-                        let number = number.trim_matches('.');
-                        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-                    })
-            };
-            let listed = files.as_object().into_iter().flatten().filter(|(file, _)| is_part(file));
-            let sizes: Vec<u64> = listed.filter_map(|(_, entry)| entry["bytes"].as_u64()).collect();
-            // Files elsewhere are not listed.
-            if !sizes.is_empty() && Some(sizes.iter().sum()) != board["bytes"].as_u64() {
+            let sizes: Vec<u64> = sink.names().iter().filter_map(|name| files[*name]["bytes"].as_u64()).collect();
+            if Some(sizes.iter().sum()) != board["bytes"].as_u64() {
                 let sum: Value = sizes.iter().sum::<u64>().into();
                 self.add(name, &format!("bytes of the files of {}", sink.text), &sum, &told(&board["bytes"]));
             }

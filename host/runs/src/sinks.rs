@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fadelink_sinks::{Board, FileOptions, Files, Parts};
+use fadelink_sinks::{Board, FileOptions, Parts, DESCRIPTION};
 use serde_json::Value;
 
 /// What stands for `{stream}` in the paths of a board, by its report.
@@ -25,8 +25,12 @@ pub struct Sink<'a> {
     /// Its path, or what else it has.
     pub place: String,
     rolls: bool,
+    /// The names of its files in the manifest, in their order; `None`: it does not say them.
+    names: Option<Vec<&'a str>>,
     /// What it has lost.
     pub dropped: u64,
+    /// Its user lets it lose some.
+    pub may_drop: bool,
     /// Why it has failed.
     pub error: Option<&'a str>,
 }
@@ -43,8 +47,11 @@ impl<'a> Sink<'a> {
             let place = parts.next().unwrap_or_default().replace("{stream}", &stream);
             let rolls = matches!(kind, "hdf5" | "parquet")
                 || parts.any(|option| option.starts_with("roll=") || option.starts_with("every="));
+            let is_data = |name: &&str| !name.ends_with(DESCRIPTION);
+            let names = sink["files"].as_array();
+            let names = names.map(|names| names.iter().filter_map(Value::as_str).filter(is_data).collect());
             let (dropped, error) = (sink["dropped"].as_u64().unwrap_or(0), sink["error"].as_str());
-            Sink { text, kind, place, rolls, dropped, error }
+            Sink { text, kind, place, rolls, names, dropped, may_drop: sink["may_drop"] == true, error }
         };
         board["sinks"].as_array().into_iter().flatten().map(read).collect()
     }
@@ -63,14 +70,17 @@ impl<'a> Sink<'a> {
         FileOptions { roll: self.rolls.then_some(1), ..FileOptions::default() }
     }
 
-    /// Its files that are there, in their order.
-    pub fn found(&self, folder: &std::path::Path) -> Vec<PathBuf> {
-        Parts::found(folder.join(&self.place), self.options())
+    /// The names of its files of data in the manifest, in their order.
+    pub fn names(&self) -> &[&'a str] {
+        self.names.as_deref().unwrap_or_default()
     }
 
-    /// Its files, to be read as a board's words.
-    pub fn stored(&self, folder: &std::path::Path) -> Files {
-        Files::new(folder.join(&self.place), self.options())
+    /// Its files of data, in their order: those that the manifest has, or those that are there.
+    pub fn found(&self, folder: &std::path::Path) -> Vec<PathBuf> {
+        match &self.names {
+            Some(names) => names.iter().map(|name| folder.join(name)).collect(),
+            None => Parts::found(folder.join(&self.place), self.options()),
+        }
     }
 }
 

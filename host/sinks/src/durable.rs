@@ -1,6 +1,6 @@
 //! Files on the disk whose name and content survive a power cut.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -43,15 +43,16 @@ pub fn unfinished(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Replaces a file: a reader sees the old content or the new one, also after a crash.
+/// Replaces a file: a reader sees the old content or the new one, also after a crash. Returns what was written.
 ///
 /// # Errors
 /// The operating system's.
-pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<Metadata> {
     let unfinished = unfinished(path);
     let mut file = File::create(&unfinished)?;
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;
-    sync_parent(path)
+    sync_parent(path)?;
+    file.metadata()
 }

@@ -222,7 +222,7 @@ impl FileSink {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         let file = Writer::create(&mut parts, options)?;
-        let sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None };
+        let mut sink = FileSink { parts, options, file, origin: Origin::of(board), before: 0, cut: None };
         sink.state(None, false)?;
         Ok(sink)
     }
@@ -241,10 +241,14 @@ impl FileSink {
             let output = parts.resume()?;
             let bytes = output.file().metadata()?.len();
             parts.finish(&output, bytes)?;
+            let described = description(&parts.path());
+            if described.exists() {
+                parts.adopt(&described)?;
+            }
             parts.advance();
         }
         let file = Writer::of(parts.resume()?, options, end - before);
-        let sink = FileSink { parts, options, file, origin: Origin::of(board), before, cut: Some(end) };
+        let mut sink = FileSink { parts, options, file, origin: Origin::of(board), before, cut: Some(end) };
         sink.state(None, false)?;
         Ok(sink)
     }
@@ -262,7 +266,7 @@ impl FileSink {
     }
 
     /// Writes the manifest. `end`: of the whole, if it is known. `complete`: all that belongs into this file is there.
-    fn state(&self, end: Option<End>, complete: bool) -> io::Result<()> {
+    fn state(&mut self, end: Option<End>, complete: bool) -> io::Result<()> {
         let Some(path) = &self.file.manifest else { return Ok(()) };
         let mut manifest = self.origin.manifest();
         manifest["bytes"] = self.file.written.into();
@@ -274,7 +278,7 @@ impl FileSink {
         if let Some(End { dropped: dropped @ 1.., .. }) = end {
             manifest["dropped_bytes"] = dropped.into();
         }
-        durable::replace(path, format!("{manifest:#}\n").as_bytes())
+        self.parts.describe(path, format!("{manifest:#}\n").as_bytes())
     }
 
     /// Cuts off what was there before behind what is certain.

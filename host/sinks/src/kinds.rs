@@ -95,6 +95,18 @@ impl Kind for BlockKind {
     }
 }
 
+impl BlockKind {
+    /// How it names files of words, if it writes any.
+    pub fn files(&self) -> Option<FileOptions> {
+        match self {
+            BlockKind::File(plain) => Some(plain.files),
+            #[cfg(feature = "hdf5")]
+            BlockKind::Hdf5(files) => Some(*files),
+            _ => None,
+        }
+    }
+}
+
 /// Copies blocks to a ring of their own, so that the source's is free.
 fn copier(queue: u64) -> std::io::Result<Copy<Block>> {
     let packets = queue.max(2 * BLOCK_BYTES as u64).div_ceil(PACKET_BYTES as u64).next_power_of_two();

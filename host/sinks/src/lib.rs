@@ -31,7 +31,7 @@ pub use kinds::{BlockKind, Opening};
 pub use options::{size, Options};
 pub use origin::{Board, Origin};
 pub use outlet::{describe, Error, Onlooker, Outlet, Outlets, Policy};
-pub use output::{check_name, place, Made, Output};
+pub use output::{check_name, place, Made, Output, Writer, DESCRIPTION};
 pub use parts::{FileOptions, Parts};
 pub use recover::{recover, Recovered, UNCONFIRMED};
 pub use report::Report;

@@ -2,17 +2,22 @@
 //! writer has made of it: what others do to it meanwhile is an error.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
+use blake3::{Hash, Hasher};
 use rustix::fs::{flock, renameat_with, FlockOperation, OFlags, RenameFlags, CWD};
 use rustix::io::Errno;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::durable::{self, UNFINISHED};
 
 /// End of the names of descriptions of files.
-pub(crate) const DESCRIPTION: &str = ".json";
+pub const DESCRIPTION: &str = ".json";
 
 /// Refuses names that are those of other files than data.
 ///
@@ -41,12 +46,33 @@ pub fn place(path: &Path) -> PathBuf {
 struct Identity {
     device: u64,
     inode: u64,
+    /// A file system gives the inode of a file that was removed to the next one.
+    born: Option<SystemTime>,
 }
 
 impl Identity {
     fn of(found: &Metadata) -> Identity {
-        Identity { device: found.dev(), inode: found.ino() }
+        Identity { device: found.dev(), inode: found.ino(), born: found.created().ok() }
     }
+}
+
+/// What is known of the content of a file that is finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// The words of a board, of which there are hashes elsewhere.
+    Words,
+    /// BLAKE3 of what was written.
+    Hash(Hash),
+    /// Nothing: a part of it could not be written.
+    Unknown,
+}
+
+/// A file that is finished, as it was left.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    content: Content,
 }
 
 /// A file that a sink has made, as it has to be found.
@@ -55,10 +81,34 @@ pub struct Made {
     path: PathBuf,
     identity: Identity,
     /// Of one that is finished.
-    bytes: Option<u64>,
+    left: Option<Left>,
+}
+
+/// As `{"path", "bytes", "blake3"}`: the second is `null` of one that is not finished, the third is there if it is known.
+impl Serialize for Made {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("path", &self.path.to_string_lossy())?;
+        map.serialize_entry("bytes", &self.left.map(|left| left.bytes))?;
+        if let Some(Content::Hash(hash)) = self.left.map(|left| left.content) {
+            map.serialize_entry("blake3", hash.to_hex().as_str())?;
+        }
+        map.end()
+    }
 }
 
 impl Made {
+    /// One that is finished, by what is known of it.
+    pub(crate) fn finished(path: &Path, found: &Metadata, content: Content) -> Made {
+        let left = Left { bytes: found.len(), modified: found.modified().ok(), content };
+        Made { path: path.to_owned(), identity: Identity::of(found), left: Some(left) }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// True of the one that has this path now.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         self.path == path
@@ -66,28 +116,68 @@ impl Made {
 
     /// True of one that is still written.
     pub(crate) fn is_open(&self) -> bool {
-        self.bytes.is_none()
+        self.left.is_none()
+    }
+
+    /// The content of one that is finished was found out.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn know(&mut self, content: Hash) {
+        if let Some(left) = &mut self.left {
+            left.content = Content::Hash(content);
+        }
+    }
+
+    fn changed(&self, what: &str) -> io::Error {
+        io::Error::other(format!("the file {} {what}", self.path.display()))
+    }
+
+    /// What is there of it now.
+    fn found(&self) -> io::Result<Metadata> {
+        let found = match fs::metadata(&self.path) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(self.changed("was removed or renamed, or a folder of its path was"));
+            }
+            found => found?,
+        };
+        self.is(&found)?;
+        Ok(found)
+    }
+
+    fn is(&self, found: &Metadata) -> io::Result<()> {
+        if Identity::of(found) != self.identity {
+            return Err(self.changed("was replaced by another one"));
+        }
+        Ok(())
     }
 
     /// Whether it is there as it was left.
     pub(crate) fn check(&self) -> io::Result<()> {
-        let Made { path, identity, bytes } = self;
-        let changed = |what: &str| Err(io::Error::other(format!("the file {} {what}", path.display())));
-        let found = match fs::metadata(path) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return changed("was removed or renamed, or a folder of its path was");
-            }
-            found => found?,
-        };
-        if Identity::of(&found) != *identity {
-            return changed("was replaced by another one");
+        let found = self.found()?;
+        let Some(left) = self.left else { return Ok(()) };
+        self.has(&found, left.bytes)?;
+        if found.modified().ok() != left.modified {
+            return Err(self.changed("was written by another program after it was finished"));
         }
-        match bytes {
-            Some(bytes) if found.len() != *bytes => {
-                changed(&format!("has {} bytes instead of {bytes}: another program has changed it", found.len()))
-            }
-            _ => Ok(()),
+        Ok(())
+    }
+
+    fn has(&self, found: &Metadata, bytes: u64) -> io::Result<()> {
+        if found.len() != bytes {
+            let what = format!("has {} bytes instead of {bytes}: another program has changed it", found.len());
+            return Err(self.changed(&what));
         }
+        Ok(())
+    }
+
+    /// Opens it to be read.
+    ///
+    /// # Errors
+    /// The operating system's; another one has its name.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn open(&self) -> io::Result<File> {
+        let file = File::open(&self.path)?;
+        self.is(&file.metadata()?)?;
+        Ok(file)
     }
 }
 
@@ -101,6 +191,29 @@ pub struct Output {
     overwrite: bool,
     /// `None`: it is a pipe or a device, of which nothing can be said.
     made: Option<Made>,
+    /// Of a file that gets its name when it is whole: what its writer has written.
+    hasher: Option<Arc<Mutex<Hasher>>>,
+}
+
+/// Writes a file from its begin to its end, with a hash of what is written.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    hasher: Option<Arc<Mutex<Hasher>>>,
+}
+
+impl Write for Writer {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(data)?;
+        if let Some(hasher) = &self.hasher {
+            hasher.lock().unwrap_or_else(PoisonError::into_inner).update(&data[..written]);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn exists(path: &Path) -> io::Error {
@@ -163,10 +276,13 @@ impl Output {
             Some(found) if !(overwrite && found.is_file()) => return Err(exists(name)),
             _ => {}
         }
-        Output::take(&durable::unfinished(name), name, overwrite, OFlags::empty(), |output| {
+        let path = durable::unfinished(name);
+        let mut output = Output::take(&path, name, overwrite, OFlags::empty(), |output| {
             check_free(name)?;
             output.clear(overwrite)
-        })
+        })?;
+        output.hasher = Some(Arc::default());
+        Ok(output)
     }
 
     /// Goes on behind the end of a file, which is made where it is not there.
@@ -176,7 +292,7 @@ impl Output {
 
     /// Standard output.
     pub(crate) fn stream(file: File) -> Output {
-        Output { file, name: PathBuf::new(), overwrite: false, made: None }
+        Output { file, name: PathBuf::new(), overwrite: false, made: None, hasher: None }
     }
 
     /// Opens the file at `path` for this writer alone. One that was made for that is removed if `check` refuses it.
@@ -194,11 +310,11 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (open.create(true).open(path)?, false),
             new => (new?, true),
         };
-        let mut output = Output { file, name: name.to_owned(), overwrite, made: None };
+        let mut output = Output { file, name: name.to_owned(), overwrite, made: None, hasher: None };
         let found = output.file.metadata()?;
         if found.is_file() {
             lock(&output.file, path)?;
-            let made = Made { path: path.to_owned(), identity: Identity::of(&found), bytes: None };
+            let made = Made { path: path.to_owned(), identity: Identity::of(&found), left: None };
             // Its last writer may have given it another name meanwhile.
             made.check()?;
             output.made = Some(made);
@@ -227,6 +343,26 @@ impl Output {
         &self.file
     }
 
+    /// Writes it, so that the hash of its content is that of what was written.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn writer(&self) -> io::Result<Writer> {
+        Ok(Writer { file: self.file.try_clone()?, hasher: self.hasher.clone() })
+    }
+
+    /// What is known of its content, if it has so many bytes.
+    fn content(&self, bytes: u64) -> Content {
+        let Some(hasher) = &self.hasher else { return Content::Words };
+        let hasher = hasher.lock().unwrap_or_else(PoisonError::into_inner);
+        // A part of what was written may have been cut off.
+        if hasher.count() == bytes {
+            Content::Hash(hasher.finalize())
+        } else {
+            Content::Unknown
+        }
+    }
+
     /// Where it is now; `None`: it is not a file on a disk.
     pub fn path(&self) -> Option<&Path> {
         self.made.as_ref().map(|made| &*made.path)
@@ -242,7 +378,7 @@ impl Output {
     /// What has happened to it.
     pub fn check(&self, bytes: u64) -> io::Result<()> {
         let Some(made) = &self.made else { return Ok(()) };
-        Made { bytes: Some(bytes), ..made.clone() }.check()
+        made.has(&made.found()?, bytes)
     }
 
     /// Gives it its name, if it has another one so far: with all its content on the disk before, and the name after this. Returns
@@ -259,7 +395,9 @@ impl Output {
             }
             durable::sync_parent(&self.name)?;
         }
-        let made = Made { path: self.name.clone(), identity: made.identity, bytes: Some(bytes) };
+        let found = self.file.metadata()?;
+        made.has(&found, bytes)?;
+        let made = Made::finished(&self.name, &found, self.content(bytes));
         made.check()?;
         Ok(Some(made))
     }
@@ -292,6 +430,9 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    /// Longer than the smallest step of a file's times.
+    const TICK: std::time::Duration = std::time::Duration::from_millis(20);
 
     type Make = fn(&Path, bool) -> io::Result<Output>;
 
@@ -433,7 +574,37 @@ mod tests {
             made.check().unwrap();
             fs::write(&path, "1234567").unwrap();
             assert!(made.check().unwrap_err().to_string().contains("has 7 bytes instead of 8"), "behind its end, too");
+            std::thread::sleep(TICK);
+            fs::write(&path, "12345679").unwrap();
+            let error = made.check().unwrap_err().to_string();
+            assert!(error.contains("was written by another program after it was finished"), "{error}");
+            drop(output);
+            // It gets the same inode on many file systems.
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "12345678").unwrap();
+            assert!(made.check().is_err());
         }
+    }
+
+    #[test]
+    fn the_hash_is_that_of_what_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let output = MAKES[1](&path, false).unwrap();
+        output.writer().unwrap().write_all(b"1234").unwrap();
+        output.writer().unwrap().write_all(b"5678").unwrap();
+        // Another program.
+        File::options().write(true).open(output.path().unwrap()).unwrap().write_all(b"x").unwrap();
+        let entry = serde_json::to_value(output.finish(8).unwrap().unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "path": path, "bytes": 8, "blake3": blake3::hash(b"12345678").to_hex().as_str()
+        });
+        assert_eq!(entry, expected);
+        let output = MAKES[1](&folder.path().join("b"), false).unwrap();
+        output.writer().unwrap().write_all(b"1234").unwrap();
+        output.file().set_len(2).unwrap();
+        let entry = serde_json::to_value(output.finish(2).unwrap().unwrap()).unwrap();
+        assert!(entry["blake3"].is_null(), "a part was cut off: {entry}");
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::{fs, io};
 
 use rustix::fs::OFlags;
 
-use crate::durable::UNFINISHED;
+use crate::durable::{self, UNFINISHED};
 use crate::options::Options;
-use crate::output::{Made, Output, DESCRIPTION};
+use crate::output::{Content, Made, Output, DESCRIPTION};
 
 /// Options of sinks that write files. By default there is one file, which must not exist before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -173,6 +173,35 @@ impl Parts {
         Ok(())
     }
 
+    /// Writes the description of a file, which is one of those that the sink makes.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn describe(&mut self, path: &Path, text: &[u8]) -> io::Result<()> {
+        let made = Made::finished(path, &durable::replace(path, text)?, Content::Hash(blake3::hash(text)));
+        match self.made.iter_mut().rfind(|made| made.is_at(path)) {
+            Some(before) => *before = made,
+            None => self.made.push(made),
+        }
+        Ok(())
+    }
+
+    /// The description of a file of a program that was ended by force is one of those of this sink, as it is.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn adopt(&mut self, path: &Path) -> io::Result<()> {
+        let content = blake3::hash(&fs::read(path)?);
+        self.made.push(Made::finished(path, &fs::metadata(path)?, Content::Hash(content)));
+        Ok(())
+    }
+
+    /// The one that was finished with this path.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn find(&mut self, path: &Path) -> Option<&mut Made> {
+        self.made.iter_mut().rfind(|made| made.is_at(path) && !made.is_open())
+    }
+
     /// The files that were made.
     pub(crate) fn made(&self) -> Arc<[Made]> {
         self.made.as_slice().into()
@@ -186,7 +215,7 @@ impl Parts {
         if let Some(changed) = &self.changed {
             return Err(io::Error::other(changed.clone()));
         }
-        self.made.iter().rev().take_while(|made| !open || made.is_open()).try_for_each(Made::check)
+        self.made.iter().filter(|made| !open || made.is_open()).try_for_each(Made::check)
     }
 
     /// The files that a sink has made, in their order.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::output::Made;
 
@@ -31,8 +31,12 @@ pub struct Report {
     #[serde(skip)]
     pub trouble: Option<String>,
     /// The files that it has made, when it has ended.
-    #[serde(skip)]
+    #[serde(rename = "files", serialize_with = "listed")]
     pub made: Arc<[Made]>,
+}
+
+fn listed<S: Serializer>(made: &Arc<[Made]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(made.iter())
 }
 
 impl Report {

@@ -1,7 +1,7 @@
 //! HDF5 files: groups `hits` and `windows`, with a one-dimensional dataset for each column (see `table`).
 //! Attributes, in addition to those of all HDF5 files: `window_ns`; at the end `dropped_events`, `wrong_messages`.
 
-use fadelink_sinks::hdf5::{append, column, failed, set, Files};
+use fadelink_sinks::hdf5::{column, failed, set, Files, NoUninit};
 use fadelink_sinks::{End, FileOptions, Parts, Result, Sink};
 use fadelink_wire::fadc::TICK_NS;
 use hdf5_metno::{Group, H5Type};
@@ -32,8 +32,8 @@ struct Columns {
     windows: Group,
 }
 
-fn write<T: H5Type>(group: &Group, name: &str, rows: &mut Vec<T>) -> Result {
-    append(&group.dataset(name).map_err(failed)?, rows)?;
+fn write<T: H5Type + NoUninit>(files: &mut Files, group: &Group, name: &str, rows: &mut Vec<T>) -> Result {
+    files.append(|| group.dataset(name).map_err(failed), rows)?;
     rows.clear();
     Ok(())
 }
@@ -58,22 +58,22 @@ impl Columns {
         Ok(Columns { hits, windows })
     }
 
-    fn append(&self, table: &mut Table) -> Result {
+    fn append(&self, files: &mut Files, table: &mut Table) -> Result {
         let hits = &mut table.hits;
-        write(&self.hits, "window", &mut hits.window)?;
-        write(&self.hits, "time_ns", &mut hits.time_ns)?;
-        write(&self.hits, "source", &mut hits.source)?;
-        write(&self.hits, "slot", &mut hits.slot)?;
-        write(&self.hits, "channel", &mut hits.channel)?;
-        write(&self.hits, "tick", &mut hits.tick)?;
-        write(&self.hits, "charge", &mut hits.charge)?;
+        write(files, &self.hits, "window", &mut hits.window)?;
+        write(files, &self.hits, "time_ns", &mut hits.time_ns)?;
+        write(files, &self.hits, "source", &mut hits.source)?;
+        write(files, &self.hits, "slot", &mut hits.slot)?;
+        write(files, &self.hits, "channel", &mut hits.channel)?;
+        write(files, &self.hits, "tick", &mut hits.tick)?;
+        write(files, &self.hits, "charge", &mut hits.charge)?;
         let windows = &mut table.windows;
-        write(&self.windows, "window", &mut windows.window)?;
-        write(&self.windows, "time_ns", &mut windows.time_ns)?;
-        write(&self.windows, "sources", &mut windows.sources)?;
-        write(&self.windows, "missing", &mut windows.missing)?;
-        write(&self.windows, "hits", &mut windows.hits)?;
-        write(&self.windows, "lost", &mut windows.lost)
+        write(files, &self.windows, "window", &mut windows.window)?;
+        write(files, &self.windows, "time_ns", &mut windows.time_ns)?;
+        write(files, &self.windows, "sources", &mut windows.sources)?;
+        write(files, &self.windows, "missing", &mut windows.missing)?;
+        write(files, &self.windows, "hits", &mut windows.hits)?;
+        write(files, &self.windows, "lost", &mut windows.lost)
     }
 }
 
@@ -87,17 +87,15 @@ impl Hdf5Sink {
 
     fn write_rows(&mut self) -> Result {
         let Hdf5Sink { files, columns, table, window_ticks, rows, .. } = self;
-        files.change(|file| {
-            let columns = match columns {
-                Some(columns) => columns,
-                none => none.insert(Columns::create(file, *window_ticks)?),
-            };
-            *rows += table.rows() as u64;
-            if table.rows() > 0 {
-                columns.append(table)?;
-            }
-            Ok(())
-        })
+        let columns = match columns {
+            Some(columns) => columns,
+            none => none.insert(files.change(|file| Columns::create(file, *window_ticks))?),
+        };
+        *rows += table.rows() as u64;
+        if table.rows() > 0 {
+            columns.append(files, table)?;
+        }
+        Ok(())
     }
 
     fn close(&mut self, complete: bool, last: bool) -> Result {

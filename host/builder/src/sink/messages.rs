@@ -50,7 +50,7 @@ impl MessagesSink {
     /// Writes the buffer. After an error the file counts only up to where it was whole before.
     fn write_buffer(&mut self) -> io::Result<()> {
         let Some(output) = &self.output else { return Ok(()) };
-        let result = output.file().write_all(&self.buffer);
+        let result = output.writer().and_then(|mut writer| writer.write_all(&self.buffer));
         self.buffer.clear();
         if result.is_err() {
             self.has_failed = true;

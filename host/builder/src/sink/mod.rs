@@ -1,6 +1,8 @@
 //! Sinks of events: files of messages and of hits, ZeroMQ. `fadelink_sinks` has the common parts: threads, queues and options.
 
-use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Sink};
+use std::path::PathBuf;
+
+use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Parts, Sink};
 
 #[cfg(feature = "hdf5")]
 mod hdf5;
@@ -93,6 +95,22 @@ impl Kind for EventKind {
             #[cfg(feature = "zmq")]
             EventKind::Publish | EventKind::Push => false,
         }
+    }
+}
+
+/// The files that a sink has made and finished, in their order, as they are found.
+pub fn found(spec: &Spec) -> Vec<PathBuf> {
+    match spec.kind {
+        EventKind::Messages(files) => Parts::found(&spec.place, files),
+        #[cfg(feature = "hdf5")]
+        EventKind::Hdf5(files) => Parts::found(&spec.place, files),
+        #[cfg(feature = "parquet")]
+        EventKind::Parquet(files) => {
+            let hits = Parts::found(&spec.place, files);
+            hits.into_iter().flat_map(|hits| [hits.clone(), parquet::windows(&hits)]).collect()
+        }
+        #[cfg(feature = "zmq")]
+        EventKind::Publish | EventKind::Push => Vec::new(),
     }
 }
 

@@ -2,9 +2,8 @@
 //! `table`. A file can be read when it is finished; before that its name ends in `.part`. Metadata: `part` (its
 //! number) and `last` (no file follows) in all files, `complete` (the whole run is there) in the last one.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fadelink_sinks::{End, FileOptions, Output, Parts, Result, Sink};
@@ -67,7 +66,7 @@ struct Tables {
 /// One file.
 struct Writer {
     /// None when it has failed.
-    writer: Option<SerializedFileWriter<File>>,
+    writer: Option<SerializedFileWriter<fadelink_sinks::Writer>>,
     /// The same file, for what the writer cannot do.
     output: Output,
     schema: Arc<parquet::schema::types::Type>,
@@ -76,7 +75,12 @@ struct Writer {
     bytes: u64,
 }
 
-fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, rows: &[T::T]) -> Result {
+/// The file of windows beside one of hits.
+pub fn windows(hits: &Path) -> PathBuf {
+    hits.with_extension("windows.parquet")
+}
+
+fn column<T: DataType>(group: &mut SerializedRowGroupWriter<'_, fadelink_sinks::Writer>, rows: &[T::T]) -> Result {
     let mut column = group.next_column()?.ok_or("a column more than the schema has")?;
     column.typed::<T>().write_batch(rows, None, None)?;
     column.close()?;
@@ -97,14 +101,17 @@ impl Writer {
         let output = parts.create_unfinished(path)?;
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let schema = Arc::new(parse_message_type(schema)?);
-        let mut writer = SerializedFileWriter::new(output.file().try_clone()?, schema.clone(), Arc::new(properties))?;
+        let mut writer = SerializedFileWriter::new(output.writer()?, schema.clone(), Arc::new(properties))?;
         writer.flush()?;
         let bytes = writer.bytes_written() as u64;
         Ok(Writer { writer: Some(writer), output, schema, groups: Vec::new(), bytes })
     }
 
     /// Writes a row group with the columns that `fill` gives; it is in the file then.
-    fn group(&mut self, fill: impl FnOnce(&mut SerializedRowGroupWriter<'_, File>) -> Result) -> Result {
+    fn group(
+        &mut self,
+        fill: impl FnOnce(&mut SerializedRowGroupWriter<'_, fadelink_sinks::Writer>) -> Result,
+    ) -> Result {
         let writer = self.writer.as_mut().ok_or("the file has failed before")?;
         let write = || -> Result {
             let mut group = writer.next_row_group()?;
@@ -139,7 +146,7 @@ impl Writer {
                 let metadata = ParquetMetaData::new(metadata, std::mem::take(&mut self.groups));
                 let mut footer = Vec::new();
                 ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
-                self.output.file().write_all(&footer)?;
+                self.output.writer()?.write_all(&footer)?;
                 self.bytes += footer.len() as u64;
             }
         }
@@ -150,7 +157,7 @@ impl Writer {
 impl Tables {
     fn create(parts: &mut Parts) -> Result<Tables> {
         let hits = parts.path();
-        let windows = hits.with_extension("windows.parquet");
+        let windows = windows(&hits);
         Ok(Tables { hits: Writer::create(parts, &hits, HITS)?, windows: Writer::create(parts, &windows, WINDOWS)? })
     }
 
@@ -290,6 +297,8 @@ mod tests {
     use super::*;
     use crate::Event;
     use fadelink_wire::fadc::{Header, FORMAT_VERSION};
+    use std::fs::File;
+
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 

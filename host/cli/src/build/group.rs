@@ -168,7 +168,8 @@ impl Report {
         if let Err(error) = viewers.sinks.finish(Verdict::of(&known).is_complete()) {
             tracing::error!("{error}");
         }
-        let sinks = viewers.sinks.reports();
+        let mut sinks = viewers.sinks.reports();
+        sinks.iter_mut().for_each(fadelink_sinks::Report::look_again);
         let verdict = Verdict::of(&Evidence { sinks: &sinks, ..known });
         metrics::set_verdict(name, &verdict, true);
         let kept = from.keeps() || sinks.iter().any(fadelink_sinks::Report::is_kept);

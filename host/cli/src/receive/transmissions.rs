@@ -102,7 +102,7 @@ impl Transmissions {
 
     fn write(&self) -> io::Result<()> {
         match &self.file {
-            Some(file) => durable::replace(file, sealed(&self.all)?.as_bytes()),
+            Some(file) => durable::replace(file, sealed(&self.all)?.as_bytes()).map(drop),
             None => Ok(()),
         }
     }

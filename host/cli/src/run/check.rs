@@ -30,10 +30,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (good, bytes, run) = (checked.is_good(), checked.bytes, &checked.manifest.content["run"]);
     if args.json {
         let state = checked.manifest.state();
-        let findings = &checked.findings;
-        println!("{}", json!({ "good": good, "run": run, "state": state, "bytes": bytes, "findings": findings }));
+        let (findings, notes) = (&checked.findings, &checked.notes);
+        let result = json!({
+            "good": good, "run": run, "state": state, "bytes": bytes, "findings": findings, "notes": notes,
+        });
+        println!("{result}");
     } else {
-        checked.findings.iter().for_each(|finding| println!("{finding}"));
+        checked.findings.iter().chain(&checked.notes).for_each(|finding| println!("{finding}"));
         let verdict = if good { "complete, and as it was received" } else { "NOT AS IT SHOULD BE" };
         println!("run {run}: {bytes} bytes checked: {verdict}");
     }

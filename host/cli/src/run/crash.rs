@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{anyhow, bail, Context};
+use fadelink_builder::sink;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{description, recover, BlockKind, Recovered, Stored};
+use fadelink_sinks::{description, recover, BlockKind, Parts, Recovered, Stored};
 use fadelink_wire::{Firmware, Protocol};
 use serde_json::{json, Value};
 
-use super::groups::Kept;
+use super::files;
+use super::groups::{Kept, Settings};
 use super::manifest::Certain;
 use crate::receive::{Before, Plan, Transmissions, ADVICE};
 
@@ -79,12 +81,33 @@ pub fn close(plan: &Plan) -> anyhow::Result<Vec<Certain>> {
         // A board of which nothing has come has no file of them.
         if hashes.exists() || changed.is_some() {
             let name = plan.name.clone().unwrap_or_default();
-            let sinks = plan.sinks.iter().map(|sink| json!({ "sink": sink.text })).collect();
+            let mut sinks = Vec::new();
+            for sink in &plan.sinks {
+                let mut entry = json!({ "sink": sink.text });
+                if let Some(options) = sink.kind.files() {
+                    let place = sink.place.replace("{stream}", &stream);
+                    let has_words = matches!(sink.kind, BlockKind::File(_));
+                    entry["files"] = files::found(Parts::found(place, options), has_words)?.into();
+                }
+                sinks.push(entry);
+            }
             let transmissions = transmissions.unwrap_or_default();
             all.push(Certain { name, stream, sinks, hashes, transmissions, changed });
         }
     }
     Ok(all)
+}
+
+/// The sinks of events, as in a report: what is found of their files.
+///
+/// # Errors
+/// The operating system's.
+pub fn of_events(settings: &[Settings]) -> std::io::Result<Value> {
+    let mut sinks = Vec::new();
+    for sink in settings.iter().flat_map(Settings::event_sinks) {
+        sinks.push(json!({ "sink": sink.text, "files": files::found(sink::found(sink), false)? }));
+    }
+    Ok(sinks.into())
 }
 
 /// The transmissions that the data of a board is of.

@@ -1,39 +1,12 @@
-//! The files of a run: their sizes, and the hashes of those that have other content than plain words.
+//! The files of a run: those that its sinks have made, with the hashes of what they have written.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use fadelink_runs::files::{hash, is_note, is_of_the_run, PART};
 use fadelink_sinks::description;
 use serde_json::{json, Map, Value};
-
-/// How often is looked for files that are finished.
-const TICK: Duration = Duration::from_secs(2);
-
-/// A file of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
-    /// Its size.
-    pub bytes: u64,
-    /// BLAKE3 of its content; `None`: the hashes of its board's words are those of its content.
-    pub hash: Option<String>,
-}
-
-impl Listed {
-    /// As in the manifest.
-    fn json(self) -> Value {
-        let mut entry = json!({ "bytes": self.bytes });
-        if let Some(hash) = self.hash {
-            entry["blake3"] = hash.into();
-        }
-        entry
-    }
-}
 
 /// A file that nobody changes any more, as in the manifest.
 ///
@@ -42,7 +15,7 @@ impl Listed {
 pub fn entry(path: &Path) -> io::Result<Value> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
-    Ok(Listed { bytes, hash: Some(hash(file)?) }.json())
+    Ok(json!({ "bytes": bytes, "blake3": hash(file)? }))
 }
 
 /// True if there are notes for a program that goes on: a run has not ended.
@@ -63,104 +36,102 @@ pub fn is_own(name: &str) -> bool {
     is_of_the_run(name) || is_note(name) || name.ends_with(PART)
 }
 
-/// The files in the folder of a run that have data, by name.
-///
-/// # Errors
-/// The operating system's.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if let (true, Ok(name)) = (entry.file_type()?.is_file(), entry.file_name().into_string()) {
-            if !is_own(&name) {
+/// The name of a file in a manifest: its path, if it is not in the folder of the run.
+fn name(folder: &Path, path: &Path) -> String {
+    let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let name = path.strip_prefix(folder).map_or_else(|_| absolute(), Path::to_owned);
+    name.to_string_lossy().into_owned()
+}
+
+/// Moves what the sinks in a report say of their files to `listed`, by name; the report has only the names then.
+pub fn list(folder: &Path, sinks: &mut Value, listed: &mut Map<String, Value>) {
+    for sink in sinks.as_array_mut().into_iter().flatten() {
+        let Some(files) = sink["files"].as_array_mut() else { continue };
+        let mut names = Vec::new();
+        for file in files.drain(..) {
+            let Value::Object(mut entry) = file else { continue };
+            let path = entry.remove("path");
+            let name = name(folder, path.as_ref().and_then(Value::as_str).unwrap_or_default().as_ref());
+            // What could not be finished has no size.
+            if !is_own(&name) && entry["bytes"].is_u64() {
+                listed.insert(name.clone(), entry.into());
                 names.push(name);
             }
         }
+        sink["files"] = names.into();
     }
-    names.sort();
-    Ok(names)
 }
 
-/// Lists those that are finished and not listed yet; with `all`, also the descriptions, which change until the end.
-fn look(folder: &Path, listed: &mut BTreeMap<String, Listed>, all: bool) -> io::Result<()> {
-    for name in names(folder)? {
-        let path = folder.join(&name);
-        let (is_words, bytes) = (description(&path).exists(), fs::metadata(&path)?.len());
-        // One that was looked at before its description was there has grown since.
-        let is_current =
-            listed.get(&name).is_some_and(|entry| entry.bytes == bytes && entry.hash.is_none() == is_words);
-        if is_current || (!all && (is_words || name.ends_with(".json"))) {
-            continue;
+/// Files of a sink whose program was ended by force, as in a report: what is found of them. `has_words`: their hashes are those of
+/// its board's words, and each has a description.
+///
+/// # Errors
+/// The operating system's.
+pub fn found(paths: Vec<PathBuf>, has_words: bool) -> io::Result<Vec<Value>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let description = description(&path);
+        if has_words {
+            files.push(json!({ "path": path, "bytes": fs::metadata(&path)?.len() }));
         }
-        let hash = if is_words { None } else { Some(hash(File::open(&path)?)?) };
-        listed.insert(name, Listed { bytes, hash });
-    }
-    Ok(())
-}
-
-/// Makes the list of a run's files while the run goes on, so that its end does not wait for it.
-pub struct Lister {
-    end: Sender<()>,
-    thread: JoinHandle<io::Result<BTreeMap<String, Listed>>>,
-}
-
-impl Lister {
-    /// Begins.
-    ///
-    /// # Errors
-    /// No thread.
-    pub fn begin(folder: PathBuf) -> io::Result<Lister> {
-        let (end, asked) = channel();
-        let work = move || {
-            let mut listed = BTreeMap::new();
-            while asked.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                look(&folder, &mut listed, false)?;
+        for path in if has_words { [description] } else { [path] } {
+            if path.exists() {
+                let mut file = entry(&path)?;
+                file["path"] = path.to_string_lossy().into();
+                files.push(file);
             }
-            look(&folder, &mut listed, true)?;
-            Ok(listed)
-        };
-        let thread = std::thread::Builder::new().name("files".into()).spawn(work)?;
-        Ok(Lister { end, thread })
+        }
     }
-
-    /// No file changes any more: the list, for the manifest.
-    ///
-    /// # Errors
-    /// A file cannot be read.
-    pub fn finish(self) -> io::Result<Value> {
-        drop(self.end);
-        let listed = self.thread.join().map_err(|_| io::Error::other("the thread that lists files panicked"))??;
-        Ok(listed.into_iter().map(|(name, listed)| (name, listed.json())).collect::<Map<_, _>>().into())
-    }
+    Ok(files)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fadelink_runs::files::{LOG, MANIFEST};
 
     #[test]
-    fn files_are_listed_when_they_are_finished() {
+    fn files_are_listed_by_name() {
+        let folder = Path::new("runs/0001");
+        let mut sinks = json!([
+            { "sink": "file:a.dat", "files": [
+                { "path": "runs/0001/a.dat", "bytes": 16 },
+                { "path": "runs/0001/a.dat.json", "bytes": 3, "blake3": "ab" },
+                { "path": "/elsewhere/b.dat", "bytes": 4 },
+                { "path": "runs/0001/c.dat", "bytes": null },
+            ] },
+            { "sink": "hashes:a.hashes", "files": [{ "path": "runs/0001/a.hashes", "bytes": 8 }] },
+            { "sink": "share:x" },
+        ]);
+        let mut listed = Map::new();
+        list(folder, &mut sinks, &mut listed);
+        let expected = json!({
+            "a.dat": { "bytes": 16 }, "a.dat.json": { "bytes": 3, "blake3": "ab" }, "/elsewhere/b.dat": { "bytes": 4 },
+        });
+        assert_eq!(Value::from(listed), expected);
+        let expected = json!([
+            { "sink": "file:a.dat", "files": ["a.dat", "a.dat.json", "/elsewhere/b.dat"] },
+            { "sink": "hashes:a.hashes", "files": [] },
+            { "sink": "share:x" },
+        ]);
+        assert_eq!(sinks, expected);
+    }
+
+    #[test]
+    fn what_a_sink_has_left_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str| fs::write(folder.path().join(name), name).unwrap();
-        ["a.dat", "a.dat.json", "a.hashes", "a.transmissions", "b.h5", "c.h5.part", MANIFEST, LOG]
-            .into_iter()
-            .for_each(write);
-        let mut listed = BTreeMap::new();
-        look(folder.path(), &mut listed, false).unwrap();
-        assert_eq!(listed.keys().collect::<Vec<_>>(), ["b.h5"]);
-        // The file of words was looked at between its creation and that of its description.
-        fs::rename(folder.path().join("a.dat.json"), folder.path().join("description")).unwrap();
-        look(folder.path(), &mut listed, false).unwrap();
-        assert!(listed["a.dat"].hash.is_some());
-        fs::rename(folder.path().join("description"), folder.path().join("a.dat.json")).unwrap();
-        fs::write(folder.path().join("a.dat"), "more words").unwrap();
-        look(folder.path(), &mut listed, true).unwrap();
-        assert_eq!(listed["a.dat"], Listed { bytes: 10, hash: None });
-        write("a.dat");
-        let list = Lister::begin(folder.path().into()).unwrap().finish().unwrap();
-        assert_eq!(list["a.dat"], json!({ "bytes": 5 }));
-        assert_eq!(list["b.h5"], json!({ "bytes": 4, "blake3": blake3::hash(b"b.h5").to_hex().to_string() }));
-        assert_eq!(list.as_object().unwrap().keys().collect::<Vec<_>>(), ["a.dat", "a.dat.json", "b.h5"]);
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        for name in ["a.dat", "a.dat.json", "a.000001.dat", "b.dat"] {
+            fs::write(path(name), name).unwrap();
+        }
+        let names = |has_words| {
+            let files = found(["a.dat", "a.000001.dat"].map(|name| path(name).into()).into(), has_words).unwrap();
+            let is_hashed = |file: &Value| file["blake3"].is_string();
+            let name = |file: &Value| name(folder.path(), file["path"].as_str().unwrap().as_ref());
+            files.iter().map(|file| (name(file), is_hashed(file))).collect::<Vec<_>>()
+        };
+        let expected =
+            |all: &[(&str, bool)]| all.iter().map(|(name, hash)| ((*name).to_owned(), *hash)).collect::<Vec<_>>();
+        assert_eq!(names(true), expected(&[("a.dat", false), ("a.dat.json", true), ("a.000001.dat", false)]));
+        assert_eq!(names(false), expected(&[("a.dat", true), ("a.000001.dat", true)]));
     }
 }

@@ -83,6 +83,14 @@ impl Settings {
             _ => Vec::new(),
         }
     }
+
+    /// The sinks of events.
+    pub fn event_sinks(&self) -> &[sink::Spec] {
+        match self {
+            Settings::Crates(crates) => &crates.views.sinks,
+            _ => &[],
+        }
+    }
 }
 
 /// Name of the file with the hashes of a board's words. In the place of `{stream}` comes the stream, if it has several.

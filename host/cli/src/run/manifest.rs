@@ -188,7 +188,7 @@ impl Manifest {
     }
 
     fn write(&self) -> io::Result<()> {
-        durable::replace(&self.folder.path.join(MANIFEST), sealed(self.content.clone()).as_bytes())
+        durable::replace(&self.folder.path.join(MANIFEST), sealed(self.content.clone()).as_bytes()).map(drop)
     }
 
     /// Of a run that was not finished.
@@ -251,15 +251,16 @@ impl Manifest {
     /// It cannot be written.
     pub fn interrupted(mut self, outcomes: Vec<Outcome>, error: Option<String>) -> io::Result<()> {
         self.content["error"] = error.into();
-        self.content["boards"] = outcomes.into_iter().flat_map(|outcome| outcome.boards).collect();
+        self.list(outcomes.into_iter().flat_map(|outcome| outcome.boards).collect());
         self.write()
     }
 
-    /// Ends the manifest of a run whose program was ended by force: `certain` is what is left of each stream.
+    /// Ends the manifest of a run whose program was ended by force: `certain` is what is left of each stream, `others` are sinks of
+    /// no stream.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn crashed(mut self, certain: Vec<Certain>, files: Value) -> io::Result<()> {
+    pub fn crashed(mut self, certain: Vec<Certain>, mut others: Value) -> io::Result<()> {
         self.content["state"] = "crashed".into();
         self.content["ended_by"] = "crash".into();
         let mut boards = Vec::new();
@@ -279,16 +280,31 @@ impl Manifest {
             }
             boards.push(board);
         }
-        self.content["boards"] = boards.into();
-        self.content["files"] = files;
-        self.seal()
+        let mut listed = Map::new();
+        files::list(&self.folder.path, &mut others, &mut listed);
+        self.content["files"] = listed.into();
+        self.list(boards);
+        let copy = files::entry(&self.folder.path.join(EXPERIMENT)).ok();
+        self.seal(copy)
     }
 
-    /// Writes the manifest for the last time, with the hashes of the experiment and of the log, which are what they are from now on.
-    fn seal(mut self) -> io::Result<()> {
-        for name in [EXPERIMENT, LOG] {
+    /// These boards, and the files of their sinks.
+    fn list(&mut self, mut boards: Vec<Value>) {
+        let mut listed = match self.content["files"].take() {
+            Value::Object(listed) => listed,
+            _ => Map::new(),
+        };
+        boards.iter_mut().for_each(|board| files::list(&self.folder.path, &mut board["sinks"], &mut listed));
+        self.content["boards"] = boards.into();
+        self.content["files"] = listed.into();
+    }
+
+    /// Writes the manifest for the last time, with the entries of the experiment's `copy` and of the log.
+    fn seal(mut self, copy: Option<Value>) -> io::Result<()> {
+        let log = files::entry(&self.folder.path.join(LOG)).ok();
+        for (name, entry) in [(EXPERIMENT, copy), (LOG, log)] {
             // Of a file that is not there the check tells.
-            if let Ok(entry) = files::entry(&self.folder.path.join(name)) {
+            if let Some(entry) = entry {
                 self.content["files"][name] = entry;
             }
         }
@@ -316,7 +332,7 @@ impl Manifest {
         file: &File,
         outcomes: Vec<Outcome>,
         (ended_by, error): (&str, Option<String>),
-        (state, files): (State, Value),
+        state: State,
     ) -> io::Result<()> {
         self.content["state"] = if error.is_some() { "failed" } else { state.name() }.into();
         self.content["ended_by"] = ended_by.into();
@@ -337,9 +353,9 @@ impl Manifest {
             group.insert("boards".into(), names.into());
             groups.push(Value::from(group));
         }
-        self.content["boards"] = boards.into();
         self.content["groups"] = groups.into();
-        self.content["files"] = files;
-        self.seal()
+        self.list(boards);
+        let copy = json!({ "bytes": file.text.len(), "blake3": blake3::hash(file.text.as_bytes()).to_hex().as_str() });
+        self.seal(Some(copy))
     }
 }

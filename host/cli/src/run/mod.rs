@@ -266,7 +266,6 @@ impl Run<'_> {
         both.1.begin(json!({ "run": number, "folder": path, "complete": null }));
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
-        let lister = files::Lister::begin(path.clone())?;
         let (outcomes, ended_by, result) = self.receive(both, quiet);
         let state = State::worst(outcomes.iter().map(|outcome| outcome.state));
         let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
@@ -275,7 +274,6 @@ impl Run<'_> {
                 tracing::warn!("{}: {}", text_of(&board["name"]), text_of(&reason["text"]));
             }
         }
-        let files = health::while_busy(|| lister.finish()).with_context(|| in_folder("its files"))?;
         let result = result.and(log::check().with_context(|| in_folder("the log")));
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
         if may_go_on {
@@ -296,7 +294,7 @@ impl Run<'_> {
         let written = if may_go_on {
             self.manifest.interrupted(outcomes, error)
         } else {
-            self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files))
+            self.manifest.finish(self.file, outcomes, (&ended_by, error), state)
         };
         both.1.end(good);
         written.with_context(|| in_folder("the manifest"))?;
@@ -356,8 +354,8 @@ fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Op
         for plan in plans {
             certain.extend(crash::close(plan).with_context(|| in_folder("its data"))?);
         }
-        let files = files::Lister::begin(folder.path.clone())?.finish().with_context(|| in_folder("its files"))?;
-        manifest.crashed(certain, files).with_context(|| in_folder("the manifest"))?;
+        let others = crash::of_events(&settings).with_context(|| in_folder("its files"))?;
+        manifest.crashed(certain, others).with_context(|| in_folder("the manifest"))?;
         tracing::warn!("run {} was ended by force: {}", folder.number, folder.path.display());
     }
     Ok(goes_on)

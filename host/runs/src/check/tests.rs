@@ -23,7 +23,10 @@ impl Folder {
         ] {
             fs::write(folder.path(name), content).unwrap();
         }
-        let sinks = json!([{ "sink": "file:left.dat,roll=80000" }, { "sink": "hdf5:left.h5" }]);
+        let sinks = json!([
+            { "sink": "file:left.dat,roll=80000", "files": ["left.dat", "left.000001.dat"] },
+            { "sink": "hdf5:left.h5", "files": ["left.h5"] },
+        ]);
         let hashes = [blake3::hash(&words).to_hex().to_string()];
         let hashes = json!({ "block_bytes": HASHED_BYTES, "bytes": words.len(), "blake3": hashes });
         let board = json!({
@@ -112,7 +115,10 @@ fn a_manifest_that_says_otherwise_is_found() {
         ("/boards/0/verdict", json!("incomplete")),
         ("/boards/0/reasons", json!([{ "reason": "missing" }])),
         ("/boards/0/sinks", json!([])),
-        ("/boards/0/sinks/0/sink", json!("file:../left.dat")),
+        ("/boards/0/sinks/0/files", json!(["left.dat"])),
+        ("/boards/0/sinks/0/files", json!(["left.000001.dat", "left.dat"])),
+        ("/boards/0/sinks/0/files/0", json!("../left.dat")),
+        ("/boards/0/sinks/1/files", json!([])),
         ("/boards/0/hashes", json!(null)),
         ("/boards/0/hashes/bytes", json!(8)),
         ("/boards/0/hashes/block_bytes", json!(8)),
@@ -141,4 +147,42 @@ fn a_manifest_that_says_otherwise_is_found() {
     }
     folder.write(&manifest);
     assert_eq!(folder.findings(Depth::Content), [""; 0]);
+}
+
+/// A second output does not answer for the first one.
+#[test]
+fn every_output_is_checked() {
+    let (folder, elsewhere) = (Folder::new(), tempfile::tempdir().unwrap());
+    let mut manifest = Manifest::read(folder.0.path()).unwrap().content;
+    let path = elsewhere.path().join("left.h5");
+    fs::rename(folder.path("left.h5"), &path).unwrap();
+    let name = path.display().to_string();
+    let entry = manifest["files"].as_object_mut().unwrap().remove("left.h5").unwrap();
+    manifest["files"][&name] = entry;
+    manifest["boards"][0]["sinks"][1]["files"] = json!([name]);
+    folder.write(&manifest);
+    let findings = |outside| check(folder.0.path(), outside, Depth::Content).unwrap().findings;
+    assert_eq!(findings(true), [""; 0]);
+    assert!(findings(false)[0].contains("left.h5: it is outside the folder"));
+    fs::write(&path, b"another king").unwrap();
+    assert!(findings(true)[0].contains("left.h5: its content is not what was written"));
+    fs::remove_file(path).unwrap();
+    assert!(findings(true)[0].contains("left.h5: it is missing"));
+}
+
+/// What its user lets an output lose is told, and is no finding.
+#[test]
+fn an_output_that_may_drop_is_noted() {
+    let folder = Folder::new();
+    let mut manifest = Manifest::read(folder.0.path()).unwrap().content;
+    let sink = &mut manifest["boards"][0]["sinks"][1];
+    (sink["may_drop"], sink["dropped"]) = (true.into(), 8.into());
+    folder.write(&manifest);
+    let checked = check(folder.0.path(), false, Depth::Content).unwrap();
+    assert_eq!(checked.findings, [""; 0]);
+    assert!(checked.notes[0].contains("hdf5:left.h5: it lost 8 bytes"), "{:?}", checked.notes);
+    manifest["boards"][0]["sinks"].as_array_mut().unwrap().remove(0);
+    folder.write(&manifest);
+    let findings = check(folder.0.path(), false, Depth::Content).unwrap().findings;
+    assert!(findings.iter().any(|what| what.contains("nothing of what it has sent could be checked")), "{findings:?}");
 }

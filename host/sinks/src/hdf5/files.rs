@@ -3,11 +3,16 @@
 //! this file is there), `part` (its number, from 0), `last` (1: no file follows).
 
 use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
+use blake3::{Hash, Hasher};
+use bytemuck::NoUninit;
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File, Group, H5Type};
 
-use crate::output::Output;
+use super::columns::Columns;
+use crate::output::{Made, Output};
 use crate::parts::{FileOptions, Parts};
 
 /// The file that is written, and those that follow.
@@ -16,6 +21,27 @@ pub struct Files {
     open: Option<Open>,
     /// One could not be finished: no other is opened.
     is_broken: bool,
+    /// The file before, whose content is read again.
+    settling: Option<Settling>,
+}
+
+/// A file that is finished, and read again aside: the library writes it in no order, so that only this tells its content.
+struct Settling {
+    path: PathBuf,
+    thread: JoinHandle<io::Result<Hash>>,
+}
+
+impl Settling {
+    fn begin(made: Made, path: PathBuf, columns: Columns) -> io::Result<Settling> {
+        let read = move || {
+            let mut hasher = Hasher::new();
+            hasher.update_reader(made.open()?)?;
+            // What is changed later is found by the hash.
+            columns.check(&made)?;
+            Ok(hasher.finalize())
+        };
+        Ok(Settling { path, thread: std::thread::Builder::new().name("hdf5".into()).spawn(read)? })
+    }
 }
 
 /// One file. The library locks none: it is ours already.
@@ -24,6 +50,8 @@ struct Open {
     output: Output,
     /// Its length behind what the library did last.
     bytes: u64,
+    /// What was appended, to be found again.
+    columns: Columns,
 }
 
 /// Sets an attribute of text.
@@ -55,10 +83,18 @@ pub fn column<T: H5Type>(group: &Group, name: &str, chunk: usize) -> io::Result<
 ///
 /// # Errors
 /// The library's.
-pub fn append<T: H5Type>(dataset: &Dataset, rows: &[T]) -> io::Result<()> {
+fn append<T: H5Type>(dataset: &Dataset, rows: &[T]) -> io::Result<()> {
     let begin = dataset.size();
     let end = begin + rows.len();
     dataset.resize(end).and_then(|()| dataset.write_slice(rows, begin..end)).map_err(failed)
+}
+
+/// Opens a file to be read.
+///
+/// # Errors
+/// The library's.
+pub fn open(path: &Path) -> io::Result<File> {
+    File::with_options().with_fapl(|access| access.file_locking(false)).open(path).map_err(failed)
 }
 
 /// An error of the library; one of the operating system is that, and not the page of text around it.
@@ -77,7 +113,7 @@ impl Files {
     /// # Errors
     /// The library's; a second file is there of an earlier run.
     pub fn create(path: &str, options: FileOptions) -> io::Result<Files> {
-        let mut files = Files { parts: Parts::new(path, options)?, open: None, is_broken: false };
+        let mut files = Files { parts: Parts::new(path, options)?, open: None, is_broken: false, settling: None };
         files.change(|_| io::Result::Ok(()))?;
         Ok(files)
     }
@@ -100,7 +136,7 @@ impl Files {
         set(&file, "part", &self.parts.number())?;
         set(&file, "last", &0u8)?;
         let bytes = output.file().metadata()?.len();
-        Ok(Open { file, output, bytes })
+        Ok(Open { file, output, bytes, columns: Columns::default() })
     }
 
     /// Changes the file; the next one is made if there is none. The library writes at any place, so that the length of the file
@@ -112,7 +148,7 @@ impl Files {
         if self.is_broken {
             return Err(io::Error::other("the file before could not be finished").into());
         }
-        let Open { file, output, bytes } = match self.open.take() {
+        let Open { file, output, bytes, .. } = match self.open.take() {
             Some(open) => self.open.insert(open),
             None => {
                 let open = self.begin()?;
@@ -123,6 +159,39 @@ impl Files {
         let result = change(file);
         *bytes = output.file().metadata().map_err(E::from)?.len();
         result
+    }
+
+    /// Writes rows at the end of a dataset of the file, which are compared with what is there when it is finished. `find` gives the
+    /// dataset: to let go of it may write, too.
+    ///
+    /// # Errors
+    /// As [`Self::change`].
+    pub fn append<T: H5Type + NoUninit>(
+        &mut self,
+        find: impl FnOnce() -> io::Result<Dataset>,
+        rows: &[T],
+    ) -> io::Result<()> {
+        let name = self.change(|_| {
+            let dataset = find()?;
+            append(&dataset, rows)?;
+            io::Result::Ok(dataset.name())
+        })?;
+        if let Some(open) = &mut self.open {
+            open.columns.add(name, rows);
+        }
+        Ok(())
+    }
+
+    /// Waits until the content of the file before is known.
+    fn settle(&mut self) -> io::Result<()> {
+        let Some(Settling { path, thread }) = self.settling.take() else { return Ok(()) };
+        let read = thread.join().map_err(|_| io::Error::other("the thread that reads it panicked"));
+        let named = |error| io::Error::other(format!("the file {}: {error}", path.display()));
+        let hash = read.and_then(|read| read).map_err(named)?;
+        if let Some(made) = self.parts.find(&path) {
+            made.know(hash);
+        }
+        Ok(())
     }
 
     /// True if the file is large or old enough, and has so many bytes of data.
@@ -145,7 +214,7 @@ impl Files {
         });
         self.is_broken = true;
         flushed?;
-        let Some(Open { file, output, .. }) = self.open.take() else { return Ok(()) };
+        let Some(Open { file, output, columns, .. }) = self.open.take() else { return Ok(()) };
         output.file().sync_all()?;
         let mark = |name: &str, value: bool| file.attr(name)?.write_scalar(&u8::from(value));
         mark("last", last).and_then(|()| mark("complete", complete)).map_err(failed)?;
@@ -153,8 +222,16 @@ impl Files {
         let bytes = file.size();
         file.close().map_err(failed)?;
         self.parts.finish(&output, bytes)?;
+        self.settle()?;
+        let path = self.parts.path();
+        if let Some(made) = self.parts.find(&path) {
+            self.settling = Some(Settling::begin(made.clone(), path, columns)?);
+        }
         self.parts.advance();
         self.is_broken = false;
+        if last {
+            self.settle()?;
+        }
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdf5_metno::{Dataset, H5Type};
 
-use super::files::{append, column, set, set_text, Files};
+use super::files::{column, set, set_text, Files};
 use crate::block::Block;
 use crate::origin::{Board, Origin};
 use crate::parts::{FileOptions, Parts};
@@ -62,10 +62,10 @@ impl WordsSink {
         self.words.clone().ok_or_else(|| "no dataset".into())
     }
 
-    fn append<T: H5Type + bytemuck::AnyBitPattern>(&mut self, data: &[u8]) -> Result {
+    fn append<T: H5Type + bytemuck::Pod>(&mut self, data: &[u8]) -> Result {
         let rows: &[T] = bytemuck::try_cast_slice(data).map_err(|error| error.to_string())?;
         let words = self.words()?;
-        self.files.change(|_| append(&words, rows))?;
+        self.files.append(|| Ok(words), rows)?;
         self.written += data.len() as u64;
         Ok(())
     }
@@ -143,5 +143,25 @@ mod tests {
             assert_eq!((number_of("last"), number_of("complete")), (u64::from(last), u64::from(!last)));
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3, "no other file is left");
+    }
+
+    /// What another program writes into a file before it is finished is not taken for what the board has sent.
+    #[test]
+    fn words_that_were_changed_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.h5");
+        let board = Board::Feb(MacAddr([2, 0xfa, 0xde, 0, 0, 1]));
+        let mut sink = WordsSink::create(path.to_str().unwrap(), FileOptions::default(), board).unwrap();
+        let mut pool = Pool::new(1).unwrap();
+        pool.room().0.fill(7);
+        sink.write(&Block { data: pool.lend(8192, 0), origin: Origin::of(board) }).unwrap();
+        let part = folder.path().join("data.h5.part");
+        sink.files.change(|file| file.flush().map_err(super::super::failed)).unwrap();
+        let content = std::fs::read(&part).unwrap();
+        let at = content.windows(16).rposition(|words| words == [7; 16]).unwrap();
+        let other = std::fs::File::options().write(true).open(&part).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&other, &[8], at as u64).unwrap();
+        let error = sink.finish(End { complete: true, dropped: 0 }).unwrap_err().to_string();
+        assert!(error.contains("/words is not what was written: another program has changed it"), "{error}");
     }
 }

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 
+import blake3
 import pytest
 from support.crate import Crate, reasons
 from support.lab import fade
@@ -200,3 +201,108 @@ def test_a_stream_that_has_ended_is_looked_at_again(net):
     status, found = report(process.finish())
     texts = [reason["text"] for stream in found["streams"] for reason in stream["reasons"]]
     assert status == 3 and any("has 4000 bytes instead of 8000" in text for text in texts), found
+
+
+def write_into(path, at):
+    """As another program does that has it open."""
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+
+
+def test_what_is_written_into_words_of_hdf5_is_told(lab):
+    """The plain file beside it is right, and does not answer for it."""
+    lab.bench.sim()
+    lab.write('sinks = ["file:{board}.dat", "hdf5:{board}.h5,every=0"]\n' + fade("left"))
+    process, part = lab.start(), lab.runs / "run_000001/left.h5.part"
+    wait_for(lambda: part.exists() and part.stat().st_size > 12 << 20)
+    write_into(part, 6 << 20)
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status == 3 and "left.h5: /words is not what was written: another program has changed it" in err, err
+    assert lab.manifest()["state"] == "incomplete" and lab.check()[0] == 3
+
+
+@pytest.mark.parametrize("kind", ["file", "parquet"])
+def test_the_hash_of_events_is_that_of_what_was_written(build, tmp_path, kind):
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"{kind}:{tmp_path}/a,every=0")
+    crate = Crate(builder.port, 1)
+    crate.send(*range(20))
+    part = tmp_path / "a.part"
+    builder.wait_for("events", count=20)
+    wait_for(lambda: has_content(part))
+    written = part.read_bytes()
+    write_into(part, 0)
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 0, err
+    files = {os.path.basename(file["path"]): file for file in found["sinks"][0]["files"]}
+    content = (tmp_path / "a").read_bytes()
+    right = written[:1] + content[1:]
+    assert content != right and files["a"] == {
+        "path": f"{tmp_path}/a",
+        "bytes": len(content),
+        "blake3": blake3.blake3(right).hexdigest(),
+    }
+    assert set(files) == ({"a", "a.windows.parquet"} if kind == "parquet" else {"a"})
+
+
+REMADE = {
+    "data": ("left.dat", "was replaced by another one"),
+    "description": ("left.dat.json", "was replaced by another one"),
+    "in place": ("left.dat", "was written by another program after it was finished"),
+}
+
+
+@pytest.mark.parametrize("what", REMADE)
+def test_a_finished_file_stays_what_it_is(lab, what):
+    """Also if the new one has the inode, the length and the content of the one before."""
+    lab.bench.sim()
+    lab.write('sinks = ["file:{board}.dat,roll=1M"]\n' + fade("left"))
+    process, folder = lab.start(), lab.runs / "run_000001"
+    wait_for((folder / "left.000003.dat").exists)
+    name, expected = REMADE[what]
+    if what == "in place":
+        write_into(folder / name, 100)
+    else:
+        content = (folder / name).read_bytes()
+        (folder / name).unlink()
+        (folder / name).write_bytes(content)
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status == 3 and f"{name} {expected}" in err, err
+    assert lab.manifest()["state"] == "incomplete" and lab.check()[0] == 3
+
+
+def test_files_of_others_are_not_those_of_the_run(lab):
+    """Neither do they end it when they go."""
+    lab.bench.sim()
+    lab.write(fade("left"))
+    process, folder = lab.start(), lab.runs / "run_000001"
+    wait_for(lambda: has_content(folder / "left.dat"))
+    (folder / "notes.txt").write_text("of somebody else")
+    (folder / "experiment.toml").write_text("of somebody else")
+    for number in range(2000):
+        temporary = folder / f"{number}.tmp"
+        temporary.write_text("x")
+        temporary.unlink()
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status == 0 and lab.manifest()["state"] == "complete", err
+    assert set(lab.manifest()["files"]) == {"left.dat", "left.dat.json", "experiment.toml", "log.jsonl"}
+    status, found = lab.check()
+    size = f"it has 16 bytes, expected {lab.manifest()['files']['experiment.toml']['bytes']}"
+    assert status == 3 and found["findings"] == ["notes.txt: it does not belong to the run", f"experiment.toml: {size}"], found
+
+
+def test_what_an_output_may_lose_is_no_finding(lab):
+    """Its user lets it, and the other output has all."""
+    lab.bench.sim()
+    lab.write('sinks = ["file:{board}.dat", "hdf5:{board}.h5,roll=1K,policy=drop,queue=1K"]\n[stop]\nsize = "64M"\n' + fade("left"))
+    status, manifest, err = lab.run()
+    sinks = {sink["sink"].split(":")[0]: sink for sink in manifest["boards"][0]["sinks"]}
+    assert status == 0 and manifest["state"] == "complete" and sinks["hdf5"]["dropped"] > 0, (err, sinks)
+    status, found = lab.check()
+    assert status == 0 and any("hdf5:left.h5" in note and "it lost" in note for note in found["notes"]), found

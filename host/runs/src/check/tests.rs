@@ -170,7 +170,7 @@ fn every_output_is_checked() {
     assert!(findings(true)[0].contains("left.h5: it is missing"));
 }
 
-/// What its user lets an output lose is told, and is no finding.
+/// What its user lets an output lose is told, but the run is good.
 #[test]
 fn an_output_that_may_drop_is_noted() {
     let folder = Folder::new();

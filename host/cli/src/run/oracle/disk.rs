@@ -20,6 +20,16 @@ pub enum Way {
     Syncs,
     /// One sync.
     OneSync,
+    /// It is well, but another program removes the file that is written.
+    Removed,
+    /// Another program puts a copy in its place.
+    Replaced,
+}
+
+impl Way {
+    fn fails_writes(self) -> bool {
+        matches!(self, Way::All | Way::Full | Way::OneWrite)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +43,7 @@ pub struct Fault {
 
 impl Fault {
     pub fn any(random: &mut fastrand::Rng, bytes: u64) -> Fault {
-        let ways = [Way::All, Way::Full, Way::OneWrite, Way::Syncs, Way::OneSync];
+        let ways = [Way::All, Way::Full, Way::OneWrite, Way::Syncs, Way::OneSync, Way::Removed, Way::Replaced];
         let way = *random.choice(&ways).unwrap_or(&Way::All);
         let suffix = *random.choice(&[".dat", ".dat", ".hashes", ""]).unwrap_or(&"");
         Fault { way, from: random.u64(0..=bytes), suffix }
@@ -119,7 +129,17 @@ fn room(fd: i32, count: usize) -> io::Result<usize> {
     }
     let before = state.written;
     let fault = state.fault.filter(|fault| path.to_string_lossy().ends_with(fault.suffix));
-    let left = fault.filter(|fault| matches!(fault.way, Way::All | Way::Full | Way::OneWrite));
+    if let Some(fault) =
+        fault.filter(|fault| matches!(fault.way, Way::Removed | Way::Replaced) && before + count as u64 > fault.from)
+    {
+        state.written += count as u64;
+        state.failed += 1;
+        state.fault = None;
+        drop(state);
+        harm(&path, fault.way)?;
+        return Ok(count);
+    }
+    let left = fault.filter(|fault| fault.way.fails_writes());
     let Some(Fault { way, from, .. }) = left.filter(|fault| before + count as u64 > fault.from) else {
         state.written += count as u64;
         return Ok(count);
@@ -134,6 +154,17 @@ fn room(fd: i32, count: usize) -> io::Result<usize> {
         state.fault = None;
     }
     Err(if way == Way::Full { rustix::io::Errno::NOSPC } else { rustix::io::Errno::IO }.into())
+}
+
+/// What another program does to a file.
+fn harm(path: &Path, way: Way) -> io::Result<()> {
+    if way == Way::Removed {
+        return std::fs::remove_file(path);
+    }
+    let mut copy = path.as_os_str().to_owned();
+    copy.push(".copy");
+    std::fs::copy(path, &copy)?;
+    std::fs::rename(copy, path)
 }
 
 /// What was not synced is lost when a sync has failed: here the last word is.

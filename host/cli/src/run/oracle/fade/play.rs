@@ -108,6 +108,12 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
     std::fs::create_dir(&folder)?;
     let (mut resumed, mut was_stopped, mut programs) = (None::<Resumed>, false, 0);
     let begun = Instant::now();
+    // The command ends with an error, which has a cause.
+    let ends = |error: &anyhow::Error, folder, programs| {
+        anyhow::ensure!(disk.failed() > 0, "{error:#}");
+        let (world, disk) = (world.clone(), disk.clone());
+        Ok(Ended { state: State::Incomplete, report: failed(error), folder, programs, world, disk })
+    };
     loop {
         programs += 1;
         let number = {
@@ -121,15 +127,16 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
             Err(_) if is_killed() => None,
             // The command fails and says why; its user mends the disk.
             Err(_) if disk.mend() && programs < PROGRAMS && case.durable => continue,
-            Err(error) if disk.failed() > 0 => {
-                return Ok(Ended { state: State::Incomplete, report: failed(&error), folder, programs, world, disk });
-            }
-            begun => Some(begun?),
+            Err(error) => return ends(&error, folder, programs),
+            Ok(begun) => Some(begun),
         };
         let Some(mut program) = program else {
             copy(&folder, &next).context("copy")?;
             folder = next;
-            resumed = Some(Resumed { boards: found(&file, &folder, &disk)?, was_stopped });
+            match found(&file, &folder, &disk) {
+                Ok(boards) => resumed = Some(Resumed { boards, was_stopped }),
+                Err(error) => return ends(&error, folder, programs),
+            }
             continue;
         };
         if was_stopped {
@@ -163,7 +170,10 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
         } else {
             folder = next;
         }
-        resumed = Some(Resumed { boards: found(&file, &folder, &disk)?, was_stopped });
+        match found(&file, &folder, &disk) {
+            Ok(boards) => resumed = Some(Resumed { boards, was_stopped }),
+            Err(error) => return ends(&error, folder, programs),
+        }
     }
 }
 

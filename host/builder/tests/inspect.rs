@@ -136,6 +136,37 @@ fn windows_and_times_that_cannot_follow_are_counted() {
     assert_eq!(counted(&policy(), vec![good(5), lost]).0.wrong_number, 0);
 }
 
+/// A length of windows that is a little wrong shows over many of them, of crates that count from anywhere.
+#[test]
+fn windows_of_another_length_are_counted() {
+    for key in [Key::Counter, Key::Time(WINDOW_NS)] {
+        for (length, is_right) in [(1000, true), (1005, true), (1030, false), (970, false), (2000, false), (500, false)]
+        {
+            let message = |n: u64| at(70 + n, (0, n as u32 * length), FORMAT_VERSION, &[]);
+            let (counts, first) = counted(&Policy { key, ..policy() }, (0..100).map(message).collect());
+            assert_eq!(counts.wrong_time == 0, is_right, "{key} {length}: {counts:?}");
+            assert_eq!(first.is_none_or(|first| !first.contains("--window-ns")), is_right, "{key} {length}");
+        }
+    }
+}
+
+/// Files have 64 bits of nanoseconds, for hits too.
+#[test]
+fn times_that_files_cannot_have_are_counted() {
+    let last = i64::MAX / 1_000_000_000;
+    let ns = (i64::MAX % 1_000_000_000) as u32;
+    for (time, is_there) in [
+        ((last, ns - WINDOW_NS), true),
+        ((last, ns - WINDOW_NS + 1), false),
+        ((last + 1, 0), false),
+        ((-last - 2, 0), false),
+        ((-last, 0), true),
+    ] {
+        let (counts, first) = counted(&policy(), vec![at(9, time, FORMAT_VERSION, &[])]);
+        assert_eq!((counts.wrong_time == 0, first.is_none()), (is_there, is_there), "{time:?} {first:?}");
+    }
+}
+
 /// Windows that are joined by time have no others than those.
 #[test]
 fn times_without_a_window_are_counted() {

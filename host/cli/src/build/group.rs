@@ -192,7 +192,7 @@ impl Report {
             From::Kafka(_) => {}
         }
         if let Some(first) = &self.joined().first_wrong {
-            tracing::warn!("the first message with an invalid word: {first}");
+            tracing::warn!("the first wrong message: {first}");
         }
     }
 
@@ -372,12 +372,7 @@ impl Group for Crates {
         }
         let mut board = json!(report);
         board["name"] = name.into();
-        Ok(Outcome {
-            state: report.verdict.state(),
-            may_go_on: false,
-            key: "crates",
-            boards: vec![board],
-            others: Map::new(),
-        })
+        let boards = [(report.verdict.state(), board)].into_iter();
+        Ok(Outcome::of("crates", boards, Evidence::default(), Map::new()))
     }
 }

@@ -55,6 +55,15 @@ impl From<Accept> for End {
     }
 }
 
+/// Streams that were expected and did not come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Absent {
+    /// How many.
+    pub streams: u64,
+    /// The names of their boards, where they are known.
+    pub boards: Vec<String>,
+}
+
 /// All that is known of a stream when nothing more comes of it.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
@@ -66,6 +75,8 @@ pub struct Evidence<'a> {
     pub error: Option<String>,
     /// What the board was asked and did not do, or tells otherwise than what has come.
     pub board: Option<String>,
+    /// What did not come at all.
+    pub absent: Absent,
     /// Datagrams that were sent, by the numbers of the others, and not recorded.
     pub missing: u64,
     /// Bytes for which no sink had room when the end was asked for twice.
@@ -125,15 +136,6 @@ impl State {
     pub fn worst(states: impl Iterator<Item = State>) -> State {
         states.max().unwrap_or(State::Incomplete)
     }
-
-    /// Of something of which only this is known.
-    pub fn of(is_complete: bool) -> State {
-        if is_complete {
-            State::Complete
-        } else {
-            State::Incomplete
-        }
-    }
 }
 
 /// What is to be said of a stream.
@@ -156,6 +158,7 @@ impl Verdict {
             accept,
             error,
             board,
+            absent,
             missing,
             given_up,
             contradictions,
@@ -192,6 +195,7 @@ impl Verdict {
             error.clone().map(Reason::Error),
             board.clone().map(Reason::Board),
             (*end == End::Missing && error.is_none() && !has_failed).then_some(Reason::NoEnd),
+            (absent.streams > 0).then(|| Reason::Absent(absent.clone())),
             count(*missing, Reason::Missing),
             count(*given_up, Reason::GivenUp),
             count(*contradictions, Reason::Contradictions),
@@ -210,6 +214,7 @@ impl Verdict {
             by_source(|of| of.wrong_number, Reason::WrongNumber),
             by_source(|of| of.wrong_messages, Reason::WrongMessages),
             by_source(|of| of.unlisted, Reason::Unlisted),
+            by_source(|of| of.two_senders, Reason::TwoSenders),
             count(*skipped_bytes, Reason::Skipped),
             count(*malformed, Reason::Malformed),
             count(*gone, Reason::Gone),
@@ -355,6 +360,7 @@ mod tests {
         let cases = [
             ("error", Evidence { error: Some("no data for 3 s".into()), ..whole() }),
             ("board", Evidence { board: Some("it has sent 8 datagrams".into()), ..whole() }),
+            ("absent", Evidence { absent: Absent { streams: 1, boards: Vec::new() }, ..whole() }),
             ("missing", Evidence { missing: 1, ..whole() }),
             ("given_up", Evidence { given_up: 8, ..whole() }),
             ("contradictions", Evidence { contradictions: 1, ..whole() }),
@@ -375,6 +381,7 @@ mod tests {
             ("wrong_number", source(SourceCounts { wrong_number: 1, ..SourceCounts::default() })),
             ("wrong_messages", source(SourceCounts { wrong_messages: 1, ..SourceCounts::default() })),
             ("unlisted", source(SourceCounts { unlisted: 1, ..SourceCounts::default() })),
+            ("two_senders", source(SourceCounts { two_senders: 1, ..SourceCounts::default() })),
             ("skipped", Evidence { skipped_bytes: 8, ..whole() }),
             ("malformed", Evidence { malformed: 1, ..whole() }),
             ("gone", Evidence { gone: 1, ..whole() }),

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{json, Value};
 use strum::{IntoStaticStr, VariantNames};
 
+use super::Absent;
 use crate::checksum::Checksum;
 
 /// Amounts by the source of crates.
@@ -48,6 +49,8 @@ pub enum Reason {
     Board(String),
     /// Its end has not come.
     NoEnd,
+    /// Streams did not come.
+    Absent(Absent),
     /// Datagrams were not recorded.
     Missing(u64),
     /// Bytes for which no sink had room.
@@ -86,6 +89,8 @@ pub enum Reason {
     WrongMessages(BySource),
     /// Messages of sources that nobody expects.
     Unlisted(BySource),
+    /// Times that two senders had the number of a source.
+    TwoSenders(BySource),
     /// Bytes that belong to no whole message.
     Skipped(u64),
     /// Messages of a topic that cannot be read.
@@ -117,6 +122,7 @@ impl Reason {
     /// How much, in the unit that its text names.
     pub fn amount(&self) -> Option<u64> {
         match *self {
+            Reason::Absent(ref absent) => Some(absent.streams),
             Reason::Error(_)
             | Reason::Board(_)
             | Reason::NoEnd
@@ -146,7 +152,8 @@ impl Reason {
             | Reason::WrongTime(_)
             | Reason::WrongNumber(_)
             | Reason::WrongMessages(_)
-            | Reason::Unlisted(_) => self.by_source().map(BySource::total),
+            | Reason::Unlisted(_)
+            | Reason::TwoSenders(_) => self.by_source().map(BySource::total),
         }
     }
 
@@ -176,7 +183,8 @@ impl Reason {
             | Reason::WrongTime(by_source)
             | Reason::WrongNumber(by_source)
             | Reason::WrongMessages(by_source)
-            | Reason::Unlisted(by_source) => Some(by_source),
+            | Reason::Unlisted(by_source)
+            | Reason::TwoSenders(by_source) => Some(by_source),
             _ => None,
         }
     }
@@ -193,6 +201,13 @@ impl fmt::Display for Reason {
             Reason::Error(_) => f.write_str("receiving ended early"),
             Reason::Board(what) => f.write_str(what),
             Reason::NoEnd => f.write_str("its end has not come"),
+            Reason::Absent(Absent { streams, boards }) => {
+                write!(f, "{streams} streams that were expected did not come")?;
+                if boards.is_empty() {
+                    return Ok(());
+                }
+                write!(f, ", of {}", boards.join(", "))
+            }
             Reason::Missing(count) => write!(f, "{count} datagrams are missing"),
             Reason::GivenUp(bytes) => write!(f, "no sink had room for {bytes} bytes"),
             Reason::Contradictions(count) => write!(f, "{count} parts came again with other content"),
@@ -214,12 +229,15 @@ impl fmt::Display for Reason {
             Reason::Timeouts(of) => {
                 write!(f, "{} times a module did not end its window in time {of}", of.total())
             }
-            Reason::WrongTime(of) => write!(f, "{} messages have another time than their windows {of}", of.total()),
+            Reason::WrongTime(of) => {
+                write!(f, "{} messages have a time that cannot be that of their windows {of}", of.total())
+            }
             Reason::WrongNumber(of) => {
                 write!(f, "{} messages are of windows that cannot follow those before {of}", of.total())
             }
             Reason::WrongMessages(of) => write!(f, "{} messages have an invalid word {of}", of.total()),
             Reason::Unlisted(of) => write!(f, "{} messages are of sources that were not expected {of}", of.total()),
+            Reason::TwoSenders(of) => write!(f, "{} times two senders had the number of one source {of}", of.total()),
             Reason::Skipped(bytes) => write!(f, "{bytes} bytes belong to no whole message"),
             Reason::Malformed(count) => write!(f, "{count} messages of the topic cannot be read"),
             Reason::Gone(count) => write!(f, "{count} messages were deleted or compacted before they were read"),

@@ -199,20 +199,20 @@ impl Report {
         let Joined { windows, sources, first_wrong: _ } = self.joined();
         let Counts { complete, incomplete, dropped, .. } = windows;
         let (events, kept) = (self.events, if self.kept { "" } else { NOT_KEPT });
-        println!(
+        out!(
             "{}{kept}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped",
             self.verdict
         );
         for (source, counts) in sources {
             let SourceCounts { messages, missing, unknown, .. } = counts;
-            println!("{source:#010x}: {messages} messages, {missing} missing, {unknown} unknown");
+            out!("{source:#010x}: {messages} messages, {missing} missing, {unknown} unknown");
         }
         for sink in &self.sinks {
             let (count, what) = match sink.handed_over {
                 0 => (sink.written, "written"),
                 count => (count, "handed over, and nobody confirms them"),
             };
-            println!("{}: {count} events {what}, {} dropped", sink.sink, sink.dropped);
+            out!("{}: {count} events {what}, {} dropped", sink.sink, sink.dropped);
         }
     }
 }

@@ -170,7 +170,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let outcome = health::while_busy(|| group.finish(args.quiet || args.json))?;
     let good = outcome.state == State::Complete;
     if args.json {
-        println!("{}", outcome.json());
+        out!("{}", outcome.json());
     }
     Ok(exit::of_data(good))
 }

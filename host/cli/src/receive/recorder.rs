@@ -272,7 +272,7 @@ impl Ended {
         let kept = if self.is_kept() { "" } else { NOT_KEPT };
         let (words, seconds) = (self.bytes / 8, self.seconds);
         let rate = self.bytes as f64 / seconds.max(1e-9) / 1e6;
-        eprintln!("{name}: {verdict}{verified}{kept}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");
+        tell!("{name}: {verdict}{verified}{kept}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");
     }
 }
 

@@ -31,11 +31,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.json {
         let state = checked.manifest.state();
         let findings = &checked.findings;
-        println!("{}", json!({ "good": good, "run": run, "state": state, "bytes": bytes, "findings": findings }));
+        out!("{}", json!({ "good": good, "run": run, "state": state, "bytes": bytes, "findings": findings }));
     } else {
-        checked.findings.iter().for_each(|finding| println!("{finding}"));
+        checked.findings.iter().for_each(|finding| out!("{finding}"));
         let verdict = if good { "complete, and as it was received" } else { "NOT AS IT SHOULD BE" };
-        println!("run {run}: {bytes} bytes checked: {verdict}");
+        out!("run {run}: {bytes} bytes checked: {verdict}");
     }
     Ok(exit::of_data(good))
 }

@@ -369,7 +369,7 @@ fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Op
 /// A wrong file, a folder that is in use, boards or sinks that cannot be opened.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.schema {
-        println!("{}", serde_json::to_string_pretty(&schema::schema())?);
+        out!("{}", serde_json::to_string_pretty(&schema::schema())?);
         return Ok(ExitCode::SUCCESS);
     }
     let path = args.file.as_ref().ok_or_else(|| Usage("run: expected FILE".into()))?;

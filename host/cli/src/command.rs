@@ -132,9 +132,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             if !found.shown.is_empty() {
                 line["registers"] = found.json();
             }
-            println!("{line}");
+            out!("{line}");
         } else {
-            found.lines().iter().for_each(|line| println!("{line}"));
+            found.lines().iter().for_each(|line| out!("{line}"));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -135,16 +135,21 @@ fn command(receiver: &Receiver, board: MacAddr, code: u16, argument: u32) -> any
 
 /// Prints the result: true if it is as it should be.
 fn tell(report: &Value, boards: &Value, sent: u64, executed: &[u64]) -> anyhow::Result<bool> {
-    println!(
+    out!(
         "{:17} {:>10} {:>12} {:>9} {:>12} {:>9}",
-        "", "received", "frames lost", "repaired", "words wrong", "commands"
+        "",
+        "received",
+        "frames lost",
+        "repaired",
+        "words wrong",
+        "commands"
     );
     let febs = report["febs"].as_array().context("its report")?;
     let sum = |name: &str| febs.iter().filter_map(|feb| feb[name].as_u64()).sum::<u64>();
     for (feb, executed) in febs.iter().zip(executed) {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let counters = &feb["counters"];
-        println!(
+        out!(
             "{} {:7.2} MB {:12} {:9} {:12} {executed:9}",
             feb["feb"].as_str().unwrap_or_default(),
             number(&feb["bytes"]) as f64 / 1e6,
@@ -155,17 +160,17 @@ fn tell(report: &Value, boards: &Value, sent: u64, executed: &[u64]) -> anyhow::
     }
     let simulated = boards["simulated_us"].as_f64().unwrap_or(f64::NAN);
     let rate = sum("bytes") as f64 * 8.0 / BOARDS.len() as f64 / simulated / 1000.0;
-    println!("A packet that is lost twice counts twice as lost, and once as repaired.\n");
-    println!("In the boards' own time this took {:.0} ms: each sent {rate:.1} Gb/s of data.", simulated / 1000.0);
+    out!("A packet that is lost twice counts twice as lost, and once as repaired.\n");
+    out!("In the boards' own time this took {:.0} ms: each sent {rate:.1} Gb/s of data.", simulated / 1000.0);
     let good = report["complete"] == true && executed.iter().all(|done| *done == sent);
     if good {
-        println!(
+        out!(
             "PASSED: all {} words arrived, and are the words that the boards sent; each of {} commands was executed exactly once.",
             sum("words"),
             sent * BOARDS.len() as u64
         );
     } else {
-        println!("FAILED: complete: {}; {sent} commands sent to each board, {executed:?} executed", report["complete"]);
+        out!("FAILED: complete: {}; {sent} commands sent to each board, {executed:?} executed", report["complete"]);
     }
     Ok(good)
 }
@@ -175,7 +180,7 @@ fn tell(report: &Value, boards: &Value, sent: u64, executed: &[u64]) -> anyhow::
 /// # Errors
 /// There are no simulated boards, or this user may not make an interface or receive frames.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    println!(
+    out!(
         "\nTwo 10 Gb/s front-end boards send their data to this computer over FADE-10G.\n  \
          Boards    the RTL of the core and its MAC, simulated clock by clock, so they are slower than real ones\n  \
          Cable     loses {} % of the frames in each direction\n  \

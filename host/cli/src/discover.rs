@@ -276,9 +276,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     for (mac, found) in &found {
         if args.json {
-            println!("{}", found.json(*mac));
+            out!("{}", found.json(*mac));
         } else {
-            println!("{mac}  {}", found.words());
+            out!("{mac}  {}", found.words());
         }
     }
     if let Some(path) = args.experiment.as_ref().filter(|_| !found.is_empty()) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
+use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use serde_json::{json, Value};
 
 use crate::discover::{fade1_json, identity_json};
 use crate::number;
+use crate::print::Lines;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -207,10 +208,10 @@ fn fade1_frame(frame: &[u8]) -> Result<(&'static str, Value, String), String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = Lines::default();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut number = 0u64;
-    let result = frames(&args.file, |time, frame| {
+    frames(&args.file, |time, frame| {
         number += 1;
         // A capture has no direction. Frames with a type of a FEB are treated as frames of a FEB, though a user
         // command may have the same code.
@@ -241,30 +242,18 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if args.json {
             let line = json!({ "number": number, "time": seconds, "source": src, "destination": dst, "kind": kind,
                                "length": frame.len(), "fields": fields });
-            writeln!(out, "{line}")?;
+            out.add(format_args!("{line}"))?;
         } else {
             let text = text.trim_start_matches(", ");
-            writeln!(out, "{number:6} {seconds:.9} {src} > {dst} {kind:9} {text}")?;
+            out.add(format_args!("{number:6} {seconds:.9} {src} > {dst} {kind:9} {text}"))?;
         }
         Ok(())
-    });
-    let mut finish = || -> anyhow::Result<()> {
-        if args.json && args.summary {
-            writeln!(out, "{}", json!(counts))?;
-        } else if !args.json {
-            let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-            writeln!(out, "{number} frames: {}", counts.join(", "))?;
-        }
-        Ok(out.flush()?)
-    };
-    let written = result.and_then(|()| finish());
-    match written {
-        // The reader of a pipe has seen enough.
-        Err(error)
-            if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe) =>
-        {
-            Ok(ExitCode::SUCCESS)
-        }
-        other => other.map(|()| ExitCode::SUCCESS),
+    })?;
+    if args.json && args.summary {
+        out.add(format_args!("{}", json!(counts)))?;
+    } else if !args.json {
+        let counts: Vec<_> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        out.add(format_args!("{number} frames: {}", counts.join(", ")))?;
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 
 use fadelink_receiver::{CommandError, Error};
 
+use crate::log;
+use crate::print::Unprinted;
+
 /// Each exit status, and its meaning.
 pub const STATUSES: &[(&str, &str)] = &[
     ("0", "done; where data is received or checked: it is complete and, if asked, verified"),
@@ -67,8 +70,22 @@ pub fn in_words(error: &anyhow::Error) -> String {
 
 /// Says why an action failed, and what to do.
 pub fn of_error(error: &anyhow::Error) -> ExitCode {
+    if error.is::<Unprinted>() {
+        // The end of the program tells it, if it is to be told.
+        return ExitCode::SUCCESS;
+    }
     tracing::error!("{}", in_words(error));
     ExitCode::from(if error.is::<Usage>() { USAGE } else { 1 })
+}
+
+/// Says that the result was not printed. A `status` that is worse stays: it is the one of the work.
+pub fn of_print(status: ExitCode, error: &io::Error) -> ExitCode {
+    log::error(&format!("standard output: {error}: the result was not printed whole"));
+    if status == ExitCode::SUCCESS {
+        ExitCode::FAILURE
+    } else {
+        status
+    }
 }
 
 /// Wrong arguments that only show when they are looked at together.

@@ -264,15 +264,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 "retransmitted": s.retransmitted, "acknowledged": s.acknowledged, "early": s.early,
                 "protocol_errors": s.protocol_errors, "stale_acks": s.stale_acks, "running": s.running,
                 "kernel_drops": losses.received, "send_errors": losses.sent });
-            println!("{}", serde_json::to_string(&line).context("printing the counters")?);
+            out!("{}", serde_json::to_string(&line).context("printing the counters")?);
         } else {
-            eprintln!(
-                "{}: {} sent, {} of them again, {} confirmed",
-                feb.mac(),
-                s.sent,
-                s.retransmitted,
-                s.acknowledged
-            );
+            tell!("{}: {} sent, {} of them again, {} confirmed", feb.mac(), s.sent, s.retransmitted, s.acknowledged);
         }
     }
     Ok(ExitCode::SUCCESS)

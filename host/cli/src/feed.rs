@@ -88,9 +88,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     metrics::set_verdict("feed", &verdict, true);
     let report = Report { verdict, came, messages, delivered };
     if args.crates.json {
-        println!("{}", serde_json::to_string(&report)?);
+        out!("{}", serde_json::to_string(&report)?);
     } else {
-        println!(
+        out!(
             "{}: {messages} messages from {} connections, {delivered} delivered",
             report.verdict,
             report.came.connections.len(),

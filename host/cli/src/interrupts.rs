@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
 use fadelink_sinks::Stopping;
@@ -18,18 +18,20 @@ use crate::verdict::{Evidence, Verdict};
 /// From the second signal to the moment in which the program ends whatever it waits for.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Tells the verdict on what does not end, in the place of the report; the exit status.
-fn last_words(json: bool) -> u8 {
+/// From that moment to the end of the program: what is told may have to wait, too, for a pipe that nobody reads.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Tells the verdict on what does not end, in the place of the report.
+fn last_words(json: bool) {
     let error =
         format!("interrupted before the end, and what was to be written did not end within {} s", GRACE.as_secs());
     tracing::error!("{error}");
     let verdict = Verdict::of(&Evidence { error: Some(error), ..Evidence::default() });
     if json {
-        println!("{}", json!(verdict));
+        out!("{}", json!(verdict));
     } else {
-        eprintln!("{verdict}");
+        tell!("{verdict}");
     }
-    exit::INCOMPLETE
 }
 
 /// From now on a file that would be longer than the user allows (RLIMIT_FSIZE) is an error of who writes it, as a full disk is.
@@ -73,7 +75,14 @@ impl Interrupts {
             if signals.forever().any(|_| seen.must_abort()) {
                 // Enough for what still answers, as a sink that writes its last.
                 std::thread::sleep(GRACE);
-                std::process::exit(last_words(json).into());
+                let (told, is_told) = mpsc::channel();
+                let tell = move || {
+                    last_words(json);
+                    told.send(())
+                };
+                let teller = std::thread::Builder::new().name("last-words".into()).spawn(tell);
+                let _ = teller.map(|_| is_told.recv_timeout(LAST));
+                std::process::exit(exit::INCOMPLETE.into());
             }
         })?;
         Ok(interrupts)

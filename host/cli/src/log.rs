@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{fmt as lines, Layer};
 
-use crate::progress::LINES;
+use crate::print;
 
 /// How messages are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -118,11 +118,21 @@ struct AboveProgress;
 
 impl io::Write for AboveProgress {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        LINES.suspend(|| io::stderr().write(text))
+        print::above_progress(text);
+        Ok(text.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
+    }
+}
+
+/// Tells an error of the program, also before messages are written as the user wants them.
+pub fn error(text: &str) {
+    if tracing::dispatcher::has_been_set() {
+        tracing::error!("{text}");
+    } else {
+        tell!("fadelink: {text}");
     }
 }
 
@@ -157,7 +167,9 @@ impl Args {
         // ZeroMQ warns of each client that leaves, and reports each of its threads. What fails is an error of the sink.
         let zmq = if level > LevelFilter::INFO { level } else { level.min(LevelFilter::ERROR) };
         let filter = Targets::new().with_default(level).with_target("rzmq", zmq);
-        let lines = lines::layer().with_writer(|| AboveProgress).with_ansi(false).with_target(false);
+        // What cannot be written is not told on standard error, which may be what fails: the library panics then.
+        let lines = || lines::layer().log_internal_errors(false).with_ansi(false).with_target(false);
+        let (lines, of_run) = (lines().with_writer(|| AboveProgress), lines().with_writer(|| ToRun));
         let layer = match self.log_format {
             Format::Plain => lines.event_format(Plain).boxed(),
             Format::Text => lines.boxed(),
@@ -166,9 +178,8 @@ impl Args {
                 .map_err(|error| anyhow::anyhow!("--log-format journald: {error}; is systemd-journald there?"))?
                 .boxed(),
         };
-        let of_run =
-            lines::layer().with_writer(|| ToRun).with_ansi(false).with_target(false).json().flatten_event(true);
-        let layers = layer.with_filter(filter.clone()).and_then(of_run.with_filter(filter));
+        let of_run = of_run.json().flatten_event(true).with_filter(filter.clone());
+        let layers = layer.with_filter(filter).and_then(of_run);
         tracing_subscriber::registry().with(layers).init();
         Ok(())
     }

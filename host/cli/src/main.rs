@@ -1,5 +1,9 @@
 //! The `fadelink` command.
 
+// Its macros are for all that follows.
+#[macro_use]
+mod print;
+
 mod access;
 mod build;
 mod checksum;
@@ -162,28 +166,29 @@ fn in_one_line(error: &clap::Error) -> String {
     format!("{}{tip}; see `fadelink{named} --help`", message.strip_prefix("error: ").unwrap_or(&message))
 }
 
-fn main() -> ExitCode {
+/// Does what the user wants.
+fn act() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = Cli::command().print_help();
+            print::note(Cli::command().print_help());
             return ExitCode::SUCCESS;
         }
         Err(error) if !error.use_stderr() => {
-            let _ = error.print();
+            print::note(error.print());
             return ExitCode::SUCCESS;
         }
         Err(error) => {
-            eprintln!("fadelink: {}", in_one_line(&error));
+            log::error(&in_one_line(&error));
             return ExitCode::from(exit::USAGE);
         }
     };
     if let Err(error) = interrupts::survive_long_files() {
-        eprintln!("fadelink: handling SIGXFSZ: {error}");
+        log::error(&format!("handling SIGXFSZ: {error}"));
         return ExitCode::FAILURE;
     }
     if let Err(error) = cli.log.begin() {
-        eprintln!("fadelink: {error:#}");
+        log::error(&format!("{error:#}"));
         return ExitCode::FAILURE;
     }
     let result = match cli.action {
@@ -208,4 +213,12 @@ fn main() -> ExitCode {
         Action::Dissect(args) => dissect::run(&args),
     };
     result.unwrap_or_else(|error| exit::of_error(&error))
+}
+
+fn main() -> ExitCode {
+    let status = act();
+    match print::end() {
+        Ok(()) => status,
+        Err(error) => exit::of_print(status, error),
+    }
 }

@@ -115,11 +115,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if !found.shown.is_empty() {
             line["registers"] = found.json();
         }
-        println!("{line}");
+        out!("{line}");
     } else if found.shown.is_empty() {
-        println!("{0:#010x} {0}", found.word);
+        out!("{0:#010x} {0}", found.word);
     } else {
-        found.lines().iter().for_each(|line| println!("{line}"));
+        found.lines().iter().for_each(|line| out!("{line}"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -79,20 +79,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         if args.json {
             let mut line = found.json(mac);
             line["counters"] = json!(counters.map(values));
-            println!("{line}");
+            out!("{line}");
             continue;
         }
-        println!("{mac}: {}", found.words());
+        out!("{mac}: {}", found.words());
         match counters {
             Some(counters) => {
                 let width = counters.iter().map(|shown| shown.name.len()).max().unwrap_or(0) + 2;
                 for shown in counters {
-                    println!("  {:width$}{}", shown.name, shown.text());
+                    out!("  {:width$}{}", shown.name, shown.text());
                 }
             }
-            None if found.protocol == Some(Protocol::Fade1) => println!("  FADE v1 has no commands: no counters"),
+            None if found.protocol == Some(Protocol::Fade1) => out!("  FADE v1 has no commands: no counters"),
             None => {
-                println!("  its registers are not those of {}: no counters (--registers FILE names others)", names.name)
+                out!("  its registers are not those of {}: no counters (--registers FILE names others)", names.name)
             }
         }
     }

@@ -14,6 +14,7 @@ use ratatui::widgets::{Block, Row, Table};
 
 use crate::discover::{named_or_found, Found};
 use crate::names::{self, Names, Register, NONE, READ_REGISTER};
+use crate::print::{self, Unprinted};
 use crate::{link::Link, number};
 
 #[derive(clap::Args)]
@@ -117,22 +118,24 @@ fn columns(names: &Names) -> (Vec<String>, Vec<u16>) {
 }
 
 /// Prints tables, a line a board.
-fn print(args: &Args, names: &Names, boards: &mut [Board], tables: u32) {
+fn print(args: &Args, names: &Names, boards: &mut [Board], tables: u32) -> Result<(), Unprinted> {
     let (head, widths) = columns(names);
     let line = |cells: &[String]| {
         let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}", width = (*width).into()));
-        println!("{}", cells.collect::<Vec<_>>().join("  "));
+        out!("{}", cells.collect::<Vec<_>>().join("  "));
     };
     for table in 0..tables {
         if table > 0 {
-            println!();
+            out!("");
         }
         line(&head);
         boards.iter_mut().for_each(|board| line(&board.row(names)));
+        print::check()?;
         if table + 1 < tables {
             std::thread::sleep(args.interval);
         }
     }
+    Ok(())
 }
 
 fn is_end(event: &Event) -> bool {
@@ -177,12 +180,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let receiver = args.link.passive()?;
     let mut boards = boards(&receiver, febs)?;
     match args.batch {
-        Some(tables) => print(args, &names, &mut boards, tables),
+        Some(tables) => print(args, &names, &mut boards, tables)?,
         None if std::io::stdout().is_terminal() => {
             let mut terminal = ratatui::try_init()?;
             let shown = show(args, &names, &mut boards, &mut terminal);
-            ratatui::restore();
-            shown?;
+            let left = ratatui::try_restore().and_then(|()| terminal.show_cursor());
+            // Its own end would tell an error of that, on a standard error that may be the same terminal, and panic.
+            std::mem::forget(terminal);
+            shown.and(left.map_err(Into::into))?;
         }
         None => anyhow::bail!("standard output is not a terminal; print tables with --batch N"),
     }

@@ -1,6 +1,8 @@
 //! Processor time of a data frame of FADE-10G in the driver's rules and in the engine, side by side: without the copy of its
 //! packet, and with it. `cargo run --release -p fadelink-driver-check --example speed [FRAMES]`
 
+#![expect(clippy::print_stdout)]
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -2,6 +2,8 @@
 //!
 //! two_threads IFACE MAC SECONDS WINDOW    prints the number of bytes
 
+#![expect(clippy::print_stdout)]
+
 use std::error::Error;
 use std::time::{Duration, Instant};
 

@@ -254,7 +254,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
 fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
     report.tell();
     if args.crates.json {
-        println!("{}", serde_json::to_string(report)?);
+        out!("{}", serde_json::to_string(report)?);
     } else {
         report.print();
     }

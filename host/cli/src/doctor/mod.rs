@@ -79,10 +79,10 @@ impl Finding {
             State::Fault => "FAULT",
         };
         let iface = self.iface.as_deref().map_or(String::new(), |iface| format!("{iface} "));
-        println!("{state:8} {:30} {}", format!("{iface}{}", self.check), self.found);
+        out!("{state:8} {:30} {}", format!("{iface}{}", self.check), self.found);
         if let (Some(meaning), Some(fix)) = (self.meaning, &self.fix) {
-            println!("{:39} {meaning}", "");
-            println!("{:39} -> {fix}", "");
+            out!("{:39} {meaning}", "");
+            out!("{:39} -> {fix}", "");
         }
     }
 }
@@ -103,11 +103,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         findings.extend(of_card.into_iter().map(|finding| Finding { iface: Some(iface.clone()), ..finding }));
     }
     if args.json {
-        println!("{}", serde_json::to_string(&findings)?);
+        out!("{}", serde_json::to_string(&findings)?);
     } else {
         findings.iter().for_each(Finding::print);
         if ifaces.is_empty() {
-            println!("No network card was found; name an interface by --iface.");
+            out!("No network card was found; name an interface by --iface.");
         }
     }
     let is_faulty = findings.iter().any(|finding| finding.state == State::Fault);

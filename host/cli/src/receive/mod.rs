@@ -33,7 +33,7 @@ pub use before::{Before, ADVICE};
 pub use group::{drive, measure, Group, Line, Outcome};
 pub use patience::{Patience, UdpPatience};
 pub use plan::{Plan, Senders, RING_MIN};
-pub use recorder::NOT_KEPT;
+pub use recorder::{not_kept, NOT_KEPT};
 pub use transmissions::Transmissions;
 pub use udp::RECEIVE_BUFFER as UDP_BUFFER;
 
@@ -170,7 +170,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let outcome = health::while_busy(|| group.finish(args.quiet || args.json))?;
     let good = outcome.state == State::Complete;
     if args.json {
-        println!("{}", outcome.json());
+        out!("{}", outcome.json());
     }
     Ok(exit::of_data(good))
 }

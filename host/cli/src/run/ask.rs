@@ -78,6 +78,6 @@ pub fn run(args: &Args, wish: Wish) -> anyhow::Result<ExitCode> {
     let file = File::read(&args.file)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(fulfil(&file.experiment.folder.join(SOCKET), wish))?;
-    println!("{answer:#}");
+    out!("{answer:#}");
     Ok(ExitCode::SUCCESS)
 }

@@ -34,11 +34,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let result = json!({
             "good": good, "run": run, "state": state, "bytes": bytes, "findings": findings, "notes": notes,
         });
-        println!("{result}");
+        out!("{result}");
     } else {
-        checked.findings.iter().chain(&checked.notes).for_each(|finding| println!("{finding}"));
+        checked.findings.iter().chain(&checked.notes).for_each(|finding| out!("{finding}"));
         let verdict = if good { "complete, and as it was received" } else { "NOT AS IT SHOULD BE" };
-        println!("run {run}: {bytes} bytes checked: {verdict}");
+        out!("run {run}: {bytes} bytes checked: {verdict}");
     }
     Ok(exit::of_data(good))
 }

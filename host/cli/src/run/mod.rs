@@ -31,6 +31,7 @@ mod manifest;
 mod moment;
 #[cfg(test)]
 mod oracle;
+mod places;
 mod replay;
 mod schema;
 mod text;
@@ -370,7 +371,7 @@ fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Op
 /// A wrong file, a folder that is in use, boards or sinks that cannot be opened.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.schema {
-        println!("{}", serde_json::to_string_pretty(&schema::schema())?);
+        out!("{}", serde_json::to_string_pretty(&schema::schema())?);
         return Ok(ExitCode::SUCCESS);
     }
     let path = args.file.as_ref().ok_or_else(|| Usage("run: expected FILE".into()))?;
@@ -379,7 +380,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
     }
     let file = file;
-    groups::of(&file, (&file.experiment.folder, ""), None)?;
+    groups::check(&file)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }

@@ -190,7 +190,7 @@ impl Group for Febs {
         let link = self.receiver.counters();
         let words = in_words(&link.entries());
         if !silent && !words.is_empty() {
-            eprintln!("link: {words}");
+            tell!("link: {words}");
         }
         let mut others = Map::new();
         others.insert("link".into(), json!(link));

@@ -90,12 +90,12 @@ impl Received {
             return;
         }
         if let Some(checksum) = self.checksum.filter(Checksum::is_right) {
-            eprintln!("  {}", checksum.words());
+            tell!("  {}", checksum.words());
         }
         if let Some(kind) = self.kind {
-            eprintln!("  {}", discover::in_words(kind));
+            tell!("  {}", discover::in_words(kind));
         }
-        eprintln!("  {}", in_words(&self.counters.entries()));
+        tell!("  {}", in_words(&self.counters.entries()));
     }
 }
 

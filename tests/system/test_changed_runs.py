@@ -299,3 +299,63 @@ def test_a_run_whose_words_nobody_keeps(lab):
     assert status == 0 and "complete, not kept by any output" in err, err
     status, out, err = lab.bench.fadelink("receive", "--iface", "eth0", "--feb", FEBS[0], "--packets", 10, "--out", lab.bench.tmp / "data").finish()
     assert status == 0 and "not kept" not in err, err
+
+
+def test_check_refuses_what_it_cannot_read(lab):
+    """A file that is gone or elsewhere, links, folders, pipes, unfinished files: nothing of it is called right."""
+    elsewhere = lab.bench.tmp / "elsewhere.dat"
+    lab.bench.sim("--boards", 2)
+    lab.write(fade("left", 0, f'sinks = ["file:{elsewhere}"]') + fade("right", 1, 'sinks = ["share:right.socket"]'))
+    assert lab.run("--duration", 1)[0] == 0
+    status, found = lab.check()
+    assert status == 3 and found["bytes"] < elsewhere.stat().st_size, found
+    outside = [f"{elsewhere}{end}: it is outside the folder of the run, and was not read (--outside reads it)" for end in ("", ".json")]
+    nothing = [
+        "left: nothing of what it has sent could be checked",
+        "right: there is nothing to check: no output of the run keeps what it has sent",
+    ]
+    assert found["findings"] == [outside[0], *nothing, outside[1], "there is nothing to check: the run has data of no board"]
+    status, out, _ = lab.bench.run("check", lab.folder(), "--json", "--outside")
+    assert status == 3 and json.loads(out)["findings"] == nothing[1:] and json.loads(out)["bytes"] >= elsewhere.stat().st_size
+    elsewhere.unlink()
+    status, out, _ = lab.bench.run("check", lab.folder(), "--json", "--outside")
+    assert status == 3 and f"{elsewhere}: it is missing" in json.loads(out)["findings"]
+
+    lab.bench.sim("--feb", FEBS[2])
+    lab.write(fade("left", 2))
+    assert lab.run("--duration", 1)[0] == 0
+    folder = lab.folder()
+    data = folder / "left.dat"
+    assert lab.check()[0] == 0
+    for make, finding in [
+        (lambda path: path.mkdir(), "{}: the folder does not belong to the run"),
+        (lambda path: path.symlink_to("/etc/passwd"), "{}: it does not belong to the run"),
+        (os.mkfifo, "{}: it does not belong to the run"),
+    ]:
+        make(folder / "more")
+        assert lab.check()[1]["findings"] == [finding.format("more")]
+        (folder / "more").rmdir() if (folder / "more").is_dir() else (folder / "more").unlink()
+    (folder / "more.h5.part").touch()
+    assert lab.check()[1]["findings"] == ["more.h5.part: it was not finished"]
+    (folder / "more.h5.part").unlink()
+    moved = data.rename(lab.bench.tmp / "moved.dat")
+    for make in (lambda: data.symlink_to(moved), lambda: data.mkdir(), lambda: os.mkfifo(data)):
+        make()
+        status, found = lab.check()
+        assert status == 3 and found["bytes"] < moved.stat().st_size and any(line.startswith("left.dat: ") for line in found["findings"]), found
+        data.rmdir() if data.is_dir() and not data.is_symlink() else data.unlink()
+    boards = lab.manifest()["boards"]
+    boards[0]["sinks"][0]["files"] = ["../../../../etc/passwd"]
+    lab.change(boards=boards)
+    assert any("is outside the folder of the run" in line or "is missing" in line for line in lab.check()[1]["findings"])
+    manifest = folder / "manifest.json"
+    moved = manifest.rename(lab.bench.tmp / "moved.json")
+    for make, expected in [
+        (lambda: manifest.symlink_to(moved), "it is a link, and was not followed (--outside follows it)"),
+        (lambda: os.mkfifo(manifest), "expected a file"),
+    ]:
+        make()
+        for command in ("check", "replay"):
+            status, _, err = lab.bench.run(command, folder)
+            assert status == 1 and err == f"fadelink: {manifest}: {expected}\n", err
+        manifest.unlink()

@@ -3,18 +3,16 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
-use blake3::{Hash, Hasher};
+use blake3::Hasher;
 use rustix::fs::{flock, renameat_with, FlockOperation, OFlags, RenameFlags, CWD};
 use rustix::io::Errno;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 
 use crate::durable::{self, UNFINISHED};
+use crate::made::{Content, Made};
 use crate::streams;
 
 /// End of the names of descriptions of files.
@@ -39,146 +37,6 @@ pub fn place(path: &Path) -> PathBuf {
     match (parent.canonicalize(), path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),
         _ => path.components().collect(),
-    }
-}
-
-/// What tells a file from all others, whatever its name is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    /// A file system gives the inode of a file that was removed to the next one.
-    born: Option<SystemTime>,
-}
-
-impl Identity {
-    fn of(found: &Metadata) -> Identity {
-        Identity { device: found.dev(), inode: found.ino(), born: found.created().ok() }
-    }
-}
-
-/// What is known of the content of a file that is finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// The words of a board, of which there are hashes elsewhere.
-    Words,
-    /// BLAKE3 of what was written.
-    Hash(Hash),
-    /// Nothing: a part of it could not be written.
-    Unknown,
-}
-
-/// A file that is finished, as it was left.
-#[derive(Debug, Clone, Copy)]
-struct Left {
-    bytes: u64,
-    modified: Option<SystemTime>,
-    content: Content,
-}
-
-/// A file that a sink has made, as it has to be found.
-#[derive(Debug, Clone)]
-pub struct Made {
-    path: PathBuf,
-    identity: Identity,
-    /// Of one that is finished.
-    left: Option<Left>,
-}
-
-/// As `{"path", "bytes", "blake3"}`: the second is `null` of one that is not finished, the third is there if it is known.
-impl Serialize for Made {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("path", &self.path.to_string_lossy())?;
-        map.serialize_entry("bytes", &self.left.map(|left| left.bytes))?;
-        if let Some(Content::Hash(hash)) = self.left.map(|left| left.content) {
-            map.serialize_entry("blake3", hash.to_hex().as_str())?;
-        }
-        map.end()
-    }
-}
-
-impl Made {
-    /// One that is finished, by what is known of it.
-    pub(crate) fn finished(path: &Path, found: &Metadata, content: Content) -> Made {
-        let left = Left { bytes: found.len(), modified: found.modified().ok(), content };
-        Made { path: path.to_owned(), identity: Identity::of(found), left: Some(left) }
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// True of the one that has this path now.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        self.path == path
-    }
-
-    /// True of one that is still written.
-    pub(crate) fn is_open(&self) -> bool {
-        self.left.is_none()
-    }
-
-    /// The content of one that is finished was found out.
-    #[cfg(feature = "hdf5")]
-    pub(crate) fn know(&mut self, content: Hash) {
-        if let Some(left) = &mut self.left {
-            left.content = Content::Hash(content);
-        }
-    }
-
-    fn changed(&self, what: &str) -> io::Error {
-        io::Error::other(format!("the file {} {what}", self.path.display()))
-    }
-
-    /// What is there of it now.
-    fn found(&self) -> io::Result<Metadata> {
-        let found = match fs::metadata(&self.path) {
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Err(self.changed("was removed or renamed, or a folder of its path was"));
-            }
-            found => found?,
-        };
-        self.is(&found)?;
-        Ok(found)
-    }
-
-    fn is(&self, found: &Metadata) -> io::Result<()> {
-        if Identity::of(found) != self.identity {
-            return Err(self.changed("was replaced by another one"));
-        }
-        Ok(())
-    }
-
-    /// Whether it is there as it was left.
-    pub(crate) fn check(&self) -> io::Result<()> {
-        let found = self.found()?;
-        let Some(left) = self.left else { return Ok(()) };
-        self.has(&found, left.bytes)?;
-        if found.modified().ok() != left.modified {
-            return Err(self.changed("was written by another program after it was finished"));
-        }
-        Ok(())
-    }
-
-    fn has(&self, found: &Metadata, bytes: u64) -> io::Result<()> {
-        if found.len() != bytes {
-            let what = format!("has {} bytes instead of {bytes}: another program has changed it", found.len());
-            return Err(self.changed(&what));
-        }
-        Ok(())
-    }
-
-    /// Opens it to be read.
-    ///
-    /// # Errors
-    /// The operating system's; another one has its name.
-    #[cfg(feature = "hdf5")]
-    pub(crate) fn open(&self) -> io::Result<File> {
-        let file = File::open(&self.path)?;
-        self.is(&file.metadata()?)?;
-        Ok(file)
     }
 }
 
@@ -320,7 +178,7 @@ impl Output {
         let found = output.file.metadata()?;
         if found.is_file() {
             lock(&output.file, path)?;
-            let made = Made { path: path.to_owned(), identity: Identity::of(&found), left: None };
+            let made = Made::open_at(path, &found);
             // Its last writer may have given it another name meanwhile.
             made.check()?;
             output.made = Some(made);
@@ -336,7 +194,7 @@ impl Output {
 
     /// Begins anew.
     fn clear(&self, overwrite: bool) -> io::Result<()> {
-        let path = self.made.as_ref().map_or(&*self.name, |made| &made.path);
+        let path = self.made.as_ref().map_or(&*self.name, Made::path);
         match self.file.metadata()?.len() {
             0 => Ok(()),
             _ if overwrite => self.file.set_len(0),
@@ -371,7 +229,7 @@ impl Output {
 
     /// Where it is now; `None`: it is not a file on a disk.
     pub fn path(&self) -> Option<&Path> {
-        self.made.as_ref().map(|made| &*made.path)
+        self.made.as_ref().map(|made| &*made.path())
     }
 
     pub(crate) fn made(&self) -> Option<&Made> {
@@ -392,12 +250,12 @@ impl Output {
     pub(crate) fn finish(&self, bytes: u64) -> io::Result<Option<Made>> {
         let Some(made) = &self.made else { return Ok(None) };
         self.check(bytes)?;
-        if made.path != self.name {
+        if made.path() != self.name {
             self.file.sync_all()?;
             if self.overwrite {
-                fs::rename(&made.path, &self.name)?;
+                fs::rename(&made.path(), &self.name)?;
             } else {
-                rename_new(&made.path, &self.name)?;
+                rename_new(&made.path(), &self.name)?;
             }
             durable::sync_parent(&self.name)?;
         }

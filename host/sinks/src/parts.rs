@@ -9,8 +9,9 @@ use std::{fs, io};
 use rustix::fs::OFlags;
 
 use crate::durable::{self, UNFINISHED};
+use crate::made::{Content, Made};
 use crate::options::Options;
-use crate::output::{Content, Made, Output, DESCRIPTION};
+use crate::output::{Output, DESCRIPTION};
 
 /// Options of sinks that write files. By default there is one file, which must not exist before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::output::Made;
+use crate::made::Made;
 
 /// What a sink has done with its items, in units of [`crate::Item::UNIT`].
 #[derive(Debug, Clone, Default, Serialize)]

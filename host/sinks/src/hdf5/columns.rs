@@ -8,8 +8,8 @@ use bytemuck::NoUninit;
 use crc32fast::Hasher;
 use hdf5_metno::{Dataset, H5Type};
 
-use super::files::{failed, open};
-use crate::output::Made;
+use super::library::{failed, open};
+use crate::made::Made;
 
 /// Rows that are read at a time.
 const PIECE: usize = 1 << 17;

@@ -2,8 +2,10 @@
 
 mod columns;
 mod files;
+mod library;
 mod words;
 
 pub use bytemuck::NoUninit;
-pub use files::{column, failed, set, set_text, Files};
+pub use files::Files;
+pub use library::{column, failed, set, set_text};
 pub use words::WordsSink;

@@ -7,7 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hdf5_metno::{Dataset, H5Type};
 
-use super::files::{column, set, set_text, Files};
+use super::files::Files;
+use super::library::{column, set, set_text};
 use crate::block::Block;
 use crate::origin::{Board, Origin};
 use crate::parts::{FileOptions, Parts};

@@ -1,9 +1,12 @@
 """`fadelink run`: experiments, and the folders of their runs."""
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import sys
 import time
 
@@ -212,7 +215,7 @@ def test_runs_by_command_and_by_http(lab):
     assert re.search(r"^fadelink_received_bytes_total\{.*\} [1-9]", metrics, re.M)
     state = lab.ask("stop")
     assert state["state"] == "waiting" and state["complete"]
-    assert http("/start", "POST")["state"] in ("waiting", "running")
+    assert http("/start", "POST")["state"] in ("starting", "running")
     wait_for(lambda: http("/run")["run"] == 2 and http("/run")["bytes"] > 1 << 20)
     http("/stop", "POST")
     wait_for(lambda: http("/run")["state"] == "waiting")
@@ -224,6 +227,45 @@ def test_runs_by_command_and_by_http(lab):
     assert not (lab.runs / "control.socket").exists()
     status, _, err = lab.bench.run("start", lab.file)
     assert status == 1 and "no `fadelink run` of this experiment is there" in err
+
+
+def test_a_stop_right_behind_a_start_ends_the_run(lab):
+    """Whenever it comes, also before the run has begun. A board that could not come is the reason, by its name."""
+    lab.write('start = "command"\n[[tcp]]\nname = "sender"\naddress = "10.9.0.2"\nport = 10000\nsinks = ["file:{board}.dat"]\n')
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    for number in range(1, 6):
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as one:
+            one.connect(str(lab.runs / "control.socket"))
+            one.sendall(b"POST /start HTTP/1.1\r\nHost: x\r\n\r\nPOST /stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answers = b"".join(iter(lambda: one.recv(4096), b"")).decode()
+        assert answers.count("202 Accepted") == 2, answers
+        wait_for(lambda: lab.bench.run("stop", lab.file)[0] == 1)
+        manifest = lab.manifest(number)
+        assert (manifest["state"], manifest["ended_by"], manifest["boards"]) == ("incomplete", "command", []), manifest
+        (reason,) = manifest["groups"][0]["reasons"]
+        assert (reason["reason"], reason["amount"]) == ("absent", 1) and "did not come, of sender" in reason["text"]
+        assert "of sender" in (lab.folder(number) / "log.jsonl").read_text()
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 3
+
+
+def test_a_run_that_cannot_begin_is_told_and_the_next_one_does(lab):
+    """Once: the command that was given is not given again."""
+    lab.write('start = "command"\n[[tcp]]\nname = "sender"\naddress = "10.9.0.2"\nport = 10000\nsinks = ["file:{board}.dat"]\n')
+    process = lab.start()
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    wrong = lab.runs / "run_000007"
+    wrong.mkdir()
+    (wrong / "manifest.json").mkdir()
+    (wrong / "x.hashes").write_text("")
+    status, _, err = lab.bench.run("start", lab.file)
+    assert status == 1 and "the run could not begin" in err, err
+    shutil.rmtree(wrong)
+    assert lab.ask("start")["run"] == 1 and lab.ask("stop")["state"] == "waiting"
+    process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    assert status == 3 and err.count("put its manifest back") == 1, err
 
 
 def test_start_and_stop_at_a_time(lab):

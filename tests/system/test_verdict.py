@@ -1,14 +1,16 @@
 """Nothing is called complete that is not: what others do to a board, its network and its sinks while it is received."""
 
+import ipaddress
 import json
 import signal
 import socket
 import struct
+import threading
 
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from support.netns import BOARD, FEBS, PC, report, wait_for
+from support.netns import BOARD, FEBS, PC, report, sh, wait_for
 from support.paths import FADELINK
 
 UDP_PORT, TCP_PORT, STREAM_PORT = 10000, 10000, 49152
@@ -68,6 +70,57 @@ def test_a_stream_that_was_asked_to_end_is_complete(stream):
     code, found, all_of_it = stream.end()
     assert code == 0 and found["complete"] and found["verdict"] == all_of_it["verdict"] == "complete" and found["reasons"] == []
     assert stream.file.stat().st_size == found["bytes"] > 0 and stream.calls_complete()
+
+
+class SilentBoard:
+    """The slow control of a board whose source gives nothing; its ends come, or are lost."""
+
+    def __init__(self, net, ends, port=STREAM_PORT):
+        sh("ip", "-n", net.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
+        self.registers = {int(ENABLE, 0): 0, int(PEER_IP, 0): 0, int(PEER_PORT, 0): 0, int(RUN, 0): 7, 0x80000007: 99}
+        self.ends, self.answers = ends, True
+        self.control, self.data = (net.in_namespace(net.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in "12")
+        self.control.bind((BOARD, 10001))
+        self.data.bind((BOARD, port))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while self.answers:
+            request, client = self.control.recvfrom(64)
+            sequence, operation, _, _, address, value = struct.unpack(">IBBHII", request)
+            if operation == 2:
+                was, self.registers[address] = self.registers[address], value
+                if address == int(ENABLE, 0) and was > value:
+                    self.stop()
+            value = self.registers.get(address, 0)
+            self.control.sendto(struct.pack(">IBBHII", sequence, operation | 0x80, 0, 0, address, value), client)
+
+    def stop(self):
+        run = self.registers[int(RUN, 0)]
+        self.registers |= {int(RUN, 0): run + 1, 0x80000007: 0}
+        peer = str(ipaddress.ip_address(self.registers[int(PEER_IP, 0)])), self.registers[int(PEER_PORT, 0)]
+        for _ in range(4 if self.ends else 0):
+            self.data.sendto(datagram(0, run, end=True), peer)
+        self.answers = self.ends != "alone"
+
+
+@pytest.mark.parametrize("ends", ["come", None])
+def test_a_board_that_was_stopped_before_it_sent_anything(net, ends):
+    """Its registers tell that nothing was sent: a complete run of 0 words, also where no frame of it came at all."""
+    SilentBoard(net, ends)
+    code, found = report(net.run("receive", "--udp", UDP_PORT, "--board", BOARD, "--json", "--duration", 0.001, "--out", net.tmp / "{stream}.dat"))
+    (stream,) = found["streams"]
+    assert (code, stream["verdict"], stream["words"], stream["datagrams"]) == (0, "complete", 0, 0), found
+    assert [path.stat().st_size for path in net.tmp.glob("*.dat")] == [0]
+
+
+@pytest.mark.parametrize("accept,verdict", [([], "end_not_confirmed"), (["--end", "told"], "complete"), (["--end", "silence"], "complete")])
+def test_who_takes_an_end_that_is_told_for_the_end_needs_no_answer(net, accept, verdict):
+    """The board is switched off behind its end."""
+    SilentBoard(net, "alone")
+    code, found = report(net.run("receive", "--udp", UDP_PORT, "--board", BOARD, "--json", "--duration", 0.001, *accept))
+    (stream,) = found["streams"]
+    assert (code, stream["verdict"]) == (0 if verdict == "complete" else 3, verdict), found
 
 
 def test_a_stream_that_another_program_stops_is_not(stream):

@@ -371,12 +371,7 @@ impl Group for Crates {
         }
         let mut board = json!(report);
         board["name"] = name.into();
-        Ok(Outcome {
-            state: report.verdict.state(),
-            may_go_on: false,
-            key: "crates",
-            boards: vec![board],
-            others: Map::new(),
-        })
+        let boards = [(report.verdict.state(), board)].into_iter();
+        Ok(Outcome::of("crates", boards, Evidence::default(), Map::new()))
     }
 }

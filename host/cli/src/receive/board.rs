@@ -180,12 +180,22 @@ impl Boards {
 
     /// True if this is one of them.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
-        self.boards.iter().any(|board| board.address == address)
+        self.addresses().any(|board| board == address)
+    }
+
+    /// All of them.
+    pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.boards.iter().map(|board| board.address)
+    }
+
+    /// The run that a board was started for, once it is known.
+    pub fn run(&self, address: Ipv4Addr) -> Option<u8> {
+        lock(&self.runs).get(&address).copied()
     }
 
     /// True if this run of a board is for this receiver: the one that it was started for, or one behind it.
     pub fn is_current(&self, address: Ipv4Addr, run: u8) -> bool {
-        lock(&self.runs).get(&address).is_some_and(|first| run.wrapping_sub(*first) < 128)
+        self.run(address).is_some_and(|first| run.wrapping_sub(first) < 128)
     }
 
     /// Asks a board whether its run is over; the answer is [`Answer::Ended`], if it is.

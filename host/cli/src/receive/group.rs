@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::health;
 use crate::metrics::Meter;
 use crate::progress::Progress;
-use crate::verdict::State;
+use crate::verdict::{Evidence, Reason, State, Verdict};
 
 /// How often a group is looked after.
 const TICK: Duration = Duration::from_millis(20);
@@ -25,7 +25,7 @@ pub struct Line {
 
 /// The results of the boards of a group.
 pub struct Outcome {
-    /// The worst of their verdicts.
+    /// The worst of their verdicts, and of that on the whole.
     pub state: State,
     /// Boards wait with what is not confirmed, for a program that goes on.
     pub may_go_on: bool,
@@ -33,14 +33,36 @@ pub struct Outcome {
     pub key: &'static str,
     /// The report of each.
     pub boards: Vec<Value>,
+    /// What speaks against the whole, and is of none of them.
+    pub reasons: Vec<Reason>,
     /// What belongs to none of them.
     pub others: Map<String, Value>,
 }
 
 impl Outcome {
+    /// Of boards, which are called `key`: the verdict on each, and its report. `known` is of none of them.
+    pub fn of(
+        key: &'static str,
+        boards: impl Iterator<Item = (State, Value)>,
+        known: Evidence<'_>,
+        others: Map<String, Value>,
+    ) -> Outcome {
+        let (states, boards): (Vec<_>, Vec<_>) = boards.unzip();
+        let whole = Verdict::so_far(known);
+        let state = State::worst(states.into_iter().chain([whole.state()]));
+        Outcome { state, may_go_on: false, key, boards, reasons: whole.reasons().to_vec(), others }
+    }
+
+    /// What belongs to no board, with the reasons.
+    pub fn of_the_whole(&mut self) -> Map<String, Value> {
+        let mut all = std::mem::take(&mut self.others);
+        all.insert("reasons".into(), self.reasons.iter().map(Reason::json).collect());
+        all
+    }
+
     /// As one JSON object.
-    pub fn json(self) -> Value {
-        let mut all = self.others;
+    pub fn json(mut self) -> Value {
+        let mut all = self.of_the_whole();
         all.insert("complete".into(), (self.state == State::Complete).into());
         all.insert("verdict".into(), self.state.name().into());
         all.insert(self.key.into(), self.boards.into());

@@ -58,6 +58,14 @@ impl Senders {
             Senders::Known(plans) => plans.iter().find(|(known, _)| *known == address).map(|(_, plan)| plan),
         }
     }
+
+    /// The names of boards of which fewer streams came than are expected, where that is known. `came`: the address of each stream.
+    pub fn absent(&self, came: &[IpAddr]) -> Vec<String> {
+        let Senders::Known(plans) = self else { return Vec::new() };
+        let is_absent =
+            |(known, plan): &&(IpAddr, Plan)| came.iter().filter(|address| *address == known).count() < plan.streams;
+        plans.iter().filter(is_absent).filter_map(|(_, plan)| plan.name.clone()).collect()
+    }
 }
 
 impl Plan {

@@ -276,10 +276,10 @@ impl Ended {
     }
 }
 
-/// The number of streams that were expected and did not come: one at least. Warns of them.
-pub fn missing(wanted: Option<u32>, came: usize) -> usize {
+/// The number of streams that were expected and did not come: one at least is expected. Warns of them.
+pub fn missing(wanted: Option<u32>, came: usize) -> u64 {
     let wanted = wanted.unwrap_or(1);
-    let missing = (wanted as usize).saturating_sub(came);
+    let missing = u64::from(wanted).saturating_sub(came as u64);
     if missing > 0 {
         tracing::warn!(
             "{came} streams came, expected {wanted}; check the boards, and the address and port that they send to"

@@ -25,7 +25,7 @@ use crate::deadline::{Deadline, Limits};
 use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, Evidence, State, Verdict};
+use crate::verdict::{Absent, Accept, End, Evidence, Verdict};
 
 /// Longest wait for data or for room, before other things are looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -431,16 +431,20 @@ impl Group for Streams {
             result.recorded.tell(verdict, silent, "");
         }
         let missing = recorder::missing(self.wanted, streams.len());
+        let came: Vec<_> = streams.iter().map(|(peer, ..)| peer.ip()).collect();
+        let known = Evidence {
+            absent: Absent { streams: missing, boards: self.session.senders.absent(&came) },
+            error: (!is_served).then(|| UNSERVED.into()),
+            ..Evidence::default()
+        };
         let mut others = Map::new();
         others.insert("missing_streams".into(), missing.into());
         others.insert("refused".into(), refused.into());
         others.insert("unserved".into(), (!is_served).into());
         others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
-        let states = streams.iter().map(|(_, _, verdict)| verdict.state());
-        let state = State::worst(states.chain([State::of(missing == 0 && !streams.is_empty() && is_served)]));
-        let json = |(peer, result, verdict): &(SocketAddr, Received, Verdict)| {
-            result.recorded.json(verdict, "peer", peer, json!({ "error": result.error() }))
+        let board = |(peer, result, verdict): &(SocketAddr, Received, Verdict)| {
+            (verdict.state(), result.recorded.json(verdict, "peer", peer, json!({ "error": result.error() })))
         };
-        Ok(Outcome { state, may_go_on: false, key: "streams", boards: streams.iter().map(json).collect(), others })
+        Ok(Outcome::of("streams", streams.iter().map(board), known, others))
     }
 }

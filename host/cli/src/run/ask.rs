@@ -57,8 +57,12 @@ async fn fulfil(socket: &Path, wish: Wish) -> anyhow::Result<Value> {
     ask(socket, Method::POST, path).await?;
     loop {
         let answer = ask(socket, Method::GET, "/run").await?;
-        let has_begun = answer["state"] != "waiting" || answer["run"] != before["run"];
-        let is_done = if wish == Wish::Start { has_begun } else { answer["state"] == "waiting" };
+        let (has_begun, waits) = (answer["run"] != before["run"], answer["state"] == "waiting");
+        anyhow::ensure!(
+            wish == Wish::Stop || has_begun || !waits,
+            "the run could not begin; its `fadelink run` tells why"
+        );
+        let is_done = if wish == Wish::Start { has_begun } else { waits };
         if is_done {
             return Ok(answer);
         }

@@ -40,16 +40,16 @@ pub fn serve(runs: &Runs, routes: Router) -> anyhow::Result<Socket> {
 enum Phase {
     /// No run goes on; one can be begun.
     Waiting,
+    /// A run is to begin, and has not.
+    Starting,
     /// A run goes on.
     Running,
-    /// The end of the run was asked for.
-    Stopping,
 }
 
 struct State {
     phase: Phase,
-    /// A run was asked for and has not begun.
-    is_wanted: bool,
+    /// The end of the run that goes on, or is to begin, was asked for.
+    must_stop: bool,
     /// The run that goes on, or the last one.
     run: Value,
     begun: Instant,
@@ -64,24 +64,28 @@ impl Controlled {
     /// Of a program that waits for a run.
     pub fn new() -> Controlled {
         let run = json!({ "run": null, "folder": null, "complete": null });
-        let state =
-            State { phase: Phase::Waiting, is_wanted: false, run, begun: Instant::now(), boards: json!([]), bytes: 0 };
-        Controlled(Mutex::new(state))
+        let (phase, boards) = (Phase::Waiting, json!([]));
+        Controlled(Mutex::new(State { phase, must_stop: false, run, begun: Instant::now(), boards, bytes: 0 }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if a run was asked for.
+    /// True if a run is to begin.
     pub fn is_wanted(&self) -> bool {
-        self.lock().is_wanted
+        self.lock().phase == Phase::Starting
     }
 
-    /// A run begins.
+    /// A run is to begin, by the file of the experiment: it can be stopped from now on.
+    pub fn want(&self) {
+        self.lock().phase = Phase::Starting;
+    }
+
+    /// A run begins. An end that was asked for since it was wanted is its end.
     pub fn begin(&self, run: Value) {
         let mut state = self.lock();
-        (state.phase, state.is_wanted, state.run, state.begun) = (Phase::Running, false, run, Instant::now());
+        (state.phase, state.run, state.begun) = (Phase::Running, run, Instant::now());
         (state.boards, state.bytes) = (json!([]), 0);
     }
 
@@ -95,14 +99,16 @@ impl Controlled {
 
     /// True if the end of the run was asked for.
     pub fn must_stop(&self) -> bool {
-        self.lock().phase == Phase::Stopping
+        self.lock().must_stop
     }
 
-    /// The run has ended: all of it is there, or not.
+    /// The run has ended, or could not begin: all of it is there, or not.
     pub fn end(&self, complete: bool) {
         let mut state = self.lock();
-        state.phase = Phase::Waiting;
-        state.run["complete"] = complete.into();
+        if state.phase == Phase::Running {
+            state.run["complete"] = complete.into();
+        }
+        (state.phase, state.must_stop) = (Phase::Waiting, false);
     }
 }
 
@@ -112,11 +118,12 @@ impl Control for Controlled {
         let mut all = state.run.clone();
         all["state"] = match state.phase {
             Phase::Waiting => "waiting",
+            Phase::Starting | Phase::Running if state.must_stop => "stopping",
+            Phase::Starting => "starting",
             Phase::Running => "running",
-            Phase::Stopping => "stopping",
         }
         .into();
-        if state.phase != Phase::Waiting {
+        if state.phase == Phase::Running {
             all["seconds"] = state.begun.elapsed().as_secs_f64().into();
         }
         all["bytes"] = state.bytes.into();
@@ -126,10 +133,11 @@ impl Control for Controlled {
 
     fn start(&self) -> Result<(), Refused> {
         let mut state = self.lock();
-        if state.phase != Phase::Waiting {
-            return Err(Refused(format!("run {} goes on; stop it first", state.run["run"])));
+        match state.phase {
+            Phase::Running => return Err(Refused(format!("run {} goes on; stop it first", state.run["run"]))),
+            Phase::Starting if state.must_stop => return Err(Refused("a run is being stopped".into())),
+            Phase::Waiting | Phase::Starting => state.phase = Phase::Starting,
         }
-        state.is_wanted = true;
         Ok(())
     }
 
@@ -138,7 +146,7 @@ impl Control for Controlled {
         if state.phase == Phase::Waiting {
             return Err(Refused("no run goes on".into()));
         }
-        state.phase = Phase::Stopping;
+        state.must_stop = true;
         Ok(())
     }
 }
@@ -159,6 +167,21 @@ mod tests {
         assert!(control.stop().is_ok() && control.must_stop() && control.state()["state"] == "stopping");
         control.end(true);
         assert_eq!((&control.state()["complete"], &control.state()["bytes"]), (&true.into(), &5.into()));
-        assert!(control.start().is_ok());
+        assert!(control.start().is_ok() && control.state()["state"] == "starting");
+        control.end(false);
+        assert_eq!((&control.state()["state"], &control.state()["complete"]), (&"waiting".into(), &true.into()));
+    }
+
+    #[test]
+    fn an_end_that_is_asked_for_before_the_run_begins_is_that_of_the_run() {
+        let control = Controlled::new();
+        assert!(
+            control.start().is_ok() && control.start().is_ok() && control.stop().is_ok() && control.start().is_err()
+        );
+        assert!(control.state()["state"] == "stopping" && control.is_wanted());
+        control.begin(json!({ "run": 1 }));
+        assert!(control.must_stop());
+        control.end(true);
+        assert!(control.start().is_ok() && !control.must_stop(), "not that of the next one");
     }
 }

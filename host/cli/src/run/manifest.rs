@@ -323,7 +323,8 @@ impl Manifest {
         self.content["error"] = error.into();
         self.content["end"] = moment(file);
         let (mut boards, mut groups) = (Vec::new(), Vec::new());
-        for outcome in outcomes {
+        for mut outcome in outcomes {
+            let mut group = outcome.of_the_whole();
             let names: Vec<_> = outcome.boards.iter().map(|board| board["name"].clone()).collect();
             for mut board in outcome.boards {
                 let settings = settings_of(&self.content["experiment"], board["name"].as_str().unwrap_or_default());
@@ -333,7 +334,6 @@ impl Manifest {
                 board["settings"] = settings;
                 boards.push(board);
             }
-            let mut group = outcome.others;
             group.insert("boards".into(), names.into());
             groups.push(Value::from(group));
         }

@@ -167,7 +167,7 @@ impl Watch<'_> {
 /// Waits for the begin of the next run; false: there is none.
 fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
     match start {
-        Start::Now => return true,
+        Start::Now => control.want(),
         Start::At(time) => tracing::info!("waiting until {time}"),
         Start::OnCommand => tracing::info!("waiting for the command to start"),
     }
@@ -176,6 +176,7 @@ fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
             return false;
         }
         if matches!(start, Start::At(time) if Timestamp::now() >= time) {
+            control.want();
             break;
         }
         health::beat(Vec::new());
@@ -270,6 +271,9 @@ impl Run<'_> {
         let (outcomes, ended_by, result) = self.receive(both, quiet);
         let state = State::worst(outcomes.iter().map(|outcome| outcome.state));
         let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
+        for reason in outcomes.iter().flat_map(|outcome| &outcome.reasons) {
+            tracing::warn!("{reason}");
+        }
         for board in outcomes.iter().flat_map(|outcome| &outcome.boards) {
             for reason in board["reasons"].as_array().into_iter().flatten() {
                 tracing::warn!("{}: {}", text_of(&board["name"]), text_of(&reason["text"]));
@@ -298,7 +302,6 @@ impl Run<'_> {
         } else {
             self.manifest.finish(self.file, outcomes, (&ended_by, error), (state, files))
         };
-        both.1.end(good);
         written.with_context(|| in_folder("the manifest"))?;
         result.map(|()| good)
     }
@@ -387,17 +390,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     metrics::record("run")?;
     metrics::set_of_program("fadelink_run_active", 0.0);
     let control = Arc::new(Controlled::new());
+    let start = file.experiment.start;
+    if start == Start::Now {
+        control.want();
+    }
     let _socket = control::serve(&runs, http::routes(control.clone()))?;
     if let Some(address) = file.experiment.http {
         http::serve(address, http::routes(control.clone())).with_context(|| format!("http {address}"))?;
     }
-    let start = file.experiment.start;
     let (mut good, mut first) = (true, unfinished(&file, &runs, args.close)?);
+    if first.is_some() {
+        control.want();
+    }
     while first.is_some() || wait(start, &control, &interrupts) {
         // The one before may not have ended.
         let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs, false) };
         let run = goes_on.and_then(|run| run.map_or_else(|| next(&file, &runs), Ok));
-        match run.and_then(|run| run.run((&interrupts, &control), args.quiet)) {
+        let result = run.and_then(|run| run.run((&interrupts, &control), args.quiet));
+        control.end(matches!(result, Ok(true)));
+        match result {
             Ok(complete) => good &= complete,
             // The next one may have what this one missed.
             Err(error) if start == Start::OnCommand => {

@@ -15,7 +15,7 @@ use crate::checksum::Checksum;
 
 mod reason;
 
-pub use reason::{BySource, Reason};
+pub use reason::{Absent, BySource, Reason};
 
 /// How the end of a stream is known, the surest last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +66,8 @@ pub struct Evidence<'a> {
     pub error: Option<String>,
     /// What the board was asked and did not do, or tells otherwise than what has come.
     pub board: Option<String>,
+    /// What did not come at all.
+    pub absent: Absent,
     /// Datagrams that were sent, by the numbers of the others, and not recorded.
     pub missing: u64,
     /// Bytes for which no sink had room when the end was asked for twice.
@@ -125,15 +127,6 @@ impl State {
     pub fn worst(states: impl Iterator<Item = State>) -> State {
         states.max().unwrap_or(State::Incomplete)
     }
-
-    /// Of something of which only this is known.
-    pub fn of(is_complete: bool) -> State {
-        if is_complete {
-            State::Complete
-        } else {
-            State::Incomplete
-        }
-    }
 }
 
 /// What is to be said of a stream.
@@ -156,6 +149,7 @@ impl Verdict {
             accept,
             error,
             board,
+            absent,
             missing,
             given_up,
             contradictions,
@@ -192,6 +186,7 @@ impl Verdict {
             error.clone().map(Reason::Error),
             board.clone().map(Reason::Board),
             (*end == End::Missing && error.is_none() && !has_failed).then_some(Reason::NoEnd),
+            (absent.streams > 0).then(|| Reason::Absent(absent.clone())),
             count(*missing, Reason::Missing),
             count(*given_up, Reason::GivenUp),
             count(*contradictions, Reason::Contradictions),
@@ -355,6 +350,7 @@ mod tests {
         let cases = [
             ("error", Evidence { error: Some("no data for 3 s".into()), ..whole() }),
             ("board", Evidence { board: Some("it has sent 8 datagrams".into()), ..whole() }),
+            ("absent", Evidence { absent: Absent { streams: 1, boards: Vec::new() }, ..whole() }),
             ("missing", Evidence { missing: 1, ..whole() }),
             ("given_up", Evidence { given_up: 8, ..whole() }),
             ("contradictions", Evidence { contradictions: 1, ..whole() }),

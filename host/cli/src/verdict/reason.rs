@@ -9,6 +9,15 @@ use strum::{IntoStaticStr, VariantNames};
 
 use crate::checksum::Checksum;
 
+/// Streams that were expected and did not come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Absent {
+    /// How many.
+    pub streams: u64,
+    /// The names of their boards, where they are known.
+    pub boards: Vec<String>,
+}
+
 /// Amounts by the source of crates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BySource(pub BTreeMap<u32, u64>);
@@ -48,6 +57,8 @@ pub enum Reason {
     Board(String),
     /// Its end has not come.
     NoEnd,
+    /// Streams did not come.
+    Absent(Absent),
     /// Datagrams were not recorded.
     Missing(u64),
     /// Bytes for which no sink had room.
@@ -117,6 +128,7 @@ impl Reason {
     /// How much, in the unit that its text names.
     pub fn amount(&self) -> Option<u64> {
         match *self {
+            Reason::Absent(ref absent) => Some(absent.streams),
             Reason::Error(_)
             | Reason::Board(_)
             | Reason::NoEnd
@@ -193,6 +205,13 @@ impl fmt::Display for Reason {
             Reason::Error(_) => f.write_str("receiving ended early"),
             Reason::Board(what) => f.write_str(what),
             Reason::NoEnd => f.write_str("its end has not come"),
+            Reason::Absent(Absent { streams, boards }) => {
+                write!(f, "{streams} streams that were expected did not come")?;
+                if boards.is_empty() {
+                    return Ok(());
+                }
+                write!(f, ", of {}", boards.join(", "))
+            }
             Reason::Missing(count) => write!(f, "{count} datagrams are missing"),
             Reason::GivenUp(bytes) => write!(f, "no sink had room for {bytes} bytes"),
             Reason::Contradictions(count) => write!(f, "{count} parts came again with other content"),

@@ -27,7 +27,7 @@ use crate::exit;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, End, Evidence, State, Verdict};
+use crate::verdict::{Accept, End, Evidence, Verdict};
 
 mod begin;
 mod received;
@@ -194,13 +194,9 @@ impl Group for Febs {
         }
         let mut others = Map::new();
         others.insert("link".into(), json!(link));
-        Ok(Outcome {
-            state: State::worst(verdicts.iter().map(Verdict::state)),
-            may_go_on: results.iter().any(|result| result.was_left),
-            key: "febs",
-            boards: all().map(|((feb, result), verdict)| result.json(feb.mac, verdict)).collect(),
-            others,
-        })
+        let boards = all().map(|((feb, result), verdict)| (verdict.state(), result.json(feb.mac, verdict)));
+        let outcome = Outcome::of("febs", boards, Evidence::default(), others);
+        Ok(Outcome { may_go_on: results.iter().any(|result| result.was_left), ..outcome })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `fadelink receive --udp`: the streams of UDP/IP stacks (rtl/udp). Lost data is not repeated; it is counted and
 //! reported (docs/protocol/udp.md).
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use fadelink_receiver::udp::{Batches, Counts, Order};
 use fadelink_wire::udp::{self, Datagram};
 use serde_json::{json, Map};
 
-use super::board::{Answer, Boards};
+use super::board::{Answer, Boards, RunEnd};
 use super::group::{Group, Line, Outcome};
 use super::patience::UdpPatience;
 use super::plan::Senders;
@@ -19,11 +19,11 @@ use super::recorder::{self, Snapshot};
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
-use crate::verdict::{Accept, Evidence, State};
+use crate::verdict::{Absent, Accept, Evidence};
 
 mod stream;
 
-use stream::{Received, Setup, Stream};
+use stream::{Received, Setup, Stream, UNSEEN};
 
 /// Receive buffer that the kernel is asked for.
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
@@ -91,8 +91,10 @@ struct Session {
     boards: Boards,
     streams: Vec<Stream>,
     dropped: Dropped,
-    /// Boards that did not do what they were asked to.
-    failed: Vec<String>,
+    /// Runs that boards say are over, and of which nothing has come: what they say, and when.
+    unseen: Vec<(Ipv4Addr, u8, RunEnd, Instant)>,
+    /// Boards that did not do what they were asked to, and why.
+    failed: Vec<(Ipv4Addr, String)>,
 }
 
 /// Where a datagram belongs; a stream is opened for the first one of a run.
@@ -103,6 +105,9 @@ fn stream_of<'a>(
     dropped: &mut Dropped,
 ) -> anyhow::Result<Option<&'a mut Stream>> {
     let run = datagram.run;
+    if let Some(stream) = streams.iter_mut().find(|stream| stream.is_unseen(peer, run)) {
+        stream.peer = peer;
+    }
     let of_peer = |stream: &&Stream| stream.peer == peer;
     let earlier = streams.iter().filter(of_peer).count();
     // Numbers of runs are 8 bits: the same one comes again after 256 runs.
@@ -144,16 +149,52 @@ fn stream_of<'a>(
 }
 
 impl Session {
-    /// Asks the boards of streams that are silent whether their run is over: its end may have been lost.
+    /// Asks the boards of streams that are silent whether their run is over: its end may have been lost, or all of it.
     fn ask_for_ends(&self) {
         for stream in self.streams.iter().filter(|stream| stream.told.is_none()) {
             self.boards.ask_for_end(*stream.peer.ip(), stream.run);
         }
+        for address in self.silent() {
+            if let Some(run) = self.boards.run(address) {
+                self.boards.ask_for_end(address, run);
+            }
+        }
+    }
+
+    /// Boards that were asked to start, and of which no stream has come. One that has failed is not waited for.
+    fn silent(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        let is_of = |address: Ipv4Addr, stream: &Stream| *stream.peer.ip() == address;
+        let has_come = move |address| self.streams.iter().any(|stream| is_of(address, stream));
+        let has_failed = |address| self.failed.iter().any(|(failed, _)| *failed == address);
+        self.boards.addresses().filter(move |address| !has_come(*address) && !has_failed(*address))
     }
 
     /// Whether a board has still to say if the end of its run is true.
     fn has_doubts(&self) -> bool {
         !self.boards.is_empty() && self.streams.iter().any(|stream| stream.claimed.is_some() && stream.told.is_none())
+    }
+
+    /// Opens streams for runs that are over and of which nothing has come within `linger`: the board says what there was.
+    fn open_unseen(&mut self, linger: Duration) -> anyhow::Result<()> {
+        for (address, run, ended, since) in std::mem::take(&mut self.unseen) {
+            let of_board = self.streams.iter().filter(|stream| *stream.peer.ip() == address).count();
+            if let Some(stream) =
+                self.streams.iter_mut().rfind(|stream| *stream.peer.ip() == address && stream.run == run)
+            {
+                stream.has_ended(ended);
+            } else if since.elapsed() < linger {
+                self.unseen.push((address, run, ended, since));
+            } else {
+                // Nobody knows the port that it would have come from.
+                let peer = SocketAddrV4::new(address, UNSEEN);
+                if let Some(mut stream) = Stream::open((peer, run, 0), of_board, Order::from_the_start(), &self.setup)?
+                {
+                    stream.has_ended(ended);
+                    self.streams.push(stream);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes what the boards have answered; false: one of them has failed.
@@ -163,15 +204,16 @@ impl Session {
             match answer {
                 Answer::Ended(address, run, ended) => {
                     let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
-                    if let Some(stream) = self.streams.iter_mut().rfind(is_it) {
-                        stream.has_ended(ended);
+                    match self.streams.iter_mut().rfind(is_it) {
+                        Some(stream) => stream.has_ended(ended),
+                        None => self.unseen.push((address, run, ended, Instant::now())),
                     }
                 }
                 Answer::Failed(address, error) => {
                     let error = format!("{error:#}");
                     let streams = self.streams.iter_mut().filter(|stream| *stream.peer.ip() == address);
                     streams.for_each(|stream| stream.failed = Some(error.clone()));
-                    self.failed.push(error);
+                    self.failed.push((address, error));
                 }
             }
         }
@@ -237,6 +279,7 @@ impl Session {
             self.receive()?;
         }
         self.hear();
+        self.open_unseen(Duration::ZERO)?;
         self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
         for stream in &mut self.streams {
             // Of a board that does not answer nothing better is known.
@@ -256,6 +299,7 @@ impl Session {
         loop {
             self.receive()?;
             let boards_do = self.hear();
+            self.open_unseen(patience.linger)?;
             if shown.elapsed() >= SHOW {
                 self.show();
                 shown = Instant::now();
@@ -267,8 +311,10 @@ impl Session {
                 deadline.heard();
             }
             let has_doubts = self.has_doubts();
+            // Of a board that was stopped before anything came, too, the end is known by what it says.
+            let must_ask = has_doubts || (stopped.is_some() && self.silent().next().is_some());
             if (deadline.silence() > patience.silence && asked.elapsed() > patience.silence)
-                || (has_doubts && asked.elapsed() > TICK)
+                || (must_ask && asked.elapsed() > TICK)
             {
                 self.ask_for_ends();
                 asked = Instant::now();
@@ -296,7 +342,8 @@ impl Session {
                     self.boards.stop();
                     stopped = Some(Instant::now());
                 }
-                Some(since) if (closed == self.streams.len() && !has_doubts) || since.elapsed() > patience.end => break,
+                Some(since) if since.elapsed() > patience.end => break,
+                Some(_) if closed == self.streams.len() && !has_doubts && self.silent().next().is_none() => break,
                 // Of a board that does not answer no end comes.
                 Some(_) if !self.failed.is_empty() && deadline.silence() > patience.silence => break,
                 _ => {}
@@ -308,7 +355,21 @@ impl Session {
     fn outcome(self, silent: bool) -> Outcome {
         let Session { setup, streams, dropped, failed, wanted, .. } = self;
         let missing = recorder::missing(wanted, streams.len());
+        let came: Vec<_> = streams.iter().map(|stream| IpAddr::V4(*stream.peer.ip())).collect();
         let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(&setup)).collect();
+        // Who takes an end that the board does not confirm for the end needs no answer of it.
+        let is_excused = |address: Ipv4Addr| {
+            let is_whole = |stream: &Received| *stream.peer.ip() == address && stream.verdict.is_complete();
+            setup.accept != Accept::Confirmed && streams.iter().any(is_whole)
+        };
+        let against: Vec<_> =
+            failed.iter().filter(|(address, _)| !is_excused(*address)).map(|(_, error)| error.as_str()).collect();
+        let known = Evidence {
+            absent: Absent { streams: missing, boards: setup.senders.absent(&came) },
+            board: (!against.is_empty()).then(|| against.join("; ")),
+            ..Evidence::default()
+        };
+        let failed: Vec<_> = failed.iter().map(|(_, error)| error).collect();
         for error in &failed {
             tracing::error!("{error}");
         }
@@ -332,16 +393,8 @@ impl Session {
         others.insert("missing_streams".into(), missing.into());
         others.insert("dropped".into(), json!(dropped));
         others.insert("failed_boards".into(), json!(failed));
-        let others_are_well = missing == 0 && failed.is_empty() && !streams.is_empty();
-        let states = streams.iter().map(|stream| stream.verdict.state());
-        let state = State::worst(states.chain([State::of(others_are_well)]));
-        Outcome {
-            state,
-            may_go_on: false,
-            key: "streams",
-            boards: streams.iter().map(Received::json).collect(),
-            others,
-        }
+        let board = |stream: &Received| (stream.verdict.state(), stream.json());
+        Outcome::of("streams", streams.iter().map(board), known, others)
     }
 }
 
@@ -366,9 +419,9 @@ impl Streams {
             Setup { senders, ring, interrupts: interrupts.clone(), starts: !boards.is_empty(), accept, patience };
         let boards = Boards::start(&boards, port, patience)?;
         let live = Arc::new(Mutex::default());
-        let (streams, dropped, failed) = (Vec::new(), Dropped::default(), Vec::new());
+        let (streams, dropped, unseen, failed) = (Vec::new(), Dropped::default(), Vec::new(), Vec::new());
         let mut session =
-            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, failed };
+            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, unseen, failed };
         let receive = move || session.run().map(|()| session);
         let thread = std::thread::Builder::new().name("udp".into()).spawn(receive)?;
         Ok(Streams { thread, live })

@@ -21,6 +21,9 @@ use crate::verdict::{Accept, End, Evidence, Verdict};
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
+/// Port of a board of which nothing has come.
+pub(super) const UNSEEN: u16 = 0;
+
 /// What streams are opened with.
 pub(super) struct Setup {
     pub(super) senders: Senders,
@@ -212,6 +215,11 @@ impl Stream {
         }))
     }
 
+    /// True if this is its run, and nothing of it had come before: its port was not known.
+    pub(super) fn is_unseen(&self, peer: SocketAddrV4, run: u8) -> bool {
+        self.peer == SocketAddrV4::new(*peer.ip(), UNSEEN) && self.run == run
+    }
+
     /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
     pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, setup: &Setup) {
         let Stream { order, words, claimed, end, after_end, .. } = self;
@@ -263,21 +271,21 @@ impl Stream {
     pub(super) fn known(&self, setup: &Setup) -> Evidence<'static> {
         let counts = self.order.counts();
         let (end, board) = match (self.end, &self.told) {
-            // Nobody can stop the board, and the user wants no more.
-            (None, _) if !setup.starts => (End::Silence, None),
-            (None, _) => (End::Missing, self.failed.clone()),
+            // Nobody can stop the board, and the user wants no more; or it was asked for the end and tells none.
+            (None, Some(Err(what))) => (End::Silence, Some(what.clone())),
+            (None, _) => (End::Silence, self.failed.clone()),
             (Some(_), Some(Ok(()))) => (End::Confirmed, None),
             (Some(_), Some(Err(what))) => (End::Told, Some(what.clone())),
             (Some(_), None) => (End::Told, None),
         };
-        // A board that has slow control is believed when it confirms. Else silence is the end of a part of its run.
-        let accept = if setup.starts { Accept::Confirmed } else { setup.accept };
+        // Who takes silence for the end takes a part of a run that others have started; one of this program is wanted from its first.
+        let is_part = !setup.starts && setup.accept == Accept::Silence;
         Evidence {
             end,
-            accept,
+            accept: setup.accept,
             error: self.interrupted.then(|| "interrupted before the end".into()),
             board,
-            missing: counts.lost + counts.late + if accept == Accept::Silence { 0 } else { counts.before },
+            missing: counts.lost + counts.late + if is_part { 0 } else { counts.before },
             given_up: self.given_up,
             contradictions: counts.contradictions + self.other_ends,
             foreign: counts.beyond + counts.repeated + self.invalid + self.after_end,

@@ -38,7 +38,10 @@ pub fn plan(folder: &Path) -> anyhow::Result<Plan> {
 /// What a command tells that fails.
 pub fn failed(error: &anyhow::Error) -> (State, Value) {
     let text = exit::in_words(error);
-    (State::Incomplete, json!({ "complete": false, "verdict": "incomplete", "failed_boards": [text], "streams": [] }))
+    (
+        State::Incomplete,
+        json!({ "complete": false, "verdict": "incomplete", "reasons": [{ "reason": "board", "text": text }], "streams": [] }),
+    )
 }
 
 fn is_true(value: &Value) -> bool {
@@ -102,14 +105,14 @@ pub fn claimed(
             }
         }
     }
-    let names = |name: &str| report[name].as_array().is_some_and(|names| !names.is_empty());
-    let is_named = report["missing_streams"].as_u64() > Some(0) || names("failed_boards");
-    match (all, are_complete && !streams.is_empty(), is_named) {
-        (true, false, _) => Err("complete, and a stream is not, or there is none".into()),
-        (true, true, true) => Err("complete, and streams are missing or boards have failed".into()),
-        (false, _, false) if are_complete => Err("not complete, and nothing says what is missing".into()),
-        _ => Ok(claimed),
+    if all && (!are_complete || streams.is_empty()) {
+        return Err("complete, and a stream is not, or there is none".into());
     }
+    // What is of no stream has reasons of its own.
+    if all || are_complete {
+        agree(all, &report["reasons"])?;
+    }
+    Ok(claimed)
 }
 
 /// Bytes that are the same.

@@ -379,7 +379,7 @@ def test_words_that_cannot_be(build, tmp_path):
     crate.close()
     out, err = builder.popen.communicate(timeout=PATIENCE)
     assert builder.popen.returncode == 3 and reasons(json.loads(out)) == ["wrong_messages"], err
-    assert "the first message with an invalid word: window 7, source 0x00000001: word 0: a hit without a slot" in err, err
+    assert "the first wrong message: window 7, source 0x00000001: word 0: a hit without a slot" in err, err
     assert [(sink["written"], sink["error"]) for sink in json.loads(out)["sinks"]] == [(4, None)] * 2
     with h5py.File(files[0]) as file:
         hits, windows = file["hits/window"][:].tolist(), file["windows/lost"][:].tolist()

@@ -67,6 +67,11 @@ def moved(record, **by):
         (["wrong_time"], [moved(0), moved(1, seconds=0)]),
         (["wrong_time"], [moved(0), moved(1, seconds=-(1 << 62))]),
         (["wrong_time"], [moved(0), moved(1, seconds=4_000_000_000)]),
+        # No file of hits can have these times.
+        (["wrong_time"], [moved(0, seconds=1 << 62)]),
+        (["wrong_time"], [moved(0, seconds=(1 << 63) // 10**9 + 1)]),
+        (["wrong_time"], [moved(0, seconds=-(1 << 63) // 10**9 - 1)]),
+        ([], [moved(0, seconds=(1 << 63) // 10**9 - 1)]),
     ],
 )
 def test_windows_that_cannot_be_are_never_complete(build, expected, send):
@@ -154,7 +159,7 @@ time.sleep(600)"""
         # Over the last connection of the second crate nothing comes.
         ("confirmed", {1: [("asked", 0, 10)], 2: [("closes", 0, 10), ("asked", 10, 10)]}, "end_not_confirmed"),
         # Its second connection began before the first one was closed.
-        ("confirmed", {1: [("asked", 0, 10)], 2: [("killed later", 0, 5), ("asked", 5, 10)]}, "end_not_confirmed"),
+        ("confirmed", {1: [("asked", 0, 10)], 2: [("killed later", 0, 5), ("asked", 5, 10)]}, "incomplete"),
         ("told", {1: [("closes", 0, 10)], 2: [("killed", 0, 10)]}, "complete"),
     ],
 )
@@ -190,6 +195,40 @@ def test_an_end_that_nobody_has_asked_for_is_not_confirmed(build, end, connectio
         crate.close()
     _, found, err = builder.finish()
     assert found["verdict"] == expected and found["windows"]["complete"] == 10, (found, err)
+
+
+@pytest.mark.parametrize("first_closes", [False, True])
+def test_two_senders_of_one_number(build, first_closes):
+    """Each has windows of its own, so that all of them are there. A crate may go on over another connection when it has closed the first one."""
+    builder = build("--sources", 1, end="confirmed")
+    one, two = Crate(builder.port, 1), Crate(builder.port, 1)
+    crates = [one, two, two, two] if first_closes else [one, two, one, two]
+    for record, crate in enumerate(crates):
+        crate.send(record)
+        builder.wait_for_source(1, "messages", record + 1)
+        if first_closes and record == 0:
+            one.close()
+    builder.popen.send_signal(signal.SIGTERM)
+    for crate in [two] if first_closes else [one, two]:
+        crate.wait_for_stop()
+        crate.close()
+    status, found, err = builder.finish()
+    assert found["windows"]["complete"] == 4 and found["sources"]["0x00000001"]["sessions"] == 2, (found, err)
+    assert reasons(found) == ([] if first_closes else ["two_senders"]), (found, err)
+
+
+@pytest.mark.parametrize("join", ["counter", "time"])
+def test_a_wrong_length_of_windows_is_told(build, join):
+    """Of windows twice as long, of which each has all its crates: also where they are joined by their times."""
+    builder = build("--sources", "1,2", "--join", join, "--streams", 2)
+    for source in (1, 2):
+        crate = Crate(builder.port, source)
+        for record in range(5):
+            crate.send(raw=model.message(source, record, [], 2 * WINDOW_NS))
+        crate.close()
+    status, found, err = builder.finish()
+    assert found["windows"]["complete"] == 5 and reasons(found) == ["wrong_time"], (found, err)
+    assert f"its time is {2 * WINDOW_NS} ns behind that of window 0, expected {WINDOW_NS}" in found["first_wrong"], found
 
 
 def test_urgent_data_of_a_crate_is_data(build):

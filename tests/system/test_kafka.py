@@ -69,6 +69,23 @@ def test_windows_joined_by_time(setup):
     assert "expected counter/4" in err, err
 
 
+def test_two_feeds_with_crates_of_one_number(setup):
+    """By turns, each with windows of its own: all of them are there, and nobody knows whose they are."""
+    feeds, crates = [], []
+    for _ in range(2):
+        feeds.append(setup.feed())
+        crates.append(setup.crate(1))
+    builder = setup.start("build", "--events-topic", setup.events, "--group", setup.group, "--window-ns", WINDOW_NS, "--sources", 1)
+    for turn in range(4):
+        crates[turn % 2].send(*range(8 * turn, 8 * turn + 8))
+        setup.read(setup.events, 8 * turn + 8)
+    for crate, feed in zip(crates, feeds):
+        crate.close()
+        assert setup.finish(feed)[0] == 0
+    status, found, err = setup.finish(builder)
+    assert found["windows"]["complete"] == 32 and reasons(found) == ["two_senders"], (found, err)
+
+
 def test_counts_are_of_what_was_committed(setup):
     """Builders come and go: together they report each window and each message once."""
     windows = 700

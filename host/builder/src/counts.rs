@@ -32,6 +32,8 @@ pub struct SourceCounts {
     pub wrong_messages: u64,
     /// Messages of it, if the source is not one of those that were expected.
     pub unlisted: u64,
+    /// Times that two senders had its number: one began while a connection of it was open, or two feeds had it by turns.
+    pub two_senders: u64,
     /// Times that it was silent for too long.
     pub absences: u64,
     /// Times that it began anew: was connected again.
@@ -53,6 +55,7 @@ impl SourceCounts {
             wrong_number,
             wrong_messages,
             unlisted,
+            two_senders,
             absences,
             sessions,
         } = by;
@@ -68,6 +71,7 @@ impl SourceCounts {
         change(&mut self.wrong_number, *wrong_number);
         change(&mut self.wrong_messages, *wrong_messages);
         change(&mut self.unlisted, *unlisted);
+        change(&mut self.two_senders, *two_senders);
         change(&mut self.absences, *absences);
         change(&mut self.sessions, *sessions);
     }
@@ -148,10 +152,11 @@ impl Joined {
             wrong_number,
             wrong_messages,
             unlisted,
+            two_senders,
             absences: _,
             sessions: _,
         } = self.of_all_sources();
-        let of_messages = late + duplicate + wrong_time + wrong_number + wrong_messages + unlisted;
+        let of_messages = late + duplicate + wrong_time + wrong_number + wrong_messages + unlisted + two_senders;
         incomplete + dropped + unknown + windows_lost + hits_lost + timeouts + of_messages
     }
 }

@@ -51,7 +51,14 @@ pub fn windows_lost(message: &Message<'_>) -> u16 {
 #[derive(Debug, Clone, Copy)]
 struct Before {
     key: u64,
+    record: u64,
     time_ns: i128,
+}
+
+/// What is wrong with a message, and with which.
+fn in_words(header: &Header, what: &str) -> String {
+    let Header { source_id, record_counter, .. } = header;
+    format!("window {record_counter}, source {source_id:#010x}: {what}")
 }
 
 /// Inspects the messages of one source, in their order.
@@ -60,34 +67,44 @@ pub struct Inspector {
     key: Key,
     window_ns: u32,
     before: Option<Before>,
+    /// The first one, or the first behind one whose time did not fit: a wrong length of windows shows over many of them.
+    first: Option<Before>,
 }
 
 impl Inspector {
     /// From the begin of a session on.
     pub fn new(key: Key, window_ns: u32) -> Inspector {
-        Inspector { key, window_ns, before: None }
+        Inspector { key, window_ns, before: None, first: None }
     }
 
     /// Inspects the next message; `None`: these bytes have no message.
     pub fn inspect(&mut self, data: Bytes) -> Option<Inspected> {
         let message = Message::parse(&data).ok()?;
         let (header, lost) = (*message.header(), windows_lost(&message));
-        let (mut told, wrong) = self.read(&message);
+        let (mut told, mut wrong) = self.read(&message);
         let key = self.key.of(&header);
-        match key {
-            Some(key) => self.follow(key, lost, header.time_ns(), &mut told),
-            None => told.wrong_number = 1,
+        let against = match key {
+            Some(key) => self.follow(key, lost, &header, &mut told),
+            None => {
+                told.wrong_number = 1;
+                None
+            }
+        };
+        let against = against.or_else(|| self.beyond(&header));
+        if let Some(what) = against {
+            told.wrong_time = 1;
+            wrong.get_or_insert_with(|| in_words(&header, &what));
         }
         Some(Inspected { data, header, key, lost, told, wrong })
     }
 
     /// What the words tell.
     fn read(&self, message: &Message<'_>) -> (SourceCounts, Option<String>) {
-        let Header { source_id, record_counter, format_version, .. } = *message.header();
+        let Header { format_version, .. } = *message.header();
         let (mut told, mut wrong) = (SourceCounts::default(), None);
         let mut note = |told: &mut SourceCounts, what: String| {
             told.wrong_messages = 1;
-            wrong = Some(format!("window {record_counter}, source {source_id:#010x}: {what}"));
+            wrong = Some(in_words(message.header(), &what));
         };
         if format_version != FORMAT_VERSION {
             note(&mut told, format!("format_version {format_version}: expected {FORMAT_VERSION} of a crate"));
@@ -108,16 +125,37 @@ impl Inspector {
         (told, wrong)
     }
 
-    /// Compares number and time with those of the message before.
-    fn follow(&mut self, key: u64, lost: u16, time_ns: i128, told: &mut SourceCounts) {
-        let Some(before) = self.before.replace(Before { key, time_ns }) else { return };
+    /// Compares number and time with those of the messages before; what is wrong with the time, in words.
+    fn follow(&mut self, key: u64, lost: u16, header: &Header, told: &mut SourceCounts) -> Option<String> {
+        let now = Before { key, record: header.record_counter, time_ns: header.time_ns() };
+        let Some(before) = self.before.replace(now) else {
+            self.first = Some(now);
+            return None;
+        };
         let is_ahead = lost < LOST_MAX && key.saturating_sub(before.key) > AHEAD_MAX + u64::from(lost) + 1;
         told.wrong_number = u64::from(key < before.key || is_ahead);
-        // Where windows are joined by their time, numbers may count something else.
-        if self.key == Key::Counter {
-            let expected = (i128::from(key) - i128::from(before.key)) * i128::from(self.window_ns);
-            let tolerance = i128::from(self.window_ns / 2) + expected.abs() / DRIFT;
-            told.wrong_time = u64::from((time_ns - before.time_ns - expected).abs() > tolerance);
-        }
+        let wrong = [Some(before), self.first].into_iter().flatten().find_map(|earlier| self.misfit(earlier, now))?;
+        self.first = Some(now);
+        Some(wrong)
+    }
+
+    /// Whether the time between two messages is that of the windows between them: crates count them, also where they are joined by
+    /// their time and each crate counts from another begin.
+    fn misfit(&self, earlier: Before, now: Before) -> Option<String> {
+        let windows = i128::from(now.record) - i128::from(earlier.record);
+        let (expected, found) = (windows * i128::from(self.window_ns), now.time_ns - earlier.time_ns);
+        let tolerance = i128::from(self.window_ns / 2) + expected.abs() / DRIFT;
+        ((found - expected).abs() > tolerance).then(|| {
+            let length = self.window_ns;
+            format!("its time is {found} ns behind that of window {}, expected {expected}: windows of {length} ns (--window-ns)", earlier.record)
+        })
+    }
+
+    /// A time that files of hits cannot have, or that hits in the window cannot: 64 bits of nanoseconds end in 1677 and 2262.
+    fn beyond(&self, header: &Header) -> Option<String> {
+        let begin = header.time_ns();
+        let is_there = |ns: i128| i64::try_from(ns).is_ok();
+        let is_whole = is_there(begin) && is_there(begin + i128::from(self.window_ns));
+        (!is_whole).then(|| format!("its time is {} s since 1970: expected one from 1677 to 2262", header.seconds))
     }
 }

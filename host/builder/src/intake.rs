@@ -117,6 +117,10 @@ impl Messages for Connection {
         self.intake.lock().joiner.begin_session(source);
     }
 
+    fn has_rival(&mut self, source: u32) {
+        self.intake.lock().joiner.note_two_senders(source);
+    }
+
     /// Waits while a message is far ahead of what others have given.
     fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
         let Connection { intake, new, inspectors } = self;

@@ -219,6 +219,11 @@ impl Joiner {
         source.counts.sessions += 1;
     }
 
+    /// Two senders have the number of this source.
+    pub fn note_two_senders(&mut self, source: u32) {
+        self.sources.entry(source).or_default().counts.two_senders += 1;
+    }
+
     /// Takes a message. `before`: what is known of the windows before it, where somebody tells; else it follows from
     /// the source's sessions and messages.
     pub fn push(&mut self, message: Inspected, before: Option<Before>, now: Instant) {

@@ -30,6 +30,8 @@ pub trait MessageHandler: Send + Sync {
 pub trait Messages: Send {
     /// What comes now is this source's; what it has sent before, over this connection too, is not known.
     fn begin(&mut self, source: u32);
+    /// This source, which begins now, has another connection that it has not closed: two senders have its number.
+    fn has_rival(&mut self, _source: u32) {}
     /// Whole messages, in order; `messages` is empty then.
     ///
     /// # Errors
@@ -54,6 +56,9 @@ pub struct Connection {
     /// Those of its messages that no later connection has gone on with.
     #[serde(skip)]
     pub sources: Vec<u32>,
+    /// Those that began here while another connection of theirs was open.
+    #[serde(skip)]
+    pub rivals: Vec<u32>,
     /// What it held.
     #[serde(flatten)]
     pub counts: Counts,
@@ -99,6 +104,7 @@ impl ServerState {
             peer,
             source: None,
             sources: Vec::new(),
+            rivals: Vec::new(),
             counts: Counts::default(),
             skipped: None,
             ended: false,
@@ -111,15 +117,22 @@ impl ServerState {
     }
 
     /// A source sends over a connection: it goes on with those that it has closed before. One that it closes later has an end of its
-    /// own.
-    fn begin(&self, index: usize, source: u32) {
+    /// own. True: one of them is open, so it may be of another sender.
+    fn begin(&self, index: usize, source: u32) -> bool {
         let mut connections = self.lock();
-        for earlier in connections.iter_mut().filter(|one| one.came.sources.contains(&source) && one.is_closed()) {
-            earlier.came.sources.retain(|other| *other != source);
+        let mut has_rival = false;
+        for earlier in connections.iter_mut().filter(|one| one.came.sources.contains(&source)) {
+            if earlier.is_closed() {
+                earlier.came.sources.retain(|other| *other != source);
+            } else {
+                has_rival = true;
+            }
         }
         let came = &mut connections[index].came;
         came.source.get_or_insert_with(|| format!("{source:#010x}"));
         came.sources.push(source);
+        came.rivals.extend(has_rival.then_some(source));
+        has_rival
     }
 }
 
@@ -147,8 +160,11 @@ fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &
             for header in messages.iter().filter_map(|message| Header::parse(message).ok()) {
                 if !sources.contains(&header.source_id) {
                     sources.push(header.source_id);
-                    shared.begin(index, header.source_id);
+                    let has_rival = shared.begin(index, header.source_id);
                     take.begin(header.source_id);
+                    if has_rival {
+                        take.has_rival(header.source_id);
+                    }
                 }
             }
             shared.lock()[index].came.counts = *reader.counts();

@@ -121,7 +121,7 @@ fn windows_and_times_that_cannot_follow_are_counted() {
         ("far ahead", vec![good(5), good(7 + ahead)], number(1)),
         ("back", vec![good(5), good(9), good(7)], number(1)),
         ("back to the begin", vec![good(5), good(0)], number(1)),
-        ("no number", vec![good(5), good(u64::MAX)], number(1)),
+        ("no number", vec![good(5), at(u64::MAX, (0, 6000), FORMAT_VERSION, &[])], number(1)),
         ("another epoch", vec![good(5), at(6, (1_700_000_000, 6000), FORMAT_VERSION, &[])], time(1)),
         ("a time before", vec![good(5), at(6, (-1, 6000), FORMAT_VERSION, &[])], time(1)),
         ("the time stands still", vec![good(5), at(6, (0, 5000), FORMAT_VERSION, &[])], time(1)),
@@ -134,6 +134,37 @@ fn windows_and_times_that_cannot_follow_are_counted() {
     // A loss that has no number may be longer.
     let lost = message(7 + ahead, &[header_word(TYPE_WINDOWS_LOST, 1023, 0)]);
     assert_eq!(counted(&policy(), vec![good(5), lost]).0.wrong_number, 0);
+}
+
+/// A length of windows that is a little wrong shows over many of them, of crates that count from anywhere.
+#[test]
+fn windows_of_another_length_are_counted() {
+    for key in [Key::Counter, Key::Time(WINDOW_NS)] {
+        for (length, is_right) in [(1000, true), (1005, true), (1030, false), (970, false), (2000, false), (500, false)]
+        {
+            let message = |n: u64| at(70 + n, (0, n as u32 * length), FORMAT_VERSION, &[]);
+            let (counts, first) = counted(&Policy { key, ..policy() }, (0..100).map(message).collect());
+            assert_eq!(counts.wrong_time == 0, is_right, "{key} {length}: {counts:?}");
+            assert_eq!(first.is_none_or(|first| !first.contains("--window-ns")), is_right, "{key} {length}");
+        }
+    }
+}
+
+/// Files have 64 bits of nanoseconds, for hits too.
+#[test]
+fn times_that_files_cannot_have_are_counted() {
+    let last = i64::MAX / 1_000_000_000;
+    let ns = (i64::MAX % 1_000_000_000) as u32;
+    for (time, is_there) in [
+        ((last, ns - WINDOW_NS), true),
+        ((last, ns - WINDOW_NS + 1), false),
+        ((last + 1, 0), false),
+        ((-last - 2, 0), false),
+        ((-last, 0), true),
+    ] {
+        let (counts, first) = counted(&policy(), vec![at(9, time, FORMAT_VERSION, &[])]);
+        assert_eq!((counts.wrong_time == 0, first.is_none()), (is_there, is_there), "{time:?} {first:?}");
+    }
 }
 
 /// Windows that are joined by time have no others than those.

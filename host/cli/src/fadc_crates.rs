@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+#[cfg(feature = "kafka")]
+use fadelink_builder::counts::Joined;
 use fadelink_builder::key::Key;
 use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
@@ -174,6 +176,16 @@ pub fn so_far(connections: &[Connection]) -> Evidence<'static> {
         skipped_bytes: connections.iter().map(skipped).sum(),
         ..Evidence::default()
     }
+}
+
+/// Sources with the numbers of which two have sent, for those that do not join them.
+#[cfg(feature = "kafka")]
+pub fn rivals(connections: &[Connection]) -> Joined {
+    let mut joined = Joined::default();
+    for source in connections.iter().flat_map(|connection| &connection.rivals) {
+        joined.sources.entry(*source).or_default().two_senders += 1;
+    }
+    joined
 }
 
 /// A connection over which nothing came is none of a crate.

@@ -57,7 +57,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             looked = Some(Instant::now());
             let connections = run.connections();
             meter.connections(&connections);
-            metrics::set_verdict("feed", &Verdict::so_far(fadc_crates::so_far(&connections)), false);
+            let known = Evidence { joined: fadc_crates::rivals(&connections), ..fadc_crates::so_far(&connections) };
+            metrics::set_verdict("feed", &Verdict::so_far(known), false);
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
             feeder.trouble().into_iter().for_each(|trouble| meter.trouble(trouble));
             health::beat(meter.take_troubles());
@@ -76,7 +77,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let known = came.known();
     let error = delivering.map(|error| error.to_string()).or(known.error.clone());
     let accept = args.crates.end;
-    let mut known = Evidence { error, accept, undelivered: messages.saturating_sub(delivered), ..known };
+    let joined = fadc_crates::rivals(&came.connections);
+    let mut known = Evidence { error, accept, joined, undelivered: messages.saturating_sub(delivered), ..known };
     // Also if no crate came: nothing is missing then.
     let so_far = if known.end == End::Missing { Verdict::so_far(known.clone()) } else { Verdict::of(&known) };
     if so_far.is_complete() {

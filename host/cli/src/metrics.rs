@@ -341,6 +341,7 @@ impl Meter {
                 wrong_number,
                 wrong_messages,
                 unlisted,
+                two_senders,
                 absences,
                 sessions,
             } = counts;
@@ -355,6 +356,7 @@ impl Meter {
                 ("wrong_number", wrong_number),
                 ("wrong_messages", wrong_messages),
                 ("unlisted", unlisted),
+                ("two_senders", two_senders),
             ] {
                 by("fadelink_builder_messages_total", "result", result, value);
             }

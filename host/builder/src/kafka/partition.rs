@@ -86,6 +86,8 @@ pub struct Partition {
     feeds: BTreeSet<u64>,
     /// Of each source those of the session of its last message.
     inspectors: BTreeMap<u32, (Session, Inspector)>,
+    /// Sessions of each source behind which it has sent in another one.
+    left: BTreeMap<u32, BTreeSet<Session>>,
     committed: Totals,
 }
 
@@ -109,6 +111,7 @@ impl Partition {
             sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
             feeds: place.feeds.clone(),
             inspectors: BTreeMap::new(),
+            left: BTreeMap::new(),
             is_placed: !is_first,
             before: place,
             read: first,
@@ -302,6 +305,12 @@ impl Partition {
         }
         let inspector = self.inspectors.entry(source).or_insert_with(|| (its, self.joiner.inspector()));
         if inspector.0 != its {
+            let left = self.left.entry(source).or_default();
+            left.insert(inspector.0);
+            // A feed reports its own connections; that of a crate which goes on over the next one may still be read.
+            if left.contains(&its) && inspector.0 .0 != its.0 {
+                self.joiner.note_two_senders(source);
+            }
             *inspector = (its, self.joiner.inspector());
         }
         if let Some(inspected) = inspector.1.inspect(parsed.bytes().into()) {

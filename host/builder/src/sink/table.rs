@@ -55,6 +55,7 @@ pub struct Table {
 impl Table {
     /// Adds an event. A message has rows up to a word that cannot be.
     pub fn add(&mut self, event: &Event, window_ticks: u32) {
+        // What does not fit was counted when it came (`inspect`).
         let begin = event.time.0.saturating_mul(1_000_000_000).saturating_add(i64::from(event.time.1));
         let (mut hits, mut lost) = (0, 0);
         for (source, item) in event.items(window_ticks) {

@@ -191,7 +191,7 @@ impl Report {
             From::Kafka(_) => {}
         }
         if let Some(first) = &self.joined().first_wrong {
-            tracing::warn!("the first message with an invalid word: {first}");
+            tracing::warn!("the first wrong message: {first}");
         }
     }
 

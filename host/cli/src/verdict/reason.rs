@@ -97,6 +97,8 @@ pub enum Reason {
     WrongMessages(BySource),
     /// Messages of sources that nobody expects.
     Unlisted(BySource),
+    /// Times that two senders had the number of a source.
+    TwoSenders(BySource),
     /// Bytes that belong to no whole message.
     Skipped(u64),
     /// Messages of a topic that cannot be read.
@@ -158,7 +160,8 @@ impl Reason {
             | Reason::WrongTime(_)
             | Reason::WrongNumber(_)
             | Reason::WrongMessages(_)
-            | Reason::Unlisted(_) => self.by_source().map(BySource::total),
+            | Reason::Unlisted(_)
+            | Reason::TwoSenders(_) => self.by_source().map(BySource::total),
         }
     }
 
@@ -188,7 +191,8 @@ impl Reason {
             | Reason::WrongTime(by_source)
             | Reason::WrongNumber(by_source)
             | Reason::WrongMessages(by_source)
-            | Reason::Unlisted(by_source) => Some(by_source),
+            | Reason::Unlisted(by_source)
+            | Reason::TwoSenders(by_source) => Some(by_source),
             _ => None,
         }
     }
@@ -233,12 +237,15 @@ impl fmt::Display for Reason {
             Reason::Timeouts(of) => {
                 write!(f, "{} times a module did not end its window in time {of}", of.total())
             }
-            Reason::WrongTime(of) => write!(f, "{} messages have another time than their windows {of}", of.total()),
+            Reason::WrongTime(of) => {
+                write!(f, "{} messages have a time that cannot be that of their windows {of}", of.total())
+            }
             Reason::WrongNumber(of) => {
                 write!(f, "{} messages are of windows that cannot follow those before {of}", of.total())
             }
             Reason::WrongMessages(of) => write!(f, "{} messages have an invalid word {of}", of.total()),
             Reason::Unlisted(of) => write!(f, "{} messages are of sources that were not expected {of}", of.total()),
+            Reason::TwoSenders(of) => write!(f, "{} times two senders had the number of one source {of}", of.total()),
             Reason::Skipped(bytes) => write!(f, "{bytes} bytes belong to no whole message"),
             Reason::Malformed(count) => write!(f, "{count} messages of the topic cannot be read"),
             Reason::Gone(count) => write!(f, "{count} messages were deleted or compacted before they were read"),

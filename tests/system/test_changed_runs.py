@@ -3,8 +3,10 @@
 import json
 import os
 import random
+import re
 import shutil
 import signal
+import time
 import warnings
 
 import fadelink
@@ -138,6 +140,31 @@ def test_a_board_tells_what_was_confirmed(lab):
     assert {name: before[name] for name in before if not name.endswith((".json", ".jsonl", ".toml"))}.items() <= snapshot(folder).items(), (
         "nothing is cut"
     )
+    assert lab.manifest(1)["state"] == "running"
+    lab.bench.end_sim(sim)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 30])
+def test_a_board_tells_at_once_what_its_files_miss(lab, cut):
+    """Fewer packets than it may have on the way: nothing but what the board sends shows that they were confirmed."""
+    sim, folder = begin(lab)
+    status, out, err = lab.bench.run("status", "--iface", "eth0", "--feb", FEBS[0], "--json")
+    assert status == 0, err
+    # The files may have packets of which the board has no confirmation.
+    least = 8192 * (json.loads(out)["counters"]["acknowledged"] - cut)
+    os.truncate(folder / "left.copy", least)
+    before = 0
+    for path in [folder / "left.dat", *sorted(folder.glob("left.0*.dat"))]:
+        size = path.stat().st_size
+        os.truncate(path, max(0, min(size, least - before)))
+        before += size
+    begun = time.monotonic()
+    process = lab.start()
+    status, _, err = process.finish()
+    assert status == 3 and time.monotonic() - begun < 10, err
+    (found,) = re.findall(r"left.copy has (\d+) bytes alone: expected (\d+) bytes or more, those from byte (\d+) on are missing", err)[:1]
+    has, expected, byte = map(int, found)
+    assert has == byte <= least and 0 < expected - has <= 64 * 8192, err
     assert lab.manifest(1)["state"] == "running"
     lab.bench.end_sim(sim)
 

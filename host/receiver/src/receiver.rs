@@ -326,6 +326,12 @@ impl FebHandle {
         self.feb.told()
     }
 
+    /// Packets since the start that the FEB has confirmation of, though they have not come: it sends such as it sends only then. 0: nothing
+    /// shows it.
+    pub fn confirmed(&self) -> u64 {
+        self.feb.confirmed()
+    }
+
     /// Whether the FEB will tell the CRC of the transmission's words at its end: [`FebConfig::checksum`] asks for it.
     pub fn expected_crc(&self) -> Expected {
         self.feb.crc().0

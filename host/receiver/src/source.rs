@@ -133,6 +133,10 @@ pub trait FebBackend: Send {
     fn told(&self) -> (Option<u16>, Option<Resets>) {
         (None, None)
     }
+    /// Packets that the FEB has confirmation of, as what it sends shows, though they have not come; 0: nothing shows it.
+    fn confirmed(&self) -> u64 {
+        0
+    }
     /// Whether the FEB will tell the CRC of the transmission's words, and what it has told.
     fn crc(&self) -> (Expected, Option<WordsCrc>) {
         (Expected::No, None)

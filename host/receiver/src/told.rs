@@ -50,6 +50,8 @@ pub struct Told {
     resets: AtomicU64,
     /// [`CRC_TOLD`], [`Expected`], filler u16, CRC u32.
     crc: AtomicU64,
+    /// Packets since the start that the FEB has confirmation of, though they have not come.
+    confirmed: AtomicU64,
 }
 
 impl Told {
@@ -85,6 +87,7 @@ impl Told {
     pub(crate) fn begin(&self, number: Option<u16>, crc: Expected) {
         self.number.store(number.map_or(0, |number| KNOWN | u32::from(number)), Ordering::Relaxed);
         self.resets.store(0, Ordering::Relaxed);
+        self.confirmed.store(0, Ordering::Relaxed);
         self.crc.store((crc as u64) << EXPECTED_SHIFT, Ordering::Relaxed);
     }
 
@@ -95,6 +98,16 @@ impl Told {
             let told = CRC_TOLD | u64::from(crc.filler_words) << 32 | u64::from(crc.crc);
             self.crc.store(told | (expected as u64) << EXPECTED_SHIFT, Ordering::Relaxed);
         }
+    }
+
+    /// Packets since the start that the FEB has confirmation of, as what it sends shows, though they have not come; 0: nothing shows it.
+    pub fn confirmed(&self) -> u64 {
+        self.confirmed.load(Ordering::Relaxed)
+    }
+
+    /// What it sends shows that.
+    pub(crate) fn set_confirmed(&self, packets: u64) {
+        self.confirmed.fetch_max(packets, Ordering::Relaxed);
     }
 
     /// The FEB has told the RESETs.

@@ -113,6 +113,14 @@ impl Window {
         }
     }
 
+    /// Packets since the start, behind those that have come, that a FEB with this window has confirmation of if it sends data packet
+    /// `packet`; `None`: it says nothing of them.
+    pub fn confirmed_by(&self, packet: u32, feb_window: u32) -> Option<u64> {
+        let ahead = packet.wrapping_sub(self.first.wrapping_add(self.in_order as u32));
+        let is_behind = (feb_window..feb_window + MAX_WINDOW).contains(&ahead);
+        is_behind.then(|| self.in_order + u64::from(ahead - feb_window) + 1)
+    }
+
     /// Notes that packet `index`, judged [`Verdict::Store`], is in the ring. True if it filled a gap: a later packet is
     /// in the ring already.
     pub fn stored(&mut self, index: u64, last: Option<u64>) -> bool {
@@ -203,6 +211,17 @@ mod tests {
         assert_eq!([0, 1, 3, 4, 6].map(|index| w.stored_before(index)), [0, 1, 0b101, 0b1011, 0b10_1101]);
         (7..7 + 64).filter(|p| ![7, 9, 10, 12].contains(p)).for_each(|packet| take(&mut w, packet, None));
         assert_eq!([63, 64, 65].map(|index| w.stored_before(index)), [u64::MAX >> 1, u64::MAX, u64::MAX << 1]);
+    }
+
+    /// A FEB sends no packet that its window does not have.
+    #[test]
+    fn a_packet_shows_what_is_confirmed_before_it() {
+        let w = Window::resumed(u32::MAX - 2, 64, 128, 100);
+        let by = |index: u32| w.confirmed_by((u32::MAX - 2).wrapping_add(index), 32);
+        assert_eq!(
+            [99, 100, 131, 132, 163, 195, 196].map(by),
+            [None, None, None, Some(101), Some(132), Some(164), None]
+        );
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::shared::{Ending, Phase, Shared};
 use crate::told::WordsCrc;
 use crate::window::{stored_before, Verdict, Window};
 
+/// So many frames show that packets are confirmed which have not come: one may be of another sender.
+const SHOWN: u32 = 2;
+
 /// The receiver's view of a transmission.
 pub(super) struct Fade10g {
     window: Window,
@@ -29,6 +32,9 @@ pub(super) struct Fade10g {
     /// Where packets are confirmed when their data is released: of each its last sequence and delay.
     held: Option<Held<(u16, u32)>>,
     known: Known,
+    /// Packets of the FEB's window, if it has told; and frames that show that it has confirmation of packets that have not come.
+    feb_window: Option<u32>,
+    beyond: u32,
     /// The FEB sends the same words again.
     same_words: bool,
 }
@@ -55,6 +61,8 @@ impl Fade10g {
             waiting: None,
             held,
             known: Known::new(),
+            feb_window: identity.map(|identity| identity.window),
+            beyond: 0,
             same_words: identity.is_some_and(|identity| identity.same_words),
         }
     }
@@ -82,7 +90,7 @@ impl Fade10g {
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
     pub(super) fn data(&mut self, data: &Data<'_>, swap: Swap, shared: &Shared, out: &mut Outbox<'_>) {
-        let Fade10g { window, next_sequence, stop_sent, waiting, known, same_words, .. } = self;
+        let Fade10g { window, next_sequence, stop_sent, waiting, known, feb_window, beyond, same_words, .. } = self;
         let counters = &shared.counters;
         counters.delay.store(data.delay.into(), Ordering::Relaxed);
         let expected = next_sequence.unwrap_or(data.sequence);
@@ -97,6 +105,12 @@ impl Fade10g {
 
         if data.last.is_some() && !*stop_sent {
             return count(&counters.protocol_errors);
+        }
+        if let Some(confirmed) = feb_window.and_then(|feb_window| window.confirmed_by(data.packet, feb_window)) {
+            *beyond += 1;
+            if *beyond >= SHOWN {
+                shared.told.set_confirmed(confirmed);
+            }
         }
         let released = shared.head() / PACKET_BYTES as u64;
         let index = match window.judge(data.packet, data.last, released) {

@@ -178,6 +178,10 @@ impl FebBackend for UserFeb {
         (self.reader.told.number(), self.reader.told.resets())
     }
 
+    fn confirmed(&self) -> u64 {
+        self.reader.told.confirmed()
+    }
+
     fn crc(&self) -> (Expected, Option<WordsCrc>) {
         (self.reader.told.expected_crc(), self.reader.told.crc())
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Resumed};
+use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::super::before::Before;
 use super::super::recorder::Recorder;
@@ -92,12 +93,25 @@ impl Begin {
         Ok(None)
     }
 
-    /// Why nothing comes of a transmission that goes on, though the board sends: it sends what is behind that.
-    pub(super) fn is_ahead(&self, feb: &FebHandle, recorder: &Recorder) -> Option<String> {
-        let before = self.before.as_ref().filter(|_| self.goes_on && self.resumed == Some(recorder.bytes()))?;
+    /// Why nothing comes of a transmission that goes on, though the board sends: it sends what is behind that. `too_long`: nobody
+    /// waits for it any more.
+    pub(super) fn is_ahead(&self, feb: &FebHandle, recorder: &Recorder, too_long: bool) -> Option<String> {
+        let end = recorder.bytes();
+        let before = self.before.as_ref().filter(|_| self.goes_on && self.resumed == Some(end))?;
+        let newest = self.transmissions.newest()?;
+        // The least that is certain. It sends no packet that its window does not have.
+        let confirmed = newest.begin + feb.confirmed() * PACKET_BYTES as u64;
         let counters = feb.counters();
-        (counters.duplicates + counters.protocol_errors >= REPEATED).then(|| {
-            format!("the board sends words behind those that it has confirmation of, and {} alone", before.place())
+        let repeated = counters.duplicates + counters.protocol_errors;
+        let has_come = counters.packets + counters.protocol_errors > 0;
+        let is_behind = repeated >= REPEATED || (too_long && has_come && repeated > 0);
+        (confirmed > end || is_behind).then(|| {
+            format!(
+                "the board sends words behind those that it has confirmation of, and {} alone: expected {} bytes or more, those from byte \
+                 {end} on are missing",
+                before.place(),
+                confirmed.max(end + 1)
+            )
         })
     }
 

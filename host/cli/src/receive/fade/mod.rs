@@ -345,10 +345,11 @@ fn receive(
                 return Ok(End::Confirmed);
             }
         }
-        if let Some(what) = begin.is_ahead(feb, recorder) {
+        let too_silent = deadline.too_silent();
+        if let Some(what) = begin.is_ahead(feb, recorder, too_silent.is_some()) {
             anyhow::bail!("{what}; {}", ADVICE);
         }
-        if let Some(limit) = deadline.too_silent() {
+        if let Some(limit) = too_silent {
             anyhow::bail!("FEB {}: no data for {} s", feb.mac(), limit.as_secs_f64());
         }
         let (counters, fill, is_slower) = (feb.counters(), feb.fill(), feb.slower().is_some());

@@ -121,7 +121,7 @@ fn windows_and_times_that_cannot_follow_are_counted() {
         ("far ahead", vec![good(5), good(7 + ahead)], number(1)),
         ("back", vec![good(5), good(9), good(7)], number(1)),
         ("back to the begin", vec![good(5), good(0)], number(1)),
-        ("no number", vec![good(5), good(u64::MAX)], number(1)),
+        ("no number", vec![good(5), at(u64::MAX, (0, 6000), FORMAT_VERSION, &[])], number(1)),
         ("another epoch", vec![good(5), at(6, (1_700_000_000, 6000), FORMAT_VERSION, &[])], time(1)),
         ("a time before", vec![good(5), at(6, (-1, 6000), FORMAT_VERSION, &[])], time(1)),
         ("the time stands still", vec![good(5), at(6, (0, 5000), FORMAT_VERSION, &[])], time(1)),

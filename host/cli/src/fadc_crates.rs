@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ValueEnum;
+#[cfg(feature = "kafka")]
 use fadelink_builder::counts::Joined;
 use fadelink_builder::key::Key;
 use fadelink_builder::reader::Counts;
@@ -178,6 +179,7 @@ pub fn so_far(connections: &[Connection]) -> Evidence<'static> {
 }
 
 /// Sources with the numbers of which two have sent, for those that do not join them.
+#[cfg(feature = "kafka")]
 pub fn rivals(connections: &[Connection]) -> Joined {
     let mut joined = Joined::default();
     for source in connections.iter().flat_map(|connection| &connection.rivals) {

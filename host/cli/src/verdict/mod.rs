@@ -15,7 +15,7 @@ use crate::checksum::Checksum;
 
 mod reason;
 
-pub use reason::{BySource, Reason};
+pub use reason::{Absent, BySource, Reason};
 
 /// How the end of a stream is known, the surest last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

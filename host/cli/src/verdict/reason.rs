@@ -10,6 +10,15 @@ use strum::{IntoStaticStr, VariantNames};
 use super::Absent;
 use crate::checksum::Checksum;
 
+/// Streams that were expected and did not come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Absent {
+    /// How many.
+    pub streams: u64,
+    /// The names of their boards, where they are known.
+    pub boards: Vec<String>,
+}
+
 /// Amounts by the source of crates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BySource(pub BTreeMap<u32, u64>);

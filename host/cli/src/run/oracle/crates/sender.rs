@@ -141,7 +141,7 @@ impl Sending<'_> {
     /// Words as the message of the present window of a source.
     fn framed(&self, source: u32, words: &[u32]) -> Vec<u8> {
         let ns = (self.window + 1) * u64::from(WINDOW_NS);
-        let time = (1_000_000 * i64::from(WINDOW_NS) + (ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as u32);
+        let time = (100_000 * i64::from(WINDOW_NS) + (ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as u32);
         let header = Header::new(source, FORMAT_VERSION, self.window, time, 4 * words.len());
         let mut bytes = header.emit().to_vec();
         bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -284,8 +284,7 @@ impl Sending<'_> {
         if let Ok(header) = Header::parse(&good) {
             sent[..HEADER_BYTES].copy_from_slice(&change(header).emit());
         }
-        let is_told = self.follows && !self.case.by_time;
-        self.note(if is_told { &good } else { &sent });
+        self.note(if self.follows { &good } else { &sent });
         self.window += 1;
         self.write(stream, &sent)
     }

@@ -83,6 +83,41 @@ def test_sinks_of_a_builder_have_files_of_their_own(bench, sinks):
     assert status == 1 and USED in err, err
 
 
+SAME = "of this program, too; choose another name"
+ROOM = "this is standard output, which has room for one stream, and not for --json beside it"
+
+
+@pytest.mark.parametrize(
+    ("words", "stream", "status", "message"),
+    [
+        (["receive", "--out", "{}/run.dat"], "stdout", 1, f"run.dat is standard output {SAME}"),
+        (["receive", "--out", "{}/run.dat", "--json"], "stdout", 2, f"--out {{}}/run.dat: {ROOM}"),
+        (["receive", "--out", "/dev/stdout", "--json"], "stdout", 2, f"--out /dev/stdout: {ROOM}"),
+        (["receive", "--out", "/dev/stdout"], "stdout", 1, f"/dev/stdout is standard output {SAME}"),
+        (["receive", "--out", "/dev/stdout", "--json"], "pipe", 2, f"--out /dev/stdout: {ROOM}"),
+        (["receive", "--out", "-", "--json"], "pipe", 2, f"--out -: {ROOM}"),
+        (["receive", "--out", "-"], "both", 1, "--out -: standard error is the same file or pipe"),
+        (["receive", "--sink", "hdf5:{}/run.dat,overwrite"], "stdout", 1, f"run.dat is standard output {SAME}"),
+        (["receive", "--sink", "hashes:{}/run.dat", "--json"], "stderr", 1, f"run.dat is standard error {SAME}"),
+        (["receive", "--out", "{}/run", "--overwrite", "--json"], "description", 1, f"run.json is standard output {SAME}"),
+        (["build", "--sink", "file:{}/run.dat,overwrite"], "stdout", 1, f"run.dat is standard output {SAME}"),
+        (["run", "{}/experiment.toml"], "stderr", 1, f"run.dat is standard error {SAME}"),
+    ],
+)  # fmt: skip
+def test_no_sink_writes_where_the_program_prints(lab, words, stream, status, message):
+    bench, tmp = lab.bench, lab.bench.tmp
+    lab.write(fade("left", 0, f'sinks = ["file:{tmp}/run.dat"]'))
+    command, *more = [word.format(tmp) for word in words]
+    before = {"receive": ["--iface", "eth0", "--feb", FEBS[0]], "build": BUILD[2:], "run": []}[command]
+    name = tmp / ("run.json" if stream == "description" else "run.dat")
+    with open(name, "w") as file:
+        to = {"stderr": {"stderr_to": file}, "pipe": {}, "both": {"stdout_to": file, "stderr_to": file}}.get(stream, {"stdout_to": file})
+        found, _, err = bench.fadelink(command, *before, *more, **to).finish()
+    told = err or name.read_text()
+    assert found == status and message.format(tmp) in told, told
+    assert "stderr_to" in to or name.read_text() == "", "nothing was written over it"
+
+
 def test_programs_have_files_of_their_own(lab):
     """A receiver, a builder and two experiments: who comes second does not begin, and the first one is complete."""
     bench, data = lab.bench, lab.bench.tmp / "data"

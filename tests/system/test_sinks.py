@@ -113,6 +113,18 @@ def test_a_slow_sink_holds_no_other_board_up(bench, folder):
     assert slow["counters"]["no_space"] > 0 and slow["bytes"] < other["bytes"]
 
 
+@pytest.mark.parametrize("option", ["--out={}", "--sink=hashes:{}"])
+def test_a_pipe_without_a_reader_is_left_at_the_first_interrupt(bench, folder, option):
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    process = bench.receive(option.format(pipe))
+    caught = lambda: int(open(f"/proc/{process.popen.pid}/status").read().split("SigCgt:")[1].split()[0], 16)  # noqa: E731
+    wait_for(lambda: caught() >> (signal.SIGINT - 1) & 1)
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status == 1 and f"no reader of the pipe {pipe} came before the end was asked for" in err, err
+
+
 def test_readers_of_the_ring_that_are_slow_or_leave(bench, folder):
     bench.sim()
     share = folder / "share"

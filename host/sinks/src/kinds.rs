@@ -21,6 +21,7 @@ use crate::share::ShareSink;
 use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
 use crate::stored::{Files, Stored};
+use crate::streams;
 
 /// How old a file of a format becomes that cannot be read before it is finished: what a crash costs.
 #[cfg(feature = "hdf5")]
@@ -188,22 +189,25 @@ impl Spec<BlockKind> {
     }
 
     fn sink(&self, opening: &Opening<'_>) -> Result<Box<dyn Sink<Block>>> {
-        let Opening { board, resumed, .. } = *opening;
+        let Opening { board, resumed, stopping, .. } = *opening;
         let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
         Ok(match self.kind {
-            BlockKind::File(plain) => match resumed {
-                Some(blocks) => Box::new(FileSink::resume(&path, plain, board, blocks.end())?),
-                None => Box::new(FileSink::create(&path, plain, board)?),
-            },
-            BlockKind::Stdout => Box::new(FileSink::stdout(board)?),
+            BlockKind::File(plain) => Box::new(streams::when_read(stopping, || match resumed {
+                Some(blocks) => FileSink::resume(&path, plain, board, blocks.end()),
+                None => FileSink::create(&path, plain, board),
+            })?),
+            BlockKind::Stdout => {
+                streams::check_output()?;
+                Box::new(FileSink::stdout(board)?)
+            }
             #[cfg(feature = "hdf5")]
             BlockKind::Hdf5(files) => Box::new(WordsSink::create(&path, files, board)?),
             BlockKind::Hashes { overwrite } => {
-                let hashes = match resumed {
-                    Some(blocks) => HashSink::resume(path.as_ref(), blocks.clone())?,
-                    None => HashSink::create(path.as_ref(), overwrite)?,
-                };
-                Box::new(hashes.with(opening.durable))
+                let hashes = streams::when_read(stopping, || match resumed {
+                    Some(blocks) => HashSink::resume(path.as_ref(), blocks.clone()),
+                    None => HashSink::create(path.as_ref(), overwrite),
+                });
+                Box::new(hashes?.with(opening.durable))
             }
             #[cfg(feature = "kafka")]
             BlockKind::Kafka => {

@@ -24,6 +24,7 @@ mod sink;
 mod spec;
 mod stall;
 mod stored;
+mod streams;
 
 pub use block::{Block, BLOCK_BYTES};
 pub use compare::differences;
@@ -39,3 +40,4 @@ pub use sink::{Delivery, End, Failure, Item, Peer, Result, Sink, Stopping};
 pub use spec::{Kind, Spec};
 pub use stall::{Stall, AWAY};
 pub use stored::{description, Files, Stored};
+pub use streams::is_standard_output;

@@ -10,6 +10,7 @@ use rustix::fs::{flock, renameat_with, FlockOperation, OFlags, RenameFlags, CWD}
 use rustix::io::Errno;
 
 use crate::durable::{self, UNFINISHED};
+use crate::streams;
 
 /// End of the names of descriptions of files.
 pub(crate) const DESCRIPTION: &str = ".json";
@@ -187,11 +188,16 @@ impl Output {
         flags: OFlags,
         check: impl FnOnce(&Output) -> io::Result<()>,
     ) -> io::Result<Output> {
+        let mut described = name.as_os_str().to_owned();
+        described.push(DESCRIPTION);
+        streams::check([path, name, described.as_ref()])?;
         let mut open = OpenOptions::new();
         open.append(true).custom_flags(flags.bits() as i32);
         let (file, is_new) = match open.clone().create_new(true).open(path) {
             // It may also be a link to one that is not there.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (open.create(true).open(path)?, false),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                (streams::open(open.create(true), flags, path)?, false)
+            }
             new => (new?, true),
         };
         let mut output = Output { file, name: name.to_owned(), overwrite, made: None };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{place, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping};
+use fadelink_sinks::{is_standard_output, place, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
@@ -111,13 +111,22 @@ pub fn run_name() -> String {
     format!("{} {}", rustix::system::uname().nodename().to_string_lossy(), jiff::Timestamp::now())
 }
 
-/// Standard output has room for one stream.
-fn check_stdout(args: &Args, streams: usize) -> Result<(), Usage> {
-    if streams > 1 || (streams > 0 && args.json) {
-        let text = "--out -: standard output has room for one stream, and not for --json beside it";
-        return Err(Usage(text.into()));
+/// Standard output, under whatever name, has room for one stream; each of these sinks is of as many as `streams`.
+fn check_stdout<'a>(
+    args: &Args,
+    sinks: impl Iterator<Item = &'a Spec<BlockKind>>,
+    streams: usize,
+) -> Result<(), Usage> {
+    let is_stdout = |sink: &&Spec<BlockKind>| {
+        sink.kind == BlockKind::Stdout || (sink.kind.is_path() && is_standard_output(sink.place.as_ref()))
+    };
+    let found: Vec<_> = sinks.filter(is_stdout).collect();
+    match found.as_slice() {
+        [.., last] if found.len() * streams > 1 || args.json => Err(Usage(format!(
+            "{last}: this is standard output, which has room for one stream, and not for --json beside it"
+        ))),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Each board needs a place of its own if there are `several`: `key` represents the board in the paths.
@@ -192,8 +201,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     if args.is_durable() {
         plans.iter().try_for_each(Plan::check_durable).map_err(|what| Usage(format!("--confirm durable: {what}")))?;
     }
-    let stdouts = args.out.iter().filter(|out| out.as_os_str() == "-").count();
-    check_stdout(args, stdouts)?;
+    check_stdout(args, outs.iter().chain(&args.sink), 1)?;
     check_places(&args.sink, "feb", count > 1)?;
     check_distinct(outs.iter().chain(&args.sink))?;
     Ok(plans)
@@ -236,8 +244,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         transmissions: Transmissions::default(),
     };
     let several = args.network.streams != Some(1);
-    let stdouts = plan.sinks.iter().filter(|sink| sink.kind == BlockKind::Stdout).count();
-    check_stdout(args, stdouts * if several { 2 } else { 1 })?;
+    check_stdout(args, plan.sinks.iter(), if several { 2 } else { 1 })?;
     check_places(&plan.sinks, "stream", several)?;
     check_distinct(plan.sinks.iter())?;
     Ok(plan)

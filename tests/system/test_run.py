@@ -167,6 +167,36 @@ def test_check_refuses_what_it_cannot_read(lab):
     boards[0]["sinks"][0]["sink"] = "file:../../../../etc/passwd"
     lab.change(boards=boards)
     assert any("is outside the folder of the run" in line or "is missing" in line for line in lab.check()[1]["findings"])
+    manifest = folder / "manifest.json"
+    moved = manifest.rename(lab.bench.tmp / "moved.json")
+    for make, expected in [
+        (lambda: manifest.symlink_to(moved), "it is a link, and was not followed (--outside follows it)"),
+        (lambda: os.mkfifo(manifest), "expected a file"),
+    ]:
+        make()
+        for command in ("check", "replay"):
+            status, _, err = lab.bench.run(command, folder)
+            assert status == 1 and err == f"fadelink: {manifest}: {expected}\n", err
+        manifest.unlink()
+
+
+def test_the_last_number_of_a_run_is_followed_by_none(lab):
+    (lab.runs / f"run_{2**64 - 1}").mkdir(parents=True)
+    lab.write(fade("left"))
+    status, _, err = lab.start().finish()
+    assert status == 1 and f"run_{2**64 - 1} has the last number: move it away" in err, err
+    assert len(list(lab.runs.glob("run_*"))) == 1
+
+
+def test_the_summary_tells_a_file_that_failed(lab):
+    lab.bench.sim()
+    lab.write(fade("left"))
+    process = lab.bench.fadelink("run", lab.file)
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 0)
+    data.unlink()
+    status, _, err = process.finish()
+    assert status == 3 and "left: NOT COMPLETE: file:left.dat has failed" in err and "not kept" not in err, err
 
 
 def test_a_later_sink_that_dropped_hides_no_earlier_one(lab):
@@ -377,13 +407,18 @@ FADE = fade("left").rstrip().removesuffix("\n")
         ('confirm = "durable"\n' + fade("a", 0, 'sinks = ["file:a,direct"]'), ["line 7: sinks: ", "`direct`"]),
         ('confirm = "durable"\n' + fade("a", 0, 'backend = "kernel"'), ["line 7: backend: `kernel`: ", "expected packet or xdp"]),
         ('confirm = "durable"\n[[tcp]]\nname = "a"\naddress = "10.9.0.2"\nport = 1\n', ["confirm: `durable`: the kernel confirms the data of [[tcp]]; expected memory"]),
+        *((fade("a", 0, f'sinks = ["{kind}:sub/a"]'), [f"line 6: sinks: `{kind}:sub/a`: there is no folder sub, and the run makes none: expected"])
+          for kind in ("file", "hdf5", "hashes", "share")),
+        (fade("a", 0, 'sinks = ["file:/nowhere/a"]'), ["line 6: sinks: `file:/nowhere/a`: there is no folder /nowhere, "]),
         ("[stop]\nsize = '5 GB'\n" + fade("a"), ["line 2: stop.size: `5 GB`: expected a size like 512M or 1G"]),
     ],
 )  # fmt: skip
 def test_errors_name_line_field_value_and_expectation(lab, text, words):
     lab.write(text)
-    status, out, err = lab.bench.run("run", lab.file)
-    assert status == 2 and len(err.splitlines()) == 1 and "experiment.toml: " in err, err
+    for more in [(), ("--check",)]:
+        status, out, err = lab.bench.run("run", lab.file, *more)
+        assert status == 2, more
+    assert len(err.splitlines()) == 1 and "experiment.toml: " in err, err
     assert all(word in err for word in words), err
     assert not lab.runs.exists()
 

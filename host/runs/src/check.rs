@@ -231,7 +231,7 @@ impl Check<'_> {
 /// # Errors
 /// It is not the folder of a run.
 pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> {
-    let manifest = Manifest::read(run)?;
+    let manifest = Manifest::read_as(run, outside)?;
     let error = |error: std::io::Error| Error { path: run.to_owned(), what: error.to_string() };
     let scope = Scope::new(run, outside).map_err(error)?;
     let mut check =

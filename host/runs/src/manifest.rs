@@ -1,11 +1,12 @@
 //! The manifest of a run, and its seal: the hash of its own text. A manifest that somebody has changed has another one.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::files::MANIFEST;
+use crate::scope::Scope;
 use crate::unique;
 
 /// Version of the manifest's format.
@@ -57,14 +58,30 @@ impl Manifest {
     /// Reads the manifest in the folder of a run.
     ///
     /// # Errors
-    /// It is not there, or of another format.
+    /// It is not there, not a file, or of another format.
     pub fn read(run: &Path) -> Result<Manifest, Error> {
+        Manifest::read_as(run, false)
+    }
+
+    /// The same. `outside`: it may be a link to a file elsewhere.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_as(run: &Path, outside: bool) -> Result<Manifest, Error> {
         let path = run.join(MANIFEST);
         let error = |what| Error { path: path.clone(), what };
-        let text = std::fs::read_to_string(&path).map_err(|found| match found.kind() {
+        let in_words = |found: io::Error| match found.kind() {
             io::ErrorKind::NotFound => error("expected the folder of a run, which has this file".into()),
             _ => error(found.to_string()),
+        };
+        std::fs::symlink_metadata(&path).map_err(in_words)?;
+        let scope = Scope::new(run, outside).map_err(in_words)?;
+        let mut file = scope.open(&scope.folder.join(MANIFEST)).map_err(|what| {
+            // The error names it.
+            error(what.strip_prefix("manifest.json: ").unwrap_or(&what).to_owned())
         })?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(in_words)?;
         let content = unique::parse(&text).map_err(|found| error(found.to_string()))?;
         match &content["format"] {
             format if *format == FORMAT => Ok(Manifest { is_sealed: is_sealed(&text), content }),
@@ -136,5 +153,23 @@ mod tests {
         assert!(Manifest::read_sealed(folder.path()).unwrap_err().to_string().contains(CHANGED));
         write(&text.replace("\"format\": 1", "\"format\": 2"));
         assert!(Manifest::read(folder.path()).unwrap_err().to_string().contains("format 2: expected 1"));
+    }
+
+    #[test]
+    fn a_manifest_is_a_file() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = folder.path().join(MANIFEST);
+        let error = |outside| Manifest::read_as(folder.path(), outside).unwrap_err().to_string();
+        // A pipe would be waited for.
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!((error(false), error(true)), {
+            let expected = format!("{}: expected a file", path.display());
+            (expected.clone(), expected)
+        });
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(elsewhere.path().join("a"), sealed(json!({ "format": 1 }))).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path().join("a"), &path).unwrap();
+        assert!(error(false).contains("it is a link, and was not followed (--outside follows it)"));
+        assert!(Manifest::read_as(folder.path(), true).unwrap().is_sealed);
     }
 }

@@ -22,7 +22,7 @@ use serde_json::{json, Map};
 use crate::fadc_crates::{self, Connections};
 use crate::interrupts::Interrupts;
 use crate::metrics::{self, Meter};
-use crate::receive::{Group, Line, Outcome, NOT_KEPT};
+use crate::receive::{not_kept, Group, Line, Outcome};
 #[cfg(feature = "kafka")]
 use crate::verdict::End;
 use crate::verdict::{Accept, Evidence, Verdict};
@@ -198,7 +198,7 @@ impl Report {
     pub fn print(&self) {
         let Joined { windows, sources, first_wrong: _ } = self.joined();
         let Counts { complete, incomplete, dropped, .. } = windows;
-        let (events, kept) = (self.events, if self.kept { "" } else { NOT_KEPT });
+        let (events, kept) = (self.events, if self.from.keeps() { "" } else { not_kept(&self.sinks) });
         out!(
             "{}{kept}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped",
             self.verdict

@@ -21,6 +21,16 @@ use crate::verdict::{Evidence, Verdict};
 /// Said of words that no sink has.
 pub const NOT_KEPT: &str = ", not kept by any output";
 
+/// The same of what these sinks were given; nothing where one was to keep it and has failed, for the verdict tells that.
+pub fn not_kept(sinks: &[Report]) -> &'static str {
+    let was_to_keep = |sink: &Report| sink.is_kept() || (sink.keeps && sink.error.is_some());
+    if sinks.iter().any(was_to_keep) {
+        ""
+    } else {
+        NOT_KEPT
+    }
+}
+
 /// A stream that is recorded.
 pub struct Recorder {
     begun: Instant,
@@ -269,7 +279,7 @@ impl Ended {
             return;
         }
         let verified = if verdict.is_complete() && self.verifier.is_some() { ", every word verified" } else { "" };
-        let kept = if self.is_kept() { "" } else { NOT_KEPT };
+        let kept = not_kept(&self.sinks);
         let (words, seconds) = (self.bytes / 8, self.seconds);
         let rate = self.bytes as f64 / seconds.max(1e-9) / 1e6;
         tell!("{name}: {verdict}{verified}{kept}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");

@@ -78,7 +78,10 @@ impl Runs {
     /// The operating system's.
     pub fn next(&self) -> anyhow::Result<RunFolder> {
         let all = self.all().with_context(|| format!("folder {}", self.folder.display()))?;
-        let number = all.last().map_or(1, |last| last.number + 1);
+        let last = all.last().map_or(0, |last| last.number);
+        let number = last.checked_add(1).with_context(|| {
+            format!("folder {}: {PREFIX}{last} has the last number: move it away", self.folder.display())
+        })?;
         let path = self.folder.join(format!("{PREFIX}{number:06}"));
         fs::create_dir(&path).with_context(|| format!("folder {}", path.display()))?;
         Ok(RunFolder { path, number })
@@ -108,6 +111,11 @@ mod tests {
         fs::create_dir(path.join("run_x")).unwrap();
         let next = runs.next().unwrap();
         assert_eq!((next.number, next.path.file_name().unwrap().to_str()), (42, Some("run_000042")));
+        let last = path.join(format!("run_{}", u64::MAX));
+        fs::create_dir(&last).unwrap();
+        let error = runs.next().err().unwrap().to_string();
+        assert!(error.contains("run_18446744073709551615 has the last number: move it away"), "{error}");
+        fs::remove_dir(last).unwrap();
         let error = Runs::open(&path).err().unwrap().to_string();
         assert!(error.contains("another `fadelink run` uses it"), "{error}");
         drop(runs);

@@ -16,7 +16,7 @@ use fadelink_wire::{Firmware, Protocol};
 use toml::Spanned;
 
 use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
-use super::files;
+use super::{files, places};
 use crate::build;
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -93,7 +93,9 @@ pub fn hashes(board: &str, several: bool) -> String {
 /// What turns the file of an experiment into groups.
 struct Reader<'a> {
     file: &'a File,
+    /// Of the run; of the runs, if it `is_new`.
     folder: &'a Path,
+    is_new: bool,
     run: &'a str,
     resumed: Option<&'a Resumed>,
     /// Of the boards so far: the line's table is named in errors.
@@ -108,18 +110,16 @@ struct Reader<'a> {
 /// # Errors
 /// Fields that do not fit together, by line.
 pub fn of(file: &File, (folder, run): (&Path, &str), resumed: Option<&Resumed>) -> Result<Vec<Settings>, Usage> {
-    let mut reader = Reader { file, folder, run, resumed, names: Vec::new(), places: HashMap::new() };
-    let mut groups = reader.fade()?;
-    groups.extend(reader.tcp()?);
-    groups.extend(reader.udp()?);
-    for crates in &file.experiment.crates {
-        groups.push(reader.crates(crates)?);
-    }
-    if groups.is_empty() {
-        let path = file.path.display();
-        return Err(Usage(format!("{path}: no boards: expected [[fade]], [[tcp]], [[udp]] or [[crates]]")));
-    }
-    Ok(groups)
+    Reader { file, folder, is_new: false, run, resumed, names: Vec::new(), places: HashMap::new() }.read()
+}
+
+/// Checks an experiment before there is a run: also that the sinks will find their folders.
+///
+/// # Errors
+/// As [`of`].
+pub fn check(file: &File) -> Result<(), Usage> {
+    let (folder, names, places) = (&*file.experiment.folder, Vec::new(), HashMap::new());
+    Reader { file, folder, is_new: true, run: "", resumed: None, names, places }.read().map(drop)
 }
 
 fn is_name(name: &str) -> bool {
@@ -129,6 +129,21 @@ fn is_name(name: &str) -> bool {
 }
 
 impl Reader<'_> {
+    /// Reads all of it.
+    fn read(mut self) -> Result<Vec<Settings>, Usage> {
+        let mut groups = self.fade()?;
+        groups.extend(self.tcp()?);
+        groups.extend(self.udp()?);
+        for crates in &self.file.experiment.crates {
+            groups.push(self.crates(crates)?);
+        }
+        if groups.is_empty() {
+            let path = self.file.path.display();
+            return Err(Usage(format!("{path}: no boards: expected [[fade]], [[tcp]], [[udp]] or [[crates]]")));
+        }
+        Ok(groups)
+    }
+
     /// The name of a board may be part of the names of files, and is its own.
     fn name<T>(&mut self, table: &Spanned<T>, name: &str) -> Result<(), Usage> {
         if !is_name(name) {
@@ -164,6 +179,10 @@ impl Reader<'_> {
         is_path: bool,
     ) -> Result<(), Usage> {
         if is_path {
+            if self.is_new {
+                places::check(self.folder, place)
+                    .map_err(|what| self.file.error(table, "sinks", &format!("`{text}`: {what}")))?;
+            }
             *place = self.folder.join(&*place).to_string_lossy().into_owned();
         }
         let key = if is_path { fadelink_sinks::place(place.as_ref()) } else { PathBuf::from(&*place) };

@@ -31,6 +31,7 @@ mod manifest;
 mod moment;
 #[cfg(test)]
 mod oracle;
+mod places;
 mod replay;
 mod schema;
 mod text;
@@ -378,7 +379,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
     }
     let file = file;
-    groups::of(&file, (&file.experiment.folder, ""), None)?;
+    groups::check(&file)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }

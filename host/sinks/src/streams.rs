@@ -30,7 +30,7 @@ pub fn is_standard_output(path: &Path) -> bool {
 }
 
 /// Refuses the files of a sink where one of them is standard output or standard error: a report or a message would be written over
-/// its data. A pipe that is standard output is a place for data.
+/// its data. A pipe that is one of them is a place for data, if its user wants that.
 ///
 /// # Errors
 /// Which file it is.
@@ -45,10 +45,10 @@ fn check_against<'a>(
     err: BorrowedFd<'_>,
 ) -> io::Result<()> {
     for path in paths {
-        let Ok(found) = fs::metadata(path) else { continue };
-        let name = if found.is_file() && is_same(&found, out) {
+        let Some(found) = fs::metadata(path).ok().filter(Metadata::is_file) else { continue };
+        let name = if is_same(&found, out) {
             "standard output"
-        } else if has_content(&found) && is_same(&found, err) {
+        } else if is_same(&found, err) {
             "standard error"
         } else {
             continue;

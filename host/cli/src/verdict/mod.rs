@@ -55,15 +55,6 @@ impl From<Accept> for End {
     }
 }
 
-/// Streams that were expected and did not come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Absent {
-    /// How many.
-    pub streams: u64,
-    /// The names of their boards, where they are known.
-    pub boards: Vec<String>,
-}
-
 /// All that is known of a stream when nothing more comes of it.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {

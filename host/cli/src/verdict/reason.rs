@@ -7,7 +7,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{json, Value};
 use strum::{IntoStaticStr, VariantNames};
 
-use super::Absent;
 use crate::checksum::Checksum;
 
 /// Streams that were expected and did not come.

@@ -7,10 +7,10 @@
 
 volatile sig_atomic_t fadelink::interrupted = 0;
 
-int main(int argc, char** argv) {
-  using namespace fadelink;
-  const auto [options, exit] = parse_options(argc, argv);
-  if (exit) return *exit;
+namespace fadelink {
+namespace {
+
+int run(const Options& options) {
   try {
     struct sigaction action{};
     action.sa_handler = [](int) { interrupted = interrupted + 1; };
@@ -27,4 +27,16 @@ int main(int argc, char** argv) {
     std::cerr << "fadelink-sim: " << e.what() << "\n";
     return 1;
   }
+}
+
+}  // namespace
+}  // namespace fadelink
+
+int main(int argc, char** argv) {
+  using namespace fadelink;
+  const auto [options, exit] = parse_options(argc, argv);
+  const int status = exit ? *exit : run(options);
+  if (std::cout.flush()) return status;
+  std::cerr << "fadelink-sim: standard output: the result was not printed whole\n";
+  return status == 0 ? 1 : status;
 }

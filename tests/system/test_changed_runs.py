@@ -95,6 +95,20 @@ def test_a_run_does_not_go_on_without_what_was_confirmed(lab):
     lab.bench.end_sim(sim)
 
 
+@pytest.mark.parametrize("name", ["experiment.toml", "left.hashes", "left.transmissions", "manifest.json"])
+def test_a_run_does_not_go_on_with_pipes_or_links(lab, name):
+    """They are not waited for, and not followed."""
+    _, folder = begin(lab)
+    path = folder / name
+    moved = path.rename(lab.bench.tmp / "moved")
+    for make in (lambda: os.mkfifo(path), lambda: path.symlink_to(moved), path.mkdir):
+        make()
+        for options in ([], ["--close"]):
+            status, _, err = lab.start("--duration", "1", *options).finish()
+            assert status == 1 and str(path) in err and ("expected a file" in err or "it is a link" in err), err
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
 def test_such_a_run_can_be_closed(lab):
     """As it is, and the next one begins."""
     _, folder = begin(lab)

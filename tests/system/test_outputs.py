@@ -330,14 +330,3 @@ def test_files_of_others_are_not_those_of_the_run(lab):
     status, found = lab.check()
     size = f"it has 16 bytes, expected {lab.manifest()['files']['experiment.toml']['bytes']}"
     assert status == 3 and found["findings"] == ["notes.txt: it does not belong to the run", f"experiment.toml: {size}"], found
-
-
-def test_what_an_output_may_lose_is_no_finding(lab):
-    """Its user lets it, and the other output has all."""
-    lab.bench.sim()
-    lab.write('sinks = ["file:{board}.dat", "hdf5:{board}.h5,roll=1K,policy=drop,queue=1K"]\n[stop]\nsize = "64M"\n' + fade("left"))
-    status, manifest, err = lab.run()
-    sinks = {sink["sink"].split(":")[0]: sink for sink in manifest["boards"][0]["sinks"]}
-    assert status == 0 and manifest["state"] == "complete" and sinks["hdf5"]["dropped"] > 0, (err, sinks)
-    status, found = lab.check()
-    assert status == 0 and any("hdf5:left.h5" in note and "it lost" in note for note in found["notes"]), found

@@ -148,3 +148,10 @@ def test_the_second_interrupt_ends_a_program_that_waits_to_tell(bench):
     process.signal(signal.SIGINT)
     assert process.finish()[0] == 3
     os.close(reader)
+
+
+@pytest.mark.parametrize("line", ["--help", "--virtual --packets 10 --json", "--virtual --packets 10"])
+def test_a_result_of_the_simulator_that_cannot_be_printed_is_an_error(line):
+    with full() as out:
+        found = subprocess.run([SIM, *line.split()], stdout=out, stderr=subprocess.PIPE, text=True)
+    assert found.returncode == 1 and "standard output: the result was not printed whole" in found.stderr, found

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 use std::{error, fmt};
 
-use crate::progress::LINES;
+use crate::progress::{self, LINES};
 
 /// Prints a line of the result on standard output.
 macro_rules! out {
@@ -92,10 +92,10 @@ impl Drop for Lines {
 /// Writes whole lines to standard error, above those of a progress display.
 pub fn above_progress(lines: &[u8]) {
     // What cannot be told cannot be told anywhere else.
-    let _ = if LINES.is_hidden() {
-        io::stderr().write_all(lines)
-    } else {
+    let _ = if progress::is_shown() {
         LINES.println(String::from_utf8_lossy(lines).trim_end_matches('\n'))
+    } else {
+        io::stderr().write_all(lines)
     };
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,16 @@ const NEWEST: f64 = 0.2;
 /// Bars for the parts of a character cell.
 const CELLS: &str = "█▉▊▋▌▍▎▏ ";
 
-/// The lines of the terminal that are in use; messages are printed above them.
+/// The lines of the terminal that are in use while [`is_shown`]; messages are printed above them.
 pub static LINES: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// Bars are on the terminal.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// True while there are bars on the terminal.
+pub fn is_shown() -> bool {
+    IS_SHOWN.load(Ordering::Relaxed)
+}
 
 /// What is counted.
 #[derive(Clone, Copy)]
@@ -110,6 +119,7 @@ impl Progress {
 
     /// Shows each stream: its name, the amount that has come, and what else there is to tell.
     pub fn show<Name: Display>(&mut self, streams: impl Iterator<Item = (Name, u64, String)>) {
+        IS_SHOWN.store(true, Ordering::Relaxed);
         let elapsed = self.updated.elapsed().as_secs_f64();
         self.updated = Instant::now();
         for (i, (name, amount, more)) in streams.enumerate() {
@@ -157,6 +167,7 @@ impl Progress {
     /// Clears the terminal's lines.
     pub fn finish(&self) {
         self.streams.iter().map(|line| &line.bar).chain([&self.total]).for_each(ProgressBar::finish_and_clear);
+        IS_SHOWN.store(false, Ordering::Relaxed);
     }
 }
 

@@ -15,10 +15,14 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{set_socket_oobinline, set_socket_recv_buffer_size};
 
+use crate::sockopt;
 use crate::wake::poll;
 
 /// How often the listener looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
+
+/// The state of a connection whose other end has closed first (include/net/tcp_states.h of Linux).
+const LAST_ACK: u8 = 9;
 
 /// A connection, and whether its end was asked for.
 #[derive(Debug)]
@@ -47,7 +51,19 @@ impl Connection {
             return Ok(());
         }
         *asked = Some(!self.is_closed());
-        self.socket.shutdown(Shutdown::Write)
+        self.socket.shutdown(Shutdown::Write)?;
+        // FIN of the other end has come between the two.
+        if self.state()? == LAST_ACK {
+            *asked = Some(false);
+        }
+        Ok(())
+    }
+
+    /// What TCP is doing with it (RFC 9293, 3.3.2), as Linux numbers it.
+    fn state(&self) -> io::Result<u8> {
+        let mut state = 0;
+        sockopt::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut state, "the state of a connection")?;
+        Ok(state)
     }
 
     /// FIN of the other end is the answer to [`Connection::ask`].

@@ -15,6 +15,8 @@ use crate::interrupts::Interrupts;
 #[cfg(feature = "kafka")]
 use crate::metrics;
 use crate::metrics::Meter;
+#[cfg(feature = "kafka")]
+use crate::print;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
 #[cfg(feature = "kafka")]
@@ -244,7 +246,8 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.crates.end);
     show(args, &report)?;
     // Else the next builder tells it again.
-    if let Err(error) = builder.reported(interrupts.stopping()) {
+    let has_told = print::check().map_err(anyhow::Error::from);
+    if let Err(error) = has_told.and_then(|()| Ok(builder.reported(interrupts.stopping())?)) {
         tracing::warn!("what was reported is told by the next builder, too: {error}");
     }
     Ok(report)

@@ -36,6 +36,20 @@ pub fn is_own(name: &str) -> bool {
     is_of_the_run(name) || is_note(name) || name.ends_with(PART)
 }
 
+/// Refuses what has the name of a file that a run writes itself, and is none: a link leads elsewhere, and a pipe would be waited for.
+///
+/// # Errors
+/// Which one; the operating system's.
+pub fn check_own(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_some_and(is_own) && !entry.file_type()?.is_file() {
+            return Err(io::Error::other(format!("{}: expected a file", entry.path().display())));
+        }
+    }
+    Ok(())
+}
+
 /// The name of a file in a manifest: its path, if it is not in the folder of the run.
 fn name(folder: &Path, path: &Path) -> String {
     let absolute = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -342,6 +342,7 @@ fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Op
         if !manifest.is_unfinished() {
             continue;
         }
+        files::check_own(&folder.path)?;
         let own = File::read(&folder.path.join(EXPERIMENT))?;
         let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
         let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();

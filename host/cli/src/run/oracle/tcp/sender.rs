@@ -17,6 +17,8 @@ use super::case::{Board, Event, Scan};
 const LOOK: Duration = Duration::from_micros(500);
 /// Longest wait for a receiver to close.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a receiver may take from looking whether a board has closed to asking it for the end.
+const CROSSING: Duration = Duration::from_millis(100);
 /// Bytes that are taken at a time.
 const TAKEN: usize = 16 << 10;
 
@@ -163,7 +165,8 @@ impl World {
                     let rest = pending.len().min((8 - written % 8) % 8);
                     written += stream.write(&pending[..rest]).unwrap_or(0);
                     let _ = stream.shutdown(Shutdown::Write);
-                    // What is seen now may be the answer.
+                    // What is seen a little later may have been asked before.
+                    std::thread::sleep(CROSSING);
                     let was_asked = connect::other_end(&stream) != Other::Listens;
                     self.change(number, |one| one.ended = Some((written, was_asked)));
                     return Ending::Whole;

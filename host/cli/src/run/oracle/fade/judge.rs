@@ -31,7 +31,7 @@ fn expected(case: &Case, ended: &Ended) -> Vec<Vec<u8>> {
 }
 
 /// Nothing of a published core tells its transmissions from one another: if another program begins the next one, our confirmations
-/// of the packets before are taken for those of its packets, and what follows is its own.
+/// of the packets before count as those of its packets, and what follows is its own.
 fn is_spliced(case: &Case, ended: &Ended, found: &[u8]) -> bool {
     let world = world::lock(&ended.world);
     let runs = world.record.runs();

@@ -229,7 +229,7 @@ impl Output {
 
     /// Where it is now; `None`: it is not a file on a disk.
     pub fn path(&self) -> Option<&Path> {
-        self.made.as_ref().map(|made| &*made.path())
+        self.made.as_ref().map(Made::path)
     }
 
     pub(crate) fn made(&self) -> Option<&Made> {
@@ -253,9 +253,9 @@ impl Output {
         if made.path() != self.name {
             self.file.sync_all()?;
             if self.overwrite {
-                fs::rename(&made.path(), &self.name)?;
+                fs::rename(made.path(), &self.name)?;
             } else {
-                rename_new(&made.path(), &self.name)?;
+                rename_new(made.path(), &self.name)?;
             }
             durable::sync_parent(&self.name)?;
         }

@@ -60,7 +60,7 @@ fn name(folder: &Path, path: &Path) -> String {
 /// Moves what the sinks in a report say of their files to `listed`, by name; the report has only the names then.
 pub fn list(folder: &Path, sinks: &mut Value, listed: &mut Map<String, Value>) {
     for sink in sinks.as_array_mut().into_iter().flatten() {
-        let Some(files) = sink["files"].as_array_mut() else { continue };
+        let Some(files) = sink.get_mut("files").and_then(Value::as_array_mut) else { continue };
         let mut names = Vec::new();
         for file in files.drain(..) {
             let Value::Object(mut entry) = file else { continue };

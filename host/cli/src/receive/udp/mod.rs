@@ -105,9 +105,6 @@ fn stream_of<'a>(
     dropped: &mut Dropped,
 ) -> anyhow::Result<Option<&'a mut Stream>> {
     let run = datagram.run;
-    if let Some(stream) = streams.iter_mut().find(|stream| stream.is_unseen(peer, run)) {
-        stream.peer = peer;
-    }
     let of_peer = |stream: &&Stream| stream.peer == peer;
     let earlier = streams.iter().filter(of_peer).count();
     // Numbers of runs are 8 bits: the same one comes again after 256 runs.
@@ -161,12 +158,14 @@ impl Session {
         }
     }
 
-    /// Boards that were asked to start, and of which no stream has come. One that has failed is not waited for.
+    /// Boards that were asked to start, and of which no stream has come. One that has failed, or has nothing to send, is not waited
+    /// for.
     fn silent(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         let is_of = |address: Ipv4Addr, stream: &Stream| *stream.peer.ip() == address;
         let has_come = move |address| self.streams.iter().any(|stream| is_of(address, stream));
         let has_failed = |address| self.failed.iter().any(|(failed, _)| *failed == address);
-        self.boards.addresses().filter(move |address| !has_come(*address) && !has_failed(*address))
+        let is_waited_for = move |address| !has_come(address) && !has_failed(address) && !self.is_unseen(address);
+        self.boards.addresses().filter(move |address| is_waited_for(*address))
     }
 
     /// Whether a board has still to say if the end of its run is true.
@@ -174,24 +173,38 @@ impl Session {
         !self.boards.is_empty() && self.streams.iter().any(|stream| stream.claimed.is_some() && stream.told.is_none())
     }
 
-    /// Opens streams for runs that are over and of which nothing has come within `linger`: the board says what there was.
-    fn open_unseen(&mut self, linger: Duration) -> anyhow::Result<()> {
+    /// Whether a board has said that its run is over, and had time enough to come.
+    fn is_unseen(&self, address: Ipv4Addr) -> bool {
+        let linger = self.setup.patience.linger;
+        self.unseen.iter().any(|(board, .., since)| *board == address && since.elapsed() >= linger)
+    }
+
+    /// Streams whose boards have said that their runs are over before anything had come.
+    fn find_unseen(&mut self) {
         for (address, run, ended, since) in std::mem::take(&mut self.unseen) {
-            let of_board = self.streams.iter().filter(|stream| *stream.peer.ip() == address).count();
-            if let Some(stream) =
-                self.streams.iter_mut().rfind(|stream| *stream.peer.ip() == address && stream.run == run)
-            {
+            let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
+            match self.streams.iter_mut().rfind(is_it) {
+                Some(stream) => stream.has_ended(ended),
+                None => self.unseen.push((address, run, ended, since)),
+            }
+        }
+    }
+
+    /// Opens streams for runs that are over and of which nothing has come: the board says what there was. One that has sent another
+    /// run was switched off, or somebody else has started it.
+    fn open_unseen(&mut self) -> anyhow::Result<()> {
+        self.find_unseen();
+        for (address, run, ended, _) in std::mem::take(&mut self.unseen) {
+            if self.streams.iter().any(|stream| *stream.peer.ip() == address) {
+                let what = format!("{address} has sent nothing of the run that it was asked for, and another run");
+                self.failed.push((address, what));
+                continue;
+            }
+            // Nobody knows the port that it would have come from.
+            let peer = SocketAddrV4::new(address, UNSEEN);
+            if let Some(mut stream) = Stream::open((peer, run, 0), 0, Order::from_the_start(), &self.setup)? {
                 stream.has_ended(ended);
-            } else if since.elapsed() < linger {
-                self.unseen.push((address, run, ended, since));
-            } else {
-                // Nobody knows the port that it would have come from.
-                let peer = SocketAddrV4::new(address, UNSEEN);
-                if let Some(mut stream) = Stream::open((peer, run, 0), of_board, Order::from_the_start(), &self.setup)?
-                {
-                    stream.has_ended(ended);
-                    self.streams.push(stream);
-                }
+                self.streams.push(stream);
             }
         }
         Ok(())
@@ -206,6 +219,7 @@ impl Session {
                     let is_it = |stream: &&mut Stream| *stream.peer.ip() == address && stream.run == run;
                     match self.streams.iter_mut().rfind(is_it) {
                         Some(stream) => stream.has_ended(ended),
+                        None if self.unseen.iter().any(|(board, ..)| *board == address) => {}
                         None => self.unseen.push((address, run, ended, Instant::now())),
                     }
                 }
@@ -279,7 +293,7 @@ impl Session {
             self.receive()?;
         }
         self.hear();
-        self.open_unseen(Duration::ZERO)?;
+        self.open_unseen()?;
         self.dropped.kernel = u64::from(self.socket.kernel_drops().unwrap_or(0));
         for stream in &mut self.streams {
             // Of a board that does not answer nothing better is known.
@@ -299,7 +313,7 @@ impl Session {
         loop {
             self.receive()?;
             let boards_do = self.hear();
-            self.open_unseen(patience.linger)?;
+            self.find_unseen();
             if shown.elapsed() >= SHOW {
                 self.show();
                 shown = Instant::now();
@@ -323,7 +337,8 @@ impl Session {
             doubted = doubted.filter(|_| has_doubts).or_else(|| has_doubts.then(Instant::now));
             let has_doubts = doubted.is_some_and(|since| since.elapsed() < patience.doubt);
             let closed = self.streams.iter().filter(|stream| !stream.words.come()).count();
-            if closed >= wanted && !has_doubts {
+            let unseen = self.unseen.iter().filter(|(address, ..)| self.is_unseen(*address)).count();
+            if closed + unseen >= wanted && !has_doubts {
                 break;
             }
             if self.setup.interrupts.must_abort() {

@@ -215,11 +215,6 @@ impl Stream {
         }))
     }
 
-    /// True if this is its run, and nothing of it had come before: its port was not known.
-    pub(super) fn is_unseen(&self, peer: SocketAddrV4, run: u8) -> bool {
-        self.peer == SocketAddrV4::new(*peer.ip(), UNSEEN) && self.run == run
-    }
-
     /// Takes a datagram; words go on in order. `asks`: its end is true only when the board says so.
     pub(super) fn take(&mut self, datagram: &Datagram<'_>, asks: bool, setup: &Setup) {
         let Stream { order, words, claimed, end, after_end, .. } = self;

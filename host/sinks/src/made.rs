@@ -1,6 +1,6 @@
 //! What is known of a file that a sink has made, so that what others do to it is found.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -149,8 +149,8 @@ impl Made {
     /// # Errors
     /// The operating system's; another one has its name.
     #[cfg(feature = "hdf5")]
-    pub(crate) fn open(&self) -> io::Result<File> {
-        let file = File::open(&self.path)?;
+    pub(crate) fn open(&self) -> io::Result<fs::File> {
+        let file = fs::File::open(&self.path)?;
         self.is(&file.metadata()?)?;
         Ok(file)
     }

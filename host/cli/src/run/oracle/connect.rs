@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -49,6 +49,20 @@ pub fn other_end(stream: &TcpStream) -> Other {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Other::Listens,
         Err(_) => Other::Broken,
     }
+}
+
+/// The state of a connection whose end has come to the other end, which has not closed (include/net/tcp_states.h of Linux).
+const FIN_WAIT2: u8 = 5;
+
+/// True if our end of the connection has come to the kernel of the other end, and that has not closed.
+pub fn end_has_come(stream: &TcpStream) -> bool {
+    let (mut state, mut length) = (0u8, 1);
+    // SAFETY: one byte is there, and its size is given.
+    let result = unsafe {
+        let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+        libc::getsockopt(stream.as_raw_fd(), level, option, (&raw mut state).cast(), &raw mut length)
+    };
+    result == 0 && state == FIN_WAIT2
 }
 
 /// Ends a connection by RST.

@@ -165,7 +165,14 @@ impl World {
                     let rest = pending.len().min((8 - written % 8) % 8);
                     written += stream.write(&pending[..rest]).unwrap_or(0);
                     let _ = stream.shutdown(Shutdown::Write);
-                    // What is seen a little later may have been asked before.
+                    // It comes behind what the receiver has no room for; what is seen a little later may have been asked before.
+                    let since = Instant::now();
+                    while since.elapsed() < PATIENCE && !connect::end_has_come(&stream) {
+                        if connect::other_end(&stream) != Other::Listens {
+                            break;
+                        }
+                        std::thread::sleep(LOOK);
+                    }
                     std::thread::sleep(CROSSING);
                     let was_asked = connect::other_end(&stream) != Other::Listens;
                     self.change(number, |one| one.ended = Some((written, was_asked)));

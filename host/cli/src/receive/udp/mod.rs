@@ -95,6 +95,8 @@ struct Session {
     unseen: Vec<(Ipv4Addr, u8, RunEnd, Instant)>,
     /// Boards that did not do what they were asked to, and why.
     failed: Vec<(Ipv4Addr, String)>,
+    /// What has come in the place of runs that boards were asked for, in words.
+    instead: Vec<String>,
 }
 
 /// Where a datagram belongs; a stream is opened for the first one of a run.
@@ -158,13 +160,18 @@ impl Session {
         }
     }
 
-    /// Boards that were asked to start, and of which no stream has come. One that has failed, or has nothing to send, is not waited
+    /// Whether the run that a board was asked for has come, or any, where it has not told its number.
+    fn has_come(&self, address: Ipv4Addr) -> bool {
+        let run = self.boards.run(address);
+        let is_it = |stream: &Stream| *stream.peer.ip() == address && run.is_none_or(|run| stream.run == run);
+        self.streams.iter().any(is_it)
+    }
+
+    /// Boards that were asked to start, and of whose run nothing has come. One that has failed, or has nothing to send, is not waited
     /// for.
     fn silent(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
-        let is_of = |address: Ipv4Addr, stream: &Stream| *stream.peer.ip() == address;
-        let has_come = move |address| self.streams.iter().any(|stream| is_of(address, stream));
         let has_failed = |address| self.failed.iter().any(|(failed, _)| *failed == address);
-        let is_waited_for = move |address| !has_come(address) && !has_failed(address) && !self.is_unseen(address);
+        let is_waited_for = move |address| !self.has_come(address) && !has_failed(address) && !self.is_unseen(address);
         self.boards.addresses().filter(move |address| is_waited_for(*address))
     }
 
@@ -194,12 +201,14 @@ impl Session {
     /// run was switched off, or somebody else has started it.
     fn open_unseen(&mut self) -> anyhow::Result<()> {
         self.find_unseen();
-        for (address, run, ended, _) in std::mem::take(&mut self.unseen) {
-            if self.streams.iter().any(|stream| *stream.peer.ip() == address) {
+        for address in self.boards.addresses() {
+            if self.streams.iter().any(|stream| *stream.peer.ip() == address) && !self.has_come(address) {
+                self.unseen.retain(|(board, ..)| *board != address);
                 let what = format!("{address} has sent nothing of the run that it was asked for, and another run");
-                self.failed.push((address, what));
-                continue;
+                self.instead.push(what);
             }
+        }
+        for (address, run, ended, _) in std::mem::take(&mut self.unseen) {
             // Nobody knows the port that it would have come from.
             let peer = SocketAddrV4::new(address, UNSEEN);
             if let Some(mut stream) = Stream::open((peer, run, 0), 0, Order::from_the_start(), &self.setup)? {
@@ -368,7 +377,7 @@ impl Session {
     }
 
     fn outcome(self, silent: bool) -> Outcome {
-        let Session { setup, streams, dropped, failed, wanted, .. } = self;
+        let Session { setup, streams, dropped, failed, instead, wanted, .. } = self;
         let missing = recorder::missing(wanted, streams.len());
         let came: Vec<_> = streams.iter().map(|stream| IpAddr::V4(*stream.peer.ip())).collect();
         let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(&setup)).collect();
@@ -377,8 +386,13 @@ impl Session {
             let is_whole = |stream: &Received| *stream.peer.ip() == address && stream.verdict.is_complete();
             setup.accept != Accept::Confirmed && streams.iter().any(is_whole)
         };
-        let against: Vec<_> =
-            failed.iter().filter(|(address, _)| !is_excused(*address)).map(|(_, error)| error.as_str()).collect();
+        let against: Vec<_> = failed
+            .iter()
+            .filter(|(address, _)| !is_excused(*address))
+            .map(|(_, error)| error)
+            .chain(&instead)
+            .cloned()
+            .collect();
         let known = Evidence {
             absent: Absent { streams: missing, boards: setup.senders.absent(&came) },
             board: (!against.is_empty()).then(|| against.join("; ")),
@@ -434,9 +448,21 @@ impl Streams {
             Setup { senders, ring, interrupts: interrupts.clone(), starts: !boards.is_empty(), accept, patience };
         let boards = Boards::start(&boards, port, patience)?;
         let live = Arc::new(Mutex::default());
-        let (streams, dropped, unseen, failed) = (Vec::new(), Dropped::default(), Vec::new(), Vec::new());
-        let mut session =
-            Session { setup, limits, wanted, live: live.clone(), socket, boards, streams, dropped, unseen, failed };
+        let (streams, dropped, unseen) = (Vec::new(), Dropped::default(), Vec::new());
+        let (failed, instead) = (Vec::new(), Vec::new());
+        let mut session = Session {
+            setup,
+            limits,
+            wanted,
+            live: live.clone(),
+            socket,
+            boards,
+            streams,
+            dropped,
+            unseen,
+            failed,
+            instead,
+        };
         let receive = move || session.run().map(|()| session);
         let thread = std::thread::Builder::new().name("udp".into()).spawn(receive)?;
         Ok(Streams { thread, live })

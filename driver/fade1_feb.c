@@ -94,8 +94,14 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 						FADE_FIRMWARE_FADELINK :
 						FADE_FIRMWARE_PUBLISHED_V1;
 		feb->swap = fade_swap_of(feb, settings);
-		if (!fade_admits(feb, !frame->sequence && !frame->packet,
-				 frame->sequence > 1, now_ms, out))
+		if (feb->firmware == FADE_FIRMWARE_FADELINK && feb->waiting &&
+		    (frame->sequence || frame->packet)) {
+			/* Its answer to START decides. */
+			feb->stats.not_started++;
+			return;
+		}
+		if (!fade_admits(feb, !frame->sequence && !frame->packet, false,
+				 now_ms, out))
 			return;
 	}
 	feb->waiting = false;
@@ -134,13 +140,20 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 
 /* The state that nobody has asked for, but START. */
 static void take_unasked1(struct fade_feb *feb, const struct fade_frame *frame,
-			  bool ours)
+			  bool ours, struct fade_actions *out)
 {
 	bool runs = frame->sequence == FADE1_STATE_RUNNING;
 
-	if (ours && runs && feb->waiting) {
-		feb->waiting = false;
+	if (runs && feb->waiting) {
 		feb->stats.responses++;
+		if (ours) {
+			feb->waiting = false;
+			feb->first = FADE_FIRST_COME;
+		} else if (++feb->others >= FADE1_SHOWN) {
+			/* One answer may be to IDENTIFY, and late. */
+			feb->first = FADE_FIRST_OTHER;
+			out->tick = true;
+		}
 	} else if (ours && !runs && frame->sequence != FADE1_STATE_NONE &&
 		   feb->state == FADE_STATE_RUNNING) {
 		/* Somebody else has stopped it. */
@@ -180,7 +193,7 @@ void fade1_take_state(struct fade_feb *feb,
 		memcpy(feb->reset_by, frame->reset_by, sizeof(feb->reset_by));
 	}
 	if (!running || !feb->stopping) {
-		take_unasked1(feb, frame, ours);
+		take_unasked1(feb, frame, ours, out);
 		return;
 	}
 	feb->stats.responses++;

@@ -216,7 +216,8 @@ static void take_stray(struct fade_feb *feb, u64 now_ms,
 	feb->stats.not_started++;
 	if (start->stage != FADE_STAGE_NONE) {
 		/* After START it may be the new transmission's already. */
-		start->interrupted |= start->stage == FADE_STAGE_IDENTIFY ||
+		start->interrupted |= (start->stage == FADE_STAGE_IDENTIFY &&
+				       !start->has_obeyed) ||
 				      start->stage == FADE_STAGE_RESET;
 		start->heard = true;
 		return;
@@ -295,13 +296,17 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
  * the FEB did not say what it speaks.
  */
 static bool begins_fade1(struct fade_feb *feb,
-			 const struct fade_settings *settings,
+			 const struct fade_settings *settings, u64 now_ms,
 			 struct fade_actions *out)
 {
 	if (feb->start.stage != FADE_STAGE_START || !feb->start.attempts ||
 	    feb->protocol)
 		return false;
 	fade1_begin(feb, settings);
+	/* It may say that it runs another transmission. */
+	feb->waiting = true;
+	feb->next_request = now_ms + FADE1_INTERVAL_MS;
+	out->tick = true;
 	out->answered = true;
 	out->begun = true;
 	return true;
@@ -397,7 +402,7 @@ void fade_feb_take(struct fade_feb *feb, const struct fade_settings *settings,
 			take_stray(feb, now_ms, out);
 		break;
 	case FADE_KIND_DATA1:
-		if (begins_fade1(feb, settings, out))
+		if (begins_fade1(feb, settings, now_ms, out))
 			given_back = 0;
 		if (fade_runs(feb, FADE_PROTOCOL_FADE1))
 			fade1_take_data(feb, settings, frame,

@@ -43,8 +43,9 @@ typedef uint64_t u64;
 
 #define FADE_BLOCK_MARK		0xB10C
 #define FADE_CHECKSUM_MARK	0xC4EC
+#define FADE_IDENTITY_RUNNING		1
 #define FADE_IDENTITY_BLOCK_ACKS	4
-#define FADE_IDENTITY_CSN	8
+#define FADE_IDENTITY_CSN		8
 
 #define FADE_PACKET_BYTES	8192
 #define FADE_DATA_HEADER_LEN	40
@@ -189,6 +190,8 @@ enum fade_outcome {
  * @csn: of IDENTIFY, then of START
  * @attempts: frames sent of the stage
  * @refusals: STARTs answered by "an earlier transmission runs"
+ * @has_obeyed: a FEB that has not told what it is has obeyed START
+ * @obeyed: number of that START
  * @rounds: RESETs that were followed by silence, and the current one
  * @reset_since: time of the first RESET
  * @next: time of the next action
@@ -206,6 +209,8 @@ struct fade_start {
 	u16 csn;
 	u32 attempts;
 	u32 refusals;
+	bool has_obeyed;
+	u16 obeyed;
 	u32 rounds;
 	u64 reset_since;
 	u64 next;
@@ -219,6 +224,7 @@ enum fade_first {
 	FADE_FIRST_COME,	/* or what comes is proven to be of it */
 	FADE_FIRST_AWAITED,
 	FADE_FIRST_MISSING,	/* others have come */
+	FADE_FIRST_OTHER,	/* the FEB says that it runs another one */
 };
 
 /**
@@ -242,6 +248,7 @@ enum fade_first {
  * @resets: RESETs that it has obeyed since START; 255: or more
  * @reset_by: the computer that sent the last of them; zero: there is none
  * @waiting: START of FADE v1 is repeated until it is obeyed
+ * @others: answers to it by which the FEB runs another transmission
  * @stopping: STOP of FADE v1 is repeated until there is silence
  * @stops: STOPs sent since it was last known to send on
  * @told: how it says that the transmission has ended, FADE_ENDING_*, where
@@ -285,6 +292,7 @@ struct fade_feb {
 	u8 resets;
 	u8 reset_by[6];
 	bool waiting;
+	u32 others;
 	bool stopping;
 	u32 stops;
 	u32 told;
@@ -391,6 +399,8 @@ struct fade_tick {
 #define FADE_IDENTIFY_SHARE	4
 /* Time for which RESET is repeated to a FEB that continues to send. */
 #define FADE_RESET_PATIENCE_MS	2000
+/* So many answers to START of FADE v1 show that another transmission runs. */
+#define FADE1_SHOWN		2
 /* Time for which others may come before the first packet of a transmission. */
 #define FADE_FIRST_PATIENCE_MS	100
 /* Time between two STARTs or STOPs of FADE v1. */

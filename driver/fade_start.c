@@ -59,6 +59,12 @@ void fade_restart(struct fade_feb *feb, u64 now_ms)
 {
 	u32 timeout_ms = feb->start.timeout_ms, retries = feb->start.retries;
 
+	/*
+	 * It may have been this one, whose first packet was lost: the FEB has
+	 * taken words for it.
+	 */
+	if (feb->first != FADE_FIRST_OTHER)
+		feb->stats.begun_again++;
 	feb->restarts++;
 	if (feb->restarts > FADE_START_ATTEMPTS) {
 		/*
@@ -120,6 +126,7 @@ void fade1_begin(struct fade_feb *feb, const struct fade_settings *settings)
 	feb->sets.ring_packets = settings->ring_packets *
 				 (FADE_PACKET_BYTES / FADE1_PACKET_BYTES);
 	feb->waiting = false;
+	feb->others = 0;
 	feb->stopping = false;
 	fade1_sends_on(feb);
 	begin(feb, settings, FADE_PROTOCOL_FADE1, false);
@@ -130,7 +137,12 @@ void fade_identified(struct fade_feb *feb, const struct fade_settings *settings,
 		     const struct fade_response *response)
 {
 	bool ours = fade_is_identity(response);
+	struct fade_start *start = &feb->start;
 
+	/* The first packet proves that of a published core. */
+	if (ours && (!(response->value >> 40 & FADE_IDENTITY_RUNNING) ||
+		     (u16)(response->value >> 8) != start->obeyed))
+		start->has_obeyed = false;
 	feb->protocol = FADE_PROTOCOL_FADE10G;
 	feb->identified = ours;
 	feb->block_acks =
@@ -198,8 +210,15 @@ void fade_start_answered(struct fade_feb *feb,
 		return;
 	}
 	if (start->stage == FADE_STAGE_START && !feb->firmware) {
+		start->has_obeyed = !value;
+		start->obeyed = start->csn;
 		identify_again(feb, now_ms, out);
 		return;
+	}
+	if (start->stage == FADE_STAGE_IDENTIFY && start->has_obeyed) {
+		start->csn = start->obeyed;
+		value = 0;
+		start->stage = FADE_STAGE_START;
 	}
 	if (start->stage == FADE_STAGE_START && !value) {
 		/* The packet in this very frame may be the first. */
@@ -323,6 +342,20 @@ static void tick_start(struct fade_feb *feb,
 		fade_add_request(out, false, FADE_CMD_IDENTIFY, start->csn);
 		return;
 	}
+	if (start->stage == FADE_STAGE_IDENTIFY && start->has_obeyed) {
+		/* RESET would end the transmission that has begun. */
+		struct fade_actions again = {};
+
+		identify_again(feb, now_ms, &again);
+		out->wake |= again.answered;
+		if (start->stage == FADE_STAGE_NONE)
+			return;
+		start->next = now_ms + start->timeout_ms / FADE_IDENTIFY_SHARE;
+		start->attempts++;
+		feb->stats.commands++;
+		fade_add_request(out, false, FADE_CMD_IDENTIFY, start->csn);
+		return;
+	}
 	if (start->stage == FADE_STAGE_IDENTIFY ||
 	    (start->stage == FADE_STAGE_RESET &&
 	     (start->heard || start->rounds < rounds))) {
@@ -372,8 +405,9 @@ static void tick_start(struct fade_feb *feb,
 
 bool fade_is_overdue(const struct fade_feb *feb, u64 now_ms)
 {
-	return feb->first == FADE_FIRST_MISSING &&
-	       now_ms >= feb->first_since + FADE_FIRST_PATIENCE_MS;
+	return feb->first == FADE_FIRST_OTHER ||
+	       (feb->first == FADE_FIRST_MISSING &&
+		now_ms >= feb->first_since + FADE_FIRST_PATIENCE_MS);
 }
 
 static void next_at(struct fade_tick *out, bool there, u64 at)

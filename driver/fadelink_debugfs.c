@@ -35,6 +35,7 @@ static int slave_show(struct seq_file *seq, void *unused)
 	SHOW(commands);
 	SHOW(resets);
 	SHOW(interrupted);
+	SHOW(begun_again);
 	SHOW(delay);
 	return 0;
 }

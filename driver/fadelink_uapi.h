@@ -123,6 +123,7 @@ struct fade_statistics {
 	__u64 commands;
 	__u64 resets;
 	__u64 interrupted;		/* STARTs that found an earlier transmission */
+	__u64 begun_again;		/* times, as its first packet did not come */
 	__u64 delay;			/* last value, in clocks of the FEB */
 };
 

@@ -47,6 +47,11 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_fade_responses_total", Counter, "Responses to commands, and whether a command waited for them."),
     ("fadelink_fade_interrupted_transmissions_total", Counter, "Transmissions that a START found running."),
     (
+        "fadelink_fade_begun_again_total",
+        Counter,
+        "Times that a transmission was begun again, as its first packet did not come.",
+    ),
+    (
         "fadelink_fade_delay_cycles",
         Gauge,
         "Delay between packets that the board has told last, in cycles of its clock.",
@@ -246,6 +251,7 @@ impl Meter {
             ("fadelink_fade_repaired_frames_total", counts.repaired),
             ("fadelink_fade_missing_frames_total", counts.missing_frames),
             ("fadelink_fade_interrupted_transmissions_total", counts.interrupted),
+            ("fadelink_fade_begun_again_total", counts.begun_again),
         ] {
             self.count(name, &labels, value);
         }

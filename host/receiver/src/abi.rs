@@ -106,6 +106,7 @@ pub struct Statistics {
     pub commands: u64,
     pub resets: u64,
     pub interrupted: u64,
+    pub begun_again: u64,
     pub delay: u64,
 }
 
@@ -162,6 +163,7 @@ impl From<Statistics> for FebCounts {
             commands: counts.commands,
             resets: counts.resets,
             interrupted: counts.interrupted,
+            begun_again: counts.begun_again,
             delay: counts.delay,
         }
     }

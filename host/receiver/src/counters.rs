@@ -80,6 +80,9 @@ counters! {
         resets,
         /// STARTs that found an earlier transmission still running.
         interrupted,
+        /// Times that the transmission was begun again, because its first packet did not come: what the FEB had taken for it is lost,
+        /// unless it was of an earlier one.
+        begun_again,
         /// Transmission delay that the FEB told last, in its clock cycles.
         delay,
     }

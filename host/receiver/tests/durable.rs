@@ -169,7 +169,7 @@ impl Bench {
 
 /// A transmission that goes on, whose number is not known.
 fn behind(bytes: u64) -> Resumed {
-    Resumed { bytes, stopped: false, number: None }
+    Resumed { bytes, stopped: false, number: None, protocol: None }
 }
 
 fn words(data: &[u8]) -> impl Iterator<Item = u64> + '_ {
@@ -224,7 +224,7 @@ fn transmission(protocol: Protocol, case: u64) {
             let number = bench.reader.told.number().filter(|_| !disk.is_empty());
             bench = Bench::new(protocol);
             bench.now = Duration::from_secs(10 * kills);
-            let resumed = Resumed { bytes: disk.len() as u64, stopped, number };
+            let resumed = Resumed { bytes: disk.len() as u64, stopped, number, protocol: Some(protocol) };
             outcome = Some(bench.ask(fade10g::CMD_START, Some(resumed)));
             if stopped {
                 bench.ask(fade10g::CMD_STOP, None);
@@ -288,7 +288,8 @@ fn another_transmission_is_not_taken_for_this_one() {
         assert!(first.is_some() && second.is_some() && first != second, "{protocol}: {first:?}, {second:?}");
         let mut resume = |number| {
             let mut bench = Bench::new(protocol);
-            let outcome = bench.ask(fade10g::CMD_START, Some(Resumed { bytes, stopped: false, number }));
+            let outcome = bench
+                .ask(fade10g::CMD_START, Some(Resumed { bytes, stopped: false, number, protocol: Some(protocol) }));
             (0..2000).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
             outcome.try_recv()
         };
@@ -302,7 +303,8 @@ fn only_the_last_packet_is_not_full() {
     let (mut up, mut down) = (Cable::new(1, 0.0, 0.0, 0.0), Cable::new(2, 0.0, 0.0, 0.0));
     let mut board = Board::new(Protocol::Fade10g, 100);
     let mut bench = Bench::new(Protocol::Fade10g);
-    let outcome = bench.ask(fade10g::CMD_START, Some(behind(800)));
+    let resumed = Resumed { protocol: Some(Protocol::Fade10g), ..behind(800) };
+    let outcome = bench.ask(fade10g::CMD_START, Some(resumed));
     (0..100).for_each(|_| bench.turn(&mut board, (&mut up, &mut down)));
     assert_eq!(outcome.try_recv(), Ok(Err(CommandError::AtItsEnd)));
 }

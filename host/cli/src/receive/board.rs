@@ -34,6 +34,15 @@ impl Drop for Asked {
     }
 }
 
+/// Who has stopped a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Nobody, as far as is known.
+    None,
+    ThisProgram,
+    Another,
+}
+
 /// What it has answered.
 pub enum Answer {
     /// The run is over.
@@ -93,15 +102,15 @@ fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPat
     Ok(())
 }
 
-/// What the board says of a run, if it is over; one that does not answer now is asked again. `stopped`: by this program.
-fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: bool) -> anyhow::Result<Option<RunEnd>> {
+/// What the board says of a run, if it is over; one that does not answer now is asked again.
+fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: By) -> anyhow::Result<Option<RunEnd>> {
     let board = control.board();
     let enabled = control.read(udp::REGISTER_ENABLE)?;
     let destination = (control.read(udp::REGISTER_PEER_IP)?, control.read(udp::REGISTER_PEER_PORT)?);
     let is_ours = if destination != (control.own_address()?.into(), port.into()) {
         let (ip, port) = destination;
         Err(format!("{board} was told to send to {}:{port} instead", Ipv4Addr::from(ip)))
-    } else if enabled == 0 && !stopped {
+    } else if enabled == 0 && stopped != By::ThisProgram {
         Err(format!("{board} was stopped by another program"))
     } else {
         Ok(())
@@ -118,6 +127,14 @@ fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: bool) -> an
     Ok(Some(ended))
 }
 
+/// Stops a board; who has.
+fn stop(control: &mut SlowControl) -> anyhow::Result<By> {
+    // One that does not answer is told all the same.
+    let was_stopped = control.read(udp::REGISTER_ENABLE).is_ok_and(|enabled| enabled == 0);
+    control.write(udp::REGISTER_ENABLE, 0)?;
+    Ok(if was_stopped { By::Another } else { By::ThisProgram })
+}
+
 fn serve(
     mut control: SlowControl,
     (port, runs): (u16, &Runs),
@@ -127,12 +144,17 @@ fn serve(
 ) {
     let board = control.board();
     let failed = |error| Answer::Failed(board, error);
-    let mut stopped = false;
+    let mut stopped = By::None;
     for request in requests {
-        stopped |= matches!(request, Request::Stop);
         let answer = match request {
             Request::Start => start(&mut control, (port, runs), patience).err().map(failed),
-            Request::Stop => control.write(udp::REGISTER_ENABLE, 0).err().map(failed),
+            Request::Stop => match stop(&mut control) {
+                Ok(by) => {
+                    stopped = by;
+                    None
+                }
+                Err(error) => Some(failed(error)),
+            },
             Request::HasEnded(run, _asked) => {
                 let ended = ended(&mut control, (port, run), stopped).ok().flatten();
                 ended.map(|ended| Answer::Ended(control.board(), run, ended))

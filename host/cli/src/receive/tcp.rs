@@ -101,6 +101,8 @@ struct Session {
     limit: usize,
     /// Connections that belong to no board, or over which nothing came.
     others: AtomicU64,
+    /// Connections of boards, over which data came that is not recorded: they are more than were expected.
+    unrecorded: AtomicU64,
 }
 
 /// A connection in the list of those that wait, until this is dropped: also if it gets no thread.
@@ -201,7 +203,19 @@ impl Session {
             self.enter(peer)
         });
         drop(waits);
-        place.flatten()
+        let place = place.flatten();
+        if has_data && place.is_none() && self.is_of_board(peer.ip()) {
+            self.unrecorded.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                "{peer}: data of one more connection of its board is not recorded; check the number of streams"
+            );
+        }
+        place
+    }
+
+    /// A board of this address is received.
+    fn is_of_board(&self, address: IpAddr) -> bool {
+        !matches!(self.senders, Senders::Any(_)) || self.lock().iter().any(|stream| stream.peer.ip() == address)
     }
 
     /// Serves a connection to its end.
@@ -339,6 +353,7 @@ impl Streams {
             accepted: AtomicU64::new(0),
             limit,
             others: AtomicU64::new(0),
+            unrecorded: AtomicU64::new(0),
         });
         let own = session.clone();
         let server = Server::listen(address, receive_buffer, move || {
@@ -435,6 +450,7 @@ impl Group for Streams {
         let known = Evidence {
             absent: Absent { streams: missing, boards: self.session.senders.absent(&came) },
             error: (!is_served).then(|| UNSERVED.into()),
+            foreign: self.session.unrecorded.load(Ordering::Relaxed),
             ..Evidence::default()
         };
         let mut others = Map::new();
@@ -442,6 +458,7 @@ impl Group for Streams {
         others.insert("refused".into(), refused.into());
         others.insert("unserved".into(), (!is_served).into());
         others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
+        others.insert("unrecorded_connections".into(), known.foreign.into());
         let board = |(peer, result, verdict): &(SocketAddr, Received, Verdict)| {
             (verdict.state(), result.recorded.json(verdict, "peer", peer, json!({ "error": result.error() })))
         };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fadelink_receiver::told::WordsCrc;
 use fadelink_sinks::durable;
+use fadelink_wire::Protocol;
 use serde::{Deserialize, Serialize};
 
 /// A transmission in the data of a board.
@@ -14,9 +15,26 @@ pub struct Transmission {
     pub begin: u64,
     /// Its number, by which the board tells it from others; `None`: none is known.
     pub transmission: Option<u16>,
+    /// What its data came by; `None`: none has come, or an earlier version of this program has written the list.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "by_name")]
+    pub protocol: Option<Protocol>,
     /// The CRC of its words that the board has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crc: Option<WordsCrc>,
+}
+
+/// A protocol by its name.
+mod by_name {
+    use fadelink_wire::Protocol;
+    use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(protocol: &Option<Protocol>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&protocol.map_or(String::new(), |protocol| protocol.to_string()))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Protocol>, D::Error> {
+        String::deserialize(from)?.parse().map(Some).map_err(Error::custom)
+    }
 }
 
 /// The list as a file has it: the second line is the hash of the first.
@@ -75,13 +93,15 @@ impl Transmissions {
         self.write()
     }
 
-    /// The newest one has this number. It is on the disk when this returns, before any of its data is.
+    /// The newest one has this number, and comes by this protocol. It is on the disk when this returns, before any of its data is.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn has_number(&mut self, number: Option<u16>) -> io::Result<()> {
+    pub fn has_begun(&mut self, number: Option<u16>, protocol: Option<Protocol>) -> io::Result<()> {
         match self.all.last_mut() {
-            Some(newest) if newest.transmission != number => newest.transmission = number,
+            Some(newest) if (newest.transmission, newest.protocol) != (number, protocol) => {
+                (newest.transmission, newest.protocol) = (number, protocol);
+            }
             _ => return Ok(()),
         }
         self.write()
@@ -130,7 +150,7 @@ impl Transmissions {
 
 impl Transmission {
     fn at(begin: u64) -> Transmission {
-        Transmission { begin, transmission: None, crc: None }
+        Transmission { begin, transmission: None, protocol: None, crc: None }
     }
 }
 
@@ -147,6 +167,7 @@ mod tests {
         let mut all = file();
         for (byte, restarted) in [(0, None), (16384, Some(16384)), (16384, Some(16384)), (24576, Some(16384))] {
             all.begin(byte).unwrap();
+            all.has_begun(Some(3), Some(Protocol::Fade1)).unwrap();
             all.has_crc(WordsCrc { crc: byte as u32, filler_words: 3 }).unwrap();
             let found = file().found(24576).unwrap();
             assert_eq!((found.all(), found.restarted()), (all.all(), restarted));
@@ -154,10 +175,13 @@ mod tests {
         // The disk has lost the end of the data.
         let newest = Some(WordsCrc { crc: 24576, filler_words: 3 });
         let found = file().found(8192).unwrap();
-        assert_eq!(
-            (found.newest(), found.restarted()),
-            (Some(Transmission { crc: newest, ..Transmission::at(8192) }), Some(8192))
-        );
+        let newest = Transmission {
+            transmission: Some(3),
+            protocol: Some(Protocol::Fade1),
+            crc: newest,
+            ..Transmission::at(8192)
+        };
+        assert_eq!((found.newest(), found.restarted()), (Some(newest), Some(8192)));
         let path = folder.path().join("a.transmissions");
         let content = std::fs::read(&path).unwrap();
         for at in 0..content.len() {

@@ -284,8 +284,18 @@ impl Run<'_> {
         if may_go_on {
             tracing::warn!("run {number} goes on when this is started again: its boards keep what is not confirmed");
         }
-        let good = result.is_ok() && state == State::Complete;
         let is_kept = outcomes.iter().flat_map(|outcome| &outcome.boards).all(|board| board["kept"] == true);
+        metrics::set_of_program("fadelink_run_active", 0.0);
+        log::only_to_the_user();
+        let written = if may_go_on {
+            self.manifest.interrupted(outcomes, error)
+        } else {
+            self.manifest.finish(self.file, outcomes, (&ended_by, error), state)
+        };
+        let result = result.and(written.with_context(|| in_folder("the manifest")));
+        metrics::count_run(Some(if result.is_err() { "failed" } else { state.name() }));
+        // Not before the manifest says so, which has the numbers and hashes of the log.
+        let good = result.is_ok() && state == State::Complete;
         let verdict = match state {
             State::Complete if good && is_kept => "complete",
             State::Complete if good => &format!("complete{NOT_KEPT}"),
@@ -293,15 +303,6 @@ impl Run<'_> {
             _ => "NOT COMPLETE",
         };
         tracing::info!("run {number} has ended ({ended_by}): {verdict}: {}", path.display());
-        metrics::set_of_program("fadelink_run_active", 0.0);
-        metrics::count_run(Some(if result.is_err() { "failed" } else { state.name() }));
-        log::only_to_the_user();
-        let written = if may_go_on {
-            self.manifest.interrupted(outcomes, error)
-        } else {
-            self.manifest.finish(self.file, outcomes, (&ended_by, error), state)
-        };
-        written.with_context(|| in_folder("the manifest"))?;
         result.map(|()| good)
     }
 }

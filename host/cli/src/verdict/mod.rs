@@ -76,6 +76,8 @@ pub struct Evidence<'a> {
     pub contradictions: u64,
     /// Parts that cannot be of this stream, though they say so.
     pub foreign: u64,
+    /// Times that a transmission was begun again, of which the board may have taken words.
+    pub begun_again: u64,
     /// Byte behind which another transmission was recorded.
     pub restarted: Option<u64>,
     /// What an earlier program has recorded, and is not as it was.
@@ -154,6 +156,7 @@ impl Verdict {
             given_up,
             contradictions,
             foreign,
+            begun_again,
             restarted,
             changed,
             checksum,
@@ -191,6 +194,7 @@ impl Verdict {
             count(*given_up, Reason::GivenUp),
             count(*contradictions, Reason::Contradictions),
             count(*foreign, Reason::Foreign),
+            count(*begun_again, Reason::BegunAgain),
             restarted.map(Reason::Restarted),
             checksum.filter(|checksum| !checksum.is_right()).map(Reason::Checksum),
             count(*wrong_words, Reason::WrongWords),
@@ -354,6 +358,7 @@ mod tests {
             ("absent", Evidence { absent: Absent { streams: 1, boards: Vec::new() }, ..whole() }),
             ("missing", Evidence { missing: 1, ..whole() }),
             ("given_up", Evidence { given_up: 8, ..whole() }),
+            ("begun_again", Evidence { begun_again: 1, ..whole() }),
             ("contradictions", Evidence { contradictions: 1, ..whole() }),
             ("foreign", Evidence { foreign: 1, ..whole() }),
             ("restarted", Evidence { restarted: Some(0), ..whole() }),

@@ -67,6 +67,8 @@ pub enum Reason {
     Contradictions(u64),
     /// Parts that cannot be of this stream.
     Foreign(u64),
+    /// Times that a transmission was begun again, of which the board may have taken words.
+    BegunAgain(u64),
     /// Another transmission was recorded behind this byte.
     Restarted(u64),
     /// What an earlier program has recorded is not as it was.
@@ -141,6 +143,7 @@ impl Reason {
             Reason::Missing(amount)
             | Reason::GivenUp(amount)
             | Reason::Contradictions(amount)
+            | Reason::BegunAgain(amount)
             | Reason::Foreign(amount)
             | Reason::WrongWords(amount)
             | Reason::Windows(amount)
@@ -220,6 +223,12 @@ impl fmt::Display for Reason {
             Reason::GivenUp(bytes) => write!(f, "no sink had room for {bytes} bytes"),
             Reason::Contradictions(count) => write!(f, "{count} parts came again with other content"),
             Reason::Foreign(count) => write!(f, "{count} parts of another sender or another transmission came"),
+            Reason::BegunAgain(count) => {
+                write!(
+                    f,
+                    "the transmission was begun again {count} times; words that the board took before may be lost"
+                )
+            }
             Reason::Restarted(byte) => write!(f, "another transmission was recorded behind byte {byte}"),
             Reason::Changed(what) => f.write_str(what),
             Reason::Checksum(checksum) => f.write_str(&checksum.words()),

@@ -17,6 +17,8 @@ pub(super) const RESETS: u32 = 3;
 pub(super) const RESET_ROUNDS: u32 = 3;
 /// Time after a RESET in which frames under way arrive and are discarded.
 pub(super) const SETTLE: Duration = Duration::from_millis(20);
+/// Time from one START of FADE v1 to the next, while no data comes.
+pub(super) const START_INTERVAL: Duration = Duration::from_millis(100);
 /// How often a START that meets a running transmission is preceded by RESET.
 pub(super) const START_ATTEMPTS: u32 = 10;
 /// How often a FEB is asked what it is, before it counts as one that does not answer. That all answers are lost on
@@ -76,6 +78,20 @@ pub struct Resumed {
     pub stopped: bool,
     /// Its number ([`crate::FebHandle::transmission`]); `None`: it is not known, and the one that runs is accepted.
     pub number: Option<u16>,
+    /// What its data came by; `None`: it is not known, and what comes is accepted.
+    pub protocol: Option<Protocol>,
+}
+
+impl Resumed {
+    /// It may be one of this protocol.
+    pub(super) fn may_be(&self, protocol: Protocol) -> bool {
+        self.protocol.is_none_or(|its| its == protocol)
+    }
+
+    /// Its last packet is among the bytes that are confirmed: only that one of FADE-10G is not full.
+    pub(super) fn has_last(&self) -> bool {
+        self.protocol == Some(Protocol::Fade10g) && !self.bytes.is_multiple_of(fade10g::PACKET_BYTES as u64)
+    }
 }
 
 impl Default for FebConfig {

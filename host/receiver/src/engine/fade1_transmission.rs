@@ -14,7 +14,7 @@ use std::time::Duration;
 use fadelink_wire::fade1::{self, Data, Request, State, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::fade10g;
 
-use super::command::{Confirm, Resumed};
+use super::command::{Confirm, Resumed, START_INTERVAL};
 use super::first::{Admission, First};
 use super::held::Held;
 use super::known::Known;
@@ -26,13 +26,14 @@ use crate::sets::Sets;
 use crate::shared::{Ending, Phase, Shared};
 use crate::window::{stored_before, Verdict};
 
-/// Time from one START to the next, while no data comes.
-const START_INTERVAL: Duration = Duration::from_millis(100);
 /// Time from one STOP to the next.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// STOPs after the last data frame that must have met with silence: that all of them are lost is as good as
 /// impossible, and a FEB that got one repeats what is not confirmed far sooner.
 const STOPS: u32 = 5;
+
+/// So many answers to START show that another transmission runs.
+const SHOWN: u32 = 2;
 
 /// Packets of FADE v1 in so many of 8192 bytes.
 fn packets_of(ring_packets: u64) -> u64 {
@@ -47,6 +48,8 @@ pub(super) struct Fade1 {
     number: Option<u16>,
     /// When START is repeated, until data comes or the FEB says that it has begun.
     next_start: Option<Duration>,
+    /// Answers to it by which the FEB runs another transmission.
+    others: u32,
     stopping: Option<Stopping>,
     /// The FEB takes block ACKs.
     blocks: bool,
@@ -95,6 +98,7 @@ impl Fade1 {
             first: First::new(true),
             number: None,
             next_start: None,
+            others: 0,
             stopping: None,
             blocks: false,
             waiting: None,
@@ -108,9 +112,27 @@ impl Fade1 {
         self.sets.judge(data.set, data.packet, 0) != Verdict::ProtocolError
     }
 
-    /// If a packet is of this transmission.
-    pub(super) fn admits(&mut self, data: &Data<'_>, now: Duration) -> Admission {
-        self.first.admit(data.set == 0 && data.packet == 0, data.set > 1, now)
+    /// If a packet is of this transmission. `tells`: the FEB answers START.
+    pub(super) fn admits(&mut self, data: &Data<'_>, tells: bool, now: Duration) -> Admission {
+        let is_first = data.set == 0 && data.packet == 0;
+        if tells && !is_first && self.next_start.is_some() {
+            // Its answer decides.
+            return Admission::Wait;
+        }
+        self.first.admit(is_first, false, now)
+    }
+
+    /// What answers START before any data of the transmission has come.
+    fn begins(&mut self, is_ours: bool) {
+        if is_ours {
+            self.next_start = None;
+            return self.first.is_proven();
+        }
+        self.others += 1;
+        // One answer may be to IDENTIFY, and late.
+        if self.others >= SHOWN {
+            self.first.is_of_another();
+        }
     }
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.
@@ -171,7 +193,10 @@ impl Fade1 {
         let Some(stopping) = &mut self.stopping else {
             let counters = &shared.counters;
             return match state.phase {
-                fade1::Phase::Running if is_ours && self.next_start.take().is_some() => count(&counters.responses),
+                fade1::Phase::Running if self.next_start.is_some() && self.number.is_some() => {
+                    count(&counters.responses);
+                    self.begins(is_ours);
+                }
                 // Somebody else has stopped it.
                 fade1::Phase::Stopping | fade1::Phase::Ended | fade1::Phase::Reset
                     if is_ours && shared.phase() == Phase::Running =>

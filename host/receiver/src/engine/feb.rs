@@ -172,8 +172,8 @@ impl FebState {
         if fade1.first().has_come() {
             return fade1.data(data, self.peer.swap, &self.peer.shared, out);
         }
-        let admission = fade1.admits(data, out.now);
         self.peer.sent_fade1(data);
+        let admission = fade1.admits(data, self.peer.firmware == Some(Firmware::Fadelink), out.now);
         self.peer.speaks(Protocol::Fade1);
         match admission {
             Admission::Take => fade1.data(data, self.peer.swap, &self.peer.shared, out),
@@ -201,6 +201,11 @@ impl FebState {
 
     /// The FEB goes on with an earlier transmission, of which nothing was confirmed here: RESET and START.
     fn restart(&mut self, out: &mut Outbox<'_>) {
+        let is_another = |transmission: &dyn Transmission| transmission.first().is_known_to_be_another();
+        if !self.transmission.get().is_some_and(is_another) {
+            // It may have been this one, whose first packet was lost: the FEB has taken words for it.
+            count(&self.shared().counters.begun_again);
+        }
         self.restarts += 1;
         if self.restarts > START_ATTEMPTS {
             // Its numbers do not begin where they should: what comes from now on is answered by RESET.
@@ -290,6 +295,8 @@ impl FebState {
     /// Sends IDENTIFY, START or STOP. START in both protocols, where the FEB did not say what it speaks.
     fn send_start(&mut self, code: u16, csn: u16, out: &mut Outbox<'_>) {
         let asks_checksum = code == fade10g::CMD_START && self.peer.asks_checksum();
+        self.peer.has_asked_checksum =
+            if code == fade10g::CMD_START { asks_checksum } else { self.peer.has_asked_checksum };
         let argument = if asks_checksum { fade10g::START_CHECKSUM } else { 0 };
         self.send_command(code, csn, argument, out);
         if code == fade10g::CMD_START && self.peer.protocol.is_none() {

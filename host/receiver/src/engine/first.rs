@@ -14,6 +14,8 @@ pub(super) enum First {
     Awaited,
     /// Others, since then: the first may have been lost, or they are of an earlier transmission.
     Missing(Duration),
+    /// The FEB says that it runs an earlier transmission.
+    Other,
 }
 
 /// What to do with a packet.
@@ -40,6 +42,21 @@ impl First {
         matches!(self, First::Come)
     }
 
+    /// The FEB says that this transmission runs.
+    pub(super) fn is_proven(&mut self) {
+        *self = First::Come;
+    }
+
+    /// It says that another one does.
+    pub(super) fn is_of_another(&mut self) {
+        *self = First::Other;
+    }
+
+    /// It has said so: nothing of this transmission is lost if it begins again.
+    pub(super) fn is_known_to_be_another(&self) -> bool {
+        matches!(self, First::Other)
+    }
+
     /// Judges a packet: the `first` one, or one that is `foreign` to the transmission's begin.
     pub(super) fn admit(&mut self, first: bool, foreign: bool, now: Duration) -> Admission {
         match self {
@@ -49,7 +66,7 @@ impl First {
                 return Admission::Take;
             }
             First::Awaited => *self = First::Missing(now),
-            First::Missing(_) => {}
+            First::Missing(_) | First::Other => {}
         }
         if foreign || self.is_overdue(now) {
             Admission::Restart
@@ -62,7 +79,8 @@ impl First {
     pub(super) fn deadline(&self) -> Option<Duration> {
         match self {
             First::Missing(since) => Some(*since + FIRST_PATIENCE),
-            _ => None,
+            First::Other => Some(Duration::ZERO),
+            First::Come | First::Awaited => None,
         }
     }
 

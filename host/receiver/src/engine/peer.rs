@@ -25,6 +25,8 @@ pub(super) struct Peer {
     pub(super) firmware: Option<Firmware>,
     /// What it reported about itself.
     pub(super) identity: Option<Identity>,
+    /// The last START has asked for the CRC of the words.
+    pub(super) has_asked_checksum: bool,
     /// What makes its words native.
     pub(super) swap: Swap,
 }
@@ -32,7 +34,7 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(config: FebConfig, shared: Arc<Shared>) -> Peer {
         let (protocol, firmware) = (config.protocol(), config.firmware);
-        Peer { config, shared, protocol, firmware, identity: None, swap: Swap::None }
+        Peer { config, shared, protocol, firmware, identity: None, has_asked_checksum: false, swap: Swap::None }
     }
 
     /// It has answered IDENTIFY by a response, so it speaks FADE-10G.
@@ -84,7 +86,7 @@ impl Peer {
     /// Whether the FEB will tell that CRC.
     fn expected_crc(&self, protocol: Protocol, which: Which) -> Expected {
         match (protocol, which) {
-            (Protocol::Fade10g, Which::New { .. }) if self.asks_checksum() => Expected::Yes,
+            (Protocol::Fade10g, Which::New { .. }) if self.has_asked_checksum => Expected::Yes,
             (Protocol::Fade10g, Which::New { .. }) => Expected::No,
             // The program that began it may have asked; FADE v1 tells it at the end alone.
             _ if self.config.checksum => Expected::Maybe,

@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::Context;
 use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Resumed};
 use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_wire::Firmware;
 
 use super::super::before::Before;
 use super::super::recorder::Recorder;
-use super::super::transmissions::Transmissions;
+use super::super::transmissions::{Transmission, Transmissions};
 use super::received::Received;
 use crate::exit;
 use crate::verdict::End;
@@ -49,8 +50,8 @@ impl Begin {
     ) -> anyhow::Result<Option<End>> {
         let WasStopped(was_stopped) = self.was_stopped;
         if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
-            match feb.resume(Resumed { bytes: bytes - newest.begin, stopped: was_stopped, number: newest.transmission })
-            {
+            let Transmission { begin, transmission: number, protocol, .. } = newest;
+            match feb.resume(Resumed { bytes: bytes - begin, stopped: was_stopped, number, protocol }) {
                 Ok(()) => {
                     self.goes_on = true;
                     return Ok(None);
@@ -93,6 +94,11 @@ impl Begin {
         Ok(None)
     }
 
+    /// It goes on, and the board does not tell which one it is.
+    pub(super) fn is_unproven(&self, feb: &FebHandle) -> bool {
+        self.goes_on && feb.kind().and_then(|kind| kind.firmware) != Some(Firmware::Fadelink)
+    }
+
     /// Why nothing comes of a transmission that goes on, though the board sends: it sends what is behind that. `too_long`: nobody
     /// waits for it any more.
     pub(super) fn is_ahead(&self, feb: &FebHandle, recorder: &Recorder, too_long: bool) -> Option<String> {
@@ -119,7 +125,7 @@ impl Begin {
     /// its words, which comes before the last of them.
     pub(super) fn note(&mut self, feb: &FebHandle) -> anyhow::Result<()> {
         let note = |all: &mut Transmissions| {
-            all.has_number(feb.transmission())?;
+            all.has_begun(feb.transmission(), feb.kind().map(|kind| kind.protocol))?;
             feb.crc().map_or(Ok(()), |crc| all.has_crc(crc))
         };
         note(&mut self.transmissions).context("the list of transmissions")

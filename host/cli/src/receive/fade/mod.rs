@@ -169,8 +169,7 @@ impl Group for Febs {
     fn measure(&self, meter: &mut Meter) {
         meter.link(&self.iface, &self.receiver.counters());
         for Live { recorded, counters, fill, .. } in self.live() {
-            let (contradictions, foreign) = (counters.contradictions, counters.protocol_errors);
-            recorded.measure(meter, Evidence { contradictions, foreign, ..Evidence::default() });
+            recorded.measure(meter, received::against(&counters));
             meter.fade(&recorded.name, &counters, fill);
         }
     }
@@ -324,6 +323,7 @@ fn receive(
         };
         if !is_there {
             return Ok(match feb.ending() {
+                Ending::Confirmed if begin.is_unproven(feb) => End::Told,
                 Ending::Confirmed => End::Confirmed,
                 _ => End::Silence,
             });

@@ -50,12 +50,10 @@ impl Received {
             accept,
             error: self.error.clone(),
             board: self.board.clone(),
-            contradictions: self.counters.contradictions,
-            foreign: self.counters.protocol_errors,
             restarted: self.transmissions.restarted(),
             checksum: self.checksum,
             changed: self.changed.clone(),
-            ..Evidence::default()
+            ..against(&self.counters)
         }
     }
 
@@ -97,6 +95,12 @@ impl Received {
         }
         tell!("  {}", in_words(&self.counters.entries()));
     }
+}
+
+/// What counters tell against a transmission.
+pub(super) fn against(counters: &FebCounts) -> Evidence<'static> {
+    let FebCounts { contradictions, protocol_errors: foreign, begun_again, .. } = *counters;
+    Evidence { contradictions, foreign, begun_again, ..Evidence::default() }
 }
 
 /// The counters that are not zero.

@@ -393,7 +393,10 @@ impl Session {
             .chain(&instead)
             .cloned()
             .collect();
+        // Where no end tells how many a stream had, these may have been of it.
+        let has_unknown = streams.iter().any(|stream| stream.total.is_none());
         let known = Evidence {
+            missing: if has_unknown { dropped.kernel } else { 0 },
             absent: Absent { streams: missing, boards: setup.senders.absent(&came) },
             board: (!against.is_empty()).then(|| against.join("; ")),
             ..Evidence::default()

@@ -21,7 +21,7 @@ use fadelink_wire::{fade1, Firmware, Protocol};
 
 use super::command::{
     Command, CommandError, Resumed, IDENTIFY_ATTEMPTS, IDENTIFY_SHARE, RESET_PATIENCE, RESET_ROUNDS, RESUME_PATIENCE,
-    SETTLE, START_ATTEMPTS,
+    SETTLE, START_ATTEMPTS, START_INTERVAL,
 };
 use crate::shared::Ending;
 
@@ -121,11 +121,6 @@ pub(super) enum Which {
     Resumed(Resumed),
 }
 
-/// The last packet of a transmission of FADE-10G of which `bytes` are confirmed is among them: only that one is not full.
-fn has_last(bytes: u64) -> bool {
-    !bytes.is_multiple_of(fade10g::PACKET_BYTES as u64)
-}
-
 /// A START under way.
 pub(super) struct Start {
     state: State,
@@ -138,6 +133,8 @@ pub(super) struct Start {
     pub(super) next: Duration,
     /// STARTs that were answered by "an earlier transmission runs".
     refusals: u32,
+    /// Number of a START that was obeyed, by a FEB that has not told what it is.
+    obeyed: Option<u16>,
     /// An earlier transmission ran.
     pub(super) interrupted: bool,
 }
@@ -161,13 +158,13 @@ impl Start {
             Goal::Begin(_) | Goal::Resume(..) => State::Identify { sent: 0 },
         };
         let next = if state == State::Listen { now + RESUME_PATIENCE } else { now };
-        Start { state, goal, csn, patience, next, refusals: 0, interrupted: false }
+        Start { state, goal, csn, patience, next, refusals: 0, obeyed: None, interrupted: false }
     }
 
     /// STOP, of a transmission that has begun again.
     pub(super) fn stop_again(csn: u16, patience: (Duration, u32), now: Duration) -> Start {
         let state = State::Stop { sent: 0 };
-        Start { state, goal: Goal::Again, csn, patience, next: now, refusals: 0, interrupted: false }
+        Start { state, goal: Goal::Again, csn, patience, next: now, refusals: 0, obeyed: None, interrupted: false }
     }
 
     /// A response of FADE-10G with this code and number is for it.
@@ -184,7 +181,7 @@ impl Start {
     /// A state of FADE v1 is for it.
     pub(super) fn asks(&self, known: Known) -> bool {
         let is_open = match self.goal {
-            Goal::Resume(..) => known.protocol != Some(Protocol::Fade10g),
+            Goal::Resume(resumed, _) => resumed.protocol.or(known.protocol) != Some(Protocol::Fade10g),
             _ => known.protocol.is_none(),
         };
         is_open && matches!(self.state, State::Identify { .. })
@@ -220,10 +217,16 @@ impl Start {
         match event {
             Event::Due => self.due(known, now, draw),
             Event::Identified(identity) => self.identified(identity, known, now, draw),
-            Event::Answered(_) if self.is_unknown(known) => self.identify_again(now, draw),
+            Event::Answered(value) if self.is_unknown(known) => {
+                let obeyed = Some(self.csn).filter(|_| value == STATUS_DONE);
+                Start { obeyed, ..self }.identify_again(now, draw)
+            }
             Event::Answered(value) => self.answered(value, now),
             Event::Told(state) => self.told(state, now),
-            Event::Data(protocol) => self.data(protocol, known),
+            Event::Data(protocol) => self.data(protocol, known, now),
+            Event::Found(protocol) if !self.resumed().is_none_or(|resumed| resumed.may_be(protocol)) => {
+                Step::On(self, None)
+            }
             Event::Found(Protocol::Fade10g) if self.is_unknown(known) => self.identify_again(now, draw),
             Event::Found(protocol) => self.found(protocol),
         }
@@ -253,6 +256,8 @@ impl Start {
             }
             State::Identify { .. } => match self.goal {
                 Goal::Resume(..) => self.listen(now),
+                // RESET would end the transmission that has begun.
+                _ if self.obeyed.is_some() => self.identify_again(now, draw),
                 _ => self.reset(now),
             },
             State::Listen => self.found_nothing(known),
@@ -263,7 +268,10 @@ impl Start {
             State::Reset { since, rounds, .. } if rounds < if known.tells() { 1 } else { RESET_ROUNDS } => {
                 self.reset_again(since, rounds + 1, now)
             }
-            State::Reset { .. } if known.protocol == Some(Protocol::Fade1) => self.begun(Protocol::Fade1, Some(now)),
+            State::Reset { .. } if known.protocol == Some(Protocol::Fade1) => {
+                let number = self.csn;
+                self.begun(Protocol::Fade1, number, Some(now))
+            }
             State::Reset { .. } => self.start(draw(), now),
             State::Start { sent, .. } if sent > retries => {
                 self.fail(CommandError::Timeout { code: fade10g::CMD_START, attempts: sent })
@@ -282,15 +290,18 @@ impl Start {
         mut draw: impl FnMut() -> u16,
     ) -> Step {
         let Some(resumed) = self.resumed() else {
-            return match known.firmware {
-                Some(Firmware::Fadelink) => self.start(draw(), now),
-                _ => self.reset(now),
+            // The first packet proves that of a published core.
+            let is_ours = |number: u16| identity.is_none_or(|told| told.running && told.transmission == number);
+            return match (self.obeyed.filter(|number| is_ours(*number)), known.firmware) {
+                (Some(number), _) => self.begun(Protocol::Fade10g, number, None),
+                (None, Some(Firmware::Fadelink)) => self.start(draw(), now),
+                (None, _) => self.reset(now),
             };
         };
-        let Some(identity) = identity else { return self.listen(now) };
+        let Some(identity) = identity.filter(|_| resumed.may_be(Protocol::Fade10g)) else { return self.listen(now) };
         let number = Some(identity.transmission);
         match Ending::of_fade10g(&identity, resumed.number) {
-            _ if has_last(resumed.bytes) => self.fail(CommandError::AtItsEnd),
+            _ if resumed.has_last() => self.fail(CommandError::AtItsEnd),
             Ending::Unknown if identity.running => self.resume(Protocol::Fade10g, Resumed { number, ..resumed }),
             ending => self.fail(CommandError::NotRunning(ending)),
         }
@@ -318,7 +329,10 @@ impl Start {
 
     fn answered(mut self, value: u64, now: Duration) -> Step {
         match self.state {
-            State::Start { .. } if value == STATUS_DONE => self.begun(Protocol::Fade10g, None),
+            State::Start { .. } if value == STATUS_DONE => {
+                let number = self.csn;
+                self.begun(Protocol::Fade10g, number, None)
+            }
             State::Start { .. } if self.refusals == START_ATTEMPTS => self.fail(CommandError::StillRunning(value)),
             State::Start { .. } => {
                 // An earlier transmission still runs, perhaps of a reader that was killed.
@@ -330,13 +344,16 @@ impl Start {
         }
     }
 
-    fn data(mut self, protocol: Protocol, known: Known) -> Step {
+    fn data(mut self, protocol: Protocol, known: Known, now: Duration) -> Step {
         match &mut self.state {
             // It answers START of FADE v1, which is sent where the FEB did not say what it speaks.
             State::Start { sent } if *sent > 0 && (protocol, known.protocol) == (Protocol::Fade1, None) => {
-                return self.begun(Protocol::Fade1, None);
+                let number = self.csn;
+                return self.begun(Protocol::Fade1, number, Some(now + START_INTERVAL));
             }
             State::Reset { heard, .. } => (*heard, self.interrupted) = (true, true),
+            // Of the transmission that has begun.
+            State::Identify { .. } if self.obeyed.is_some() => {}
             State::Identify { .. } => self.interrupted = true,
             // After START it may be the new transmission's already.
             State::Listen | State::Start { .. } | State::Stop { .. } => {}
@@ -346,9 +363,7 @@ impl Start {
 
     fn found(self, protocol: Protocol) -> Step {
         match self.resumed() {
-            Some(resumed) if protocol == Protocol::Fade10g && has_last(resumed.bytes) => {
-                self.fail(CommandError::AtItsEnd)
-            }
+            Some(resumed) if resumed.has_last() => self.fail(CommandError::AtItsEnd),
             Some(resumed) => self.resume(protocol, resumed),
             None => Step::On(self, None),
         }
@@ -356,11 +371,11 @@ impl Start {
 
     /// No data came.
     fn found_nothing(self, known: Known) -> Step {
-        match (self.resumed(), known.protocol) {
-            // No packet of FADE v1 is the last one by its length.
-            (Some(resumed), Some(Protocol::Fade10g)) if has_last(resumed.bytes) => self.fail(CommandError::AtItsEnd),
+        let is_10g = |resumed: &Resumed| resumed.protocol.or(known.protocol) == Some(Protocol::Fade10g);
+        match self.resumed() {
+            Some(resumed) if resumed.has_last() => self.fail(CommandError::AtItsEnd),
             // If it still runs, it sends its last packet at the next STOP.
-            (Some(resumed), None | Some(Protocol::Fade1)) if resumed.stopped => self.resume(Protocol::Fade1, resumed),
+            Some(resumed) if resumed.stopped && !is_10g(&resumed) => self.resume(Protocol::Fade1, resumed),
             _ => self.fail(CommandError::NotRunning(Ending::Unknown)),
         }
     }
@@ -392,8 +407,7 @@ impl Start {
         Step::On(self, Some(Send::Command { code, csn }))
     }
 
-    fn begun(self, protocol: Protocol, next_start: Option<Duration>) -> Step {
-        let number = self.csn;
+    fn begun(self, protocol: Protocol, number: u16, next_start: Option<Duration>) -> Step {
         Step::End(self, Outcome::Begun(protocol, Which::New { number, next_start }))
     }
 

@@ -27,8 +27,8 @@ fn begin(known: Known, is_told: bool) -> Start {
     Start::new(Goal::Begin(command()), 9, (known, is_told), PATIENCE, Duration::ZERO)
 }
 
-fn resume(bytes: u64, number: Option<u16>, stopped: bool) -> Start {
-    let goal = Goal::Resume(Resumed { bytes, stopped, number }, command());
+fn resume(bytes: u64, number: Option<u16>, stopped: bool, protocol: Option<Protocol>) -> Start {
+    let goal = Goal::Resume(Resumed { bytes, stopped, number, protocol }, command());
     Start::new(goal, 9, (UNKNOWN, false), PATIENCE, Duration::ZERO)
 }
 
@@ -80,8 +80,10 @@ fn only_the_transmission_of_its_number_goes_on() {
     let packet = fade10g::PACKET_BYTES as u64;
     let not_running = |ending| Outcome::Failed(CommandError::NotRunning(ending));
     let at_its_end = Outcome::Failed(CommandError::AtItsEnd);
-    let goes_on =
-        |protocol, bytes| Outcome::Begun(protocol, Which::Resumed(Resumed { bytes, stopped: false, number: Some(5) }));
+    let goes_on = |protocol, bytes| {
+        let resumed = Resumed { bytes, stopped: false, number: Some(5), protocol: Some(protocol) };
+        Outcome::Begun(protocol, Which::Resumed(resumed))
+    };
     let over = Identity { running: false, ..RUNNING };
     for (bytes, number, identity, expected) in [
         (packet, Some(5), RUNNING, goes_on(Protocol::Fade10g, packet)),
@@ -93,7 +95,7 @@ fn only_the_transmission_of_its_number_goes_on() {
         (packet + 8, Some(5), over, at_its_end.clone()),
     ] {
         let events = [Event::Due, Event::Identified(Some(identity))];
-        let found = follow(resume(bytes, number, false), FADELINK, &events).1;
+        let found = follow(resume(bytes, number, false, Some(Protocol::Fade10g)), FADELINK, &events).1;
         assert_eq!(found, Some(expected), "{number:?} {identity:?}");
     }
     for (number, phase, packets, expected) in [
@@ -108,8 +110,75 @@ fn only_the_transmission_of_its_number_goes_on() {
     ] {
         let events =
             [Event::Due, Event::Told(fade1::State { phase, transmission: 5, packets, resets: None, checksum: None })];
-        let found = follow(resume(8 * 1024, number, false), FADE1, &events).1;
+        let found = follow(resume(8 * 1024, number, false, Some(Protocol::Fade1)), FADE1, &events).1;
         assert_eq!(found, Some(expected), "{number:?} {phase:?}");
+    }
+}
+
+/// A board that was replaced by one with the other protocol, or frames of that protocol which are forged.
+#[test]
+fn a_transmission_goes_on_in_its_own_protocol_alone() {
+    let bytes = 3 * 1024;
+    let not_running = Some(Outcome::Failed(CommandError::NotRunning(Ending::Unknown)));
+    let listening = |start: Start, events: &[Event]| {
+        let asked = [Event::Due; IDENTIFY_ATTEMPTS as usize + 1];
+        let events: Vec<_> = asked.into_iter().chain(events.iter().copied()).chain([Event::Due]).collect();
+        follow(start, UNKNOWN, &events).1
+    };
+    let of_v1 = || resume(bytes, Some(5), false, Some(Protocol::Fade1));
+    assert_eq!(listening(of_v1(), &[Event::Found(Protocol::Fade10g)]), not_running);
+    let identified = [Event::Due, Event::Identified(Some(RUNNING)), Event::Found(Protocol::Fade10g), Event::Due];
+    assert_eq!(follow(of_v1(), FADELINK, &identified).1, not_running);
+    let of_10g = resume(fade10g::PACKET_BYTES as u64, None, false, Some(Protocol::Fade10g));
+    assert_eq!(listening(of_10g, &[Event::Found(Protocol::Fade1)]), not_running);
+    // Nothing tells what the data of an earlier version came by.
+    assert_eq!(listening(resume(bytes, None, false, None), &[]), not_running);
+    let at_its_end = Some(Outcome::Failed(CommandError::AtItsEnd));
+    assert_eq!(listening(resume(bytes, None, false, Some(Protocol::Fade10g)), &[]), at_its_end);
+}
+
+/// A board that is switched on between IDENTIFY and START obeys START. RESET would end that, with the words it has taken.
+#[test]
+fn what_has_obeyed_start_is_not_reset() {
+    let asked = [Event::Due; IDENTIFY_ATTEMPTS as usize + RESET_ROUNDS as usize + 1];
+    let begins = |more: &[Event], known: Known| {
+        let mut start = begin(UNKNOWN, false);
+        let mut numbers = 20..;
+        let mut sent = Vec::new();
+        let events = asked.iter().chain(&[Event::Answered(0)]).map(|event| (*event, UNKNOWN));
+        for (event, known) in events.chain(more.iter().map(|event| (*event, known))) {
+            let now = start.next;
+            match start.step(event, known, now, || numbers.next().unwrap_or_default()) {
+                Step::On(next, send) => {
+                    sent.extend(send);
+                    start = next;
+                }
+                Step::End(start, outcome) => return (sent, Some(outcome), start.interrupted),
+            }
+        }
+        (sent, None, start.interrupted)
+    };
+    let ours = Identity { transmission: 20, ..RUNNING };
+    let begun = Outcome::Begun(Protocol::Fade10g, Which::New { number: 20, next_start: None });
+    let data = Event::Data(Protocol::Fade10g);
+    let lost = [Event::Due; IDENTIFY_ATTEMPTS as usize];
+    let published = Known { protocol: Some(Protocol::Fade10g), firmware: Some(Firmware::Published10g) };
+    for (events, known) in [
+        (vec![Event::Identified(Some(ours))], FADELINK),
+        (vec![data, Event::Identified(Some(ours))], FADELINK),
+        (vec![Event::Identified(None)], published),
+        ([&lost[..], &[Event::Identified(Some(ours))]].concat(), FADELINK),
+    ] {
+        let (sent, outcome, interrupted) = begins(&events, known);
+        let start =
+            sent.iter().position(|sent| matches!(sent, Send::Command { code: fade10g::CMD_START, .. })).unwrap();
+        assert!(!sent[start..].contains(&Send::Reset), "{events:?} {sent:?}");
+        assert_eq!((outcome, interrupted), (Some(begun.clone()), false), "{events:?}");
+    }
+    // It runs another one, or none.
+    for identity in [RUNNING, Identity { running: false, ..ours }] {
+        let (sent, outcome, _) = begins(&[Event::Identified(Some(identity))], FADELINK);
+        assert_eq!((sent.last(), outcome), (Some(&Send::Command { code: fade10g::CMD_START, csn: 22 }), None));
     }
 }
 
@@ -124,7 +193,7 @@ fn it_always_ends() {
         let (is_told, stopped) = (random.bool(), random.bool());
         let mut start = match random.u8(..3) {
             0 => begin(known, is_told),
-            1 => resume(random.u64(..4) * 4096, Some(random.u16(..3)).filter(|_| is_told), stopped),
+            1 => resume(random.u64(..4) * 4096, Some(random.u16(..3)).filter(|_| is_told), stopped, protocol),
             _ => Start::stop_again(9, PATIENCE, Duration::ZERO),
         };
         let (mut now, busy) = (Duration::ZERO, random.usize(..40));

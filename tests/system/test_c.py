@@ -80,6 +80,12 @@ int main(int argc, char **argv)
 	assert(count == FADELINK_END && fadelink_feb_ending(feb) == FADELINK_ENDING_CONFIRMED);
 	fadelink_inquiry inquiry;
 	assert(fadelink_inquire(feb, &inquiry) == 0 && inquiry.ending == FADELINK_ENDING_UNKNOWN && inquiry.resets == 0);
+	char text[200], cut[5];
+	assert(fadelink_against(feb, text, sizeof(text)) == 0 && !*text && fadelink_against(feb, NULL, 0) == 0);
+	assert(fadelink_start(feb) == 0);
+	assert(fadelink_against(feb, text, sizeof(text)) == 1 && !strcmp(text, "its end is not confirmed"));
+	assert(fadelink_against(feb, cut, sizeof(cut)) == 1 && !strcmp(cut, "its "));
+	assert(fadelink_against(NULL, text, sizeof(text)) == FADELINK_ERROR && SAYS("feb"));
 	assert(fadelink_inquire(feb, NULL) == FADELINK_ERROR && SAYS("inquiry"));
 	assert(fadelink_feb_ending(NULL) == FADELINK_ERROR && SAYS("feb"));
 	fadelink_feb_close(feb);

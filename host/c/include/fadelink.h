@@ -71,7 +71,7 @@ typedef struct fadelink_inquiry {
 } fadelink_inquiry;
 
 #define FADELINK_ERROR	 (-1)
-#define FADELINK_END	 (-2) /* the transmission is complete, and all data was released */
+#define FADELINK_END	 (-2) /* the transmission has ended, and all data was released; fadelink_against() says whether it is whole */
 #define FADELINK_TIMEOUT (-3) /* a command without response */
 
 /* The last error of this thread, as a sentence. Never NULL. */
@@ -101,10 +101,15 @@ int fadelink_feb_kind(const fadelink_feb *feb, fadelink_kind *kind);
 /* FADELINK_ENDING_*, or FADELINK_ERROR. */
 int fadelink_feb_ending(const fadelink_feb *feb);
 /*
- * Asks the FEB. After FADELINK_END the data is whole if no RESET was obeyed: another computer may have sent it.
+ * Asks the FEB for what it says of its transmission, and for RESETs, which any computer may have sent.
  * Returns 0, FADELINK_TIMEOUT, or FADELINK_ERROR.
  */
 int fadelink_inquire(fadelink_feb *feb, fadelink_inquiry *inquiry);
+/*
+ * Asks the FEB, and returns how many things speak against the data after FADELINK_END: 0 if it is whole. `text`, of `size` bytes, gets
+ * them as words; it may be NULL. Other results: FADELINK_TIMEOUT, FADELINK_ERROR.
+ */
+int64_t fadelink_against(fadelink_feb *feb, char *text, size_t size);
 
 /*
  * Sends a user command (code 0x0100 to 0xFFFF), repeats it `retries` times after `timeout_ms` each. A Fadelink FEB

@@ -255,6 +255,25 @@ pub unsafe extern "C" fn fadelink_inquire(feb: *mut OpenFeb, inquiry: *mut FebIn
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn fadelink_against(feb: *mut OpenFeb, text: *mut c_char, size: usize) -> i64 {
+    // SAFETY: see the header.
+    let Some(handle) = (unsafe { reader(feb) }) else { return ERROR.into() };
+    let against = match handle.against() {
+        Ok(against) => against,
+        Err(error) => return status(Err(error)).into(),
+    };
+    if !text.is_null() && size > 0 {
+        let words = against.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        let length = words.len().min(size - 1);
+        // SAFETY: there are `size` bytes at `text`; see the header.
+        let out = unsafe { std::slice::from_raw_parts_mut(text.cast::<u8>(), length + 1) };
+        out[..length].copy_from_slice(&words.as_bytes()[..length]);
+        out[length] = 0;
+    }
+    against.len() as i64
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn fadelink_feb_kind(feb: *const OpenFeb, kind: *mut FebKind) -> c_int {
     // SAFETY: see the header.
     let (Some(handle), Some(out)) = (unsafe { (reader(feb), non_null(kind, "kind")) }) else { return ERROR };

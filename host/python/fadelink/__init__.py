@@ -114,12 +114,18 @@ class Feb:
         return self._feb.ending()
 
     def inquire(self) -> Inquiry:
-        """Asks the FEB what it says of its transmission.
+        """Asks the FEB what it says of its transmission, and for RESETs, which any computer may have sent.
 
-        After the last block the data is whole if no RESET was obeyed: another computer may have sent it. Raises TimeoutError
-        without an answer.
+        Raises TimeoutError without an answer.
         """
         return Inquiry(*self._feb.inquire())
+
+    def against(self) -> list[str]:
+        """Asks the FEB, and tells what speaks against the data after the last block. An empty list: it is whole.
+
+        Raises TimeoutError without an answer.
+        """
+        return self._feb.against()
 
     def fill(self) -> tuple[int, int]:
         """Bytes in the ring, and its size."""

@@ -270,6 +270,15 @@ impl Feb {
         })
     }
 
+    /// Asks the FEB, and tells in words what speaks against the data.
+    fn against(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let handle = self.handle.clone();
+        interruptible(py, move || {
+            let against = lock(&handle).handle.against().map_err(raise)?;
+            Ok(against.iter().map(ToString::to_string).collect())
+        })
+    }
+
     /// Protocol, firmware and byte order of words on the wire; `None` for what is not known yet.
     fn kind(&self, py: Python<'_>) -> (Option<String>, Option<String>, Option<String>) {
         let kind = py.detach(|| self.state().handle.kind());

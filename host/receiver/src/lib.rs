@@ -23,6 +23,7 @@
 //! ```
 
 pub mod abi;
+mod against;
 pub mod backend;
 pub mod claim;
 pub mod counters;
@@ -49,6 +50,7 @@ mod user_space;
 pub mod wake;
 pub mod window;
 
+pub use against::Against;
 pub use engine::{CommandError, Confirm, FebConfig, Resumed};
 pub use inquiry::Inquiry;
 pub use kind::Kind;

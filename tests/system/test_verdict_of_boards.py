@@ -1,0 +1,209 @@
+"""Nothing is called complete that is not: boards that are replaced, disturbed at their begin, or stopped by others."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+from support.lab import Lab, end, fade
+from support.netns import BOARD, FEBS, PC, add_address, report, sh, wait_for
+from support.paths import FADELINK
+
+PORT = 10000
+
+
+def reasons(of):
+    return [reason["reason"] for reason in of["reasons"]]
+
+
+def data_of_fade1(bench, number, packet=0, words=bytes(1024)):
+    """A data frame of FADE v1 in the board's name."""
+    mac = bench.run_in(bench.pc_ns, "cat", "/sys/class/net/eth0/address").strip()
+    addresses = bytes.fromhex((mac + FEBS[0]).replace(":", ""))
+    return addresses + b"\xfa\xde\xa5\xa5" + struct.pack(">HHI", number, packet << 10 | 0x2A5, 0xC0000000) + words
+
+
+@pytest.mark.parametrize("protocol", [None, "fade1"])
+def test_a_board_that_was_replaced_does_not_end_the_run(bench, protocol):
+    """FADE v1 before the kill, FADE-10G behind it: the length of the data is not that of a last packet."""
+    lab = Lab(bench)
+    sim = bench.sim("--protocol", "fade1", "--phy", "gmii", "--gap", 400)
+    more = f'protocol = "{protocol}"' if protocol else ""
+    lab.write('confirm = "durable"\nsinks = ["file:{board}.dat"]\n' + fade("left", more=more))
+    file = lab.runs / "run_000001/left.dat"
+    while True:
+        run, before = lab.start(), file.stat().st_size if file.exists() else 0
+        wait_for(lambda size=before: file.exists() and file.stat().st_size > size)
+        run.signal(signal.SIGKILL)
+        run.finish()
+        if file.stat().st_size % 8192:
+            break
+    sim.signal(signal.SIGKILL)
+    sim.finish()
+    bench.sim("--gap", 20)
+    size = file.stat().st_size
+    run = lab.start()
+    wait_for(lambda: file.stat().st_size > size or run.popen.poll() is not None)
+    status, err = end(run)
+    assert status == 3 and f"another transmission was recorded behind byte {size}" in err, err
+    assert lab.check()[0] == 3
+    (board,) = lab.manifest()["boards"]
+    assert [one.get("protocol") for one in board["transmissions"]] == ["fade1", "fade10g"]
+
+
+def test_what_comes_before_the_first_packet_resets_no_board(bench):
+    """A frame in the board's name, which another transmission would have, before the slow board has filled its first packet: the
+    words that it has taken are recorded."""
+    record = bench.tmp / "record"
+    bench.sim("--protocol", "fade1", "--phy", "gmii", "--gap", 20000, "--random", "--record", record)
+    raw = bench.raw(bench.board_ns, "feb0")
+    receive = bench.receive("--out", bench.tmp / "a.dat")
+    first = bench.tmp / "record.1.1"
+    wait_for(lambda: first.exists() and first.stat().st_size > 0)
+    raw.send(data_of_fade1(bench, 5))
+    wait_for((bench.tmp / "a.dat").exists)
+    wait_for(lambda: (bench.tmp / "a.dat").stat().st_size > 0 or receive.popen.poll() is not None)
+    receive.signal(signal.SIGINT)
+    status, found = report(receive.finish())
+    (feb,) = found["febs"]
+    assert status == 3 and reasons(feb) == ["foreign"] and feb["counters"]["begun_again"] == 0, found
+    data, taken = (bench.tmp / "a.dat").read_bytes(), first.read_bytes()
+    assert taken and data.startswith(taken) and not (bench.tmp / "record.1.2").exists()
+
+
+def test_a_published_board_that_is_begun_again_may_have_taken_words(bench):
+    """Its START has no answer, and its first packet does not come: nobody knows whose the others are."""
+    raw = bench.in_namespace(bench.board_ns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0xFADE)))
+    raw.bind(("feb0", 0xFADE))
+    raw.settimeout(0.02)
+    receive = bench.receive("--firmware", "published-v1", "--end", "silence", "--out", bench.tmp / "a.dat")
+    start, reset = (b"\xfa\xde" + bytes([0, kind]) for kind in (1, 5))
+    has_begun = is_reset = False
+    while not is_reset:
+        try:
+            header = raw.recv(2000)[12:16]
+        except TimeoutError:
+            header = b""
+        is_reset = has_begun and header == reset
+        has_begun = has_begun or header == start
+        if has_begun and not is_reset:
+            raw.send(data_of_fade1(bench, 0, 3))
+    # The board itself comes late.
+    bench.start(bench.board_ns, FADELINK, "feb", "--iface", "feb0", "--feb", FEBS[0], "--rate", 1, "--firmware", "published-v1")
+    wait_for(lambda: (bench.tmp / "a.dat").stat().st_size > 0)
+    receive.signal(signal.SIGINT)
+    status, found = report(receive.finish())
+    (feb,) = found["febs"]
+    assert status == 3 and feb["counters"]["begun_again"] > 0 and "begun_again" in reasons(feb), found
+
+
+def test_a_stream_that_others_stop_before_the_user_does_is_not_complete(net):
+    """A sink is slow, so the end of the stream waits in the kernel when the user asks for it."""
+    net.sim("--protocol", "udp", "--stopped", "--phy", "gmii", "--payload", 512)
+    pipe = net.tmp / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    sinks = ["--out", pipe, "--sink", f"file:{net.tmp / 'a.dat'}"]
+    receive = net.fadelink("receive", "--udp", PORT, "--streams", 1, "--ring", 16, "--board", BOARD, "--json", *sinks)
+    net.wait_for_frames(2000)
+    register = ["register", "--board", BOARD, "--json"]
+    assert net.run(*register, "0x80000001", 0)[0] == 0
+    wait_for(lambda: json.loads(net.run(*register, "0x80000006")[1])["value"] == 1)
+    receive.signal(signal.SIGINT)
+    os.set_blocking(reader, True)
+
+    def read():
+        while os.read(reader, 1 << 16):
+            pass
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    status, found = report(receive.finish())
+    reading.join()
+    os.close(reader)
+    (stream,) = found["streams"]
+    assert status == 3 and reasons(stream) == ["board"] and "stopped by another program" in stream["reasons"][0]["text"], found
+
+
+@pytest.mark.parametrize("has_end", [False, True])
+def test_datagrams_that_the_kernel_dropped_are_missing(bench, has_end):
+    """Behind the last one that came, of a stream whose end nobody tells; an end has their number."""
+    add_address(bench)
+    sh("ip", "-n", bench.board_ns, "addr", "add", f"{BOARD}/24", "dev", "feb0")
+    board = bench.in_namespace(bench.board_ns, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    board.bind((BOARD, 49152))
+    out = bench.tmp / "{stream}.dat"
+    options = ["--streams", 1] if has_end else ["--end", "silence"]
+    receive = bench.fadelink("receive", "--udp", PORT, "--json", "--receive-buffer", 20000, "--out", out, *options)
+    file = bench.tmp / f"{BOARD}-49152.dat"
+
+    def send(number, is_end=False):
+        words = b"" if is_end else struct.pack("<8Q", *range(number * 8, number * 8 + 8))
+        board.sendto(struct.pack(">IHBB", number, len(words) // 8, 3, is_end) + words, (PC, PORT))
+
+    def listens():
+        send(0)
+        return file.exists()
+
+    wait_for(listens)
+    receive.signal(signal.SIGSTOP)
+    for number in range(1, 2000):
+        send(number)
+    receive.signal(signal.SIGCONT)
+    if has_end:
+        wait_for(lambda: send(2000, True) or receive.popen.poll() is not None)
+    else:
+        wait_for(lambda: file.stat().st_size > 64)
+        receive.signal(signal.SIGINT)
+    status, found = report(receive.finish())
+    (stream,) = found["streams"]
+    assert status == 3 and found["dropped"]["kernel"] > 0, found
+    assert "missing" in reasons(stream if has_end else found), found
+
+
+@pytest.mark.parametrize("by", ["run", "receive"])
+def test_data_of_more_connections_than_expected_is_named(bench, by):
+    add_address(bench)
+    bench.sim("--protocol", "tcp", "--phy", "gmii", "--streams", 2, "--gap", 100)
+    if by == "run":
+        lab = Lab(bench)
+        lab.write(f'[[tcp]]\nname = "cal"\naddress = "{BOARD}"\nport = {PORT}\nsinks = ["file:{{board}}.dat"]\n')
+        program, file = lab.start(), lab.runs / "run_000001/cal.dat"
+    else:
+        file = bench.tmp / "a.dat"
+        program = bench.fadelink("receive", "--tcp", PORT, "--streams", 1, "--json", "--out", file)
+    text = []
+
+    def tells():
+        text.append(os.read(program.popen.stderr.fileno(), 4096).decode())
+        return "data of one more connection of its board is not recorded" in "".join(text)
+
+    wait_for(tells)
+    wait_for(lambda: file.exists() and file.stat().st_size > 0)
+    program.signal(signal.SIGINT)
+    status, out, err = program.finish()
+    group = lab.manifest()["groups"][0] if by == "run" else json.loads(out)
+    assert status == 3 and group["unrecorded_connections"] > 0 and reasons(group) == ["foreign"], (group, err)
+
+
+def test_a_run_is_not_called_complete_before_its_manifest_is(bench):
+    """Its disk is full at the end; the data is on another one."""
+    lab = Lab(bench)
+    bench.sim("--gap", 20)
+    lab.runs.mkdir()
+    sh("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", lab.runs)
+    try:
+        lab.write(f'sinks = ["file:{bench.tmp}/a.dat"]\n[disk]\nreserve = "1K"\n' + fade("left"))
+        run = lab.start()
+        wait_for(lambda: (bench.tmp / "a.dat").exists() and (bench.tmp / "a.dat").stat().st_size > 0)
+        with open(lab.runs / "full", "wb", buffering=0) as full, pytest.raises(OSError):
+            while True:
+                full.write(bytes(1024))
+        status, err = end(run)
+        assert status != 0 and "No space left" in err and "NOT COMPLETE" in err and ": complete" not in err, err
+        assert lab.manifest()["state"] != "complete" and bench.run("check", lab.folder(), "--outside")[0] == 3
+    finally:
+        sh("umount", lab.runs)

@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -192,6 +193,13 @@ class Board:
         return ak.Array(words) if starts is None else jagged(words, starts)
 
 
+def _text(file: Path) -> str:
+    """Of a regular file: a pipe would have none until somebody writes into it."""
+    if not S_ISREG(file.stat().st_mode):
+        raise ValueError(f"{file}: not a regular file")
+    return file.read_text()
+
+
 def _is_hdf5(file: Path) -> bool:
     with open(file, "rb") as opened:
         return opened.read(8) == b"\x89HDF\r\n\x1a\n"
@@ -203,7 +211,7 @@ def _words(file: Path) -> npt.NDArray[Any]:
 
         with h5py.File(file) as content:
             return np.asarray(content["words"][:])
-    bits = int(json.loads(file.with_name(file.name + ".json").read_text())["word_bits"])
+    bits = int(json.loads(_text(file.with_name(file.name + ".json")))["word_bits"])
     kind = np.dtype(f"=u{bits // 8}")
     return np.memmap(file, kind, "r").view(np.ndarray) if file.stat().st_size else np.empty(0, kind)
 
@@ -326,7 +334,7 @@ class Run:
         #: All that the program has written about the run (docs/runs.md).
         path = self.folder / "manifest.json"
         try:
-            self.manifest: Mapping[str, Any] = json.loads(path.read_text())
+            self.manifest: Mapping[str, Any] = json.loads(_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
         found = self.manifest.get("format")
@@ -387,12 +395,12 @@ class Run:
     @property
     def experiment(self) -> dict[str, Any]:
         """The experiment, as its file has it."""
-        return tomllib.loads((self.folder / "experiment.toml").read_text())
+        return tomllib.loads(_text(self.folder / "experiment.toml"))
 
     @property
     def log(self) -> list[dict[str, Any]]:
         """What the program has told meanwhile: a record for each message."""
-        return [json.loads(line) for line in (self.folder / "log.jsonl").read_text().splitlines()]
+        return [json.loads(line) for line in _text(self.folder / "log.jsonl").splitlines()]
 
     @property
     def boards(self) -> dict[str, Board]:

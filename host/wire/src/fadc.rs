@@ -322,8 +322,11 @@ impl Items<'_> {
             if kind == TYPE_WINDOWS_LOST {
                 return Ok(Some(Item::WindowsLost { count: bits }));
             }
-            self.base += SLICE_TICKS;
-            self.slot = None;
+            let base = self.base.saturating_add(SLICE_TICKS);
+            if base >= self.window_ticks {
+                return Err(WordError::Tick { index, tick: base, window: self.window_ticks });
+            }
+            (self.base, self.slot) = (base, None);
         } else if !(3..=20).contains(&slot) {
             return Err(WordError::Slot { index, slot });
         }

@@ -37,8 +37,8 @@ fn is_closed(stream: &TcpStream) -> bool {
 /// The operating system's.
 pub fn end(stream: &mut TcpStream) -> anyhow::Result<()> {
     stream.shutdown(Shutdown::Write)?;
-    // The receiver closes when it has all.
-    let _ = io::copy(stream, &mut io::sink());
+    // The receiver closes when it has all; one that breaks the connection has not.
+    io::copy(stream, &mut io::sink()).context("the receiver has not taken all of it")?;
     Ok(())
 }
 
@@ -57,5 +57,8 @@ pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) ->
             bytes => stream.write_all(&piece[..bytes]).with_context(|| format!("board `{name}`: {address}"))?,
         }
     }
-    end(&mut stream)
+    if !recording.has_ended() && !stop.load(Ordering::Relaxed) {
+        tracing::warn!("{name}: the receiver has asked for the end before all was played");
+    }
+    end(&mut stream).with_context(|| format!("board `{name}`: {address}"))
 }

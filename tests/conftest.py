@@ -2,9 +2,10 @@
 
 import os
 import resource
+from pathlib import Path
 
 import pytest
-from support.paths import BUILD, SEED
+from support.paths import BUILD, SEED, TOP
 from xdist.scheduler import LoadScopeScheduling
 
 # What takes longest begins first. The tests of one virtual machine, of one broker, of one copy of the tree, and those that look at
@@ -20,6 +21,9 @@ FIRST = [
     "system/test_crates",
 ]
 
+
+# Slow tests that `make test` leaves to `make test-long`: others of their kind stay.
+LONG = frozenset((Path(__file__).parent / "long.txt").read_text().splitlines())
 
 # What the processors had done before a test.
 BEGUN = pytest.StashKey[float]()
@@ -56,7 +60,17 @@ def place(nodeid):
     return next((i for i, name in enumerate(FIRST) if name in nodeid), len(FIRST))
 
 
-def pytest_collection_modifyitems(items):
+# Before pytest leaves out tests by their marks.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    names = {str(item.path.relative_to(TOP)) + "::" + item.nodeid.partition("::")[2]: item for item in items}
+    for name in LONG & names.keys():
+        names[name].add_marker(pytest.mark.long)
+    if not any("::" in argument for argument in config.args):
+        files = {name.partition("::")[0] for name in names}
+        gone = [name for name in LONG - names.keys() if name.partition("::")[0] in files]
+        if gone:
+            raise pytest.UsageError(f"tests/long.txt: {gone[0]}: no such test")
     items.sort(key=lambda item: place(item.nodeid))
 
 

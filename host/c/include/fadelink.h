@@ -71,7 +71,7 @@ typedef struct fadelink_inquiry {
 } fadelink_inquiry;
 
 #define FADELINK_ERROR	 (-1)
-#define FADELINK_END	 (-2) /* the transmission has ended, and all data was released; fadelink_against() says whether it is whole */
+#define FADELINK_END	 (-2) /* it has ended, all data was released; fadelink_against() says if it is whole */
 #define FADELINK_TIMEOUT (-3) /* a command without response */
 
 /* The last error of this thread, as a sentence. Never NULL. */
@@ -106,8 +106,8 @@ int fadelink_feb_ending(const fadelink_feb *feb);
  */
 int fadelink_inquire(fadelink_feb *feb, fadelink_inquiry *inquiry);
 /*
- * Asks the FEB, and returns how many things speak against the data after FADELINK_END: 0 if it is whole. `text`, of `size` bytes, gets
- * them as words; it may be NULL. Other results: FADELINK_TIMEOUT, FADELINK_ERROR.
+ * Asks the FEB, and returns how many things speak against the data after FADELINK_END: 0 if it is whole. `text`, of
+ * `size` bytes, gets them as words; it may be NULL. Other results: FADELINK_TIMEOUT, FADELINK_ERROR.
  */
 int64_t fadelink_against(fadelink_feb *feb, char *text, size_t size);
 

@@ -87,6 +87,7 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 		     struct fade_actions *out)
 {
 	u64 index = 0;
+	bool tells;
 
 	if (feb->first != FADE_FIRST_COME) {
 		if (!settings->firmware)
@@ -94,13 +95,11 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 						FADE_FIRMWARE_FADELINK :
 						FADE_FIRMWARE_PUBLISHED_V1;
 		feb->swap = fade_swap_of(feb, settings);
-		if (feb->firmware == FADE_FIRMWARE_FADELINK && feb->waiting &&
-		    (frame->sequence || frame->packet)) {
-			/* Its answer to START decides. */
-			feb->stats.not_started++;
-			return;
-		}
+		/* Fadelink's answers START. */
+		tells = feb->firmware == FADE_FIRMWARE_FADELINK && feb->waiting;
 		if (!fade_admits(feb, !frame->sequence && !frame->packet, false,
+				 tells ? FADE_ANSWER_PATIENCE_MS :
+					 FADE_FIRST_PATIENCE_MS,
 				 now_ms, out))
 			return;
 	}
@@ -139,8 +138,10 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 }
 
 /* The state that nobody has asked for, but START. */
-static void take_unasked1(struct fade_feb *feb, const struct fade_frame *frame,
-			  bool ours, struct fade_actions *out)
+static void take_unasked1(struct fade_feb *feb,
+			  const struct fade_settings *settings,
+			  const struct fade_frame *frame, bool ours,
+			  struct fade_actions *out)
 {
 	bool runs = frame->sequence == FADE1_STATE_RUNNING;
 
@@ -148,6 +149,11 @@ static void take_unasked1(struct fade_feb *feb, const struct fade_frame *frame,
 		feb->stats.responses++;
 		if (ours) {
 			feb->waiting = false;
+			if (feb->first != FADE_FIRST_COME) {
+				if (!settings->firmware)
+					feb->firmware = FADE_FIRMWARE_FADELINK;
+				feb->swap = fade_swap_of(feb, settings);
+			}
 			feb->first = FADE_FIRST_COME;
 		} else if (++feb->others >= FADE1_SHOWN) {
 			/* One answer may be to IDENTIFY, and late. */
@@ -193,7 +199,7 @@ void fade1_take_state(struct fade_feb *feb,
 		memcpy(feb->reset_by, frame->reset_by, sizeof(feb->reset_by));
 	}
 	if (!running || !feb->stopping) {
-		take_unasked1(feb, frame, ours, out);
+		take_unasked1(feb, settings, frame, ours, out);
 		return;
 	}
 	feb->stats.responses++;

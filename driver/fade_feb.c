@@ -175,8 +175,8 @@ static void take_response(struct fade_feb *feb,
  * @foreign to its begin. What may be of it is neither stored nor confirmed
  * before the first has come, and will come again.
  */
-bool fade_admits(struct fade_feb *feb, bool first, bool foreign, u64 now_ms,
-		 struct fade_actions *out)
+bool fade_admits(struct fade_feb *feb, bool first, bool foreign,
+		 u32 patience_ms, u64 now_ms, struct fade_actions *out)
 {
 	if (first) {
 		feb->first = FADE_FIRST_COME;
@@ -185,7 +185,7 @@ bool fade_admits(struct fade_feb *feb, bool first, bool foreign, u64 now_ms,
 	feb->stats.not_started++;
 	if (feb->first == FADE_FIRST_AWAITED) {
 		feb->first = FADE_FIRST_MISSING;
-		feb->first_since = now_ms;
+		feb->first_until = now_ms + patience_ms;
 	}
 	if (foreign || fade_is_overdue(feb, now_ms))
 		fade_restart(feb, now_ms);
@@ -256,7 +256,8 @@ static void take_data(struct fade_feb *feb, const struct fade_frame *frame,
 	u64 index = 0;
 
 	if (feb->first != FADE_FIRST_COME &&
-	    !fade_admits(feb, !ahead, ahead >= feb->window.size, now_ms, out))
+	    !fade_admits(feb, !ahead, ahead >= feb->window.size,
+			 FADE_FIRST_PATIENCE_MS, now_ms, out))
 		return;
 	feb->stats.delay = frame->delay;
 	count_missing(feb, frame->sequence);

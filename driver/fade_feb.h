@@ -38,8 +38,8 @@ u16 fade_new_csn(struct fade_feb *feb);
 u32 fade_swap_of(const struct fade_feb *feb,
 		 const struct fade_settings *settings);
 void fade_abort_running(struct fade_feb *feb);
-bool fade_admits(struct fade_feb *feb, bool first, bool foreign, u64 now_ms,
-		 struct fade_actions *out);
+bool fade_admits(struct fade_feb *feb, bool first, bool foreign,
+		 u32 patience_ms, u64 now_ms, struct fade_actions *out);
 void fade_note_unconfirmed(struct fade_feb *feb, u64 index,
 			   const struct fade_frame *frame);
 

@@ -242,7 +242,7 @@ enum fade_first {
  * @started: START was answered: data is accepted
  * @start: START that is being executed
  * @first: FADE_FIRST_*
- * @first_since: when another packet than the first came
+ * @first_until: others have come; the first one is waited for until then
  * @number: what START has called the transmission
  * @resets_told: it has told @resets and @reset_by of this transmission
  * @resets: RESETs that it has obeyed since START; 255: or more
@@ -286,7 +286,7 @@ struct fade_feb {
 	bool started;
 	struct fade_start start;
 	u32 first;
-	u64 first_since;
+	u64 first_until;
 	u16 number;
 	bool resets_told;
 	u8 resets;
@@ -403,6 +403,8 @@ struct fade_tick {
 #define FADE1_SHOWN		2
 /* Time for which others may come before the first packet of a transmission. */
 #define FADE_FIRST_PATIENCE_MS	100
+/* The same of a FEB that answers START, which is repeated meanwhile. */
+#define FADE_ANSWER_PATIENCE_MS	1000
 /* Time between two STARTs or STOPs of FADE v1. */
 #define FADE1_INTERVAL_MS	100
 /* STOPs that silence must follow: not all of them are lost. */

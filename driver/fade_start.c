@@ -406,8 +406,7 @@ static void tick_start(struct fade_feb *feb,
 bool fade_is_overdue(const struct fade_feb *feb, u64 now_ms)
 {
 	return feb->first == FADE_FIRST_OTHER ||
-	       (feb->first == FADE_FIRST_MISSING &&
-		now_ms >= feb->first_since + FADE_FIRST_PATIENCE_MS);
+	       (feb->first == FADE_FIRST_MISSING && now_ms >= feb->first_until);
 }
 
 static void next_at(struct fade_tick *out, bool there, u64 at)
@@ -440,5 +439,5 @@ void fade_feb_tick(struct fade_feb *feb, const struct fade_settings *settings,
 		feb->next_request);
 	next_at(out, feb->start.stage != FADE_STAGE_NONE, feb->start.next);
 	next_at(out, feb->started && feb->first == FADE_FIRST_MISSING,
-		feb->first_since + FADE_FIRST_PATIENCE_MS);
+		feb->first_until);
 }

@@ -141,7 +141,7 @@ pub struct DriverFeb {
     pub started: bool,
     pub start: Start,
     pub first: u32,
-    pub first_since: u64,
+    pub first_until: u64,
     pub number: u16,
     pub resets_told: bool,
     pub resets: u8,

@@ -56,6 +56,12 @@ fn start_finds_out_what_the_feb_speaks() {
     // Still the earlier one: its RESET was lost.
     bench.frame(&data(5, 4));
     assert_eq!(outcome.try_recv().unwrap(), Ok(0), "it speaks FADE v1");
+    for _ in 0..2 {
+        bench.wait(100 * MS);
+        assert_eq!(bench.requests(), (vec![START], 0), "it is asked which one it runs");
+        bench.state_of(77, fade1::Phase::Running, 5);
+    }
+    bench.wait(Duration::ZERO);
     bench.reset_rounds();
     assert_eq!(bench.requests(), (vec![START], 0));
     bench.frame(&data(1, 0));
@@ -73,6 +79,7 @@ fn start_finds_out_what_the_feb_speaks() {
     let counters = bench.reader.counters.read();
     assert_eq!((bench.reader.tail(), counters.delay, counters.not_started), (1024, 7, 4));
     assert_eq!(counters.interrupted, 2, "START met an earlier transmission, and so did its repetition");
+    assert_eq!(counters.begun_again, 0, "no word of this one is lost");
 }
 
 #[test]
@@ -110,20 +117,52 @@ fn a_published_board_is_known_by_its_first_packet_and_its_words_are_made_native(
 }
 
 #[test]
-fn a_first_packet_that_does_not_come_means_an_earlier_transmission() {
-    let mut bench = Bench::new(Some(Protocol::Fade1));
-    bench.command(fade10g::CMD_START);
-    bench.reset_rounds();
-    bench.requests();
-    for packet in 21..31 {
-        bench.frame(&data(0, packet));
-        bench.wait(5 * MS);
+fn a_first_packet_that_does_not_come_may_mean_an_earlier_transmission() {
+    // Fadelink's core is asked meanwhile.
+    for (retry, patience, asked) in [([0, 0], 100, 0), (fade1::RETRY_FADELINK.to_be_bytes(), 1000, 9)] {
+        let mut bench = Bench::new(Some(Protocol::Fade1));
+        bench.command(fade10g::CMD_START);
+        bench.reset_rounds();
+        bench.requests();
+        for step in 0..patience / 5 {
+            let mut frame = data(0, 21 + step as u8 % 10);
+            (frame[18], frame[19]) = (frame[18] & 0xFC | retry[0], retry[1]);
+            bench.frame(&frame);
+            bench.wait(5 * MS - MS / 100);
+        }
+        assert_eq!(bench.requests(), (vec![START; asked], 0), "the first may have been lost");
+        bench.wait(10 * MS);
+        bench.reset_rounds();
+        assert_eq!(bench.reader.counters.read().begun_again, 1);
+        bench.frame(&data(0, 0));
+        assert_eq!(bench.requests().0, [START, Request::Ack { set: 0, packet: 0, stored: None }]);
     }
-    assert_eq!(bench.requests(), (vec![], 0), "the first may have been lost");
-    bench.wait(60 * MS);
-    bench.reset_rounds();
-    bench.frame(&data(0, 0));
-    assert_eq!(bench.requests().0, [START, Request::Ack { set: 0, packet: 0, stored: None }]);
+}
+
+/// Whatever else comes in its name: what it has taken since START is not thrown away.
+#[test]
+fn a_board_that_says_that_it_runs_this_transmission_is_not_reset() {
+    for ahead in [false, true] {
+        let mut bench = Bench::new(Some(Protocol::Fade1));
+        bench.command(fade10g::CMD_START);
+        bench.reset_rounds();
+        bench.requests();
+        if ahead {
+            bench.frame(&data(0, 3));
+            bench.wait(100 * MS);
+            assert_eq!(bench.requests(), (vec![START], 0));
+        }
+        // One of another transmission may be late.
+        bench.state_of(77, fade1::Phase::Running, 5);
+        bench.state(fade1::Phase::Running, 0);
+        bench.wait(500 * MS);
+        bench.frame(&data(0, 1));
+        bench.wait(2000 * MS);
+        bench.frame(&data(0, 0));
+        let sent = bench.requests().0;
+        assert!(!sent.contains(&Request::Reset) && sent.len() == 2, "{sent:?}");
+        assert_eq!((bench.reader.tail(), bench.reader.counters.read().begun_again), (2048, 0));
+    }
 }
 
 #[test]
@@ -151,8 +190,10 @@ fn a_silent_feb_is_waited_for_where_it_is_known() {
     assert_eq!((outcome.try_recv().unwrap(), bench.reader.phase()), (Ok(0), Phase::Running));
     let (requests, others) = bench.requests();
     assert_eq!((requests.iter().filter(|r| **r == START).count() > 15, others), (true, 0));
-    // Of an earlier transmission: RESET, and START again.
-    bench.frame(&data(7, 0));
+    // It runs an earlier transmission: RESET, and START again.
+    bench.state_of(77, fade1::Phase::Running, 5);
+    bench.state_of(77, fade1::Phase::Running, 5);
+    bench.wait(Duration::ZERO);
     bench.reset_rounds();
     assert_eq!(bench.requests(), (vec![START], 0));
     // Nothing at all, even after STOP: perhaps nobody is there.

@@ -32,6 +32,8 @@ pub(super) const RESET_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const RESUME_PATIENCE: Duration = Duration::from_secs(1);
 /// How long others may come before the first packet of a transmission, where START proves nothing.
 pub(super) const FIRST_PATIENCE: Duration = Duration::from_millis(100);
+/// The same of a FEB that answers START, which is repeated meanwhile.
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 /// RESET of FADE-10G.
 pub(super) const RESET: Request = Request::Command { code: fade10g::CMD_RESET, csn: 0, argument: 0 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fadelink_wire::fade10g::{Data, Identity, Request, PACKET_BYTES};
 
-use super::command::Confirm;
+use super::command::{Confirm, FIRST_PATIENCE};
 use super::first::{Admission, First};
 use super::held::Held;
 use super::known::Known;
@@ -85,7 +85,8 @@ impl Fade10g {
             return Admission::Take;
         }
         let verdict = self.window.judge(packet, None, 0);
-        self.first.admit(verdict == Verdict::Store { index: 0 }, verdict == Verdict::ProtocolError, now)
+        let (is_first, is_foreign) = (verdict == Verdict::Store { index: 0 }, verdict == Verdict::ProtocolError);
+        self.first.admit(is_first, is_foreign, FIRST_PATIENCE, now)
     }
 
     /// Takes a data frame: stores what is new, and sends the ACK of what is stored, unless a block ACK will.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use fadelink_wire::fade1::{self, Data, Request, State, PACKET_BYTES, SET_PACKETS};
 use fadelink_wire::fade10g;
 
-use super::command::{Confirm, Resumed, START_INTERVAL};
+use super::command::{Confirm, Resumed, ANSWER_PATIENCE, FIRST_PATIENCE, START_INTERVAL};
 use super::first::{Admission, First};
 use super::held::Held;
 use super::known::Known;
@@ -114,12 +114,8 @@ impl Fade1 {
 
     /// If a packet is of this transmission. `tells`: the FEB answers START.
     pub(super) fn admits(&mut self, data: &Data<'_>, tells: bool, now: Duration) -> Admission {
-        let is_first = data.set == 0 && data.packet == 0;
-        if tells && !is_first && self.next_start.is_some() {
-            // Its answer decides.
-            return Admission::Wait;
-        }
-        self.first.admit(is_first, false, now)
+        let patience = if tells && self.next_start.is_some() { ANSWER_PATIENCE } else { FIRST_PATIENCE };
+        self.first.admit(data.set == 0 && data.packet == 0, false, patience, now)
     }
 
     /// What answers START before any data of the transmission has come.

@@ -142,7 +142,11 @@ impl FebState {
     fn fade1_state(&mut self, state: &fade1::State, out: &mut Outbox<'_>) {
         let known = self.known();
         if let Current::Fade1(fade1) = &mut self.transmission {
+            let had_begun = fade1.first().has_come();
             fade1.state(state, self.peer.swap, &self.peer.shared);
+            if fade1.first().has_come() && !had_begun {
+                self.peer.answers_fade1();
+            }
         } else if self.start.as_ref().is_some_and(|start| start.asks(known)) {
             count(&self.shared().counters.responses);
             self.peer.told_state(state);

@@ -4,15 +4,13 @@
 
 use std::time::Duration;
 
-use super::command::FIRST_PATIENCE;
-
 /// What has come of a transmission whose first packet is awaited.
 pub(super) enum First {
     /// The first packet, or a proof that all that comes is of this transmission.
     Come,
     /// Nothing.
     Awaited,
-    /// Others, since then: the first may have been lost, or they are of an earlier transmission.
+    /// Others: the first may have been lost, or they are of an earlier transmission. It is waited for until then.
     Missing(Duration),
     /// The FEB says that it runs an earlier transmission.
     Other,
@@ -57,15 +55,16 @@ impl First {
         matches!(self, First::Other)
     }
 
-    /// Judges a packet: the `first` one, or one that is `foreign` to the transmission's begin.
-    pub(super) fn admit(&mut self, first: bool, foreign: bool, now: Duration) -> Admission {
+    /// Judges a packet: the `first` one, or one that is `foreign` to the transmission's begin. `patience`: how long the first one is
+    /// waited for.
+    pub(super) fn admit(&mut self, first: bool, foreign: bool, patience: Duration, now: Duration) -> Admission {
         match self {
             First::Come => return Admission::Take,
             _ if first => {
                 *self = First::Come;
                 return Admission::Take;
             }
-            First::Awaited => *self = First::Missing(now),
+            First::Awaited => *self = First::Missing(now + patience),
             First::Missing(_) | First::Other => {}
         }
         if foreign || self.is_overdue(now) {
@@ -78,7 +77,7 @@ impl First {
     /// The time at which it is overdue.
     pub(super) fn deadline(&self) -> Option<Duration> {
         match self {
-            First::Missing(since) => Some(*since + FIRST_PATIENCE),
+            First::Missing(until) => Some(*until),
             First::Other => Some(Duration::ZERO),
             First::Come | First::Awaited => None,
         }

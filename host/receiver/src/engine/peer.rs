@@ -56,6 +56,12 @@ impl Peer {
         }
     }
 
+    /// It has answered START of FADE v1.
+    pub(super) fn answers_fade1(&mut self) {
+        self.firmware = self.config.firmware.or(Some(Firmware::Fadelink));
+        self.speaks(Protocol::Fade1);
+    }
+
     /// It has sent data of FADE v1.
     pub(super) fn sent_fade1(&mut self, data: &fade1::Data<'_>) {
         let published = if data.retry == fade1::RETRY_FADELINK { Firmware::Fadelink } else { Firmware::PublishedV1 };

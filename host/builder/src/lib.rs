@@ -2,6 +2,7 @@
 //! and passes the events to sinks, to Apache Kafka and to a web page.
 
 pub mod counts;
+mod epoch;
 pub mod event;
 pub mod inspect;
 pub mod intake;
@@ -10,10 +11,13 @@ pub mod join;
 pub mod kafka;
 pub mod key;
 pub mod live;
+mod policy;
 pub mod reader;
 pub mod sink;
+mod source;
 pub mod tcp;
 pub mod web;
 
 pub use event::Event;
-pub use join::{Joiner, Policy};
+pub use join::Joiner;
+pub use policy::Policy;

@@ -23,7 +23,7 @@ use super::partition::{Begin, Partition, Totals};
 use super::report::{End, Report, Watcher};
 use super::rule::{Rule, BY_BROKER};
 use super::watch::{Change, Watch, HEARTBEAT};
-use crate::join::Policy;
+use crate::policy::Policy;
 use crate::Event;
 
 /// Longest time between commits while events come.

@@ -13,7 +13,8 @@ use super::place::Place;
 use super::rule::Rule;
 use crate::counts::Joined;
 use crate::inspect::Inspector;
-use crate::join::{Before, Joiner, Policy};
+use crate::join::{Before, Joiner};
+use crate::policy::Policy;
 use crate::Event;
 
 /// The session of those that write no note.

@@ -119,6 +119,8 @@ pub(crate) struct Part {
 /// The messages of a window.
 #[derive(Debug)]
 pub(crate) struct Window {
+    /// Place of its first message.
+    first: i64,
     pub record: u64,
     pub time: (i64, u32),
     pub parts: BTreeMap<u32, Part>,
@@ -128,6 +130,8 @@ pub(crate) struct Window {
 #[derive(Debug)]
 pub(crate) struct Epoch {
     pub id: u64,
+    /// None before it is known: sources may come that have counted for long.
+    is_first: bool,
     begun: Instant,
     /// Nanoseconds from 1970 to window 0, as its last message tells.
     origin: Option<i128>,
@@ -140,9 +144,10 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    pub fn new(id: u64, begun: Instant) -> Epoch {
+    pub fn new(id: u64, is_first: bool, begun: Instant) -> Epoch {
         Epoch {
             id,
+            is_first,
             begun,
             origin: None,
             windows: BTreeMap::new(),
@@ -158,6 +163,18 @@ impl Epoch {
 
     pub fn oldest(&self) -> Option<u64> {
         self.windows.keys().next().copied()
+    }
+
+    /// The place of its first message that waits.
+    pub fn first(&self) -> Option<i64> {
+        self.windows.values().map(|window| window.first).min()
+    }
+
+    /// A connection of the source has sent windows before `next`.
+    pub fn knows(&mut self, source: u32, stream: u64) {
+        let passed = self.next.unwrap_or(0);
+        let member = self.members.entry(source).or_insert_with(|| Member { passed, ..Member::default() });
+        member.note(stream, 0);
     }
 
     pub fn parts(&self) -> impl Iterator<Item = (&u32, &Part)> {
@@ -184,7 +201,7 @@ impl Epoch {
     pub fn fit(&self, message: &Inspected, key: u64, quiet: Duration, policy: &Policy) -> Fit {
         let source = message.header.source_id;
         let passed = |(id, member): (&u32, &Member)| (*id != source).then_some(member.passed);
-        let others = self.members.iter().filter_map(passed).max();
+        let others = self.members.iter().filter_map(passed).chain(self.next).max();
         // The clock of a source may be wrong, and so may the length of windows.
         let by_clock = quiet.as_nanos() * 2 / u128::from(policy.window_ns.max(1));
         let reach = policy.max_open.saturating_add(u64::try_from(by_clock).unwrap_or(u64::MAX));
@@ -217,13 +234,13 @@ impl Epoch {
         });
         if key < low.saturating_sub(policy.max_open) {
             // Its first windows may have waited in the crate.
-            let is_old = self.id == 0 && has_same_origin && low - key <= policy.max_ahead;
+            let is_old = self.is_first && has_same_origin && low - key <= policy.max_ahead;
             return if is_old { Fit::Follows } else { Fit::Not };
         }
         if key <= high.saturating_add(reach) {
             return Fit::Follows;
         }
-        match self.id == 0 && key - high <= policy.max_ahead {
+        match self.is_first && key - high <= policy.max_ahead {
             true if has_same_origin => Fit::Follows,
             true => Fit::Ahead,
             false => Fit::Not,
@@ -255,7 +272,7 @@ impl Epoch {
     ) -> (SourceCounts, Option<Event>) {
         let (floor, oldest) = (self.next.unwrap_or(0), self.oldest());
         let origin = message.origin(key, policy.window_ns);
-        let Inspected { data, header, lost, stream, mut told, .. } = message;
+        let Inspected { data, header, lost, stream, place, mut told, .. } = message;
         let time = (header.seconds, header.nanoseconds);
         let member = self.members.entry(header.source_id).or_insert_with(|| {
             // One that was not expected owes no window that is older than its first.
@@ -279,7 +296,7 @@ impl Epoch {
         // A crate that is connected again goes on.
         told.wrong_number |= u64::from(is_new && key < passed);
         self.origin = Some(origin);
-        let new = || Window { record: header.record_counter, time, parts: BTreeMap::new() };
+        let new = || Window { first: place, record: header.record_counter, time, parts: BTreeMap::new() };
         let window = self.windows.entry(key).or_insert_with(new);
         told.wrong_time |= u64::from(window.time != time);
         match window.parts.entry(header.source_id) {

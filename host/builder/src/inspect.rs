@@ -17,6 +17,8 @@ const DRIFT: i128 = 100;
 pub struct Inspected {
     /// Over which it came: a number of the inspector.
     pub(crate) stream: u64,
+    /// Where it stands, for who can read it again.
+    pub(crate) place: i64,
     pub(crate) data: Bytes,
     pub(crate) header: Header,
     /// By which it is joined; `None`: no window has that number or time.
@@ -71,7 +73,7 @@ pub(crate) fn in_words(header: &Header, what: &str) -> String {
 #[derive(Debug)]
 pub struct Inspector {
     /// Each has another.
-    stream: u64,
+    pub(crate) stream: u64,
     key: Key,
     window_ns: u32,
     before: Option<Before>,
@@ -105,7 +107,7 @@ impl Inspector {
             told.wrong_time = 1;
             wrong.get_or_insert_with(|| in_words(&header, &what));
         }
-        Some(Inspected { stream: self.stream, data, header, key, lost, told, wrong })
+        Some(Inspected { stream: self.stream, place: 0, data, header, key, lost, told, wrong })
     }
 
     /// What the words tell.

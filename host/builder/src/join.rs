@@ -21,6 +21,15 @@ use crate::inspect::{in_words, Inspected, Inspector};
 use crate::policy::Policy;
 use crate::source::{Pending, Source};
 
+/// How far an epoch was given away.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The first window that was not.
+    pub next: u64,
+    /// Sources that have counted anew, in it: the place of the first message.
+    pub since: BTreeMap<u32, i64>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Joiner {
@@ -33,8 +42,6 @@ pub struct Joiner {
     /// Epochs that have begun.
     began: u64,
     begun: Option<Instant>,
-    /// Where the first epoch begins.
-    resumed: Option<u64>,
     from_the_middle: bool,
     late: VecDeque<Event>,
     counts: Counts,
@@ -55,7 +62,6 @@ impl Joiner {
             epochs: VecDeque::new(),
             began: 0,
             begun: None,
-            resumed: None,
             from_the_middle: false,
             late: VecDeque::new(),
             counts: Counts::default(),
@@ -78,18 +84,53 @@ impl Joiner {
     }
 
     /// Continues after windows that were emitted earlier; messages of those are late.
-    pub fn resume(&mut self, next: u64) {
-        self.resumed = Some(next);
+    pub fn resume(&mut self, epochs: &[Standing], now: Instant) {
+        for Standing { next, .. } in epochs {
+            self.open_epoch(true, now).next = Some(*next);
+        }
+    }
+
+    /// What the source sends from now on is in the epoch that was the given one of those where this began.
+    pub fn enter(&mut self, id: u32, resumed: usize, place: i64) {
+        if let Ok(source) = self.source(id) {
+            source.epoch = Some(resumed as u64);
+            source.since = Some(place);
+        }
+    }
+
+    /// The source has sent over this connection before, in the epoch that it is in.
+    pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector) {
+        if let Some(epoch) = self.epochs.get_mut(resumed) {
+            epoch.knows(id, stream.stream);
+        }
+    }
+
+    fn open_epoch(&mut self, is_first: bool, now: Instant) -> &mut Epoch {
+        self.epochs.push_back(Epoch::new(self.began, is_first, now));
+        self.began += 1;
+        let last = self.epochs.len() - 1;
+        &mut self.epochs[last]
+    }
+
+    /// How far each epoch was given away.
+    pub fn standing(&self) -> Vec<Standing> {
+        let standing = |epoch: &Epoch| {
+            let its = self.sources.iter().filter(|(_, source)| source.epoch == Some(epoch.id));
+            let since = its.filter_map(|(id, source)| Some((*id, source.since?))).collect();
+            Standing { next: epoch.next.unwrap_or(0), since }
+        };
+        self.epochs.iter().map(standing).collect()
+    }
+
+    /// Place of the first message that has not left.
+    pub fn first(&self) -> Option<i64> {
+        let pending = self.sources.values().filter_map(|source| Some(source.pending.as_ref()?.message.place));
+        self.epochs.iter().filter_map(Epoch::first).chain(pending).min()
     }
 
     /// For the messages of one source, from the begin of a session on.
     pub fn inspector(&self) -> Inspector {
         Inspector::new(self.policy.key, self.policy.window_ns)
-    }
-
-    /// The first window that was not given away, where that is known.
-    pub fn next(&self) -> Option<u64> {
-        self.epochs.front().map_or(self.resumed, |epoch| epoch.next)
     }
 
     /// The first window that waits.
@@ -201,14 +242,15 @@ impl Joiner {
     /// Takes a message into the epoch at `place`; `None`: it begins the first one.
     fn take(&mut self, place: Option<usize>, pending: Pending, now: Instant) {
         let Pending { message, key, before, .. } = pending;
-        let Some(source) = self.sources.get_mut(&message.header.source_id) else { return };
         if self.epochs.is_empty() {
-            let mut first = Epoch::new(0, now);
-            (first.next, first.from_the_middle) = (self.resumed, self.from_the_middle);
-            self.epochs.push_back(first);
+            self.open_epoch(true, now).from_the_middle = self.from_the_middle;
         }
+        let Some(source) = self.sources.get_mut(&message.header.source_id) else { return };
         let epoch = &mut self.epochs[place.unwrap_or(0)];
-        source.epoch = Some(epoch.id);
+        match source.epoch.replace(epoch.id) {
+            Some(id) if id != epoch.id => source.since = Some(message.place),
+            _ => {}
+        }
         source.heard = Some(now);
         source.is_absent = false;
         let is_new = std::mem::take(&mut source.is_new);
@@ -224,8 +266,7 @@ impl Joiner {
         let id = message.header.source_id;
         let other = self.epochs.iter().position(|epoch| epoch.begins_with(message, *key, now, &self.policy));
         if other.is_none() {
-            self.began += 1;
-            self.epochs.push_back(Epoch::new(self.began, now));
+            self.open_epoch(false, now);
         }
         if let Some(source) = self.sources.get_mut(&id) {
             source.counts.anew += 1;
@@ -309,7 +350,7 @@ impl Joiner {
                 self.counts.dropped += 1;
                 continue;
             }
-            let Window { record, time, parts } = window;
+            let Window { record, time, parts, .. } = window;
             let parts = parts.into_values().map(|part| part.data).collect();
             return Some(Event { record, time, parts, missing, is_late: false });
         }

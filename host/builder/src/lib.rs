@@ -20,4 +20,4 @@ pub mod web;
 
 pub use event::Event;
 pub use join::Joiner;
-pub use policy::Policy;
+pub use policy::{Policy, AHEAD_MAX};

@@ -27,8 +27,9 @@ impl Pending {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
-    /// The epoch that it sends in.
+    /// The epoch that it sends in; and the place of its first message there, if it was in another one before.
     pub epoch: Option<u64>,
+    pub since: Option<i64>,
     /// When something of it was taken.
     pub heard: Option<Instant>,
     pub is_absent: bool,

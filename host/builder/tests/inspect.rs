@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use fadelink_builder::counts::SourceCounts;
 use fadelink_builder::inspect::Inspector;
+use fadelink_builder::join::Standing;
 use fadelink_builder::key::Key;
 use fadelink_builder::{Joiner, Policy};
 use fadelink_wire::fadc::{
@@ -92,7 +93,7 @@ fn a_message_tells_the_same_if_it_is_late_or_there_twice() {
         SourceCounts { messages: 1, duplicate: 1, hits_lost: 10, ..zero() }
     );
     let mut joiner = Joiner::new(policy());
-    joiner.resume(10);
+    joiner.resume(&[Standing { next: 10, ..Standing::default() }], Instant::now());
     joiner.push(Inspector::new(Key::Counter, WINDOW_NS).inspect(lost()).unwrap(), None, Instant::now());
     assert_eq!(joiner.joined().sources[&7], SourceCounts { late: 1, hits_lost: 5, ..SourceCounts::default() });
 }

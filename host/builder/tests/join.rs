@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use fadelink_builder::counts::{Counts, SourceCounts};
 use fadelink_builder::inspect::Inspector;
-use fadelink_builder::join::Before;
+use fadelink_builder::join::{Before, Standing};
 use fadelink_builder::key::Key;
 use fadelink_builder::{Event, Joiner, Policy};
 use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
@@ -284,7 +284,7 @@ fn a_time_that_differs_is_told() {
 #[test]
 fn after_a_restart_windows_go_on() {
     let mut bench = Bench::new(two());
-    bench.joiner.resume(5);
+    bench.joiner.resume(&[Standing { next: 5, ..Standing::default() }], bench.now);
     bench.push(1, 4);
     bench.push(1, 5);
     bench.push(2, 5);

@@ -1,6 +1,6 @@
 //! A partition of messages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use fadelink_wire::fadc::Message as Fadc;
@@ -12,13 +12,16 @@ use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
 use crate::counts::Joined;
-use crate::inspect::Inspector;
-use crate::join::{Before, Joiner};
+use crate::inspect::{Inspected, Inspector};
+use crate::join::{Before, Joiner, Standing};
 use crate::policy::Policy;
 use crate::Event;
 
 /// The session of those that write no note.
 const ANYBODYS: Session = (u64::MAX, u64::MAX);
+
+/// Sessions of a source whose messages may still come: the newest, and those that it has left.
+const SESSIONS: usize = 4;
 
 /// What a partition brought.
 #[derive(Debug, Default, Clone)]
@@ -71,8 +74,6 @@ pub struct Partition {
     /// There is a place to commit.
     is_placed: bool,
     read: i64,
-    /// First message of each open window.
-    open: BTreeMap<u64, i64>,
     replayed: u64,
     malformed: u64,
     gone: u64,
@@ -85,10 +86,8 @@ pub struct Partition {
     sources: BTreeMap<u32, (Session, bool)>,
     /// Feeds that have begun and not ended.
     feeds: BTreeSet<u64>,
-    /// Of each source those of the session of its last message.
-    inspectors: BTreeMap<u32, (Session, Inspector)>,
-    /// Sessions of each source behind which it has sent in another one.
-    left: BTreeMap<u32, BTreeSet<Session>>,
+    /// Of each source those of the sessions of its last messages, the last one last.
+    inspectors: BTreeMap<u32, VecDeque<(Session, Inspector)>>,
     committed: Totals,
 }
 
@@ -100,23 +99,23 @@ impl Partition {
         let (place, first) = before.unwrap_or_default();
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
         // Where nothing was given away yet, the first builder's begin is this one's, too.
-        let begins_later = may_begin_later && place.next == 0 && first.max(oldest) > 0;
+        let begins_later = may_begin_later && place.next() == 0 && first.max(oldest) > 0;
         if begins_later {
             joiner = joiner.from_the_middle();
-        } else if !is_first {
-            joiner.resume(place.next);
+        }
+        let clock = Clock::new(policy.silence);
+        if !begins_later && !is_first {
+            joiner.resume(&place.epochs, clock.now());
         }
         let mut partition = Partition {
             joiner,
-            clock: Clock::new(policy.silence),
+            clock,
             sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
             feeds: place.feeds.clone(),
             inspectors: BTreeMap::new(),
-            left: BTreeMap::new(),
             is_placed: !is_first,
             before: place,
             read: first,
-            open: BTreeMap::new(),
             replayed: 0,
             malformed: 0,
             gone: 0,
@@ -126,7 +125,23 @@ impl Partition {
             committed: Totals::default(),
         };
         partition.begins_at(oldest);
+        partition.enter_epochs();
         partition
+    }
+
+    /// Sources are in the epoch that they were in when the place was committed; what they have sent before in another is read again
+    /// first.
+    fn enter_epochs(&mut self) {
+        for (epoch, Standing { since, .. }) in self.before.epochs.iter().enumerate() {
+            for (source, since) in since.iter().filter(|(_, since)| **since < self.read) {
+                self.joiner.enter(*source, epoch, *since);
+            }
+        }
+        for (source, session) in &self.before.open {
+            let inspector = self.joiner.inspector();
+            self.joiner.knows(*source, self.before.epoch_of(*source, i64::MAX).unwrap_or(0), &inspector);
+            self.inspectors.entry(*source).or_default().push_back((*session, inspector));
+        }
     }
 
     /// The partition has no messages before `oldest` any more; true: some of them were not read.
@@ -249,14 +264,17 @@ impl Partition {
 
     /// Where to begin after a restart. `is_reported`: its builder ends now, and reports what was wrong.
     pub fn place(&mut self, is_reported: bool) -> (i64, Place) {
-        let next = self.joiner.next().unwrap_or(0);
-        self.open = self.open.split_off(&next);
-        let first = self.open.values().copied().min().unwrap_or(self.read);
+        let first = self.joiner.first().unwrap_or(self.read);
+        let mut epochs = self.joiner.standing();
+        // Nothing of these that was sent before is read again.
+        if let Some(oldest) = epochs.first_mut() {
+            oldest.since.retain(|_, since| *since >= first);
+        }
         let read = self.read.max(self.before.read);
         let unreported = if is_reported { 0 } else { self.totals().wrong() };
         let open = self.open_sources().map(|(source, session)| (*source, *session)).collect();
         let (feeds, has_more_open) = (self.feeds.clone(), self.before.has_more_open);
-        (first, Place { next, read, unreported, open, feeds, has_more_open })
+        (first, Place { epochs, read, unreported, open, feeds, has_more_open })
     }
 
     /// Takes the next message; the session of its source, where that is told.
@@ -297,27 +315,40 @@ impl Partition {
         let is_unknown = !is_readable || self.since_gone.as_mut().is_some_and(|heard| heard.insert(source));
         let nothing_before = Before { since: key.unwrap_or(0), lost: (0, 0) };
         let before = if is_unknown { Some(nothing_before) } else { before };
-        if !is_new && key.is_some_and(|key| key < self.before.next) {
-            self.replayed += 1;
-            return Ok(None);
-        }
-        if let Some(key) = key.filter(|key| self.joiner.next().is_none_or(|next| *key >= next)) {
-            self.open.entry(key).or_insert(offset);
-        }
-        let inspector = self.inspectors.entry(source).or_insert_with(|| (its, self.joiner.inspector()));
-        if inspector.0 != its {
-            let left = self.left.entry(source).or_default();
-            left.insert(inspector.0);
-            // A feed reports its own connections; that of a crate which goes on over the next one may still be read.
-            if left.contains(&its) && inspector.0 .0 != its.0 {
-                self.joiner.note_two_senders(source);
+        if !is_new {
+            let epoch = self.before.epoch_of(source, offset);
+            let was_given = |epoch: usize| key.is_some_and(|key| key < self.before.epochs[epoch].next);
+            if epoch.is_none_or(was_given) {
+                self.replayed += 1;
+                return Ok(None);
             }
-            *inspector = (its, self.joiner.inspector());
+            let begins = |epoch: usize| self.before.epochs[epoch].since.get(&source) == Some(&offset);
+            if let Some(epoch) = epoch.filter(|epoch| begins(*epoch)) {
+                self.joiner.enter(source, epoch, offset);
+            }
         }
-        if let Some(inspected) = inspector.1.inspect(parsed.bytes().into()) {
-            self.joiner.push(inspected, before, self.clock.now());
+        if let Some(inspected) = self.inspector(source, its).inspect(parsed.bytes().into()) {
+            self.joiner.push(Inspected { place: offset, ..inspected }, before, self.clock.now());
         }
         Ok(session.map(|session| (source, session)))
+    }
+
+    /// For the next message of a source.
+    fn inspector(&mut self, source: u32, session: Session) -> &mut Inspector {
+        let its = self.inspectors.entry(source).or_default();
+        let last = its.back().map(|(session, _)| *session);
+        let place = its.iter().position(|(other, _)| *other == session);
+        // A feed reports its own connections; that of a crate which goes on over the next one may still be read.
+        if place.is_some() && last.is_some_and(|last| last != session && last.0 != session.0) {
+            self.joiner.note_two_senders(source);
+        }
+        let found = place.and_then(|place| its.remove(place));
+        if its.len() == SESSIONS {
+            its.pop_front();
+        }
+        its.push_back(found.unwrap_or_else(|| (session, self.joiner.inspector())));
+        let last = its.len() - 1;
+        &mut its[last].1
     }
 
     /// Takes a message without data.

@@ -5,12 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::note::Session;
+use crate::join::Standing;
 
 /// See the module.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The first window that was not given away.
-    pub next: u64,
+    /// The first window of each epoch that was not given away, and who counts in it; that of the first one is `next` in the text.
+    pub epochs: Vec<Standing>,
     /// The first message that was not read.
     pub read: i64,
     /// Windows and messages before with which something is wrong, and which no builder has reported: it was killed.
@@ -30,21 +31,44 @@ const MORE: &str = "more";
 /// Among the sources of a feed: it has not ended itself.
 const FEED: &str = "feed";
 
-/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:...`, the sources in hexadecimal; `open=more` if there is
-/// no room for them, which about 250 of one feed have.
+/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
+/// hexadecimal; `open=more` if there is no room for them, which about 250 of one feed have. `anew` stands there only if sources have
+/// counted anew.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { next, read, unreported, open, feeds: own, has_more_open } = self;
+        let Place { epochs, read, unreported, open, feeds: own, has_more_open } = self;
         let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
         for (source, (epoch, number)) in open {
             feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}"));
         }
         let feeds = feeds.iter().map(|(epoch, sources)| format!("{epoch}:{}", sources.join(",")));
         let feeds: Vec<_> = feeds.chain(has_more_open.then(|| MORE.to_owned())).collect();
-        let begin = format!("next={next} read={read} unreported={unreported} open=");
+        let anew = epochs.iter().map(|Standing { next, since }| {
+            let since: Vec<_> = since.iter().map(|(source, offset)| format!("{source:x}@{offset}")).collect();
+            format!("{next}:{}", since.join(","))
+        });
+        let is_plain = epochs.iter().all(|epoch| epoch.since.is_empty());
+        let anew = if is_plain { String::new() } else { format!(" anew={}", anew.collect::<Vec<_>>().join(";")) };
+        let begin = format!("next={} read={read} unreported={unreported} open=", self.next());
         let open = feeds.join(";");
-        f.write_str(&begin)?;
-        f.write_str(if begin.len() + open.len() <= ROOM { &open } else { MORE })
+        let open = if begin.len() + open.len() + anew.len() <= ROOM { &open } else { MORE };
+        let anew = if begin.len() + open.len() + anew.len() <= ROOM { &anew } else { "" };
+        write!(f, "{begin}{open}{anew}")
+    }
+}
+
+impl Place {
+    /// The first window of the first epoch that was not given away.
+    pub fn next(&self) -> u64 {
+        self.epochs.first().map_or(0, |epoch| epoch.next)
+    }
+
+    /// The epoch that a message is in which has been read before; `None`: one that has ended.
+    pub fn epoch_of(&self, source: u32, offset: i64) -> Option<usize> {
+        let since = |epoch: usize| self.epochs[epoch].since.get(&source);
+        let later = (1..self.epochs.len()).find(|epoch| since(*epoch).is_some_and(|since| *since <= offset));
+        let is_in_first = self.epochs.first().is_none_or(|first| first.since.get(&source).is_none_or(|since| *since <= offset));
+        later.or(is_in_first.then_some(0))
     }
 }
 
@@ -55,7 +79,7 @@ impl FromStr for Place {
     fn from_str(text: &str) -> Result<Place, ()> {
         let mut words = text.split(' ');
         let mut value = |name: &str| words.next().map(|word| word.strip_prefix(name).ok_or(()));
-        let next = value("next=").ok_or(())??.parse().map_err(drop)?;
+        let next: u64 = value("next=").ok_or(())??.parse().map_err(drop)?;
         let read = value("read=").ok_or(())??.parse().map_err(drop)?;
         let unreported = value("unreported=").unwrap_or(Ok("0"))?.parse().map_err(drop)?;
         let (mut open, mut feeds, mut has_more_open) = (BTreeMap::new(), BTreeSet::new(), false);
@@ -76,7 +100,20 @@ impl FromStr for Place {
                 open.insert(u32::from_str_radix(source, 16).map_err(drop)?, session);
             }
         }
-        words.next().is_none().then_some(Place { next, read, unreported, open, feeds, has_more_open }).ok_or(())
+        let mut epochs = Vec::new();
+        for epoch in value("anew=").unwrap_or(Ok(""))?.split(';').filter(|epoch| !epoch.is_empty()) {
+            let (next, sources) = epoch.split_once(':').ok_or(())?;
+            let mut since = BTreeMap::new();
+            for source in sources.split(',').filter(|source| !source.is_empty()) {
+                let (source, offset) = source.split_once('@').ok_or(())?;
+                since.insert(u32::from_str_radix(source, 16).map_err(drop)?, offset.parse().map_err(drop)?);
+            }
+            epochs.push(Standing { next: next.parse().map_err(drop)?, since });
+        }
+        if epochs.is_empty() {
+            epochs.push(Standing { next, since: BTreeMap::new() });
+        }
+        words.next().is_none().then_some(Place { epochs, read, unreported, open, feeds, has_more_open }).ok_or(())
     }
 }
 
@@ -88,9 +125,15 @@ mod tests {
     fn a_place_is_read_as_it_was_written() {
         let open = [(1, (5, 0)), (0xC0DA_0001, (u64::MAX, u64::MAX)), (2, (5, 1))].into();
         let feeds = [5, 9].into();
-        let place = Place { next: u64::MAX, read: 17, unreported: 3, open, feeds, has_more_open: true };
+        let epochs = [(u64::MAX, vec![]), (7, vec![(1, 40), (0xC0DA_0001, i64::MAX)]), (0, vec![])];
+        let mut epochs: Vec<_> =
+            epochs.into_iter().map(|(next, since)| Standing { next, since: since.into_iter().collect() }).collect();
+        let place =
+            Place { epochs: epochs.clone(), read: 17, unreported: 3, open, feeds, has_more_open: true };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
-        let place = Place { next: 1, read: 2, ..Place::default() };
+        epochs.truncate(1);
+        epochs[0].next = 1;
+        let place = Place { epochs, read: 2, ..Place::default() };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
         assert_eq!("next=1 read=2".parse().as_ref(), Ok(&place));
         for wrong in [
@@ -100,6 +143,8 @@ mod tests {
             "read=1 next=1",
             "next=1 read=1 unreported=1 open=7",
             "next=1 read=1 more=1",
+            "next=1 read=1 unreported=0 open= anew=7",
+            "next=1 read=1 unreported=0 open= anew=7:1",
         ] {
             assert_eq!(wrong.parse::<Place>(), Err(()), "{wrong}");
         }
@@ -111,7 +156,8 @@ mod tests {
         for (count, has_more_open) in [(250, false), (400, true)] {
             let open: BTreeMap<_, _> = (0..count).map(|n| (0xC0DA_0000 + n, (epoch, u64::from(n)))).collect();
             let feeds = [epoch].into();
-            let place = Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open, feeds, has_more_open: false };
+            let epochs = vec![Standing { next: 1 << 40, since: BTreeMap::new() }];
+            let place = Place { epochs, read: 1 << 40, unreported: 1 << 20, open, feeds, has_more_open: false };
             let text = place.to_string();
             let (open, feeds) =
                 if has_more_open { Default::default() } else { (place.open.clone(), place.feeds.clone()) };

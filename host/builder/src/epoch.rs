@@ -177,6 +177,14 @@ impl Epoch {
         member.note(stream, 0);
     }
 
+    /// Windows of `range` that the source has sent or lost, that did not come, and that nobody else has sent.
+    pub fn unknown_in(&self, source: u32, range: Range<u64>, share: (u64, u64)) -> u64 {
+        let Some(member) = self.members.get(&source) else { return 0 };
+        let start = range.start.max(member.passed).max(self.next.unwrap_or(0));
+        let range = start..range.end.max(start);
+        count_in(&range, share) - self.windows.range(range).count() as u64
+    }
+
     pub fn parts(&self) -> impl Iterator<Item = (&u32, &Part)> {
         self.windows.values().flat_map(|window| &window.parts)
     }
@@ -277,7 +285,10 @@ impl Epoch {
         let member = self.members.entry(header.source_id).or_insert_with(|| {
             // One that was not expected owes no window that is older than its first.
             let first = oldest.map_or(key, |oldest| oldest.min(key)).max(floor);
-            Member { passed: if policy.sources.contains(&header.source_id) { floor } else { first }, ..Member::default() }
+            Member {
+                passed: if policy.sources.contains(&header.source_id) { floor } else { first },
+                ..Member::default()
+            }
         });
         if member.note(stream, key) {
             told.wrong_number = 1;

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use crate::counts::{Counts, Joined, SourceCounts};
-use crate::epoch::{Epoch, Fit, Window};
 pub use crate::epoch::{lost_before, Before};
+use crate::epoch::{Epoch, Fit, Window};
 use crate::event::Event;
 use crate::inspect::{in_words, Inspected, Inspector};
 use crate::policy::Policy;
@@ -133,9 +133,10 @@ impl Joiner {
         Inspector::new(self.policy.key, self.policy.window_ns)
     }
 
-    /// The first window that waits.
+    /// The first window that waits, or a message whose number does.
     pub fn oldest(&self) -> Option<u64> {
-        self.epochs.iter().find_map(Epoch::oldest)
+        let pending = self.sources.values().filter_map(|source| Some(source.pending.as_ref()?.key));
+        self.epochs.iter().find_map(Epoch::oldest).or(pending.min())
     }
 
     /// True if a message has to wait until older ones have left.
@@ -183,6 +184,20 @@ impl Joiner {
         }
     }
 
+    /// A session of the source has ended, so that no next message shows whether a number was right. `before`: what is told of its
+    /// windows before the end; those from `came` on did not come.
+    pub fn end_session(&mut self, id: u32, before: Option<Before>, came: u64, now: Instant) {
+        self.settle(id, true, now);
+        let Joiner { epochs, sources, policy, share, .. } = self;
+        let Some((source, Before { since, lost })) = sources.get_mut(&id).zip(before) else { return };
+        let Some(epoch) = epochs.iter().find(|epoch| source.epoch == Some(epoch.id)) else { return };
+        // A number that was wrong tells of no more windows than a source may pass over.
+        let most = came.saturating_add(policy.max_ahead);
+        for range in [came..since.min(most), came.max(since).max(lost.0)..lost.1] {
+            source.counts.unknown += epoch.unknown_in(id, range, *share);
+        }
+    }
+
     /// Two senders have the number of this source.
     pub fn note_two_senders(&mut self, id: u32) {
         self.source(id).map_or_else(|counts| counts, |source| &mut source.counts).two_senders += 1;
@@ -191,10 +206,10 @@ impl Joiner {
     /// The epoch in which a message fits best, and how: that of its source, or of one that has not sent yet, any.
     fn fit(&self, message: &Inspected, key: u64, source: &Source, now: Instant) -> (Option<usize>, Fit) {
         let its = |(_, epoch): &(usize, &Epoch)| source.epoch.is_none_or(|id| epoch.id == id);
-        let fit = |(place, epoch): (usize, &Epoch)| {
-            (Some(place), epoch.fit(message, key, source.quiet(now), &self.policy))
-        };
-        let best = self.epochs.iter().enumerate().filter(its).map(fit).max_by_key(|(place, fit)| (*fit, Reverse(*place)));
+        let fit =
+            |(place, epoch): (usize, &Epoch)| (Some(place), epoch.fit(message, key, source.quiet(now), &self.policy));
+        let best =
+            self.epochs.iter().enumerate().filter(its).map(fit).max_by_key(|(place, fit)| (*fit, Reverse(*place)));
         best.unwrap_or((None, Fit::Follows))
     }
 

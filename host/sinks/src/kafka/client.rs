@@ -1,5 +1,6 @@
 //! Requests to the brokers that all users of Kafka share.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
@@ -8,6 +9,8 @@ use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, Producer};
 use tokio::runtime::Runtime;
+
+use super::written::{Noting, Written};
 
 /// Longest wait for the brokers.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -79,6 +82,29 @@ pub enum Error {
         /// The first one that is there.
         begin: Option<u64>,
     },
+    /// A topic does not have what was written to it.
+    #[error(
+        "topic {topic}, partition {partition}: {what}: another program has deleted messages of it or made it again, or its \
+         brokers have lost them"
+    )]
+    Gone {
+        /// Its name.
+        topic: String,
+        /// Of the topic.
+        partition: i32,
+        /// What shows it.
+        what: String,
+    },
+    /// Another program has written into a topic of words.
+    #[error(
+        "topic {topic}: another program writes into it ({what}): expected messages of this one alone; choose a topic for each board"
+    )]
+    Foreign {
+        /// Its name.
+        topic: String,
+        /// What shows it.
+        what: String,
+    },
     /// Another program has begun to write into a topic of words.
     #[error("another program writes into {place}, run {run}; end it, or choose another topic")]
     TakenOver {
@@ -140,13 +166,23 @@ pub fn is_passing(code: RDKafkaErrorCode) -> bool {
 /// # Errors
 /// Another one, or one that does not pass in [`PATIENCE`].
 pub fn patiently<T>(what: &'static str, action: impl Fn() -> Result<T, KafkaError>) -> Result<T, Error> {
+    insist(|| true, Error::is_passing, || during(what, action()))
+}
+
+/// Tries again for [`PATIENCE`], while `go_on`, what fails by an error that may pass.
+///
+/// # Errors
+/// The last one.
+pub fn insist<T>(
+    go_on: impl Fn() -> bool,
+    may_pass: impl Fn(&Error) -> bool,
+    action: impl Fn() -> Result<T, Error>,
+) -> Result<T, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match action() {
-            Err(error) if error.rdkafka_error_code().is_some_and(is_passing) && Instant::now() < deadline => {
-                std::thread::sleep(RETRY);
-            }
-            result => return during(what, result),
+            Err(error) if may_pass(&error) && Instant::now() < deadline && go_on() => std::thread::sleep(RETRY),
+            result => return result,
         }
     }
 }
@@ -224,14 +260,17 @@ fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runti
     }
 }
 
+/// Writes in transactions, and notes what is delivered.
+pub type Writer = BaseProducer<Noting>;
+
 /// A producer of transactions; older ones of the same name are shut out, and their open transaction is given up.
 ///
 /// # Errors
 /// The brokers cannot be reached, or refuse.
-pub fn transactional(brokers: &str, name: &str) -> Result<BaseProducer, Error> {
+pub fn transactional(brokers: &str, name: &str, written: &Arc<Written>) -> Result<Writer, Error> {
     let mut writing = config(brokers);
     writing.set("transactional.id", name).set("transaction.timeout.ms", TRANSACTION.as_millis().to_string());
-    let producer: BaseProducer = during("connecting", writing.create())?;
+    let producer: Writer = during("connecting", writing.create_with_context(Noting(written.clone())))?;
     let deadline = Instant::now() + PATIENCE;
     during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
     Ok(producer)
@@ -241,7 +280,7 @@ pub fn transactional(brokers: &str, name: &str) -> Result<BaseProducer, Error> {
 ///
 /// # Errors
 /// It was not committed, or its answer did not come.
-pub fn commit(producer: &BaseProducer, deadline: Instant) -> Result<(), KafkaError> {
+pub fn commit(producer: &Writer, deadline: Instant) -> Result<(), KafkaError> {
     // The client's own way to wait for deliveries looks for them each 100 ms.
     while producer.in_flight_count() > 0 && Instant::now() < deadline {
         producer.poll(POLL);

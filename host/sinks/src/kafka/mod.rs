@@ -10,11 +10,13 @@ mod client;
 mod reach;
 mod sink;
 mod words;
+mod written;
 
 pub use client::{
-    commit, config, during, is_passing, patiently, topic, transactional, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
-    TRANSACTION,
+    commit, config, during, is_passing, patiently, topic, transactional, until, Error, Writer, MESSAGE_BYTES, PATIENCE,
+    STEP, TRANSACTION,
 };
 pub use reach::Reach;
 pub use sink::KafkaSink;
 pub use words::{Place, Words, MESSAGE};
+pub use written::Written;

@@ -60,6 +60,8 @@ struct Member {
     /// All windows before are known, but for `gaps`.
     passed: u64,
     gaps: VecDeque<Range<u64>>,
+    /// An earlier builder has had the window before this one of it, over a connection whose number is not known.
+    resumed: u64,
     /// The newest last.
     streams: VecDeque<Stream>,
 }
@@ -170,11 +172,17 @@ impl Epoch {
         self.windows.values().map(|window| window.first).min()
     }
 
-    /// A connection of the source has sent windows before `next`.
-    pub fn knows(&mut self, source: u32, stream: u64) {
+    /// A connection of the source has sent windows before `next`; all of them, if the source is not behind.
+    pub fn knows(&mut self, source: u32, stream: u64, is_behind: bool) {
         let passed = self.next.unwrap_or(0);
-        let member = self.members.entry(source).or_insert_with(|| Member { passed, ..Member::default() });
+        let resumed = if is_behind { 0 } else { passed };
+        let member = self.members.entry(source).or_insert_with(|| Member { passed, resumed, ..Member::default() });
         member.note(stream, 0);
+    }
+
+    /// Windows of the source that were given away did not wait for it.
+    pub fn is_behind(&self, source: u32) -> bool {
+        self.members.get(&source).is_none_or(|member| member.passed < self.next.unwrap_or(0))
     }
 
     /// Windows of `range` that the source has sent or lost, that did not come, and that nobody else has sent.
@@ -197,7 +205,8 @@ impl Epoch {
 
     /// Of the last message of a source, over whatever connection.
     pub fn last(&self, source: u32) -> Option<u64> {
-        self.members.get(&source)?.streams.iter().map(|stream| stream.last).max()
+        let member = self.members.get(&source)?;
+        member.streams.iter().map(|stream| stream.last).chain(member.resumed.checked_sub(1)).max()
     }
 
     /// True if a message of this window has to wait until older ones have left.

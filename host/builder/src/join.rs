@@ -10,7 +10,7 @@
 //! joined with what others send that go on, and none of them waits for the other.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use crate::counts::{Counts, Joined, SourceCounts};
@@ -91,18 +91,26 @@ impl Joiner {
     }
 
     /// What the source sends from now on is in the epoch that was the given one of those where this began.
-    pub fn enter(&mut self, id: u32, resumed: usize, place: i64) {
+    pub fn enter(&mut self, id: u32, resumed: usize, place: Option<i64>) {
         if let Ok(source) = self.source(id) {
             source.epoch = Some(resumed as u64);
-            source.since = Some(place);
+            source.since = place.or(source.since);
         }
     }
 
-    /// The source has sent over this connection before, in the epoch that it is in.
-    pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector) {
+    /// The source has sent over this connection before, in one of the epochs where this began. `is_behind`: as of
+    /// [`Self::behind`] then.
+    pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector, is_behind: bool) {
         if let Some(epoch) = self.epochs.get_mut(resumed) {
-            epoch.knows(id, stream.stream);
+            epoch.knows(id, stream.stream, is_behind);
         }
+    }
+
+    /// Sources for which windows that were given away did not wait.
+    pub fn behind(&self) -> BTreeSet<u32> {
+        let epoch = |source: &Source| self.epochs.iter().find(|epoch| source.epoch == Some(epoch.id));
+        let is_behind = |(id, source): &(&u32, &Source)| epoch(source).is_none_or(|epoch| epoch.is_behind(**id));
+        self.sources.iter().filter(is_behind).map(|(id, _)| *id).collect()
     }
 
     fn open_epoch(&mut self, is_first: bool, now: Instant) -> &mut Epoch {

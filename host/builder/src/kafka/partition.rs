@@ -157,12 +157,16 @@ impl Partition {
     fn enter_epochs(&mut self) {
         for (epoch, Standing { since, .. }) in self.before.epochs.iter().enumerate() {
             for (source, since) in since.iter().filter(|(_, since)| **since < self.read) {
-                self.joiner.enter(*source, epoch, *since);
+                self.joiner.enter(*source, epoch, Some(*since));
             }
         }
         for (source, session) in &self.before.open {
             let inspector = self.joiner.inspector();
-            self.joiner.knows(*source, self.before.epoch_of(*source, i64::MAX).unwrap_or(0), &inspector);
+            let is_behind = self.before.behind.contains(source);
+            self.joiner.knows(*source, self.before.epoch_of(*source, i64::MAX).unwrap_or(0), &inspector, is_behind);
+            if let Some(epoch) = self.before.epoch_of(*source, self.read) {
+                self.joiner.enter(*source, epoch, None);
+            }
             let heard = Heard { session: *session, inspector, passed: 0 };
             self.heard.entry(*source).or_default().push_back(heard);
         }
@@ -311,8 +315,8 @@ impl Partition {
         let unreported = if is_reported { 0 } else { self.totals().wrong() };
         let open = self.open_sources().map(|(source, session)| (*source, *session)).collect();
         let (feeds, unbegun) = (self.feeds.clone(), self.unbegun.clone());
-        let (last, has_more_open) = (self.last, self.before.has_more_open);
-        (first, Place { epochs, read, last, unreported, open, feeds, unbegun, has_more_open })
+        let (last, behind, has_more_open) = (self.last, self.joiner.behind(), self.before.has_more_open);
+        (first, Place { epochs, read, last, unreported, open, behind, feeds, unbegun, has_more_open })
     }
 
     /// Notes the next message; one that is not behind the one before is of another topic.
@@ -379,7 +383,7 @@ impl Partition {
             }
             let begins = |epoch: usize| self.before.epochs[epoch].since.get(&source) == Some(&offset);
             if let Some(epoch) = epoch.filter(|epoch| begins(*epoch)) {
-                self.joiner.enter(source, epoch, offset);
+                self.joiner.enter(source, epoch, Some(offset));
             }
         }
         let heard = self.heard(source, its);

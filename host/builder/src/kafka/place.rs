@@ -21,6 +21,8 @@ pub struct Place {
     pub unreported: u64,
     /// Sources whose end has not come, and their newest sessions.
     pub open: BTreeMap<u32, Session>,
+    /// Sources of these for which windows that were given away did not wait.
+    pub behind: BTreeSet<u32>,
     /// Feeds that have begun, and whose end has not come, by when they began.
     pub feeds: BTreeSet<u64>,
     /// Feeds that have sent something, and whose begin has not come.
@@ -37,17 +39,20 @@ const MORE: &str = "more";
 const FEED: &str = "feed";
 /// The same: its begin has not come.
 const UNBEGUN: &str = "unbegun";
+/// Behind a source: windows did not wait for it.
+const BEHIND: &str = "-";
 
 /// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... last=MESSAGE anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
 /// hexadecimal; `open=more` if there is no room for them, which about 250 of one feed have. `anew` stands there only if sources have
 /// counted anew.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { epochs, read, last, unreported, open, feeds: own, unbegun, has_more_open } = self;
+        let Place { epochs, read, last, unreported, open, behind, feeds: own, unbegun, has_more_open } = self;
         let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
         unbegun.iter().for_each(|epoch| feeds.entry(*epoch).or_default().push(UNBEGUN.into()));
         for (source, (epoch, number)) in open {
-            feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}"));
+            let behind = if behind.contains(source) { BEHIND } else { "" };
+            feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}{behind}"));
         }
         let feeds = feeds.iter().map(|(epoch, sources)| format!("{epoch}:{}", sources.join(",")));
         let feeds: Vec<_> = feeds.chain(has_more_open.then(|| MORE.to_owned())).collect();
@@ -94,7 +99,7 @@ impl FromStr for Place {
         let read = value("read=").ok_or(())?.parse().map_err(drop)?;
         let unreported = value("unreported=").unwrap_or("0").parse().map_err(drop)?;
         let (mut open, mut feeds, mut unbegun) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        let mut has_more_open = false;
+        let (mut behind, mut has_more_open) = (BTreeSet::new(), false);
         for feed in value("open=").unwrap_or("").split(';').filter(|feed| !feed.is_empty()) {
             if feed == MORE {
                 has_more_open = true;
@@ -108,8 +113,9 @@ impl FromStr for Place {
                     continue;
                 }
                 let (source, number) = source.split_once('.').ok_or(())?;
-                let session = (epoch, number.parse().map_err(drop)?);
-                open.insert(u32::from_str_radix(source, 16).map_err(drop)?, session);
+                let source = u32::from_str_radix(source, 16).map_err(drop)?;
+                behind.extend(number.ends_with(BEHIND).then_some(source));
+                open.insert(source, (epoch, number.trim_end_matches(BEHIND).parse().map_err(drop)?));
             }
         }
         let last = value("last=").map(str::parse).transpose()?;
@@ -126,7 +132,7 @@ impl FromStr for Place {
         if epochs.is_empty() {
             epochs.push(Standing { next, since: BTreeMap::new() });
         }
-        let place = Place { epochs, read, last, unreported, open, feeds, unbegun, has_more_open };
+        let place = Place { epochs, read, last, unreported, open, behind, feeds, unbegun, has_more_open };
         words.next().is_none().then_some(place).ok_or(())
     }
 }
@@ -138,12 +144,22 @@ mod tests {
     #[test]
     fn a_place_is_read_as_it_was_written() {
         let open = [(1, (5, 0)), (0xC0DA_0001, (u64::MAX, u64::MAX)), (2, (5, 1))].into();
+        let behind = [2].into();
         let (feeds, unbegun, last) = ([5, 9].into(), [4, 5].into(), "16/1700000000000/0123abcd".parse().ok());
         let epochs = [(u64::MAX, vec![]), (7, vec![(1, 40), (0xC0DA_0001, i64::MAX)]), (0, vec![])];
         let mut epochs: Vec<_> =
             epochs.into_iter().map(|(next, since)| Standing { next, since: since.into_iter().collect() }).collect();
-        let place =
-            Place { epochs: epochs.clone(), read: 17, last, unreported: 3, open, feeds, unbegun, has_more_open: true };
+        let place = Place {
+            epochs: epochs.clone(),
+            read: 17,
+            last,
+            unreported: 3,
+            open,
+            behind,
+            feeds,
+            unbegun,
+            has_more_open: true,
+        };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
         epochs.truncate(1);
         epochs[0].next = 1;

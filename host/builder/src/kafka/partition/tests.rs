@@ -27,7 +27,7 @@ impl Topic {
 
     /// Window `record` of a source over connection `number`, which has sent all since `since`.
     fn send(&mut self, source: u32, number: u64, record: u64, since: u64) {
-        let header = Header::new(source, FORMAT_VERSION, record, (1, record as u32 * 1000), 0);
+        let header = Header::new(source, FORMAT_VERSION, record, (1, (record % 1000) as u32 * 1000), 0);
         self.add(&header.emit(), Of::Message((FEED, number), Before { since, lost: (0, 0) }));
     }
 
@@ -153,6 +153,22 @@ fn a_late_message_of_a_session_that_was_known_before_stays_late() {
     builder.read(&topic, topic.messages.len());
     assert_eq!(builder.given.last(), Some(&(10, vec![1, 2])));
     assert_eq!((builder.counts(1).late, builder.counts(1).anew, builder.given.len()), (1, 0, 11));
+}
+
+/// It was silent, and windows did not wait for it: what it sends over its next connection is late, and then it is there again.
+#[test]
+fn a_source_that_was_behind_before_goes_on() {
+    let mut topic = Topic::default();
+    (0..10).for_each(|record| topic.send(2, 1, record, record));
+    (0..4).for_each(|record| topic.send(1, 0, record, record));
+    let mut builder = Builder::begin(None, 0, false);
+    builder.finish(&topic);
+    let mut builder = builder.restart();
+    (4..12).for_each(|record| topic.send(1, 2, record, 4));
+    (10..12).for_each(|record| topic.send(2, 1, record, record));
+    builder.finish(&topic);
+    assert_eq!(builder.given[10..], [(10, vec![1, 2]), (11, vec![1, 2])]);
+    assert_eq!((builder.counts(1).late, builder.counts(1).anew), (6, 0));
 }
 
 #[test]

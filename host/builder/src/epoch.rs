@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use fadelink_wire::fadc::LOST_MAX;
 
+use crate::before::{lost_before, Before};
 use crate::counts::SourceCounts;
 use crate::event::{Bytes, Event};
 use crate::inspect::Inspected;
@@ -18,22 +19,6 @@ use crate::source::Source;
 
 /// Connections of a source whose messages may still come: the newest one, and those that it has left.
 const STREAMS: usize = 4;
-
-/// What is known of a source's windows before one of its messages.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Before {
-    /// The source sent all windows from this one on that are not empty.
-    pub since: u64,
-    /// Windows that were lost on the way to here (`start..end`; empty: none).
-    pub lost: (u64, u64),
-}
-
-/// Windows right before window `key` that its crate has lost, of which it tells the number (see [`LOST_MAX`]). `passed`: the window
-/// after the one that it sent before.
-pub fn lost_before(lost: u16, key: u64, passed: u64) -> Range<u64> {
-    let first = if lost >= LOST_MAX { passed } else { key.saturating_sub(lost.into()).max(passed) };
-    first.min(key)..key
-}
 
 /// How the number of a message stands to those of the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

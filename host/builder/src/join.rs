@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
+pub use crate::before::{lost_before, Before};
 use crate::counts::{Counts, Joined, SourceCounts};
-pub use crate::epoch::{lost_before, Before};
 use crate::epoch::{Epoch, Fit, Window};
 use crate::event::Event;
 use crate::inspect::{in_words, Inspected, Inspector};
@@ -192,14 +192,14 @@ impl Joiner {
         }
     }
 
-    /// A session of the source has ended, so that no next message shows whether a number was right. `before`: what is told of its
-    /// windows before the end; those from `came` on did not come.
+    /// A session of the source has ended, so that no next message shows whether a number was right. `before`: what its
+    /// feed says about the windows before; those from `came` on did not come.
     pub fn end_session(&mut self, id: u32, before: Option<Before>, came: u64, now: Instant) {
         self.settle(id, true, now);
         let Joiner { epochs, sources, policy, share, .. } = self;
         let Some((source, Before { since, lost })) = sources.get_mut(&id).zip(before) else { return };
         let Some(epoch) = epochs.iter().find(|epoch| source.epoch == Some(epoch.id)) else { return };
-        // A number that was wrong tells of no more windows than a source may pass over.
+        // A wrong number shows no more windows than a source may pass over.
         let most = came.saturating_add(policy.max_ahead);
         for range in [came..since.min(most), came.max(since).max(lost.0)..lost.1] {
             source.counts.unknown += epoch.unknown_in(id, range, *share);

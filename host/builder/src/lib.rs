@@ -1,6 +1,7 @@
 //! Event builder of FADC streaming (docs/fadc.md): reads the messages of many crates, joins them by time window,
 //! and passes the events to sinks, to Apache Kafka and to a web page.
 
+mod before;
 pub mod counts;
 mod epoch;
 pub mod event;

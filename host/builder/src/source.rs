@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::before::Before;
 use crate::counts::SourceCounts;
-use crate::epoch::Before;
 use crate::inspect::Inspected;
 
 /// A message whose number waits for the next one.

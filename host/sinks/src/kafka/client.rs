@@ -1,16 +1,12 @@
 //! Requests to the brokers that all users of Kafka share.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, Producer};
 use tokio::runtime::Runtime;
-
-use super::written::{Noting, Written};
 
 /// Longest wait for the brokers.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -258,34 +254,6 @@ fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runti
         Some(policy) if policy.contains("compact") => Err(Error::Compacted { topic: name.to_owned(), policy }),
         _ => Ok(()),
     }
-}
-
-/// Writes in transactions, and notes what is delivered.
-pub type Writer = BaseProducer<Noting>;
-
-/// A producer of transactions; older ones of the same name are shut out, and their open transaction is given up.
-///
-/// # Errors
-/// The brokers cannot be reached, or refuse.
-pub fn transactional(brokers: &str, name: &str, written: &Arc<Written>) -> Result<Writer, Error> {
-    let mut writing = config(brokers);
-    writing.set("transactional.id", name).set("transaction.timeout.ms", TRANSACTION.as_millis().to_string());
-    let producer: Writer = during("connecting", writing.create_with_context(Noting(written.clone())))?;
-    let deadline = Instant::now() + PATIENCE;
-    during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
-    Ok(producer)
-}
-
-/// Commits a transaction before `deadline`.
-///
-/// # Errors
-/// It was not committed, or its answer did not come.
-pub fn commit(producer: &Writer, deadline: Instant) -> Result<(), KafkaError> {
-    // The client's own way to wait for deliveries looks for them each 100 ms.
-    while producer.in_flight_count() > 0 && Instant::now() < deadline {
-        producer.poll(POLL);
-    }
-    until(|| Instant::now() < deadline, || producer.commit_transaction(STEP))
 }
 
 /// Tries again, while `go_on`, what may be tried again.

@@ -9,9 +9,10 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer};
 use serde_json::json;
 
-use super::client::{commit, during, transactional, Error, Writer, PATIENCE, POLL, STEP, TRANSACTION};
+use super::client::{during, Error, PATIENCE, POLL, STEP, TRANSACTION};
 use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
+use super::writer::{commit, transactional, Writer};
 use super::written::Written;
 use crate::block::Block;
 use crate::origin::Origin;

@@ -69,7 +69,11 @@ impl Builder {
 
     /// Reads messages from where it is up to `end`.
     fn read(&mut self, topic: &Topic, end: usize) {
-        for message in &topic.messages[self.partition.read as usize..end] {
+        self.give(&topic.messages[self.partition.read as usize..end]);
+    }
+
+    fn give(&mut self, messages: &[OwnedMessage]) {
+        for message in messages {
             self.partition.take(message, RULE).unwrap();
             self.pop();
         }
@@ -193,7 +197,7 @@ fn what_a_feed_has_sent_whose_begin_has_not_come_proves_nothing() {
     let told = "the begin of feed 7 has not come";
     let read_from = |before, may_begin_later| {
         let mut builder = Builder::begin(before, 1, may_begin_later);
-        topic.messages[1..].iter().for_each(|message| drop(builder.partition.take(message, RULE).unwrap()));
+        builder.give(&topic.messages[1..]);
         builder.wait();
         builder
     };
@@ -202,9 +206,8 @@ fn what_a_feed_has_sent_whose_begin_has_not_come_proves_nothing() {
     assert_eq!(builder.restart().partition.open(), [told]);
     // Its end is lost, too.
     let mut builder = Builder::begin(None, 1, false);
-    let (last, others) = topic.messages[1..].split_last().unwrap();
-    others.iter().for_each(|message| drop(builder.partition.take(message, RULE).unwrap()));
-    assert!(matches!(builder.partition.open().as_slice(), [.., open] if open == told), "{last:?}");
+    builder.give(&topic.messages[1..topic.messages.len() - 1]);
+    assert!(builder.partition.open().iter().any(|open| open == told));
     assert_eq!(read_from(None, true).partition.open(), Vec::<String>::new());
     let known = Place { feeds: [FEED].into(), epochs: vec![Standing::default()], read: 1, ..Place::default() };
     assert_eq!(read_from(Some((known, 1)), false).partition.open(), Vec::<String>::new());

@@ -78,6 +78,16 @@ pub enum Error {
         /// The first one that is there.
         begin: Option<u64>,
     },
+    /// A partition ends before what was written to it. That of a transaction is told only when the transaction is over for all.
+    #[error("topic {topic}, partition {partition}: {what}")]
+    Short {
+        /// Its name.
+        topic: String,
+        /// Of the topic.
+        partition: i32,
+        /// What shows it.
+        what: String,
+    },
     /// A topic does not have what was written to it.
     #[error(
         "topic {topic}, partition {partition}: {what}: another program has deleted messages of it or made it again, or its \
@@ -162,22 +172,18 @@ pub fn is_passing(code: RDKafkaErrorCode) -> bool {
 /// # Errors
 /// Another one, or one that does not pass in [`PATIENCE`].
 pub fn patiently<T>(what: &'static str, action: impl Fn() -> Result<T, KafkaError>) -> Result<T, Error> {
-    insist(|| true, Error::is_passing, || during(what, action()))
+    insist(Error::is_passing, || during(what, action()))
 }
 
-/// Tries again for [`PATIENCE`], while `go_on`, what fails by an error that may pass.
+/// Tries again for [`PATIENCE`] what fails by an error that may pass.
 ///
 /// # Errors
 /// The last one.
-pub fn insist<T>(
-    go_on: impl Fn() -> bool,
-    may_pass: impl Fn(&Error) -> bool,
-    action: impl Fn() -> Result<T, Error>,
-) -> Result<T, Error> {
+pub fn insist<T>(may_pass: impl Fn(&Error) -> bool, action: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match action() {
-            Err(error) if may_pass(&error) && Instant::now() < deadline && go_on() => std::thread::sleep(RETRY),
+            Err(error) if Instant::now() < deadline && may_pass(&error) => std::thread::sleep(RETRY),
             result => return result,
         }
     }

@@ -83,26 +83,38 @@ impl Written {
         for (partition, Span { first, last }) in spans {
             let (low, high) = during("looking for what was written", offsets(partition))?;
             if low > first || high <= last {
+                let is_short = low <= first;
                 let there =
                     if low < high { format!("it has messages {low} to {}", high - 1) } else { "it is empty".into() };
                 let what = format!("{there}, and messages {first} to {last} were written");
-                return Err(Error::Gone { topic: topic.to_owned(), partition, what });
+                let topic = topic.to_owned();
+                return Err(if is_short {
+                    Error::Short { topic, partition, what }
+                } else {
+                    Error::Gone { topic, partition, what }
+                });
             }
         }
         Ok(())
     }
 
-    /// The same at the end, where it must be known: asks again while brokers are away and `go_on`.
+    /// The same at the end, where it must be known: asks again while the end of a partition may still come, and while brokers are
+    /// away and `go_on`.
     ///
     /// # Errors
-    /// As [`Self::look`]. A topic that is not there for long has nothing.
+    /// As [`Self::look`]. A topic that is not there for long, or too short for long, has lost it.
     pub fn look_at_end(
         &self,
         topic: &str,
         go_on: impl Fn() -> bool,
         offsets: impl Fn(i32) -> Result<(i64, i64), KafkaError>,
     ) -> Result<(), Error> {
-        match insist(go_on, |error| error.is_passing() || is_absent(error), || self.look(topic, &offsets)) {
+        let may_pass = |error: &Error| match error {
+            Error::Short { .. } => true,
+            error => (error.is_passing() || is_absent(error)) && go_on(),
+        };
+        match insist(may_pass, || self.look(topic, &offsets)) {
+            Err(Error::Short { topic, partition, what }) => Err(Error::Gone { topic, partition, what }),
             Err(error) if is_absent(&error) => {
                 let what = "it does not exist".into();
                 Err(Error::Gone { topic: topic.to_owned(), partition: 0, what })

@@ -98,7 +98,8 @@ class Setup:
     def read_marks(self, kind):
         """The marks of feeds in the first partition, of one kind."""
         end = self.ends_of_topic().get(0, 0)
-        consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test", "enable.auto.commit": False})
+        consumer = Consumer({"bootstrap.servers": self.broker.address, "group.id": "test", "enable.auto.commit": False,
+                             "auto.offset.reset": "earliest"})  # fmt: skip
         consumer.assign([TopicPartition(self.messages, 0, 0)])
         found = []
         while end and (message := consumer.poll(30)).offset() < end:

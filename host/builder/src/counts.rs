@@ -28,6 +28,10 @@ pub struct SourceCounts {
     pub wrong_time: u64,
     /// Messages whose window cannot follow the one before: it is older, too far ahead, or has no number.
     pub wrong_number: u64,
+    /// Of them those that were not joined.
+    pub set_aside: u64,
+    /// Times that it counted windows anew.
+    pub anew: u64,
     /// Messages with an invalid word.
     pub wrong_messages: u64,
     /// Messages of it, if the source is not one of those that were expected.
@@ -53,6 +57,8 @@ impl SourceCounts {
             timeouts,
             wrong_time,
             wrong_number,
+            set_aside,
+            anew,
             wrong_messages,
             unlisted,
             two_senders,
@@ -69,6 +75,8 @@ impl SourceCounts {
         change(&mut self.timeouts, *timeouts);
         change(&mut self.wrong_time, *wrong_time);
         change(&mut self.wrong_number, *wrong_number);
+        change(&mut self.set_aside, *set_aside);
+        change(&mut self.anew, *anew);
         change(&mut self.wrong_messages, *wrong_messages);
         change(&mut self.unlisted, *unlisted);
         change(&mut self.two_senders, *two_senders);
@@ -150,6 +158,8 @@ impl Joined {
             timeouts,
             wrong_time,
             wrong_number,
+            set_aside: _,
+            anew: _,
             wrong_messages,
             unlisted,
             two_senders,

@@ -21,6 +21,12 @@ pub struct Event {
 }
 
 impl Event {
+    /// Of a message whose window has been given away, or that has none.
+    pub(crate) fn late(header: &Header, data: Bytes) -> Event {
+        let time = (header.seconds, header.nanoseconds);
+        Event { record: header.record_counter, time, parts: vec![data], missing: Vec::new(), is_late: true }
+    }
+
     /// The messages, as they can be read.
     pub fn messages(&self) -> impl Iterator<Item = Message<'_>> {
         self.parts.iter().filter_map(|part| Message::parse(part).ok())

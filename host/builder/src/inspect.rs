@@ -1,20 +1,24 @@
-//! What a message tells against itself, before it is joined: losses, words that cannot be, a window that cannot follow. Each kind of
+//! What a message tells against itself, before it is joined: losses, words that cannot be, a time that cannot follow. Each kind of
 //! what messages tell has its place in the counts here, whatever is done with the message then.
 
-use fadelink_wire::fadc::{Header, Item, Message, FORMAT_VERSION, LOST_MAX, TICK_NS};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fadelink_wire::fadc::{Header, Item, Message, FORMAT_VERSION, TICK_NS};
 
 use crate::counts::SourceCounts;
 use crate::event::Bytes;
 use crate::key::Key;
 
-/// Windows that a crate may pass over, at most: its register `keepalive` has 24 bits.
-const AHEAD_MAX: u64 = 1 << 24;
 /// Part of the time since the message before by which times and numbers of windows may differ: the clocks of crates may be wrong.
 const DRIFT: i128 = 100;
 
 /// A message, and what was found in it.
 #[derive(Debug)]
 pub struct Inspected {
+    /// Over which it came: a number of the inspector.
+    pub(crate) stream: u64,
+    /// Where it stands, for who can read it again.
+    pub(crate) place: i64,
     pub(crate) data: Bytes,
     pub(crate) header: Header,
     /// By which it is joined; `None`: no window has that number or time.
@@ -37,6 +41,11 @@ impl Inspected {
     pub fn header(&self) -> &Header {
         &self.header
     }
+
+    /// Nanoseconds from 1970 to window 0, if this is window `key`.
+    pub(crate) fn origin(&self, key: u64, window_ns: u32) -> i128 {
+        self.header.time_ns() - i128::from(key) * i128::from(window_ns)
+    }
 }
 
 /// Windows right before a message that its crate has lost. The first word tells them.
@@ -50,20 +59,21 @@ pub fn windows_lost(message: &Message<'_>) -> u16 {
 /// A message that was inspected before.
 #[derive(Debug, Clone, Copy)]
 struct Before {
-    key: u64,
     record: u64,
     time_ns: i128,
 }
 
 /// What is wrong with a message, and with which.
-fn in_words(header: &Header, what: &str) -> String {
+pub(crate) fn in_words(header: &Header, what: &str) -> String {
     let Header { source_id, record_counter, .. } = header;
     format!("window {record_counter}, source {source_id:#010x}: {what}")
 }
 
 /// Inspects the messages of one source, in their order.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Inspector {
+    /// Each has another.
+    pub(crate) stream: u64,
     key: Key,
     window_ns: u32,
     before: Option<Before>,
@@ -74,7 +84,9 @@ pub struct Inspector {
 impl Inspector {
     /// From the begin of a session on.
     pub fn new(key: Key, window_ns: u32) -> Inspector {
-        Inspector { key, window_ns, before: None, first: None }
+        static STREAMS: AtomicU64 = AtomicU64::new(0);
+        let stream = STREAMS.fetch_add(1, Ordering::Relaxed);
+        Inspector { stream, key, window_ns, before: None, first: None }
     }
 
     /// Inspects the next message; `None`: these bytes have no message.
@@ -84,7 +96,7 @@ impl Inspector {
         let (mut told, mut wrong) = self.read(&message);
         let key = self.key.of(&header);
         let against = match key {
-            Some(key) => self.follow(key, lost, &header, &mut told),
+            Some(_) => self.follow(&header),
             None => {
                 told.wrong_number = 1;
                 None
@@ -95,7 +107,7 @@ impl Inspector {
             told.wrong_time = 1;
             wrong.get_or_insert_with(|| in_words(&header, &what));
         }
-        Some(Inspected { data, header, key, lost, told, wrong })
+        Some(Inspected { stream: self.stream, place: 0, data, header, key, lost, told, wrong })
     }
 
     /// What the words tell.
@@ -125,15 +137,13 @@ impl Inspector {
         (told, wrong)
     }
 
-    /// Compares number and time with those of the messages before; what is wrong with the time, in words.
-    fn follow(&mut self, key: u64, lost: u16, header: &Header, told: &mut SourceCounts) -> Option<String> {
-        let now = Before { key, record: header.record_counter, time_ns: header.time_ns() };
+    /// Compares the time with those of the messages before; what is wrong with it, in words.
+    fn follow(&mut self, header: &Header) -> Option<String> {
+        let now = Before { record: header.record_counter, time_ns: header.time_ns() };
         let Some(before) = self.before.replace(now) else {
             self.first = Some(now);
             return None;
         };
-        let is_ahead = lost < LOST_MAX && key.saturating_sub(before.key) > AHEAD_MAX + u64::from(lost) + 1;
-        told.wrong_number = u64::from(key < before.key || is_ahead);
         let wrong = [Some(before), self.first].into_iter().flatten().find_map(|earlier| self.misfit(earlier, now))?;
         self.first = Some(now);
         Some(wrong)

@@ -96,25 +96,21 @@ impl Intake {
 
 impl MessageHandler for Intake {
     fn open(self: Arc<Self>) -> Box<dyn Messages> {
-        let mut state = self.lock();
-        state.open += 1;
-        let new = state.joiner.inspector();
-        drop(state);
-        Box::new(Connection { intake: self, new, inspectors: BTreeMap::new() })
+        self.lock().open += 1;
+        Box::new(Connection { intake: self, inspectors: BTreeMap::new() })
     }
 }
 
 struct Connection {
     intake: Arc<Intake>,
-    /// For a source that begins.
-    new: Inspector,
     inspectors: BTreeMap<u32, Inspector>,
 }
 
 impl Messages for Connection {
     fn begin(&mut self, source: u32) {
-        self.inspectors.remove(&source);
-        self.intake.lock().joiner.begin_session(source);
+        let mut state = self.intake.lock();
+        self.inspectors.insert(source, state.joiner.inspector());
+        state.joiner.begin_session(source);
     }
 
     fn has_rival(&mut self, source: u32) {
@@ -123,16 +119,16 @@ impl Messages for Connection {
 
     /// Waits while a message is far ahead of what others have given.
     fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
-        let Connection { intake, new, inspectors } = self;
+        let Connection { intake, inspectors } = self;
         let inspect = |message: Bytes| {
             let source = Header::parse(&message).ok()?.source_id;
-            inspectors.entry(source).or_insert_with(|| new.clone()).inspect(message)
+            inspectors.get_mut(&source)?.inspect(message)
         };
         // The lock is for all connections.
         let inspected: Vec<_> = messages.drain(..).filter_map(inspect).collect();
         let mut state = intake.lock();
         for message in inspected {
-            while message.key().is_some_and(|key| state.joiner.is_full_for(key)) {
+            while state.joiner.is_full_for(&message, Instant::now()) {
                 if state.given_up {
                     return Err(io::Error::other(INTERRUPTED));
                 }

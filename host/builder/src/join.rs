@@ -3,105 +3,31 @@
 //! A source sends its windows in order. A window that it skips was empty, or the next message reports it as lost. A
 //! window is emitted when each source has sent it or a later one, or has been silent for a time. Windows are
 //! emitted in order, each once.
+//!
+//! A message whose number does not follow those of its source waits for the next one. If that goes on where the source was, the
+//! number was wrong, and its message is set aside. If it goes on from that number, the source counts anew: in an epoch of its own, or
+//! in that of others which have begun with it. Each epoch has its own windows. So what a source sends that counts anew is never
+//! joined with what others send that go on, and none of them waits for the other.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
 
-use fadelink_wire::fadc::LOST_MAX;
-
+pub use crate::before::{lost_before, Before};
 use crate::counts::{Counts, Joined, SourceCounts};
-use crate::event::{Bytes, Event};
-use crate::inspect::{Inspected, Inspector};
-use crate::key::Key;
+use crate::epoch::{Epoch, Fit, Window};
+use crate::event::Event;
+use crate::inspect::{in_words, Inspected, Inspector};
+use crate::policy::Policy;
+use crate::source::{Pending, Source};
 
-/// What is known of a source's windows before one of its messages.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Before {
-    /// The source sent all windows from this one on that are not empty.
-    pub since: u64,
-    /// Windows that were lost on the way to here (`start..end`; empty: none).
-    pub lost: (u64, u64),
-}
-
-/// Windows right before window `key` that its crate has lost, of which it tells the number (see [`LOST_MAX`]). `passed`: the window
-/// after the one that it sent before.
-pub fn lost_before(lost: u16, key: u64, passed: u64) -> Range<u64> {
-    let first = if lost >= LOST_MAX { passed } else { key.saturating_sub(lost.into()).max(passed) };
-    first.min(key)..key
-}
-
-/// What to do with windows that are incomplete, late or duplicate.
-#[derive(Debug, Clone)]
-pub struct Policy {
-    /// What the number of a window is taken from.
-    pub key: Key,
-    /// Length of a window in nanoseconds.
-    pub window_ns: u32,
-    /// Sources that a window needs; empty: as many as `count` says.
-    pub sources: Vec<u32>,
-    /// Sources to wait for before the first window is given away.
-    pub count: usize,
-    /// Give away windows in which a source is missing; else they are dropped.
-    pub emit_incomplete: bool,
-    /// Give away what comes too late as an event of its own; else it is dropped.
-    pub emit_late: bool,
-    /// Of two messages of one window and source, keep the last; else the first.
-    pub keep_last: bool,
-    /// A source that was silent for so long is not waited for.
-    pub silence: Duration,
-    /// Windows that may be open from the first that waits on.
-    pub max_open: u64,
-}
-
-impl Default for Policy {
-    fn default() -> Policy {
-        Policy {
-            key: Key::Counter,
-            window_ns: 1000,
-            sources: Vec::new(),
-            count: 0,
-            emit_incomplete: true,
-            emit_late: false,
-            keep_last: false,
-            silence: Duration::from_secs(2),
-            max_open: 4096,
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Source {
-    /// All windows before are known, but for `gaps`.
-    passed: u64,
-    gaps: VecDeque<Range<u64>>,
-    heard: Option<Instant>,
-    absent: bool,
-    new_session: bool,
-    /// Nobody expects it.
-    is_unlisted: bool,
-    counts: SourceCounts,
-}
-
-impl Source {
-    fn knows(&self, window: u64) -> bool {
-        window < self.passed && !self.gaps.iter().any(|gap| gap.contains(&window))
-    }
-}
-
-/// What a source sent for a window, and what was counted of it.
-#[derive(Debug)]
-struct Part {
-    data: Bytes,
-    counts: SourceCounts,
-}
-
-#[derive(Debug)]
-struct Window {
-    record: u64,
-    time: (i64, u32),
-    parts: BTreeMap<u32, Part>,
+/// How far an epoch was given away.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The first window that was not.
+    pub next: u64,
+    /// Sources that have counted anew, in it: the place of the first message.
+    pub since: BTreeMap<u32, i64>,
 }
 
 /// See the module.
@@ -109,24 +35,20 @@ struct Window {
 pub struct Joiner {
     policy: Policy,
     sources: BTreeMap<u32, Source>,
-    windows: BTreeMap<u64, Window>,
-    /// Windows before this one have been given away.
-    next: Option<u64>,
+    /// Of sources that are refused.
+    unlisted: BTreeMap<u32, SourceCounts>,
+    /// The oldest first.
+    epochs: VecDeque<Epoch>,
+    /// Epochs that have begun.
+    began: u64,
     begun: Option<Instant>,
+    from_the_middle: bool,
     late: VecDeque<Event>,
     counts: Counts,
     /// The first message that cannot be, and why.
     first_wrong: Option<String>,
     /// Of so many windows only those with this remainder come here.
     share: (u64, u64),
-    /// Windows before the first one that all sources may have are left out.
-    from_the_middle: bool,
-}
-
-/// Numbers of `range` that are `remainder` modulo `of`.
-fn count_in(range: &Range<u64>, (remainder, of): (u64, u64)) -> u64 {
-    let below = |end: u64| end / of + u64::from(end % of > remainder);
-    below(range.end.max(range.start)) - below(range.start)
 }
 
 impl Joiner {
@@ -136,14 +58,15 @@ impl Joiner {
         Joiner {
             policy,
             sources,
-            windows: BTreeMap::new(),
-            next: None,
+            unlisted: BTreeMap::new(),
+            epochs: VecDeque::new(),
+            began: 0,
             begun: None,
+            from_the_middle: false,
             late: VecDeque::new(),
             counts: Counts::default(),
             first_wrong: None,
             share: (0, 1),
-            from_the_middle: false,
         }
     }
 
@@ -161,11 +84,56 @@ impl Joiner {
     }
 
     /// Continues after windows that were emitted earlier; messages of those are late.
-    pub fn resume(&mut self, next: u64) {
-        self.next = Some(next);
-        for source in self.sources.values_mut() {
-            source.passed = next;
+    pub fn resume(&mut self, epochs: &[Standing], now: Instant) {
+        for Standing { next, .. } in epochs {
+            self.open_epoch(true, now).next = Some(*next);
         }
+    }
+
+    /// What the source sends from now on is in the epoch that was the given one of those where this began.
+    pub fn enter(&mut self, id: u32, resumed: usize, place: Option<i64>) {
+        if let Ok(source) = self.source(id) {
+            source.epoch = Some(resumed as u64);
+            source.since = place.or(source.since);
+        }
+    }
+
+    /// The source has sent over this connection before, in one of the epochs where this began. `is_behind`: as of
+    /// [`Self::behind`] then.
+    pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector, is_behind: bool) {
+        if let Some(epoch) = self.epochs.get_mut(resumed) {
+            epoch.knows(id, stream.stream, is_behind);
+        }
+    }
+
+    /// Sources for which windows that were given away did not wait.
+    pub fn behind(&self) -> BTreeSet<u32> {
+        let epoch = |source: &Source| self.epochs.iter().find(|epoch| source.epoch == Some(epoch.id));
+        let is_behind = |(id, source): &(&u32, &Source)| epoch(source).is_none_or(|epoch| epoch.is_behind(**id));
+        self.sources.iter().filter(is_behind).map(|(id, _)| *id).collect()
+    }
+
+    fn open_epoch(&mut self, is_first: bool, now: Instant) -> &mut Epoch {
+        self.epochs.push_back(Epoch::new(self.began, is_first, now));
+        self.began += 1;
+        let last = self.epochs.len() - 1;
+        &mut self.epochs[last]
+    }
+
+    /// How far each epoch was given away.
+    pub fn standing(&self) -> Vec<Standing> {
+        let standing = |epoch: &Epoch| {
+            let its = self.sources.iter().filter(|(_, source)| source.epoch == Some(epoch.id));
+            let since = its.filter_map(|(id, source)| Some((*id, source.since?))).collect();
+            Standing { next: epoch.next.unwrap_or(0), since }
+        };
+        self.epochs.iter().map(standing).collect()
+    }
+
+    /// Place of the first message that has not left.
+    pub fn first(&self) -> Option<i64> {
+        let pending = self.sources.values().filter_map(|source| Some(source.pending.as_ref()?.message.place));
+        self.epochs.iter().filter_map(Epoch::first).chain(pending).min()
     }
 
     /// For the messages of one source, from the begin of a session on.
@@ -173,141 +141,205 @@ impl Joiner {
         Inspector::new(self.policy.key, self.policy.window_ns)
     }
 
-    /// The first window that was not given away, where that is known.
-    pub fn next(&self) -> Option<u64> {
-        self.next
-    }
-
-    /// The first window that waits.
+    /// The first window that waits, or a message whose number does.
     pub fn oldest(&self) -> Option<u64> {
-        self.windows.keys().next().copied()
+        let pending = self.sources.values().filter_map(|source| Some(source.pending.as_ref()?.key));
+        self.epochs.iter().find_map(Epoch::oldest).or(pending.min())
     }
 
-    /// True if a message of this window has to wait until older ones have left.
-    pub fn is_full_for(&self, key: u64) -> bool {
-        self.oldest().is_some_and(|oldest| key >= oldest.saturating_add(self.policy.max_open))
+    /// True if a message has to wait until older ones have left.
+    pub fn is_full_for(&self, message: &Inspected, now: Instant) -> bool {
+        let Some((key, source)) = message.key.zip(self.sources.get(&message.header.source_id)) else { return false };
+        let (place, fit) = self.fit(message, key, source, now);
+        fit == Fit::Follows && place.is_some_and(|place| self.epochs[place].is_full_for(key, self.policy.max_open))
     }
 
     /// What came until now.
     pub fn joined(&self) -> Joined {
-        let sources = self.sources.iter().map(|(id, source)| (*id, source.counts.clone())).collect();
+        let sources = self.sources.iter().map(|(id, source)| (*id, source.counts.clone()));
+        let sources = sources.chain(self.unlisted.clone()).collect();
         Joined { windows: self.counts.clone(), sources, first_wrong: self.first_wrong.clone() }
     }
 
     /// Counts of the windows that were emitted or dropped, not of open ones.
     pub fn settled(&self) -> Joined {
         let mut joined = self.joined();
-        for (id, part) in self.windows.values().flat_map(|window| &window.parts) {
+        for (id, part) in self.epochs.iter().flat_map(Epoch::parts) {
             let Some(counts) = joined.sources.get_mut(id) else { continue };
             *counts -= &part.counts;
         }
         joined
     }
 
-    /// True of a source that comes now, and that no window needs.
-    fn is_unlisted(&self, source: u32) -> bool {
+    /// Counts of a source, and whether it is refused.
+    fn source(&mut self, id: u32) -> Result<&mut Source, &mut SourceCounts> {
         let Policy { sources, count, .. } = &self.policy;
         let is_one_more = *count > 0 && self.sources.len() >= *count;
-        !self.sources.contains_key(&source) && (!sources.is_empty() || is_one_more)
+        if !self.sources.contains_key(&id) && (!sources.is_empty() || is_one_more) {
+            return Err(self.unlisted.entry(id).or_default());
+        }
+        Ok(self.sources.entry(id).or_insert_with(|| Source { is_new: true, ..Source::default() }))
     }
 
     /// The source is connected again: what was sent in between is not known.
-    pub fn begin_session(&mut self, source: u32) {
-        let is_unlisted = self.is_unlisted(source);
-        let source = self.sources.entry(source).or_insert_with(|| Source { is_unlisted, ..Source::default() });
-        source.new_session = true;
-        source.counts.sessions += 1;
+    pub fn begin_session(&mut self, id: u32) {
+        match self.source(id) {
+            Ok(source) => {
+                source.is_new = true;
+                source.counts.sessions += 1;
+            }
+            Err(counts) => counts.sessions += 1,
+        }
+    }
+
+    /// A session of the source has ended, so that no next message shows whether a number was right. `before`: what its
+    /// feed says about the windows before; those from `came` on did not come.
+    pub fn end_session(&mut self, id: u32, before: Option<Before>, came: u64, now: Instant) {
+        self.settle(id, true, now);
+        let Joiner { epochs, sources, policy, share, .. } = self;
+        let Some((source, Before { since, lost })) = sources.get_mut(&id).zip(before) else { return };
+        let Some(epoch) = epochs.iter().find(|epoch| source.epoch == Some(epoch.id)) else { return };
+        // A wrong number shows no more windows than a source may pass over.
+        let most = came.saturating_add(policy.max_ahead);
+        for range in [came..since.min(most), came.max(since).max(lost.0)..lost.1] {
+            source.counts.unknown += epoch.unknown_in(id, range, *share);
+        }
     }
 
     /// Two senders have the number of this source.
-    pub fn note_two_senders(&mut self, source: u32) {
-        self.sources.entry(source).or_default().counts.two_senders += 1;
+    pub fn note_two_senders(&mut self, id: u32) {
+        self.source(id).map_or_else(|counts| counts, |source| &mut source.counts).two_senders += 1;
+    }
+
+    /// The epoch in which a message fits best, and how: that of its source, or of one that has not sent yet, any.
+    fn fit(&self, message: &Inspected, key: u64, source: &Source, now: Instant) -> (Option<usize>, Fit) {
+        let its = |(_, epoch): &(usize, &Epoch)| source.epoch.is_none_or(|id| epoch.id == id);
+        let fit =
+            |(place, epoch): (usize, &Epoch)| (Some(place), epoch.fit(message, key, source.quiet(now), &self.policy));
+        let best =
+            self.epochs.iter().enumerate().filter(its).map(fit).max_by_key(|(place, fit)| (*fit, Reverse(*place)));
+        best.unwrap_or((None, Fit::Follows))
     }
 
     /// Takes a message. `before`: what is known of the windows before it, where somebody tells; else it follows from
     /// the source's sessions and messages.
-    pub fn push(&mut self, message: Inspected, before: Option<Before>, now: Instant) {
-        let Inspected { data, header, key, lost, mut told, wrong } = message;
+    pub fn push(&mut self, mut message: Inspected, before: Option<Before>, now: Instant) {
         self.begun.get_or_insert(now);
-        self.first_wrong = self.first_wrong.take().or(wrong);
-        let floor = self.next.unwrap_or(0);
-        let oldest = self.oldest();
-        let is_unlisted = self.is_unlisted(header.source_id);
-        let source = self.sources.entry(header.source_id).or_insert_with(|| Source {
-            // A source that was not expected owes no window that is older than its first.
-            passed: key.map_or(floor, |key| oldest.map_or(key, |oldest| oldest.min(key)).max(floor)),
-            new_session: true,
-            is_unlisted,
-            ..Source::default()
-        });
-        source.heard = Some(now);
-        source.absent = false;
-        told.unlisted = source.is_unlisted.into();
-        let time = (header.seconds, header.nanoseconds);
-        let record = header.record_counter;
-        let Some(key) = key else {
-            source.counts += &told;
-            return;
-        };
-        if key < floor {
-            told.late = 1;
-            source.counts += &told;
-            if self.policy.emit_late {
-                self.counts.late += 1;
-                self.late.push_back(Event { record, time, parts: vec![data], missing: Vec::new(), is_late: true });
-            }
-            return;
+        if let Some(wrong) = message.wrong.take() {
+            self.first_wrong.get_or_insert(wrong);
         }
-        let passed = source.passed;
-        let mut add_gap = |gap: Range<u64>| {
-            let gap = gap.start.max(passed)..gap.end.min(key);
-            if !gap.is_empty() {
-                source.gaps.push_back(gap);
+        let id = message.header.source_id;
+        let (pending, key) = match (self.source(id), message.key) {
+            (Ok(source), Some(key)) => (source.pending.take(), key),
+            (Ok(source), None) => return source.counts += &message.told,
+            (Err(counts), _) => {
+                message.told.unlisted = 1;
+                return *counts += &message.told;
             }
         };
-        match before {
-            Some(Before { since, lost: (start, end) }) => {
-                add_gap(passed..since);
-                add_gap(start.max(since)..end);
+        let (place, fit) = self.fit(&message, key, &self.sources[&id], now);
+        let new = Pending { message, key, before, is_ahead: fit == Fit::Ahead };
+        let follows = fit == Fit::Follows;
+        // Over a connection behind one that was further.
+        let begins = |place| self.sources[&id].epoch.is_some() && self.epochs[place].is_new(&new.message);
+        let begins_anew = fit == Fit::Not && place.is_some_and(begins);
+        match pending {
+            Some(first) if first.goes_on_with(&new, follows, self.policy.max_ahead) => {
+                let place = if first.is_ahead { place } else { self.begin_anew(&first, now) };
+                self.take(place, first, now);
+                return self.take(place, new, now);
             }
-            None if source.new_session => add_gap(passed..key),
-            None => add_gap(lost_before(lost, key, passed)),
+            Some(first) => self.set_aside(first),
+            None => {}
         }
-        // A crate that is connected again goes on; this one has begun anew.
-        told.wrong_number |= u64::from(source.new_session && key < passed);
-        source.new_session = false;
-        source.passed = passed.max(key + 1);
+        if follows {
+            self.take(place, new, now);
+        } else if begins_anew {
+            let place = self.begin_anew(&new, now);
+            self.take(place, new, now);
+        } else if let Some(source) = self.sources.get_mut(&id) {
+            source.pending = Some(new);
+        }
+    }
 
-        let window = self.windows.entry(key).or_insert_with(|| Window { record, time, parts: BTreeMap::new() });
-        told.wrong_time |= u64::from(window.time != time);
-        match window.parts.entry(header.source_id) {
-            Entry::Vacant(place) => {
-                told.messages = 1;
-                source.counts += &told;
-                place.insert(Part { data, counts: told });
-            }
-            Entry::Occupied(mut place) => {
-                told.duplicate = 1;
-                source.counts += &told;
-                let part = place.get_mut();
-                part.counts += &told;
-                if self.policy.keep_last {
-                    part.data = data;
-                }
-            }
+    /// Takes a message into the epoch at `place`; `None`: it begins the first one.
+    fn take(&mut self, place: Option<usize>, pending: Pending, now: Instant) {
+        let Pending { message, key, before, .. } = pending;
+        if self.epochs.is_empty() {
+            self.open_epoch(true, now).from_the_middle = self.from_the_middle;
+        }
+        let Some(source) = self.sources.get_mut(&message.header.source_id) else { return };
+        let epoch = &mut self.epochs[place.unwrap_or(0)];
+        match source.epoch.replace(epoch.id) {
+            Some(id) if id != epoch.id => source.since = Some(message.place),
+            _ => {}
+        }
+        source.heard = Some(now);
+        source.is_absent = false;
+        let is_new = std::mem::take(&mut source.is_new);
+        let (told, late) = epoch.take(message, key, before, is_new, &self.policy);
+        source.counts += &told;
+        self.counts.late += u64::from(late.is_some());
+        self.late.extend(late);
+    }
+
+    /// The source of a message counts anew from it on: in an epoch that begins with it, or has begun with others. Its place.
+    fn begin_anew(&mut self, first: &Pending, now: Instant) -> Option<usize> {
+        let Pending { message, key, .. } = first;
+        let id = message.header.source_id;
+        let other = self.epochs.iter().position(|epoch| epoch.begins_with(message, *key, now, &self.policy));
+        if other.is_none() {
+            self.open_epoch(false, now);
+        }
+        if let Some(source) = self.sources.get_mut(&id) {
+            source.counts.anew += 1;
+            source.counts.wrong_number += 1;
+            source.is_new = true;
+        }
+        self.first_wrong.get_or_insert_with(|| in_words(&message.header, "its source counts anew from there"));
+        other.or(Some(self.epochs.len() - 1))
+    }
+
+    /// A number was wrong, as the next one has shown.
+    fn set_aside(&mut self, pending: Pending) {
+        let Inspected { data, header, mut told, .. } = pending.message;
+        told.wrong_number = 1;
+        told.set_aside = 1;
+        if let Some(source) = self.sources.get_mut(&header.source_id) {
+            source.counts += &told;
+        }
+        self.first_wrong.get_or_insert_with(|| in_words(&header, "no window that can follow those of its source"));
+        if self.policy.emit_late {
+            self.counts.late += 1;
+            self.late.push_back(Event::late(&header, data));
+        }
+    }
+
+    /// Nothing shows any more whether a number was right: one that is ahead is taken, with `all` others are set aside.
+    fn settle(&mut self, id: u32, all: bool, now: Instant) {
+        let Some(source) = self.sources.get_mut(&id) else { return };
+        let Some(pending) = source.pending.take_if(|pending| all || pending.is_ahead) else { return };
+        if pending.is_ahead {
+            let place = source.epoch.and_then(|id| self.epochs.iter().position(|epoch| epoch.id == id));
+            self.take(place, pending, now);
+        } else {
+            self.set_aside(pending);
         }
     }
 
     /// Looks which sources have been silent for too long.
     pub fn tick(&mut self, now: Instant) {
         let Some(begun) = self.begun else { return };
-        for source in self.sources.values_mut() {
+        let mut settled = Vec::new();
+        for (id, source) in &mut self.sources {
             let since = now.saturating_duration_since(source.heard.unwrap_or(begun));
-            if !source.absent && since >= self.policy.silence {
-                source.absent = true;
+            if !source.is_absent && since >= self.policy.silence {
+                source.is_absent = true;
                 source.counts.absences += 1;
+                settled.push(*id);
             }
         }
+        settled.into_iter().for_each(|id| self.settle(id, false, now));
     }
 
     fn begun_long_ago(&self, now: Instant) -> bool {
@@ -316,6 +348,10 @@ impl Joiner {
 
     /// The next event. `all`: no more comes, so nothing is waited for.
     pub fn pop(&mut self, now: Instant, all: bool) -> Option<Event> {
+        if all {
+            let ids: Vec<_> = self.sources.keys().copied().collect();
+            ids.into_iter().for_each(|id| self.settle(id, true, now));
+        }
         loop {
             if let Some(event) = self.late.pop_front() {
                 return Some(event);
@@ -323,37 +359,12 @@ impl Joiner {
             if self.sources.len() < self.policy.count && !all && !self.begun_long_ago(now) {
                 return None;
             }
-            let key = self.oldest()?;
-            let window = &self.windows[&key];
-            let waits =
-                |id: &u32, source: &Source| !window.parts.contains_key(id) && source.passed <= key && !source.absent;
-            if !all && self.sources.iter().any(|(id, source)| waits(id, source)) {
+            let Joiner { epochs, sources, share, policy, .. } = self;
+            let pop = |epoch: &mut Epoch| epoch.pop(sources, policy.silence, all, now, *share);
+            let Some((window, missing)) = epochs.iter_mut().find_map(pop) else {
+                self.close_epochs();
                 return None;
-            }
-            let window = self.windows.remove(&key)?;
-            let begins_later =
-                |id: &u32, source: &Source| !window.parts.contains_key(id) && source.passed > key && !source.knows(key);
-            let is_first = self.from_the_middle && self.next.is_none();
-            if is_first && self.sources.iter().any(|(id, source)| begins_later(id, source)) {
-                continue;
-            }
-            let mut missing = Vec::new();
-            let passed_over = self.next.unwrap_or(key)..key;
-            for (id, source) in &mut self.sources {
-                let unknown = source
-                    .gaps
-                    .iter()
-                    .map(|gap| count_in(&(gap.start.max(passed_over.start)..gap.end.min(passed_over.end)), self.share));
-                source.counts.unknown += unknown.sum::<u64>();
-                if !window.parts.contains_key(id) && !source.knows(key) {
-                    missing.push(*id);
-                    source.counts.missing += 1;
-                }
-                while source.gaps.front().is_some_and(|gap| gap.end <= key) {
-                    source.gaps.pop_front();
-                }
-            }
-            self.next = Some(key + 1);
+            };
             if missing.is_empty() && self.sources.len() >= self.policy.count {
                 self.counts.complete += 1;
             } else if self.policy.emit_incomplete {
@@ -362,8 +373,17 @@ impl Joiner {
                 self.counts.dropped += 1;
                 continue;
             }
-            let parts = window.parts.into_values().map(|part| part.data).collect();
-            return Some(Event { record: window.record, time: window.time, parts, missing, is_late: false });
+            let Window { record, time, parts, .. } = window;
+            let parts = parts.into_values().map(|part| part.data).collect();
+            return Some(Event { record, time, parts, missing, is_late: false });
+        }
+    }
+
+    /// Forgets epochs that no source is in any more.
+    fn close_epochs(&mut self) {
+        let Joiner { epochs, sources, .. } = self;
+        if epochs.len() > 1 {
+            epochs.retain(|epoch| !epoch.is_empty() || sources.values().any(|source| source.epoch == Some(epoch.id)));
         }
     }
 }

@@ -1,70 +1,20 @@
 //! The joiner: its rules, and random streams.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fadelink_builder::counts::{Counts, SourceCounts};
-use fadelink_builder::join::Before;
+use fadelink_builder::join::{Before, Standing};
 use fadelink_builder::key::Key;
-use fadelink_builder::{Event, Joiner, Policy};
+use fadelink_builder::{Joiner, Policy};
 use fadelink_wire::fadc::{header_word, Header, Message, FORMAT_VERSION, TYPE_WINDOWS_LOST};
 use proptest::prelude::*;
 
-fn message(source: u32, record: u64, words: &[u32]) -> Box<[u8]> {
-    let ns = record * 1000;
-    let time = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as u32);
-    let header = Header::new(source, FORMAT_VERSION, record, time, words.len() * 4);
-    let mut out = header.emit().to_vec();
-    out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-    out.resize(header.total_length as usize, 0);
-    out.into()
-}
+mod bench;
+
+use bench::{message, two, Bench};
 
 fn lost(source: u32, record: u64, count: u16) -> Box<[u8]> {
     message(source, record, &[header_word(TYPE_WINDOWS_LOST, count, 0)])
-}
-
-struct Bench {
-    joiner: Joiner,
-    now: Instant,
-}
-
-impl Bench {
-    fn new(policy: Policy) -> Bench {
-        Bench { joiner: Joiner::new(policy), now: Instant::now() }
-    }
-
-    fn push(&mut self, source: u32, record: u64) {
-        self.give(message(source, record, &[]), None);
-    }
-
-    /// A message that is inspected by itself.
-    fn give(&mut self, message: Box<[u8]>, before: Option<Before>) {
-        let inspected = self.joiner.inspector().inspect(message).unwrap();
-        self.joiner.push(inspected, before, self.now);
-    }
-
-    fn wait(&mut self, seconds: u64) {
-        self.now += Duration::from_secs(seconds);
-        self.joiner.tick(self.now);
-    }
-
-    fn events(&mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.joiner.pop(self.now, false)).collect()
-    }
-
-    /// Windows with the sources that they have.
-    fn windows(&mut self) -> Vec<(u64, Vec<u32>)> {
-        let sources = |event: &Event| event.messages().map(|message| message.header().source_id).collect();
-        self.events().iter().map(|event| (event.record, sources(event))).collect()
-    }
-
-    fn source(&self, id: u32) -> SourceCounts {
-        self.joiner.joined().sources[&id].clone()
-    }
-}
-
-fn two() -> Policy {
-    Policy { sources: vec![1, 2], ..Policy::default() }
 }
 
 #[test]
@@ -283,7 +233,7 @@ fn a_time_that_differs_is_told() {
 #[test]
 fn after_a_restart_windows_go_on() {
     let mut bench = Bench::new(two());
-    bench.joiner.resume(5);
+    bench.joiner.resume(&[Standing { next: 5, ..Standing::default() }], bench.now);
     bench.push(1, 4);
     bench.push(1, 5);
     bench.push(2, 5);

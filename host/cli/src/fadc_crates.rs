@@ -56,7 +56,7 @@ pub struct Args {
     /// With --tcp: address to listen on
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     pub listen: IpAddr,
-    /// With --tcp: end when this number of connections has ended and none is open
+    /// With --tcp: end when this number of connections over which something came has ended and none is open
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
     /// End after this time
@@ -81,7 +81,7 @@ pub struct Args {
 pub struct Settings {
     /// To listen on.
     pub address: SocketAddr,
-    /// Connections after which the end is asked for.
+    /// Connections over which something came, after which the end is asked for.
     pub streams: Option<u32>,
     pub limits: Limits,
     /// How long a silent connection is waited for when the end was asked for.
@@ -122,8 +122,8 @@ impl Run {
     /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
     pub fn poll(&mut self) -> bool {
         let connections = self.server.connections();
-        let enough =
-            self.streams.is_some_and(|n| connections.len() >= n as usize && connections.iter().all(|c| c.ended));
+        let crates = connections.iter().filter(|one| is_crate(one)).count();
+        let enough = self.streams.is_some_and(|n| crates >= n as usize && connections.iter().all(|c| c.ended));
         if enough || self.deadline.is_reached(0) {
             self.interrupts.stop();
         }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fadelink_builder::kafka::Feeder;
+use fadelink_builder::kafka::{Failure, Feeder};
 use serde::Serialize;
 
 use crate::fadc_crates::{Connections, JoinBy};
@@ -71,18 +71,28 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     progress.finish();
     let came = health::while_busy(|| run.finish(|| feeder.give_up()));
     let must_abort = || interrupts.must_abort();
-    let delivering = health::while_busy(|| feeder.finish(must_abort)).err();
+    let delivering = health::while_busy(|| feeder.finish(must_abort)).err().map(|error| error.to_string());
+    let look = || match health::while_busy(|| feeder.look(must_abort)) {
+        Ok(()) => (None, Vec::new()),
+        Err(lost @ Failure::Gone { .. }) => (None, vec![lost.to_string()]),
+        Err(error) => (Some(error.to_string()), Vec::new()),
+    };
+    let (unknown, changed) = if delivering.is_none() { look() } else { (None, Vec::new()) };
     let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
     let delivered = feeder.delivered();
     let known = came.known();
-    let error = delivering.map(|error| error.to_string()).or(known.error.clone());
+    let error = delivering.or(unknown).or(known.error.clone());
     let accept = args.crates.end;
     let joined = fadc_crates::rivals(&came.connections);
-    let mut known = Evidence { error, accept, joined, undelivered: messages.saturating_sub(delivered), ..known };
+    let mut known =
+        Evidence { error, accept, joined, changed, undelivered: messages.saturating_sub(delivered), ..known };
     // Also if no crate came: nothing is missing then.
     let so_far = if known.end == End::Missing { Verdict::so_far(known.clone()) } else { Verdict::of(&known) };
     if so_far.is_complete() {
         known.error = health::while_busy(|| feeder.end(must_abort)).err().map(|error| error.to_string());
+        if known.error.is_none() {
+            (known.error, known.changed) = look();
+        }
     }
     let verdict = Verdict::of(&known);
     metrics::set_verdict("feed", &verdict, true);

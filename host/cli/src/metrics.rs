@@ -345,6 +345,8 @@ impl Meter {
                 timeouts,
                 wrong_time,
                 wrong_number,
+                set_aside,
+                anew,
                 wrong_messages,
                 unlisted,
                 two_senders,
@@ -360,6 +362,7 @@ impl Meter {
                 ("duplicate", duplicate),
                 ("wrong_time", wrong_time),
                 ("wrong_number", wrong_number),
+                ("set_aside", set_aside),
                 ("wrong_messages", wrong_messages),
                 ("unlisted", unlisted),
                 ("two_senders", two_senders),
@@ -372,6 +375,7 @@ impl Meter {
             let labels = [("builder", builder), ("source", &*source)];
             self.count("fadelink_builder_lost_hits_total", &labels, *hits_lost);
             self.count("fadelink_builder_module_timeouts_total", &labels, *timeouts);
+            self.count("fadelink_builder_epochs_total", &labels, *anew);
             self.count("fadelink_builder_absences_total", &labels, *absences);
             self.count("fadelink_builder_sessions_total", &labels, *sessions);
         }

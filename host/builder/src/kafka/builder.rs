@@ -8,22 +8,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fadelink_sinks::kafka::{
-    commit, config, during, is_passing, topic, transactional, until, Error as Failure, Reach, MESSAGE_BYTES, STEP,
-    TRANSACTION,
+    config, during, is_passing, topic, Error as Failure, Reach, MESSAGE_BYTES, STEP, TRANSACTION,
 };
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
 use super::error::{Error, Result};
-use super::note::{self, Session};
+use super::known::Known;
+use super::look::Look;
+use super::note::Session;
+use super::output::{Output, To};
 use super::partition::{Begin, Partition, Totals};
+use super::place::Place;
 use super::report::{End, Report, Watcher};
 use super::rule::{Rule, BY_BROKER};
 use super::watch::{Change, Watch, HEARTBEAT};
-use crate::join::Policy;
+use crate::policy::Policy;
 use crate::Event;
 
 /// Longest time between commits while events come.
@@ -54,9 +56,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Name of the builder among all that write to the brokers.
-    fn producer(&self) -> String {
-        format!("{}.{}", self.group, self.name)
+    /// Its events, under the name that the builder has among all that write to the brokers.
+    fn output(&self) -> To {
+        let Plan { brokers, events: topic, builder_id, .. } = self.clone();
+        To { brokers, topic, name: format!("{}.{}", self.group, self.name), builder_id }
     }
 }
 
@@ -65,7 +68,8 @@ pub struct Builder {
     plan: Plan,
     rule: Rule,
     consumer: BaseConsumer<Watch>,
-    producer: BaseProducer,
+    output: Output,
+    look: Look,
     partitions: BTreeMap<i32, Partition>,
     /// Of each source, the newest session.
     sessions: BTreeMap<u32, (Session, u64)>,
@@ -107,14 +111,15 @@ impl Builder {
             .set("session.timeout.ms", "6000")
             .set("partition.assignment.strategy", "range");
         let consumer: BaseConsumer<Watch> = during("connecting", reading.create_with_context(Watch::default()))?;
-        let producer = transactional(&plan.brokers, &plan.producer())?;
+        let output = Output::connect(plan.output())?;
         during("subscribing", consumer.subscribe(&[&plan.messages]))?;
         Ok(Builder {
             reach: Reach::watch(&plan.brokers, &plan.messages)?,
+            look: Look::at(&plan.brokers, &plan.messages)?,
             rule: Rule { key: plan.policy.key, partitions: expected as u64 },
             plan,
             consumer,
-            producer,
+            output,
             partitions: BTreeMap::new(),
             sessions: BTreeMap::new(),
             waiting: Vec::new(),
@@ -190,6 +195,7 @@ impl Builder {
         self.commit(stop, watcher)?;
         // A transaction that failed leaves its windows to the next builder.
         self.report.end = if self.astray { end.min(End::Open) } else { end };
+        self.look_at_events();
         Ok(())
     }
 
@@ -234,6 +240,20 @@ impl Builder {
         }
     }
 
+    /// Looks at the end whether the events are where they were written.
+    fn look_at_events(&mut self) {
+        match self.output.look() {
+            Ok(()) => {}
+            Err(error @ Failure::Gone { .. }) => self.report.changed.push(error.to_string()),
+            Err(error) => {
+                self.report
+                    .open
+                    .push(format!("whether topic {} has all events is not known: {error}", self.plan.events));
+                self.report.end = self.report.end.min(End::Open);
+            }
+        }
+    }
+
     /// The brokers are away.
     fn trouble(&self) -> Option<Error> {
         self.reach.trouble().map(Error::from)
@@ -266,15 +286,25 @@ impl Builder {
         for element in places.elements() {
             let number = element.partition();
             let topic = &self.plan.messages;
-            let asked = || self.consumer.fetch_watermarks(topic, number, STEP);
-            let (oldest, end) = self.ask("asking for its messages", stop, watcher, asked)?;
-            let before = match (element.metadata().parse(), element.offset()) {
-                (_, Offset::Offset(read)) if read > end => {
-                    return Err(Error::Anew { topic: topic.clone(), partition: number, end, read });
-                }
+            let asked = || during("asking for its messages", self.consumer.fetch_watermarks(topic, number, STEP));
+            let (oldest, end) = self.ask(stop, watcher, asked)?;
+            // Some clients end the text with a zero byte.
+            let place = element.metadata().trim_end_matches('\0').parse::<Place>();
+            let before = match (place, element.offset()) {
                 (Ok(place), Offset::Offset(at)) => Some((place, at)),
+                (Err(()), Offset::Offset(at)) if at > end => Some((Place::default(), at)),
                 _ => None,
             };
+            if let Some((place, at)) = &before {
+                let read = place.read.max(*at);
+                if read > end {
+                    let what = format!("it ends at offset {end}, and the group has read up to {read}");
+                    return Err(Error::Anew { topic: topic.clone(), partition: number, what });
+                }
+                if let Some(last) = place.last.filter(|last| last.offset >= oldest) {
+                    self.look_for(last, number, stop, watcher)?;
+                }
+            }
             let begin = Begin { before, oldest, may_begin_later: self.plan.may_begin_later };
             let partition = Partition::new(&self.plan.policy, self.rule, number, begin);
             self.changed |= partition.has_news();
@@ -283,16 +313,25 @@ impl Builder {
         Ok(())
     }
 
+    /// Looks whether the last message that the group has read is still the one that it was.
+    fn look_for(&self, last: Known, partition: i32, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
+        let found = self.ask(stop, watcher, || self.look.message(partition, last.offset))?;
+        if found.is_some_and(|found| Known::of(&found) == last) {
+            return Ok(());
+        }
+        let what = format!("message {} is not the one that the group has read there", last.offset);
+        Err(Error::Anew { topic: self.plan.messages.clone(), partition, what })
+    }
+
     /// Asks the brokers, again while they are away and nobody wants the end.
     fn ask<T>(
         &self,
-        what: &'static str,
         stop: &AtomicBool,
         watcher: &mut impl Watcher,
-        action: impl Fn() -> std::result::Result<T, KafkaError>,
+        action: impl Fn() -> std::result::Result<T, Failure>,
     ) -> Result<T> {
         loop {
-            match during(what, action()) {
+            match action() {
                 Err(error) if error.is_passing() && !stop.load(Ordering::Relaxed) => {
                     watcher.tick(&self.report(), Some(&error.into()));
                     std::thread::sleep(TICK);
@@ -336,8 +375,8 @@ impl Builder {
         watcher: &mut impl Watcher,
     ) -> Result<TopicPartitionList> {
         // Also while a builder that was killed has a transaction open, which the broker ends in time.
-        let asked = || self.consumer.committed_offsets(list.clone(), STEP);
-        self.ask("asking for its place", stop, watcher, asked)
+        let asked = || during("asking for its place", self.consumer.committed_offsets(list.clone(), STEP));
+        self.ask(stop, watcher, asked)
     }
 
     /// The places that the next transaction commits, in the metadata of the offsets.
@@ -402,28 +441,28 @@ impl Builder {
         }
         let begin = Instant::now();
         let places = during("committing", self.places())?;
-        let result = self.try_commit(&places, begin + TRANSACTION - 2 * STEP);
+        let group = self.consumer.group_metadata();
+        let result = self.output.write(&self.waiting, &places, group, begin + TRANSACTION - 2 * STEP);
         self.committed = Instant::now();
         let Err(error) = result else { return Ok(self.note_commit(watcher)) };
         tracing::warn!("Kafka: a transaction was aborted and is repeated: {error}");
         watcher.tick(&self.report(), Some(&Failure::Kafka { what: "committing", error: error.clone() }.into()));
         let mut events = 0;
         let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
-        let deadline = begin + TRANSACTION;
-        if is_fatal || until(|| Instant::now() < deadline, || self.producer.abort_transaction(STEP)).is_err() {
+        if is_fatal || !self.output.abort(begin + TRANSACTION) {
             // The broker gave it up, for it took too long. Else it is another builder of this name that did.
             if begin.elapsed() < TRANSACTION {
                 return Ok(during("committing", Err(error))?);
             }
-            self.producer = loop {
-                match transactional(&self.plan.brokers, &self.plan.producer()) {
+            loop {
+                match self.output.reconnect() {
                     Err(error) if !stop.load(Ordering::Relaxed) => {
                         tracing::warn!("{error}; tried again");
                         watcher.tick(&self.report(), Some(&error.into()));
                     }
                     result => break result?,
                 }
-            };
+            }
             // By now the transaction is over; it may be that only the answer was missing.
             if self.are_committed(&places, stop, watcher)? {
                 events = self.note_commit(watcher);
@@ -443,25 +482,5 @@ impl Builder {
         let events = std::mem::take(&mut self.waiting);
         events.iter().for_each(|(_, event)| watcher.event(event));
         events.len() as u64
-    }
-
-    fn try_commit(&self, places: &TopicPartitionList, deadline: Instant) -> std::result::Result<(), KafkaError> {
-        self.producer.begin_transaction()?;
-        for (partition, event) in &self.waiting {
-            let key = event.record.to_be_bytes();
-            let data = event.emit(self.plan.builder_id);
-            let record = BaseRecord::to(&self.plan.events).partition(*partition).key(&key[..]).payload(&data[..]);
-            let mut record = record.headers(note::of_event(event));
-            while let Err((error, again)) = self.producer.send(record) {
-                if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || Instant::now() >= deadline {
-                    return Err(error);
-                }
-                record = again;
-                self.producer.poll(Duration::from_millis(10));
-            }
-        }
-        let group = self.consumer.group_metadata().ok_or(KafkaError::Canceled)?;
-        until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
-        commit(&self.producer, deadline)
     }
 }

@@ -27,18 +27,16 @@ pub enum Error {
     },
     /// A topic has lost what a group has read: what comes now would be treated as that.
     #[error(
-        "topic {topic}, partition {partition}: it ends at offset {end}, and the group has read up to {read}: the topic was made \
-         again, or its brokers have lost messages; choose another --group, which begins anew"
+        "topic {topic}, partition {partition}: {what}: the topic was made again, or its brokers have lost messages; choose another \
+         --group, which begins anew"
     )]
     Anew {
         /// Its name.
         topic: String,
         /// Of the topic.
         partition: i32,
-        /// Offset behind the last message.
-        end: i64,
-        /// Where the group is.
-        read: i64,
+        /// What shows it.
+        what: String,
     },
 }
 

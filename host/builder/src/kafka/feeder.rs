@@ -6,17 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fadelink_sinks::kafka::{config, during, is_passing, patiently, topic, Error as Failure, Reach, PATIENCE};
+use fadelink_sinks::kafka::{config, during, patiently, topic, Error as Failure, Reach, Written, STEP};
 use fadelink_sinks::Stall;
 use fadelink_wire::fadc::{Header, Message as Fadc};
 use rdkafka::client::ClientContext;
-use rdkafka::consumer::{BaseConsumer, Consumer, DefaultConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseRecord, DeliveryResult, NoCustomPartitioner, Producer, ProducerContext, ThreadedProducer};
-use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::error::Result;
+use super::look::Look;
 use super::note::{Note, Of, Session};
 use super::rule::{Rule, BY_BROKER};
 use crate::event::Bytes;
@@ -28,6 +27,7 @@ use crate::tcp::{MessageHandler, Messages, INTERRUPTED};
 #[derive(Default)]
 struct Deliveries {
     done: AtomicU64,
+    written: Written,
     error: Mutex<Option<String>>,
 }
 
@@ -40,6 +40,7 @@ impl ProducerContext for Deliveries {
         match result {
             // An end has no data.
             Ok(message) => {
+                self.written.note(message.partition(), message.offset());
                 self.done.fetch_add(u64::from(message.payload_len() > 0), Ordering::Relaxed);
             }
             Err((error, _)) => {
@@ -143,7 +144,17 @@ impl Feeder {
         let is_stalled = self.stall.look(self.delivered(), waiting > 0);
         let stalled =
             || is_stalled.then(|| format!("Kafka: the brokers take none of the {} messages that wait", waiting));
-        self.reach.trouble().map(|error| error.to_string()).or_else(stalled)
+        let lost = self.producer.context().written.check(&self.topic).err();
+        lost.or_else(|| self.reach.trouble()).map(|error| error.to_string()).or_else(stalled)
+    }
+
+    /// Looks whether the topic has all that was delivered, from the mark of its begin on.
+    ///
+    /// # Errors
+    /// It has not, or the brokers do not tell it.
+    pub fn look(&self, must_abort: impl Fn() -> bool) -> std::result::Result<(), Failure> {
+        let offsets = |partition| self.producer.client().fetch_watermarks(&self.topic, partition, STEP);
+        self.producer.context().written.look_at_end(&self.topic, || !must_abort(), offsets)
     }
 
     fn failed(&self) -> Result<()> {
@@ -186,33 +197,14 @@ impl Feeder {
 
 /// Looks whether the newest message of each partition was put there by `rule`.
 fn check_topic(brokers: &str, name: &str, rule: Rule) -> Result<()> {
-    let mut config = config(brokers);
-    config.set("group.id", "fadelink-look").set("enable.auto.commit", "false").set("enable.partition.eof", "true");
-    let consumer: BaseConsumer<DefaultConsumerContext> = during("connecting", config.create())?;
-    let mut newest = TopicPartitionList::new();
+    let look = Look::at(brokers, name)?;
     for partition in 0..rule.partitions as i32 {
         // A new topic has no leader for a moment.
-        let (low, high) = patiently("looking for messages", || consumer.fetch_watermarks(name, partition, PATIENCE))?;
-        if high > low {
-            let added = newest.add_partition_offset(name, partition, Offset::Offset(high - 1));
-            during("looking for messages", added)?;
-        }
-    }
-    let (mut left, deadline) = (newest.count(), Instant::now() + PATIENCE);
-    during("looking for messages", consumer.assign(&newest))?;
-    while left > 0 {
-        match consumer.poll(PATIENCE) {
-            Some(Ok(message)) => {
-                let header = Header::parse(message.payload().unwrap_or_default()).ok();
-                rule.check(&message, header.as_ref(), Note::of(&message).ok().flatten().as_ref())?;
-            }
-            Some(Err(KafkaError::PartitionEOF(_))) => left -= 1,
-            Some(Err(KafkaError::MessageConsumption(code))) if is_passing(code) && Instant::now() < deadline => {}
-            Some(Err(error)) => during("looking for messages", Err(error))?,
-            None => during(
-                "looking for messages",
-                Err(KafkaError::MessageConsumption(RDKafkaErrorCode::OperationTimedOut)),
-            )?,
+        let (low, high) = patiently("looking for messages", || look.offsets(partition))?;
+        let newest = if high > low { look.message(partition, high - 1)? } else { None };
+        if let Some(message) = newest {
+            let header = Header::parse(message.payload().unwrap_or_default()).ok();
+            rule.check(&message, header.as_ref(), Note::of(&message).ok().flatten().as_ref())?;
         }
     }
     Ok(())

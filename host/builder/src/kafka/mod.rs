@@ -9,7 +9,10 @@ mod builder;
 mod clock;
 mod error;
 mod feeder;
+mod known;
+mod look;
 mod note;
+mod output;
 mod partition;
 mod place;
 mod report;
@@ -18,6 +21,7 @@ mod watch;
 
 pub use builder::{Builder, Plan};
 pub use error::Error;
+pub use fadelink_sinks::kafka::Error as Failure;
 pub use feeder::Feeder;
 pub use report::{End, Report, Watcher};
 pub use rule::Rule;

@@ -1,23 +1,28 @@
 //! A partition of messages.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use fadelink_wire::fadc::Message as Fadc;
 use rdkafka::message::Message;
 
 use super::clock::Clock;
-use super::error::Result;
+use super::error::{Error, Result};
+use super::known::Known;
 use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
 use crate::counts::Joined;
-use crate::inspect::Inspector;
-use crate::join::{Before, Joiner, Policy};
+use crate::inspect::{Inspected, Inspector};
+use crate::join::{Before, Joiner, Standing};
+use crate::policy::Policy;
 use crate::Event;
 
 /// The session of those that write no note.
 const ANYBODYS: Session = (u64::MAX, u64::MAX);
+
+/// Sessions of a source whose messages may still come: the newest, and those that it has left.
+const SESSIONS: usize = 4;
 
 /// What a partition brought.
 #[derive(Debug, Default, Clone)]
@@ -62,6 +67,14 @@ pub struct Begin {
     pub may_begin_later: bool,
 }
 
+/// A session of a source.
+struct Heard {
+    session: Session,
+    inspector: Inspector,
+    /// The window behind the last one of which a message came.
+    passed: u64,
+}
+
 /// See the module.
 pub struct Partition {
     joiner: Joiner,
@@ -70,8 +83,9 @@ pub struct Partition {
     /// There is a place to commit.
     is_placed: bool,
     read: i64,
-    /// First message of each open window.
-    open: BTreeMap<u64, i64>,
+    /// The last message that was read, by an earlier builder too; and the offset of this one's.
+    last: Option<Known>,
+    newest: Option<i64>,
     replayed: u64,
     malformed: u64,
     gone: u64,
@@ -80,14 +94,18 @@ pub struct Partition {
     since_gone: Option<BTreeSet<u32>>,
     /// Offset behind its last message, when the end was asked for.
     end: Option<i64>,
+    /// It ends before what was read.
+    is_shorter: bool,
     /// Of each source the newest session, and whether its end has come.
     sources: BTreeMap<u32, (Session, bool)>,
     /// Feeds that have begun and not ended.
     feeds: BTreeSet<u64>,
-    /// Of each source those of the session of its last message.
-    inspectors: BTreeMap<u32, (Session, Inspector)>,
-    /// Sessions of each source behind which it has sent in another one.
-    left: BTreeMap<u32, BTreeSet<Session>>,
+    /// Feeds whose begin has not come: others of their messages may not have come, either.
+    unbegun: BTreeSet<u64>,
+    /// Begins may have been deleted, which is no loss.
+    may_begin_later: bool,
+    /// Of each source the sessions of its last messages, the last one last.
+    heard: BTreeMap<u32, VecDeque<Heard>>,
     committed: Totals,
 }
 
@@ -99,33 +117,59 @@ impl Partition {
         let (place, first) = before.unwrap_or_default();
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
         // Where nothing was given away yet, the first builder's begin is this one's, too.
-        let begins_later = may_begin_later && place.next == 0 && first.max(oldest) > 0;
+        let begins_later = may_begin_later && place.next() == 0 && first.max(oldest) > 0;
         if begins_later {
             joiner = joiner.from_the_middle();
-        } else if !is_first {
-            joiner.resume(place.next);
+        }
+        let clock = Clock::new(policy.silence);
+        if !begins_later && !is_first {
+            joiner.resume(&place.epochs, clock.now());
         }
         let mut partition = Partition {
             joiner,
-            clock: Clock::new(policy.silence),
+            clock,
             sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
             feeds: place.feeds.clone(),
-            inspectors: BTreeMap::new(),
-            left: BTreeMap::new(),
+            unbegun: place.unbegun.clone(),
+            may_begin_later: may_begin_later && oldest > 0,
+            heard: BTreeMap::new(),
             is_placed: !is_first,
+            last: place.last,
+            newest: None,
             before: place,
             read: first,
-            open: BTreeMap::new(),
             replayed: 0,
             malformed: 0,
             gone: 0,
             expected: if is_first && begins_later { oldest } else { first },
             since_gone: begins_later.then(BTreeSet::new),
             end: None,
+            is_shorter: false,
             committed: Totals::default(),
         };
         partition.begins_at(oldest);
+        partition.enter_epochs();
         partition
+    }
+
+    /// Sources are in the epoch that they were in when the place was committed; what they have sent before in another is read again
+    /// first.
+    fn enter_epochs(&mut self) {
+        for (epoch, Standing { since, .. }) in self.before.epochs.iter().enumerate() {
+            for (source, since) in since.iter().filter(|(_, since)| **since < self.read) {
+                self.joiner.enter(*source, epoch, Some(*since));
+            }
+        }
+        for (source, session) in &self.before.open {
+            let inspector = self.joiner.inspector();
+            let is_behind = self.before.behind.contains(source);
+            self.joiner.knows(*source, self.before.epoch_of(*source, i64::MAX).unwrap_or(0), &inspector, is_behind);
+            if let Some(epoch) = self.before.epoch_of(*source, self.read) {
+                self.joiner.enter(*source, epoch, None);
+            }
+            let heard = Heard { session: *session, inspector, passed: 0 };
+            self.heard.entry(*source).or_default().push_back(heard);
+        }
     }
 
     /// The partition has no messages before `oldest` any more; true: some of them were not read.
@@ -156,8 +200,18 @@ impl Partition {
         }
     }
 
-    /// A source has sent something, or the end of a session.
-    fn hear(&mut self, source: u32, session: Session, is_end: bool) {
+    /// A feed has sent something, and so it has begun before.
+    fn look_for_begin(&mut self, epoch: u64) {
+        if !self.feeds.contains(&epoch) && !self.may_begin_later && epoch != ANYBODYS.0 {
+            self.unbegun.insert(epoch);
+        }
+    }
+
+    /// A source has sent something, or the end of a session. What was read before has its part in the place.
+    fn hear(&mut self, source: u32, session: Session, is_end: bool, is_new: bool) {
+        if is_new {
+            self.look_for_begin(session.0);
+        }
         let newest = self.sources.entry(source).or_default();
         if session > newest.0 && !is_end {
             self.joiner.begin_session(source);
@@ -174,6 +228,7 @@ impl Partition {
 
     /// The offset behind its last message is `end`, now that the end is asked for.
     pub fn ends_at(&mut self, end: i64) {
+        self.is_shorter = end < self.expected;
         self.end = Some(end);
     }
 
@@ -193,11 +248,13 @@ impl Partition {
         let more =
             self.before.has_more_open.then(|| "more sources had no end than an earlier builder could note".into());
         let feeds = self.feeds.iter().map(|epoch| format!("feed {epoch} has begun and not ended"));
+        let unbegun = self.unbegun.iter().map(|epoch| format!("the begin of feed {epoch} has not come"));
+        let shorter = self.is_shorter.then(|| "the topic ends before what was read: it was made again".into());
         let sources = self.open_sources().map(|(source, session)| match session {
             &ANYBODYS => format!("source {source:#010x}, which no feed has sent, has no end"),
             (epoch, _) => format!("source {source:#010x} of feed {epoch} has not ended"),
         });
-        window.into_iter().chain(more).chain(feeds).chain(sources).collect()
+        window.into_iter().chain(more).chain(shorter).chain(feeds).chain(unbegun).chain(sources).collect()
     }
 
     fn open_sources(&self) -> impl Iterator<Item = (&u32, &Session)> {
@@ -248,29 +305,50 @@ impl Partition {
 
     /// Where to begin after a restart. `is_reported`: its builder ends now, and reports what was wrong.
     pub fn place(&mut self, is_reported: bool) -> (i64, Place) {
-        let next = self.joiner.next().unwrap_or(0);
-        self.open = self.open.split_off(&next);
-        let first = self.open.values().copied().min().unwrap_or(self.read);
+        let first = self.joiner.first().unwrap_or(self.read);
+        let mut epochs = self.joiner.standing();
+        // Nothing of these that was sent before is read again.
+        if let Some(oldest) = epochs.first_mut() {
+            oldest.since.retain(|_, since| *since >= first);
+        }
         let read = self.read.max(self.before.read);
         let unreported = if is_reported { 0 } else { self.totals().wrong() };
         let open = self.open_sources().map(|(source, session)| (*source, *session)).collect();
-        let (feeds, has_more_open) = (self.feeds.clone(), self.before.has_more_open);
-        (first, Place { next, read, unreported, open, feeds, has_more_open })
+        let (feeds, unbegun) = (self.feeds.clone(), self.unbegun.clone());
+        let (last, behind, has_more_open) = (self.last, self.joiner.behind(), self.before.has_more_open);
+        (first, Place { epochs, read, last, unreported, open, behind, feeds, unbegun, has_more_open })
+    }
+
+    /// Notes the next message; one that is not behind the one before is of another topic.
+    fn follow(&mut self, message: &impl Message) -> Result<()> {
+        let offset = message.offset();
+        if let Some(newest) = self.newest.replace(offset).filter(|newest| offset <= *newest) {
+            return Err(Error::Anew {
+                topic: message.topic().to_owned(),
+                partition: message.partition(),
+                what: format!("message {offset} came behind message {newest}"),
+            });
+        }
+        if self.last.is_none_or(|last| offset > last.offset) {
+            self.last = Some(Known::of(message));
+        }
+        self.read = offset + 1;
+        self.is_placed = true;
+        self.clock.on_message(message.timestamp().to_millis());
+        Ok(())
     }
 
     /// Takes the next message; the session of its source, where that is told.
     pub fn take(&mut self, message: &impl Message, rule: Rule) -> Result<Option<(u32, Session)>> {
+        self.follow(message)?;
         let offset = message.offset();
-        self.read = offset + 1;
-        self.is_placed = true;
-        self.clock.on_message(message.timestamp().to_millis());
         let is_new = offset >= self.before.read;
         let note = Note::of(message);
         let mark = note.as_ref().ok().and_then(Option::as_ref).filter(|note| !matches!(note.of, Of::Message(..)));
         if let Some(note) = mark {
             rule.check(message, None, Some(note))?;
             self.look_for_gone(offset, true);
-            return Ok(self.take_mark(note.of));
+            return Ok(self.take_mark(note.of, is_new));
         }
         let data = message.payload().unwrap_or_default();
         let Ok(parsed) = Fadc::parse(data) else {
@@ -291,51 +369,71 @@ impl Partition {
         // Nobody writes an end for who writes no note.
         let (session, before) = told.unzip();
         let (source, its) = (header.source_id, session.unwrap_or(ANYBODYS));
-        self.hear(source, its, false);
+        self.hear(source, its, false, is_new);
         // What a source has sent before is not known.
         let is_unknown = !is_readable || self.since_gone.as_mut().is_some_and(|heard| heard.insert(source));
         let nothing_before = Before { since: key.unwrap_or(0), lost: (0, 0) };
         let before = if is_unknown { Some(nothing_before) } else { before };
-        if !is_new && key.is_some_and(|key| key < self.before.next) {
-            self.replayed += 1;
-            return Ok(None);
-        }
-        if let Some(key) = key.filter(|key| self.joiner.next().is_none_or(|next| *key >= next)) {
-            self.open.entry(key).or_insert(offset);
-        }
-        let inspector = self.inspectors.entry(source).or_insert_with(|| (its, self.joiner.inspector()));
-        if inspector.0 != its {
-            let left = self.left.entry(source).or_default();
-            left.insert(inspector.0);
-            // A feed reports its own connections; that of a crate which goes on over the next one may still be read.
-            if left.contains(&its) && inspector.0 .0 != its.0 {
-                self.joiner.note_two_senders(source);
+        if !is_new {
+            let epoch = self.before.epoch_of(source, offset);
+            let was_given = |epoch: usize| key.is_some_and(|key| key < self.before.epochs[epoch].next);
+            if epoch.is_none_or(was_given) {
+                self.replayed += 1;
+                return Ok(None);
             }
-            *inspector = (its, self.joiner.inspector());
+            let begins = |epoch: usize| self.before.epochs[epoch].since.get(&source) == Some(&offset);
+            if let Some(epoch) = epoch.filter(|epoch| begins(*epoch)) {
+                self.joiner.enter(source, epoch, Some(offset));
+            }
         }
-        if let Some(inspected) = inspector.1.inspect(parsed.bytes().into()) {
-            self.joiner.push(inspected, before, self.clock.now());
+        let heard = self.heard(source, its);
+        heard.passed = heard.passed.max(key.map_or(0, |key| key + 1));
+        if let Some(inspected) = heard.inspector.inspect(parsed.bytes().into()) {
+            self.joiner.push(Inspected { place: offset, ..inspected }, before, self.clock.now());
         }
         Ok(session.map(|session| (source, session)))
     }
 
-    /// Takes a message without data.
-    fn take_mark(&mut self, of: Of) -> Option<(u32, Session)> {
-        match of {
-            Of::Message(..) => None,
-            Of::End(session, _, source) => {
-                self.hear(source, session, true);
-                Some((source, session))
-            }
-            Of::FeedBegins(epoch) => {
-                self.feeds.insert(epoch);
-                None
-            }
-            Of::FeedEnds(epoch) => {
-                self.feeds.remove(&epoch);
-                None
-            }
+    /// For the next message of a source.
+    fn heard(&mut self, source: u32, session: Session) -> &mut Heard {
+        let its = self.heard.entry(source).or_default();
+        let last = its.back().map(|heard| heard.session);
+        let place = its.iter().position(|heard| heard.session == session);
+        // A feed reports its own connections; that of a crate which goes on over the next one may still be read.
+        if place.is_some() && last.is_some_and(|last| last != session && last.0 != session.0) {
+            self.joiner.note_two_senders(source);
         }
+        let found = place.and_then(|place| its.remove(place));
+        if its.len() == SESSIONS {
+            its.pop_front();
+        }
+        let inspector = || self.joiner.inspector();
+        its.push_back(found.unwrap_or_else(|| Heard { session, inspector: inspector(), passed: 0 }));
+        let last = its.len() - 1;
+        &mut its[last]
+    }
+
+    /// Takes a message without data. One that was read before has its part in the place.
+    fn take_mark(&mut self, of: Of, is_new: bool) -> Option<(u32, Session)> {
+        match of {
+            Of::Message(..) => {}
+            Of::End(session, before, source) => {
+                self.hear(source, session, true, is_new);
+                let its = self.heard.get(&source).and_then(|its| its.iter().find(|heard| heard.session == session));
+                let came = its.map_or(0, |heard| heard.passed);
+                self.joiner.end_session(source, is_new.then_some(before), came, self.clock.now());
+                return Some((source, session));
+            }
+            Of::FeedBegins(epoch) if is_new => {
+                self.feeds.insert(epoch);
+            }
+            Of::FeedEnds(epoch) if is_new => {
+                self.look_for_begin(epoch);
+                self.feeds.remove(&epoch);
+            }
+            Of::FeedBegins(_) | Of::FeedEnds(_) => {}
+        }
+        None
     }
 
     /// The next event of windows that wait for nothing.
@@ -349,3 +447,6 @@ impl Partition {
         self.committed = self.totals();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,21 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+use super::known::Known;
 use super::note::Session;
+use crate::join::Standing;
 
 /// See the module.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The first window that was not given away.
-    pub next: u64,
+    /// The first window of each epoch that was not given away, and who counts in it; that of the first one is `next` in the text.
+    pub epochs: Vec<Standing>,
     /// The first message that was not read.
     pub read: i64,
+    /// The last message that was read.
+    pub last: Option<Known>,
     /// Windows and messages before with which something is wrong, and which no builder has reported: it was killed.
     pub unreported: u64,
     /// Sources whose end has not come, and their newest sessions.
     pub open: BTreeMap<u32, Session>,
+    /// Sources of these for which windows that were given away did not wait.
+    pub behind: BTreeSet<u32>,
     /// Feeds that have begun, and whose end has not come, by when they began.
     pub feeds: BTreeSet<u64>,
+    /// Feeds that have sent something, and whose begin has not come.
+    pub unbegun: BTreeSet<u64>,
     /// There are more of them than could be written down.
     pub has_more_open: bool,
 }
@@ -29,22 +37,54 @@ const ROOM: usize = 4096;
 const MORE: &str = "more";
 /// Among the sources of a feed: it has not ended itself.
 const FEED: &str = "feed";
+/// The same: its begin has not come.
+const UNBEGUN: &str = "unbegun";
+/// Behind a source: windows did not wait for it.
+const BEHIND: &str = "-";
 
-/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:...`, the sources in hexadecimal; `open=more` if there is
-/// no room for them, which about 250 of one feed have.
+/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... last=MESSAGE anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
+/// hexadecimal; `open=more` if there is no room for them, which about 250 of one feed have. `anew` stands there only if sources have
+/// counted anew.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { next, read, unreported, open, feeds: own, has_more_open } = self;
+        let Place { epochs, read, last, unreported, open, behind, feeds: own, unbegun, has_more_open } = self;
         let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
+        unbegun.iter().for_each(|epoch| feeds.entry(*epoch).or_default().push(UNBEGUN.into()));
         for (source, (epoch, number)) in open {
-            feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}"));
+            let behind = if behind.contains(source) { BEHIND } else { "" };
+            feeds.entry(*epoch).or_default().push(format!("{source:x}.{number}{behind}"));
         }
         let feeds = feeds.iter().map(|(epoch, sources)| format!("{epoch}:{}", sources.join(",")));
         let feeds: Vec<_> = feeds.chain(has_more_open.then(|| MORE.to_owned())).collect();
-        let begin = format!("next={next} read={read} unreported={unreported} open=");
+        let anew = epochs.iter().map(|Standing { next, since }| {
+            let since: Vec<_> = since.iter().map(|(source, offset)| format!("{source:x}@{offset}")).collect();
+            format!("{next}:{}", since.join(","))
+        });
+        let is_plain = epochs.iter().all(|epoch| epoch.since.is_empty());
+        let anew = if is_plain { String::new() } else { format!(" anew={}", anew.collect::<Vec<_>>().join(";")) };
+        let last = last.map_or(String::new(), |last| format!(" last={last}"));
+        let begin = format!("next={} read={read} unreported={unreported} open=", self.next());
         let open = feeds.join(";");
-        f.write_str(&begin)?;
-        f.write_str(if begin.len() + open.len() <= ROOM { &open } else { MORE })
+        let has_room = |open: &str, anew: &str| begin.len() + open.len() + last.len() + anew.len() <= ROOM;
+        let open = if has_room(&open, &anew) { &open } else { MORE };
+        let anew = if has_room(open, &anew) { &anew } else { "" };
+        write!(f, "{begin}{open}{last}{anew}")
+    }
+}
+
+impl Place {
+    /// The first window of the first epoch that was not given away.
+    pub fn next(&self) -> u64 {
+        self.epochs.first().map_or(0, |epoch| epoch.next)
+    }
+
+    /// The epoch that a message is in which has been read before; `None`: one that has ended.
+    pub fn epoch_of(&self, source: u32, offset: i64) -> Option<usize> {
+        let since = |epoch: usize| self.epochs[epoch].since.get(&source);
+        let later = (1..self.epochs.len()).find(|epoch| since(*epoch).is_some_and(|since| *since <= offset));
+        let is_in_first =
+            self.epochs.first().is_none_or(|first| first.since.get(&source).is_none_or(|since| *since <= offset));
+        later.or(is_in_first.then_some(0))
     }
 }
 
@@ -53,13 +93,14 @@ impl FromStr for Place {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Place, ()> {
-        let mut words = text.split(' ');
-        let mut value = |name: &str| words.next().map(|word| word.strip_prefix(name).ok_or(()));
-        let next = value("next=").ok_or(())??.parse().map_err(drop)?;
-        let read = value("read=").ok_or(())??.parse().map_err(drop)?;
-        let unreported = value("unreported=").unwrap_or(Ok("0"))?.parse().map_err(drop)?;
-        let (mut open, mut feeds, mut has_more_open) = (BTreeMap::new(), BTreeSet::new(), false);
-        for feed in value("open=").unwrap_or(Ok(""))?.split(';').filter(|feed| !feed.is_empty()) {
+        let mut words = text.split(' ').peekable();
+        let mut value = |name: &str| words.next_if(|word| word.starts_with(name)).map(|word| &word[name.len()..]);
+        let next: u64 = value("next=").ok_or(())?.parse().map_err(drop)?;
+        let read = value("read=").ok_or(())?.parse().map_err(drop)?;
+        let unreported = value("unreported=").unwrap_or("0").parse().map_err(drop)?;
+        let (mut open, mut feeds, mut unbegun) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut behind, mut has_more_open) = (BTreeSet::new(), false);
+        for feed in value("open=").unwrap_or("").split(';').filter(|feed| !feed.is_empty()) {
             if feed == MORE {
                 has_more_open = true;
                 continue;
@@ -67,16 +108,32 @@ impl FromStr for Place {
             let (epoch, sources) = feed.split_once(':').ok_or(())?;
             let epoch = epoch.parse().map_err(drop)?;
             for source in sources.split(',') {
-                if source == FEED {
-                    feeds.insert(epoch);
+                if source == FEED || source == UNBEGUN {
+                    if source == FEED { &mut feeds } else { &mut unbegun }.insert(epoch);
                     continue;
                 }
                 let (source, number) = source.split_once('.').ok_or(())?;
-                let session = (epoch, number.parse().map_err(drop)?);
-                open.insert(u32::from_str_radix(source, 16).map_err(drop)?, session);
+                let source = u32::from_str_radix(source, 16).map_err(drop)?;
+                behind.extend(number.ends_with(BEHIND).then_some(source));
+                open.insert(source, (epoch, number.trim_end_matches(BEHIND).parse().map_err(drop)?));
             }
         }
-        words.next().is_none().then_some(Place { next, read, unreported, open, feeds, has_more_open }).ok_or(())
+        let last = value("last=").map(str::parse).transpose()?;
+        let mut epochs = Vec::new();
+        for epoch in value("anew=").unwrap_or("").split(';').filter(|epoch| !epoch.is_empty()) {
+            let (next, sources) = epoch.split_once(':').ok_or(())?;
+            let mut since = BTreeMap::new();
+            for source in sources.split(',').filter(|source| !source.is_empty()) {
+                let (source, offset) = source.split_once('@').ok_or(())?;
+                since.insert(u32::from_str_radix(source, 16).map_err(drop)?, offset.parse().map_err(drop)?);
+            }
+            epochs.push(Standing { next: next.parse().map_err(drop)?, since });
+        }
+        if epochs.is_empty() {
+            epochs.push(Standing { next, since: BTreeMap::new() });
+        }
+        let place = Place { epochs, read, last, unreported, open, behind, feeds, unbegun, has_more_open };
+        words.next().is_none().then_some(place).ok_or(())
     }
 }
 
@@ -87,10 +144,26 @@ mod tests {
     #[test]
     fn a_place_is_read_as_it_was_written() {
         let open = [(1, (5, 0)), (0xC0DA_0001, (u64::MAX, u64::MAX)), (2, (5, 1))].into();
-        let feeds = [5, 9].into();
-        let place = Place { next: u64::MAX, read: 17, unreported: 3, open, feeds, has_more_open: true };
+        let behind = [2].into();
+        let (feeds, unbegun, last) = ([5, 9].into(), [4, 5].into(), "16/1700000000000/0123abcd".parse().ok());
+        let epochs = [(u64::MAX, vec![]), (7, vec![(1, 40), (0xC0DA_0001, i64::MAX)]), (0, vec![])];
+        let mut epochs: Vec<_> =
+            epochs.into_iter().map(|(next, since)| Standing { next, since: since.into_iter().collect() }).collect();
+        let place = Place {
+            epochs: epochs.clone(),
+            read: 17,
+            last,
+            unreported: 3,
+            open,
+            behind,
+            feeds,
+            unbegun,
+            has_more_open: true,
+        };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
-        let place = Place { next: 1, read: 2, ..Place::default() };
+        epochs.truncate(1);
+        epochs[0].next = 1;
+        let place = Place { epochs, read: 2, ..Place::default() };
         assert_eq!(place.to_string().parse().as_ref(), Ok(&place));
         assert_eq!("next=1 read=2".parse().as_ref(), Ok(&place));
         for wrong in [
@@ -100,6 +173,10 @@ mod tests {
             "read=1 next=1",
             "next=1 read=1 unreported=1 open=7",
             "next=1 read=1 more=1",
+            "next=1 read=1 unreported=0 open= anew=7",
+            "next=1 read=1 unreported=0 open= last=7",
+            "next=1 read=1 unreported=0 open= anew=7:1@2 last=1/2/3",
+            "next=1 read=1 unreported=0 open= anew=7:1",
         ] {
             assert_eq!(wrong.parse::<Place>(), Err(()), "{wrong}");
         }
@@ -111,7 +188,8 @@ mod tests {
         for (count, has_more_open) in [(250, false), (400, true)] {
             let open: BTreeMap<_, _> = (0..count).map(|n| (0xC0DA_0000 + n, (epoch, u64::from(n)))).collect();
             let feeds = [epoch].into();
-            let place = Place { next: 1 << 40, read: 1 << 40, unreported: 1 << 20, open, feeds, has_more_open: false };
+            let epochs = vec![Standing { next: 1 << 40, since: BTreeMap::new() }];
+            let place = Place { epochs, read: 1 << 40, unreported: 1 << 20, open, feeds, ..Place::default() };
             let text = place.to_string();
             let (open, feeds) =
                 if has_more_open { Default::default() } else { (place.open.clone(), place.feeds.clone()) };

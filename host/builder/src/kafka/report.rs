@@ -41,6 +41,8 @@ pub struct Report {
     /// How the end is known, when it has run.
     #[serde(skip)]
     pub end: End,
+    /// What was written and is not as it was, in words.
+    pub changed: Vec<String>,
     /// What has not ended, in words.
     pub open: Vec<String>,
 }

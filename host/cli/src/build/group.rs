@@ -131,7 +131,11 @@ pub enum From {
 impl From {
     /// Its events are kept where they come from: each is in the topic of events.
     fn keeps(&self) -> bool {
-        !matches!(self, From::Tcp { .. })
+        match self {
+            From::Tcp { .. } => false,
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) => report.changed.is_empty(),
+        }
     }
 
     /// What it proves.
@@ -154,6 +158,7 @@ impl From {
                 malformed: report.malformed,
                 gone: report.gone,
                 unreported: report.unreported,
+                changed: report.changed.clone(),
                 open: report.open.clone(),
                 ..Evidence::default()
             },

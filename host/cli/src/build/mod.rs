@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 #[cfg(feature = "kafka")]
 use fadelink_builder::{kafka, Event};
-use fadelink_builder::{sink, Policy};
+use fadelink_builder::{sink, Policy, AHEAD_MAX};
 
 use crate::exit::{self, Usage};
 use crate::fadc_crates::{self, JoinBy};
@@ -110,6 +110,9 @@ pub struct Args {
     /// Maximum number of open windows; sources that are further ahead must wait
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..))]
     max_open: u64,
+    /// Maximum number of windows that a source may pass over at once; a message further ahead is set aside
+    #[arg(long, value_name = "N", default_value_t = AHEAD_MAX)]
+    max_ahead: u64,
     /// End after this number of events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
@@ -141,6 +144,7 @@ impl Args {
             keep_last: self.duplicate == DuplicatePolicy::Last,
             silence: self.silence,
             max_open: self.max_open,
+            max_ahead: self.max_ahead,
         }
     }
 }

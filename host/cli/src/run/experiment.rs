@@ -318,6 +318,9 @@ pub struct Crates {
     #[serde(default = "max_open")]
     #[schemars(range(min = 1))]
     pub max_open: u64,
+    /// Maximum number of windows that a source may pass over at once
+    #[serde(default = "max_ahead")]
+    pub max_ahead: u64,
     /// Source identifier of the events
     #[serde(default = "builder_id")]
     pub builder_id: u32,
@@ -341,6 +344,10 @@ fn silence() -> Seconds {
 
 fn max_open() -> u64 {
     4096
+}
+
+fn max_ahead() -> u64 {
+    fadelink_builder::AHEAD_MAX
 }
 
 fn builder_id() -> u32 {

@@ -95,6 +95,8 @@ pub enum Reason {
     WrongTime(BySource),
     /// Messages whose window cannot follow.
     WrongNumber(BySource),
+    /// Times that a source counted its windows anew.
+    Anew(BySource),
     /// Messages with an invalid word.
     WrongMessages(BySource),
     /// Messages of sources that nobody expects.
@@ -162,6 +164,7 @@ impl Reason {
             | Reason::Timeouts(_)
             | Reason::WrongTime(_)
             | Reason::WrongNumber(_)
+            | Reason::Anew(_)
             | Reason::WrongMessages(_)
             | Reason::Unlisted(_)
             | Reason::TwoSenders(_) => self.by_source().map(BySource::total),
@@ -193,6 +196,7 @@ impl Reason {
             | Reason::Timeouts(by_source)
             | Reason::WrongTime(by_source)
             | Reason::WrongNumber(by_source)
+            | Reason::Anew(by_source)
             | Reason::WrongMessages(by_source)
             | Reason::Unlisted(by_source)
             | Reason::TwoSenders(by_source) => Some(by_source),
@@ -254,6 +258,7 @@ impl fmt::Display for Reason {
             }
             Reason::WrongMessages(of) => write!(f, "{} messages have an invalid word {of}", of.total()),
             Reason::Unlisted(of) => write!(f, "{} messages are of sources that were not expected {of}", of.total()),
+            Reason::Anew(of) => write!(f, "{} times sources counted their windows anew {of}", of.total()),
             Reason::TwoSenders(of) => write!(f, "{} times two senders had the number of one source {of}", of.total()),
             Reason::Skipped(bytes) => write!(f, "{bytes} bytes belong to no whole message"),
             Reason::Malformed(count) => write!(f, "{count} messages of the topic cannot be read"),

@@ -6,7 +6,6 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, Top
 use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, Producer};
 use tokio::runtime::Runtime;
 
 /// Longest wait for the brokers.
@@ -79,6 +78,39 @@ pub enum Error {
         /// The first one that is there.
         begin: Option<u64>,
     },
+    /// A partition ends before what was written to it. That of a transaction is told only when the transaction is over for all.
+    #[error("topic {topic}, partition {partition}: {what}")]
+    Short {
+        /// Its name.
+        topic: String,
+        /// Of the topic.
+        partition: i32,
+        /// What shows it.
+        what: String,
+    },
+    /// A topic does not have what was written to it.
+    #[error(
+        "topic {topic}, partition {partition}: {what}: another program has deleted messages of it or made it again, or its \
+         brokers have lost them"
+    )]
+    Gone {
+        /// Its name.
+        topic: String,
+        /// Of the topic.
+        partition: i32,
+        /// What shows it.
+        what: String,
+    },
+    /// Another program has written into a topic of words.
+    #[error(
+        "topic {topic}: another program writes into it ({what}): expected messages of this one alone; choose a topic for each board"
+    )]
+    Foreign {
+        /// Its name.
+        topic: String,
+        /// What shows it.
+        what: String,
+    },
     /// Another program has begun to write into a topic of words.
     #[error("another program writes into {place}, run {run}; end it, or choose another topic")]
     TakenOver {
@@ -140,13 +172,19 @@ pub fn is_passing(code: RDKafkaErrorCode) -> bool {
 /// # Errors
 /// Another one, or one that does not pass in [`PATIENCE`].
 pub fn patiently<T>(what: &'static str, action: impl Fn() -> Result<T, KafkaError>) -> Result<T, Error> {
+    insist(Error::is_passing, || during(what, action()))
+}
+
+/// Tries again for [`PATIENCE`] what fails by an error that may pass.
+///
+/// # Errors
+/// The last one.
+pub fn insist<T>(may_pass: impl Fn(&Error) -> bool, action: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match action() {
-            Err(error) if error.rdkafka_error_code().is_some_and(is_passing) && Instant::now() < deadline => {
-                std::thread::sleep(RETRY);
-            }
-            result => return during(what, result),
+            Err(error) if Instant::now() < deadline && may_pass(&error) => std::thread::sleep(RETRY),
+            result => return result,
         }
     }
 }
@@ -222,31 +260,6 @@ fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runti
         Some(policy) if policy.contains("compact") => Err(Error::Compacted { topic: name.to_owned(), policy }),
         _ => Ok(()),
     }
-}
-
-/// A producer of transactions; older ones of the same name are shut out, and their open transaction is given up.
-///
-/// # Errors
-/// The brokers cannot be reached, or refuse.
-pub fn transactional(brokers: &str, name: &str) -> Result<BaseProducer, Error> {
-    let mut writing = config(brokers);
-    writing.set("transactional.id", name).set("transaction.timeout.ms", TRANSACTION.as_millis().to_string());
-    let producer: BaseProducer = during("connecting", writing.create())?;
-    let deadline = Instant::now() + PATIENCE;
-    during("beginning transactions", until(|| Instant::now() < deadline, || producer.init_transactions(STEP)))?;
-    Ok(producer)
-}
-
-/// Commits a transaction before `deadline`.
-///
-/// # Errors
-/// It was not committed, or its answer did not come.
-pub fn commit(producer: &BaseProducer, deadline: Instant) -> Result<(), KafkaError> {
-    // The client's own way to wait for deliveries looks for them each 100 ms.
-    while producer.in_flight_count() > 0 && Instant::now() < deadline {
-        producer.poll(POLL);
-    }
-    until(|| Instant::now() < deadline, || producer.commit_transaction(STEP))
 }
 
 /// Tries again, while `go_on`, what may be tried again.

@@ -10,11 +10,14 @@ mod client;
 mod reach;
 mod sink;
 mod words;
+mod writer;
+mod written;
 
 pub use client::{
-    commit, config, during, is_passing, patiently, topic, transactional, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
-    TRANSACTION,
+    config, during, is_passing, patiently, topic, until, Error, MESSAGE_BYTES, PATIENCE, STEP, TRANSACTION,
 };
 pub use reach::Reach;
 pub use sink::KafkaSink;
 pub use words::{Place, Words, MESSAGE};
+pub use writer::{commit, transactional, Writer};
+pub use written::Written;

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::producer::{BaseRecord, Producer};
 use serde_json::json;
 
-use super::client::{commit, during, transactional, Error, PATIENCE, POLL, STEP, TRANSACTION};
+use super::client::{during, Error, PATIENCE, POLL, STEP, TRANSACTION};
 use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
+use super::writer::{commit, transactional, Writer};
+use super::written::Written;
 use crate::block::Block;
 use crate::origin::Origin;
 use crate::parts::Parts;
@@ -37,7 +39,12 @@ pub struct KafkaSink {
     stopping: Stopping,
     words: Words,
     /// `None`: the last transaction failed.
-    producer: Option<BaseProducer>,
+    producer: Option<Writer>,
+    written: Arc<Written>,
+    /// Offset of the next message, if nobody else writes; `None`: it is not known.
+    next: Option<i64>,
+    /// The topic does not have what was written to it, or has more.
+    is_spoilt: bool,
     /// Bytes of the board's data that the topic has.
     committed: u64,
     /// What comes behind them.
@@ -51,27 +58,31 @@ pub struct KafkaSink {
 
 /// What a transaction writes.
 struct Transaction<'a> {
-    producer: &'a BaseProducer,
+    producer: &'a Writer,
     topic: &'a str,
     run: &'a str,
+    /// Messages that were sent.
+    sent: i64,
     /// The brokers give it up soon after this.
     deadline: Instant,
 }
 
 impl<'a> Transaction<'a> {
-    fn begin(producer: &'a BaseProducer, topic: &'a str, run: &'a str) -> std::result::Result<Self, KafkaError> {
+    fn begin(producer: &'a Writer, topic: &'a str, run: &'a str) -> std::result::Result<Self, KafkaError> {
         let deadline = Instant::now() + TRANSACTION - STEP;
         producer.begin_transaction()?;
-        Ok(Transaction { producer, topic, run, deadline })
+        Ok(Transaction { producer, topic, run, sent: 0, deadline })
     }
 
-    fn commit(self) -> std::result::Result<(), KafkaError> {
-        commit(self.producer, self.deadline)
+    /// The number of its messages.
+    fn commit(self) -> std::result::Result<i64, KafkaError> {
+        commit(self.producer, self.deadline)?;
+        Ok(self.sent)
     }
 
     /// Sends a message: words, of which the first is byte `first` of the data, or the end.
     fn send(
-        &self,
+        &mut self,
         first: u64,
         data: &[u8],
         origin: Option<Origin>,
@@ -92,6 +103,7 @@ impl<'a> Transaction<'a> {
             record = again;
             self.producer.poll(POLL);
         }
+        self.sent += 1;
         Ok(())
     }
 }
@@ -109,15 +121,21 @@ impl KafkaSink {
             run: run.to_owned(),
             stopping,
             producer: None,
+            written: Arc::default(),
+            next: None,
+            is_spoilt: false,
             committed: resumed.unwrap_or(0),
             waiting: Vec::new(),
             waiting_bytes: 0,
             known: Vec::new(),
             origin: None,
         };
+        if sink.committed > 0 {
+            sink.written.begins_at(0, sink.words.offsets()?.0);
+        }
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let producer = transactional(&sink.place.brokers, &name(&sink.place))?;
+            let producer = transactional(&sink.place.brokers, &name(&sink.place), &sink.written)?;
             if resumed.is_some() {
                 sink.known = sink.words.data(sink.committed, u64::MAX)?;
             }
@@ -125,7 +143,8 @@ impl KafkaSink {
                 // The writer that was shut out may come back before the topic says whose it is.
                 Err(error) if Instant::now() < deadline => tracing::warn!("{error}; tried again"),
                 result => {
-                    during("taking a topic over", result)?;
+                    let sent = during("taking a topic over", result)?;
+                    sink.look_back(sent)?;
                     sink.producer = Some(producer);
                     return Ok(sink);
                 }
@@ -135,8 +154,8 @@ impl KafkaSink {
     }
 
     /// Writes a message without words, by which the writers that were shut out find that the topic is of this run now.
-    fn take_over(&self, producer: &BaseProducer) -> std::result::Result<(), KafkaError> {
-        let transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
+    fn take_over(&self, producer: &Writer) -> std::result::Result<i64, KafkaError> {
+        let mut transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
         transaction.send(self.committed + self.known.len() as u64, &[], None, None)?;
         transaction.commit()
     }
@@ -158,10 +177,17 @@ impl KafkaSink {
 
     /// Begins transactions again, if no other program has taken the topic over.
     fn reconnect(&mut self) -> std::result::Result<(), Error> {
-        let producer = transactional(&self.place.brokers, &name(&self.place))?;
-        if let Some(other) = self.words.newest_run()?.filter(|newest| *newest != self.run) {
-            return Err(Error::TakenOver { place: self.place.to_string(), run: other });
+        self.next = None;
+        let producer = transactional(&self.place.brokers, &name(&self.place), &self.written)?;
+        match self.words.newest_run()? {
+            Some(run) if run == self.run => {}
+            Some(run) => return Err(Error::TakenOver { place: self.place.to_string(), run }),
+            None => {
+                let what = "it has no message of a run, and this one has written to it".into();
+                return Err(Error::Gone { topic: self.place.topic.clone(), partition: 0, what });
+            }
         }
+        self.look()?;
         self.producer = Some(producer);
         self.known = self.words.data(self.committed, u64::MAX)?;
         self.waiting_bytes = 0;
@@ -171,12 +197,53 @@ impl KafkaSink {
         Ok(())
     }
 
-    /// Writes what waits, and `end` as the last message: all of it, or nothing.
-    fn try_commit(&self, end: Option<&str>) -> std::result::Result<(), KafkaError> {
+    /// Looks whether the topic has what was written to it, from the first message on; its end is told later.
+    fn look(&self) -> std::result::Result<(), Error> {
+        match self.written.look(&self.place.topic, |_| self.words.ask_offsets()) {
+            Err(Error::Short { .. }) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Looks where a transaction of so many messages was written: behind the one before, whose end takes one number.
+    fn look_back(&mut self, sent: i64) -> std::result::Result<(), Error> {
+        self.written.check(&self.place.topic)?;
+        let Some(last) = self.written.last(0).filter(|_| sent > 0) else { return Ok(()) };
+        let (first, expected) = (last + 1 - sent, self.next.replace(last + 2));
+        match expected {
+            Some(expected) if first > expected => {
+                let what = format!("messages {expected} to {} are not this one's", first - 1);
+                Err(Error::Foreign { topic: self.place.topic.clone(), what })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at the end: nothing is missing, and nothing is behind it.
+    fn look_at_end(&self) -> std::result::Result<(), Error> {
+        self.written.look_at_end(&self.place.topic, || true, |_| self.words.ask_offsets())?;
+        let end = self.words.offsets()?.1;
+        match self.next.filter(|next| end > *next) {
+            Some(next) => {
+                let what = format!("messages {next} to {} are not this one's", end - 1);
+                Err(Error::Foreign { topic: self.place.topic.clone(), what })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What is not as it was written is not intact.
+    fn judge(&mut self, result: std::result::Result<(), Error>) -> Result {
+        self.is_spoilt |= matches!(result, Err(Error::Gone { .. } | Error::Foreign { .. }));
+        Ok(result?)
+    }
+
+    /// Writes what waits, and `end` as the last message: all of it, or nothing. The number of messages.
+    fn try_commit(&self, end: Option<&str>) -> std::result::Result<i64, KafkaError> {
         let Some(producer) = self.producer.as_ref().filter(|_| end.is_some() || !self.waiting.is_empty()) else {
-            return Ok(());
+            return Ok(0);
         };
-        let transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
+        let mut transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
         let mut first = self.committed;
         for Waiting { block, from } in &self.waiting {
             for data in block.data[*from..].chunks(MESSAGE) {
@@ -191,21 +258,24 @@ impl KafkaSink {
     }
 
     /// The same. Waits for brokers that do not answer, as long as the run goes on.
-    fn commit(&mut self, end: Option<&str>) -> Result {
+    fn commit(&mut self, end: Option<&str>) -> std::result::Result<(), Error> {
         let mut failing = None;
         loop {
             let begun = Instant::now();
             let connected = if self.producer.is_none() { self.reconnect() } else { Ok(()) };
             let result = connected.and_then(|()| during("committing words", self.try_commit(end)));
-            let Err(failure) = result else { break };
-            if matches!(failure, Error::TakenOver { .. }) {
-                return Err(failure.into());
+            let failure = match result {
+                Ok(sent) => break self.look_back(sent)?,
+                Err(failure) => failure,
+            };
+            if matches!(failure, Error::TakenOver { .. } | Error::Gone { .. }) {
+                return Err(failure);
             }
             self.producer = None;
             if failure.is_passing() && !self.stopping.load(Ordering::Relaxed) {
                 failing = None;
             } else if failing.get_or_insert(begun).elapsed() >= PATIENCE {
-                return Err(failure.into());
+                return Err(failure);
             }
             tracing::warn!("{failure}; tried again");
             std::thread::sleep(RETRY);
@@ -227,13 +297,23 @@ impl Sink<Block> for KafkaSink {
         self.origin = Some(block.origin);
         self.take(block.clone(), 0);
         if self.waiting_bytes >= COMMIT {
-            self.commit(None)?;
+            let written = self.commit(None);
+            self.judge(written)?;
         }
         Ok(())
     }
 
+    fn tick(&mut self) -> Result {
+        match self.look() {
+            // Brokers that are away tell nothing.
+            Err(error) if !matches!(error, Error::Gone { .. }) => Ok(()),
+            result => self.judge(result),
+        }
+    }
+
     fn sync(&mut self) -> Result {
-        self.commit(None)
+        let written = self.commit(None);
+        self.judge(written)
     }
 
     fn gathers(&self) -> Duration {
@@ -241,11 +321,23 @@ impl Sink<Block> for KafkaSink {
     }
 
     fn finish(&mut self, end: End) -> Result {
-        self.commit(Some(&json!({ "complete": end.complete, "dropped_bytes": end.dropped }).to_string()))
+        if self.is_spoilt {
+            return Ok(());
+        }
+        let end = json!({ "complete": end.complete, "dropped_bytes": end.dropped }).to_string();
+        let written = match self.commit(Some(&end)) {
+            Err(error) if error.is_passing() => Err(error),
+            written => self.look_at_end().and(written),
+        };
+        self.judge(written)
     }
 
     fn intact(&self) -> u64 {
-        self.committed
+        if self.is_spoilt {
+            0
+        } else {
+            self.committed
+        }
     }
 
     fn files(&self) -> Option<&Parts> {

@@ -10,7 +10,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use super::client::{config, during, is_passing, patiently, topic, Error, PATIENCE};
+use super::client::{config, during, is_passing, patiently, topic, Error, PATIENCE, STEP};
 use crate::sink;
 use crate::stored::Stored;
 
@@ -137,8 +137,13 @@ impl Words {
     }
 
     /// Offsets of the first message of the topic, and behind its last.
-    fn offsets(&self) -> Result<(i64, i64), Error> {
+    pub(super) fn offsets(&self) -> Result<(i64, i64), Error> {
         patiently("looking for words", || self.consumer.fetch_watermarks(&self.place.topic, 0, PATIENCE))
+    }
+
+    /// The same, asked once.
+    pub(super) fn ask_offsets(&self) -> Result<(i64, i64), KafkaError> {
+        self.consumer.fetch_watermarks(&self.place.topic, 0, STEP)
     }
 
     /// The run that the newest message is of.

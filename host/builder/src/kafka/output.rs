@@ -1,0 +1,96 @@
+//! The topic of events: they are written in transactions, with the place in the messages.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fadelink_sinks::kafka::{commit, transactional, until, Error as Failure, Writer, Written, STEP};
+use rdkafka::consumer::ConsumerGroupMetadata;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{BaseRecord, Producer};
+use rdkafka::topic_partition_list::TopicPartitionList;
+
+use super::note;
+use crate::Event;
+
+/// Where events go.
+#[derive(Debug, Clone)]
+pub struct To {
+    /// Brokers to begin with.
+    pub brokers: String,
+    pub topic: String,
+    /// Of the builder among all that write to the brokers.
+    pub name: String,
+    /// Source of the events.
+    pub builder_id: u32,
+}
+
+/// See the module.
+pub struct Output {
+    to: To,
+    producer: Writer,
+    written: Arc<Written>,
+}
+
+impl Output {
+    /// Shuts out another builder of its name.
+    ///
+    /// # Errors
+    /// The brokers cannot be reached, or refuse.
+    pub fn connect(to: To) -> Result<Output, Failure> {
+        let written = Arc::default();
+        Ok(Output { producer: transactional(&to.brokers, &to.name, &written)?, to, written })
+    }
+
+    /// The same again, when a transaction has failed for good.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn reconnect(&mut self) -> Result<(), Failure> {
+        self.producer = transactional(&self.to.brokers, &self.to.name, &self.written)?;
+        Ok(())
+    }
+
+    /// Writes events, each to its partition, and the places of the group, all or nothing.
+    ///
+    /// # Errors
+    /// They were not written, or the answer did not come.
+    pub fn write(
+        &self,
+        events: &[(i32, Event)],
+        places: &TopicPartitionList,
+        group: Option<ConsumerGroupMetadata>,
+        deadline: Instant,
+    ) -> Result<(), KafkaError> {
+        self.producer.begin_transaction()?;
+        for (partition, event) in events {
+            let key = event.record.to_be_bytes();
+            let data = event.emit(self.to.builder_id);
+            let record = BaseRecord::to(&self.to.topic).partition(*partition).key(&key[..]).payload(&data[..]);
+            let mut record = record.headers(note::of_event(event));
+            while let Err((error, again)) = self.producer.send(record) {
+                if error != KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) || Instant::now() >= deadline {
+                    return Err(error);
+                }
+                record = again;
+                self.producer.poll(Duration::from_millis(10));
+            }
+        }
+        let group = group.ok_or(KafkaError::Canceled)?;
+        until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
+        commit(&self.producer, deadline)
+    }
+
+    /// Gives a transaction up; false: it cannot be before `deadline`.
+    pub fn abort(&self, deadline: Instant) -> bool {
+        until(|| Instant::now() < deadline, || self.producer.abort_transaction(STEP)).is_ok()
+    }
+
+    /// Looks whether the topic has all that was written to it.
+    ///
+    /// # Errors
+    /// It has not, or the brokers do not tell it.
+    pub fn look(&self) -> Result<(), Failure> {
+        let offsets = |partition| self.producer.client().fetch_watermarks(&self.to.topic, partition, STEP);
+        self.written.look_at_end(&self.to.topic, || false, offsets)
+    }
+}

@@ -1,0 +1,229 @@
+//! A partition whose messages are made by hand, and builders that are restarted.
+
+use fadelink_wire::fadc::{Header, FORMAT_VERSION};
+use rdkafka::message::OwnedMessage;
+use rdkafka::Timestamp;
+
+use super::*;
+use crate::key::Key;
+
+const RULE: Rule = Rule { key: Key::Counter, partitions: 1 };
+const FEED: u64 = 7;
+
+/// The messages of the partition.
+#[derive(Default)]
+struct Topic {
+    messages: Vec<OwnedMessage>,
+}
+
+impl Topic {
+    fn add(&mut self, data: &[u8], of: Of) {
+        let note = Note { rule: RULE.to_string(), of };
+        let offset = self.messages.len() as i64;
+        let time = Timestamp::CreateTime(1_700_000_000_000 + offset);
+        let message = OwnedMessage::new(Some(data.into()), None, "t".into(), time, 0, offset, Some(note.headers()));
+        self.messages.push(message);
+    }
+
+    /// Window `record` of a source over connection `number`, which has sent all since `since`.
+    fn send(&mut self, source: u32, number: u64, record: u64, since: u64) {
+        let header = Header::new(source, FORMAT_VERSION, record, (1, (record % 1000) as u32 * 1000), 0);
+        self.add(&header.emit(), Of::Message((FEED, number), Before { since, lost: (0, 0) }));
+    }
+
+    fn end(&mut self, source: u32, number: u64, since: u64) {
+        self.add(&[], Of::End((FEED, number), Before { since, lost: (0, 0) }, source));
+    }
+}
+
+/// A builder, and what it has given away.
+struct Builder {
+    partition: Partition,
+    given: Vec<(u64, Vec<u32>)>,
+}
+
+impl Builder {
+    fn begin(before: Option<(Place, i64)>, oldest: i64, may_begin_later: bool) -> Builder {
+        let policy = Policy { sources: vec![1, 2], ..Policy::default() };
+        let begin = Begin { before, oldest, may_begin_later };
+        Builder { partition: Partition::new(&policy, RULE, 0, begin), given: Vec::new() }
+    }
+
+    /// The next one, in the place that this one has committed as text.
+    fn restart(mut self) -> Builder {
+        let (first, place) = self.place();
+        Builder { given: self.given, ..Builder::begin(Some((place, first)), 0, false) }
+    }
+
+    fn place(&mut self) -> (i64, Place) {
+        let (first, place) = self.partition.place(false);
+        (first, place.to_string().parse().unwrap())
+    }
+
+    fn pop(&mut self) {
+        while let Some(event) = self.partition.pop() {
+            let sources = event.messages().map(|message| message.header().source_id).collect();
+            self.given.push((event.record, sources));
+        }
+    }
+
+    /// Reads messages from where it is up to `end`.
+    fn read(&mut self, topic: &Topic, end: usize) {
+        self.give(&topic.messages[self.partition.read as usize..end]);
+    }
+
+    fn give(&mut self, messages: &[OwnedMessage]) {
+        for message in messages {
+            self.partition.take(message, RULE).unwrap();
+            self.pop();
+        }
+    }
+
+    /// All, and until everything is given away.
+    fn finish(&mut self, topic: &Topic) {
+        self.read(topic, topic.messages.len());
+        self.wait();
+    }
+
+    /// Until nothing is waited for.
+    fn wait(&mut self) {
+        self.partition.on_end();
+        for _ in 0..20 {
+            self.partition.on_tick(Duration::from_millis(250));
+            self.pop();
+        }
+    }
+
+    fn counts(&self, source: u32) -> crate::counts::SourceCounts {
+        self.partition.totals().joined.sources[&source].clone()
+    }
+}
+
+/// Two crates, of which the first one counts anew in the middle; both end.
+fn one_counts_anew() -> Topic {
+    let mut topic = Topic::default();
+    topic.add(&[], Of::FeedBegins(FEED));
+    for record in 0..40 {
+        match record {
+            0..20 => topic.send(1, 0, record, record),
+            20 => topic.send(1, 2, 0, 0),
+            _ => topic.send(1, 2, record - 20, record - 20),
+        }
+        topic.send(2, 1, record, record);
+    }
+    topic.end(1, 2, 20);
+    topic.end(2, 1, 40);
+    topic.add(&[], Of::FeedEnds(FEED));
+    topic
+}
+
+#[test]
+fn builders_that_are_restarted_while_a_source_counts_anew_give_each_window_once() {
+    let topic = one_counts_anew();
+    let mut whole = Builder::begin(None, 0, false);
+    whole.finish(&topic);
+    assert_eq!((whole.given.len(), whole.counts(1).anew), (60, 1));
+    assert_eq!(whole.partition.open(), Vec::<String>::new());
+    whole.given.sort();
+    for first in 0..=topic.messages.len() {
+        for second in [first, (first + 7).min(topic.messages.len())] {
+            let mut builder = Builder::begin(None, 0, false);
+            for end in [first, second] {
+                builder.read(&topic, end);
+                builder = builder.restart();
+            }
+            builder.finish(&topic);
+            builder.given.sort();
+            assert_eq!(builder.given, whole.given, "restarted at {first} and {second}");
+            assert_eq!(builder.partition.open(), Vec::<String>::new());
+        }
+    }
+}
+
+/// It would else begin a session, in which an older window shows that its source counts anew.
+#[test]
+fn a_late_message_of_a_session_that_was_known_before_stays_late() {
+    let mut topic = Topic::default();
+    for record in 0..10 {
+        topic.send(1, 0, record, record);
+        topic.send(2, 1, record, record);
+    }
+    let mut builder = Builder::begin(None, 0, false);
+    builder.read(&topic, topic.messages.len());
+    let mut builder = builder.restart();
+    topic.send(1, 0, 4, 4);
+    topic.send(1, 0, 10, 10);
+    topic.send(2, 1, 10, 10);
+    builder.read(&topic, topic.messages.len());
+    assert_eq!(builder.given.last(), Some(&(10, vec![1, 2])));
+    assert_eq!((builder.counts(1).late, builder.counts(1).anew, builder.given.len()), (1, 0, 11));
+}
+
+/// It was silent, and windows did not wait for it: what it sends over its next connection is late, and then it is there again.
+#[test]
+fn a_source_that_was_behind_before_goes_on() {
+    let mut topic = Topic::default();
+    (0..10).for_each(|record| topic.send(2, 1, record, record));
+    (0..4).for_each(|record| topic.send(1, 0, record, record));
+    let mut builder = Builder::begin(None, 0, false);
+    builder.finish(&topic);
+    let mut builder = builder.restart();
+    (4..12).for_each(|record| topic.send(1, 2, record, 4));
+    (10..12).for_each(|record| topic.send(2, 1, record, record));
+    builder.finish(&topic);
+    assert_eq!(builder.given[10..], [(10, vec![1, 2]), (11, vec![1, 2])]);
+    assert_eq!((builder.counts(1).late, builder.counts(1).anew), (6, 0));
+}
+
+#[test]
+fn a_message_that_is_not_behind_the_one_before_is_of_another_topic() {
+    let topic = one_counts_anew();
+    let mut builder = Builder::begin(None, 0, false);
+    builder.read(&topic, 20);
+    for offset in [19, 3] {
+        let error = builder.partition.take(&topic.messages[offset], RULE).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("message {offset} came behind message 19: the topic was made again")),
+            "{error}"
+        );
+        builder.partition.newest = Some(19);
+    }
+}
+
+/// Also for the builders behind it. It may have been deleted where a group may begin later.
+#[test]
+fn what_a_feed_has_sent_whose_begin_has_not_come_proves_nothing() {
+    let topic = one_counts_anew();
+    let told = "the begin of feed 7 has not come";
+    let read_from = |before, may_begin_later| {
+        let mut builder = Builder::begin(before, 1, may_begin_later);
+        builder.give(&topic.messages[1..]);
+        builder.wait();
+        builder
+    };
+    let builder = read_from(None, false);
+    assert_eq!(builder.partition.open(), [told]);
+    assert_eq!(builder.restart().partition.open(), [told]);
+    // Its end is lost, too.
+    let mut builder = Builder::begin(None, 1, false);
+    builder.give(&topic.messages[1..topic.messages.len() - 1]);
+    assert!(builder.partition.open().iter().any(|open| open == told));
+    assert_eq!(read_from(None, true).partition.open(), Vec::<String>::new());
+    let known = Place { feeds: [FEED].into(), epochs: vec![Standing::default()], read: 1, ..Place::default() };
+    assert_eq!(read_from(Some((known, 1)), false).partition.open(), Vec::<String>::new());
+}
+
+/// The feed has delivered windows 3 to 5 of source 1, and they are not there. Wrong numbers tell nothing.
+#[test]
+fn windows_before_an_end_that_did_not_come_are_unknown() {
+    for (last, since, unknown) in [(2, 3, 0), (2, 6, 3), (u64::MAX - 1, u64::MAX, 0)] {
+        let mut topic = Topic::default();
+        (0..3).for_each(|record| topic.send(2, 1, record, record));
+        (0..2).chain([last]).for_each(|record| topic.send(1, 0, record, record.min(2)));
+        topic.end(1, 0, since);
+        topic.end(2, 1, 3);
+        let mut builder = Builder::begin(None, 0, false);
+        builder.finish(&topic);
+        assert_eq!((builder.counts(1).unknown, builder.counts(2).unknown), (unknown, 0), "{last} {since}");
+    }
+}

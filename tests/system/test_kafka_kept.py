@@ -1,0 +1,273 @@
+"""What was written to a topic is there at the end: topics that are made again, trimmed or written by others while programs use them."""
+
+import json
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic, OffsetSpec
+from support.broker import free_ports
+from support.crate import reasons
+from support.kafka import PARTITIONS, Setup, check, send
+from support.netns import PATIENCE, wait_for
+from support.paths import FADELINK
+
+
+@pytest.fixture
+def setup(broker, request):
+    setup = Setup(broker, request.node.name.replace("[", "-").replace("]", ""))
+    yield setup
+    setup.close()
+
+
+def delete(setup, topic):
+    for deleted in setup.client.delete_topics([topic]).values():
+        deleted.result()
+
+
+def make(setup, topic, partitions=PARTITIONS):
+    """Also where the broker still removes the one before."""
+
+    def try_once():
+        try:
+            for made in setup.client.create_topics([NewTopic(topic, partitions, 1)]).values():
+                made.result()
+            return True
+        except Exception as error:
+            assert "already exists" in str(error) or "marked for deletion" in str(error), error
+            return False
+
+    wait_for(try_once)
+
+
+def trim(setup, topic, partitions=PARTITIONS):
+    """Deletes all messages that it has."""
+    newest = setup.client.list_offsets({TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)})
+    places = [TopicPartition(topic, place.partition, found.result().offset) for place, found in newest.items()]
+    for deleted in setup.client.delete_records(places).values():
+        deleted.result()
+
+
+def lose(setup, topic, how, partitions=PARTITIONS):
+    if how == "trimmed":
+        trim(setup, topic, partitions)
+    else:
+        delete(setup, topic)
+        make(setup, topic, partitions)
+
+
+@pytest.mark.parametrize("how", ["again", "trimmed"])
+def test_a_feed_looks_whether_its_messages_are_there(setup, how):
+    """Half of them are not. It marks no end, and a builder that comes later does not call the other half all."""
+    feeder = setup.feed()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for crate in crates:
+        crate.send(*range(40))
+    setup.read(setup.messages, 120, quiet=0)
+    lose(setup, setup.messages, how)
+    for crate in crates:
+        crate.send(*range(40, 80))
+    setup.read(setup.messages, 120, quiet=0)
+    for crate in crates:
+        crate.close()
+    status, found, err = setup.finish(feeder)
+    assert status == 3 and "changed" in reasons(found) and f"topic {setup.messages}, partition " in str(found["reasons"]), (found, err)
+    assert setup.read_marks("done") == []
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert status == 3 and ("gone" in reasons(found) or "the begin of feed" in str(found["open"])), (found, err)
+
+
+def test_the_end_of_a_feed_without_its_begin_proves_nothing(setup):
+    """The topic was made again before anything else came."""
+    feeder = setup.feed("--streams", 3)
+    wait_for(lambda: setup.read_marks("begin"))
+    begin = setup.read_marks("begin")[0]
+    send(setup, 40)
+    assert setup.finish(feeder, stop=False)[0] == 0
+    messages = setup.read_all(setup.messages, 120)
+    delete(setup, setup.messages)
+    make(setup, setup.messages)
+    for message in messages:
+        setup.produce(message.value(), message.partition(), key=message.key(), headers=message.headers())
+    rule, epoch = begin.split(" begin=")
+    for partition in range(PARTITIONS):
+        for source in (1, 2, 3):
+            end = f"{rule} session={epoch}.{source - 1} since=40 lost=0..0 end=0x{source:08x}"
+            setup.produce(b"", partition, headers=[("fadelink", end.encode())])
+        setup.produce(b"", partition, headers=[("fadelink", f"{rule} done={epoch}".encode())])
+    builder = setup.build()
+    check(setup.read(setup.events, 40), 40)
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    told = f"the begin of feed {epoch} has not come"
+    assert reasons(found) == ["end_not_confirmed"] and told in found["open"] and told in found["reasons"][0]["text"], (found, err)
+
+
+def test_a_topic_that_another_one_has_replaced(setup):
+    """It has as many messages as the group has read, and more: they are others. As after the loss of one of the broker's disks."""
+
+    def fed(*windows):
+        feeder = setup.feed()
+        crates = [setup.crate(source) for source in (1, 2, 3)]
+        for crate in crates:
+            crate.send(*windows)
+            crate.close()
+        assert setup.finish(feeder)[0] == 0
+
+    fed(*range(40))
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    assert setup.finish(builder)[0] == 0
+    group = setup.client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(setup.group)])[setup.group].result()
+    delete(setup, setup.messages)
+    make(setup, setup.messages)
+    fed(*range(40, 120))
+    setup.commit([TopicPartition(setup.messages, place.partition, place.offset, metadata=place.metadata) for place in group.topic_partitions])
+    builder = setup.build()
+    out, err = builder.communicate(timeout=PATIENCE)
+    assert builder.returncode == 1 and "is not the one that the group has read there: the topic was made again" in err, (out, err)
+    # Another group reads all of the new one.
+    setup.group += "-next"
+    builder = setup.build()
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert status == 0 and found["windows"]["complete"] == 80, (found, err)
+
+
+@pytest.mark.parametrize("how", ["again", "trimmed"])
+def test_a_builder_looks_whether_its_events_are_there(setup, how):
+    feeder = setup.feed()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    builder = setup.build()
+    for crate in crates:
+        crate.send(*range(40))
+    setup.read(setup.events, 40, quiet=0)
+    lose(setup, setup.events, how)
+    for crate in crates:
+        crate.send(*range(40, 80))
+    setup.read(setup.events, 40, quiet=0)
+    for crate in crates:
+        crate.close()
+    assert setup.finish(feeder)[0] == 0
+    wait_for(lambda: setup.places() == setup.ends())
+    status, found, err = setup.finish(builder)
+    assert status == 3 and reasons(found) == ["changed"] and not found["kept"], (found, err)
+    assert f"topic {setup.events}, partition " in found["reasons"][0]["text"]
+
+
+class Words:
+    """`fadelink receive` with a topic of words, and its board."""
+
+    def __init__(self, setup, topic):
+        (port,) = free_ports(1)
+        self.topic = topic
+        words = [FADELINK, "receive", "--tcp", port, "--streams", 1, "--sink", f"kafka:{setup.broker.address}/{topic}", "--json"]
+        self.popen = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        setup.processes.append(self.popen)
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.socket = socket.create_connection(("127.0.0.1", port))
+                break
+            except OSError:
+                assert time.monotonic() < end and self.popen.poll() is None
+                time.sleep(0.05)
+        self.consumer = Consumer({"bootstrap.servers": setup.broker.address, "group.id": "test", "isolation.level": "read_committed"})
+        self.next = 0
+
+    def send(self, words=20_000):
+        """Sends words, and waits until they are in the topic; the last message."""
+        self.socket.sendall(struct.pack(f"<{words}Q", *range(self.next, self.next + words)))
+        self.next += words
+        self.consumer.assign([TopicPartition(self.topic, 0, 0)])
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            message = self.consumer.poll(1)
+            if message is not None and not message.error() and message.value():
+                if int(dict(message.headers())["first_byte"]) + len(message.value()) == 8 * self.next:
+                    return message
+        raise AssertionError("the words did not come")
+
+    def finish(self):
+        self.popen.send_signal(signal.SIGTERM)
+        self.socket.settimeout(PATIENCE)
+        try:
+            assert self.socket.recv(1) == b""
+        except ConnectionResetError:
+            pass  # it has ended by itself
+        self.socket.close()
+        self.consumer.close()
+        out, err = self.popen.communicate(timeout=PATIENCE)
+        (stream,) = json.loads(out)["streams"]
+        return self.popen.returncode, stream, err
+
+
+@pytest.mark.parametrize("how", ["nothing", "again", "trimmed", "at the end", "foreign", "foreign at the end"])
+def test_words_are_there_at_the_end(setup, how):
+    """From the first one on, and no others. Else nothing is called intact."""
+    words = Words(setup, f"{setup.messages}-words".replace(" ", "-"))
+    last = words.send()
+    if how.startswith("foreign"):
+        producer = Producer({"bootstrap.servers": setup.broker.address})
+        producer.produce(words.topic, b"\xff" * 80, partition=0, headers=last.headers())
+        producer.flush()
+    elif how in ("again", "trimmed"):
+        lose(setup, words.topic, how, 1)
+    try:
+        if how not in ("trimmed", "foreign at the end"):
+            words.send()
+    except OSError:
+        pass  # it has found it, and has ended
+    except AssertionError:
+        assert how != "nothing"
+    if how == "at the end":
+        trim(setup, words.topic, 1)
+    status, found, err = words.finish()
+    (sink,) = found["sinks"]
+    if how == "nothing":
+        assert status == 0 and sink["intact"] == sink["written"] == 8 * words.next, (found, err)
+    else:
+        assert status == 3 and [reason["reason"] for reason in found["reasons"]][-1] == "sink_failed", (found, err)
+        assert sink["intact"] == 0 and f"topic {words.topic}" in sink["error"], (sink, err)
+
+
+@pytest.mark.parametrize("command", ["build", "feed"])
+def test_a_connection_over_which_nothing_comes_is_no_stream(setup, command):
+    """The port is scanned before a crate comes, and between two."""
+    start = setup.feed if command == "feed" else lambda *words: start_build(setup, *words)
+    process = start("--streams", 2, *(["--sources", "1,2", "--silence", 60] if command == "build" else []))
+    scan = lambda: socket.create_connection(("127.0.0.1", setup.port)).close()  # noqa: E731
+    crates = []
+    for source in (1, 2):
+        crates.append(setup.crate(source))
+        for _ in range(2):
+            scan()
+        crates[-1].send(0)
+        crates[-1].close()
+        time.sleep(0.5)
+    status, found, err = setup.finish(process, stop=False)
+    assert status == 0 and found["complete"], (found, err)
+    process = start("--streams", 1)
+    crate = setup.crate(1)
+    crate.close()
+    time.sleep(0.5)
+    crate = setup.crate(1)
+    crate.send(1)
+    crate.close()
+    status, found, err = setup.finish(process, stop=False)
+    assert status == 0 and sum(connection["messages"] for connection in found["connections"]) == 1, (found, err)
+
+
+def start_build(setup, *words):
+    """A builder for crates that connect to it."""
+    (setup.port,) = free_ports(1)
+    words = [FADELINK, "build", "--tcp", setup.port, "--listen", "127.0.0.1", "--window-ns", 4096, "--end", "told", "--json", *words]
+    setup.feeder = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    setup.processes.append(setup.feeder)
+    return setup.feeder

@@ -295,7 +295,7 @@ impl Epoch {
         let passed = member.passed;
         match before {
             Some(Before { since, lost: (start, end) }) => member.pass(key, &[passed..since, start.max(since)..end]),
-            None if is_new => member.pass(key, &[passed..key]),
+            None if is_new => member.pass(key, std::slice::from_ref(&(passed..key))),
             None => member.pass(key, &[lost_before(lost, key, passed)]),
         }
         // A crate that is connected again goes on.

@@ -203,12 +203,12 @@ impl Epoch {
     pub fn fit(&self, message: &Inspected, key: u64, quiet: Duration, policy: &Policy) -> Fit {
         let source = message.header.source_id;
         let passed = |(id, member): (&u32, &Member)| (*id != source).then_some(member.passed);
-        let others = self.members.iter().filter_map(passed).chain(self.next).max();
+        let others = || self.members.iter().filter_map(passed).chain(self.next).max();
         // The clock of a source may be wrong, and so may the length of windows.
         let by_clock = quiet.as_nanos() * 2 / u128::from(policy.window_ns.max(1));
         let reach = policy.max_open.saturating_add(u64::try_from(by_clock).unwrap_or(u64::MAX));
         let ahead_of = |last: u64| match key - last {
-            ahead if ahead <= reach || others.is_some_and(|others| key <= others.saturating_add(reach)) => Fit::Follows,
+            ahead if ahead <= reach || others().is_some_and(|others| key <= others.saturating_add(reach)) => Fit::Follows,
             ahead if ahead - 1 <= policy.max_ahead || message.lost >= LOST_MAX => Fit::Ahead,
             _ => Fit::Not,
         };
@@ -221,7 +221,7 @@ impl Epoch {
                 // The last number was wrong, where this one follows the one before, or the others.
                 Some(Stream { before: Some(before), .. }) if key > *before && key >= floor => Fit::Follows,
                 Some(Stream { before: None, .. })
-                    if key >= floor && others.is_some_and(|others| key.abs_diff(others) <= reach) =>
+                    if key >= floor && others().is_some_and(|others| key.abs_diff(others) <= reach) =>
                 {
                     Fit::Follows
                 }
@@ -230,7 +230,7 @@ impl Epoch {
             };
         }
         let Some(low) = self.next.or_else(|| self.oldest()) else { return Fit::Follows };
-        let high = others.unwrap_or(low).max(low);
+        let high = others().unwrap_or(low).max(low);
         let has_same_origin = self.origin.is_some_and(|origin| {
             origin.abs_diff(message.origin(key, policy.window_ns)) <= u128::from(policy.window_ns / 2)
         });

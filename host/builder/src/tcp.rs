@@ -1,8 +1,8 @@
 //! The connections of crates, which the crates open like TCP senders (docs/protocol/tcp_sender.md).
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -87,6 +87,10 @@ impl Served {
 
 struct ServerState {
     connections: Mutex<Vec<Served>>,
+    /// Addresses of crates; empty: any.
+    crates: Vec<IpAddr>,
+    /// Connections of others.
+    others: AtomicU64,
     stopping: AtomicBool,
     aborting: AtomicBool,
     /// How long a silent connection is waited for when the end was asked for.
@@ -96,6 +100,15 @@ struct ServerState {
 impl ServerState {
     fn lock(&self) -> MutexGuard<'_, Vec<Served>> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if a crate may have this address; others are counted.
+    fn admits(&self, peer: SocketAddr) -> bool {
+        let is_admitted = self.crates.is_empty() || self.crates.contains(&peer.ip().to_canonical());
+        if !is_admitted && self.others.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!("{peer}: a connection that is not of one of the crates' addresses was closed");
+        }
+        is_admitted
     }
 
     /// Enters a connection in the list; its index there.
@@ -204,13 +217,20 @@ fn serve(shared: &ServerState, index: usize, socket: &tcp::Connection, mut take:
 }
 
 impl Server {
-    /// Listens on `address`. `patience`: how long a silent connection is waited for when the end was asked for.
+    /// Listens on `address`. `crates`: addresses that connections are accepted from; empty: any. `patience`: how long a silent connection is waited for when the end was asked for.
     ///
     /// # Errors
     /// The address is not available.
-    pub fn listen(address: SocketAddr, patience: Duration, take: Arc<dyn MessageHandler>) -> io::Result<Server> {
+    pub fn listen(
+        address: SocketAddr,
+        crates: Vec<IpAddr>,
+        patience: Duration,
+        take: Arc<dyn MessageHandler>,
+    ) -> io::Result<Server> {
         let shared = Arc::new(ServerState {
             connections: Mutex::default(),
+            crates,
+            others: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             aborting: AtomicBool::new(false),
             patience,
@@ -219,6 +239,9 @@ impl Server {
         let server = tcp::Server::listen(address, None, move || {
             let (shared, take) = (own.clone(), take.clone());
             Ok(Box::new(move |_, peer| {
+                if !shared.admits(peer) {
+                    return Box::new(|_| {});
+                }
                 let messages = take.open();
                 Box::new(move |socket| {
                     let index = shared.enter(peer, socket);
@@ -237,6 +260,11 @@ impl Server {
     /// Times that a connection could not be accepted, as when the process has no free file descriptor.
     pub fn refused(&self) -> u64 {
         self.server.refused()
+    }
+
+    /// Connections that were closed, for they are not of the crates' addresses.
+    pub fn others(&self) -> u64 {
+        self.shared.others.load(Ordering::Relaxed)
     }
 
     /// Accepts no more connections and asks the crates for the end.

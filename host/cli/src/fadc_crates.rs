@@ -56,6 +56,9 @@ pub struct Args {
     /// With --tcp: address to listen on
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     pub listen: IpAddr,
+    /// With --tcp: addresses of the crates; connections of others are closed and counted [default: any]
+    #[arg(long, value_name = "IP,...", value_delimiter = ',')]
+    pub addresses: Vec<IpAddr>,
     /// With --tcp: end when this number of connections over which something came has ended and none is open
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
@@ -81,6 +84,8 @@ pub struct Args {
 pub struct Settings {
     /// To listen on.
     pub address: SocketAddr,
+    /// Of crates; empty: any.
+    pub addresses: Vec<IpAddr>,
     /// Connections over which something came, after which the end is asked for.
     pub streams: Option<u32>,
     pub limits: Limits,
@@ -92,7 +97,13 @@ impl Args {
     /// Those on `port`.
     pub fn settings(&self, port: u16) -> Settings {
         let limits = Limits { duration: self.duration, idle: None, bytes: None };
-        Settings { address: SocketAddr::new(self.listen, port), streams: self.streams, limits, patience: PATIENCE }
+        Settings {
+            address: SocketAddr::new(self.listen, port),
+            addresses: self.addresses.clone(),
+            streams: self.streams,
+            limits,
+            patience: PATIENCE,
+        }
     }
 }
 
@@ -113,8 +124,8 @@ impl Run {
     /// # Errors
     /// The port is not available.
     pub fn begin(settings: &Settings, take: Arc<dyn MessageHandler>, interrupts: &Interrupts) -> anyhow::Result<Run> {
-        let Settings { address, streams, limits, patience } = *settings;
-        let server = Server::listen(address, patience, take)
+        let Settings { address, ref addresses, streams, limits, patience } = *settings;
+        let server = Server::listen(address, addresses.clone(), patience, take)
             .with_context(|| format!("--tcp {}: listening on {address}", address.port()))?;
         Ok(Run { server, deadline: Deadline::new(limits), streams, interrupts: interrupts.clone() })
     }
@@ -149,9 +160,9 @@ impl Run {
             give_up();
             self.server.abort();
         }
-        let refused = self.server.refused();
+        let (refused, other_connections) = (self.server.refused(), self.server.others());
         let (connections, is_served) = self.server.join();
-        Connections { connections, refused, unserved: !is_served }
+        Connections { connections, refused, other_connections, unserved: !is_served }
     }
 }
 
@@ -162,6 +173,8 @@ pub struct Connections {
     pub connections: Vec<Connection>,
     /// Times that one could not be accepted.
     pub refused: u64,
+    /// Those that were closed, for they are not of the crates' addresses.
+    pub other_connections: u64,
     /// Some could not be until the end.
     pub unserved: bool,
 }

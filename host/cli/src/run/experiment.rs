@@ -292,6 +292,9 @@ pub struct Crates {
     pub port: u16,
     /// Address of this computer to listen on; without it, all
     pub listen: Option<IpAddr>,
+    /// Addresses of the crates; connections of others are closed and counted. Without them, any
+    #[serde(default)]
+    pub addresses: Vec<IpAddr>,
     /// Length of a window in ns
     pub window_ns: u32,
     /// Sources of each window; without it, their number, expect, is required

@@ -441,6 +441,7 @@ impl Reader<'_> {
             name: name.clone(),
             crates: fadc_crates::Settings {
                 address: SocketAddr::new(crates.listen.unwrap_or(Ipv4Addr::UNSPECIFIED.into()), crates.port),
+                addresses: crates.addresses.clone(),
                 streams: None,
                 limits: Limits { idle: None, ..self.limits() },
                 patience: fadc_crates::PATIENCE,

@@ -208,7 +208,9 @@ impl Epoch {
         let by_clock = quiet.as_nanos() * 2 / u128::from(policy.window_ns.max(1));
         let reach = policy.max_open.saturating_add(u64::try_from(by_clock).unwrap_or(u64::MAX));
         let ahead_of = |last: u64| match key - last {
-            ahead if ahead <= reach || others().is_some_and(|others| key <= others.saturating_add(reach)) => Fit::Follows,
+            ahead if ahead <= reach || others().is_some_and(|others| key <= others.saturating_add(reach)) => {
+                Fit::Follows
+            }
             ahead if ahead - 1 <= policy.max_ahead || message.lost >= LOST_MAX => Fit::Ahead,
             _ => Fit::Not,
         };

@@ -77,6 +77,7 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_builder_missing_windows_total", Counter, "Windows without a source, by reason."),
     ("fadelink_builder_lost_hits_total", Counter, "Hits that a crate has lost, as it tells."),
     ("fadelink_builder_module_timeouts_total", Counter, "Times that a module did not end a window in time."),
+    ("fadelink_builder_epochs_total", Counter, "Times that a source has counted its windows anew."),
     ("fadelink_builder_absences_total", Counter, "Times that a source was silent for too long."),
     ("fadelink_builder_sessions_total", Counter, "Times that a source has connected."),
     ("fadelink_builder_aborted_transactions_total", Counter, "Transactions of Kafka that were done again."),

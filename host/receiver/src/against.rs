@@ -4,8 +4,10 @@ use std::fmt;
 
 use fadelink_wire::Resets;
 
+use crate::inquiry::Inquiry;
+use crate::receiver::FebHandle;
 use crate::shared::Ending;
-use crate::{Error, FebHandle, Inquiry};
+use crate::source::Error;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

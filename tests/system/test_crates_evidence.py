@@ -200,10 +200,10 @@ def test_an_end_that_nobody_has_asked_for_is_not_confirmed(build, end, connectio
 def test_who_has_not_the_address_of_a_crate_is_kept_out(build):
     """Whatever it sends: it takes the place of none, and its number is none of theirs."""
     builder = build("--expect", 1, "--addresses", "127.0.0.1", "--streams", 1, end="told")
+    crate = Crate(builder.port, 1)
     with socket.create_connection(("127.0.0.1", builder.port), source_address=("127.0.0.9", 0)) as other, contextlib.suppress(ConnectionError):
         other.sendall(model.message(1, 1 << 40))
         assert other.recv(1) == b"", "it is closed"
-    crate = Crate(builder.port, 1)
     for record in range(3):
         crate.send(record)
     crate.close()

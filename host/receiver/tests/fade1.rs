@@ -139,7 +139,7 @@ fn a_first_packet_that_does_not_come_may_mean_an_earlier_transmission() {
     }
 }
 
-/// Whatever else comes in its name: what it has taken since START is not thrown away.
+/// Whatever else comes in its name: what it has taken since START is not discarded.
 #[test]
 fn a_board_that_says_that_it_runs_this_transmission_is_not_reset() {
     for ahead in [false, true] {

@@ -334,15 +334,8 @@ static void tick_start(struct fade_feb *feb,
 		send_resets(feb, out);
 	if (now_ms < start->next)
 		return;
-	if (start->stage == FADE_STAGE_IDENTIFY &&
-	    start->attempts < FADE_IDENTIFY_ATTEMPTS) {
-		start->next = now_ms + start->timeout_ms / FADE_IDENTIFY_SHARE;
-		start->attempts++;
-		feb->stats.commands++;
-		fade_add_request(out, false, FADE_CMD_IDENTIFY, start->csn);
-		return;
-	}
-	if (start->stage == FADE_STAGE_IDENTIFY && start->has_obeyed) {
+	if (start->stage == FADE_STAGE_IDENTIFY && start->has_obeyed &&
+	    start->attempts == FADE_IDENTIFY_ATTEMPTS) {
 		/* RESET would end the transmission that has begun. */
 		struct fade_actions again = {};
 
@@ -350,6 +343,9 @@ static void tick_start(struct fade_feb *feb,
 		out->wake |= again.answered;
 		if (start->stage == FADE_STAGE_NONE)
 			return;
+	}
+	if (start->stage == FADE_STAGE_IDENTIFY &&
+	    start->attempts < FADE_IDENTIFY_ATTEMPTS) {
 		start->next = now_ms + start->timeout_ms / FADE_IDENTIFY_SHARE;
 		start->attempts++;
 		feb->stats.commands++;

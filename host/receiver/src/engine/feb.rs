@@ -299,8 +299,9 @@ impl FebState {
     /// Sends IDENTIFY, START or STOP. START in both protocols, where the FEB did not say what it speaks.
     fn send_start(&mut self, code: u16, csn: u16, out: &mut Outbox<'_>) {
         let asks_checksum = code == fade10g::CMD_START && self.peer.asks_checksum();
-        self.peer.has_asked_checksum =
-            if code == fade10g::CMD_START { asks_checksum } else { self.peer.has_asked_checksum };
+        if code == fade10g::CMD_START {
+            self.peer.has_asked_checksum = asks_checksum;
+        }
         let argument = if asks_checksum { fade10g::START_CHECKSUM } else { 0 };
         self.send_command(code, csn, argument, out);
         if code == fade10g::CMD_START && self.peer.protocol.is_none() {

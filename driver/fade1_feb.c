@@ -141,7 +141,7 @@ void fade1_take_data(struct fade_feb *feb, const struct fade_settings *settings,
 static void take_unasked1(struct fade_feb *feb,
 			  const struct fade_settings *settings,
 			  const struct fade_frame *frame, bool ours,
-			  struct fade_actions *out)
+			  u64 now_ms, struct fade_actions *out)
 {
 	bool runs = frame->sequence == FADE1_STATE_RUNNING;
 
@@ -157,7 +157,8 @@ static void take_unasked1(struct fade_feb *feb,
 			feb->first = FADE_FIRST_COME;
 		} else if (++feb->others >= FADE1_SHOWN) {
 			/* One answer may be to IDENTIFY, and late. */
-			feb->first = FADE_FIRST_OTHER;
+			feb->first = FADE_FIRST_MISSING;
+			feb->first_until = now_ms;
 			out->tick = true;
 		}
 	} else if (ours && !runs && frame->sequence != FADE1_STATE_NONE &&
@@ -199,7 +200,7 @@ void fade1_take_state(struct fade_feb *feb,
 		memcpy(feb->reset_by, frame->reset_by, sizeof(feb->reset_by));
 	}
 	if (!running || !feb->stopping) {
-		take_unasked1(feb, settings, frame, ours, out);
+		take_unasked1(feb, settings, frame, ours, now_ms, out);
 		return;
 	}
 	feb->stats.responses++;

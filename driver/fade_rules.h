@@ -224,7 +224,6 @@ enum fade_first {
 	FADE_FIRST_COME,	/* or what comes is proven to be of it */
 	FADE_FIRST_AWAITED,
 	FADE_FIRST_MISSING,	/* others have come */
-	FADE_FIRST_OTHER,	/* the FEB says that it runs another one */
 };
 
 /**

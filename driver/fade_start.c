@@ -61,10 +61,10 @@ void fade_restart(struct fade_feb *feb, u64 now_ms)
 
 	/*
 	 * It may have been this one, whose first packet was lost: the FEB has
-	 * taken words for it.
+	 * taken words for it. That it runs another one may have been said
+	 * before START reached it.
 	 */
-	if (feb->first != FADE_FIRST_OTHER)
-		feb->stats.begun_again++;
+	feb->stats.begun_again++;
 	feb->restarts++;
 	if (feb->restarts > FADE_START_ATTEMPTS) {
 		/*
@@ -401,8 +401,7 @@ static void tick_start(struct fade_feb *feb,
 
 bool fade_is_overdue(const struct fade_feb *feb, u64 now_ms)
 {
-	return feb->first == FADE_FIRST_OTHER ||
-	       (feb->first == FADE_FIRST_MISSING && now_ms >= feb->first_until);
+	return feb->first == FADE_FIRST_MISSING && now_ms >= feb->first_until;
 }
 
 static void next_at(struct fade_tick *out, bool there, u64 at)

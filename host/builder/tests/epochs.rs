@@ -77,6 +77,28 @@ fn a_wrong_number_spoils_no_other_window() {
     }
 }
 
+/// A wrong number that is a little ahead, so that windows leave before the next one shows it. The source goes on with the others.
+#[test]
+fn a_number_that_is_a_little_ahead_does_not_part_the_sources() {
+    for (ahead, between) in [(1, 1), (10, 3), (3000, 50)] {
+        let (mut bench, mut one, mut two) = running(two());
+        one.send(&mut bench, 99 + ahead);
+        for record in 100..100 + between {
+            two.send(&mut bench, record);
+        }
+        bench.windows();
+        for record in 100..200 {
+            one.send(&mut bench, record);
+            if record >= 100 + between {
+                two.send(&mut bench, record);
+            }
+        }
+        let whole = bench.windows().iter().filter(|(_, sources)| sources.len() == 2).count();
+        assert!(whole as u64 >= 99 - between, "{ahead}: {whole} of {} {:?}", 100 - between, bench.joiner.joined());
+        assert_eq!(bench.source(1).anew, 0);
+    }
+}
+
 /// The first number of all, of one of two that are expected.
 #[test]
 fn a_wrong_first_number_spoils_no_other_window() {

@@ -79,7 +79,7 @@ fn start_finds_out_what_the_feb_speaks() {
     let counters = bench.reader.counters.read();
     assert_eq!((bench.reader.tail(), counters.delay, counters.not_started), (1024, 7, 4));
     assert_eq!(counters.interrupted, 2, "START met an earlier transmission, and so did its repetition");
-    assert_eq!(counters.begun_again, 0, "no word of this one is lost");
+    assert_eq!(counters.begun_again, 1, "what it says may be older than START");
 }
 
 #[test]

@@ -133,10 +133,7 @@ impl Session {
     /// Waits until those of its board that were opened before it, and over which data has come too, have taken their places:
     /// a board whose connection was broken goes on over the next one.
     fn wait_for_earlier(&self, number: u64, peer: SocketAddr) {
-        let has_data = |socket: &TcpStream| {
-            recv(socket, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, got)| got > 0)
-        };
-        let is_due = |(ip, socket): &(IpAddr, Arc<Connection>)| *ip == peer.ip() && has_data(socket);
+        let is_due = |(ip, socket): &(IpAddr, Arc<Connection>)| *ip == peer.ip() && holds_data(socket);
         while self.waiting().range(..number).any(|(_, earlier)| is_due(earlier)) {
             std::thread::sleep(YIELD);
         }
@@ -204,7 +201,7 @@ impl Session {
         });
         drop(waits);
         let place = place.flatten();
-        if has_data && place.is_none() && self.is_of_board(peer.ip()) {
+        if place.is_none() && holds_data(socket) && self.is_of_board(peer.ip()) {
             self.unrecorded.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 "{peer}: data of one more connection of its board is not recorded; check the number of streams"
@@ -308,6 +305,11 @@ impl Session {
             self.lock()[index].recorded = recorder.look();
         }
     }
+}
+
+/// True if data waits to be read.
+fn holds_data(socket: &TcpStream) -> bool {
+    recv(socket, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, got)| got > 0)
 }
 
 /// True after a wait, if the board must wait.

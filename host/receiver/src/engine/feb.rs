@@ -205,11 +205,9 @@ impl FebState {
 
     /// The FEB goes on with an earlier transmission, of which nothing was confirmed here: RESET and START.
     fn restart(&mut self, out: &mut Outbox<'_>) {
-        let is_another = |transmission: &dyn Transmission| transmission.first().is_known_to_be_another();
-        if !self.transmission.get().is_some_and(is_another) {
-            // It may have been this one, whose first packet was lost: the FEB has taken words for it.
-            count(&self.shared().counters.begun_again);
-        }
+        // It may have been this one, whose first packet was lost: the FEB has taken words for it. That it runs another one may have
+        // been said before START reached it.
+        count(&self.shared().counters.begun_again);
         self.restarts += 1;
         if self.restarts > START_ATTEMPTS {
             // Its numbers do not begin where they should: what comes from now on is answered by RESET.

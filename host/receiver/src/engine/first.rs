@@ -12,8 +12,6 @@ pub(super) enum First {
     Awaited,
     /// Others: the first may have been lost, or they are of an earlier transmission. It is waited for until then.
     Missing(Duration),
-    /// The FEB says that it runs an earlier transmission.
-    Other,
 }
 
 /// What to do with a packet.
@@ -45,14 +43,9 @@ impl First {
         *self = First::Come;
     }
 
-    /// It says that another one does.
+    /// It says that another one does: nothing is waited for.
     pub(super) fn is_of_another(&mut self) {
-        *self = First::Other;
-    }
-
-    /// It has said so: nothing of this transmission is lost if it begins again.
-    pub(super) fn is_known_to_be_another(&self) -> bool {
-        matches!(self, First::Other)
+        *self = First::Missing(Duration::ZERO);
     }
 
     /// Judges a packet: the `first` one, or one that is `foreign` to the transmission's begin. `patience`: how long the first one is
@@ -65,7 +58,7 @@ impl First {
                 return Admission::Take;
             }
             First::Awaited => *self = First::Missing(now + patience),
-            First::Missing(_) | First::Other => {}
+            First::Missing(_) => {}
         }
         if foreign || self.is_overdue(now) {
             Admission::Restart
@@ -78,7 +71,6 @@ impl First {
     pub(super) fn deadline(&self) -> Option<Duration> {
         match self {
             First::Missing(until) => Some(*until),
-            First::Other => Some(Duration::ZERO),
             First::Come | First::Awaited => None,
         }
     }

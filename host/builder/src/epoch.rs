@@ -214,7 +214,7 @@ impl Epoch {
             ahead if ahead - 1 <= policy.max_ahead || message.lost >= LOST_MAX => Fit::Ahead,
             _ => Fit::Not,
         };
-        // Of a source that is alone nothing shows where its windows go on.
+        let floor = self.next.unwrap_or(0);
         let of_others = || self.members.iter().filter_map(passed).max();
         let is_among = |key: u64| of_others().is_some_and(|others| key.abs_diff(others) <= reach);
         if let Some(last) = self.last(source) {
@@ -222,13 +222,12 @@ impl Epoch {
             let own = streams.iter().find(|stream| stream.id == message.stream);
             return match own {
                 Some(own) if key >= own.last => ahead_of(own.last),
-                // The last number was wrong, where this one follows the one before and is among the others. Windows may have been
-                // given away by the wrong one: what is before these is late.
-                Some(own)
-                    if own.before.map_or(key >= self.next.unwrap_or(0), |before| key > before) && is_among(key) =>
-                {
+                // The last number was wrong, where this one follows the one before, or the others. Windows may have been given away
+                // by the wrong one: what is before these is late, unless the source is alone.
+                Some(Stream { before: Some(before), .. }) if key > *before && (key >= floor || is_among(key)) => {
                     Fit::Follows
                 }
+                Some(Stream { before: None, .. }) if key >= floor && is_among(key) => Fit::Follows,
                 None if key >= last => ahead_of(last),
                 _ => Fit::Not,
             };

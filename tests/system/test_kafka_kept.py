@@ -60,20 +60,24 @@ def lose(setup, topic, how, partitions=PARTITIONS):
         make(setup, topic, partitions)
 
 
+def lose_half(setup, topic, count, how):
+    """Three crates send twice 40 windows, of which a topic has `count` messages; between them it loses those that it has."""
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for first in (0, 40):
+        for crate in crates:
+            crate.send(*range(first, first + 40))
+        setup.read(topic, count, quiet=0)
+        if first == 0:
+            lose(setup, topic, how)
+    for crate in crates:
+        crate.close()
+
+
 @pytest.mark.parametrize("how", ["again", "trimmed"])
 def test_a_feed_looks_whether_its_messages_are_there(setup, how):
     """Half of them are not. It marks no end, and a builder that comes later does not call the other half all."""
     feeder = setup.feed()
-    crates = [setup.crate(source) for source in (1, 2, 3)]
-    for crate in crates:
-        crate.send(*range(40))
-    setup.read(setup.messages, 120, quiet=0)
-    lose(setup, setup.messages, how)
-    for crate in crates:
-        crate.send(*range(40, 80))
-    setup.read(setup.messages, 120, quiet=0)
-    for crate in crates:
-        crate.close()
+    lose_half(setup, setup.messages, 120, how)
     status, found, err = setup.finish(feeder)
     assert status == 3 and "changed" in reasons(found) and f"topic {setup.messages}, partition " in str(found["reasons"]), (found, err)
     assert setup.read_marks("done") == []
@@ -142,18 +146,8 @@ def test_a_topic_that_another_one_has_replaced(setup):
 
 @pytest.mark.parametrize("how", ["again", "trimmed"])
 def test_a_builder_looks_whether_its_events_are_there(setup, how):
-    feeder = setup.feed()
-    crates = [setup.crate(source) for source in (1, 2, 3)]
-    builder = setup.build()
-    for crate in crates:
-        crate.send(*range(40))
-    setup.read(setup.events, 40, quiet=0)
-    lose(setup, setup.events, how)
-    for crate in crates:
-        crate.send(*range(40, 80))
-    setup.read(setup.events, 40, quiet=0)
-    for crate in crates:
-        crate.close()
+    feeder, builder = setup.feed(), setup.build()
+    lose_half(setup, setup.events, 40, how)
     assert setup.finish(feeder)[0] == 0
     wait_for(lambda: setup.places() == setup.ends())
     status, found, err = setup.finish(builder)

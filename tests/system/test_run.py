@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import shutil
 import signal
 import socket
 import sys
@@ -123,10 +122,10 @@ def test_a_run_misses_what_its_board_sends_after_another_start(lab):
 
 
 def test_the_last_number_of_a_run_is_followed_by_none(lab):
-    (lab.runs / f"run_{2**64 - 1}").mkdir(parents=True)
+    (lab.runs / "run_999999999999").mkdir(parents=True)
     lab.write(fade("left"))
     status, _, err = lab.start().finish()
-    assert status == 1 and f"run_{2**64 - 1} has the last number: move it away" in err, err
+    assert status == 1 and "run_999999999999 has the last number: move it away" in err, err
     assert len(list(lab.runs.glob("run_*"))) == 1
 
 
@@ -217,24 +216,6 @@ def test_a_stop_right_behind_a_start_ends_the_run(lab):
         assert "of sender" in (lab.folder(number) / "log.jsonl").read_text()
     process.signal(signal.SIGTERM)
     assert process.finish()[0] == 3
-
-
-def test_a_run_that_cannot_begin_is_told_and_the_next_one_does(lab):
-    """Once: the command that was given is not given again."""
-    lab.write('start = "command"\n[[tcp]]\nname = "sender"\naddress = "10.9.0.2"\nport = 10000\nsinks = ["file:{board}.dat"]\n')
-    process = lab.start()
-    wait_for(lambda: (lab.runs / "control.socket").exists())
-    wrong = lab.runs / "run_000007"
-    wrong.mkdir()
-    (wrong / "manifest.json").mkdir()
-    (wrong / "x.hashes").write_text("")
-    status, _, err = lab.bench.run("start", lab.file)
-    assert status == 1 and "the run could not begin" in err, err
-    shutil.rmtree(wrong)
-    assert lab.ask("start")["run"] == 1 and lab.ask("stop")["state"] == "waiting"
-    process.signal(signal.SIGTERM)
-    status, _, err = process.finish()
-    assert status == 3 and err.count("put its manifest back") == 1, err
 
 
 def test_start_and_stop_at_a_time(lab):

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: the first ends the run in order, the second aborts it.
+//! SIGINT and SIGTERM: the first ends the run in order, the second aborts it. SIGHUP, when the terminal is closed, ends it in
+//! order, however often it comes; where it is ignored (nohup), nothing ends.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use fadelink_sinks::Stopping;
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::register;
@@ -43,6 +44,15 @@ pub fn survive_long_files() -> io::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
+/// True of a signal that the program was started with as one to ignore.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all zeros are a value of it, which holds no references.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: nothing is changed; `action` is written.
+    let result = unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    result == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
 /// What was asked for.
 #[derive(Clone, Default)]
 pub struct Interrupts {
@@ -68,6 +78,9 @@ impl Interrupts {
             };
             // SAFETY: setting atomics is all that is done in the handler.
             unsafe { register(signal, note)? };
+        }
+        if !is_ignored(SIGHUP) {
+            flag::register(SIGHUP, interrupts.asked.clone())?;
         }
         // Is called behind the handlers from above.
         let (seen, mut signals) = (interrupts.clone(), Signals::new([SIGINT, SIGTERM])?);

@@ -13,14 +13,17 @@ pub const EXPERIMENT: &str = "experiment.toml";
 pub const HASHES: &str = ".hashes";
 /// End of the name of the file with the transmissions of a board.
 pub const TRANSMISSIONS: &str = ".transmissions";
+/// Name of a file that is in the folder of a run until its manifest says how it has ended.
+pub const UNFINISHED: &str = "unfinished";
 /// End of the name of a file that is not finished.
 pub const PART: &str = ".part";
 
 /// True of a name of what is noted for a program that goes on, until the manifest has it.
 pub fn is_note(name: &str) -> bool {
-    // A program that was killed may have left the list half-written.
-    let name = name.strip_suffix(PART).filter(|name| name.ends_with(TRANSMISSIONS)).unwrap_or(name);
-    name.ends_with(HASHES) || name.ends_with(TRANSMISSIONS)
+    // A program that was killed may have left the list or the mark half-written.
+    let is_replaced = |name: &&str| *name == UNFINISHED || name.ends_with(TRANSMISSIONS);
+    let name = name.strip_suffix(PART).filter(is_replaced).unwrap_or(name);
+    name == UNFINISHED || name.ends_with(HASHES) || name.ends_with(TRANSMISSIONS)
 }
 
 /// True of what each run has beside its data.

@@ -45,9 +45,9 @@ async fn ask(socket: &Path, method: Method, path: &str) -> anyhow::Result<Value>
     let body = response.into_body().collect().await?.to_bytes();
     let answer: Value = serde_json::from_slice(&body)?;
     match answer["error"].as_str() {
+        _ if status.is_success() => Ok(answer),
         Some(error) => anyhow::bail!("{error}"),
-        None if !status.is_success() => anyhow::bail!("the answer is {status}"),
-        None => Ok(answer),
+        None => anyhow::bail!("the answer is {status}"),
     }
 }
 
@@ -58,12 +58,12 @@ async fn fulfil(socket: &Path, wish: Wish) -> anyhow::Result<Value> {
     loop {
         let answer = ask(socket, Method::GET, "/run").await?;
         let (has_begun, waits) = (answer["run"] != before["run"], answer["state"] == "waiting");
-        anyhow::ensure!(
-            wish == Wish::Stop || has_begun || !waits,
-            "the run could not begin; its `fadelink run` tells why"
-        );
-        let is_done = if wish == Wish::Start { has_begun } else { waits };
-        if is_done {
+        if waits {
+            if let Some(error) = answer["error"].as_str() {
+                anyhow::bail!("the run has failed: {error}");
+            }
+        }
+        if waits || (wish == Wish::Start && has_begun) {
             return Ok(answer);
         }
         tokio::time::sleep(TICK).await;

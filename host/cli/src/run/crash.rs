@@ -1,6 +1,7 @@
 //! Runs whose program was ended by force: what is certain of their data.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -119,12 +120,19 @@ fn transmissions(plan: &Plan, blocks: &Blocks) -> anyhow::Result<Transmissions> 
 }
 
 /// What a board speaks, and its core, as the description of its first file has them.
-fn kind(plan: &Plan) -> (Option<Protocol>, Option<Firmware>) {
-    let file = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::File(_)));
-    let text = file.and_then(|file| std::fs::read_to_string(description(file.place.as_ref())).ok());
-    let description: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+fn kind(plan: &Plan) -> anyhow::Result<(Option<Protocol>, Option<Firmware>)> {
+    let Some(file) = plan.sinks.iter().find(|sink| matches!(sink.kind, BlockKind::File(_))) else {
+        return Ok((None, None));
+    };
+    let path = description(file.place.as_ref());
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error).context(path.display().to_string()),
+        text => text.unwrap_or_default(),
+    };
+    // Which is found out again, if the description does not say it.
+    let description: Value = serde_json::from_str(&text).unwrap_or_default();
     let entry = |name: &str| description[name].as_str();
-    (entry("protocol").and_then(|name| name.parse().ok()), entry("firmware").and_then(|name| name.parse().ok()))
+    Ok((entry("protocol").and_then(|name| name.parse().ok()), entry("firmware").and_then(|name| name.parse().ok())))
 }
 
 /// What there is of boards with one stream each, by name, for a run that goes on.
@@ -148,7 +156,7 @@ fn kept(plan: &Plan, name: &str) -> anyhow::Result<Kept> {
     }
     let transmissions = transmissions(plan, &recovered.blocks).context(ADVICE)?;
     let blocks = recovered.blocks.clone();
-    let (protocol, firmware) = if blocks.end() > 0 { kind(plan) } else { (None, None) };
+    let (protocol, firmware) = if blocks.end() > 0 { kind(plan)? } else { (None, None) };
     let before = Some(Arc::new(Before::compare(name, sinks, &recovered)?));
-    Ok(Kept { blocks, before, protocol, firmware, transmissions })
+    Ok(Kept { blocks, newest: recovered.newest, before, protocol, firmware, transmissions })
 }

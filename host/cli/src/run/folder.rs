@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, UNFINISHED};
+use fadelink_sinks::durable;
 use rustix::fs::{flock, FlockOperation};
 
 /// Socket of the program that has the folder of the runs.
@@ -12,6 +14,8 @@ pub const SOCKET: &str = "control.socket";
 /// File that is locked by this program.
 const LOCK: &str = "lock";
 const PREFIX: &str = "run_";
+/// The largest number of a run. A folder with a larger one is not one of a run, and blocks none.
+const LAST: u64 = 999_999_999_999;
 
 /// The folder of the runs; no other program may begin a run in it.
 pub struct Runs {
@@ -28,8 +32,55 @@ pub struct RunFolder {
     pub number: u64,
 }
 
-fn number_of(name: &Path) -> Option<u64> {
-    name.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()
+/// The name of the folder of a run.
+fn name_of(number: u64) -> String {
+    format!("{PREFIX}{number:06}")
+}
+
+fn number_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
+    (number <= LAST && name == name_of(number)).then_some(number)
+}
+
+impl RunFolder {
+    /// The run begins: until [`Self::has_ended`] it is found by a program that is started later.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn begins(&self) -> io::Result<()> {
+        durable::replace(&self.path.join(UNFINISHED), b"").map(drop)
+    }
+
+    /// True if there is something with the name of its manifest.
+    pub fn has_manifest(&self) -> bool {
+        self.path.join(MANIFEST).symlink_metadata().is_ok()
+    }
+
+    /// Removes a run that could not begin: what a run has before its data, and its folder.
+    ///
+    /// # Errors
+    /// The operating system's; it has other files.
+    pub fn abandon(&self) -> io::Result<()> {
+        let of_the_begin = |name: &str| name == UNFINISHED || is_of_the_run(name);
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            let name = name.to_string_lossy();
+            if !of_the_begin(name.strip_suffix(PART).unwrap_or(&name)) {
+                return Err(io::Error::other(format!("{name}: a run has it that has begun")));
+            }
+        }
+        // The mark at last: what is left without it would be no run for any program.
+        for name in [MANIFEST, LOG, EXPERIMENT, UNFINISHED] {
+            for name in [durable::unfinished(name.as_ref()), name.into()] {
+                match fs::remove_file(self.path.join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        fs::remove_dir(&self.path)
+    }
 }
 
 impl Runs {
@@ -79,10 +130,10 @@ impl Runs {
     pub fn next(&self) -> anyhow::Result<RunFolder> {
         let all = self.all().with_context(|| format!("folder {}", self.folder.display()))?;
         let last = all.last().map_or(0, |last| last.number);
-        let number = last.checked_add(1).with_context(|| {
-            format!("folder {}: {PREFIX}{last} has the last number: move it away", self.folder.display())
+        let number = Some(last + 1).filter(|number| *number <= LAST).with_context(|| {
+            format!("folder {}: {} has the last number: move it away", self.folder.display(), name_of(last))
         })?;
-        let path = self.folder.join(format!("{PREFIX}{number:06}"));
+        let path = self.folder.join(name_of(number));
         fs::create_dir(&path).with_context(|| format!("folder {}", path.display()))?;
         Ok(RunFolder { path, number })
     }
@@ -102,6 +153,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_could_not_begin_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = Runs::open(folder.path()).unwrap();
+        let run = runs.next().unwrap();
+        run.begins().unwrap();
+        fs::write(run.path.join("manifest.json.part"), "half").unwrap();
+        fs::write(run.path.join(EXPERIMENT), "").unwrap();
+        run.abandon().unwrap();
+        assert!(!run.path.exists());
+        let run = runs.next().unwrap();
+        run.begins().unwrap();
+        fs::write(run.path.join("left.dat"), "data").unwrap();
+        assert!(run.abandon().unwrap_err().to_string().contains("left.dat"));
+        assert_eq!(fs::read_dir(&run.path).unwrap().count(), 2);
+    }
+
+    #[test]
     fn runs_are_numbered() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b");
@@ -111,10 +179,16 @@ mod tests {
         fs::create_dir(path.join("run_x")).unwrap();
         let next = runs.next().unwrap();
         assert_eq!((next.number, next.path.file_name().unwrap().to_str()), (42, Some("run_000042")));
-        let last = path.join(format!("run_{}", u64::MAX));
+        for other in
+            ["run_18446744073709551615", "run_99999999999999999999", "run_1000000000000", "run_99", "run_0000099"]
+        {
+            fs::create_dir(path.join(other)).unwrap();
+        }
+        assert_eq!(runs.next().unwrap().number, 43, "folders of no run");
+        let last = path.join("run_999999999999");
         fs::create_dir(&last).unwrap();
         let error = runs.next().err().unwrap().to_string();
-        assert!(error.contains("run_18446744073709551615 has the last number: move it away"), "{error}");
+        assert!(error.contains("run_999999999999 has the last number: move it away"), "{error}");
         fs::remove_dir(last).unwrap();
         let error = Runs::open(&path).err().unwrap().to_string();
         assert!(error.contains("another `fadelink run` uses it"), "{error}");

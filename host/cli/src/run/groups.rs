@@ -53,6 +53,8 @@ impl Settings {
 pub struct Kept {
     /// The hashes of its words, to go on with.
     pub blocks: Blocks,
+    /// When the newest of them had come, in ns since 1970.
+    pub newest: Option<u64>,
     /// The comparison of its words with their hashes.
     pub before: Option<Arc<Before>>,
     /// What it speaks, and its core, as they were found out at the start.
@@ -69,6 +71,8 @@ pub struct Resumed {
     pub boards: HashMap<String, Kept>,
     /// Its end was asked for.
     pub was_stopped: bool,
+    /// How long it had gone on.
+    pub gone_on: Duration,
 }
 
 impl Settings {

@@ -12,6 +12,7 @@ use fadelink_runs::Error;
 use fadelink_sinks::hashes::Entry;
 use fadelink_sinks::{durable, hashes};
 use fadelink_wire::{udp, Protocol};
+use jiff::Timestamp;
 use serde_json::{json, Map, Value};
 use toml::Spanned;
 
@@ -154,6 +155,14 @@ fn timeline(entries: &[Entry]) -> Value {
     json!(times)
 }
 
+/// The entry of a file that each run has; of one that is not there the check tells.
+fn entry_of_own(path: &Path) -> io::Result<Option<Value>> {
+    match files::entry(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// The hashes in a file, and the timeline.
 fn hash_list(path: &Path) -> io::Result<(Value, Value)> {
     let entries = match hashes::read(path) {
@@ -220,19 +229,35 @@ impl Manifest {
         self.content["ended_by"].as_str().map(str::to_owned)
     }
 
-    /// The run goes on behind so many bytes of each board.
+    /// How long the run had gone on, until the newest of its data was safe.
+    fn gone_on(&self, boards: &HashMap<String, Kept>) -> Duration {
+        let last = self.content["resumed"].as_array().and_then(|all| all.last());
+        let before = last.and_then(|last| last["gone_on"].as_f64()).unwrap_or(0.0);
+        let begin =
+            last.unwrap_or(&self.content["begin"])["utc"].as_str().and_then(|utc| utc.parse::<Timestamp>().ok());
+        let newest = boards.values().filter_map(|kept| kept.newest).max();
+        let since = match (begin, newest) {
+            (Some(begin), Some(newest)) => (i128::from(newest) - begin.as_nanosecond()) as f64 / 1e9,
+            _ => 0.0,
+        };
+        Duration::try_from_secs_f64(before + since.max(0.0)).unwrap_or_default()
+    }
+
+    /// The run goes on behind so many bytes of each board. Gives how long it had gone on.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>) -> io::Result<()> {
+    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>) -> io::Result<Duration> {
+        let gone_on = self.gone_on(boards);
         let mut now = moment(file);
+        now["gone_on"] = gone_on.as_secs_f64().into();
         now["bytes"] =
             boards.iter().map(|(name, kept)| (name.clone(), kept.blocks.end().into())).collect::<Map<_, _>>().into();
         match self.content["resumed"].as_array_mut() {
             Some(all) => all.push(now),
             None => self.content["resumed"] = json!([now]),
         }
-        self.write()
+        self.write().map(|()| gone_on)
     }
 
     /// The end is asked for from now on, for this reason.
@@ -284,7 +309,7 @@ impl Manifest {
         files::list(&self.folder.path, &mut others, &mut listed);
         self.content["files"] = listed.into();
         self.list(boards);
-        let copy = files::entry(&self.folder.path.join(EXPERIMENT)).ok();
+        let copy = entry_of_own(&self.folder.path.join(EXPERIMENT))?;
         self.seal(copy)
     }
 
@@ -301,9 +326,8 @@ impl Manifest {
 
     /// Writes the manifest for the last time, with the entries of the experiment's `copy` and of the log.
     fn seal(mut self, copy: Option<Value>) -> io::Result<()> {
-        let log = files::entry(&self.folder.path.join(LOG)).ok();
+        let log = entry_of_own(&self.folder.path.join(LOG))?;
         for (name, entry) in [(EXPERIMENT, copy), (LOG, log)] {
-            // Of a file that is not there the check tells.
             if let Some(entry) = entry {
                 self.content["files"][name] = entry;
             }
@@ -312,8 +336,11 @@ impl Manifest {
         self.drop_notes()
     }
 
-    /// The files of hashes and transmissions are not needed any more: the manifest has them.
-    fn drop_notes(&self) -> io::Result<()> {
+    /// The files of hashes and transmissions are not needed any more: the manifest has them. The mark goes with them.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn drop_notes(&self) -> io::Result<()> {
         for entry in std::fs::read_dir(&self.folder.path)? {
             let entry = entry?;
             if entry.file_name().to_str().is_some_and(is_note) {

@@ -9,7 +9,7 @@ use anyhow::Context;
 use fadelink_runs::files::{EXPERIMENT, LOG};
 use fadelink_sinks::durable;
 use jiff::Timestamp;
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use crate::exit::{self, Usage};
 use crate::interrupts::Interrupts;
@@ -27,6 +27,7 @@ mod experiment;
 mod files;
 mod folder;
 mod groups;
+mod life;
 mod manifest;
 mod moment;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use control::Controlled;
 use experiment::{ConfirmAt, File, Full};
 use folder::{RunFolder, Runs};
 use groups::Resumed;
+use life::Event;
 use manifest::Manifest;
 pub use replay::{run as replay, Args as ReplayArgs};
 use text::Start;
@@ -81,6 +83,8 @@ struct Watch<'a> {
     folder: &'a RunFolder,
     manifest: &'a mut Manifest,
     begun: Instant,
+    /// How long it had gone on before, of a run that goes on.
+    before: Duration,
     looked: Option<Instant>,
     ended_by: Option<&'static str>,
     meter: Meter,
@@ -96,7 +100,7 @@ impl Watch<'_> {
             Some("signal")
         } else if self.control.must_stop() {
             Some("command")
-        } else if stop.duration.is_some_and(|limit| self.begun.elapsed() >= Duration::from(limit)) {
+        } else if stop.duration.is_some_and(|limit| self.before + self.begun.elapsed() >= Duration::from(limit)) {
             Some("duration")
         } else if stop.time.is_some_and(|time| Timestamp::now() >= time.0) {
             Some("time")
@@ -158,6 +162,7 @@ impl Watch<'_> {
                 self.manifest.stopping(reason)?;
             }
             if self.ended_by.is_some() {
+                self.control.step(Event::Ends);
                 self.part.stop();
             }
         }
@@ -168,7 +173,7 @@ impl Watch<'_> {
 /// Waits for the begin of the next run; false: there is none.
 fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
     match start {
-        Start::Now => control.want(),
+        Start::Now => control.step(Event::Start),
         Start::At(time) => tracing::info!("waiting until {time}"),
         Start::OnCommand => tracing::info!("waiting for the command to start"),
     }
@@ -177,10 +182,10 @@ fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
             return false;
         }
         if matches!(start, Start::At(time) if Timestamp::now() >= time) {
-            control.want();
+            control.step(Event::Start);
             break;
         }
-        health::beat(Vec::new());
+        health::beat(control.trouble().into_iter().collect());
         std::thread::sleep(TICK);
     }
     true
@@ -230,7 +235,9 @@ impl Run<'_> {
             part.stop();
         }
         let stop = &file.experiment.stop;
-        let goal = Goal { duration: stop.duration.map(Duration::from), amount: stop.size.map(|size| size.0 .0) };
+        let before = resumed.as_ref().map_or(Duration::ZERO, |resumed| resumed.gone_on);
+        let left = |limit| Duration::from(limit).saturating_sub(before);
+        let goal = Goal { duration: stop.duration.map(left), amount: stop.size.map(|size| size.0 .0) };
         let mut progress = Progress::new(Unit::Bytes, goal, quiet);
         let (begun, looked, ended_by) = (Instant::now(), None, None);
         let mut watch = Watch {
@@ -241,6 +248,7 @@ impl Run<'_> {
             folder,
             manifest,
             begun,
+            before,
             looked,
             ended_by,
             meter: Meter::default(),
@@ -265,7 +273,7 @@ impl Run<'_> {
         metrics::set_of_program("fadelink_run_number", number as f64);
         metrics::set_of_program("fadelink_run_active", 1.0);
         metrics::set_of_program("fadelink_run_start_time_seconds", Timestamp::now().as_nanosecond() as f64 / 1e9);
-        both.1.begin(json!({ "run": number, "folder": path, "complete": null }));
+        both.1.step(Event::Begun { run: number, folder: path.to_string_lossy().into_owned() });
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
         let (outcomes, ended_by, result) = self.receive(both, quiet);
@@ -293,7 +301,9 @@ impl Run<'_> {
             self.manifest.finish(self.file, outcomes, (&ended_by, error), state)
         };
         let result = result.and(written.with_context(|| in_folder("the manifest")));
-        metrics::count_run(Some(if result.is_err() { "failed" } else { state.name() }));
+        if result.is_ok() {
+            metrics::count_run(Some(state.name()));
+        }
         // Not before the manifest says so, which has the numbers and hashes of the log.
         let good = result.is_ok() && state == State::Complete;
         let verdict = match state {
@@ -315,54 +325,100 @@ fn text_of(value: &Value) -> &str {
 /// The next run.
 fn next<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Run<'a>> {
     let folder = runs.next()?;
+    match begin_in(file, &folder) {
+        Ok(manifest) => Ok(Run { file, folder, manifest, resumed: None }),
+        Err(error) => {
+            log::only_to_the_user();
+            if let Err(error) = folder.abandon() {
+                tracing::warn!("{}: it could not be removed: {error}", folder.path.display());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Writes what a run has before its data.
+fn begin_in(file: &File, folder: &RunFolder) -> anyhow::Result<Manifest> {
     let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
+    folder.begins().with_context(|| in_folder("its mark"))?;
     let copy = folder.path.join(EXPERIMENT);
     durable::replace(&copy, file.text.as_bytes()).with_context(|| in_folder("the experiment"))?;
     log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
-    let manifest = Manifest::begin(&folder, file).with_context(|| in_folder("the manifest"))?;
-    Ok(Run { file, folder, manifest, resumed: None })
+    Manifest::begin(folder, file).with_context(|| in_folder("the manifest"))
+}
+
+/// True if a run is of the same experiment.
+fn is_same(file: &File, folder: &RunFolder) -> bool {
+    std::fs::read_to_string(folder.path.join(EXPERIMENT)).is_ok_and(|copy| copy == file.text)
+}
+
+/// Goes on with an unfinished run if it `may`, or closes it.
+///
+/// # Errors
+/// Neither is possible.
+fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<Option<Run<'a>>> {
+    let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
+    let mut manifest = match Manifest::open(&folder) {
+        Ok(manifest) => manifest,
+        // Its program was ended before it had one, and so before it had data.
+        Err(_) if !folder.has_manifest() && folder.abandon().is_ok() => return Ok(None),
+        Err(error) => {
+            return Err(anyhow::Error::from(error)
+                .context("a run that has not ended: put its manifest back, or move its folder away"));
+        }
+    };
+    if !manifest.is_unfinished() {
+        // The last that was to be done.
+        manifest.drop_notes().with_context(|| in_folder("its notes"))?;
+        return Ok(None);
+    }
+    let own = File::read(&folder.path.join(EXPERIMENT))?;
+    let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
+    let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();
+    if may {
+        let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
+        let was_stopped = manifest.was_stopped();
+        log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
+        let gone_on = manifest.resume(file, &boards).with_context(|| in_folder("the manifest"))?;
+        let resumed = Some(Resumed { boards, was_stopped, gone_on });
+        return Ok(Some(Run { file, folder, manifest, resumed }));
+    }
+    let mut certain = Vec::new();
+    for plan in plans {
+        certain.extend(crash::close(plan).with_context(|| in_folder("its data"))?);
+    }
+    let others = crash::of_events(&settings).with_context(|| in_folder("its files"))?;
+    manifest.crashed(certain, others).with_context(|| in_folder("the manifest"))?;
+    tracing::warn!("run {} was ended by force: {}", folder.number, folder.path.display());
+    Ok(None)
 }
 
 /// A run whose program was ended by force goes on, if its data was confirmed when it was safe and the experiment is the
-/// same. Others are closed.
+/// same. Others are closed. One that can't be closed is left as it is.
 ///
 /// `close`: all are closed.
 fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Option<Run<'a>>> {
     let mut goes_on = None;
     for folder in runs.all()? {
-        let in_folder = |what: &str| format!("{}: {what}", folder.path.display());
-        let mut manifest = match Manifest::open(&folder) {
-            Ok(manifest) => manifest,
-            Err(error) if files::has_notes(&folder.path)? => {
-                return Err(anyhow::Error::from(error)
-                    .context("a run that has not ended: put its manifest back, or move its folder away"));
-            }
-            // Nothing has begun, or it has ended long ago.
-            Err(_) => continue,
-        };
-        if !manifest.is_unfinished() {
+        if !files::has_notes(&folder.path)? {
             continue;
         }
-        files::check_own(&folder.path)?;
-        let own = File::read(&folder.path.join(EXPERIMENT))?;
-        let settings = groups::of(&own, (&folder.path, &manifest.name()), None)?;
-        let plans: Vec<_> = settings.iter().flat_map(groups::Settings::plans).collect();
-        let is_same = own.text == file.text && own.experiment.confirm == ConfirmAt::Durable;
-        if is_same && !close && goes_on.is_none() {
-            let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
-            let was_stopped = manifest.was_stopped();
-            log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
-            manifest.resume(file, &boards).with_context(|| in_folder("the manifest"))?;
-            goes_on = Some(Run { file, folder, manifest, resumed: Some(Resumed { boards, was_stopped }) });
-            continue;
+        let (number, path) = (folder.number, folder.path.clone());
+        // Its data was confirmed when it was safe, unless its experiment is another one.
+        let mut may = !close && goes_on.is_none() && file.experiment.confirm == ConfirmAt::Durable;
+        let found = files::check_own(&path).map_err(anyhow::Error::from).and_then(|()| {
+            may = may && is_same(file, &folder);
+            take_up(file, folder, may)
+        });
+        match found {
+            Ok(run) => goes_on = goes_on.or(run),
+            // Its boards keep what is not confirmed: another run would have them throw it away.
+            Err(error) if may => return Err(error),
+            Err(error) => tracing::warn!(
+                "run {number} was ended by force, and cannot be closed: {error:#}; it is left as it is: {}",
+                path.display()
+            ),
         }
-        let mut certain = Vec::new();
-        for plan in plans {
-            certain.extend(crash::close(plan).with_context(|| in_folder("its data"))?);
-        }
-        let others = crash::of_events(&settings).with_context(|| in_folder("its files"))?;
-        manifest.crashed(certain, others).with_context(|| in_folder("the manifest"))?;
-        tracing::warn!("run {} was ended by force: {}", folder.number, folder.path.display());
     }
     Ok(goes_on)
 }
@@ -393,7 +449,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let control = Arc::new(Controlled::new());
     let start = file.experiment.start;
     if start == Start::Now {
-        control.want();
+        control.step(Event::Start);
     }
     let _socket = control::serve(&runs, http::routes(control.clone()))?;
     if let Some(address) = file.experiment.http {
@@ -401,22 +457,28 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let (mut good, mut first) = (true, unfinished(&file, &runs, args.close)?);
     if first.is_some() {
-        control.want();
+        control.step(Event::Start);
     }
     while first.is_some() || wait(start, &control, &interrupts) {
         // The one before may not have ended.
         let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs, false) };
         let run = goes_on.and_then(|run| run.map_or_else(|| next(&file, &runs), Ok));
         let result = run.and_then(|run| run.run((&interrupts, &control), args.quiet));
-        control.end(matches!(result, Ok(true)));
         match result {
-            Ok(complete) => good &= complete,
-            // The next one may have what this one missed.
-            Err(error) if start == Start::OnCommand => {
+            Ok(complete) => {
+                control.step(Event::Ended { complete });
+                good &= complete;
+            }
+            Err(error) => {
+                metrics::count_run(Some("failed"));
+                control.step(Event::Failed(exit::in_words(&error)));
+                // The next one may have what this one missed.
+                if start != Start::OnCommand {
+                    return Err(error);
+                }
                 tracing::error!("{}", exit::in_words(&error));
                 good = false;
             }
-            Err(error) => return Err(error),
         }
         if start != Start::OnCommand || interrupts.must_stop() {
             break;

@@ -11,12 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use fadelink_wire::fadc::{Header, HEADER_BYTES};
 
-use super::recording::TICK;
+use super::recording::{PAUSE, TICK};
 use super::source::Source;
 use super::tcp;
-
-/// Longest pause between two windows: a step of a clock is not waited for.
-const PAUSE: Duration = Duration::from_secs(60);
 
 /// The messages of crates, from the files of a run.
 pub struct Crates {

@@ -17,6 +17,9 @@ use super::source::Source;
 /// Longest sleep of a stream that waits for its time.
 pub const TICK: Duration = Duration::from_millis(5);
 
+/// Longest pause between two moments of a recording: a step of a clock is not waited for.
+pub const PAUSE: Duration = Duration::from_secs(60);
+
 /// Bytes that are read at a time of what is not played.
 const PIECE: usize = 1 << 20;
 
@@ -28,10 +31,13 @@ impl Timeline {
     /// Of a board in a manifest.
     fn of(manifest: &Value, board: &Value) -> Option<Timeline> {
         let begin: Timestamp = manifest["begin"]["utc"].as_str()?.parse().ok()?;
-        let mut times = vec![(0.0, 0)];
+        let (mut before, mut seconds) = (begin.as_nanosecond(), 0.0);
+        let mut times = vec![(seconds, 0)];
         for entry in board["timeline"].as_array()? {
-            let (time, bytes) = (entry[0].as_i64()?, entry[1].as_u64()?);
-            times.push(((i128::from(time) - begin.as_nanosecond()) as f64 / 1e9, bytes));
+            let (time, bytes) = (i128::from(entry[0].as_i64()?), entry[1].as_u64()?);
+            seconds += ((time - before) as f64 / 1e9).clamp(0.0, PAUSE.as_secs_f64());
+            times.push((seconds, bytes));
+            before = time;
         }
         Some(Timeline(times))
     }
@@ -214,6 +220,18 @@ mod tests {
         {
             assert_eq!(timeline.bytes(seconds), bytes, "{seconds} s");
         }
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_no_pause() {
+        let (second, year) = (1_000_000_000, 365 * 86_400 * 1_000_000_000);
+        let manifest = json!({ "begin": { "utc": "1970-01-01T00:00:01Z" } });
+        let times = [(2 * second, 8), (year, 16), (year + second, 24), (3 * second, 32), (4 * second, 40)];
+        let board = json!({ "timeline": times });
+        let expected = [(0.0, 0), (1.0, 8), (61.0, 16), (62.0, 24), (62.0, 32), (63.0, 40)];
+        let timeline = Timeline::of(&manifest, &board).unwrap();
+        assert_eq!(timeline.0, expected);
+        assert_eq!([61.5, 62.0, 62.5].map(|seconds| timeline.bytes(seconds)), [20, 32, 36]);
     }
 
     #[test]

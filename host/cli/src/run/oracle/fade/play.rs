@@ -134,7 +134,7 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
             copy(&folder, &next).context("copy")?;
             folder = next;
             match found(&file, &folder, &disk) {
-                Ok(boards) => resumed = Some(Resumed { boards, was_stopped }),
+                Ok(boards) => resumed = Some(Resumed { boards, was_stopped, ..Resumed::default() }),
                 Err(error) => return ends(&error, folder, programs),
             }
             continue;
@@ -171,7 +171,7 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
             folder = next;
         }
         match found(&file, &folder, &disk) {
-            Ok(boards) => resumed = Some(Resumed { boards, was_stopped }),
+            Ok(boards) => resumed = Some(Resumed { boards, was_stopped, ..Resumed::default() }),
             Err(error) => return ends(&error, folder, programs),
         }
     }

@@ -1,0 +1,228 @@
+//! The life of a run, as a state machine without side effects: every error is an edge of it (docs/runs.md has the table).
+
+use serde_json::{json, Value};
+
+/// What the program does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// No run goes on; one can be begun.
+    Waiting,
+    /// A run is to begin, and has not.
+    Starting,
+    /// A run goes on.
+    Running,
+    /// The end was asked for, of a run that goes on or is to begin; or it has come.
+    Stopping,
+}
+
+/// What happens to it.
+#[derive(Debug)]
+pub enum Event {
+    /// A run is wanted: now, at its time, or by a command.
+    Start,
+    /// Its end is wanted, by a command.
+    Stop,
+    /// Its folder and its manifest are there.
+    Begun { run: u64, folder: String },
+    /// It ends, for another reason than a command.
+    Ends,
+    /// It has ended, and its manifest says so: all of its data is there, or not.
+    Ended { complete: bool },
+    /// It could not begin, or not end as it should.
+    Failed(String),
+}
+
+/// Why something that was asked for is not possible now.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("run {0} goes on; stop it first")]
+    GoesOn(u64),
+    #[error("a run is being stopped")]
+    IsStopped,
+    #[error("no run goes on")]
+    NoRun,
+}
+
+/// The run that goes on, or the last one.
+#[derive(Debug)]
+struct Latest {
+    number: u64,
+    folder: String,
+    complete: Option<bool>,
+}
+
+/// What the program does, and how the last run has ended.
+#[derive(Debug)]
+pub struct Life {
+    phase: Phase,
+    /// The end of the run was asked for by a command.
+    must_stop: bool,
+    latest: Option<Latest>,
+    /// Why the last run has failed, or could not begin; until the next one has begun.
+    error: Option<String>,
+}
+
+impl Life {
+    /// Of a program that has no run yet.
+    pub fn new() -> Life {
+        Life { phase: Phase::Waiting, must_stop: false, latest: None, error: None }
+    }
+
+    /// Takes the next step.
+    ///
+    /// # Errors
+    /// The event was asked for, and is not possible now: nothing has changed.
+    pub fn step(&mut self, event: Event) -> Result<(), Refused> {
+        match (event, self.phase) {
+            (Event::Start, Phase::Waiting | Phase::Starting) => self.phase = Phase::Starting,
+            (Event::Start, Phase::Running) => return Err(Refused::GoesOn(self.number())),
+            (Event::Start, Phase::Stopping) => return Err(Refused::IsStopped),
+            (Event::Stop, Phase::Waiting) => return Err(Refused::NoRun),
+            (Event::Stop, _) => (self.phase, self.must_stop) = (Phase::Stopping, true),
+            (Event::Begun { run: number, folder }, _) => {
+                // An end that was asked for before is the end of this run.
+                self.phase = if self.must_stop { Phase::Stopping } else { Phase::Running };
+                self.latest = Some(Latest { number, folder, complete: None });
+                self.error = None;
+            }
+            (Event::Ends, Phase::Running) => self.phase = Phase::Stopping,
+            (Event::Ends, _) => {}
+            (Event::Ended { complete }, _) => self.end(Some(complete), None),
+            (Event::Failed(error), _) => self.end(self.is_of_a_run().then_some(false), Some(error)),
+        }
+        Ok(())
+    }
+
+    /// The next run can be begun, whatever this one came to.
+    fn end(&mut self, complete: Option<bool>, error: Option<String>) {
+        if let (Some(latest), Some(complete)) = (&mut self.latest, complete) {
+            latest.complete = Some(complete);
+        }
+        (self.phase, self.must_stop, self.error) = (Phase::Waiting, false, error);
+    }
+
+    /// A run has begun, and not ended.
+    fn is_of_a_run(&self) -> bool {
+        self.latest.as_ref().is_some_and(|latest| latest.complete.is_none())
+    }
+
+    fn number(&self) -> u64 {
+        self.latest.as_ref().map_or(0, |latest| latest.number)
+    }
+
+    /// A run is to begin, even if its end was asked for meanwhile.
+    pub fn is_wanted(&self) -> bool {
+        matches!(self.phase, Phase::Starting | Phase::Stopping) && !self.is_of_a_run()
+    }
+
+    /// A run has begun, and goes on or ends.
+    pub fn goes_on(&self) -> bool {
+        self.phase != Phase::Waiting && self.is_of_a_run()
+    }
+
+    /// The end of the run was asked for by a command.
+    pub fn must_stop(&self) -> bool {
+        self.must_stop
+    }
+
+    /// Why the last run has failed, or could not begin, for `GET /health`.
+    pub fn trouble(&self) -> Option<String> {
+        self.error.as_ref().map(|error| format!("the last run has failed: {error}"))
+    }
+
+    /// For `GET /run`.
+    pub fn json(&self) -> Value {
+        let state = match self.phase {
+            Phase::Waiting => "waiting",
+            Phase::Starting => "starting",
+            Phase::Running => "running",
+            Phase::Stopping => "stopping",
+        };
+        let mut all = json!({ "state": state, "run": null, "folder": null, "complete": null, "error": self.error });
+        if let Some(Latest { number, folder, complete }) = &self.latest {
+            (all["run"], all["folder"], all["complete"]) =
+                ((*number).into(), folder.as_str().into(), (*complete).into());
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn begun(run: u64) -> Event {
+        Event::Begun { run, folder: format!("run_{run}") }
+    }
+
+    fn life(events: impl IntoIterator<Item = Event>) -> Life {
+        let mut life = Life::new();
+        events.into_iter().for_each(|event| life.step(event).unwrap());
+        life
+    }
+
+    #[test]
+    fn one_run_at_a_time() {
+        let mut life = Life::new();
+        assert_eq!(life.step(Event::Stop), Err(Refused::NoRun));
+        assert!(life.json()["state"] == "waiting" && !life.is_wanted() && !life.goes_on());
+        life.step(Event::Start).unwrap();
+        assert!(life.is_wanted() && life.json()["state"] == "starting");
+        life.step(begun(7)).unwrap();
+        assert!(!life.is_wanted() && life.goes_on() && !life.must_stop());
+        assert_eq!(life.step(Event::Start), Err(Refused::GoesOn(7)));
+        life.step(Event::Stop).unwrap();
+        assert!(life.must_stop() && life.json()["state"] == "stopping" && life.goes_on());
+        assert_eq!(life.step(Event::Start), Err(Refused::IsStopped));
+        life.step(Event::Ended { complete: true }).unwrap();
+        assert!(life.json()["complete"] == true && life.json()["state"] == "waiting" && !life.must_stop());
+    }
+
+    #[test]
+    fn an_end_that_is_asked_for_before_the_run_begins_is_that_of_the_run() {
+        let mut life = life([Event::Start, Event::Start, Event::Stop]);
+        assert_eq!(life.step(Event::Start), Err(Refused::IsStopped));
+        assert!(life.is_wanted() && life.json()["state"] == "stopping");
+        life.step(begun(1)).unwrap();
+        assert!(life.must_stop() && life.goes_on());
+        life.step(Event::Ended { complete: true }).unwrap();
+        life.step(Event::Start).unwrap();
+        assert!(!life.must_stop(), "not that of the next one");
+    }
+
+    #[test]
+    fn a_failure_anywhere_leaves_a_program_that_begins_the_next_run() {
+        let start = || vec![Event::Start];
+        let stop = || vec![Event::Start, Event::Stop];
+        let ways = [start(), stop()].into_iter().flat_map(|begin| {
+            let with = |more: Vec<Event>| -> Vec<Event> {
+                let again = if begin.len() == 1 { start() } else { stop() };
+                again.into_iter().chain(more).collect()
+            };
+            [with(vec![]), with(vec![begun(1)]), with(vec![begun(1), Event::Ends]), with(vec![begun(1), Event::Stop])]
+        });
+        for way in ways {
+            let name = format!("{way:?}");
+            let mut life = life(way);
+            let has_begun = life.goes_on();
+            life.step(Event::Failed("no space".into())).unwrap();
+            let state = life.json();
+            assert!(state["state"] == "waiting" && state["error"] == "no space", "{name}: {state}");
+            assert_eq!(state["complete"] == false, has_begun, "{name}: {state}");
+            assert!(life.trouble().unwrap().contains("no space") && !life.goes_on() && !life.must_stop(), "{name}");
+            life.step(Event::Start).unwrap();
+            assert!(life.is_wanted() && life.trouble().is_some(), "{name}: until the next one has begun");
+            life.step(begun(2)).unwrap();
+            assert!(life.trouble().is_none() && life.goes_on() && life.json()["run"] == 2, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_could_not_begin_changes_nothing_of_the_last_run() {
+        let begin = [Event::Start, begun(4), Event::Ends, Event::Ended { complete: true }, Event::Start];
+        let mut life = life(begin);
+        life.step(Event::Failed("no space".into())).unwrap();
+        let state = life.json();
+        assert!(state["run"] == 4 && state["complete"] == true && state["error"] == "no space", "{state}");
+    }
+}

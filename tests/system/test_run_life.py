@@ -1,0 +1,267 @@
+"""The life of runs: no error ends it but by a word about it, and none blocks the next run."""
+
+import contextlib
+import errno
+import http.client
+import json
+import random
+import signal
+import socket
+import struct
+import time
+
+import pytest
+from support import fadc_model as model
+from support.crate import WINDOW_NS
+from support.faults.site import clock_file, environment, step
+from support.lab import fade
+from support.netns import wait_for
+from support.paths import FADELINK, SEED
+
+HEAD = 'start = "command"\nend = "told"\n'
+TCP = HEAD + '[[tcp]]\nname = "sender"\naddress = "127.0.0.1"\nport = 10000\nverify = "counter"\nsinks = ["file:{board}.dat"]\n'
+CRATES = (
+    HEAD + f'[[crates]]\nname = "sender"\nport = 10000\nwindow_ns = {WINDOW_NS}\nexpect = 1\n'
+    'sinks = ["file:{board}.dat", "hdf5:{board}.h5", "parquet:{board}.parquet"]\n'
+)
+COUNTER = b"".join(struct.pack("<Q", n) for n in range(3000))
+WINDOWS = b"".join(model.message(1, record, [], WINDOW_NS) for record in range(20))
+DATA = {TCP: COUNTER, CRATES: WINDOWS}
+
+
+class Unix(http.client.HTTPConnection):
+    """HTTP at a UNIX socket."""
+
+    def __init__(self, path):
+        super().__init__("fadelink", timeout=60)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(self.path)
+
+
+def ask(lab, method, path):
+    """The answer of the `fadelink run`: its status, and what it says."""
+    with contextlib.closing(Unix(lab.runs / "control.socket")) as one:
+        one.request(method, path)
+        answer = one.getresponse()
+        text = answer.read()
+    return answer.status, json.loads(text) if path != "/metrics" else text.decode()
+
+
+def state(lab):
+    return ask(lab, "GET", "/run")[1]
+
+
+class Calls:
+    """The calls of a program with files below a folder: which of them fail (tests/support/faults.c)."""
+
+    def __init__(self, lab):
+        self.path = lab.bench.tmp / "calls"
+        self.path.write_bytes(bytes(32))
+        self.environment = environment() | {"FADELINK_CALLS": str(self.path), "FADELINK_CALLS_PATH": str(lab.runs / "run_")}
+
+    def fail(self, number, error, all_behind=False):
+        with open(self.path, "r+b") as file:
+            file.write(struct.pack("<qqq", number, error, all_behind))
+
+    def count(self):
+        return struct.unpack("<4q", self.path.read_bytes())[3]
+
+
+def waits(lab):
+    return state(lab)["state"] == "waiting"
+
+
+def one_run(lab, data=COUNTER):
+    """A run whose board sends its words, if it begins: how it ended."""
+    assert ask(lab, "POST", "/start")[0] == 202
+    wait_for(lambda: state(lab)["state"] in ("running", "waiting"))
+    if not waits(lab):
+        with contextlib.suppress(OSError):
+            board = lab.bench.in_namespace(lab.bench.pc_ns, lambda: socket.create_connection(("127.0.0.1", 10000), timeout=60))
+            with contextlib.closing(board):
+                board.sendall(data)
+                board.shutdown(socket.SHUT_WR)
+            # Crates may come again, so their run goes on.
+            wait_for(lambda: waits(lab) or state(lab)["bytes"] > 0)
+            ask(lab, "POST", "/stop")
+    wait_for(lambda: waits(lab))
+    return state(lab)
+
+
+def begin(lab, text=TCP, **options):
+    lab.write(text)
+    process = lab.bench.fadelink("run", lab.file, "--quiet", stderr_to=open(lab.bench.tmp / "err", "w"), **options)
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    return process
+
+
+@pytest.mark.parametrize("text", [TCP, CRATES], ids=["tcp", "crates"])
+@pytest.mark.parametrize("error, all_behind", [(errno.EIO, False), (errno.EMFILE, False), (errno.ENOSPC, True)])
+def test_an_error_of_any_call_is_told_and_the_next_run_begins(lab, text, error, all_behind):
+    """Of those of the file system, from the begin of a run to its end, in disorder (FADELINK_SEED)."""
+    calls, data = Calls(lab), DATA[text]
+    process = begin(lab, text, env=calls.environment)
+    before = calls.count()
+    calls.fail(0, error)
+    assert one_run(lab, data)["complete"] is True
+    number = calls.count() - before
+    assert number > 30, "calls are not seen"
+    chosen = list(range(1, number + 1))
+    random.Random(f"{SEED}/{error}").shuffle(chosen)
+    told, runs_before = 0, 1
+    for at in chosen:
+        calls.fail(at, error, all_behind)
+        found = one_run(lab, data)
+        calls.fail(0, 0)
+        where = f"call {at} of {number}: {found}"
+        healthy, health = ask(lab, "GET", "/health")
+        if found["error"]:
+            told += 1
+            assert healthy == 503 and any(found["error"] in trouble for trouble in health["troubles"]), (where, health)
+            assert not found["complete"] or found["run"] == runs_before, where
+        else:
+            assert healthy == 200, (where, health)
+        runs_before = found["run"]
+        if found["complete"] and not found["error"]:
+            status, checked = lab.check(found["run"])
+            assert status == 0, (where, checked)
+            assert (lab.folder(found["run"]) / "sender.dat").read_bytes() == data, where
+    assert told > 5, "nothing was told"
+    assert one_run(lab, data)["complete"] is True and ask(lab, "GET", "/health")[0] == 200
+    for folder in lab.runs.glob("run_*"):
+        # What could not begin leaves no folder; what could not end was closed by the next run.
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert manifest["state"] in ("complete", "incomplete", "end_not_confirmed", "failed", "crashed"), (folder, manifest)
+        assert not (folder / "unfinished").exists(), folder
+    metrics = ask(lab, "GET", "/metrics")[1]
+    (failed,) = (line for line in metrics.splitlines() if line.startswith("fadelink_runs_total") and '"failed"' in line)
+    assert float(failed.split()[-1]) == told, failed
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 3
+
+
+def test_a_full_disk_leaves_no_folders(lab):
+    calls = Calls(lab)
+    process = begin(lab, env=calls.environment)
+    calls.fail(2, errno.ENOSPC, True)
+    for _ in range(3):
+        found = one_run(lab)
+        assert "No space" in found["error"] and found["run"] is None, found
+    assert not list(lab.runs.glob("run_*"))
+    calls.fail(0, 0)
+    assert one_run(lab)["complete"] is True
+    assert len(list(lab.runs.glob("run_*"))) == 1
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 3
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_terminal_that_is_closed_ends_the_run_in_order(lab, ignored):
+    """SIGHUP, often: no second one aborts. With nohup it is ignored."""
+    lab.bench.sim()
+    lab.write(fade("left"))
+    word = ["nohup"] if ignored else []
+    process = lab.bench.start(lab.bench.pc_ns, *word, FADELINK, "run", lab.file, "--quiet")
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 0)
+    for _ in range(3):
+        process.signal(signal.SIGHUP)
+        time.sleep(0.01)
+    if ignored:
+        size = data.stat().st_size
+        wait_for(lambda: data.stat().st_size > size + (1 << 20))
+        process.signal(signal.SIGTERM)
+    status, _, err = process.finish()
+    assert status == 0 and lab.manifest()["state"] == "complete" and lab.manifest()["ended_by"] == "signal", err
+    assert lab.check()[0] == 0
+
+
+def test_a_run_that_cannot_begin_is_told_and_the_next_one_does(lab):
+    """Once: the command that was given is not given again."""
+    process = begin(lab)
+    last = lab.runs / "run_999999999999"
+    last.mkdir()
+    status, _, err = lab.bench.run("start", lab.file)
+    assert status == 1 and "the run has failed: folder" in err and "run_999999999999 has the last number" in err, err
+    last.rmdir()
+    assert lab.ask("start")["run"] == 1 and lab.ask("stop")["state"] == "waiting"
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 3
+    assert (lab.bench.tmp / "err").read_text().count("has the last number") == 1
+
+
+def test_old_runs_that_cannot_be_closed_block_none(lab):
+    """A newer experiment, a manifest that was cut, links, folders with impossible numbers. Each is told, and left as it is."""
+    calls = Calls(lab)
+    process = begin(lab, env=calls.environment)
+    for _ in range(3):
+        assert one_run(lab)["complete"] is True
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 0
+    for number, name, text in [(1, "experiment.toml", "of = 'a newer version'\n" + TCP), (2, "manifest.json", "{"), (3, "manifest.json", None)]:
+        folder = lab.folder(number)
+        lab.change(number, state="running")
+        (folder / "unfinished").write_bytes(b"")
+        (folder / "sender.hashes").write_bytes(b"")
+        if text is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_text(text)
+    for name in ["run_18446744073709551615", "run_9", "run_000000000004"]:
+        (lab.runs / name).mkdir()
+    before = {path: path.read_bytes() for path in lab.runs.glob("run_00000?/*")}
+    process = begin(lab)
+    found = one_run(lab)
+    assert found["run"] == 4 and found["complete"] is True, found
+    assert one_run(lab)["run"] == 5
+    assert {path: path.read_bytes() for path in before} == before
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 0
+    err = (lab.bench.tmp / "err").read_text()
+    for number in (1, 2, 3):
+        assert f"run {number} was ended by force, and cannot be closed: " in err, err
+
+
+def test_the_time_of_a_run_that_goes_on_goes_on(lab):
+    lab.bench.sim("--user-mhz", 1)
+    lab.write('confirm = "durable"\n[stop]\nduration = 6\n' + fade("left"))
+    begun = time.monotonic()
+    process = lab.start()
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 0)
+    wait_for(lambda: time.monotonic() > begun + 4)
+    process.popen.kill()
+    process.finish()
+    status, _, err = lab.start().finish()
+    manifest = lab.manifest(1)
+    assert status == 0 and manifest["ended_by"] == "duration", (err, manifest)
+    (resumed,) = manifest["resumed"]
+    assert 2 < resumed["gone_on"] < 6, resumed
+    (board,) = manifest["boards"]
+    # Only what was left of its time.
+    assert board["seconds"] < 5, board
+
+
+@pytest.mark.parametrize("seconds", [365 * 86400, -3600])
+def test_a_step_of_the_clock_is_not_waited_for(lab, seconds):
+    lab.bench.sim("--user-mhz", 1)
+    lab.write("[stop]\nduration = 3\n" + fade("left"))
+    clock = clock_file(lab.bench.tmp)
+    process = lab.bench.fadelink("run", lab.file, "--quiet", env=environment(clock))
+    data = lab.runs / "run_000001/left.dat"
+    wait_for(lambda: data.exists() and data.stat().st_size > 0)
+    step(clock, seconds)
+    assert process.finish()[0] == 0
+    lab.bench.end_processes()
+    lab.bench.start(lab.bench.board_ns, FADELINK, "replay", lab.folder(), "--iface", "feb0", "--speed", 30)
+    again = lab.bench.tmp / "again.dat"
+    receiver = lab.bench.receive("--verify", "counter", "--sink", f"file:{again}")
+    # The last packet comes behind STOP.
+    wait_for(lambda: again.exists() and again.stat().st_size > data.stat().st_size - 8192)
+    receiver.signal(signal.SIGTERM)
+    assert receiver.finish()[0] == 0
+    assert again.read_bytes() == data.read_bytes()

@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_clock_is_no_pause() {
-        let (second, year) = (1_000_000_000, 365 * 86_400 * 1_000_000_000);
+        let (second, year) = (1_000_000_000_i64, 365 * 86_400 * 1_000_000_000_i64);
         let manifest = json!({ "begin": { "utc": "1970-01-01T00:00:01Z" } });
         let times = [(2 * second, 8), (year, 16), (year + second, 24), (3 * second, 32), (4 * second, 40)];
         let board = json!({ "timeline": times });

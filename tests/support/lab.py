@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 
 import blake3
 import numpy
@@ -82,3 +83,11 @@ def end(process):
     process.signal(signal.SIGTERM)
     status, _, err = process.finish()
     return status, err
+
+
+def fetch(bench, path, method="GET"):
+    """What the HTTP server in the computer's namespace answers, also with a status of errors."""
+    program = (
+        "import sys, http.client; c = http.client.HTTPConnection('127.0.0.1', 9470); c.request(*sys.argv[1:]); print(c.getresponse().read().decode())"
+    )
+    return bench.run_in(bench.pc_ns, sys.executable, "-c", program, method, path)

@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import socket
-import sys
 import time
 
 import blake3
@@ -16,7 +15,7 @@ import pytest
 import tomllib
 from support import fadc_model as model
 from support.files import stands_still
-from support.lab import fade, words
+from support.lab import fade, fetch, words
 from support.netns import BOARD, FEBS, add_address, sh, wait_for
 from support.paths import TOP
 
@@ -151,14 +150,6 @@ def test_a_later_sink_that_dropped_hides_no_earlier_one(lab):
     lab.change(boards=boards)
     status, _, err = lab.bench.run("replay", lab.folder(), "--iface", "lo")
     assert status == 1 and "interface lo is not an Ethernet interface" in err, err
-
-
-def fetch(bench, path, method="GET"):
-    """What the HTTP server in the computer's namespace answers, also with a status of errors."""
-    program = (
-        "import sys, http.client; c = http.client.HTTPConnection('127.0.0.1', 9470); c.request(*sys.argv[1:]); print(c.getresponse().read().decode())"
-    )
-    return bench.run_in(bench.pc_ns, sys.executable, "-c", program, method, path)
 
 
 def test_runs_by_command_and_by_http(lab):

@@ -113,6 +113,14 @@ impl<U: User> Board<U> {
         }
     }
 
+    /// The same, to change it.
+    pub fn user_mut(&mut self) -> &mut U {
+        match self {
+            Board::Fade10g(feb) => &mut feb.user,
+            Board::Fade1(feb) => &mut feb.user,
+        }
+    }
+
     fn mac(&self) -> MacAddr {
         match self {
             Board::Fade10g(feb) => feb.mac(),

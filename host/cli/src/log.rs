@@ -75,14 +75,17 @@ pub fn also_to(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the log of the run has all messages so far.
+/// Whether the log of the run has all messages so far, and keeps them.
 ///
 /// # Errors
 /// One could not be written, or another program has changed the log.
 pub fn check() -> io::Result<()> {
     match &*log() {
         Some(Log { error: Some(error), .. }) => Err(io::Error::other(error.clone())),
-        Some(Log { output, bytes, .. }) => output.check(*bytes),
+        Some(Log { output, bytes, .. }) => {
+            output.check(*bytes)?;
+            output.file().sync_data()
+        }
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Metrics for Prometheus, by its naming rules (docs/monitoring.md).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -169,18 +169,42 @@ pub fn render() -> String {
 /// The verdict on a stream that goes on, as far as nothing speaks against it.
 const OPEN: &str = "open";
 
-/// Shows the verdict on a stream; `is_over`: the last one. All reasons that there are have a value.
+/// Stands for the name of a stream at what is said of all together.
+const WHOLE: &str = "(whole)";
+
+/// Streams of which a verdict is shown.
+static JUDGED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// A run begins: of the streams of the one before nothing is known, and nothing speaks against the whole.
+pub fn begin_verdicts() {
+    let before = std::mem::take(&mut *JUDGED.lock().unwrap_or_else(PoisonError::into_inner));
+    before.iter().for_each(|stream| show_verdict(stream, None, [].iter()));
+    show_verdict(WHOLE, Some(OPEN), [].iter());
+}
+
+/// Shows the verdict on a stream; `is_over`: the last one.
 pub fn set_verdict(stream: &str, verdict: &Verdict, is_over: bool) {
+    let state = if verdict.is_complete() && !is_over { OPEN } else { verdict.state().name() };
+    show_verdict(stream, Some(state), verdict.reasons().iter());
+}
+
+/// Shows the last verdict on all streams together, with the reasons that are of none of them.
+pub fn set_whole<'a>(state: State, reasons: impl Iterator<Item = &'a Reason> + Clone) {
+    show_verdict(WHOLE, Some(state.name()), reasons);
+}
+
+/// All states and reasons that there are have a value.
+fn show_verdict<'a>(stream: &str, state: Option<&str>, reasons: impl Iterator<Item = &'a Reason> + Clone) {
     if RECORDER.get().is_none() {
         return;
     }
-    let state = if verdict.is_complete() && !is_over { OPEN } else { verdict.state().name() };
+    JUDGED.lock().unwrap_or_else(PoisonError::into_inner).insert(stream.to_owned());
     for known in State::ALL.iter().map(|state| state.name()).chain([OPEN]) {
-        let value = if known == state { 1.0 } else { 0.0 };
+        let value = if Some(known) == state { 1.0 } else { 0.0 };
         set("fadelink_verdict_state", &[("stream", stream), ("state", known)], value);
     }
     for name in Reason::VARIANTS {
-        let of_name = verdict.reasons().iter().filter(|reason| reason.name() == *name);
+        let of_name = reasons.clone().filter(|reason| reason.name() == *name);
         let amount: u64 = of_name.map(|reason| reason.amount().unwrap_or(1)).sum();
         set("fadelink_verdict_reason", &[("stream", stream), ("reason", name)], amount as f64);
     }

@@ -52,7 +52,14 @@ class _Sink(NamedTuple):
 
     kind: str
     place: str
-    dropped: int
+    #: It has all that it was given.
+    whole: bool
+    #: The names of its files of data, in their order; None: the manifest does not say them.
+    names: list[str] | None
+
+    def files(self, folder: Path) -> list[Path]:
+        """Its files of data, in their order: those that the manifest has, or those that are there."""
+        return _parts(folder / self.place) if self.names is None else [folder / name for name in self.names]
 
 
 def _sinks(board: Mapping[str, Any]) -> list[_Sink]:
@@ -61,7 +68,10 @@ def _sinks(board: Mapping[str, Any]) -> list[_Sink]:
     for sink in board.get("sinks", []):
         kind, _, rest = str(sink["sink"]).partition(":")
         place = rest.split(",")[0].replace("{stream}", stream)
-        sinks.append(_Sink(kind, place, int(sink.get("dropped") or 0)))
+        whole, names = not sink.get("dropped") and not sink.get("error"), sink.get("files")
+        # Descriptions, and the second table of Parquet, go with the file before them.
+        data = None if names is None else [name for name in names if not name.endswith((".json", ".windows.parquet"))]
+        sinks.append(_Sink(kind, place, whole, data))
     return sinks
 
 
@@ -133,8 +143,8 @@ class Board:
         """The files with all of its words, in their order: plain ones if there are any, else HDF5; empty if there are none."""
         for kind in ("file", "hdf5"):
             for sink in _sinks(self.report):
-                if sink.kind == kind and not sink.dropped:
-                    return _parts(self._folder / sink.place)
+                if sink.kind == kind and sink.whole:
+                    return sink.files(self._folder)
         return []
 
     def chunks(self, dtype: npt.DTypeLike | None = None) -> Iterator[npt.NDArray[Any]]:
@@ -252,8 +262,8 @@ class Crates:
     def _files(self, *kinds: str) -> tuple[str, list[Path]]:
         for kind in kinds:
             for sink in _sinks(self.report):
-                if sink.kind == kind and not sink.dropped:
-                    return kind, _parts(self._folder / sink.place)
+                if sink.kind == kind and sink.whole:
+                    return kind, sink.files(self._folder)
         names = " or ".join(f"{kind}:" for kind in kinds)
         raise FileNotFoundError(f"crates {self.name}: expected a sink {names} that has lost nothing")
 

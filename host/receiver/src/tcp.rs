@@ -8,6 +8,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -146,32 +147,48 @@ impl Drop for Entry {
     }
 }
 
-/// Gives a connection a thread.
-fn serve(
-    shared: &Arc<ServerState>,
+/// What a thread of a connection is given.
+type Work = (Arc<Connection>, Service, Entry);
+
+/// All that the next connection needs: its thread, too.
+struct Ready {
     prepared: Prepared,
-    socket: TcpStream,
-    peer: SocketAddr,
-) -> io::Result<JoinHandle<()>> {
-    socket.set_nonblocking(false)?;
-    let number = shared.accepted.load(Ordering::Relaxed);
-    let socket = Arc::new(Connection::new(socket));
-    shared.sockets().insert(number, socket.clone());
-    let (entry, service) = (Entry(shared.clone(), number), prepared(&socket, peer));
-    let thread = Builder::new().name("connection".into()).spawn(move || {
-        // It leaves the list however it ends.
-        let _entry = entry;
-        service(&socket);
-    })?;
-    shared.accepted.fetch_add(1, Ordering::Relaxed);
-    Ok(thread)
+    thread: JoinHandle<()>,
+    work: SyncSender<Work>,
+}
+
+impl Ready {
+    /// # Errors
+    /// Something is not to be had.
+    fn new(shared: &ServerState) -> io::Result<Ready> {
+        let prepared = (shared.prepare)()?;
+        let (work, given) = mpsc::sync_channel::<Work>(1);
+        let thread = Builder::new().name("connection".into()).spawn(move || {
+            // It leaves the list however it ends.
+            if let Ok((socket, service, _entry)) = given.recv() {
+                service(&socket);
+            }
+        })?;
+        Ok(Ready { prepared, thread, work })
+    }
+
+    /// Serves a connection. Nothing of this can fail: what it has sent is confirmed to it.
+    fn serve(self, shared: &Arc<ServerState>, socket: TcpStream, peer: SocketAddr) -> JoinHandle<()> {
+        let number = shared.accepted.fetch_add(1, Ordering::Relaxed);
+        let socket = Arc::new(Connection::new(socket));
+        shared.sockets().insert(number, socket.clone());
+        let (entry, service) = (Entry(shared.clone(), number), (self.prepared)(&socket, peer));
+        // The thread waits for this alone.
+        let _ = self.work.send((socket, service, entry));
+        self.thread
+    }
 }
 
 /// Accepts until the server closes. Boards whose connections the kernel has accepted by then may have sent data, so these are served,
 /// too.
 fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<()>> {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    let mut prepared = None;
+    let mut ready = None;
     let mut left = LAST;
     while left > 0 {
         if shared.closing.load(Ordering::Relaxed) {
@@ -182,26 +199,24 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
                 return threads;
             }
         }
-        let mut accept = || {
-            let next = match prepared.take() {
-                Some(next) => next,
-                None => (shared.prepare)()?,
-            };
-            match listener.accept() {
-                Ok((socket, peer)) => serve(shared, next, socket, peer),
-                Err(error) => {
-                    prepared = Some(next);
-                    Err(error)
-                }
+        let next = match ready.take().map_or_else(|| Ready::new(shared), Ok) {
+            Ok(next) => next,
+            Err(error) => {
+                shared.refuse(&error);
+                continue;
             }
         };
-        match accept() {
-            Ok(thread) => threads.push(thread),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                threads.retain(|thread| !thread.is_finished());
-                poll(&mut [(listener.as_fd(), false)], Some(TICK));
+        match listener.accept() {
+            Ok((socket, peer)) => threads.push(next.serve(shared, socket, peer)),
+            Err(error) => {
+                ready = Some(next);
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
+                    threads.retain(|thread| !thread.is_finished());
+                    poll(&mut [(listener.as_fd(), false)], Some(TICK));
+                } else {
+                    shared.refuse(&error);
+                }
             }
-            Err(error) => shared.refuse(&error),
         }
     }
     shared.unserved.store(true, Ordering::Relaxed);

@@ -91,6 +91,40 @@ impl Claims {
         }
     }
 
+    /// What was counted of a board, of a complete run: what speaks against its data, and is not a number of each run.
+    fn counts(&mut self, name: &str, board: &Value) {
+        for field in [
+            "gaps",
+            "counts.lost",
+            "counters.protocol_errors",
+            "counters.contradictions",
+            "board_resets.count",
+            "counters.begun_again",
+        ] {
+            let found = field.split('.').fold(board, |value, part| &value[part]);
+            self.nothing(name, field, found);
+        }
+        if board["verified"] == false {
+            self.add(name, "verified", &board["verified"], "true of a complete run");
+        }
+    }
+
+    /// What belongs to no board, of a complete run.
+    fn whole(&mut self, content: &Value) {
+        let groups = content["groups"].as_array().into_iter().flatten();
+        for (i, group) in groups.enumerate() {
+            for field in ["reasons", "missing_streams", "unserved", "unrecorded_connections", "failed_boards"] {
+                self.nothing("manifest.json", &format!("groups[{i}].{field}"), &group[field]);
+            }
+        }
+        if ["crash", "error"].iter().any(|by| content["ended_by"] == *by) {
+            self.add("manifest.json", "ended_by", &content["ended_by"], "that of a complete run");
+        }
+        if !content["end"]["utc"].is_string() {
+            self.0.push("manifest.json: end.utc: expected it of a complete run".into());
+        }
+    }
+
     /// The sizes of a board's files of words.
     fn sizes(&mut self, name: &str, board: &Value, files: &Value) {
         for sink in Sink::all(board).iter().filter(|sink| sink.kind == "file" && sink.is_whole()) {
@@ -133,6 +167,7 @@ pub fn against(manifest: &Manifest) -> Vec<String> {
         }
         if is_complete {
             claims.complete(name, board);
+            claims.counts(name, board);
             if board["events"].is_null() {
                 claims.sizes(name, board, &content["files"]);
             }
@@ -140,14 +175,15 @@ pub fn against(manifest: &Manifest) -> Vec<String> {
     }
     if is_complete {
         claims.nothing(of, "error", &content["error"]);
-        if !content["end"]["utc"].is_string() {
-            claims.0.push(format!("{of}: end.utc: expected it of a complete run"));
-        }
+        claims.whole(content);
         let tables = TABLES.iter().filter_map(|table| content["experiment"][table].as_array()).flatten();
-        for wanted in tables.filter_map(|table| table["name"].as_str()) {
+        for (wanted, table) in tables.filter_map(|table| Some((table["name"].as_str()?, table))) {
             let is_there = |name: &&&str| **name == wanted || name.starts_with(&format!("{wanted}/"));
-            if !names.iter().any(|name| is_there(&name)) {
+            let (there, streams) = (names.iter().filter(is_there).count(), table["streams"].as_u64().unwrap_or(1));
+            if there == 0 {
                 claims.0.push(format!("{of}: boards: expected `{wanted}`, which the experiment has"));
+            } else if (there as u64) < streams {
+                claims.0.push(format!("{of}: boards: {there} streams of `{wanted}`: expected {streams}"));
             }
         }
     }

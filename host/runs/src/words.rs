@@ -69,6 +69,11 @@ impl Comparison {
         whole.into_iter().for_each(|record| self.judge(record));
     }
 
+    /// Bytes to the end of the block of which some words have come; 0: none has.
+    pub fn left_of_block(&self) -> u64 {
+        self.blocks.end().next_multiple_of(HASHED_BYTES) - self.blocks.end()
+    }
+
     /// The blocks so far that are not as they were received, in words: `place` tells where the words between two bytes are.
     pub fn wrong(&self, place: impl Fn(u64, u64) -> String) -> Vec<String> {
         let in_words = |block: &u64| {

@@ -368,7 +368,7 @@ impl Group for Crates {
         Ok(self.is_finished())
     }
 
-    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+    fn finish(self: Box<Self>, silent: bool, _meter: &mut Meter) -> anyhow::Result<Outcome> {
         let name = self.name.clone();
         let report = self.report()?;
         report.tell();

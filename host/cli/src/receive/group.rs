@@ -84,11 +84,11 @@ pub trait Group {
     /// It cannot go on.
     fn poll(&mut self) -> anyhow::Result<bool>;
 
-    /// Waits for the ends of all streams and prints their results, unless nobody is to read them.
+    /// Waits for the ends of all streams and prints their results, unless nobody is to read them. The metrics have them, too.
     ///
     /// # Errors
     /// It was interrupted, or could not go on.
-    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome>;
+    fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome>;
 }
 
 /// Measures groups, and tells that they were looked after.

@@ -11,7 +11,7 @@ use crate::exit::{self, Usage};
 use crate::health;
 use crate::interrupts::Interrupts;
 use crate::link::Link;
-use crate::metrics::Meter;
+use crate::metrics::{self, Meter};
 use crate::progress::{Progress, Unit};
 use crate::verdict::State;
 
@@ -129,7 +129,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Err(Usage(format!("--packets with --tcp: {told}")).into());
     }
     let interrupts = Interrupts::watch(args.json)?;
-    let metrics = || crate::http::serve_metrics(args.metrics, "receive");
+    let serve = || crate::http::serve_metrics(args.metrics, "receive");
     let waiting = |what: &str, port: u16| {
         if !args.quiet {
             tracing::info!("waiting for {what} on port {port}");
@@ -138,21 +138,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (streams, group): (u32, Box<dyn Group>) = match (args.network.tcp, args.network.udp) {
         (Some(port), _) => {
             let settings = tcp_senders(args, port)?;
-            metrics()?;
+            serve()?;
             let group = tcp::Streams::begin(settings, &interrupts)?;
             waiting("TCP senders", port);
             (args.network.streams.unwrap_or(1), Box::new(group))
         }
         (None, Some(port)) => {
             let settings = udp_senders(args, port)?;
-            metrics()?;
+            serve()?;
             let group = udp::Streams::begin(settings, &interrupts)?;
             waiting("datagrams", port);
             (1, Box::new(group))
         }
         (None, None) => {
             let settings = febs(args)?;
-            metrics()?;
+            serve()?;
             (args.feb.len() as u32, Box::new(fade::Febs::begin(settings, &interrupts)?))
         }
     };
@@ -167,7 +167,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(())
     })?;
     let [group] = groups;
-    let outcome = health::while_busy(|| group.finish(args.quiet || args.json))?;
+    let outcome = health::while_busy(|| group.finish(args.quiet || args.json, &mut meter))?;
+    metrics::set_whole(outcome.state, outcome.reasons.iter());
     let good = outcome.state == State::Complete;
     if args.json {
         out!("{}", outcome.json());

@@ -226,13 +226,15 @@ impl Ended {
         }
     }
 
-    /// The verdict, with what receiving has `known`. The files of the sinks are looked at again, and the metrics have it, too.
-    pub fn verdict(&mut self, known: Evidence<'static>) -> Verdict {
+    /// The verdict, with what receiving has `known`. The files of the sinks are looked at again, and the metrics have all of it.
+    pub fn verdict(&mut self, known: Evidence<'static>, meter: &mut Meter) -> Verdict {
         self.sinks.iter_mut().for_each(Report::look_again);
         let failed = self.sinks.iter().find_map(|report| Some(format!("{}: {}", report.sink, report.error.as_ref()?)));
         self.error = self.error.take().or(failed);
         let wrong_words = self.verifier.as_ref().map_or(0, |verifier| verifier.wrong);
         let verdict = Verdict::of(&Evidence { wrong_words, sinks: &self.sinks, ..known });
+        meter.board(&self.name, self.bytes, self.verifier.as_ref().map(|verifier| verifier.wrong));
+        meter.sinks(&self.name, &self.sinks);
         metrics::set_verdict(&self.name, &verdict, true);
         verdict
     }

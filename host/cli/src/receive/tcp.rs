@@ -76,8 +76,8 @@ fn known(end: Result<End, String>, accept: Accept) -> Evidence<'static> {
 }
 
 impl Received {
-    fn verdict(&mut self, accept: Accept) -> Verdict {
-        self.recorded.verdict(known(self.end.clone(), accept))
+    fn verdict(&mut self, accept: Accept, meter: &mut Meter) -> Verdict {
+        self.recorded.verdict(known(self.end.clone(), accept), meter)
     }
 
     fn error(&self) -> Option<&String> {
@@ -101,7 +101,7 @@ struct Session {
     limit: usize,
     /// Connections that belong to no board, or over which nothing came.
     others: AtomicU64,
-    /// Connections of boards, over which data came that is not recorded: they are more than were expected.
+    /// Connections over which data came that is not recorded: they are more than were expected.
     unrecorded: AtomicU64,
 }
 
@@ -201,18 +201,12 @@ impl Session {
         });
         drop(waits);
         let place = place.flatten();
-        if place.is_none() && holds_data(socket) && self.is_of_board(peer.ip()) {
+        // It may be a board's, if boards of its address are received.
+        if place.is_none() && is_known && holds_data(socket) {
             self.unrecorded.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(
-                "{peer}: data of one more connection of its board is not recorded; check the number of streams"
-            );
+            tracing::warn!("{peer}: data of one more connection is not recorded; check the number of streams");
         }
         place
-    }
-
-    /// A board of this address is received.
-    fn is_of_board(&self, address: IpAddr) -> bool {
-        !matches!(self.senders, Senders::Any(_)) || self.lock().iter().any(|stream| stream.peer.ip() == address)
     }
 
     /// Serves a connection to its end.
@@ -421,7 +415,7 @@ impl Group for Streams {
         Ok(false)
     }
 
-    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+    fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
         let refused = self.server.refused();
         // Of streams whose number is known, those that did not come are missing.
         let is_served = self.server.join() || self.wanted.is_some();
@@ -430,17 +424,17 @@ impl Group for Streams {
         }
         let streams = std::mem::take(&mut *self.session.lock());
         let accept = self.session.accept;
-        let ended = |Stream { peer, recorded, end }: Stream| {
+        let mut ended = |Stream { peer, recorded, end }: Stream| {
             // Its thread has panicked.
             let lost = || Received {
                 recorded: Ended { name: recorded.name, bytes: recorded.bytes, ..Ended::default() },
                 end: Err("receiving it panicked".into()),
             };
             let mut result = end.unwrap_or_else(lost);
-            let verdict = result.verdict(accept);
+            let verdict = result.verdict(accept, meter);
             (peer, result, verdict)
         };
-        let streams: Vec<_> = streams.into_iter().map(ended).collect();
+        let streams: Vec<_> = streams.into_iter().map(&mut ended).collect();
         for (_, result, verdict) in &streams {
             if let Some(error) = result.error() {
                 tracing::error!("{}: {error}", result.recorded.name);

@@ -14,6 +14,7 @@ use tokio::net::UnixStream;
 
 use super::experiment::File;
 use super::folder::SOCKET;
+use crate::exit;
 
 /// How often is asked whether the run has begun or ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -57,7 +58,7 @@ async fn fulfil(socket: &Path, wish: Wish) -> anyhow::Result<Value> {
     ask(socket, Method::POST, path).await?;
     loop {
         let answer = ask(socket, Method::GET, "/run").await?;
-        let (has_begun, waits) = (answer["run"] != before["run"], answer["state"] == "waiting");
+        let (has_begun, waits) = (answer["runs"] != before["runs"], answer["state"] == "waiting");
         if waits {
             if let Some(error) = answer["error"].as_str() {
                 anyhow::bail!("the run has failed: {error}");
@@ -70,7 +71,8 @@ async fn fulfil(socket: &Path, wish: Wish) -> anyhow::Result<Value> {
     }
 }
 
-/// Asks for the begin or the end of a run, waits for it, and prints the state of the run as JSON.
+/// Asks for the begin or the end of a run, waits for it, and prints the state of the run as JSON. The exit status of the end is that
+/// of the run's data.
 ///
 /// # Errors
 /// No `fadelink run` is there, or it cannot do so now.
@@ -79,5 +81,5 @@ pub fn run(args: &Args, wish: Wish) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(fulfil(&file.experiment.folder.join(SOCKET), wish))?;
     out!("{answer:#}");
-    Ok(ExitCode::SUCCESS)
+    Ok(exit::of_data(wish == Wish::Start || answer["complete"] == true))
 }

@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, UNFINISHED};
 use fadelink_sinks::durable;
-use rustix::fs::{flock, FlockOperation};
+use rustix::fs::{flock, open, FlockOperation, Mode, OFlags};
 
 /// Socket of the program that has the folder of the runs.
 pub const SOCKET: &str = "control.socket";
@@ -20,7 +21,8 @@ const LAST: u64 = 999_999_999_999;
 /// The folder of the runs; no other program may begin a run in it.
 pub struct Runs {
     folder: PathBuf,
-    _lock: File,
+    /// Its content is the number of the last run that has begun: that is not given again when the folder of the run is moved away.
+    lock: File,
 }
 
 /// The folder of one run.
@@ -91,7 +93,10 @@ impl Runs {
     pub fn open(folder: &Path) -> anyhow::Result<Runs> {
         let named = || format!("folder {}", folder.display());
         fs::create_dir_all(folder).with_context(named)?;
-        let lock = File::create(folder.join(LOCK)).with_context(named)?;
+        // What a link leads to is not this program's.
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = open(folder.join(LOCK), flags, Mode::from_raw_mode(0o666)).map_err(io::Error::from);
+        let lock = File::from(lock.with_context(|| format!("{}: {LOCK}", named()))?);
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             rustix::io::Errno::WOULDBLOCK => {
                 anyhow::anyhow!("{}: another `fadelink run` uses it; end that, or choose another folder", named())
@@ -99,7 +104,7 @@ impl Runs {
             error => anyhow::Error::from(io::Error::from(error)).context(named()),
         })?;
         // Absolute, as messages and manifests name it.
-        Ok(Runs { folder: folder.canonicalize().with_context(named)?, _lock: lock })
+        Ok(Runs { folder: folder.canonicalize().with_context(named)?, lock })
     }
 
     /// Where it is.
@@ -123,13 +128,29 @@ impl Runs {
         Ok(all)
     }
 
+    /// The number of the last run that has begun; 0: none is known.
+    fn last(&self) -> u64 {
+        let mut text = [0; 32];
+        let read = self.lock.read_at(&mut text, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(&text[..read]);
+        text.trim_end().parse().ok().filter(|number| *number <= LAST).unwrap_or(0)
+    }
+
+    /// This run has begun.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn has_begun(&self, run: &RunFolder) -> io::Result<()> {
+        self.lock.write_all_at(format!("{:012}\n", run.number).as_bytes(), 0)
+    }
+
     /// Makes the folder of the next run.
     ///
     /// # Errors
     /// The operating system's.
     pub fn next(&self) -> anyhow::Result<RunFolder> {
         let all = self.all().with_context(|| format!("folder {}", self.folder.display()))?;
-        let last = all.last().map_or(0, |last| last.number);
+        let last = all.last().map_or(0, |last| last.number).max(self.last());
         let number = Some(last + 1).filter(|number| *number <= LAST).with_context(|| {
             format!("folder {}: {} has the last number: move it away", self.folder.display(), name_of(last))
         })?;
@@ -185,6 +206,10 @@ mod tests {
             fs::create_dir(path.join(other)).unwrap();
         }
         assert_eq!(runs.next().unwrap().number, 43, "folders of no run");
+        let moved = runs.all().unwrap().pop().unwrap();
+        runs.has_begun(&moved).unwrap();
+        fs::remove_dir(moved.path).unwrap();
+        assert_eq!(runs.next().unwrap().number, 44, "that of a run that was moved away is not given again");
         let last = path.join("run_999999999999");
         fs::create_dir(&last).unwrap();
         let error = runs.next().err().unwrap().to_string();

@@ -58,6 +58,8 @@ pub struct Life {
     /// The end of the run was asked for by a command.
     must_stop: bool,
     latest: Option<Latest>,
+    /// Runs that have begun.
+    begun: u64,
     /// Why the last run has failed, or could not begin; until the next one has begun.
     error: Option<String>,
 }
@@ -65,7 +67,7 @@ pub struct Life {
 impl Life {
     /// Of a program that has no run yet.
     pub fn new() -> Life {
-        Life { phase: Phase::Waiting, must_stop: false, latest: None, error: None }
+        Life { phase: Phase::Waiting, must_stop: false, latest: None, begun: 0, error: None }
     }
 
     /// Takes the next step.
@@ -83,6 +85,7 @@ impl Life {
                 // An end that was asked for before is the end of this run.
                 self.phase = if self.must_stop { Phase::Stopping } else { Phase::Running };
                 self.latest = Some(Latest { number, folder, complete: None });
+                self.begun += 1;
                 self.error = None;
             }
             (Event::Ends, Phase::Running) => self.phase = Phase::Stopping,
@@ -138,7 +141,8 @@ impl Life {
             Phase::Running => "running",
             Phase::Stopping => "stopping",
         };
-        let mut all = json!({ "state": state, "run": null, "folder": null, "complete": null, "error": self.error });
+        let mut all = json!({ "state": state, "runs": self.begun, "error": self.error });
+        (all["run"], all["folder"], all["complete"]) = (Value::Null, Value::Null, Value::Null);
         if let Some(Latest { number, folder, complete }) = &self.latest {
             (all["run"], all["folder"], all["complete"]) =
                 ((*number).into(), folder.as_str().into(), (*complete).into());

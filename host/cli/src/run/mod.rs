@@ -1,6 +1,6 @@
 //! `fadelink run`: receives as the file of an experiment says, into a folder for each run (docs/runs.md).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -200,7 +200,7 @@ fn begin(settings: Vec<groups::Settings>, interrupts: &Interrupts) -> anyhow::Re
             Err(error) => {
                 interrupts.stop();
                 for group in begun {
-                    let _ = group.finish(true);
+                    let _ = group.finish(true, &mut Meter::default());
                 }
                 return Err(error);
             }
@@ -258,7 +258,7 @@ impl Run<'_> {
         let ended_by = watch.manifest.ended_by().unwrap_or_else(|| "boards".into());
         let mut outcomes = Vec::new();
         for group in groups {
-            match health::while_busy(|| group.finish(quiet)) {
+            match health::while_busy(|| group.finish(quiet, &mut watch.meter)) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => result = result.and(Err(error)),
             }
@@ -272,12 +272,14 @@ impl Run<'_> {
         let in_folder = |what: &str| format!("{}: {what}", path.display());
         metrics::set_of_program("fadelink_run_number", number as f64);
         metrics::set_of_program("fadelink_run_active", 1.0);
+        metrics::begin_verdicts();
         metrics::set_of_program("fadelink_run_start_time_seconds", Timestamp::now().as_nanosecond() as f64 / 1e9);
         both.1.step(Event::Begun { run: number, folder: path.to_string_lossy().into_owned() });
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
         let (outcomes, ended_by, result) = self.receive(both, quiet);
         let state = State::worst(outcomes.iter().map(|outcome| outcome.state));
+        metrics::set_whole(state, outcomes.iter().flat_map(|outcome| &outcome.reasons));
         let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
         for reason in outcomes.iter().flat_map(|outcome| &outcome.reasons) {
             tracing::warn!("{reason}");
@@ -288,6 +290,7 @@ impl Run<'_> {
             }
         }
         let result = result.and(log::check().with_context(|| in_folder("the log")));
+        let result = result.and(check_copy(self.file, &path).with_context(|| in_folder("the experiment")));
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
         if may_go_on {
             tracing::warn!("run {number} goes on when this is started again: its boards keep what is not confirmed");
@@ -317,6 +320,14 @@ impl Run<'_> {
     }
 }
 
+/// Whether the copy of the experiment is as it was written.
+fn check_copy(file: &File, folder: &Path) -> std::io::Result<()> {
+    if std::fs::read(folder.join(EXPERIMENT))? == file.text.as_bytes() {
+        return Ok(());
+    }
+    Err(std::io::Error::other("another program has changed it: expected what the run was begun with"))
+}
+
 /// A value of a report as it is shown.
 fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or("?")
@@ -325,7 +336,7 @@ fn text_of(value: &Value) -> &str {
 /// The next run.
 fn next<'a>(file: &'a File, runs: &Runs) -> anyhow::Result<Run<'a>> {
     let folder = runs.next()?;
-    match begin_in(file, &folder) {
+    match begin_in(file, &folder).and_then(|manifest| runs.has_begun(&folder).map(|()| manifest).map_err(Into::into)) {
         Ok(manifest) => Ok(Run { file, folder, manifest, resumed: None }),
         Err(error) => {
             log::only_to_the_user();

@@ -1,7 +1,7 @@
 //! `fadelink receive` for FADE-10G and FADE v1: passes data to sinks and verifies it.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -150,7 +150,7 @@ impl Febs {
                 }
                 result
             };
-            threads.push(std::thread::Builder::new().name("feb".into()).spawn(receive)?);
+            threads.push(Builder::new().name("feb".into()).spawn(receive)?);
         }
         Ok(Febs { iface: link.iface, receiver, febs, threads, shared, accept })
     }
@@ -178,10 +178,18 @@ impl Group for Febs {
         Ok(self.threads.iter().all(JoinHandle::is_finished))
     }
 
-    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
-        let mut results: Vec<Received> =
-            self.threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-        let verdicts: Vec<Verdict> = results.iter_mut().map(|result| result.verdict(self.accept)).collect();
+    fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
+        let (live, febs) = (self.live(), &self.febs);
+        let of_thread = |((thread, live), feb): ((JoinHandle<Received>, Live), &Feb)| {
+            thread.join().unwrap_or_else(|_| Received::of_a_panic(live.recorded, feb.plan.durable))
+        };
+        let mut results: Vec<Received> = self.threads.into_iter().zip(live).zip(febs).map(of_thread).collect();
+        let mut verdict = |(result, feb): (&mut Received, &Feb)| {
+            let verdict = result.verdict(self.accept, meter);
+            meter.fade(&result.recorded.name, &result.counters, (0, feb.config.ring_packets * PACKET_BYTES as u64));
+            verdict
+        };
+        let verdicts: Vec<Verdict> = results.iter_mut().zip(febs).map(&mut verdict).collect();
         let all = || self.febs.iter().zip(&results).zip(&verdicts);
         for ((_, result), verdict) in all() {
             result.tell(verdict, silent);
@@ -286,9 +294,8 @@ fn receive(
         if !stopped && (deadline.is_reached(recorder.bytes()) || interrupts.must_stop()) {
             // Beside the data, which goes on meanwhile; a slow link may answer late.
             let (commander, retries) = (feb.commander(), shared.patience.stop_retries);
-            outcome.stopping = Some(std::thread::spawn(move || {
-                commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, retries)
-            }));
+            let stop = move || commander.command_with(fade10g::CMD_STOP, 0, DEFAULT_TIMEOUT, retries);
+            outcome.stopping = Some(Builder::new().name("stop".into()).spawn(stop).context("STOP: a thread")?);
             stopped = true;
             deadline.stop(shared.patience.silence);
             last_data = Instant::now();

@@ -7,10 +7,11 @@ use fadelink_receiver::{Error, Kind};
 use fadelink_wire::{MacAddr, Resets};
 use serde_json::{json, Value};
 
-use super::super::recorder::Ended;
+use super::super::recorder::{Ended, Snapshot};
 use super::super::transmissions::Transmissions;
 use crate::checksum::Checksum;
 use crate::discover;
+use crate::metrics::Meter;
 use crate::verdict::{Accept, End, Evidence, Verdict};
 
 /// The result of one FEB.
@@ -43,6 +44,13 @@ pub(super) struct Received {
 }
 
 impl Received {
+    /// Receiving it has panicked.
+    pub(super) fn of_a_panic(last: Snapshot, durable: bool) -> Received {
+        let Snapshot { name, bytes, .. } = last;
+        let recorded = Ended { name, bytes, ..Ended::default() };
+        Received { recorded, was_left: durable, error: Some("receiving it panicked".into()), ..Received::default() }
+    }
+
     /// What receiving knows.
     pub(super) fn known(&self, accept: Accept) -> Evidence<'static> {
         Evidence {
@@ -57,9 +65,9 @@ impl Received {
         }
     }
 
-    pub(super) fn verdict(&mut self, accept: Accept) -> Verdict {
+    pub(super) fn verdict(&mut self, accept: Accept, meter: &mut Meter) -> Verdict {
         let known = self.known(accept);
-        self.recorded.verdict(known)
+        self.recorded.verdict(known, meter)
     }
 
     pub(super) fn json(&self, feb: MacAddr, verdict: &Verdict) -> Value {

@@ -21,8 +21,10 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::verdict::{Absent, Accept, Evidence};
 
+mod dropped;
 mod stream;
 
+use dropped::Dropped;
 use stream::{Received, Setup, Stream, UNSEEN};
 
 /// Receive buffer that the kernel is asked for.
@@ -50,29 +52,6 @@ pub struct Settings {
     /// What counts as the end of a stream.
     pub accept: Accept,
     pub patience: UdpPatience,
-}
-
-/// Datagrams that are of no stream, by their reason.
-#[derive(Default, serde::Serialize)]
-struct Dropped {
-    truncated: u64,
-    words: u64,
-    flags: u64,
-    oversize: u64,
-    /// Their sender is none of the boards.
-    #[serde(skip_serializing_if = "is_none")]
-    other_sender: u64,
-    /// Of a run that a board was not started for, or whose end is all that came of it.
-    #[serde(skip_serializing_if = "is_none")]
-    other_run: u64,
-    /// The kernel had no room: the receive buffer was full.
-    kernel: u64,
-}
-
-/// Reasons that there are seldom are told where they are met alone.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 /// What has come of a stream so far, for others.
@@ -167,11 +146,14 @@ impl Session {
         self.streams.iter().any(is_it)
     }
 
+    fn has_failed(&self, address: Ipv4Addr) -> bool {
+        self.failed.iter().any(|(failed, _)| *failed == address)
+    }
+
     /// Boards that were asked to start, and of whose run nothing has come. One that has failed, or has nothing to send, is not waited
     /// for.
     fn silent(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
-        let has_failed = |address| self.failed.iter().any(|(failed, _)| *failed == address);
-        let is_waited_for = move |address| !self.has_come(address) && !has_failed(address) && !self.is_unseen(address);
+        let is_waited_for = |address| !self.has_come(address) && !self.has_failed(address) && !self.is_unseen(address);
         self.boards.addresses().filter(move |address| is_waited_for(*address))
     }
 
@@ -198,14 +180,17 @@ impl Session {
     }
 
     /// Opens streams for runs that are over and of which nothing has come: the board says what there was. One that has sent another
-    /// run was switched off, or somebody else has started it.
+    /// run was switched off, or somebody else has started it. Of one that says nothing, nobody knows what it had.
     fn open_unseen(&mut self) -> anyhow::Result<()> {
         self.find_unseen();
-        for address in self.boards.addresses() {
-            if self.streams.iter().any(|stream| *stream.peer.ip() == address) && !self.has_come(address) {
+        let missed: Vec<_> = self.boards.addresses().filter(|address| !self.has_come(*address)).collect();
+        for address in missed {
+            if self.streams.iter().any(|stream| *stream.peer.ip() == address) {
                 self.unseen.retain(|(board, ..)| *board != address);
                 let what = format!("{address} has sent nothing of the run that it was asked for, and another run");
                 self.instead.push(what);
+            } else if !self.has_failed(address) && !self.unseen.iter().any(|(board, ..)| *board == address) {
+                self.instead.push(format!("{address} has sent nothing, and has not told whether its run is over"));
             }
         }
         for (address, run, ended, _) in std::mem::take(&mut self.unseen) {
@@ -376,11 +361,11 @@ impl Session {
         Ok(())
     }
 
-    fn outcome(self, silent: bool) -> Outcome {
+    fn outcome(self, silent: bool, meter: &mut Meter) -> Outcome {
         let Session { setup, streams, dropped, failed, instead, wanted, .. } = self;
         let missing = recorder::missing(wanted, streams.len());
         let came: Vec<_> = streams.iter().map(|stream| IpAddr::V4(*stream.peer.ip())).collect();
-        let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(&setup)).collect();
+        let streams: Vec<_> = streams.into_iter().map(|stream| stream.result(&setup, meter)).collect();
         // Who takes an end that the board does not confirm for the end needs no answer of it.
         let is_excused = |address: Ipv4Addr| {
             let is_whole = |stream: &Received| *stream.peer.ip() == address && stream.verdict.is_complete();
@@ -408,19 +393,7 @@ impl Session {
         for stream in &streams {
             stream.tell(silent);
         }
-        for (count, reason) in [
-            (dropped.truncated, "without a header"),
-            (dropped.words, "shorter than their words"),
-            (dropped.flags, "with unknown flags"),
-            (dropped.oversize, "longer than the format allows"),
-            (dropped.other_sender, "of other senders"),
-            (dropped.other_run, "of other runs"),
-            (dropped.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
-        ] {
-            if count > 0 {
-                tracing::warn!("{count} datagrams {reason}");
-            }
-        }
+        dropped.tell();
         let mut others = Map::new();
         others.insert("missing_streams".into(), missing.into());
         others.insert("dropped".into(), json!(dropped));
@@ -493,8 +466,8 @@ impl Group for Streams {
         Ok(self.thread.is_finished())
     }
 
-    fn finish(self: Box<Self>, silent: bool) -> anyhow::Result<Outcome> {
+    fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
         let session = self.thread.join().map_err(|_| anyhow::anyhow!("the thread that receives UDP panicked"))??;
-        Ok(session.outcome(silent))
+        Ok(session.outcome(silent, meter))
     }
 }

@@ -16,6 +16,7 @@ use super::super::patience::UdpPatience;
 use super::super::plan::Senders;
 use super::super::recorder::{Ended, Ending, Recorder, Snapshot};
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::verdict::{Accept, End, Evidence, Verdict};
 
 /// Longest wait for room in a ring, before other things are looked at.
@@ -309,7 +310,7 @@ impl Stream {
     }
 
     /// When no more comes.
-    pub(super) fn result(mut self, setup: &Setup) -> Received {
+    pub(super) fn result(mut self, setup: &Setup, meter: &mut Meter) -> Received {
         self.close(setup);
         self.words.join();
         let known = self.known(setup);
@@ -317,7 +318,8 @@ impl Stream {
             Words::Ended(ended) => ended,
             Words::Come(_) | Words::Ending(_) => unreachable!("it was closed and joined"),
         };
-        let verdict = recorded.verdict(known);
+        let verdict = recorded.verdict(known, meter);
+        meter.datagrams(&recorded.name, &self.order.counts());
         let Stream { peer, run, earlier, order, end, after_end, .. } = self;
         Received { peer, run, earlier, order, total: end.map(|(total, _)| total), after_end, recorded, verdict }
     }

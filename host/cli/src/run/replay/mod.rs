@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -218,9 +218,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             ended = if goes_on { None } else { ended.or(Some(Instant::now())) };
             ended.is_none_or(|ended| ended.elapsed() < LINGER)
         })?;
+        fade.iter_mut().for_each(|board| board.user_mut().end());
     }
     for thread in threads {
         thread.join().map_err(|_| anyhow::anyhow!("a thread that sends panicked"))??;
+    }
+    if stop.load(Ordering::Relaxed) {
+        source.doubt("interrupted: not all boards have sent what the receiver wanted");
     }
     Ok(exit::of_data(source.is_good()))
 }

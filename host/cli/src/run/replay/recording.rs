@@ -175,6 +175,26 @@ impl Recording {
         Ok(got)
     }
 
+    /// Nothing more is played: what was is compared, which takes the whole of its last block.
+    pub fn end(&mut self) {
+        let mut piece = vec![0; PIECE];
+        while !self.has_ended() && self.comparison.left_of_block() > 0 {
+            let left = self.comparison.left_of_block().min(PIECE as u64) as usize;
+            let result = match self.next_words(&mut piece[..left]) {
+                Ok(0) => self.compare_rest(),
+                read => read.map(drop),
+            };
+            if let Err(error) = result {
+                self.fail(&error);
+            }
+        }
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        self.source.doubt(&format!("{}: {error}", self.name));
+        self.failed = true;
+    }
+
     /// All was played: compares the last block, to whose end there may be filler.
     fn compare_rest(&mut self) -> io::Result<()> {
         let mut piece = vec![0; PIECE];
@@ -195,8 +215,7 @@ impl User for Recording {
             return 0;
         }
         self.read(out).unwrap_or_else(|error| {
-            self.source.doubt(&format!("{}: {error}", self.name));
-            self.failed = true;
+            self.fail(&error);
             0
         })
     }

@@ -60,5 +60,6 @@ pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) ->
     if !recording.has_ended() && !stop.load(Ordering::Relaxed) {
         tracing::warn!("{name}: the receiver has asked for the end before all was played");
     }
+    recording.end();
     end(&mut stream).with_context(|| format!("board `{name}`: {address}"))
 }

@@ -126,6 +126,7 @@ impl Served {
                 break;
             }
         }
+        self.board.user.end();
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use super::case::Case;
 use super::sender::{World, WINDOW_NS};
 use crate::build;
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::receive::Group;
 use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
@@ -76,7 +77,7 @@ fn program(case: &Case, top: &Path, world: &Arc<World>, disk: &Arc<Disk>) -> any
     if let End::Failed(error) = program::receive(&mut *group, &interrupts, || false, wants_end)? {
         return Err(error);
     }
-    let outcome = group.finish(true)?;
+    let outcome = group.finish(true, &mut Meter::default())?;
     Ok(ended(outcome.state, outcome.json()))
 }
 

@@ -16,6 +16,7 @@ use super::case::Case;
 use super::world::{self, End, Shared, World, BOARD};
 use crate::exit;
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::receive::{fade, Group, Outcome, Patience};
 use crate::run::experiment::File;
 use crate::run::groups::{self, Kept, Resumed, Settings};
@@ -160,7 +161,7 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
             copy(&folder, &next).context("copy")?;
             program.gone.store(true, Ordering::Relaxed);
         }
-        let outcome: Outcome = program.group.finish(true)?;
+        let outcome: Outcome = program.group.finish(true, &mut Meter::default())?;
         if !was_killed {
             if !outcome.may_go_on || programs >= PROGRAMS {
                 let state = outcome.state;

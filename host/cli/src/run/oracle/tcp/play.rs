@@ -14,6 +14,7 @@ use super::case::Case;
 use super::sender::World;
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::receive::{tcp, Group, Senders};
 use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
@@ -75,7 +76,7 @@ fn programs(case: &Case, top: &Path, world: &Arc<World>, disk: &Arc<Disk>) -> an
             End::Killed => {
                 disk.freeze(&folder);
                 interrupts.abort();
-                let _ = group.finish(true);
+                let _ = group.finish(true, &mut Meter::default());
                 // Its port is free, and who connects now comes to the next one.
                 world.program.fetch_add(1, Ordering::Relaxed);
                 continue;
@@ -89,7 +90,7 @@ fn programs(case: &Case, top: &Path, world: &Arc<World>, disk: &Arc<Disk>) -> an
             // As `fadelink run` does behind the last end.
             interrupts.stop();
         }
-        let outcome = group.finish(true)?;
+        let outcome = group.finish(true, &mut Meter::default())?;
         let (state, report) = (outcome.state, outcome.json());
         return Ok(Ended { state, report, folder, world: world.clone(), disk: disk.clone() });
     }

@@ -15,6 +15,7 @@ use super::case::Case;
 use super::world::{self, Running, Shared, World};
 use crate::deadline::Limits;
 use crate::interrupts::Interrupts;
+use crate::metrics::Meter;
 use crate::receive::{udp, Group, Senders, UdpPatience};
 use crate::run::groups::Settings;
 use crate::verdict::{Accept, State};
@@ -101,12 +102,12 @@ pub fn play(case: &Case, top: &Path) -> anyhow::Result<Ended> {
                 disk.freeze(&folder);
                 interrupts.abort();
                 // Its port is free when it has gone.
-                let _ = group.finish(true);
+                let _ = group.finish(true, &mut Meter::default());
                 continue;
             }
             End::Failed(error) => return Err(error),
         }
-        let (state, report) = match group.finish(true) {
+        let (state, report) = match group.finish(true, &mut Meter::default()) {
             Ok(outcome) => (outcome.state, outcome.json()),
             // A file cannot be opened: the command fails and says why.
             Err(error) if disk.failed() > 0 => streams::failed(&error),

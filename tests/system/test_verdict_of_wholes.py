@@ -228,24 +228,6 @@ def test_a_stop_that_cannot_be_sent_is_told(bench, protocol):
     assert feb["bytes"] == out.stat().st_size > 1 << 20
 
 
-def test_a_run_that_another_program_starts_again_is_two(bench):
-    """One ended, another began: what the board had between is nobody's."""
-    add_address(bench)
-    bench.sim("--protocol", "udp", "--stopped", "--phy", "gmii", "--user-mhz", 2)
-    process = bench.fadelink("receive", "--udp", PORT, "--board", BOARD, "--json")
-    register = ["register", "--board", BOARD]
-    wait_for(lambda: bench.frames() > 500)
-    for value in (0, 1):
-        assert bench.run(*register, "0x80000001", value)[0] == 0
-    before = bench.frames()
-    wait_for(lambda: bench.frames() > before + 500)
-    process.signal(signal.SIGINT)
-    status, found = report(process.finish())
-    assert status == 3, found
-    first = found["streams"][0]
-    assert "board" in reasons(first) and "another program" in str(first["reasons"]), found
-
-
 def played(lab, *options):
     return lab.bench.start(lab.bench.pc_ns, FADELINK, "replay", lab.folder(), *options)
 

@@ -118,10 +118,6 @@ fn ended(control: &mut SlowControl, (port, run): (u16, u8), stopped: By) -> anyh
     let next = control.read(udp::REGISTER_RUN)? as u8;
     let ended = match next.wrapping_sub(run) {
         0 => return Ok(None),
-        1 if enabled != 0 && stopped != By::ThisProgram => {
-            let again = format!("{board} was stopped and started again by another program");
-            RunEnd { datagrams: Some(control.read(udp::REGISTER_LAST)?), is_ours: is_ours.and(Err(again)) }
-        }
         1 => RunEnd { datagrams: Some(control.read(udp::REGISTER_LAST)?), is_ours },
         more => {
             let begun = format!("{board} has begun {} more runs", more - 1);

@@ -15,7 +15,7 @@ from support import fadc_model as model
 from support.crate import WINDOW_NS
 from support.faults.site import clock_file, environment, step
 from support.lab import fade
-from support.netns import wait_for
+from support.netns import BOARD, FEBS, add_address, wait_for
 from support.paths import FADELINK, SEED
 
 HEAD = 'start = "command"\nend = "told"\n'
@@ -265,3 +265,43 @@ def test_a_step_of_the_clock_is_not_waited_for(lab, seconds):
     receiver.signal(signal.SIGTERM)
     assert receiver.finish()[0] == 0
     assert again.read_bytes() == data.read_bytes()
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1", "udp"])
+def test_a_board_that_is_switched_on_later_is_waited_for(lab, protocol):
+    """By `run` and by `receive`."""
+    add_address(lab.bench)
+    options = ["--protocol", protocol, *(["--stopped", "--phy", "gmii", "--user-mhz", 2] if protocol == "udp" else [])]
+    udp = f'[[udp]]\nname = "left"\naddress = "{BOARD}"\nport = 10000\n'
+    lab.write("[stop]\nsize = '200K'\n" + (udp if protocol == "udp" else fade("left")))
+    where = ["--udp", 10000, "--board", BOARD, "--streams", 1] if protocol == "udp" else ["--iface", "eth0", "--feb", FEBS[0]]
+    out = lab.bench.tmp / "{time}.dat"
+    receive = lambda: lab.bench.fadelink("receive", *where, "--wait", 200, "--packets", 20, "--json", "--out", out)  # noqa: E731
+    for begin in (lambda: lab.start("--wait", 200), receive):
+        process = begin()
+        wait_for(lambda process=process: "asked again" in process.popen.stderr.readline())
+        board = lab.bench.sim(*options)
+        status, _, err = process.finish()
+        assert status == 0, err
+        lab.bench.end_sim(board)
+    assert lab.manifest()["state"] == "complete" and lab.check()[0] == 0
+    (data,) = lab.bench.tmp.glob("20??????T??????Z.dat")
+    assert data.stat().st_size > 100_000
+
+
+def test_a_run_that_waits_for_its_board_can_be_stopped(lab):
+    lab.write(fade("left"))
+    process = lab.start("--wait", 200)
+    wait_for(lambda: "asked again" in process.popen.stderr.readline())
+    process.signal(signal.SIGINT)
+    status, _, err = process.finish()
+    assert status == 3 and lab.manifest()["state"] == "incomplete", err
+
+
+def test_sinks_elsewhere_have_the_number_of_the_run(lab):
+    lab.bench.sim()
+    lab.write(fade("left", 0, f'sinks = ["file:{lab.bench.tmp}/{{board}}-{{run}}.dat"]'))
+    for number in (1, 2):
+        status, manifest, err = lab.run("--duration", 1)
+        assert status == 0, err
+        assert (lab.bench.tmp / f"left-{number}.dat").stat().st_size == manifest["boards"][0]["bytes"] > 0

@@ -121,7 +121,7 @@ def verdicts(bench):
     """The states and reasons above 0 in the metrics: {stream: {names}}."""
     found = {}
     for line in fetch(bench, "/metrics").splitlines():
-        is_verdict = re.match(r'fadelink_verdict_(?:state|reason)\{(.*)\} (\S+)$', line)
+        is_verdict = re.match(r"fadelink_verdict_(?:state|reason)\{(.*)\} (\S+)$", line)
         if is_verdict and float(is_verdict[2]) > 0:
             labels = dict(re.findall(r'(\w+)="([^"]*)"', is_verdict[1]))
             found.setdefault(labels["stream"], set()).add(labels.get("state") or labels["reason"])

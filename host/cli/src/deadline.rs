@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 /// Limits of a run, or of one of its streams.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
+    /// Longest wait for a board that does not answer at the begin; each board is asked once in any case.
+    pub wait: Duration,
     /// Longest time.
     pub duration: Option<Duration>,
     /// Longest silence.

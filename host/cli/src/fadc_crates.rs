@@ -96,7 +96,7 @@ pub struct Settings {
 impl Args {
     /// Those on `port`.
     pub fn settings(&self, port: u16) -> Settings {
-        let limits = Limits { duration: self.duration, idle: None, bytes: None };
+        let limits = Limits { duration: self.duration, ..Limits::default() };
         Settings {
             address: SocketAddr::new(self.listen, port),
             addresses: self.addresses.clone(),

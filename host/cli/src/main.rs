@@ -34,6 +34,7 @@ mod register;
 mod run;
 mod slow_control;
 mod status;
+mod time_in_names;
 mod top;
 mod verdict;
 

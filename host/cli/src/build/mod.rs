@@ -19,6 +19,7 @@ use crate::metrics::Meter;
 use crate::print;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{Group, LOOK};
+use crate::time_in_names;
 #[cfg(feature = "kafka")]
 use crate::verdict::{Evidence, Verdict};
 use crate::{health, http};
@@ -117,8 +118,9 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
     /// Destinations of events: file:PATH (the messages as they came), hdf5:PATH, parquet:PATH (all three [,roll=SIZE][,every=SECONDS][,overwrite]),
-    /// zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]; repeat for several
-    #[arg(long = "sink", value_name = "KIND:PLACE")]
+    /// zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]; repeat for several. {time} is replaced by
+    /// the time of the start in UTC, as 20261128T143000Z
+    #[arg(long = "sink", value_name = "KIND:PLACE", value_parser = time_in_names::sink::<sink::Spec>)]
     sinks: Vec<sink::Spec>,
     /// Source identifier of the events
     #[arg(long, value_name = "ID", default_value = "0xFADE0001", value_parser = crate::number::u32)]

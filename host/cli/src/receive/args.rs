@@ -13,6 +13,7 @@ use fadelink_wire::{Firmware, MacAddr, Protocol, WordOrder};
 use crate::link::BackendArgs;
 use crate::number;
 use crate::pattern::Pattern;
+use crate::time_in_names;
 use crate::verdict::Accept;
 
 #[derive(clap::Args)]
@@ -28,7 +29,7 @@ pub struct Args {
     #[command(flatten)]
     pub network: Network,
     /// File for the data, in the byte order of this computer; one for each --feb, in the same order ("-": standard output).
-    /// With --tcp and --udp, {stream} is replaced by address and port of each stream
+    /// With --tcp and --udp, {stream} is replaced by address and port of each stream; {time} by the time of the start
     #[arg(long, value_name = "FILE")]
     pub out: Vec<PathBuf>,
     /// Replace files of --out that have data from an earlier run
@@ -36,8 +37,9 @@ pub struct Args {
     pub overwrite: bool,
     /// Further destinations of the data: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]),
     /// hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH and TOPIC,
-    /// {feb} is replaced by the address of each board; with --tcp and --udp, {stream} is replaced by address and port of each stream
-    #[arg(long, value_name = "SINK")]
+    /// {feb} is replaced by the address of each board; with --tcp and --udp, {stream} is replaced by address and port of each stream;
+    /// {time} by the time of the start in UTC, as 20261128T143000Z
+    #[arg(long, value_name = "SINK", value_parser = time_in_names::sink::<Spec<BlockKind>>)]
     pub sink: Vec<Spec<BlockKind>>,
     /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all boards
     /// or one for each
@@ -53,6 +55,9 @@ pub struct Args {
     /// Give up when no data comes for this time
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     pub idle_timeout: Option<Duration>,
+    /// Ask boards that do not answer at the begin again for this time: they may be switched on later. TCP senders come by themselves
+    #[arg(long, value_name = "SECONDS", value_parser = number::seconds, overrides_with = "wait")]
+    pub wait: Option<Duration>,
     /// Size of the ring of each board or stream in packets of 8192 bytes, a power of two
     #[arg(long, value_name = "N", default_value_t = FebConfig::default().ring_packets)]
     pub ring: u64,

@@ -76,11 +76,35 @@ pub struct Boards {
     boards: Vec<Board>,
     answers: Receiver<Answer>,
     runs: Runs,
-    is_stopped: bool,
+    is_stopped: Arc<AtomicBool>,
+}
+
+/// How long a board is waited for.
+struct Waiting {
+    patience: UdpPatience,
+    /// At its begin.
+    wait: Duration,
+    is_stopped: Arc<AtomicBool>,
 }
 
 fn lock(runs: &Runs) -> MutexGuard<'_, BTreeMap<Ipv4Addr, u8>> {
     runs.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a board. One that does not answer is asked again until the wait for it is over: it may be switched on later.
+fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiting) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        match start(control, to, waiting.patience) {
+            Err(_) if begun.elapsed() < waiting.wait && !waiting.is_stopped.load(Ordering::Relaxed) => {}
+            result => return result,
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            let (board, seconds) = (control.board(), waiting.wait.as_secs_f64());
+            tracing::warn!("board {board}: it does not answer; it is asked again for {seconds} s");
+        }
+    }
 }
 
 fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPatience) -> anyhow::Result<()> {
@@ -138,7 +162,7 @@ fn stop(control: &mut SlowControl) -> anyhow::Result<By> {
 fn serve(
     mut control: SlowControl,
     (port, runs): (u16, &Runs),
-    patience: UdpPatience,
+    waiting: &Waiting,
     requests: &Receiver<Request>,
     answers: &Sender<Answer>,
 ) {
@@ -147,7 +171,7 @@ fn serve(
     let mut stopped = By::None;
     for request in requests {
         let answer = match request {
-            Request::Start => start(&mut control, (port, runs), patience).err().map(failed),
+            Request::Start => start_when_there(&mut control, (port, runs), waiting).err().map(failed),
             Request::Stop => match stop(&mut control) {
                 Ok(by) => {
                     stopped = by;
@@ -177,20 +201,26 @@ impl Boards {
     ///
     /// # Errors
     /// There is no way to a board, or no thread for it.
-    pub fn start(addresses: &[Ipv4Addr], port: u16, patience: UdpPatience) -> anyhow::Result<Boards> {
+    pub fn start(
+        addresses: &[Ipv4Addr],
+        port: u16,
+        (patience, wait): (UdpPatience, Duration),
+    ) -> anyhow::Result<Boards> {
         let (answer, answers) = channel();
+        let is_stopped: Arc<AtomicBool> = Arc::default();
         let (mut boards, runs) = (Vec::new(), Runs::default());
         for address in addresses {
             let control = SlowControl::new(*address, patience.attempt, patience.retries)?;
             let (request, requests) = channel();
             let (answer, runs) = (answer.clone(), runs.clone());
+            let waiting = Waiting { patience, wait, is_stopped: is_stopped.clone() };
             let thread = std::thread::Builder::new()
                 .name("slow control".into())
-                .spawn(move || serve(control, (port, &runs), patience, &requests, &answer))?;
+                .spawn(move || serve(control, (port, &runs), &waiting, &requests, &answer))?;
             let is_asked = Arc::default();
             boards.push(Board { address: *address, is_asked, requests: Some(request), thread: Some(thread) });
         }
-        let boards = Boards { boards, answers, runs, is_stopped: false };
+        let boards = Boards { boards, answers, runs, is_stopped };
         boards.boards.iter().for_each(|board| board.ask(Request::Start));
         Ok(boards)
     }
@@ -232,7 +262,7 @@ impl Boards {
 
     /// Stops all of them, also if one fails.
     pub fn stop(&mut self) {
-        if std::mem::replace(&mut self.is_stopped, true) {
+        if self.is_stopped.swap(true, Ordering::Relaxed) {
             return;
         }
         self.boards.iter().for_each(|board| board.ask(Request::Stop));

@@ -17,6 +17,7 @@ use crate::deadline::Limits;
 use crate::exit::Usage;
 use crate::pattern::{Pattern, Verifier};
 use crate::progress::Goal;
+use crate::time_in_names;
 
 /// Packets of the smallest ring of a stream: some datagrams of any length.
 pub const RING_MIN: u64 = 16;
@@ -158,7 +159,7 @@ fn named(sink: &Spec<BlockKind>) -> String {
 /// The sinks of each --out.
 fn outs(args: &Args) -> Result<Vec<Spec<BlockKind>>, Usage> {
     let out = |path: &PathBuf| {
-        let path = path.to_string_lossy();
+        let path = time_in_names::expand(&path.to_string_lossy());
         Spec::file(format!("--out {path}"), &path, args.overwrite).map_err(|what| Usage(format!("--out: {what}")))
     };
     args.out.iter().map(out).collect()
@@ -267,5 +268,5 @@ pub fn goal(args: &Args, streams: u32) -> Goal {
 /// The limits of a run of one board.
 pub fn limits(args: &Args) -> Limits {
     let bytes = args.packets.map(|packets| packets * PACKET_BYTES as u64);
-    Limits { duration: args.duration, idle: args.idle_timeout, bytes }
+    Limits { wait: args.wait.unwrap_or_default(), duration: args.duration, idle: args.idle_timeout, bytes }
 }

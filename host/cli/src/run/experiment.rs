@@ -18,7 +18,7 @@ use crate::link::BackendName;
 use crate::pattern::Pattern;
 use crate::verdict::Accept;
 
-/// What a run needs to know. Relative paths of the file are relative to its folder.
+/// What a run needs to know. Relative paths are relative to the folder of the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -31,6 +31,8 @@ pub struct Experiment {
     /// When a run begins: now, command (fadelink start, POST /start), or a moment like 2026-12-01T08:00:00Z
     #[serde(default)]
     pub start: Start,
+    /// Seconds in which boards with FADE and UDP that do not answer at the begin are asked again; without it, they are not
+    pub wait: Option<Seconds>,
     /// What ends a run, beside a command (fadelink stop, POST /stop) and Ctrl-C
     #[serde(default)]
     #[schemars(extend("default" = {}))]
@@ -41,8 +43,8 @@ pub struct Experiment {
     /// What counts as the end of a board's data. A run that ends otherwise is not called complete
     #[serde(default)]
     pub end: Accept,
-    /// Sinks of boards that have none of their own, as --sink of `fadelink receive`. {board} is the name of the board;
-    /// relative paths are in the folder of the run
+    /// Sinks of boards that have none of their own, as --sink of `fadelink receive`. {board} is the name of the board,
+    /// {run} the number of the run; relative paths are in the folder of the run
     #[serde(default = "sinks")]
     pub sinks: Vec<String>,
     /// Address of the HTTP server, as 127.0.0.1:9470; without it, there is none
@@ -462,8 +464,7 @@ mod tests {
         assert_eq!((experiment.folder, experiment.start), ("runs".into(), Start::Now));
         assert_eq!(experiment.disk.reserve.0, Size(1 << 30));
         let text = "[[fade]]\nname = 'a'\ninterface = 'e'\nmac = '02:00:00:00:00:01'";
-        let experiment = parse(text).unwrap();
-        assert_eq!(experiment.fade[0].get_ref().window, FebConfig::default().window);
+        assert_eq!(parse(text).unwrap().fade[0].get_ref().window, FebConfig::default().window);
     }
 
     #[test]
@@ -493,8 +494,7 @@ mod tests {
     #[test]
     fn lines_of_fields() {
         let text = "title = 'x'\n[[fade]]\nname = 'a'\n ring = 5\n[[fade]]\nname = 'b'\n";
-        let second = text.rfind("[[").unwrap();
-        assert_eq!(line_of_field(text, 12, "ring"), 4);
-        assert_eq!((line_of_field(text, second, "ring"), line_of_field(text, second, "name")), (5, 6));
+        let line = |table, field| line_of_field(text, table, field);
+        assert_eq!([line(12, "ring"), line(42, "ring"), line(42, "name")], [4, 5, 6]);
     }
 }

@@ -39,7 +39,8 @@ fn name_of(number: u64) -> String {
     format!("{PREFIX}{number:06}")
 }
 
-fn number_of(path: &Path) -> Option<u64> {
+/// The number of the run whose folder this is.
+pub fn number_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let number = name.strip_prefix(PREFIX)?.parse().ok()?;
     (number <= LAST && name == name_of(number)).then_some(number)

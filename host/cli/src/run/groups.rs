@@ -15,8 +15,8 @@ use fadelink_sinks::{BlockKind, Kind, Spec};
 use fadelink_wire::{Firmware, Protocol};
 use toml::Spanned;
 
-use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Fade, File, Full, Join, Keep, Tcp, Udp};
-use super::{files, places};
+use super::experiment::{Backend, ConfirmAt, Crates, Duplicate, Experiment, Fade, File, Full, Join, Keep, Tcp, Udp};
+use super::{files, folder, places};
 use crate::build;
 use crate::deadline::Limits;
 use crate::exit::Usage;
@@ -170,6 +170,12 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// A sink as this board and this run have it.
+    fn named(&self, text: &str, board: &str) -> String {
+        let run = folder::number_of(self.folder).unwrap_or(0);
+        text.replace("{board}", board).replace("{run}", &run.to_string())
+    }
+
     /// Refuses a place with a name that a run has for itself.
     fn free_name<T>(&self, table: &Spanned<T>, text: &str, place: &str) -> Result<(), Usage> {
         let name = Path::new(place).file_name().map_or("".into(), |name| name.to_string_lossy());
@@ -221,7 +227,7 @@ impl Reader<'_> {
         let mut sinks = Vec::new();
         for text in texts.iter().chain([&hashes]) {
             let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
-            let mut spec: Spec<BlockKind> = text.replace("{board}", name).parse().map_err(error)?;
+            let mut spec: Spec<BlockKind> = self.named(text, name).parse().map_err(error)?;
             if streams > 1 && !spec.is_per_board("stream") {
                 return Err(error("expected {stream} in the path, for each stream of the board".into()));
             }
@@ -254,7 +260,9 @@ impl Reader<'_> {
 
     /// Of each board: run-wide limits are looked after elsewhere.
     fn limits(&self) -> Limits {
-        Limits { duration: None, idle: self.file.experiment.stop.idle.map(Duration::from), bytes: None }
+        let Experiment { wait, stop, .. } = &self.file.experiment;
+        let wait = wait.map_or(Duration::ZERO, Duration::from);
+        Limits { wait, idle: stop.idle.map(Duration::from), ..Limits::default() }
     }
 
     /// What a run that goes on has of a board.
@@ -433,7 +441,7 @@ impl Reader<'_> {
         let mut sinks = Vec::new();
         for text in &crates.sinks {
             let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));
-            let mut spec: sink::Spec = text.replace("{board}", name).parse().map_err(error)?;
+            let mut spec: sink::Spec = self.named(text, name).parse().map_err(error)?;
             let mut place = std::mem::take(&mut spec.place);
             self.free_name(table, text, &place)?;
             self.place(table, text, &mut place, name, spec.kind.is_path())?;

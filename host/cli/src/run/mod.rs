@@ -68,6 +68,9 @@ pub struct Args {
     /// Stop each run after this time, whatever the file says
     #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
     duration: Option<Duration>,
+    /// Ask boards that do not answer at the begin again for this time, whatever the file says
+    #[arg(long, value_name = "SECONDS", value_parser = crate::number::seconds)]
+    wait: Option<Duration>,
     /// Show no progress
     #[arg(long)]
     quiet: bool,
@@ -447,6 +450,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut file = File::read(path)?;
     if let Some(duration) = args.duration {
         file.experiment.stop.duration = Some(text::Seconds(duration.as_secs_f64()));
+    }
+    if let Some(wait) = args.wait {
+        file.experiment.wait = Some(text::Seconds(wait.as_secs_f64()));
     }
     let file = file;
     groups::check(&file)?;

@@ -1,7 +1,7 @@
 //! How the transmission of a FEB begins, or goes on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Resumed};
@@ -13,6 +13,7 @@ use super::super::recorder::Recorder;
 use super::super::transmissions::{Transmission, Transmissions};
 use super::received::Received;
 use crate::exit;
+use crate::interrupts::Interrupts;
 use crate::verdict::End;
 
 /// Time without a frame after which the FEB is taken to have all its confirmations.
@@ -40,6 +41,22 @@ pub(super) struct Begin {
     pub(super) goes_on: bool,
 }
 
+/// Begins a transmission. A board that does not answer is asked again until `wait` is over: it may be switched on later.
+fn start(feb: &mut FebHandle, wait: Duration, interrupts: &Interrupts) -> Result<(), Error> {
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        match feb.start() {
+            Err(Error::Command { error: CommandError::Timeout { .. } | CommandError::NotSent { .. }, .. })
+                if begun.elapsed() < wait && !interrupts.must_stop() => {}
+            result => return result,
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            tracing::warn!("{}: it does not answer; it is asked again for {} s", feb.mac(), wait.as_secs_f64());
+        }
+    }
+}
+
 impl Begin {
     /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
     pub(super) fn at(
@@ -47,6 +64,7 @@ impl Begin {
         feb: &mut FebHandle,
         recorder: &mut Recorder,
         outcome: &mut Received,
+        (wait, interrupts): (Duration, &Interrupts),
     ) -> anyhow::Result<Option<End>> {
         let WasStopped(was_stopped) = self.was_stopped;
         if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
@@ -82,7 +100,7 @@ impl Begin {
         }
         // Before START: a program that goes on must know of it. A START that is not answered may be obeyed later, so it stays there.
         self.transmissions.begin(recorder.bytes()).context("the list of transmissions")?;
-        feb.start().context("START (if the board sends to another computer: --take-over)")?;
+        start(feb, wait, interrupts).context("START (if the board sends to another computer: --take-over)")?;
         self.note(feb)?;
         if feb.counters().interrupted > 0 && !self.take_over {
             tracing::warn!(

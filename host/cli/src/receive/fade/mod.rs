@@ -276,7 +276,7 @@ fn receive(
         tracing::warn!("{}: {why}; its frames come by the slower way, AF_PACKET", feb.mac());
     }
     outcome.has_begun = begin.transmissions.newest().is_some();
-    let end = begin.at(feb, recorder, outcome)?;
+    let end = begin.at(feb, recorder, outcome, (shared.limits.wait, interrupts))?;
     if end.is_some() || feb.expected_crc() != Expected::No {
         recorder.sum();
     }

@@ -422,7 +422,7 @@ impl Streams {
             .with_context(|| format!("--udp {port}: listening on {address}"))?;
         let setup =
             Setup { senders, ring, interrupts: interrupts.clone(), starts: !boards.is_empty(), accept, patience };
-        let boards = Boards::start(&boards, port, patience)?;
+        let boards = Boards::start(&boards, port, (patience, limits.wait))?;
         let live = Arc::new(Mutex::default());
         let (streams, dropped, unseen) = (Vec::new(), Dropped::default(), Vec::new());
         let (failed, instead) = (Vec::new(), Vec::new());

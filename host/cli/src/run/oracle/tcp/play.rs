@@ -51,7 +51,7 @@ fn settings(case: &Case, (top, folder): (&Path, &Path), world: &World) -> anyhow
         address: world.receiver.into(),
         senders: Senders::Any(Box::new(streams::plan(folder)?)),
         streams: Some(case.boards.len() as u32),
-        limits: Limits { duration: None, idle: None, bytes: None },
+        limits: Limits::default(),
         ring: 64,
         receive_buffer: None,
         accept,

@@ -63,7 +63,7 @@ fn settings(
         senders: Senders::Any(Box::new(streams::plan(folder)?)),
         boards: case.starts.then_some(board).into_iter().collect(),
         streams: case.one_stream.then_some(1),
-        limits: Limits { duration: None, idle: None, bytes: None },
+        limits: Limits::default(),
         ring: 64,
         receive_buffer: BUFFER,
         accept: Accept::Confirmed,

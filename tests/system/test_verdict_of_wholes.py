@@ -52,7 +52,7 @@ def close(board):
 
 
 def without_memory(process):
-    """Nothing that needs more address space, as a thread, can be had by a program; gives it back when it is called."""
+    """A program gets no more address space, which a thread needs; gives it back when it is called."""
     pid = process.popen.pid
     (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmSize"))
     before = resource.prlimit(pid, resource.RLIMIT_AS)

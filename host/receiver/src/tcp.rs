@@ -159,7 +159,7 @@ struct Ready {
 
 impl Ready {
     /// # Errors
-    /// Something is not to be had.
+    /// The operating system's: no memory, no thread, no file descriptor.
     fn new(shared: &ServerState) -> io::Result<Ready> {
         let prepared = (shared.prepare)()?;
         let (work, given) = mpsc::sync_channel::<Work>(1);

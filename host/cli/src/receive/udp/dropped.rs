@@ -24,7 +24,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl Dropped {
-    /// Tells of them, by reason.
+    /// Reports them, by reason.
     pub(super) fn tell(&self) {
         for (count, reason) in [
             (self.truncated, "without a header"),

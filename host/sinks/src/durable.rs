@@ -49,10 +49,35 @@ pub fn unfinished(path: &Path) -> PathBuf {
 /// The operating system's.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<Metadata> {
     let unfinished = unfinished(path);
-    let mut file = File::create(&unfinished)?;
+    // What is left of a program that was killed is removed, and so is a link, which would lead elsewhere.
+    let mut file = match File::create_new(&unfinished) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            std::fs::remove_file(&unfinished)?;
+            File::create_new(&unfinished)?
+        }
+        new => new?,
+    };
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;
     sync_parent(path)?;
     file.metadata()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_killed_program_is_replaced_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.json"), folder.path().join("other"));
+        std::fs::write(&other, "mine").unwrap();
+        std::fs::write(unfinished(&path), "half of").unwrap();
+        replace(&path, b"one").unwrap();
+        std::os::unix::fs::symlink(&other, unfinished(&path)).unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()), (b"two".into(), b"mine".into()));
+        assert!(!unfinished(&path).exists());
+    }
 }

@@ -36,14 +36,15 @@ pub fn is_own(name: &str) -> bool {
     is_of_the_run(name) || is_note(name) || name.ends_with(PART)
 }
 
-/// Refuses what has the name of a file that a run writes itself, and is none: a link leads elsewhere, and a pipe would be waited for.
+/// Refuses links, which lead elsewhere, and what has the name of a file that a run writes itself and is none: a pipe would be waited for.
 ///
 /// # Errors
 /// Which one; the operating system's.
 pub fn check_own(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_str().is_some_and(is_own) && !entry.file_type()?.is_file() {
+        let kind = entry.file_type()?;
+        if kind.is_symlink() || (entry.file_name().to_str().is_some_and(is_own) && !kind.is_file()) {
             return Err(io::Error::other(format!("{}: expected a file", entry.path().display())));
         }
     }

@@ -1,5 +1,6 @@
 //! `fadelink run`: receives as the file of an experiment says, into a folder for each run (docs/runs.md).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -372,13 +373,14 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(address) = file.experiment.http {
         http::serve(address, http::routes(control.clone())).with_context(|| format!("http {address}"))?;
     }
-    let (mut good, mut first) = (true, unfinished(&file, &runs, args.close)?);
+    let mut left = BTreeSet::new();
+    let (mut good, mut first) = (true, unfinished(&file, &runs, args.close, &mut left)?);
     if first.is_some() {
         control.step(Event::Start);
     }
     while first.is_some() || wait(start, &control, &interrupts) {
         // The one before may not have ended.
-        let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs, false) };
+        let goes_on = if first.is_some() { Ok(first.take()) } else { unfinished(&file, &runs, false, &mut left) };
         let run = goes_on.and_then(|run| run.map_or_else(|| next(&file, &runs), Ok));
         let result = run.and_then(|run| run.run((&interrupts, &control), args.quiet));
         match result {

@@ -1,5 +1,7 @@
 //! The run that is next: one that goes on after its program was ended by force, or a new one.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use fadelink_runs::files::{EXPERIMENT, LOG};
 use fadelink_sinks::durable;
@@ -88,14 +90,19 @@ fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<O
 /// A run whose program was ended by force goes on, if its data was confirmed when it was safe and the experiment is the
 /// same. Others are closed. One that can't be closed is left as it is.
 ///
-/// `close`: all are closed.
+/// `close`: all are closed. `left`: the numbers of those that are left, which are looked at once.
 ///
 /// # Errors
 /// One that should go on cannot.
-pub(super) fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow::Result<Option<Run<'a>>> {
+pub(super) fn unfinished<'a>(
+    file: &'a File,
+    runs: &Runs,
+    close: bool,
+    left: &mut BTreeSet<u64>,
+) -> anyhow::Result<Option<Run<'a>>> {
     let mut goes_on = None;
     for folder in runs.all()? {
-        if !files::has_notes(&folder.path)? {
+        if left.contains(&folder.number) || !files::has_notes(&folder.path)? {
             continue;
         }
         let (number, path) = (folder.number, folder.path.clone());
@@ -109,10 +116,13 @@ pub(super) fn unfinished<'a>(file: &'a File, runs: &Runs, close: bool) -> anyhow
             Ok(run) => goes_on = goes_on.or(run),
             // Its boards keep what is not confirmed: another run would have them throw it away.
             Err(error) if may => return Err(error),
-            Err(error) => tracing::warn!(
-                "run {number} was ended by force, and cannot be closed: {error:#}; it is left as it is: {}",
-                path.display()
-            ),
+            Err(error) => {
+                left.insert(number);
+                tracing::warn!(
+                    "run {number} was ended by force, and cannot be closed: {error:#}; it is left as it is: {}",
+                    path.display()
+                );
+            }
         }
     }
     Ok(goes_on)

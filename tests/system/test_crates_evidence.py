@@ -86,6 +86,22 @@ def test_windows_that_cannot_be_are_never_complete(build, expected, send):
     assert reasons(found) == expected, (found, err)
 
 
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("expected", [("--expect", 2), ("--sources", "1,2")])
+def test_a_crate_that_lost_its_first_windows_misses_them(build, expected, order):
+    """Whichever crate is heard first."""
+    builder = build(*expected, "--streams", 2, "--silence", 60)
+    crates = {source: Crate(builder.port, source) for source in order}
+    for source in order:
+        crates[source].send(*range(5 if source == 2 else 0, 10))
+        builder.wait_for_source(source, "messages", 10 - 5 * (source == 2))
+    for crate in crates.values():
+        crate.close()
+    status, found, err = builder.finish()
+    assert status == 3 and reasons(found) == ["windows"] and found["sources"]["0x00000002"]["missing"] == 5, (found, err)
+    assert found["windows"] == {"complete": 5, "incomplete": 5, "dropped": 0, "late": 0}, found
+
+
 def test_a_crate_that_begins_anew_is_never_complete(build):
     """In windows that wait for another crate: its two runs would be one."""
     builder = build("--sources", "1,2", "--streams", 3, "--silence", 60)

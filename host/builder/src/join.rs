@@ -104,6 +104,9 @@ impl Joiner {
         if let Some(epoch) = self.epochs.get_mut(resumed) {
             epoch.knows(id, stream.stream, is_behind);
         }
+        if let Ok(source) = self.source(id) {
+            source.goes_on = true;
+        }
     }
 
     /// Sources for which windows that were given away did not wait.
@@ -178,14 +181,14 @@ impl Joiner {
         if !self.sources.contains_key(&id) && (!sources.is_empty() || is_one_more) {
             return Err(self.unlisted.entry(id).or_default());
         }
-        Ok(self.sources.entry(id).or_insert_with(|| Source { is_new: true, ..Source::default() }))
+        Ok(self.sources.entry(id).or_default())
     }
 
     /// The source is connected again: what was sent in between is not known.
     pub fn begin_session(&mut self, id: u32) {
         match self.source(id) {
             Ok(source) => {
-                source.is_new = true;
+                source.goes_on = false;
                 source.counts.sessions += 1;
             }
             Err(counts) => counts.sessions += 1,
@@ -276,7 +279,7 @@ impl Joiner {
         }
         source.heard = Some(now);
         source.is_absent = false;
-        let is_new = std::mem::take(&mut source.is_new);
+        let is_new = !std::mem::replace(&mut source.goes_on, true);
         let (told, late) = epoch.take(message, key, before, is_new, &self.policy);
         source.counts += &told;
         self.counts.late += u64::from(late.is_some());
@@ -294,7 +297,7 @@ impl Joiner {
         if let Some(source) = self.sources.get_mut(&id) {
             source.counts.anew += 1;
             source.counts.wrong_number += 1;
-            source.is_new = true;
+            source.goes_on = false;
         }
         self.first_wrong.get_or_insert_with(|| in_words(&message.header, "its source counts anew from there"));
         other.or(Some(self.epochs.len() - 1))

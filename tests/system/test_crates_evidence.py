@@ -228,6 +228,35 @@ def test_who_has_not_the_address_of_a_crate_is_kept_out(build):
     assert "127.0.0.9" in err and len(found["connections"]) == 1
 
 
+def test_connections_without_data_leave_a_number_alone(build):
+    """As of a program that looks whether the port is open."""
+    builder = build("--sources", 1, "--streams", 1)
+    crate = Crate(builder.port, 1)
+    for _ in range(200):
+        Crate(builder.port, 0).close()
+    crate.send(*range(8))
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 0 and len(found["connections"]) == 1 and 0 < found["empty_connections"] <= 200, (found, err)
+
+
+def test_sources_without_number_are_counted_together(build):
+    """Messages of any number of sources that nobody has named, over connections with as many as a crate may have; and with one more."""
+    builder = build("--sources", 1, "--streams", 2)
+    crate = Crate(builder.port, 1)
+    crate.send(*range(8))
+    crate.send(raw=b"".join(model.message(1000 + source, 0) for source in range(200)))
+    crate.close()
+    crate = Crate(builder.port, 1)
+    crate.send(raw=b"".join(model.message(5000 + source, 0) for source in range(257)))
+    status, found, err = builder.finish()
+    told = {reason["reason"]: reason for reason in found["reasons"]}
+    others = told["unlisted"]["sources"]["others"]
+    assert told["unlisted"]["amount"] == 64 + others >= 200 and len(found["sources"]) == 1 + 64 + 1, (told, err)
+    assert "more than 256 sources over one connection" in told["error"]["text"] and f"others: {others}" in told["unlisted"]["text"], told
+    crate.close()
+
+
 @pytest.mark.parametrize("first_closes", [False, True])
 def test_two_senders_of_one_number(build, first_closes):
     """Each has windows of its own, so that all of them are there. A crate may go on over another connection when it has closed the first one."""

@@ -279,7 +279,7 @@ impl Epoch {
         let origin = message.origin(key, policy.window_ns);
         let Inspected { data, header, lost, stream, place, mut told, .. } = message;
         let time = (header.seconds, header.nanoseconds);
-        // Whoever is heard first: each source owes each window that was not given away.
+        // In whatever order they are heard, each source owes each window that was not given away.
         let new = || Member { passed: floor, ..Member::default() };
         let member = self.members.entry(header.source_id).or_insert_with(new);
         if member.note(stream, key) {

@@ -279,7 +279,7 @@ fn joined_in(policy: &Policy, sends: &[Sends], order: impl Iterator<Item = usize
 }
 
 proptest! {
-    /// The same messages give the same verdict, whoever is heard first; and the right one, if each source may lose its first windows,
+    /// The same messages give the same verdict in each order of the sources; and the right one, if each source may lose its first windows,
     /// and those between two connections.
     #[test]
     fn the_order_of_sources_changes_nothing(

@@ -6,12 +6,12 @@ import subprocess
 import time
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from support import fadc_model as model
 from support.broker import free_ports
 from support.crate import WINDOW_NS, Crate, hits_of, report
-from support.netns import PATIENCE
+from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK, SEED
 
 PARTITIONS = 4
@@ -38,6 +38,11 @@ class Setup:
         (self.port,) = free_ports(1)
         self.feeder = self.start("feed", "--tcp", self.port, "--listen", "127.0.0.1", "--end", end, *words)
         return self.feeder
+
+    def begin_anew(self, keep_events=False):
+        """Builders are of another group from now on, with a topic of events of its own."""
+        self.group += "-next"
+        self.events += "" if keep_events else "-next"
 
     def crate(self, source):
         """A crate that has connected to the feed that was begun last."""
@@ -184,3 +189,39 @@ def check(events, windows, sources=(1, 2, 3)):
         for message in messages:
             assert sorted(model.read_hits(message, WINDOW_NS // 4)[0]) == hits_of(message.source, message.record)
     assert rows == {n: list(range(n, windows, PARTITIONS)) for n in range(PARTITIONS)}
+
+
+def delete(setup, topic):
+    for deleted in setup.client.delete_topics([topic]).values():
+        deleted.result()
+
+
+def make(setup, topic, partitions=PARTITIONS):
+    """Also where the broker still removes the one before."""
+
+    def try_once():
+        try:
+            for made in setup.client.create_topics([NewTopic(topic, partitions, 1)]).values():
+                made.result()
+            return True
+        except Exception as error:
+            assert "already exists" in str(error) or "marked for deletion" in str(error), error
+            return False
+
+    wait_for(try_once)
+
+
+def trim(setup, topic, partitions=PARTITIONS):
+    """Deletes all messages that it has."""
+    newest = setup.client.list_offsets({TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)})
+    places = [TopicPartition(topic, place.partition, found.result().offset) for place, found in newest.items()]
+    for deleted in setup.client.delete_records(places).values():
+        deleted.result()
+
+
+def lose(setup, topic, how, partitions=PARTITIONS):
+    if how == "trimmed":
+        trim(setup, topic, partitions)
+    else:
+        delete(setup, topic)
+        make(setup, topic, partitions)

@@ -86,6 +86,22 @@ def test_windows_that_cannot_be_are_never_complete(build, expected, send):
     assert reasons(found) == expected, (found, err)
 
 
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("expected", [("--expect", 2), ("--sources", "1,2")])
+def test_a_crate_that_lost_its_first_windows_misses_them(build, expected, order):
+    """Whichever crate is heard first."""
+    builder = build(*expected, "--streams", 2, "--silence", 60)
+    crates = {source: Crate(builder.port, source) for source in order}
+    for source in order:
+        crates[source].send(*range(5 if source == 2 else 0, 10))
+        builder.wait_for_source(source, "messages", 10 - 5 * (source == 2))
+    for crate in crates.values():
+        crate.close()
+    status, found, err = builder.finish()
+    assert status == 3 and reasons(found) == ["windows"] and found["sources"]["0x00000002"]["missing"] == 5, (found, err)
+    assert found["windows"] == {"complete": 5, "incomplete": 5, "dropped": 0, "late": 0}, found
+
+
 def test_a_crate_that_begins_anew_is_never_complete(build):
     """In windows that wait for another crate: its two runs would be one."""
     builder = build("--sources", "1,2", "--streams", 3, "--silence", 60)
@@ -210,6 +226,35 @@ def test_who_has_not_the_address_of_a_crate_is_kept_out(build):
     status, found, err = builder.finish()
     assert (status, found["windows"]["complete"], found["other_connections"]) == (0, 3, 1), (found, err)
     assert "127.0.0.9" in err and len(found["connections"]) == 1
+
+
+def test_connections_without_data_leave_a_number_alone(build):
+    """As of a program that looks whether the port is open."""
+    builder = build("--sources", 1, "--streams", 1)
+    crate = Crate(builder.port, 1)
+    for _ in range(200):
+        Crate(builder.port, 0).close()
+    crate.send(*range(8))
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 0 and len(found["connections"]) == 1 and 0 < found["empty_connections"] <= 200, (found, err)
+
+
+def test_sources_without_number_are_counted_together(build):
+    """Messages of any number of sources that nobody has named, over connections with as many as a crate may have; and with one more."""
+    builder = build("--sources", 1, "--streams", 2)
+    crate = Crate(builder.port, 1)
+    crate.send(*range(8))
+    crate.send(raw=b"".join(model.message(1000 + source, 0) for source in range(200)))
+    crate.close()
+    crate = Crate(builder.port, 1)
+    crate.send(raw=b"".join(model.message(5000 + source, 0) for source in range(257)))
+    status, found, err = builder.finish()
+    told = {reason["reason"]: reason for reason in found["reasons"]}
+    others = told["unlisted"]["sources"]["others"]
+    assert told["unlisted"]["amount"] == 64 + others >= 200 and len(found["sources"]) == 1 + 64 + 1, (told, err)
+    assert "more than 256 sources over one connection" in told["error"]["text"] and f"others: {others}" in told["unlisted"]["text"], told
+    crate.close()
 
 
 @pytest.mark.parametrize("first_closes", [False, True])

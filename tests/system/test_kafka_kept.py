@@ -9,10 +9,9 @@ import time
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import NewTopic, OffsetSpec
 from support.broker import free_ports
 from support.crate import reasons
-from support.kafka import PARTITIONS, Setup, check, send
+from support.kafka import PARTITIONS, Setup, check, delete, lose, make, send, trim
 from support.netns import PATIENCE, wait_for
 from support.paths import FADELINK
 
@@ -22,42 +21,6 @@ def setup(broker, request):
     setup = Setup(broker, request.node.name.replace("[", "-").replace("]", ""))
     yield setup
     setup.close()
-
-
-def delete(setup, topic):
-    for deleted in setup.client.delete_topics([topic]).values():
-        deleted.result()
-
-
-def make(setup, topic, partitions=PARTITIONS):
-    """Also where the broker still removes the one before."""
-
-    def try_once():
-        try:
-            for made in setup.client.create_topics([NewTopic(topic, partitions, 1)]).values():
-                made.result()
-            return True
-        except Exception as error:
-            assert "already exists" in str(error) or "marked for deletion" in str(error), error
-            return False
-
-    wait_for(try_once)
-
-
-def trim(setup, topic, partitions=PARTITIONS):
-    """Deletes all messages that it has."""
-    newest = setup.client.list_offsets({TopicPartition(topic, n): OffsetSpec.latest() for n in range(partitions)})
-    places = [TopicPartition(topic, place.partition, found.result().offset) for place, found in newest.items()]
-    for deleted in setup.client.delete_records(places).values():
-        deleted.result()
-
-
-def lose(setup, topic, how, partitions=PARTITIONS):
-    if how == "trimmed":
-        trim(setup, topic, partitions)
-    else:
-        delete(setup, topic)
-        make(setup, topic, partitions)
 
 
 def lose_half(setup, topic, count, how):
@@ -85,6 +48,23 @@ def test_a_feed_looks_whether_its_messages_are_there(setup, how):
     wait_for(lambda: setup.places() == setup.ends())
     status, found, err = setup.finish(builder)
     assert status == 3 and ("gone" in reasons(found) or "the begin of feed" in str(found["open"])), (found, err)
+
+
+def test_a_feed_whose_topic_was_deleted_tells_both(setup):
+    """What it could not deliver, and that what it had delivered is gone."""
+    feeder = setup.feed()
+    crates = [setup.crate(source) for source in (1, 2, 3)]
+    for crate in crates:
+        crate.send(*range(40))
+    setup.read(setup.messages, 120, quiet=0)
+    delete(setup, setup.messages)
+    for crate in crates:
+        crate.send(*range(40, 80))
+        crate.close()
+    status, found, err = setup.finish(feeder)
+    assert status == 3 and "changed" in reasons(found) and f"topic {setup.messages}, partition " in str(found["reasons"]), (found, err)
+    told = {reason["reason"]: reason for reason in found["reasons"]}
+    assert "undelivered" not in told or told["undelivered"]["amount"] == found["messages"] - found["delivered"], found
 
 
 def test_the_end_of_a_feed_without_its_begin_proves_nothing(setup):
@@ -135,9 +115,9 @@ def test_a_topic_that_another_one_has_replaced(setup):
     setup.commit([TopicPartition(setup.messages, place.partition, place.offset, metadata=place.metadata) for place in group.topic_partitions])
     builder = setup.build()
     out, err = builder.communicate(timeout=PATIENCE)
-    assert builder.returncode == 1 and "is not the one that the group has read there: the topic was made again" in err, (out, err)
+    assert builder.returncode == 3 and "is not the one that the group has read there: the topic was made again" in err, (out, err)
     # Another group reads all of the new one.
-    setup.group += "-next"
+    setup.begin_anew()
     builder = setup.build()
     wait_for(lambda: setup.places() == setup.ends())
     status, found, err = setup.finish(builder)

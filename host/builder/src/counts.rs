@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, SubAssign};
 
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 /// Counts of one source.
@@ -120,25 +121,42 @@ impl AddAssign<&Counts> for Counts {
 }
 
 /// Counts of all windows, and of each source.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Joined {
     /// Of all.
     pub windows: Counts,
     /// By source.
-    #[serde(serialize_with = "by_name")]
     pub sources: BTreeMap<u32, SourceCounts>,
+    /// Of all other sources together, which are not joined.
+    pub others: SourceCounts,
     /// The first message with an invalid word, and what is wrong with it.
     pub first_wrong: Option<String>,
 }
 
-fn by_name<S: Serializer>(sources: &BTreeMap<u32, SourceCounts>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(sources.iter().map(|(source, counts)| (format!("{source:#010x}"), counts)))
+/// What all other sources are called.
+pub const OTHERS: &str = "others";
+
+/// As `windows`, `sources` by name, and `first_wrong`.
+impl Serialize for Joined {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(3))?;
+        map.serialize_entry("windows", &self.windows)?;
+        map.serialize_entry("sources", &self.by_name().collect::<BTreeMap<_, _>>())?;
+        map.serialize_entry("first_wrong", &self.first_wrong)?;
+        map.end()
+    }
 }
 
 impl Joined {
+    /// The counts of each source by its name, and those of all others if there were any.
+    pub fn by_name(&self) -> impl Iterator<Item = (String, &SourceCounts)> {
+        let others = (self.others != SourceCounts::default()).then(|| (OTHERS.to_owned(), &self.others));
+        self.sources.iter().map(|(source, counts)| (format!("{source:#010x}"), counts)).chain(others)
+    }
+
     /// The counts of all sources together.
     pub fn of_all_sources(&self) -> SourceCounts {
-        let mut all = SourceCounts::default();
+        let mut all = self.others.clone();
         self.sources.values().for_each(|source| all += source);
         all
     }
@@ -177,6 +195,7 @@ impl AddAssign<&Joined> for Joined {
         for (source, counts) in &more.sources {
             *self.sources.entry(*source).or_default() += counts;
         }
+        self.others += &more.others;
         self.first_wrong = self.first_wrong.take().or_else(|| more.first_wrong.clone());
     }
 }

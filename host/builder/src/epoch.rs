@@ -275,18 +275,13 @@ impl Epoch {
         is_new: bool,
         policy: &Policy,
     ) -> (SourceCounts, Option<Event>) {
-        let (floor, oldest) = (self.next.unwrap_or(0), self.oldest());
+        let floor = self.next.unwrap_or(0);
         let origin = message.origin(key, policy.window_ns);
         let Inspected { data, header, lost, stream, place, mut told, .. } = message;
         let time = (header.seconds, header.nanoseconds);
-        let member = self.members.entry(header.source_id).or_insert_with(|| {
-            // One that was not expected owes no window that is older than its first.
-            let first = oldest.map_or(key, |oldest| oldest.min(key)).max(floor);
-            Member {
-                passed: if policy.sources.contains(&header.source_id) { floor } else { first },
-                ..Member::default()
-            }
-        });
+        // In whatever order they are heard, each source owes each window that was not given away.
+        let new = || Member { passed: floor, ..Member::default() };
+        let member = self.members.entry(header.source_id).or_insert_with(new);
         if member.note(stream, key) {
             told.wrong_number = 1;
             member.forget_from(key);

@@ -70,7 +70,7 @@ pub(crate) fn in_words(header: &Header, what: &str) -> String {
 }
 
 /// Inspects the messages of one source, in their order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Inspector {
     /// Each has another.
     pub(crate) stream: u64,

@@ -97,20 +97,24 @@ impl Intake {
 impl MessageHandler for Intake {
     fn open(self: Arc<Self>) -> Box<dyn Messages> {
         self.lock().open += 1;
-        Box::new(Connection { intake: self, inspectors: BTreeMap::new() })
+        let stranger = self.with_joiner(Joiner::inspector);
+        Box::new(Connection { intake: self, inspectors: BTreeMap::new(), stranger })
     }
 }
 
 struct Connection {
     intake: Arc<Intake>,
     inspectors: BTreeMap<u32, Inspector>,
+    /// For messages of sources that are not joined, each by itself.
+    stranger: Inspector,
 }
 
 impl Messages for Connection {
     fn begin(&mut self, source: u32) {
         let mut state = self.intake.lock();
-        self.inspectors.insert(source, state.joiner.inspector());
-        state.joiner.begin_session(source);
+        if state.joiner.begin_session(source) {
+            self.inspectors.insert(source, state.joiner.inspector());
+        }
     }
 
     fn has_rival(&mut self, source: u32) {
@@ -119,10 +123,10 @@ impl Messages for Connection {
 
     /// Waits while a message is far ahead of what others have given.
     fn take(&mut self, messages: &mut Vec<Bytes>) -> io::Result<()> {
-        let Connection { intake, inspectors } = self;
+        let Connection { intake, inspectors, stranger } = self;
         let inspect = |message: Bytes| {
             let source = Header::parse(&message).ok()?.source_id;
-            inspectors.get_mut(&source)?.inspect(message)
+            inspectors.get_mut(&source).unwrap_or(&mut stranger.clone()).inspect(message)
         };
         // The lock is for all connections.
         let inspected: Vec<_> = messages.drain(..).filter_map(inspect).collect();

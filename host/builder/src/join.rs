@@ -21,6 +21,9 @@ use crate::inspect::{in_words, Inspected, Inspector};
 use crate::policy::Policy;
 use crate::source::{Pending, Source};
 
+/// Refused sources that are counted each by itself: anybody can send any number.
+const UNLISTED: usize = 64;
+
 /// How far an epoch was given away.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Standing {
@@ -35,8 +38,9 @@ pub struct Standing {
 pub struct Joiner {
     policy: Policy,
     sources: BTreeMap<u32, Source>,
-    /// Of sources that are refused.
+    /// Of sources that are refused: of the first ones, and of all others.
     unlisted: BTreeMap<u32, SourceCounts>,
+    others: SourceCounts,
     /// The oldest first.
     epochs: VecDeque<Epoch>,
     /// Epochs that have begun.
@@ -59,6 +63,7 @@ impl Joiner {
             policy,
             sources,
             unlisted: BTreeMap::new(),
+            others: SourceCounts::default(),
             epochs: VecDeque::new(),
             began: 0,
             begun: None,
@@ -103,6 +108,9 @@ impl Joiner {
     pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector, is_behind: bool) {
         if let Some(epoch) = self.epochs.get_mut(resumed) {
             epoch.knows(id, stream.stream, is_behind);
+        }
+        if let Ok(source) = self.source(id) {
+            source.goes_on = true;
         }
     }
 
@@ -154,11 +162,25 @@ impl Joiner {
         fit == Fit::Follows && place.is_some_and(|place| self.epochs[place].is_full_for(key, self.policy.max_open))
     }
 
+    /// True if a window has room in the epoch of its source, of `span` windows.
+    pub fn has_room_for(&self, id: u32, key: u64, span: u64) -> bool {
+        let epoch = self.sources.get(&id).and_then(|source| source.epoch);
+        self.epochs.iter().filter(|one| epoch.is_none_or(|id| one.id == id)).all(|one| !one.is_full_for(key, span))
+    }
+
+    /// Something came of a source that has to wait: it is not silent.
+    pub fn hear(&mut self, id: u32, now: Instant) {
+        if let Some(source) = self.sources.get_mut(&id) {
+            source.heard = Some(now);
+        }
+    }
+
     /// What came until now.
     pub fn joined(&self) -> Joined {
         let sources = self.sources.iter().map(|(id, source)| (*id, source.counts.clone()));
         let sources = sources.chain(self.unlisted.clone()).collect();
-        Joined { windows: self.counts.clone(), sources, first_wrong: self.first_wrong.clone() }
+        let (windows, others) = (self.counts.clone(), self.others.clone());
+        Joined { windows, sources, others, first_wrong: self.first_wrong.clone() }
     }
 
     /// Counts of the windows that were emitted or dropped, not of open ones.
@@ -176,19 +198,24 @@ impl Joiner {
         let Policy { sources, count, .. } = &self.policy;
         let is_one_more = *count > 0 && self.sources.len() >= *count;
         if !self.sources.contains_key(&id) && (!sources.is_empty() || is_one_more) {
-            return Err(self.unlisted.entry(id).or_default());
+            let is_kept = self.unlisted.contains_key(&id) || self.unlisted.len() < UNLISTED;
+            return Err(if is_kept { self.unlisted.entry(id).or_default() } else { &mut self.others });
         }
-        Ok(self.sources.entry(id).or_insert_with(|| Source { is_new: true, ..Source::default() }))
+        Ok(self.sources.entry(id).or_default())
     }
 
-    /// The source is connected again: what was sent in between is not known.
-    pub fn begin_session(&mut self, id: u32) {
+    /// The source is connected again: what was sent in between is not known. False: it is refused.
+    pub fn begin_session(&mut self, id: u32) -> bool {
         match self.source(id) {
             Ok(source) => {
-                source.is_new = true;
+                source.goes_on = false;
                 source.counts.sessions += 1;
+                true
             }
-            Err(counts) => counts.sessions += 1,
+            Err(counts) => {
+                counts.sessions += 1;
+                false
+            }
         }
     }
 
@@ -276,7 +303,7 @@ impl Joiner {
         }
         source.heard = Some(now);
         source.is_absent = false;
-        let is_new = std::mem::take(&mut source.is_new);
+        let is_new = !std::mem::replace(&mut source.goes_on, true);
         let (told, late) = epoch.take(message, key, before, is_new, &self.policy);
         source.counts += &told;
         self.counts.late += u64::from(late.is_some());
@@ -294,7 +321,7 @@ impl Joiner {
         if let Some(source) = self.sources.get_mut(&id) {
             source.counts.anew += 1;
             source.counts.wrong_number += 1;
-            source.is_new = true;
+            source.goes_on = false;
         }
         self.first_wrong.get_or_insert_with(|| in_words(&message.header, "its source counts anew from there"));
         other.or(Some(self.epochs.len() - 1))

@@ -13,7 +13,7 @@ pub struct Policy {
     pub window_ns: u32,
     /// Sources that a window needs; empty: as many as `count` says.
     pub sources: Vec<u32>,
-    /// Sources to wait for before the first window is given away.
+    /// That many sources, the first ones that are heard. Each owes all windows from the first of any of them on, as if they were named.
     pub count: usize,
     /// Give away windows in which a source is missing; else they are dropped.
     pub emit_incomplete: bool,

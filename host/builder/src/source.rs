@@ -33,8 +33,8 @@ pub(crate) struct Source {
     /// When something of it was taken.
     pub heard: Option<Instant>,
     pub is_absent: bool,
-    /// What was sent before its next message is not known.
-    pub is_new: bool,
+    /// Its next message follows one that was taken; else nothing is known of what it has sent before.
+    pub goes_on: bool,
     pub pending: Option<Pending>,
     pub counts: SourceCounts,
 }

@@ -1,5 +1,6 @@
 //! The connections of crates, which the crates open like TCP senders (docs/protocol/tcp_sender.md).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +20,9 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is said of a connection that is given up because the user asked for the end twice.
 pub const INTERRUPTED: &str = "interrupted before the end";
+
+/// Sources that a connection may have: a crate has one for each of its links.
+const SOURCES: usize = 256;
 
 /// Where messages go.
 pub trait MessageHandler: Send + Sync {
@@ -72,6 +76,13 @@ pub struct Connection {
     pub error: Option<String>,
 }
 
+impl Connection {
+    /// Nothing came over it, so it is not one of a crate.
+    pub fn is_empty(&self) -> bool {
+        self.counts == Counts::default()
+    }
+}
+
 /// A connection, and its socket as long as it is open.
 struct Served {
     came: Connection,
@@ -85,8 +96,17 @@ impl Served {
     }
 }
 
+/// The connections, by the order in which they began.
+#[derive(Default)]
+struct Connections {
+    served: BTreeMap<u64, Served>,
+    begun: u64,
+    /// Those over which nothing came until they ended; no more is kept of them.
+    empty: u64,
+}
+
 struct ServerState {
-    connections: Mutex<Vec<Served>>,
+    connections: Mutex<Connections>,
     /// Addresses of crates; empty: any.
     crates: Vec<IpAddr>,
     /// Connections of others.
@@ -98,7 +118,7 @@ struct ServerState {
 }
 
 impl ServerState {
-    fn lock(&self) -> MutexGuard<'_, Vec<Served>> {
+    fn lock(&self) -> MutexGuard<'_, Connections> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,8 +131,8 @@ impl ServerState {
         is_admitted
     }
 
-    /// Enters a connection in the list; its index there.
-    fn enter(&self, peer: SocketAddr, socket: &Arc<tcp::Connection>) -> usize {
+    /// Enters a connection in the list; its number there.
+    fn enter(&self, peer: SocketAddr, socket: &Arc<tcp::Connection>) -> u64 {
         let came = Connection {
             peer,
             source: None,
@@ -125,26 +145,34 @@ impl ServerState {
             error: None,
         };
         let mut connections = self.lock();
-        connections.push(Served { came, socket: Some(socket.clone()) });
-        connections.len() - 1
+        connections.begun += 1;
+        let number = connections.begun;
+        connections.served.insert(number, Served { came, socket: Some(socket.clone()) });
+        number
+    }
+
+    /// Changes what is known of a connection.
+    fn change(&self, number: u64, change: impl FnOnce(&mut Served)) {
+        self.lock().served.get_mut(&number).map(change);
     }
 
     /// A source sends over a connection: it goes on with those that it has closed before. One that it closes later has an end of its
     /// own. True: one of them is open, so it may be of another sender.
-    fn begin(&self, index: usize, source: u32) -> bool {
+    fn begin(&self, number: u64, source: u32) -> bool {
         let mut connections = self.lock();
         let mut has_rival = false;
-        for earlier in connections.iter_mut().filter(|one| one.came.sources.contains(&source)) {
+        for earlier in connections.served.values_mut().filter(|one| one.came.sources.contains(&source)) {
             if earlier.is_closed() {
                 earlier.came.sources.retain(|other| *other != source);
             } else {
                 has_rival = true;
             }
         }
-        let came = &mut connections[index].came;
-        came.source.get_or_insert_with(|| format!("{source:#010x}"));
-        came.sources.push(source);
-        came.rivals.extend(has_rival.then_some(source));
+        if let Some(Served { came, .. }) = connections.served.get_mut(&number) {
+            came.source.get_or_insert_with(|| format!("{source:#010x}"));
+            came.sources.push(source);
+            came.rivals.extend(has_rival.then_some(source));
+        }
         has_rival
     }
 }
@@ -159,11 +187,11 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &mut dyn Messages) -> io::Result<()> {
+fn receive(shared: &ServerState, number: u64, socket: &tcp::Connection, take: &mut dyn Messages) -> io::Result<()> {
     socket.set_read_timeout(Some(shared.patience))?;
     let mut reader = MessageReader::new(&**socket);
-    let (mut messages, mut sources) = (Vec::new(), Vec::new());
-    let result = loop {
+    let (mut messages, mut sources) = (Vec::new(), BTreeSet::new());
+    let result = 'stream: loop {
         let more = reader.next_messages(&mut messages);
         if !messages.is_empty() {
             if reader.take_gap() {
@@ -171,16 +199,20 @@ fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &
                 sources.iter().for_each(|source| take.begin(*source));
             }
             for header in messages.iter().filter_map(|message| Header::parse(message).ok()) {
-                if !sources.contains(&header.source_id) {
-                    sources.push(header.source_id);
-                    let has_rival = shared.begin(index, header.source_id);
+                if sources.insert(header.source_id) {
+                    if sources.len() > SOURCES {
+                        break 'stream Err(io::Error::other(format!(
+                            "more than {SOURCES} sources over one connection: expected those of a crate"
+                        )));
+                    }
+                    let has_rival = shared.begin(number, header.source_id);
                     take.begin(header.source_id);
                     if has_rival {
                         take.has_rival(header.source_id);
                     }
                 }
             }
-            shared.lock()[index].came.counts = *reader.counts();
+            shared.change(number, |served| served.came.counts = *reader.counts());
         }
         if let Err(error) = take.take(&mut messages) {
             break Err(error);
@@ -196,24 +228,29 @@ fn receive(shared: &ServerState, index: usize, socket: &tcp::Connection, take: &
         }
     };
     reader.give_up();
-    let connection = &mut shared.lock()[index].came;
-    connection.counts = *reader.counts();
-    connection.skipped = reader.skipped().map(|(byte, why)| format!("byte {byte}: {why}"));
+    shared.change(number, |Served { came, .. }| {
+        came.counts = *reader.counts();
+        came.skipped = reader.skipped().map(|(byte, why)| format!("byte {byte}: {why}"));
+    });
     result
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &ServerState, index: usize, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
-    let result = receive(shared, index, socket, &mut *take);
-    let served = &mut shared.lock()[index];
-    served.socket = None;
-    let connection = &mut served.came;
-    connection.ended = true;
-    connection.asked = result.is_ok() && socket.was_asked();
-    connection.error = result.err().map(|error| match is_silence(&error) {
+fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
+    let result = receive(shared, number, socket, &mut *take);
+    let mut connections = shared.lock();
+    let Some(Served { mut came, .. }) = connections.served.remove(&number) else { return };
+    if came.is_empty() {
+        connections.empty += 1;
+        return;
+    }
+    came.ended = true;
+    came.asked = result.is_ok() && socket.was_asked();
+    came.error = result.err().map(|error| match is_silence(&error) {
         true => format!("nothing came for {} s after the end was asked for", shared.patience.as_secs_f64()),
         false => error.to_string(),
     });
+    connections.served.insert(number, Served { came, socket: None });
 }
 
 impl Server {
@@ -244,17 +281,29 @@ impl Server {
                 }
                 let messages = take.open();
                 Box::new(move |socket| {
-                    let index = shared.enter(peer, socket);
-                    serve(&shared, index, socket, messages);
+                    let number = shared.enter(peer, socket);
+                    serve(&shared, number, socket, messages);
                 })
             }))
         })?;
         Ok(Server { shared, server })
     }
 
-    /// The connections until now.
+    /// The connections until now, without those over which nothing came until they ended.
     pub fn connections(&self) -> Vec<Connection> {
-        self.shared.lock().iter().map(|served| served.came.clone()).collect()
+        self.shared.lock().served.values().map(|served| served.came.clone()).collect()
+    }
+
+    /// Those over which something came, and whether all have ended.
+    pub fn of_crates(&self) -> (usize, bool) {
+        let connections = self.shared.lock();
+        let all = || connections.served.values().map(|served| &served.came);
+        (all().filter(|came| !came.is_empty()).count(), all().all(|came| came.ended))
+    }
+
+    /// Connections over which nothing came until they ended.
+    pub fn empty(&self) -> u64 {
+        self.shared.lock().empty
     }
 
     /// Times that a connection could not be accepted, as when the process has no free file descriptor.
@@ -288,7 +337,8 @@ impl Server {
     pub fn join(mut self) -> (Vec<Connection>, bool) {
         self.stop();
         let is_served = self.server.join();
-        let connections = self.shared.lock().drain(..).map(|served| served.came).collect();
+        let connections =
+            std::mem::take(&mut self.shared.lock().served).into_values().map(|served| served.came).collect();
         (connections, is_served)
     }
 }

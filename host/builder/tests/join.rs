@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fadelink_builder::counts::{Counts, SourceCounts};
+use fadelink_builder::counts::{Counts, Joined, SourceCounts};
 use fadelink_builder::join::{Before, Standing};
 use fadelink_builder::key::Key;
 use fadelink_builder::{Joiner, Policy};
@@ -241,7 +241,71 @@ fn after_a_restart_windows_go_on() {
     assert_eq!(bench.source(1).late, 1);
 }
 
+/// A source that has lost its first windows is missing in them, if it is heard first, too.
+#[test]
+fn the_first_windows_of_a_source_are_missing_in_every_order() {
+    for (policy, key) in [(two(), 0), (Policy { count: 2, ..Policy::default() }, 0), (two(), 1 << 40)] {
+        for order in [[1, 2], [2, 1]] {
+            let mut bench = Bench::new(policy.clone());
+            for source in order {
+                bench.joiner.begin_session(source);
+                let begin = if source == 2 { 5 } else { 0 };
+                (begin..10).for_each(|record| bench.push(source, key + record));
+            }
+            let events = bench.events();
+            assert_eq!(events.iter().filter(|event| event.missing == [2]).count(), 5, "{policy:?} {order:?}");
+            assert_eq!(bench.joiner.joined().windows, Counts { complete: 5, incomplete: 5, ..Counts::default() });
+        }
+    }
+}
+
+/// What a source sends: windows, and the places among them where it is connected again.
+type Sends = (Vec<u64>, Vec<usize>);
+
+/// Joins what sources send, in this order of their turns; what was counted.
+fn joined_in(policy: &Policy, sends: &[Sends], order: impl Iterator<Item = usize>) -> Joined {
+    let mut bench = Bench::new(policy.clone());
+    let mut rest: Vec<_> = sends.iter().map(|(windows, _)| windows.iter().copied().enumerate()).collect();
+    for turn in order.chain((0..sends.len()).flat_map(|turn| [turn; 60])) {
+        let Some((at, record)) = rest.get_mut(turn).and_then(Iterator::next) else { continue };
+        if at == 0 || sends[turn].1.contains(&at) {
+            bench.joiner.begin_session(turn as u32);
+        }
+        bench.push(turn as u32, record);
+        bench.events();
+    }
+    while bench.joiner.pop(bench.now, true).is_some() {}
+    bench.joiner.joined()
+}
+
 proptest! {
+    /// The same messages give the same verdict in each order of the sources; and the right one, if each source may lose its first windows,
+    /// and those between two connections.
+    #[test]
+    fn the_order_of_sources_changes_nothing(
+        sends in prop::collection::vec(
+            (prop::collection::btree_set(0u64..60, 0..40), prop::collection::vec(0usize..40, 0..3)), 1..5),
+        orders in prop::array::uniform2(prop::collection::vec(0usize..5, 0..300)),
+        listed in any::<bool>(),
+    ) {
+        let sends: Vec<Sends> = sends.into_iter().map(|(sent, breaks)| (sent.into_iter().collect(), breaks)).collect();
+        let policy = match listed {
+            true => Policy { sources: (0..sends.len() as u32).collect(), ..Policy::default() },
+            false => Policy { count: sends.len(), ..Policy::default() },
+        };
+        let [one, other] = orders.map(|order| joined_in(&policy, &sends, order.into_iter()));
+        prop_assert_eq!(&one, &other);
+        // Sent, or passed over within a connection.
+        let is_known = |(sent, breaks): &Sends, window: u64| {
+            let at = sent.partition_point(|sent| *sent < window);
+            sent.get(at) == Some(&window) || at > 0 && at < sent.len() && !breaks.contains(&at)
+        };
+        let is_sent = |window: &u64| sends.iter().any(|(sent, _)| sent.contains(window));
+        let windows: Vec<_> = (0..60).filter(is_sent).collect();
+        let whole = windows.iter().filter(|window| sends.iter().all(|sends| is_known(sends, **window))).count() as u64;
+        prop_assert_eq!(one.windows, Counts { complete: whole, incomplete: windows.len() as u64 - whole, ..Counts::default() });
+    }
+
     /// However messages of sources interleave: each is in one event, of its window, and windows leave in order.
     #[test]
     fn every_message_once(

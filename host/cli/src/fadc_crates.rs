@@ -9,7 +9,6 @@ use clap::ValueEnum;
 #[cfg(feature = "kafka")]
 use fadelink_builder::counts::Joined;
 use fadelink_builder::key::Key;
-use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
 use fadelink_builder::tcp::{Connection, MessageHandler, Server, UNSERVED};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
@@ -132,9 +131,8 @@ impl Run {
 
     /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
     pub fn poll(&mut self) -> bool {
-        let connections = self.server.connections();
-        let crates = connections.iter().filter(|one| is_crate(one)).count();
-        let enough = self.streams.is_some_and(|n| crates >= n as usize && connections.iter().all(|c| c.ended));
+        let (crates, have_ended) = self.server.of_crates();
+        let enough = self.streams.is_some_and(|n| crates >= n as usize && have_ended);
         if enough || self.deadline.is_reached(0) {
             self.interrupts.stop();
         }
@@ -160,21 +158,25 @@ impl Run {
             give_up();
             self.server.abort();
         }
-        let (refused, other_connections) = (self.server.refused(), self.server.others());
-        let (connections, is_served) = self.server.join();
-        Connections { connections, refused, other_connections, unserved: !is_served }
+        let Run { server, .. } = self;
+        let counts = (server.refused(), server.others(), server.empty());
+        let (connections, is_served) = server.join();
+        let (refused, other_connections, empty_connections) = counts;
+        Connections { connections, refused, other_connections, empty_connections, unserved: !is_served }
     }
 }
 
 /// What came over the connections of a run.
 #[derive(Serialize)]
 pub struct Connections {
-    /// Each of them.
+    /// Each of them over which something came, or that could not be ended.
     pub connections: Vec<Connection>,
     /// Times that one could not be accepted.
     pub refused: u64,
     /// Those that were closed, for they are not of the crates' addresses.
     pub other_connections: u64,
+    /// Those over which nothing came until they ended.
+    pub empty_connections: u64,
     /// Some could not be until the end.
     pub unserved: bool,
 }
@@ -183,7 +185,7 @@ pub struct Connections {
 pub fn so_far(connections: &[Connection]) -> Evidence<'static> {
     let skipped = |one: &Connection| one.counts.skipped_bytes + one.counts.cut_bytes;
     let broken = |one: &Connection| one.error.as_ref().map(|error| format!("{}: {error}", one.peer));
-    let mut crates = connections.iter().filter(|one| is_crate(one));
+    let mut crates = connections.iter().filter(|one| !one.is_empty());
     Evidence {
         error: crates.find_map(broken),
         skipped_bytes: connections.iter().map(skipped).sum(),
@@ -201,16 +203,11 @@ pub fn rivals(connections: &[Connection]) -> Joined {
     joined
 }
 
-/// A connection over which nothing came is none of a crate.
-fn is_crate(connection: &Connection) -> bool {
-    connection.counts != Counts::default()
-}
-
 impl Connections {
     /// What they prove: FIN has the number of all bytes before it, and answers that of this side.
     pub fn known(&self) -> Evidence<'static> {
         let known = so_far(&self.connections);
-        let mut crates = self.connections.iter().filter(|one| is_crate(one)).peekable();
+        let mut crates = self.connections.iter().filter(|one| !one.is_empty()).peekable();
         let has_come = crates.peek().is_some();
         let panicked = crates.find(|one| !one.ended).map(|one| format!("{}: receiving it panicked", one.peer));
         let error = known.error.or(panicked).or_else(|| self.unserved.then(|| UNSERVED.into()));

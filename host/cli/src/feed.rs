@@ -77,7 +77,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Err(lost @ Failure::Gone { .. }) => (None, vec![lost.to_string()]),
         Err(error) => (Some(error.to_string()), Vec::new()),
     };
-    let (unknown, changed) = if delivering.is_none() { look() } else { (None, Vec::new()) };
+    // What is delivered may be gone, whatever was not. Who gives up waits for no answer.
+    let (unknown, changed) = if must_abort() { (None, Vec::new()) } else { look() };
     let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
     let delivered = feeder.delivered();
     let known = came.known();

@@ -357,8 +357,7 @@ impl Meter {
         ] {
             self.count("fadelink_builder_windows_total", &[("builder", builder), ("result", result)], value);
         }
-        for (source, counts) in &joined.sources {
-            let source = format!("{source:#010x}");
+        for (source, counts) in joined.by_name() {
             let SourceCounts {
                 messages,
                 late,

@@ -4,29 +4,29 @@
 //! restart messages are read again from there, and windows before that number are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::kafka::{
-    config, during, is_passing, topic, Error as Failure, Reach, MESSAGE_BYTES, STEP, TRANSACTION,
-};
+use fadelink_sinks::kafka::{config, during, is_passing, topic, Error as Failure, Reach, MESSAGE_BYTES, STEP};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
-use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
 use super::error::{Error, Result};
-use super::known::Known;
+use super::failing::Failing;
 use super::look::Look;
 use super::note::Session;
 use super::output::{Output, To};
-use super::partition::{Begin, Partition, Totals};
-use super::place::Place;
+use super::partition::{Partition, Totals};
 use super::report::{End, Report, Watcher};
 use super::rule::{Rule, BY_BROKER};
-use super::watch::{Change, Watch, HEARTBEAT};
+use super::watch::{Watch, HEARTBEAT};
 use crate::policy::Policy;
 use crate::Event;
+
+mod begin;
+mod commit;
 
 /// Longest time between commits while events come.
 const COMMIT_EVERY: Duration = Duration::from_millis(200);
@@ -53,6 +53,8 @@ pub struct Plan {
     pub policy: Policy,
     /// A new group begins at the oldest messages that are left: that older ones were deleted is no loss.
     pub may_begin_later: bool,
+    /// A new group may write behind events that are there.
+    pub may_append: bool,
 }
 
 impl Plan {
@@ -70,6 +72,7 @@ pub struct Builder {
     consumer: BaseConsumer<Watch>,
     output: Output,
     look: Look,
+    look_at_events: Look,
     partitions: BTreeMap<i32, Partition>,
     /// Of each source, the newest session.
     sessions: BTreeMap<u32, (Session, u64)>,
@@ -77,6 +80,10 @@ pub struct Builder {
     changed: bool,
     /// It reads at another place than that of the last commit.
     astray: bool,
+    /// The last transactions have failed.
+    failing: Option<Failing>,
+    /// By partition, messages that were read for a transaction that failed, and are not committed since.
+    unwritten: BTreeMap<i32, Range<i64>>,
     /// Its report was given to who reads it.
     is_reported: bool,
     committed: Instant,
@@ -116,6 +123,7 @@ impl Builder {
         Ok(Builder {
             reach: Reach::watch(&plan.brokers, &plan.messages)?,
             look: Look::at(&plan.brokers, &plan.messages)?,
+            look_at_events: Look::at(&plan.brokers, &plan.events)?,
             rule: Rule { key: plan.policy.key, partitions: expected as u64 },
             plan,
             consumer,
@@ -125,6 +133,8 @@ impl Builder {
             waiting: Vec::new(),
             changed: false,
             astray: false,
+            failing: None,
+            unwritten: BTreeMap::new(),
             is_reported: false,
             committed: Instant::now(),
             done: Totals::default(),
@@ -140,15 +150,22 @@ impl Builder {
             counts.sessions = self.sessions.get(source).map_or(0, |(_, sessions)| *sessions);
         }
         let Totals { joined, replayed, malformed, gone, unreported } = totals;
-        Report { joined, replayed, malformed, gone, unreported, ..self.report.clone() }
+        let unwritten = self.unwritten.values().map(|offsets| (offsets.end - offsets.start) as u64).sum();
+        Report { joined, replayed, malformed, gone, unreported, unwritten, ..self.report.clone() }
     }
 
     /// Joins until `events` events were committed; or until `stop` is set and all was read that was there then, at most a [`STEP`]
-    /// longer. Windows that are open then stay in Kafka.
-    ///
-    /// # Errors
-    /// The brokers', where trying again does not help; a message that was put into its partition by another rule.
-    pub fn run(&mut self, stop: &AtomicBool, events: Option<u64>, watcher: &mut impl Watcher) -> Result<()> {
+    /// longer. Windows that are open then stay in Kafka. An error ends it early, and is in the report: the brokers', where trying
+    /// again does not help; a message that was put into its partition by another rule.
+    pub fn run(&mut self, stop: &AtomicBool, events: Option<u64>, watcher: &mut impl Watcher) {
+        if let Err(error) = self.join(stop, events, watcher) {
+            tracing::error!("{error}");
+            self.report.error = Some(error.to_string());
+        }
+        self.look_at_events();
+    }
+
+    fn join(&mut self, stop: &AtomicBool, events: Option<u64>, watcher: &mut impl Watcher) -> Result<()> {
         let mut given = 0;
         let mut ticked = Instant::now();
         let mut looked = Instant::now();
@@ -157,14 +174,17 @@ impl Builder {
         while events.is_none_or(|events| given < events) {
             if stop.load(Ordering::Relaxed) {
                 let asked = *asked.get_or_insert_with(Instant::now);
-                if self.has_read_all() || asked.elapsed() >= STEP {
+                if !self.astray && self.has_read_all() || asked.elapsed() >= STEP {
                     break;
                 }
             }
             let polled = self.consumer.poll(TICK).map(|message| message.map(|m| m.detach()));
             self.rebalance(stop, watcher)?;
             if self.astray {
-                self.rewind(stop, watcher)?;
+                let waits = |failing: &Failing| Instant::now() < failing.next && !stop.load(Ordering::Relaxed);
+                if !self.failing.as_ref().is_some_and(waits) {
+                    self.rewind(stop, watcher)?;
+                }
                 ticked = Instant::now();
                 continue;
             }
@@ -179,6 +199,7 @@ impl Builder {
             }
             if ticked.elapsed() >= TICK {
                 self.tick(ticked.elapsed());
+                self.go_back()?;
                 ticked = Instant::now();
             }
             if looked.elapsed() >= COMMIT_EVERY {
@@ -195,18 +216,7 @@ impl Builder {
         self.commit(stop, watcher)?;
         // A transaction that failed leaves its windows to the next builder.
         self.report.end = if self.astray { end.min(End::Open) } else { end };
-        self.look_at_events();
         Ok(())
-    }
-
-    /// Its user has the report: the next builder need not tell again what was wrong. One that is killed before leaves that to it.
-    ///
-    /// # Errors
-    /// As of [`Self::run`]; then the next builder tells it again.
-    pub fn reported(&mut self, stop: &AtomicBool) -> Result<()> {
-        self.is_reported = true;
-        self.changed |= self.partitions.values().any(Partition::is_wrong);
-        self.commit(stop, &mut ()).map(drop)
     }
 
     /// True if each partition was read up to where it ended when this was asked first. That no message comes does not prove it: the
@@ -270,153 +280,6 @@ impl Builder {
         }
     }
 
-    /// Forgets what was taken away, and finds its place in what was given.
-    fn rebalance(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
-        for change in self.consumer.context().changes() {
-            self.forget();
-            self.astray = false;
-            let Change::Assigned(list) = change else { continue };
-            let places = self.committed_places(&list, stop, watcher)?;
-            self.begin(&places, stop, watcher)?;
-        }
-        Ok(())
-    }
-
-    fn begin(&mut self, places: &TopicPartitionList, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
-        for element in places.elements() {
-            let number = element.partition();
-            let topic = &self.plan.messages;
-            let asked = || during("asking for its messages", self.consumer.fetch_watermarks(topic, number, STEP));
-            let (oldest, end) = self.ask(stop, watcher, asked)?;
-            // Some clients end the text with a zero byte.
-            let place = element.metadata().trim_end_matches('\0').parse::<Place>();
-            let before = match (place, element.offset()) {
-                (Ok(place), Offset::Offset(at)) => Some((place, at)),
-                (Err(()), Offset::Offset(at)) if at > end => Some((Place::default(), at)),
-                _ => None,
-            };
-            if let Some((place, at)) = &before {
-                let read = place.read.max(*at);
-                if read > end {
-                    let what = format!("it ends at offset {end}, and the group has read up to {read}");
-                    return Err(Error::Anew { topic: topic.clone(), partition: number, what });
-                }
-                if let Some(last) = place.last.filter(|last| last.offset >= oldest) {
-                    self.look_for(last, number, stop, watcher)?;
-                }
-            }
-            let begin = Begin { before, oldest, may_begin_later: self.plan.may_begin_later };
-            let partition = Partition::new(&self.plan.policy, self.rule, number, begin);
-            self.changed |= partition.has_news();
-            self.partitions.insert(number, partition);
-        }
-        Ok(())
-    }
-
-    /// Looks whether the last message that the group has read is still the one that it was.
-    fn look_for(&self, last: Known, partition: i32, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
-        let found = self.ask(stop, watcher, || self.look.message(partition, last.offset))?;
-        if found.is_some_and(|found| Known::of(&found) == last) {
-            return Ok(());
-        }
-        let what = format!("message {} is not the one that the group has read there", last.offset);
-        Err(Error::Anew { topic: self.plan.messages.clone(), partition, what })
-    }
-
-    /// Asks the brokers, again while they are away and nobody wants the end.
-    fn ask<T>(
-        &self,
-        stop: &AtomicBool,
-        watcher: &mut impl Watcher,
-        action: impl Fn() -> std::result::Result<T, Failure>,
-    ) -> Result<T> {
-        loop {
-            match action() {
-                Err(error) if error.is_passing() && !stop.load(Ordering::Relaxed) => {
-                    watcher.tick(&self.report(), Some(&error.into()));
-                    std::thread::sleep(TICK);
-                }
-                result => return Ok(result?),
-            }
-        }
-    }
-
-    /// Reads its partitions again from where the last commit left them. Until it can, their messages are left alone.
-    fn rewind(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<()> {
-        let assigned = during("asking for its partitions", self.consumer.assignment())?;
-        if assigned.count() == 0 {
-            // What it is given next begins at its place.
-            self.astray = false;
-            return Ok(());
-        }
-        let places = self.committed_places(&assigned, stop, watcher)?;
-        let mut offsets = TopicPartitionList::new();
-        for place in places.elements() {
-            let offset = match place.offset() {
-                Offset::Invalid => Offset::Beginning,
-                offset => offset,
-            };
-            during("going back", offsets.add_partition_offset(place.topic(), place.partition(), offset))?;
-        }
-        let sought = self.consumer.seek_partitions(offsets, STEP);
-        // A partition that is about to be taken away, or whose brokers are away, cannot be sought in.
-        if sought.is_ok_and(|found| found.elements().iter().all(|element| element.error().is_ok())) {
-            self.begin(&places, stop, watcher)?;
-            self.astray = false;
-        }
-        Ok(())
-    }
-
-    /// The places that were committed last.
-    fn committed_places(
-        &self,
-        list: &TopicPartitionList,
-        stop: &AtomicBool,
-        watcher: &mut impl Watcher,
-    ) -> Result<TopicPartitionList> {
-        // Also while a builder that was killed has a transaction open, which the broker ends in time.
-        let asked = || during("asking for its place", self.consumer.committed_offsets(list.clone(), STEP));
-        self.ask(stop, watcher, asked)
-    }
-
-    /// The places that the next transaction commits, in the metadata of the offsets.
-    fn places(&mut self) -> std::result::Result<TopicPartitionList, KafkaError> {
-        let mut list = TopicPartitionList::new();
-        for (number, partition) in &mut self.partitions {
-            if partition.has_place() {
-                let (offset, place) = partition.place(self.is_reported);
-                let mut element = list.add_partition(&self.plan.messages, *number);
-                element.set_offset(Offset::Offset(offset))?;
-                element.set_metadata(place.to_string());
-            }
-        }
-        Ok(list)
-    }
-
-    /// True if these places were committed, by a transaction whose answer did not come.
-    fn are_committed(
-        &self,
-        places: &TopicPartitionList,
-        stop: &AtomicBool,
-        watcher: &mut impl Watcher,
-    ) -> Result<bool> {
-        let committed = self.committed_places(places, stop, watcher)?;
-        let is_there = |place: &TopicPartitionListElem<'_>| {
-            let found = committed.find_partition(place.topic(), place.partition());
-            found.is_some_and(|found| found.metadata() == place.metadata())
-        };
-        Ok(places.count() > 0 && places.elements().iter().all(is_there))
-    }
-
-    /// What was joined, but not committed, is done again, by this builder or another.
-    fn forget(&mut self) {
-        self.waiting.clear();
-        self.changed = false;
-        for (_, partition) in std::mem::take(&mut self.partitions) {
-            self.done += partition.committed();
-        }
-    }
-
     fn take(&mut self, message: &impl Message) -> Result<()> {
         // An end has no data.
         self.report.messages += u64::from(message.payload().is_some_and(|data| !data.is_empty()));
@@ -432,55 +295,5 @@ impl Builder {
         }
         self.waiting.extend(std::iter::from_fn(|| partition.pop()).map(|event| (number, event)));
         Ok(())
-    }
-
-    /// Writes the events that wait and the place in the messages, both or neither.
-    fn commit(&mut self, stop: &AtomicBool, watcher: &mut impl Watcher) -> Result<u64> {
-        if !self.changed && self.waiting.is_empty() {
-            return Ok(0);
-        }
-        let begin = Instant::now();
-        let places = during("committing", self.places())?;
-        let group = self.consumer.group_metadata();
-        let result = self.output.write(&self.waiting, &places, group, begin + TRANSACTION - 2 * STEP);
-        self.committed = Instant::now();
-        let Err(error) = result else { return Ok(self.note_commit(watcher)) };
-        tracing::warn!("Kafka: a transaction was aborted and is repeated: {error}");
-        watcher.tick(&self.report(), Some(&Failure::Kafka { what: "committing", error: error.clone() }.into()));
-        let mut events = 0;
-        let is_fatal = matches!(&error, KafkaError::Transaction(error) if error.is_fatal());
-        if is_fatal || !self.output.abort(begin + TRANSACTION) {
-            // The broker gave it up, for it took too long. Else it is another builder of this name that did.
-            if begin.elapsed() < TRANSACTION {
-                return Ok(during("committing", Err(error))?);
-            }
-            loop {
-                match self.output.reconnect() {
-                    Err(error) if !stop.load(Ordering::Relaxed) => {
-                        tracing::warn!("{error}; tried again");
-                        watcher.tick(&self.report(), Some(&error.into()));
-                    }
-                    result => break result?,
-                }
-            }
-            // By now the transaction is over; it may be that only the answer was missing.
-            if self.are_committed(&places, stop, watcher)? {
-                events = self.note_commit(watcher);
-            }
-        }
-        self.report.aborts += u64::from(self.changed);
-        self.forget();
-        self.astray = true;
-        Ok(events)
-    }
-
-    /// The transaction was committed: what it holds counts; the number of its events.
-    fn note_commit(&mut self, watcher: &mut impl Watcher) -> u64 {
-        self.report.commits += 1;
-        self.changed = false;
-        self.partitions.values_mut().for_each(Partition::commit);
-        let events = std::mem::take(&mut self.waiting);
-        events.iter().for_each(|(_, event)| watcher.event(event));
-        events.len() as u64
     }
 }

@@ -43,6 +43,11 @@ impl Clock {
         }
     }
 
+    /// True if all messages were read.
+    pub fn is_at_end(&self) -> bool {
+        self.at_end
+    }
+
     /// All messages were read.
     pub fn on_end(&mut self) {
         self.at_end = true;

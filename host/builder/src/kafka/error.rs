@@ -28,7 +28,7 @@ pub enum Error {
     /// A topic has lost what a group has read: what comes now would be treated as that.
     #[error(
         "topic {topic}, partition {partition}: {what}: the topic was made again, or its brokers have lost messages; choose another \
-         --group, which begins anew"
+         --group and --events-topic, which begin anew"
     )]
     Anew {
         /// Its name.
@@ -37,6 +37,21 @@ pub enum Error {
         partition: i32,
         /// What shows it.
         what: String,
+    },
+    /// A group that begins would write windows again.
+    #[error(
+        "topic {events}, partition {partition} has events, and group {group} has no place in topic {messages}: its place was reset or \
+         deleted, or the events are of another group; choose another --events-topic, or --append if windows may be there twice"
+    )]
+    Twice {
+        /// Topic of the events.
+        events: String,
+        /// Of it.
+        partition: i32,
+        /// Of the builders.
+        group: String,
+        /// Topic of the messages.
+        messages: String,
     },
 }
 

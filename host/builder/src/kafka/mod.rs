@@ -8,6 +8,7 @@
 mod builder;
 mod clock;
 mod error;
+mod failing;
 mod feeder;
 mod known;
 mod look;

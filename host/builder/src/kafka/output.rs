@@ -1,9 +1,12 @@
 //! The topic of events: they are written in transactions, with the place in the messages.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fadelink_sinks::kafka::{commit, transactional, until, Error as Failure, Writer, Written, STEP};
+use fadelink_sinks::kafka::{
+    commit, compare, deliver, during, transactional, until, Error as Failure, Writer, Written, STEP,
+};
 use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer};
@@ -50,17 +53,12 @@ impl Output {
         Ok(())
     }
 
-    /// Writes events, each to its partition, and the places of the group, all or nothing.
+    /// Begins a transaction with events, each in its partition, and waits until they are delivered.
     ///
     /// # Errors
-    /// They were not written, or the answer did not come.
-    pub fn write(
-        &self,
-        events: &[(i32, Event)],
-        places: &TopicPartitionList,
-        group: Option<ConsumerGroupMetadata>,
-        deadline: Instant,
-    ) -> Result<(), KafkaError> {
+    /// They were not sent.
+    pub fn send(&self, events: &[(i32, Event)], deadline: Instant) -> Result<(), KafkaError> {
+        self.written.take_refusal();
         self.producer.begin_transaction()?;
         for (partition, event) in events {
             let key = event.record.to_be_bytes();
@@ -75,9 +73,55 @@ impl Output {
                 self.producer.poll(Duration::from_millis(10));
             }
         }
+        deliver(&self.producer, deadline);
+        Ok(())
+    }
+
+    /// Commits what was sent, with the places of the group, all or nothing.
+    ///
+    /// # Errors
+    /// It was not committed, or the answer did not come.
+    pub fn commit(
+        &self,
+        places: &TopicPartitionList,
+        group: Option<ConsumerGroupMetadata>,
+        deadline: Instant,
+    ) -> Result<(), KafkaError> {
         let group = group.ok_or(KafkaError::Canceled)?;
         until(|| Instant::now() < deadline, || self.producer.send_offsets_to_transaction(places, &group, STEP))?;
         commit(&self.producer, deadline)
+    }
+
+    /// Why a transaction failed: because a message was refused, if one was.
+    pub fn why(&self, error: KafkaError) -> KafkaError {
+        self.written.take_refusal().unwrap_or(error)
+    }
+
+    /// Offsets of the events in a partition that no builder has reported, as far as it is known here.
+    pub fn events(&self, partition: i32) -> Option<Range<i64>> {
+        self.written.span(partition)
+    }
+
+    /// Goes on behind the events that the group has written into a partition.
+    ///
+    /// # Errors
+    /// They are not there, or the brokers do not tell.
+    pub fn go_on(&self, partition: i32, events: &Range<i64>) -> Result<(), Failure> {
+        let (low, high) = during("looking for events", self.offsets(partition))?;
+        // Those that were reported may be gone by now. The topic is to be the same one.
+        let first = if events.is_empty() { low.min(events.end) } else { events.start };
+        compare(&self.to.topic, partition, &(first..events.end), (low, high)).map_err(|error| match error {
+            Failure::Short { topic, partition, what } => Failure::Gone { topic, partition, what },
+            error => error,
+        })?;
+        if !events.is_empty() {
+            self.written.begins_with(partition, events.clone());
+        }
+        Ok(())
+    }
+
+    fn offsets(&self, partition: i32) -> Result<(i64, i64), KafkaError> {
+        self.producer.client().fetch_watermarks(&self.to.topic, partition, STEP)
     }
 
     /// Gives a transaction up; false: it cannot be before `deadline`.
@@ -90,7 +134,6 @@ impl Output {
     /// # Errors
     /// It has not, or the brokers do not tell it.
     pub fn look(&self) -> Result<(), Failure> {
-        let offsets = |partition| self.producer.client().fetch_watermarks(&self.to.topic, partition, STEP);
-        self.written.look_at_end(&self.to.topic, || false, offsets)
+        self.written.look_at_end(&self.to.topic, || false, |partition| self.offsets(partition))
     }
 }

@@ -1,7 +1,8 @@
 //! A partition of messages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use fadelink_wire::fadc::Message as Fadc;
 use rdkafka::message::Message;
@@ -12,7 +13,13 @@ use super::known::Known;
 use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
-use crate::counts::Joined;
+use left::Left;
+pub use totals::Totals;
+
+mod back;
+mod left;
+mod totals;
+
 use crate::inspect::{Inspected, Inspector};
 use crate::join::{Before, Joiner, Standing};
 use crate::policy::Policy;
@@ -24,38 +31,6 @@ const ANYBODYS: Session = (u64::MAX, u64::MAX);
 /// Sessions of a source whose messages may still come: the newest, and those that it has left.
 const SESSIONS: usize = 4;
 
-/// What a partition brought.
-#[derive(Debug, Default, Clone)]
-pub struct Totals {
-    /// What was joined.
-    pub joined: Joined,
-    /// Messages of windows that an earlier builder has given away.
-    pub replayed: u64,
-    /// Messages that cannot be read.
-    pub malformed: u64,
-    /// Messages that the topic does not have any more.
-    pub gone: u64,
-    /// What was wrong with windows and messages that earlier builders have committed without a report.
-    pub unreported: u64,
-}
-
-impl Totals {
-    /// Windows and messages with which something is wrong.
-    fn wrong(&self) -> u64 {
-        self.joined.wrong() + self.malformed + self.gone + self.unreported
-    }
-}
-
-impl std::ops::AddAssign<&Totals> for Totals {
-    fn add_assign(&mut self, more: &Totals) {
-        self.joined += &more.joined;
-        self.replayed += more.replayed;
-        self.malformed += more.malformed;
-        self.gone += more.gone;
-        self.unreported += more.unreported;
-    }
-}
-
 /// Where a builder begins in a partition.
 #[derive(Debug, Clone)]
 pub struct Begin {
@@ -65,6 +40,8 @@ pub struct Begin {
     pub oldest: i64,
     /// That it has no older ones is no loss, where no earlier builder was.
     pub may_begin_later: bool,
+    /// Events that earlier builders have not reported are not as they were.
+    pub has_changed: bool,
 }
 
 /// A session of a source.
@@ -78,11 +55,23 @@ struct Heard {
 /// See the module.
 pub struct Partition {
     joiner: Joiner,
+    max_open: u64,
+    silence: Duration,
+    /// When a window left.
+    moved: Instant,
+    left: Left,
+    /// What is still to be read again.
+    again: Option<Range<i64>>,
+    /// Nothing of it was read yet.
+    is_back: bool,
     clock: Clock,
     before: Place,
     /// There is a place to commit.
     is_placed: bool,
     read: i64,
+    /// What was read before this message is committed.
+    written: i64,
+    has_changed: bool,
     /// The last message that was read, by an earlier builder too; and the offset of this one's.
     last: Option<Known>,
     newest: Option<i64>,
@@ -112,7 +101,7 @@ pub struct Partition {
 impl Partition {
     /// Nothing was read yet.
     pub fn new(policy: &Policy, rule: Rule, number: i32, begin: Begin) -> Partition {
-        let Begin { before, oldest, may_begin_later } = begin;
+        let Begin { before, oldest, may_begin_later, has_changed } = begin;
         let is_first = before.is_none();
         let (place, first) = before.unwrap_or_default();
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
@@ -127,6 +116,12 @@ impl Partition {
         }
         let mut partition = Partition {
             joiner,
+            max_open: policy.max_open,
+            silence: policy.silence,
+            moved: clock.now(),
+            left: Left::default(),
+            again: None,
+            is_back: false,
             clock,
             sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
             feeds: place.feeds.clone(),
@@ -136,6 +131,8 @@ impl Partition {
             is_placed: !is_first,
             last: place.last,
             newest: None,
+            written: first.max(place.read),
+            has_changed,
             before: place,
             read: first,
             replayed: 0,
@@ -208,10 +205,7 @@ impl Partition {
     }
 
     /// A source has sent something, or the end of a session. What was read before has its part in the place.
-    fn hear(&mut self, source: u32, session: Session, is_end: bool, is_new: bool) {
-        if is_new {
-            self.look_for_begin(session.0);
-        }
+    fn hear(&mut self, source: u32, session: Session, is_end: bool) {
         let newest = self.sources.entry(source).or_default();
         if session > newest.0 && !is_end {
             self.joiner.begin_session(source);
@@ -239,7 +233,7 @@ impl Partition {
 
     /// True if all was read up to there.
     pub fn has_read_all(&self) -> bool {
-        self.end.is_some_and(|end| self.expected >= end)
+        self.end.is_some_and(|end| self.expected >= end) && self.left.is_empty()
     }
 
     /// What has not ended of all that was read, in words.
@@ -264,6 +258,7 @@ impl Partition {
 
     /// All messages were read.
     pub fn on_end(&mut self) {
+        self.left.read_again();
         self.clock.on_end();
     }
 
@@ -284,7 +279,7 @@ impl Partition {
 
     /// True if its builder has something to report of it: messages are gone, or an earlier builder has not reported.
     pub fn has_news(&self) -> bool {
-        self.gone > 0 || self.before.unreported > 0
+        self.gone > 0 || self.before.unreported > 0 || self.has_changed
     }
 
     /// What was brought until now, without open windows.
@@ -298,25 +293,43 @@ impl Partition {
         }
     }
 
-    /// True if something is wrong with what was brought until now.
-    pub fn is_wrong(&self) -> bool {
-        self.totals().wrong() > 0
+    /// What is wrong with what was brought until now.
+    fn wrong(&self) -> u64 {
+        self.totals().wrong() + u64::from(self.has_changed)
     }
 
-    /// Where to begin after a restart. `is_reported`: its builder ends now, and reports what was wrong.
-    pub fn place(&mut self, is_reported: bool) -> (i64, Place) {
-        let first = self.joiner.first().unwrap_or(self.read);
+    /// True if the place tells the next builder something that this one reports.
+    pub fn has_unreported(&self, events: Option<&Range<i64>>) -> bool {
+        self.wrong() > 0 || events.or(self.before.events.as_ref()).is_some_and(|events| !events.is_empty())
+    }
+
+    /// Messages that were read and are not committed.
+    pub fn uncommitted(&self) -> Range<i64> {
+        self.written..self.read.max(self.written)
+    }
+
+    /// Where to begin after a restart. `events`: those that were written and not reported. `is_reported`: its builder ends now, and
+    /// reports these, and what was wrong.
+    pub fn place(&mut self, events: Option<Range<i64>>, is_reported: bool) -> (i64, Place) {
+        let first = self.joiner.first().into_iter().chain(self.left.oldest()).min().unwrap_or(self.read);
         let mut epochs = self.joiner.standing();
         // Nothing of these that was sent before is read again.
         if let Some(oldest) = epochs.first_mut() {
             oldest.since.retain(|_, since| *since >= first);
         }
         let read = self.read.max(self.before.read);
-        let unreported = if is_reported { 0 } else { self.totals().wrong() };
+        let unreported = if is_reported { 0 } else { self.wrong() };
+        let events = events.or_else(|| self.before.events.clone());
+        let events = events.map(|Range { start, end }| if is_reported { end..end } else { start..end });
         let open = self.open_sources().map(|(source, session)| (*source, *session)).collect();
         let (feeds, unbegun) = (self.feeds.clone(), self.unbegun.clone());
         let (last, behind, has_more_open) = (self.last, self.joiner.behind(), self.before.has_more_open);
-        (first, Place { epochs, read, last, unreported, open, behind, feeds, unbegun, has_more_open })
+        let mut left = self.left.first();
+        // What an earlier builder has left and is not read yet.
+        for (source, from) in self.before.left.iter().filter(|_| self.read < self.before.read) {
+            left.entry(*source).or_insert(self.read.max(*from));
+        }
+        (first, Place { epochs, read, left, last, events, unreported, open, behind, feeds, unbegun, has_more_open })
     }
 
     /// Notes the next message; one that is not behind the one before is of another topic.
@@ -340,28 +353,46 @@ impl Partition {
 
     /// Takes the next message; the session of its source, where that is told.
     pub fn take(&mut self, message: &impl Message, rule: Rule) -> Result<Option<(u32, Session)>> {
-        self.follow(message)?;
         let offset = message.offset();
-        let is_new = offset >= self.before.read;
+        let is_again = self.is_again(offset);
+        if !is_again {
+            self.left.read_again();
+            self.follow(message)?;
+        }
+        // Feeds are looked at once: what they have sent may be left, and taken behind their ends.
+        let is_first = !is_again && self.is_new(None, offset);
         let note = Note::of(message);
         let mark = note.as_ref().ok().and_then(Option::as_ref).filter(|note| !matches!(note.of, Of::Message(..)));
         if let Some(note) = mark {
-            rule.check(message, None, Some(note))?;
-            self.look_for_gone(offset, true);
-            return Ok(self.take_mark(note.of, is_new));
+            if !is_again {
+                rule.check(message, None, Some(note))?;
+                self.look_for_gone(offset, true);
+            }
+            let of = if let Of::End(session, _, source) = note.of { Some((session, source)) } else { None };
+            let (session, source) = of.unzip();
+            if let Some((epoch, _)) = session.filter(|_| is_first) {
+                self.look_for_begin(epoch);
+            }
+            let is_due = source.map_or(!is_again, |source| self.left.is_due(source, offset, is_again));
+            let is_new = self.is_new(source, offset);
+            return Ok(is_due.then(|| self.take_mark(note.of, is_new)).flatten());
         }
         let data = message.payload().unwrap_or_default();
         let Ok(parsed) = Fadc::parse(data) else {
-            self.malformed += u64::from(is_new);
-            self.look_for_gone(offset, false);
+            if !is_again {
+                self.malformed += u64::from(is_first);
+                self.look_for_gone(offset, false);
+            }
             return Ok(None);
         };
         let header = parsed.header();
         let key = rule.key.of(header);
         let (note, is_readable) = note.map_or((None, false), |note| (note, true));
-        self.malformed += u64::from(is_new && !is_readable);
-        rule.check(message, Some(header), note.as_ref())?;
-        self.look_for_gone(offset, note.is_some());
+        if !is_again {
+            self.malformed += u64::from(is_first && !is_readable);
+            rule.check(message, Some(header), note.as_ref())?;
+            self.look_for_gone(offset, note.is_some());
+        }
         let told = note.and_then(|note| match note.of {
             Of::Message(session, before) => Some((session, before)),
             _ => None,
@@ -369,7 +400,19 @@ impl Partition {
         // Nobody writes an end for who writes no note.
         let (session, before) = told.unzip();
         let (source, its) = (header.source_id, session.unwrap_or(ANYBODYS));
-        self.hear(source, its, false, is_new);
+        if is_first {
+            self.look_for_begin(its.0);
+        }
+        if !self.left.is_due(source, offset, is_again) {
+            self.joiner.hear(source, self.clock.now());
+            return Ok(None);
+        }
+        if let Some(key) = key.filter(|key| self.must_wait(&parsed, Some(*key), its)) {
+            self.left.leave(source, offset, key);
+            return Ok(None);
+        }
+        let is_new = self.is_new(Some(source), offset);
+        self.hear(source, its, false);
         // What a source has sent before is not known.
         let is_unknown = !is_readable || self.since_gone.as_mut().is_some_and(|heard| heard.insert(source));
         let nothing_before = Before { since: key.unwrap_or(0), lost: (0, 0) };
@@ -418,7 +461,7 @@ impl Partition {
         match of {
             Of::Message(..) => {}
             Of::End(session, before, source) => {
-                self.hear(source, session, true, is_new);
+                self.hear(source, session, true);
                 let its = self.heard.get(&source).and_then(|its| its.iter().find(|heard| heard.session == session));
                 let came = its.map_or(0, |heard| heard.passed);
                 self.joiner.end_session(source, is_new.then_some(before), came, self.clock.now());
@@ -438,13 +481,17 @@ impl Partition {
 
     /// The next event of windows that wait for nothing.
     pub fn pop(&mut self) -> Option<Event> {
-        self.joiner.tick(self.clock.now());
-        self.joiner.pop(self.clock.now(), false)
+        let now = self.clock.now();
+        self.joiner.tick(now);
+        let event = self.joiner.pop(now, false)?;
+        self.moved = now;
+        Some(event)
     }
 
     /// What there is has been committed.
     pub fn commit(&mut self) {
         self.committed = self.totals();
+        self.written = self.uncommitted().end;
     }
 }
 

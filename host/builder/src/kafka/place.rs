@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use super::known::Known;
@@ -15,8 +16,12 @@ pub struct Place {
     pub epochs: Vec<Standing>,
     /// The first message that was not read.
     pub read: i64,
+    /// Sources that were too far ahead: the first message before `read` that was not taken of them.
+    pub left: BTreeMap<u32, i64>,
     /// The last message that was read.
     pub last: Option<Known>,
+    /// Offsets of the events of its windows that no builder has reported. Their end is known of those that were reported, too.
+    pub events: Option<Range<i64>>,
     /// Windows and messages before with which something is wrong, and which no builder has reported: it was killed.
     pub unreported: u64,
     /// Sources whose end has not come, and their newest sessions.
@@ -42,12 +47,13 @@ const UNBEGUN: &str = "unbegun";
 /// Behind a source: windows did not wait for it.
 const BEHIND: &str = "-";
 
-/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... last=MESSAGE anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
+/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... left=SOURCE@OFFSET,... events=FIRST..END last=MESSAGE anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
 /// hexadecimal; `open=more` if there is no room for them, which about 250 of one feed have. `anew` stands there only if sources have
 /// counted anew.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { epochs, read, last, unreported, open, behind, feeds: own, unbegun, has_more_open } = self;
+        let Place { epochs, read, left, last, events, unreported, open, behind, feeds: own, unbegun, has_more_open } =
+            self;
         let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
         unbegun.iter().for_each(|epoch| feeds.entry(*epoch).or_default().push(UNBEGUN.into()));
         for (source, (epoch, number)) in open {
@@ -62,8 +68,15 @@ impl fmt::Display for Place {
         });
         let is_plain = epochs.iter().all(|epoch| epoch.since.is_empty());
         let anew = if is_plain { String::new() } else { format!(" anew={}", anew.collect::<Vec<_>>().join(";")) };
-        let last = last.map_or(String::new(), |last| format!(" last={last}"));
-        let begin = format!("next={} read={read} unreported={unreported} open=", self.next());
+        let events = events.as_ref().map_or(String::new(), |Range { start, end }| format!(" events={start}..{end}"));
+        let last = events + &last.map_or(String::new(), |last| format!(" last={last}"));
+        let is_left: Vec<_> = left.iter().map(|(source, offset)| format!("{source:x}@{offset}")).collect();
+        let is_left = if left.is_empty() { String::new() } else { format!(" left={}", is_left.join(",")) };
+        let begin = |read| format!("next={} read={read} unreported={unreported} open=", self.next());
+        // Without room for them all that comes behind the first of them is read as if it was not.
+        let oldest = left.values().min().filter(|_| begin(read).len() + MORE.len() + is_left.len() + last.len() > ROOM);
+        let (begin, is_left) = (begin(oldest.unwrap_or(read)), if oldest.is_some() { "" } else { &is_left });
+        let last = format!("{is_left}{last}");
         let open = feeds.join(";");
         let has_room = |open: &str, anew: &str| begin.len() + open.len() + last.len() + anew.len() <= ROOM;
         let open = if has_room(&open, &anew) { &open } else { MORE };
@@ -118,21 +131,30 @@ impl FromStr for Place {
                 open.insert(source, (epoch, number.trim_end_matches(BEHIND).parse().map_err(drop)?));
             }
         }
+        let range = |text: &str| {
+            let (first, end) = text.split_once("..").ok_or(())?;
+            Ok(first.parse().map_err(drop)?..end.parse().map_err(drop)?)
+        };
+        let places = |text: &str| {
+            let mut places = BTreeMap::new();
+            for place in text.split(',').filter(|place| !place.is_empty()) {
+                let (source, offset) = place.split_once('@').ok_or(())?;
+                places.insert(u32::from_str_radix(source, 16).map_err(drop)?, offset.parse().map_err(drop)?);
+            }
+            Ok(places)
+        };
+        let left = value("left=").map_or(Ok(BTreeMap::new()), places)?;
+        let events = value("events=").map(range).transpose()?;
         let last = value("last=").map(str::parse).transpose()?;
         let mut epochs = Vec::new();
         for epoch in value("anew=").unwrap_or("").split(';').filter(|epoch| !epoch.is_empty()) {
             let (next, sources) = epoch.split_once(':').ok_or(())?;
-            let mut since = BTreeMap::new();
-            for source in sources.split(',').filter(|source| !source.is_empty()) {
-                let (source, offset) = source.split_once('@').ok_or(())?;
-                since.insert(u32::from_str_radix(source, 16).map_err(drop)?, offset.parse().map_err(drop)?);
-            }
-            epochs.push(Standing { next: next.parse().map_err(drop)?, since });
+            epochs.push(Standing { next: next.parse().map_err(drop)?, since: places(sources)? });
         }
         if epochs.is_empty() {
             epochs.push(Standing { next, since: BTreeMap::new() });
         }
-        let place = Place { epochs, read, last, unreported, open, behind, feeds, unbegun, has_more_open };
+        let place = Place { epochs, read, left, last, events, unreported, open, behind, feeds, unbegun, has_more_open };
         words.next().is_none().then_some(place).ok_or(())
     }
 }
@@ -152,7 +174,9 @@ mod tests {
         let place = Place {
             epochs: epochs.clone(),
             read: 17,
+            left: [(0xC0DA_0001, 12)].into(),
             last,
+            events: Some(3..i64::MAX),
             unreported: 3,
             open,
             behind,
@@ -175,6 +199,8 @@ mod tests {
             "next=1 read=1 more=1",
             "next=1 read=1 unreported=0 open= anew=7",
             "next=1 read=1 unreported=0 open= last=7",
+            "next=1 read=1 unreported=0 open= events=7",
+            "next=1 read=1 unreported=0 open= left=7",
             "next=1 read=1 unreported=0 open= anew=7:1@2 last=1/2/3",
             "next=1 read=1 unreported=0 open= anew=7:1",
         ] {

@@ -41,6 +41,14 @@ pub struct Report {
     /// How the end is known, when it has run.
     #[serde(skip)]
     pub end: End,
+    /// Messages that were read, and of which nothing confirms that their events were written.
+    pub unwritten: u64,
+    /// Why not, at the last try.
+    #[serde(skip)]
+    pub failed: Option<String>,
+    /// Why it has ended early.
+    #[serde(skip)]
+    pub error: Option<String>,
     /// What was written and is not as it was, in words.
     pub changed: Vec<String>,
     /// What has not ended, in words.

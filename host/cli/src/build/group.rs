@@ -134,7 +134,7 @@ impl From {
         match self {
             From::Tcp { .. } => false,
             #[cfg(feature = "kafka")]
-            From::Kafka(report) => report.changed.is_empty(),
+            From::Kafka(report) => report.changed.is_empty() && report.unwritten == 0,
         }
     }
 
@@ -154,6 +154,8 @@ impl From {
                     kafka::End::Told => End::Confirmed,
                 },
                 accept,
+                error: report.error.clone(),
+                unwritten: report.failed.clone().filter(|_| report.unwritten > 0).map(|why| (report.unwritten, why)),
                 joined: report.joined.clone(),
                 malformed: report.malformed,
                 gone: report.gone,
@@ -202,16 +204,16 @@ impl Report {
     }
 
     pub fn print(&self) {
-        let Joined { windows, sources, first_wrong: _ } = self.joined();
-        let Counts { complete, incomplete, dropped, .. } = windows;
+        let joined = self.joined();
+        let Counts { complete, incomplete, dropped, .. } = joined.windows;
         let (events, kept) = (self.events, if self.from.keeps() { "" } else { not_kept(&self.sinks) });
         out!(
             "{}{kept}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped",
             self.verdict
         );
-        for (source, counts) in sources {
+        for (source, counts) in joined.by_name() {
             let SourceCounts { messages, missing, unknown, .. } = counts;
-            out!("{source:#010x}: {messages} messages, {missing} missing, {unknown} unknown");
+            out!("{source}: {messages} messages, {missing} missing, {unknown} unknown");
         }
         for sink in &self.sinks {
             let (count, what) = match sink.handed_over {

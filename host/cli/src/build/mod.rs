@@ -84,6 +84,10 @@ pub struct Args {
     /// lost
     #[arg(long)]
     from_oldest: bool,
+    /// With --kafka: a new group may write into a topic that has events already; without it, that is an error, for each window could be
+    /// there twice
+    #[arg(long)]
+    append: bool,
     /// Length of a window in ns
     #[arg(long, value_name = "NS", value_parser = fadc_crates::window)]
     window_ns: u32,
@@ -231,6 +235,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
         builder_id: args.builder_id,
         policy: args.policy(),
         may_begin_later: args.from_oldest,
+        may_append: args.append,
     };
     if let Some(duration) = args.crates.duration {
         let interrupts = interrupts.clone();
@@ -246,7 +251,7 @@ fn from_kafka(args: &Args, brokers: &str, interrupts: &Interrupts) -> anyhow::Re
     let goal = Goal { duration: args.crates.duration, amount: args.events };
     let progress = Progress::new(Unit::Events, goal, args.crates.quiet);
     let mut watcher = Watcher { name: &args.name, viewers, progress, meter: Meter::default() };
-    builder.run(interrupts.stopping(), args.events, &mut watcher)?;
+    builder.run(interrupts.stopping(), args.events, &mut watcher);
     let Watcher { viewers, progress, .. } = watcher;
     progress.finish();
     let report = Report::end(&args.name, viewers, From::Kafka(builder.report()), args.crates.end);

@@ -96,8 +96,10 @@ pub struct Evidence<'a> {
     pub gone: u64,
     /// Windows and messages with which something is wrong, of builders that did not report.
     pub unreported: u64,
-    /// Messages of crates that the brokers do not have.
+    /// Messages of crates that could not be delivered to the brokers.
     pub undelivered: u64,
+    /// Messages of which nothing confirms that their events were written, and why.
+    pub unwritten: Option<(u64, String)>,
     /// What has not ended, in words.
     pub open: Vec<String>,
     /// What the sinks have done.
@@ -161,20 +163,21 @@ impl Verdict {
             changed,
             checksum,
             wrong_words,
-            joined: Joined { windows, sources, first_wrong: _ },
+            joined: Joined { windows, sources, others, first_wrong: _ },
             skipped_bytes,
             malformed,
             gone,
             unreported,
             undelivered,
+            unwritten,
             open,
             sinks,
         } = evidence;
         let Counts { complete: _, incomplete, dropped, late: _ } = windows;
         let by_source = |count: fn(&SourceCounts) -> u64, reason: fn(BySource) -> Reason| {
             let counts = sources.iter().map(|(source, counts)| (*source, count(counts)));
-            let by_source = BySource(counts.filter(|(_, count)| *count > 0).collect());
-            (!by_source.0.is_empty()).then(|| reason(by_source))
+            let by_source = BySource { each: counts.filter(|(_, count)| *count > 0).collect(), others: count(others) };
+            (by_source.total() > 0).then(|| reason(by_source))
         };
         let count = |count: u64, reason: fn(u64) -> Reason| (count > 0).then(|| reason(count));
         let failed = sinks.iter().filter_map(|report| {
@@ -219,6 +222,7 @@ impl Verdict {
         ]
         .into_iter()
         .flatten()
+        .chain(unwritten.clone().map(|(count, why)| Reason::Unwritten(count, why)))
         .chain(changed.iter().cloned().map(Reason::Changed))
         .chain(failed)
         .chain(lost.map(|report| Reason::SinkLost(report.sink.clone(), report.dropped)))
@@ -379,12 +383,23 @@ mod tests {
             ("wrong_messages", source(SourceCounts { wrong_messages: 1, ..SourceCounts::default() })),
             ("anew", source(SourceCounts { anew: 1, ..SourceCounts::default() })),
             ("unlisted", source(SourceCounts { unlisted: 1, ..SourceCounts::default() })),
+            (
+                "unlisted",
+                Evidence {
+                    joined: Joined {
+                        others: SourceCounts { unlisted: 1, ..SourceCounts::default() },
+                        ..Joined::default()
+                    },
+                    ..whole()
+                },
+            ),
             ("two_senders", source(SourceCounts { two_senders: 1, ..SourceCounts::default() })),
             ("skipped", Evidence { skipped_bytes: 8, ..whole() }),
             ("malformed", Evidence { malformed: 1, ..whole() }),
             ("gone", Evidence { gone: 1, ..whole() }),
             ("unreported", Evidence { unreported: 1, ..whole() }),
             ("undelivered", Evidence { undelivered: 1, ..whole() }),
+            ("unwritten", Evidence { unwritten: Some((1, "no broker answers".into())), ..whole() }),
             ("sink_failed", Evidence { sinks: &failed, ..whole() }),
             ("sink_lost", Evidence { sinks: &lost, ..whole() }),
             ("unconfirmed", Evidence { sinks: &handed_over, ..whole() }),

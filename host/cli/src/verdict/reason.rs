@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use fadelink_builder::counts::OTHERS;
 use serde::{Serialize, Serializer};
 use serde_json::{json, Value};
 use strum::{IntoStaticStr, VariantNames};
@@ -20,11 +21,17 @@ pub struct Absent {
 
 /// Amounts by the source of crates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BySource(pub BTreeMap<u32, u64>);
+pub struct BySource {
+    /// Of each source.
+    pub each: BTreeMap<u32, u64>,
+    /// Of all others together.
+    pub others: u64,
+}
 
 impl BySource {
-    fn total(&self) -> u64 {
-        self.0.values().sum()
+    /// Of all sources.
+    pub fn total(&self) -> u64 {
+        self.each.values().sum::<u64>() + self.others
     }
 }
 
@@ -34,16 +41,19 @@ const NAMED: usize = 8;
 impl fmt::Display for BySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named: Vec<_> =
-            self.0.iter().take(NAMED).map(|(source, count)| format!("{source:#010x}: {count}")).collect();
-        let others = self.0.len().saturating_sub(NAMED);
-        let more = if others > 0 { format!(", {others} more") } else { String::new() };
-        write!(f, "({}{more})", named.join(", "))
+            self.each.iter().take(NAMED).map(|(source, count)| format!("{source:#010x}: {count}")).collect();
+        let more = self.each.len().saturating_sub(NAMED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        let others = (self.others > 0).then(|| format!("{OTHERS}: {}", self.others));
+        let parts: Vec<_> = named.into_iter().chain(more).chain(others).collect();
+        write!(f, "({})", parts.join(", "))
     }
 }
 
 impl Serialize for BySource {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(source, count)| (format!("{source:#010x}"), count)))
+        let others = (self.others > 0).then(|| (OTHERS.to_owned(), &self.others));
+        to.collect_map(self.each.iter().map(|(source, count)| (format!("{source:#010x}"), count)).chain(others))
     }
 }
 
@@ -111,8 +121,10 @@ pub enum Reason {
     Gone(u64),
     /// What is wrong with windows and messages of builders that did not report.
     Unreported(u64),
-    /// Messages that the brokers do not have.
+    /// Messages that could not be delivered to the brokers.
     Undelivered(u64),
+    /// Messages that a builder has read, and of which nothing confirms that their events were written: how many, and why.
+    Unwritten(u64, String),
     /// A sink has failed: its name, and why.
     SinkFailed(String, String),
     /// A sink that may not drop anything has lost so much: its name, amount.
@@ -126,7 +138,7 @@ impl Reason {
     fn detail(&self) -> Option<&str> {
         match self {
             Reason::Error(error) => Some(error),
-            Reason::SinkFailed(_, why) => Some(why),
+            Reason::SinkFailed(_, why) | Reason::Unwritten(_, why) => Some(why),
             _ => None,
         }
     }
@@ -154,6 +166,7 @@ impl Reason {
             | Reason::Gone(amount)
             | Reason::Undelivered(amount)
             | Reason::Unreported(amount)
+            | Reason::Unwritten(amount, _)
             | Reason::SinkLost(_, amount)
             | Reason::Unconfirmed(_, amount) => Some(amount),
             Reason::Late(_)
@@ -266,7 +279,10 @@ impl fmt::Display for Reason {
             Reason::Unreported(count) => {
                 write!(f, "builders before have not reported {count} windows and messages that are missing or wrong")
             }
-            Reason::Undelivered(count) => write!(f, "the brokers do not have {count} messages"),
+            Reason::Undelivered(count) => write!(f, "{count} messages could not be delivered"),
+            Reason::Unwritten(count, _) => {
+                write!(f, "nothing confirms that the events of {count} messages were written")
+            }
             Reason::SinkFailed(sink, _) => write!(f, "{sink} has failed"),
             Reason::SinkLost(sink, amount) => write!(f, "{sink} has lost {amount}"),
             Reason::Unconfirmed(sink, amount) => {

@@ -101,6 +101,14 @@ pub enum Error {
         /// What shows it.
         what: String,
     },
+    /// A topic does not take what is written to it, and will not.
+    #[error("topic {topic} does not take what is written to it: {error}; look at its settings (max.message.bytes), its partitions and who may write")]
+    Refused {
+        /// Its name.
+        topic: String,
+        /// What went wrong.
+        error: KafkaError,
+    },
     /// Another program has written into a topic of words.
     #[error(
         "topic {topic}: another program writes into it ({what}): expected messages of this one alone; choose a topic for each board"
@@ -132,6 +140,12 @@ impl Error {
             Error::Unreachable { .. } => true,
             _ => false,
         }
+    }
+
+    /// True if a topic, or a partition of it, is not there.
+    pub fn is_absent(&self) -> bool {
+        let Error::Kafka { error, .. } = self else { return false };
+        error.rdkafka_error_code().is_some_and(is_absent)
     }
 }
 
@@ -165,6 +179,33 @@ pub fn is_passing(code: RDKafkaErrorCode) -> bool {
             // Brokers that come back hold no new topics until the controller has heard of them.
             | Code::InvalidReplicationFactor
     )
+}
+
+/// Errors that no other try gets over: the brokers do not take this data, or not from this client.
+pub fn is_permanent(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(
+        code,
+        Code::MessageSizeTooLarge
+            | Code::InvalidMessageSize
+            | Code::InvalidMessage
+            | Code::InvalidRecord
+            | Code::MessageBatchTooLarge
+            | Code::UnknownPartition
+            | Code::InvalidTopic
+            | Code::InvalidRequiredAcks
+            | Code::PolicyViolation
+            | Code::TopicAuthorizationFailed
+            | Code::GroupAuthorizationFailed
+            | Code::ClusterAuthorizationFailed
+            | Code::TransactionalIdAuthorizationFailed
+    )
+}
+
+/// The topic, or a partition of it, is not there. Brokers that have just come back may say so, too.
+pub fn is_absent(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(code, Code::UnknownTopic | Code::UnknownPartition | Code::UnknownTopicOrPartition)
 }
 
 /// Tries again what fails by an error that passes.

@@ -14,10 +14,11 @@ mod writer;
 mod written;
 
 pub use client::{
-    config, during, is_passing, patiently, topic, until, Error, MESSAGE_BYTES, PATIENCE, STEP, TRANSACTION,
+    config, during, is_absent, is_passing, is_permanent, patiently, topic, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
+    TRANSACTION,
 };
 pub use reach::Reach;
 pub use sink::KafkaSink;
 pub use words::{Place, Words, MESSAGE};
-pub use writer::{commit, transactional, Writer};
-pub use written::Written;
+pub use writer::{commit, deliver, transactional, Writer};
+pub use written::{compare, Written};

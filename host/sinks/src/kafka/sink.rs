@@ -131,7 +131,8 @@ impl KafkaSink {
             origin: None,
         };
         if sink.committed > 0 {
-            sink.written.begins_at(0, sink.words.offsets()?.0);
+            let first = sink.words.offsets()?.0;
+            sink.written.begins_with(0, first..first);
         }
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -208,7 +209,7 @@ impl KafkaSink {
     /// Looks where a transaction of so many messages was written: behind the one before, whose end takes one number.
     fn look_back(&mut self, sent: i64) -> std::result::Result<(), Error> {
         self.written.check(&self.place.topic)?;
-        let Some(last) = self.written.last(0).filter(|_| sent > 0) else { return Ok(()) };
+        let Some(last) = self.written.span(0).map(|span| span.end - 1).filter(|_| sent > 0) else { return Ok(()) };
         let (first, expected) = (last + 1 - sent, self.next.replace(last + 2));
         match expected {
             Some(expected) if first > expected => {

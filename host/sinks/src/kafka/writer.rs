@@ -25,14 +25,19 @@ pub fn transactional(brokers: &str, name: &str, written: &Arc<Written>) -> Resul
     Ok(producer)
 }
 
+/// Waits until what was sent is delivered, or was refused, or `deadline` has come.
+pub fn deliver(producer: &Writer, deadline: Instant) {
+    // The client's own way looks for deliveries each 100 ms.
+    while producer.in_flight_count() > 0 && Instant::now() < deadline {
+        producer.poll(POLL);
+    }
+}
+
 /// Commits a transaction before `deadline`.
 ///
 /// # Errors
 /// It was not committed, or its answer did not come.
 pub fn commit(producer: &Writer, deadline: Instant) -> Result<(), KafkaError> {
-    // The client's own way to wait for deliveries looks for them each 100 ms.
-    while producer.in_flight_count() > 0 && Instant::now() < deadline {
-        producer.poll(POLL);
-    }
+    deliver(producer, deadline);
     until(|| Instant::now() < deadline, || producer.commit_transaction(STEP))
 }

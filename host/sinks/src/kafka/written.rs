@@ -5,25 +5,22 @@
 //! if it has the first and the last number of it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rdkafka::client::ClientContext;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
 use super::client::{during, insist, Error};
 
-/// Offsets of what was written to a partition.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    first: i64,
-    last: i64,
-}
-
 #[derive(Debug, Default)]
 struct State {
-    spans: BTreeMap<i32, Span>,
+    /// Offsets of what was written to each partition.
+    spans: BTreeMap<i32, Range<i64>>,
+    /// Why the first message was not delivered of those that were not.
+    refused: Option<KafkaError>,
     /// The partition whose numbers went back, and how.
     wrong: Option<(i32, String)>,
 }
@@ -44,24 +41,33 @@ impl Written {
             return;
         }
         let mut state = self.lock();
-        let span = state.spans.entry(partition).or_insert(Span { first: offset, last: offset - 1 });
-        let last = span.last;
-        span.last = last.max(offset);
-        if offset <= last {
-            state
-                .wrong
-                .get_or_insert_with(|| (partition, format!("message {offset} was written behind message {last}")));
+        let span = state.spans.entry(partition).or_insert(offset..offset);
+        let end = span.end;
+        span.end = end.max(offset + 1);
+        if offset < end {
+            let what = || (partition, format!("message {offset} was written behind message {}", end - 1));
+            state.wrong.get_or_insert_with(what);
         }
     }
 
-    /// What is there from `offset` on belongs to it, too: an earlier program has written it.
-    pub fn begins_at(&self, partition: i32, offset: i64) {
-        self.lock().spans.insert(partition, Span { first: offset, last: offset - 1 });
+    /// A message was not delivered.
+    fn refuse(&self, error: &KafkaError) {
+        self.lock().refused.get_or_insert_with(|| error.clone());
     }
 
-    /// Offset of the last message of a partition.
-    pub fn last(&self, partition: i32) -> Option<i64> {
-        self.lock().spans.get(&partition).map(|span| span.last)
+    /// Why a message was not delivered since the last call, if one was not.
+    pub fn take_refusal(&self) -> Option<KafkaError> {
+        self.lock().refused.take()
+    }
+
+    /// These messages belong to it, too, and what comes behind them: an earlier program has written them.
+    pub fn begins_with(&self, partition: i32, offsets: Range<i64>) {
+        self.lock().spans.insert(partition, offsets);
+    }
+
+    /// Offsets of what was written to a partition, from the first one on.
+    pub fn span(&self, partition: i32) -> Option<Range<i64>> {
+        self.lock().spans.get(&partition).cloned()
     }
 
     /// Whether the numbers of deliveries went back.
@@ -80,22 +86,10 @@ impl Written {
     pub fn look(&self, topic: &str, offsets: impl Fn(i32) -> Result<(i64, i64), KafkaError>) -> Result<(), Error> {
         self.check(topic)?;
         let spans = self.lock().spans.clone();
-        for (partition, Span { first, last }) in spans {
-            let (low, high) = during("looking for what was written", offsets(partition))?;
-            if low > first || high <= last {
-                let is_short = low <= first;
-                let there =
-                    if low < high { format!("it has messages {low} to {}", high - 1) } else { "it is empty".into() };
-                let what = format!("{there}, and messages {first} to {last} were written");
-                let topic = topic.to_owned();
-                return Err(if is_short {
-                    Error::Short { topic, partition, what }
-                } else {
-                    Error::Gone { topic, partition, what }
-                });
-            }
-        }
-        Ok(())
+        spans.into_iter().try_for_each(|(partition, span)| {
+            let there = during("looking for what was written", offsets(partition))?;
+            compare(topic, partition, &span, there)
+        })
     }
 
     /// The same at the end, where it must be known: asks again while the end of a partition may still come, and while brokers are
@@ -111,11 +105,11 @@ impl Written {
     ) -> Result<(), Error> {
         let may_pass = |error: &Error| match error {
             Error::Short { .. } => true,
-            error => (error.is_passing() || is_absent(error)) && go_on(),
+            error => (error.is_passing() || error.is_absent()) && go_on(),
         };
         match insist(may_pass, || self.look(topic, &offsets)) {
             Err(Error::Short { topic, partition, what }) => Err(Error::Gone { topic, partition, what }),
-            Err(error) if is_absent(&error) => {
+            Err(error) if error.is_absent() => {
                 let what = "it does not exist".into();
                 Err(Error::Gone { topic: topic.to_owned(), partition: 0, what })
             }
@@ -124,12 +118,23 @@ impl Written {
     }
 }
 
-/// The topic is not there. Brokers that have just come back may say so, too.
-fn is_absent(error: &Error) -> bool {
-    use RDKafkaErrorCode as Code;
-    let Error::Kafka { error, .. } = error else { return false };
-    let absent = [Code::UnknownTopic, Code::UnknownPartition, Code::UnknownTopicOrPartition];
-    error.rdkafka_error_code().is_some_and(|code| absent.contains(&code))
+/// Whether a partition has these messages. `there`: the offset of its first one, and that behind its last.
+///
+/// # Errors
+/// It has not.
+pub fn compare(topic: &str, partition: i32, written: &Range<i64>, there: (i64, i64)) -> Result<(), Error> {
+    let (low, high) = there;
+    if low <= written.start && high >= written.end {
+        return Ok(());
+    }
+    let has = if low < high { format!("it has messages {low} to {}", high - 1) } else { "it is empty".into() };
+    let what = format!("{has}, and messages {} to {} were written", written.start, written.end - 1);
+    let topic = topic.to_owned();
+    Err(if low <= written.start {
+        Error::Short { topic, partition, what }
+    } else {
+        Error::Gone { topic, partition, what }
+    })
 }
 
 /// The context of a producer that notes what it delivers.
@@ -141,8 +146,9 @@ impl ProducerContext for Noting {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
-        if let Ok(message) = result {
-            self.0.note(message.partition(), message.offset());
+        match result {
+            Ok(message) => self.0.note(message.partition(), message.offset()),
+            Err((error, _)) => self.0.refuse(error),
         }
     }
 }
@@ -187,7 +193,7 @@ mod tests {
     #[test]
     fn what_an_earlier_program_has_written_is_kept() {
         let written = Written::default();
-        written.begins_at(0, 5);
+        written.begins_with(0, 5..5);
         assert!(written.look("t", |_| Ok((5, 5))).is_ok() && written.look("t", |_| Ok((6, 9))).is_err());
         written.note(0, 9);
         assert!(written.look("t", |_| Ok((5, 10))).is_ok() && written.look("t", |_| Ok((5, 9))).is_err());

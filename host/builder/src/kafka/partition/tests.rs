@@ -39,24 +39,29 @@ impl Topic {
 /// A builder, and what it has given away.
 struct Builder {
     partition: Partition,
+    policy: Policy,
     given: Vec<(u64, Vec<u32>)>,
 }
 
 impl Builder {
     fn begin(before: Option<(Place, i64)>, oldest: i64, may_begin_later: bool) -> Builder {
         let policy = Policy { sources: vec![1, 2], ..Policy::default() };
-        let begin = Begin { before, oldest, may_begin_later };
-        Builder { partition: Partition::new(&policy, RULE, 0, begin), given: Vec::new() }
+        Builder::by(policy, before, oldest, may_begin_later)
+    }
+
+    fn by(policy: Policy, before: Option<(Place, i64)>, oldest: i64, may_begin_later: bool) -> Builder {
+        let begin = Begin { before, oldest, may_begin_later, has_changed: false };
+        Builder { partition: Partition::new(&policy, RULE, 0, begin), policy, given: Vec::new() }
     }
 
     /// The next one, in the place that this one has committed as text.
     fn restart(mut self) -> Builder {
         let (first, place) = self.place();
-        Builder { given: self.given, ..Builder::begin(Some((place, first)), 0, false) }
+        Builder { given: self.given, ..Builder::by(self.policy, Some((place, first)), 0, false) }
     }
 
     fn place(&mut self) -> (i64, Place) {
-        let (first, place) = self.partition.place(false);
+        let (first, place) = self.partition.place(None, false);
         (first, place.to_string().parse().unwrap())
     }
 
@@ -225,5 +230,60 @@ fn windows_before_an_end_that_did_not_come_are_unknown() {
         let mut builder = Builder::begin(None, 0, false);
         builder.finish(&topic);
         assert_eq!((builder.counts(1).unknown, builder.counts(2).unknown), (unknown, 0), "{last} {since}");
+    }
+}
+
+/// All that one source has sent comes before all of the next one, and far fewer windows may be open: it is read again and again, each
+/// message is taken once, no more is kept than may be, and a builder that ends meanwhile leaves the rest to the next one.
+#[test]
+fn a_source_that_is_far_ahead_in_a_partition_waits() {
+    const WINDOWS: u64 = 300;
+    const ROOM: u64 = 10;
+    for (restarts, look) in [(0, 1), (0, 50), (1, 7), (7, 1), (40, 110)] {
+        let mut topic = Topic::default();
+        topic.add(&[], Of::FeedBegins(FEED));
+        for source in [1, 2, 3] {
+            for record in 0..WINDOWS {
+                topic.send(source, source.into(), record, record);
+            }
+            topic.end(source, source.into(), WINDOWS);
+        }
+        topic.add(&[], Of::FeedEnds(FEED));
+        let policy = Policy { sources: vec![1, 2, 3], max_open: ROOM, ..Policy::default() };
+        let mut builder = Builder::by(policy, None, 0, false);
+        let (mut at, mut reads, mut turns) = (0, 0u64, 0);
+        while builder.given.len() < WINDOWS as usize {
+            if let Some(from) =
+                builder.partition.goes_back().filter(|_| reads % look == 0 || at == topic.messages.len())
+            {
+                builder.partition.went_back(from);
+                at = from as usize;
+            }
+            match topic.messages.get(at) {
+                Some(message) => builder.give(std::slice::from_ref(message)),
+                None => {
+                    builder.partition.on_end();
+                    builder.partition.on_tick(Duration::from_millis(100));
+                    builder.pop();
+                }
+            }
+            at = (at + 1).min(topic.messages.len());
+            reads += 1;
+            let open = builder.partition.joiner.joined().of_all_sources().messages
+                - builder.partition.joiner.settled().of_all_sources().messages;
+            assert!(open <= 3 * ROOM, "{open} messages wait");
+            assert!(reads < 200_000, "{restarts}: {:?}", builder.given.len());
+            if turns < restarts && reads % 331 == 0 {
+                turns += 1;
+                let (first, _) = builder.place();
+                builder = builder.restart();
+                at = first as usize;
+            }
+        }
+        builder.give(&topic.messages[at..]);
+        builder.wait();
+        assert_eq!(builder.given, (0..WINDOWS).map(|record| (record, vec![1, 2, 3])).collect::<Vec<_>>(), "{restarts}");
+        assert_eq!((builder.partition.totals().wrong(), builder.partition.open()), (0, vec![]), "{restarts}");
+        assert!(builder.partition.left.is_empty());
     }
 }

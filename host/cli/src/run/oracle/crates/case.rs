@@ -45,6 +45,8 @@ pub struct Crate {
     pub events: Vec<(u64, Event)>,
     /// Behind its last message it waits until it is asked for the end.
     pub waits: bool,
+    /// Its first windows, so many, are lost before it connects, and it does not know of them.
+    pub forgets: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -97,7 +99,7 @@ impl Case {
         let mut ends = fastrand::Rng::with_seed(!seed);
         let most = *random.choice(&[3, 30, 300]).unwrap_or(&3);
         let windows = random.u64(1..=most);
-        let crates: Vec<_> = (0..random.u32(1..=3))
+        let mut crates: Vec<_> = (0..random.u32(1..=3))
             .map(|number| {
                 let count = *random.choice(&[0, 0, 0, 0, 1, 2]).unwrap_or(&0);
                 Crate {
@@ -107,9 +109,14 @@ impl Case {
                     words: *random.choice(&[0, 5, 300]).unwrap_or(&0),
                     events: (0..count).map(|_| (random.u64(0..windows), Event::any(random))).collect(),
                     waits: ends.u8(0..4) > 0,
+                    // Of those that no crate sends nobody can know: the first one has all.
+                    forgets: if number > 0 && ends.u8(0..6) == 0 { ends.u64(0..windows) } else { 0 },
                 }
             })
             .collect();
+        if crates.iter().any(|one| one.forgets > 0) {
+            crates[0].empty = 0.0;
+        }
         let count = *random.choice(&[0, 0, 0, 1, 2]).unwrap_or(&0);
         let scan = |random: &mut fastrand::Rng| {
             let bytes = if random.u8(0..4) == 0 { random.usize(1..100) } else { 0 };

@@ -93,6 +93,11 @@ impl World {
             lost: 0,
             follows: false,
         };
+        while sending.window < one.forgets {
+            let message = sending.message();
+            sending.note(&message);
+            sending.window += 1;
+        }
         let mut without_power = Vec::new();
         while !self.is_over() {
             let Ok(stream) = connect::from(Ipv4Addr::LOCALHOST, self.receiver) else {

@@ -318,10 +318,10 @@ def test_files_of_others_are_not_those_of_the_run(lab):
     process, folder = lab.start(), lab.runs / "run_000001"
     wait_for(lambda: has_content(folder / "left.dat"))
     (folder / "notes.txt").write_text("of somebody else")
-    (folder / "experiment.toml").write_text("of somebody else")
     process.signal(signal.SIGINT)
     status, _, err = process.finish()
     assert status == 0 and lab.manifest()["state"] == "complete", err
+    (folder / "experiment.toml").write_text("of somebody else")
     assert set(lab.manifest()["files"]) == {"left.dat", "left.dat.json", "experiment.toml", "log.jsonl"}
     status, found = lab.check()
     size = f"it has 16 bytes, expected {lab.manifest()['files']['experiment.toml']['bytes']}"

@@ -1,12 +1,14 @@
 """`fadelink receive` against simulated boards: every word, or a clear reason why not."""
 
 import json
+import re
 import signal
 import struct
 import subprocess
 from pathlib import Path
 
 import pytest
+from support.lab import fetch
 from support.netns import FEBS, report, sh, wait_for
 from support.paths import FADELINK, SIM
 
@@ -214,7 +216,12 @@ def test_a_feb_that_nobody_opened_is_reset(bench):
     raw.send(start.ljust(78, b"\xa5"))
     assert raw.recv(10000)
     raw.close()
-    status, result = report(bench.receive("--verify", "counter", "--packets", 20).finish())
+    sh("ip", "-n", bench.pc_ns, "link", "set", "lo", "up")
+    process = bench.receive("--verify", "counter", "--metrics", "127.0.0.1:9470")
+    # The other board repeats its packets at its own pace.
+    wait_for(lambda: re.search(r"^fadelink_link_resets_total\{.*\} [1-9]", fetch(bench, "/metrics"), re.M))
+    process.signal(signal.SIGINT)
+    status, result = report(process.finish())
     assert status == 0 and result["febs"][0]["verified"]
     assert result["link"]["unknown_feb"] > 0 and result["link"]["resets"] > 0
     assert not any(board["running"] for board in bench.end_sim(sim)["boards"])

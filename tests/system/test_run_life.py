@@ -75,19 +75,25 @@ def waits(lab):
     return state(lab)["state"] == "waiting"
 
 
+def sends(lab, data):
+    """A board sends its words, and ends; false: nobody listens yet."""
+    with contextlib.suppress(OSError):
+        board = lab.bench.in_namespace(lab.bench.pc_ns, lambda: socket.create_connection(("127.0.0.1", 10000), timeout=60))
+        with contextlib.closing(board):
+            board.sendall(data)
+            board.shutdown(socket.SHUT_WR)
+            return True
+    return False
+
+
 def one_run(lab, data=COUNTER):
     """A run whose board sends its words, if it begins: how it ended."""
     assert ask(lab, "POST", "/start")[0] == 202
     wait_for(lambda: state(lab)["state"] in ("running", "waiting"))
-    if not waits(lab):
-        with contextlib.suppress(OSError):
-            board = lab.bench.in_namespace(lab.bench.pc_ns, lambda: socket.create_connection(("127.0.0.1", 10000), timeout=60))
-            with contextlib.closing(board):
-                board.sendall(data)
-                board.shutdown(socket.SHUT_WR)
-            # Crates may come again, so their run goes on.
-            wait_for(lambda: waits(lab) or state(lab)["bytes"] > 0)
-            ask(lab, "POST", "/stop")
+    wait_for(lambda: waits(lab) or sends(lab, data))
+    # Crates may come again, so their run goes on.
+    wait_for(lambda: waits(lab) or state(lab)["bytes"] > 0)
+    ask(lab, "POST", "/stop")
     wait_for(lambda: waits(lab))
     return state(lab)
 

@@ -187,7 +187,7 @@ def test_data_of_more_connections_than_expected_is_named(bench, by):
     def tells():
         with contextlib.suppress(BlockingIOError):
             text.append(os.read(messages, 4096).decode())
-        return "data of one more connection of its board is not recorded" in "".join(text)
+        return "data of one more connection is not recorded" in "".join(text)
 
     wait_for(tells)
     os.set_blocking(messages, True)

@@ -90,7 +90,7 @@ fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<O
 /// A run whose program was ended by force goes on, if its data was confirmed when it was safe and the experiment is the
 /// same. Others are closed. One that can't be closed is left as it is.
 ///
-/// `close`: all are closed. `left`: the numbers of those that are left, which are looked at once.
+/// `close`: all are closed. `left`: the numbers of those that were left, which keep none from beginning any more.
 ///
 /// # Errors
 /// One that should go on cannot.
@@ -102,12 +102,13 @@ pub(super) fn unfinished<'a>(
 ) -> anyhow::Result<Option<Run<'a>>> {
     let mut goes_on = None;
     for folder in runs.all()? {
-        if left.contains(&folder.number) || !files::has_notes(&folder.path)? {
+        if !files::has_notes(&folder.path)? {
             continue;
         }
         let (number, path) = (folder.number, folder.path.clone());
         // Its data was confirmed when it was safe, unless its experiment is another one.
-        let mut may = !close && goes_on.is_none() && file.experiment.confirm == ConfirmAt::Durable;
+        let mut may =
+            !close && !left.contains(&number) && goes_on.is_none() && file.experiment.confirm == ConfirmAt::Durable;
         let found = files::check_own(&path).map_err(anyhow::Error::from).and_then(|()| {
             may = may && is_same(file, &folder);
             take_up(file, folder, may)

@@ -196,7 +196,9 @@ int ftruncate64(int fd, off64_t length)
 
 int statx(int fd, const char *restrict path, int flags, unsigned int mask, struct statx *restrict found)
 {
-	int fails = *path ? call_fails(path, 0) : call_with_fails(fd, 0);
+	/* Without a path it is asked whether the kernel has this call; the header says that there is one. */
+	const char *volatile named = path;
+	int fails = named && (*named ? call_fails(named, 0) : call_with_fails(fd, 0));
 
 	return fails ? -1 : syscall(SYS_statx, fd, path, flags, mask, found);
 }

@@ -96,14 +96,14 @@ fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiti
     let begun = Instant::now();
     let mut is_told = false;
     loop {
-        match start(control, to, waiting.patience) {
-            Err(_) if begun.elapsed() < waiting.wait && !waiting.is_stopped.load(Ordering::Relaxed) => {}
+        let error = match start(control, to, waiting.patience) {
+            Err(error) if begun.elapsed() < waiting.wait && !waiting.is_stopped.load(Ordering::Relaxed) => error,
             result => return result,
-        }
+        };
         if !std::mem::replace(&mut is_told, true) {
-            let (board, seconds) = (control.board(), waiting.wait.as_secs_f64());
-            tracing::warn!("board {board}: it does not answer; it is asked again for {seconds} s");
+            tracing::warn!("{error:#}; it is asked again for {} s", waiting.wait.as_secs_f64());
         }
+        std::thread::sleep(TICK);
     }
 }
 

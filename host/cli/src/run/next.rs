@@ -102,21 +102,25 @@ pub(super) fn unfinished<'a>(
 ) -> anyhow::Result<Option<Run<'a>>> {
     let mut goes_on = None;
     for folder in runs.all()? {
-        if !files::has_notes(&folder.path)? {
-            continue;
-        }
         let (number, path) = (folder.number, folder.path.clone());
         // Its data was confirmed when it was safe, unless its experiment is another one.
         let mut may =
             !close && !left.contains(&number) && goes_on.is_none() && file.experiment.confirm == ConfirmAt::Durable;
-        let found = files::check_own(&path).map_err(anyhow::Error::from).and_then(|()| {
+        let found = || {
+            if !files::has_notes(&path).with_context(|| path.display().to_string())? {
+                return Ok(None);
+            }
+            files::check_own(&path)?;
             may = may && is_same(file, &folder);
             take_up(file, folder, may)
-        });
-        match found {
+        };
+        match found() {
             Ok(run) => goes_on = goes_on.or(run),
             // Its boards keep what is not confirmed: another run would have them throw it away.
-            Err(error) if may => return Err(error),
+            Err(error) if may => {
+                log::only_to_the_user();
+                return Err(error);
+            }
             Err(error) => {
                 left.insert(number);
                 tracing::warn!(

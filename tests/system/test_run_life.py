@@ -9,15 +9,15 @@ import shutil
 import signal
 import socket
 import struct
-import time
 
 import pytest
 from support import fadc_model as model
 from support.crate import WINDOW_NS
 from support.faults.site import clock_file, environment, step
 from support.lab import fade
-from support.netns import BOARD, FEBS, add_address, wait_for
+from support.netns import BOARD, FEBS, add_address, report, wait_for
 from support.paths import FADELINK, SEED
+from support.relay import Relayed
 
 HEAD = 'start = "command"\nend = "told"\n'
 TCP = HEAD + '[[tcp]]\nname = "sender"\naddress = "127.0.0.1"\nport = 10000\nverify = "counter"\nsinks = ["file:{board}.dat"]\n'
@@ -174,6 +174,32 @@ def test_a_full_disk_leaves_no_folders(lab):
     assert process.finish()[0] == 3
 
 
+@pytest.mark.parametrize("words", [["receive", "--udp", 10000], ["build", "--tcp", 10000, "--window-ns", 4096, "--expect", 1]])
+def test_a_terminal_that_is_closed_ends_every_command_with_its_report(lab, words):
+    process = lab.bench.fadelink(*words, "--json")
+    assert "waiting" in process.popen.stderr.readline()
+    process.signal(signal.SIGHUP)
+    status, out, err = process.finish()
+    assert status == 3 and json.loads(out)["verdict"] == "incomplete", err
+
+
+def test_an_old_run_that_cannot_be_read_blocks_none(lab):
+    """Each call with its files fails."""
+    process = begin(lab)
+    assert one_run(lab)["complete"] is True
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 0
+    calls = Calls(lab)
+    process = begin(lab, env=calls.environment | {"FADELINK_CALLS_PATH": str(lab.folder(1))})
+    calls.fail(1, errno.EIO, True)
+    for number in (2, 3):
+        found = one_run(lab)
+        assert found["run"] == number and found["complete"] is True, found
+    process.signal(signal.SIGTERM)
+    assert process.finish()[0] == 0
+    assert "run 1 was ended by force, and cannot be closed" in (lab.bench.tmp / "err").read_text()
+
+
 @pytest.mark.parametrize("ignored", [False, True])
 def test_a_terminal_that_is_closed_ends_the_run_in_order(lab, ignored):
     """SIGHUP, often: no second one aborts. With nohup it is ignored."""
@@ -185,7 +211,6 @@ def test_a_terminal_that_is_closed_ends_the_run_in_order(lab, ignored):
     wait_for(lambda: data.exists() and data.stat().st_size > 0)
     for _ in range(3):
         process.signal(signal.SIGHUP)
-        time.sleep(0.01)
     if ignored:
         size = data.stat().st_size
         wait_for(lambda: data.stat().st_size > size + (1 << 20))
@@ -244,23 +269,25 @@ def test_old_runs_that_cannot_be_closed_block_none(lab):
 
 
 def test_the_time_of_a_run_that_goes_on_goes_on(lab):
+    """By no clock that is stepped. The run has what was left of its time alone: the test would not see the end of an hour."""
     lab.bench.sim("--user-mhz", 1)
-    lab.write('confirm = "durable"\n[stop]\nduration = 6\n' + fade("left"))
-    begun = time.monotonic()
-    process = lab.start()
-    data = lab.runs / "run_000001/left.dat"
-    wait_for(lambda: data.exists() and data.stat().st_size > 0)
-    wait_for(lambda: time.monotonic() > begun + 4)
+    clock = clock_file(lab.bench.tmp)
+    lab.write('confirm = "durable"\n[stop]\nduration = 3600\n' + fade("left"))
+    process = lab.bench.fadelink("run", lab.file, "--quiet", env=environment(clock))
+    mark = lab.runs / "run_000001/unfinished"
+    wait_for(lambda: mark.exists() and int(mark.read_text()) >= 1)
+    step(clock, 365 * 86400)
+    seconds = int(mark.read_text())
+    wait_for(lambda: int(mark.read_text()) > seconds)
     process.popen.kill()
     process.finish()
+    assert seconds < int(mark.read_text()) < 300
+    # An hour later.
+    mark.write_text(f"{3599:012}\n")
     status, _, err = lab.start().finish()
     manifest = lab.manifest(1)
-    assert status == 0 and manifest["ended_by"] == "duration", (err, manifest)
-    (resumed,) = manifest["resumed"]
-    assert 2 < resumed["gone_on"] < 6, resumed
-    (board,) = manifest["boards"]
-    # Only what was left of its time.
-    assert board["seconds"] < 5, board
+    assert status == 0 and manifest["ended_by"] == "duration" and manifest["state"] == "complete", (err, manifest)
+    assert [resumed["gone_on"] for resumed in manifest["resumed"]] == [3599], manifest["resumed"]
 
 
 @pytest.mark.parametrize("seconds", [365 * 86400, -3600])
@@ -304,6 +331,26 @@ def test_a_board_that_is_switched_on_later_is_waited_for(lab, protocol):
     assert lab.manifest()["state"] == "complete" and lab.check()[0] == 0
     (data,) = lab.bench.tmp.glob("20??????T??????Z.dat")
     assert data.stat().st_size > 100_000
+
+
+@pytest.mark.parametrize("protocol", ["fade10g", "fade1"])
+def test_a_board_that_is_waited_for_is_begun_once(tmp_path, protocol):
+    """All that it answers is lost for some seconds. It has obeyed: what it has taken meanwhile is of the run."""
+    with contextlib.closing(Relayed(tmp_path)) as bench:
+        record = bench.tmp / "record"
+        bench.sim("--protocol", protocol, "--gap", 2000, "--random", "--record", record)
+        bench.is_deaf = True
+        receive = bench.receive("--wait", 200, "--out", bench.tmp / "a.dat")
+        wait_for(lambda: "asked again" in receive.popen.stderr.readline())
+        taken = bench.tmp / "record.1.1"
+        wait_for(lambda: taken.exists() and taken.stat().st_size > 8192)
+        bench.is_deaf = False
+        wait_for(lambda: (bench.tmp / "a.dat").exists() and (bench.tmp / "a.dat").stat().st_size > 0)
+        receive.signal(signal.SIGINT)
+        status, found = report(receive.finish())
+        assert not (bench.tmp / "record.1.2").exists(), found
+        # The last packet of FADE v1 has filler.
+        assert status == 0 and (bench.tmp / "a.dat").read_bytes().startswith(taken.read_bytes()), found
 
 
 def test_a_run_that_waits_for_its_board_can_be_stopped(lab):

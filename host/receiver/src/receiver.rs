@@ -150,6 +150,19 @@ impl FebHandle {
         }
     }
 
+    /// START to a FEB that may be switched on later: it is repeated for `wait` longer than that of [`Self::start`], while `goes_on`
+    /// says so. Do not repeat [`Self::start`] instead: each is one of its own, and ends the transmission of one that was obeyed and
+    /// whose answers were lost. Not with the kernel driver.
+    ///
+    /// # Errors
+    /// As of [`Self::start`]; the backend cannot do this.
+    pub fn start_when_there(&mut self, wait: Duration, goes_on: &dyn Fn() -> bool) -> Result<(), Error> {
+        match self.ledger.with_lent(|lent| lent) {
+            0 => self.feb.start_when_there(wait, goes_on),
+            lent => Err(Error::Lent(self.mac, lent)),
+        }
+    }
+
     /// Goes on with a transmission, as after a reader was killed: with AF_PACKET and AF_XDP, in a receiver of
     /// [`Receiver::spawn_passive`], which does not stop it before. Data comes from behind what is confirmed. If its end was asked for
     /// before, ask for it again.

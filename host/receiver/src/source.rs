@@ -97,6 +97,15 @@ pub trait FebBackend: Send {
     /// # Errors
     /// As [`Commander::command`].
     fn start(&mut self) -> Result<(), Error>;
+    /// START to a FEB that may be switched on later: the same one, with the same number, is repeated for `wait` longer while
+    /// `goes_on` says so. What a FEB has obeyed is not begun again, whatever was lost on the way.
+    ///
+    /// # Errors
+    /// As [`Self::start`]; the backend cannot do this.
+    fn start_when_there(&mut self, wait: Duration, goes_on: &dyn Fn() -> bool) -> Result<(), Error> {
+        let _ = (wait, goes_on);
+        Err(Error::Config("this backend cannot wait for a FEB: expected AF_PACKET or AF_XDP".into()))
+    }
     /// Goes on with a transmission that still runs; mutably, as [`Self::start`].
     ///
     /// # Errors

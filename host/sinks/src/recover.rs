@@ -21,8 +21,6 @@ pub struct Recovered {
     pub blocks: Blocks,
     /// Those of the blocks, with which earlier data is to be compared.
     pub hashes: Vec<Hash>,
-    /// When the newest of the data had come, in ns since 1970.
-    pub newest: Option<u64>,
     /// What is wrong with the hashes, in words: nothing else tells what is certain.
     pub damaged: Option<String>,
     /// What is not there, in words, and was confirmed, of data that is confirmed when it is safe.
@@ -116,11 +114,11 @@ pub fn recover(path: &Path, sinks: &[Box<dyn Stored>]) -> Result<Recovered> {
         }
         kept = kept.min(count);
     }
-    let Some(Entry { record, time }) = entries[..kept].last() else {
+    let Some(Entry { record, .. }) = entries[..kept].last() else {
         return Ok(Recovered { damaged, lost, ..Recovered::default() });
     };
     let blocks = sinks.first().map_or(Ok(Blocks::default()), |sink| hashed(&**sink, record))?;
-    Ok(Recovered { blocks, hashes: hashes::of_blocks(&entries[..kept]).0, newest: Some(*time), damaged, lost })
+    Ok(Recovered { blocks, hashes: hashes::of_blocks(&entries[..kept]).0, damaged, lost })
 }
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ pub struct Args {
     /// Give up when no data comes for this time
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds)]
     pub idle_timeout: Option<Duration>,
-    /// Ask boards that do not answer at the begin again for this time: they may be switched on later. TCP senders come by themselves
+    /// Ask boards that do not answer at the begin again for this time: they may be switched on later. TCP senders come by themselves. Not
+    /// with the kernel driver
     #[arg(long, value_name = "SECONDS", value_parser = number::seconds, overrides_with = "wait")]
     pub wait: Option<Duration>,
     /// Size of the ring of each board or stream in packets of 8192 bytes, a power of two

@@ -91,20 +91,22 @@ fn lock(runs: &Runs) -> MutexGuard<'_, BTreeMap<Ipv4Addr, u8>> {
     runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a board. One that does not answer is asked again until the wait for it is over: it may be switched on later.
+/// Starts a board, once. One that does not answer is asked for something that changes nothing until the wait for it is over: it may be
+/// switched on later.
 fn start_when_there(control: &mut SlowControl, to: (u16, &Runs), waiting: &Waiting) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut is_told = false;
-    loop {
-        let error = match start(control, to, waiting.patience) {
+    while !waiting.wait.is_zero() {
+        let error = match control.read(udp::REGISTER_ENABLE) {
             Err(error) if begun.elapsed() < waiting.wait && !waiting.is_stopped.load(Ordering::Relaxed) => error,
-            result => return result,
+            _ => break,
         };
         if !std::mem::replace(&mut is_told, true) {
             tracing::warn!("{error:#}; it is asked again for {} s", waiting.wait.as_secs_f64());
         }
         std::thread::sleep(TICK);
     }
+    start(control, to, waiting.patience)
 }
 
 fn start(control: &mut SlowControl, (port, runs): (u16, &Runs), patience: UdpPatience) -> anyhow::Result<()> {

@@ -158,5 +158,5 @@ fn kept(plan: &Plan, name: &str) -> anyhow::Result<Kept> {
     let blocks = recovered.blocks.clone();
     let (protocol, firmware) = if blocks.end() > 0 { kind(plan)? } else { (None, None) };
     let before = Some(Arc::new(Before::compare(name, sinks, &recovered)?));
-    Ok(Kept { blocks, newest: recovered.newest, before, protocol, firmware, transmissions })
+    Ok(Kept { blocks, before, protocol, firmware, transmissions })
 }

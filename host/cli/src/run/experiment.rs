@@ -31,7 +31,7 @@ pub struct Experiment {
     /// When a run begins: now, command (fadelink start, POST /start), or a moment like 2026-12-01T08:00:00Z
     #[serde(default)]
     pub start: Start,
-    /// Seconds in which boards with FADE and UDP that do not answer at the begin are asked again; without it, they are not
+    /// Seconds in which boards with FADE (not kernel) and UDP that do not answer at the begin are asked again; without it, 0
     pub wait: Option<Seconds>,
     /// What ends a run, beside a command (fadelink stop, POST /stop) and Ctrl-C
     #[serde(default)]

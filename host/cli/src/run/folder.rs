@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_runs::files::{is_of_the_run, EXPERIMENT, LOG, MANIFEST, PART, UNFINISHED};
@@ -46,13 +47,33 @@ pub fn number_of(path: &Path) -> Option<u64> {
     (number <= LAST && name == name_of(number)).then_some(number)
 }
 
+/// The content of the mark, of the same length for any time.
+fn mark(time: Duration) -> String {
+    format!("{:012}\n", time.as_secs())
+}
+
 impl RunFolder {
-    /// The run begins: until [`Self::has_ended`] it is found by a program that is started later.
+    /// The run begins. Until its notes are dropped it is found by this mark.
     ///
     /// # Errors
     /// The operating system's.
     pub fn begins(&self) -> io::Result<()> {
-        durable::replace(&self.path.join(UNFINISHED), b"").map(drop)
+        durable::replace(&self.path.join(UNFINISHED), mark(Duration::ZERO).as_bytes()).map(drop)
+    }
+
+    /// The run has gone on for so long, by a clock that is not stepped. The disk is not waited for: a power cut may cost some seconds.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn goes_on(&self, time: Duration) -> io::Result<()> {
+        let file = fs::OpenOptions::new().write(true).open(self.path.join(UNFINISHED))?;
+        file.write_all_at(mark(time).as_bytes(), 0)
+    }
+
+    /// How long it had gone on when its program was ended; nothing where that is not known.
+    pub fn gone_on(&self) -> Duration {
+        let text = fs::read_to_string(self.path.join(UNFINISHED)).unwrap_or_default();
+        text.trim_end().parse().map_or(Duration::ZERO, Duration::from_secs)
     }
 
     /// True if there is something with the name of its manifest.
@@ -186,6 +207,9 @@ mod tests {
         assert!(!run.path.exists());
         let run = runs.next().unwrap();
         run.begins().unwrap();
+        assert_eq!(run.gone_on(), Duration::ZERO);
+        run.goes_on(Duration::from_millis(90_500)).unwrap();
+        assert_eq!(run.gone_on(), Duration::from_secs(90));
         fs::write(run.path.join("left.dat"), "data").unwrap();
         assert!(run.abandon().unwrap_err().to_string().contains("left.dat"));
         assert_eq!(fs::read_dir(&run.path).unwrap().count(), 2);

@@ -53,8 +53,6 @@ impl Settings {
 pub struct Kept {
     /// The hashes of its words, to go on with.
     pub blocks: Blocks,
-    /// When the newest of them had come, in ns since 1970.
-    pub newest: Option<u64>,
     /// The comparison of its words with their hashes.
     pub before: Option<Arc<Before>>,
     /// What it speaks, and its core, as they were found out at the start.

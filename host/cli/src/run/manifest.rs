@@ -12,7 +12,6 @@ use fadelink_runs::Error;
 use fadelink_sinks::hashes::Entry;
 use fadelink_sinks::{durable, hashes};
 use fadelink_wire::{udp, Protocol};
-use jiff::Timestamp;
 use serde_json::{json, Map, Value};
 use toml::Spanned;
 
@@ -229,26 +228,11 @@ impl Manifest {
         self.content["ended_by"].as_str().map(str::to_owned)
     }
 
-    /// How long the run had gone on, until the newest of its data was safe.
-    fn gone_on(&self, boards: &HashMap<String, Kept>) -> Duration {
-        let last = self.content["resumed"].as_array().and_then(|all| all.last());
-        let before = last.and_then(|last| last["gone_on"].as_f64()).unwrap_or(0.0);
-        let begin =
-            last.unwrap_or(&self.content["begin"])["utc"].as_str().and_then(|utc| utc.parse::<Timestamp>().ok());
-        let newest = boards.values().filter_map(|kept| kept.newest).max();
-        let since = match (begin, newest) {
-            (Some(begin), Some(newest)) => (i128::from(newest) - begin.as_nanosecond()) as f64 / 1e9,
-            _ => 0.0,
-        };
-        Duration::try_from_secs_f64(before + since.max(0.0)).unwrap_or_default()
-    }
-
-    /// The run goes on behind so many bytes of each board. Gives how long it had gone on.
+    /// The run goes on behind so many bytes of each board, after it had gone on for so long.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>) -> io::Result<Duration> {
-        let gone_on = self.gone_on(boards);
+    pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>, gone_on: Duration) -> io::Result<()> {
         let mut now = moment(file);
         now["gone_on"] = gone_on.as_secs_f64().into();
         now["bytes"] =
@@ -257,7 +241,7 @@ impl Manifest {
             Some(all) => all.push(now),
             None => self.content["resumed"] = json!([now]),
         }
-        self.write().map(|()| gone_on)
+        self.write()
     }
 
     /// The end is asked for from now on, for this reason.

@@ -50,6 +50,8 @@ use next::{next, unfinished};
 pub use replay::{run as replay, Args as ReplayArgs};
 use text::Start;
 
+/// How often is noted how long a run has gone on.
+const NOTED: Duration = Duration::from_secs(1);
 /// How often is looked for what begins a run.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -91,6 +93,8 @@ struct Watch<'a> {
     /// How long it had gone on before, of a run that goes on.
     before: Duration,
     looked: Option<Instant>,
+    /// How long it had gone on when that was noted.
+    noted: Duration,
     ended_by: Option<&'static str>,
     meter: Meter,
 }
@@ -105,7 +109,7 @@ impl Watch<'_> {
             Some("signal")
         } else if self.control.must_stop() {
             Some("command")
-        } else if stop.duration.is_some_and(|limit| self.before + self.begun.elapsed() >= Duration::from(limit)) {
+        } else if stop.duration.is_some_and(|limit| self.gone_on() >= Duration::from(limit)) {
             Some("duration")
         } else if stop.time.is_some_and(|time| Timestamp::now() >= time.0) {
             Some("time")
@@ -148,6 +152,22 @@ impl Watch<'_> {
         }
     }
 
+    /// How long the run has gone on, also before its program was ended by force.
+    fn gone_on(&self) -> Duration {
+        self.before + self.begun.elapsed()
+    }
+
+    /// Notes it for a program that goes on. Without that the run is longer than its user wants, and no data is missing.
+    fn note_time(&mut self) {
+        let is_wanted = self.file.experiment.confirm == ConfirmAt::Durable;
+        if is_wanted && self.gone_on() >= self.noted + NOTED {
+            self.noted = self.gone_on();
+            if let Err(error) = self.folder.goes_on(self.noted) {
+                tracing::warn!("the time of the run is not noted: {error}");
+            }
+        }
+    }
+
     /// Looks at the groups, and asks for the end where it is time.
     fn look(&mut self, groups: &[Box<dyn Group>]) -> anyhow::Result<()> {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
@@ -156,6 +176,7 @@ impl Watch<'_> {
         self.looked = Some(Instant::now());
         measure(groups, &mut self.meter);
         self.show_run();
+        self.note_time();
         let lines: Vec<_> = groups.iter().flat_map(|group| group.lines()).collect();
         self.control.show(&lines);
         self.hold()?;
@@ -255,6 +276,7 @@ impl Run<'_> {
             begun,
             before,
             looked,
+            noted: before,
             ended_by,
             meter: Meter::default(),
         };

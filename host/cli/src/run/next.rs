@@ -73,7 +73,8 @@ fn take_up<'a>(file: &'a File, folder: RunFolder, may: bool) -> anyhow::Result<O
         let boards = crash::of_boards(&plans).with_context(|| in_folder("its data"))?;
         let was_stopped = manifest.was_stopped();
         log::also_to(&folder.path.join(LOG)).with_context(|| in_folder("the log"))?;
-        let gone_on = manifest.resume(file, &boards).with_context(|| in_folder("the manifest"))?;
+        let gone_on = folder.gone_on();
+        manifest.resume(file, &boards, gone_on).with_context(|| in_folder("the manifest"))?;
         let resumed = Some(Resumed { boards, was_stopped, gone_on });
         return Ok(Some(Run { file, folder, manifest, resumed }));
     }

@@ -185,6 +185,9 @@ pub enum CommandError {
     /// The FEB was closed, or the receiver ended, meanwhile.
     #[error("the FEB was closed before it responded")]
     Closed,
+    /// START was not answered when its user did not want it any more. The FEB may obey it later.
+    #[error("it was given up before the FEB responded")]
+    GivenUp,
     /// Another program on this computer sends commands to the FEB.
     #[error("another program keeps sending commands to the FEB")]
     Busy,

@@ -120,6 +120,19 @@ impl FebBackend for UserFeb {
         source::Command::command(&*self.commands, fade10g::CMD_START, 0, DEFAULT_TIMEOUT, DEFAULT_RETRIES).map(drop)
     }
 
+    fn start_when_there(&mut self, wait: Duration, goes_on: &dyn Fn() -> bool) -> Result<(), Error> {
+        let more = u32::try_from(wait.as_millis() / DEFAULT_TIMEOUT.as_millis()).unwrap_or(u32::MAX);
+        let (code, argument, timeout) = (fade10g::CMD_START, 0, DEFAULT_TIMEOUT);
+        let retries = DEFAULT_RETRIES.saturating_add(more);
+        let _claim = self.commands.claim()?;
+        let (reply, answer) = sync_channel(1);
+        let command = Command { code, argument, timeout, retries, reply: tell(reply) };
+        let (feb, inner) = (self.open.mac, &self.open.inner);
+        inner.request(Request::Command { mac: feb, command })?;
+        let answer = inner.answer_while(&answer, timeout, goes_on)?.unwrap_or(Err(CommandError::GivenUp));
+        answer.map(drop).map_err(|error| Error::Command { feb, error })
+    }
+
     fn resume(&mut self, transmission: Resumed) -> Result<(), Error> {
         let (code, argument) = (fade10g::CMD_START, 0);
         let (timeout, retries) = (DEFAULT_TIMEOUT, DEFAULT_RETRIES);

@@ -48,13 +48,28 @@ impl Inner {
     /// Waits for an answer of the receiving thread, or receives until it is there.
     pub(super) fn answer<T>(&self, reply: &ReplyReceiver<T>) -> Result<T, Error> {
         loop {
+            if let Some(answer) = self.answer_while(reply, Duration::MAX, || true)? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// The same while `goes_on` says so, which is asked after each `interval`; `None`: it says no.
+    pub(super) fn answer_while<T>(
+        &self,
+        reply: &ReplyReceiver<T>,
+        interval: Duration,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<Option<T>, Error> {
+        loop {
             let patience = match self.receive(Duration::ZERO) {
                 Some(true) => Duration::ZERO,
                 Some(false) => LOOK_INTERVAL,
-                None => Duration::MAX,
+                None => interval,
             };
             match reply.recv_timeout(patience) {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return Ok(Some(answer)),
+                Err(RecvTimeoutError::Timeout) if !goes_on() => return Ok(None),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.failed()),
                 // Its answer is served behind the frame that brings it.
                 Err(RecvTimeoutError::Timeout) => _ = self.receive(LOSSES_INTERVAL),

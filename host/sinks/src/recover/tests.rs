@@ -223,7 +223,7 @@ fn whatever_is_changed_is_told() {
             } else {
                 set_len(path, at as u64);
             }
-            let Recovered { newest: _, blocks, hashes, damaged, lost } = kept.recover();
+            let Recovered { blocks, hashes, damaged, lost } = kept.recover();
             let compare = |sink: Box<dyn Stored>| differences(&*sink, (&hashes, blocks.end()), &mut |_| true);
             let differences: Vec<_> = kept.sinks().into_iter().flat_map(compare).collect();
             let is_told = damaged.or(lost).is_some() || !differences.is_empty();

@@ -1,5 +1,6 @@
 //! How the transmission of a FEB begins, or goes on.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,20 +42,21 @@ pub(super) struct Begin {
     pub(super) goes_on: bool,
 }
 
-/// Begins a transmission. A board that does not answer is asked again until `wait` is over: it may be switched on later.
+/// Silence after which is told that a board is waited for.
+const TOLD: Duration = Duration::from_secs(2);
+
+/// Begins a transmission. With a `wait`, of a board that may be switched on later.
 fn start(feb: &mut FebHandle, wait: Duration, interrupts: &Interrupts) -> Result<(), Error> {
-    let begun = Instant::now();
-    let mut is_told = false;
-    loop {
-        match feb.start() {
-            Err(Error::Command { error: CommandError::Timeout { .. } | CommandError::NotSent { .. }, .. })
-                if begun.elapsed() < wait && !interrupts.must_stop() => {}
-            result => return result,
-        }
-        if !std::mem::replace(&mut is_told, true) {
-            tracing::warn!("{}: it does not answer; it is asked again for {} s", feb.mac(), wait.as_secs_f64());
-        }
+    if wait.is_zero() {
+        return feb.start();
     }
+    let (mac, begun, is_told) = (feb.mac(), Instant::now(), Cell::new(false));
+    feb.start_when_there(wait, &|| {
+        if begun.elapsed() >= TOLD && !is_told.replace(true) {
+            tracing::warn!("{mac}: it does not answer; it is asked again for {} s", wait.as_secs_f64());
+        }
+        !interrupts.must_stop()
+    })
 }
 
 impl Begin {

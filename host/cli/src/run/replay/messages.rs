@@ -98,12 +98,16 @@ impl Crates {
                     std::thread::sleep(left.min(TICK));
                 }
                 if stop.load(Ordering::Relaxed) {
+                    self.source.interrupted(&self.name);
                     return Ok(());
                 }
                 let stream = match streams.get_mut(&header.source_id) {
                     Some(stream) => stream,
                     None => {
-                        let Some(stream) = tcp::connect(address, stop) else { return Ok(()) };
+                        let Some(stream) = tcp::connect(address, stop) else {
+                            self.source.interrupted(&self.name);
+                            return Ok(());
+                        };
                         clock.due = clock.due.max(Instant::now());
                         streams.entry(header.source_id).or_insert(stream)
                     }

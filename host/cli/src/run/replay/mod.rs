@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -207,24 +207,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let iface = args.iface.as_ref().ok_or_else(|| Usage("--iface: expected for boards with FADE".into()))?;
         // A RESET may be followed by another START: a board is done when it was stopped, or has sent all.
         let mut stopped = vec![false; fade.len()];
+        let mut missed = Vec::new();
         let mut ended: Option<Instant> = None;
         feb::serve(iface, &mut fade, &stop, feb::Loss::default(), |boards| {
-            let mut goes_on = false;
+            missed.clear();
             for (board, stopped) in boards.iter().zip(&mut stopped) {
                 let status = board.status();
                 *stopped |= status.stopping || board.user().has_ended();
-                goes_on |= status.running || !*stopped;
+                if status.running || !*stopped {
+                    missed.push(board.user().name.clone());
+                }
             }
-            ended = if goes_on { None } else { ended.or(Some(Instant::now())) };
+            ended = if missed.is_empty() { ended.or(Some(Instant::now())) } else { None };
             ended.is_none_or(|ended| ended.elapsed() < LINGER)
         })?;
         fade.iter_mut().for_each(|board| board.user_mut().end());
+        missed.iter().for_each(|name| source.interrupted(name));
     }
     for thread in threads {
         thread.join().map_err(|_| anyhow::anyhow!("a thread that sends panicked"))??;
-    }
-    if stop.load(Ordering::Relaxed) {
-        source.doubt("interrupted: not all boards have sent what the receiver wanted");
     }
     Ok(exit::of_data(source.is_good()))
 }

@@ -66,7 +66,7 @@ pub struct Recording {
     /// With the hashes of the manifest, whose words may be followed by filler that is not played.
     comparison: Comparison,
     expected: Expected,
-    source: Arc<Source>,
+    pub source: Arc<Source>,
     speed: f64,
     begun: Instant,
     /// The file that is read, and the number of the next.

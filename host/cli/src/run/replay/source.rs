@@ -28,6 +28,11 @@ impl Source {
         }
     }
 
+    /// The user has ended the program before this board had sent what the receiver wanted.
+    pub fn interrupted(&self, name: &str) {
+        self.doubt(&format!("{name}: interrupted before all was played"));
+    }
+
     /// Nothing is known against what was played.
     pub fn is_good(&self) -> bool {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner).is_empty()

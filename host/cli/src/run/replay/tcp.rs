@@ -48,7 +48,10 @@ pub fn end(stream: &mut TcpStream) -> anyhow::Result<()> {
 /// The receiver's, or those of the files.
 pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) -> anyhow::Result<()> {
     let name = recording.name.clone();
-    let Some(mut stream) = connect(address, stop) else { return Ok(()) };
+    let Some(mut stream) = connect(address, stop) else {
+        recording.source.interrupted(&name);
+        return Ok(());
+    };
     recording.restart();
     let mut piece = vec![0; PIECE];
     while !recording.has_ended() && !stop.load(Ordering::Relaxed) && !is_closed(&stream) {
@@ -57,8 +60,10 @@ pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) ->
             bytes => stream.write_all(&piece[..bytes]).with_context(|| format!("board `{name}`: {address}"))?,
         }
     }
-    if !recording.has_ended() && !stop.load(Ordering::Relaxed) {
-        tracing::warn!("{name}: the receiver has asked for the end before all was played");
+    match (recording.has_ended(), stop.load(Ordering::Relaxed)) {
+        (true, _) => {}
+        (false, true) => recording.source.interrupted(&name),
+        (false, false) => tracing::warn!("{name}: the receiver has asked for the end before all was played"),
     }
     recording.end();
     end(&mut stream).with_context(|| format!("board `{name}`: {address}"))

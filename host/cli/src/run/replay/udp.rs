@@ -126,6 +126,9 @@ impl Served {
                 break;
             }
         }
+        if !self.has_ended() {
+            self.board.user.source.interrupted(&self.board.user.name);
+        }
         self.board.user.end();
         Ok(())
     }

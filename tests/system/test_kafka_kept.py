@@ -110,6 +110,8 @@ def test_a_topic_that_another_one_has_replaced(setup):
     assert setup.finish(builder)[0] == 0
     group = setup.client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(setup.group)])[setup.group].result()
     delete(setup, setup.messages)
+    # The broker forgets the places of the group, too, and not at once.
+    wait_for(lambda: not setup.places())
     make(setup, setup.messages)
     fed(*range(40, 120))
     setup.commit([TopicPartition(setup.messages, place.partition, place.offset, metadata=place.metadata) for place in group.topic_partitions])

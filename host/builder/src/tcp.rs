@@ -1,6 +1,6 @@
 //! The connections of crates, which the crates open like TCP senders (docs/protocol/tcp_sender.md).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,10 +10,13 @@ use std::time::Duration;
 use fadelink_receiver::tcp;
 pub use fadelink_receiver::tcp::UNSERVED;
 use fadelink_wire::fadc::Header;
-use serde::Serialize;
 
 use crate::event::Bytes;
-use crate::reader::{Counts, MessageReader};
+use crate::reader::MessageReader;
+
+mod connections;
+use connections::Connections;
+pub use connections::{Came, Connection, Earlier};
 
 /// A connection that is silent for so long when the end was asked for is given up: its crate is gone. As documented.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,61 +53,6 @@ pub trait Messages: Send {
     }
 }
 
-/// What came over a connection.
-#[derive(Debug, Clone, Serialize)]
-pub struct Connection {
-    /// The other end.
-    pub peer: SocketAddr,
-    /// Of its first message.
-    pub source: Option<String>,
-    /// Those of its messages that no later connection has gone on with.
-    #[serde(skip)]
-    pub sources: Vec<u32>,
-    /// Those that began here while another connection of theirs was open.
-    #[serde(skip)]
-    pub rivals: Vec<u32>,
-    /// What it held.
-    #[serde(flatten)]
-    pub counts: Counts,
-    /// Where what was skipped first began, and why no message begins there.
-    pub skipped: Option<String>,
-    /// True when it has ended.
-    pub ended: bool,
-    /// The crate has closed it because it was asked to.
-    pub asked: bool,
-    /// Why, where not by the crate.
-    pub error: Option<String>,
-}
-
-impl Connection {
-    /// Nothing came over it, so it is not one of a crate.
-    pub fn is_empty(&self) -> bool {
-        self.counts == Counts::default()
-    }
-}
-
-/// A connection, and its socket as long as it is open.
-struct Served {
-    came: Connection,
-    socket: Option<Arc<tcp::Connection>>,
-}
-
-impl Served {
-    /// The crate has closed it.
-    fn is_closed(&self) -> bool {
-        self.socket.as_ref().is_none_or(|socket| socket.is_closed())
-    }
-}
-
-/// The connections, by the order in which they began.
-#[derive(Default)]
-struct Connections {
-    served: BTreeMap<u64, Served>,
-    begun: u64,
-    /// Those over which nothing came until they ended; no more is kept of them.
-    empty: u64,
-}
-
 struct ServerState {
     connections: Mutex<Connections>,
     /// Addresses of crates; empty: any.
@@ -130,51 +78,6 @@ impl ServerState {
         }
         is_admitted
     }
-
-    /// Enters a connection in the list; its number there.
-    fn enter(&self, peer: SocketAddr, socket: &Arc<tcp::Connection>) -> u64 {
-        let came = Connection {
-            peer,
-            source: None,
-            sources: Vec::new(),
-            rivals: Vec::new(),
-            counts: Counts::default(),
-            skipped: None,
-            ended: false,
-            asked: false,
-            error: None,
-        };
-        let mut connections = self.lock();
-        connections.begun += 1;
-        let number = connections.begun;
-        connections.served.insert(number, Served { came, socket: Some(socket.clone()) });
-        number
-    }
-
-    /// Changes what is known of a connection.
-    fn change(&self, number: u64, change: impl FnOnce(&mut Served)) {
-        self.lock().served.get_mut(&number).map(change);
-    }
-
-    /// A source sends over a connection: it goes on with those that it has closed before. One that it closes later has an end of its
-    /// own. True: one of them is open, so it may be of another sender.
-    fn begin(&self, number: u64, source: u32) -> bool {
-        let mut connections = self.lock();
-        let mut has_rival = false;
-        for earlier in connections.served.values_mut().filter(|one| one.came.sources.contains(&source)) {
-            if earlier.is_closed() {
-                earlier.came.sources.retain(|other| *other != source);
-            } else {
-                has_rival = true;
-            }
-        }
-        if let Some(Served { came, .. }) = connections.served.get_mut(&number) {
-            came.source.get_or_insert_with(|| format!("{source:#010x}"));
-            came.sources.push(source);
-            came.rivals.extend(has_rival.then_some(source));
-        }
-        has_rival
-    }
 }
 
 /// Accepts connections of crates until it is stopped.
@@ -187,10 +90,18 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn receive(shared: &ServerState, number: u64, socket: &tcp::Connection, take: &mut dyn Messages) -> io::Result<()> {
-    socket.set_read_timeout(Some(shared.patience))?;
+/// Receives over a connection until it ends; with where what was skipped first began, and why.
+fn receive(
+    shared: &ServerState,
+    number: u64,
+    socket: &tcp::Connection,
+    take: &mut dyn Messages,
+) -> (io::Result<()>, Option<String>) {
+    if let Err(error) = socket.set_read_timeout(Some(shared.patience)) {
+        return (Err(error), None);
+    }
     let mut reader = MessageReader::new(&**socket);
-    let (mut messages, mut sources) = (Vec::new(), BTreeSet::new());
+    let (mut messages, mut sources, mut first) = (Vec::new(), BTreeSet::new(), None);
     let result = 'stream: loop {
         let more = reader.next_messages(&mut messages);
         if !messages.is_empty() {
@@ -205,14 +116,15 @@ fn receive(shared: &ServerState, number: u64, socket: &tcp::Connection, take: &m
                             "more than {SOURCES} sources over one connection: expected those of a crate"
                         )));
                     }
-                    let has_rival = shared.begin(number, header.source_id);
+                    first.get_or_insert(header.source_id);
+                    let has_rival = shared.lock().begin(number, header.source_id);
                     take.begin(header.source_id);
                     if has_rival {
                         take.has_rival(header.source_id);
                     }
                 }
             }
-            shared.change(number, |served| served.came.counts = *reader.counts());
+            shared.lock().count(number, first, *reader.counts());
         }
         if let Err(error) = take.take(&mut messages) {
             break Err(error);
@@ -228,29 +140,19 @@ fn receive(shared: &ServerState, number: u64, socket: &tcp::Connection, take: &m
         }
     };
     reader.give_up();
-    shared.change(number, |Served { came, .. }| {
-        came.counts = *reader.counts();
-        came.skipped = reader.skipped().map(|(byte, why)| format!("byte {byte}: {why}"));
-    });
-    result
+    shared.lock().count(number, first, *reader.counts());
+    (result, reader.skipped().map(|(byte, why)| format!("byte {byte}: {why}")))
 }
 
 /// Serves a connection that is entered in the list of them.
 fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
-    let result = receive(shared, number, socket, &mut *take);
-    let mut connections = shared.lock();
-    let Some(Served { mut came, .. }) = connections.served.remove(&number) else { return };
-    if came.is_empty() {
-        connections.empty += 1;
-        return;
-    }
-    came.ended = true;
-    came.asked = result.is_ok() && socket.was_asked();
-    came.error = result.err().map(|error| match is_silence(&error) {
+    let (result, skipped) = receive(shared, number, socket, &mut *take);
+    let asked = result.is_ok() && socket.was_asked();
+    let error = result.err().map(|error| match is_silence(&error) {
         true => format!("nothing came for {} s after the end was asked for", shared.patience.as_secs_f64()),
         false => error.to_string(),
     });
-    connections.served.insert(number, Served { came, socket: None });
+    shared.lock().end(number, skipped, asked, error);
 }
 
 impl Server {
@@ -281,7 +183,7 @@ impl Server {
                 }
                 let messages = take.open();
                 Box::new(move |socket| {
-                    let number = shared.enter(peer, socket);
+                    let number = shared.lock().enter(peer, Some(socket.clone()));
                     serve(&shared, number, socket, messages);
                 })
             }))
@@ -289,26 +191,29 @@ impl Server {
         Ok(Server { shared, server })
     }
 
-    /// The connections until now, without those over which nothing came until they ended.
-    pub fn connections(&self) -> Vec<Connection> {
-        self.shared.lock().served.values().map(|served| served.came.clone()).collect()
+    /// What came over the connections until now.
+    pub fn came(&self) -> Came {
+        self.shared.lock().came()
     }
 
-    /// Those over which something came, and whether all have ended.
-    pub fn of_crates(&self) -> (usize, bool) {
-        let connections = self.shared.lock();
-        let all = || connections.served.values().map(|served| &served.came);
-        (all().filter(|came| !came.is_empty()).count(), all().all(|came| came.ended))
+    /// Connections over which something came, and whether all have ended.
+    pub fn of_crates(&self) -> (u64, bool) {
+        self.shared.lock().of_crates()
     }
 
     /// Connections over which nothing came until they ended.
     pub fn empty(&self) -> u64 {
-        self.shared.lock().empty
+        self.shared.lock().empty()
     }
 
     /// Times that a connection could not be accepted, as when the process has no free file descriptor.
     pub fn refused(&self) -> u64 {
         self.server.refused()
+    }
+
+    /// As of [`tcp::Server::displaced`].
+    pub fn displaced(&self) -> u64 {
+        self.server.displaced()
     }
 
     /// Connections that were closed, for they are not of the crates' addresses.
@@ -334,11 +239,9 @@ impl Server {
     }
 
     /// Waits for the end of all connections; what came over them, and as of [`tcp::Server::join`].
-    pub fn join(mut self) -> (Vec<Connection>, bool) {
+    pub fn join(mut self) -> (Came, bool) {
         self.stop();
         let is_served = self.server.join();
-        let connections =
-            std::mem::take(&mut self.shared.lock().served).into_values().map(|served| served.came).collect();
-        (connections, is_served)
+        (self.shared.lock().came(), is_served)
     }
 }

@@ -9,8 +9,9 @@ use clap::ValueEnum;
 #[cfg(feature = "kafka")]
 use fadelink_builder::counts::Joined;
 use fadelink_builder::key::Key;
+use fadelink_builder::reader::Counts;
 pub use fadelink_builder::tcp::PATIENCE;
-use fadelink_builder::tcp::{Connection, MessageHandler, Server, UNSERVED};
+use fadelink_builder::tcp::{Came, MessageHandler, Server, UNSERVED};
 use fadelink_wire::fadc::{TICK_NS, WINDOW_TICKS_MAX, WINDOW_TICKS_MIN};
 use serde::Serialize;
 
@@ -132,7 +133,7 @@ impl Run {
     /// Asks for the end where it is time; true: it was asked for, and no connection is opened any more.
     pub fn poll(&mut self) -> bool {
         let (crates, have_ended) = self.server.of_crates();
-        let enough = self.streams.is_some_and(|n| crates >= n as usize && have_ended);
+        let enough = self.streams.is_some_and(|n| crates >= u64::from(n) && have_ended);
         if enough || self.deadline.is_reached(0) {
             self.interrupts.stop();
         }
@@ -144,8 +145,8 @@ impl Run {
     }
 
     /// What has come over each connection so far.
-    pub fn connections(&self) -> Vec<Connection> {
-        self.server.connections()
+    pub fn came(&self) -> Came {
+        self.server.came()
     }
 
     /// Waits for the connections' ends, until the user asks for the end again; what came over them. `give_up`: those that take what
@@ -159,20 +160,22 @@ impl Run {
             self.server.abort();
         }
         let Run { server, .. } = self;
-        let counts = (server.refused(), server.others(), server.empty());
-        let (connections, is_served) = server.join();
-        let (refused, other_connections, empty_connections) = counts;
-        Connections { connections, refused, other_connections, empty_connections, unserved: !is_served }
+        let counts = (server.refused(), server.displaced(), server.others(), server.empty());
+        let (came, is_served) = server.join();
+        let (refused, displaced_connections, other_connections, empty_connections) = counts;
+        Connections { came, refused, displaced_connections, other_connections, empty_connections, unserved: !is_served }
     }
 }
 
 /// What came over the connections of a run.
 #[derive(Serialize)]
 pub struct Connections {
-    /// Each of them over which something came, or that could not be ended.
-    pub connections: Vec<Connection>,
+    #[serde(flatten)]
+    pub came: Came,
     /// Times that one could not be accepted.
     pub refused: u64,
+    /// Those over which nothing came that were closed to make room for others.
+    pub displaced_connections: u64,
     /// Those that were closed, for they are not of the crates' addresses.
     pub other_connections: u64,
     /// Those over which nothing came until they ended.
@@ -182,23 +185,17 @@ pub struct Connections {
 }
 
 /// What is known of connections that go on.
-pub fn so_far(connections: &[Connection]) -> Evidence<'static> {
-    let skipped = |one: &Connection| one.counts.skipped_bytes + one.counts.cut_bytes;
-    let broken = |one: &Connection| one.error.as_ref().map(|error| format!("{}: {error}", one.peer));
-    let mut crates = connections.iter().filter(|one| !one.is_empty());
-    Evidence {
-        error: crates.find_map(broken),
-        skipped_bytes: connections.iter().map(skipped).sum(),
-        ..Evidence::default()
-    }
+pub fn so_far(came: &Came) -> Evidence<'static> {
+    let counts = came.counts();
+    Evidence { error: came.error(), skipped_bytes: counts.skipped_bytes + counts.cut_bytes, ..Evidence::default() }
 }
 
 /// Sources with the numbers of which two have sent, for those that do not join them.
 #[cfg(feature = "kafka")]
-pub fn rivals(connections: &[Connection]) -> Joined {
+pub fn rivals(came: &Came) -> Joined {
     let mut joined = Joined::default();
-    for source in connections.iter().flat_map(|connection| &connection.rivals) {
-        joined.sources.entry(*source).or_default().two_senders += 1;
+    for (source, times) in came.rivals() {
+        joined.sources.entry(source).or_default().two_senders += times;
     }
     joined
 }
@@ -206,27 +203,29 @@ pub fn rivals(connections: &[Connection]) -> Joined {
 impl Connections {
     /// What they prove: FIN has the number of all bytes before it, and answers that of this side.
     pub fn known(&self) -> Evidence<'static> {
-        let known = so_far(&self.connections);
-        let mut crates = self.connections.iter().filter(|one| !one.is_empty()).peekable();
-        let has_come = crates.peek().is_some();
-        let panicked = crates.find(|one| !one.ended).map(|one| format!("{}: receiving it panicked", one.peer));
+        let known = so_far(&self.came);
+        let panicked = self.came.of_crates().find(|one| !one.ended);
+        let panicked = panicked.map(|one| format!("{}: receiving it panicked", one.peer));
         let error = known.error.or(panicked).or_else(|| self.unserved.then(|| UNSERVED.into()));
+        let has_come = self.came.counts() != Counts::default();
         let end = match has_come && error.is_none() {
-            true if self.are_asked() => End::Confirmed,
+            true if self.came.are_asked() => End::Confirmed,
             true => End::Told,
             false => End::Missing,
         };
         Evidence { end, error, ..known }
     }
 
-    /// Each source was asked for its end.
-    fn are_asked(&self) -> bool {
-        self.connections.iter().all(|one| one.asked || one.sources.is_empty())
-    }
-
     /// Tells why connections broke.
     pub fn tell(&self) {
-        for connection in &self.connections {
+        if let Some(error) = &self.came.earlier.error {
+            let more = match self.came.earlier.broken {
+                1 => String::new(),
+                broken => format!("; {} more earlier connections were broken", broken - 1),
+            };
+            tracing::error!("{error}{more}");
+        }
+        for connection in &self.came.connections {
             if let Some(error) = &connection.error {
                 tracing::error!("{}: {error}", connection.peer);
             }

@@ -55,17 +55,17 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         std::thread::sleep(Duration::from_millis(20));
         if looked.is_none_or(|looked: Instant| looked.elapsed() >= LOOK) {
             looked = Some(Instant::now());
-            let connections = run.connections();
-            meter.connections(&connections);
-            let known = Evidence { joined: fadc_crates::rivals(&connections), ..fadc_crates::so_far(&connections) };
+            let came = run.came();
+            meter.connections(&came);
+            let known = Evidence { joined: fadc_crates::rivals(&came), ..fadc_crates::so_far(&came) };
             metrics::set_verdict("feed", &Verdict::so_far(known), false);
             meter.count("fadelink_feed_delivered_messages_total", &[], feeder.delivered());
             feeder.trouble().into_iter().for_each(|trouble| meter.trouble(trouble));
             health::beat(meter.take_troubles());
         }
         if progress.is_due() {
-            let crates = run.connections();
-            progress.show(crates.iter().map(|one| (one.peer, one.counts.messages, String::new())));
+            let came = run.came();
+            progress.show(came.connections.iter().map(|one| (one.peer, one.counts.messages, String::new())));
         }
     }
     progress.finish();
@@ -79,12 +79,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     // What is delivered may be gone, whatever was not. Who gives up waits for no answer.
     let (unknown, changed) = if must_abort() { (None, Vec::new()) } else { look() };
-    let messages: u64 = came.connections.iter().map(|connection| connection.counts.messages).sum();
+    let messages = came.came.counts().messages;
     let delivered = feeder.delivered();
     let known = came.known();
     let error = delivering.or(unknown).or(known.error.clone());
     let accept = args.crates.end;
-    let joined = fadc_crates::rivals(&came.connections);
+    let joined = fadc_crates::rivals(&came.came);
     let mut known =
         Evidence { error, accept, joined, changed, undelivered: messages.saturating_sub(delivered), ..known };
     // Also if no crate came: nothing is missing then.
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         out!(
             "{}: {messages} messages from {} connections, {delivered} delivered",
             report.verdict,
-            report.came.connections.len(),
+            report.came.came.number(),
         );
     }
     report.came.tell();

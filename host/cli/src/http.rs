@@ -1,17 +1,25 @@
 //! The HTTP server of a command: metrics for Prometheus and its health, and the control of `fadelink run`.
 
-use std::future::Future;
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::http::{header, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::serve::Listener;
 use axum::{Json, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde_json::{json, Value};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::{health, metrics};
 
@@ -65,24 +73,62 @@ pub fn routes(control: Arc<dyn Control>) -> Router {
         .route("/stop", post(move || async move { answer(&*stopping, stopping.stop()) }))
 }
 
-fn in_thread(serve: impl Future<Output = io::Result<()>> + Send + 'static) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name("http".into()).spawn(move || {
-        if let Err(error) = runtime.block_on(serve) {
-            tracing::error!("HTTP server: {error}");
+/// Connections of a server at a time. The oldest one makes room for another: most requests take a moment.
+const CONNECTIONS: usize = 32;
+
+/// Time for the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// After this time a connection is closed behind the request that goes on; a client opens another one.
+const LIFE: Duration = Duration::from_secs(60);
+
+/// Serves a connection. What goes wrong with it is the client's.
+async fn serve_connection<L: Listener>(stream: L::Io, routes: Router) {
+    let service = TowerToHyperService::new(routes);
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service));
+    if timeout(LIFE, connection.as_mut()).await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(HEAD, connection).await;
+    }
+}
+
+async fn serve_all<L: Listener>(mut listener: L, routes: Router) {
+    let mut open: VecDeque<JoinHandle<()>> = VecDeque::new();
+    loop {
+        let (stream, _) = listener.accept().await;
+        open.retain(|connection| !connection.is_finished());
+        if open.len() >= CONNECTIONS {
+            open.pop_front().inspect(JoinHandle::abort);
         }
-    })?;
+        open.push_back(tokio::spawn(serve_connection::<L>(stream, routes.clone())));
+    }
+}
+
+/// Serves from now on, in a thread of its own; `open` makes the listener.
+fn in_thread<L: Listener>(open: impl FnOnce() -> io::Result<L> + Send + 'static, routes: Router) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let serve = async move {
+        match open() {
+            Ok(listener) => serve_all(listener, routes).await,
+            Err(error) => tracing::error!("HTTP server: {error}"),
+        }
+    };
+    std::thread::Builder::new().name("http".into()).spawn(move || runtime.block_on(serve))?;
     Ok(())
 }
 
-/// Serves at `address` from now on, in a thread of its own.
+/// Serves at `address` from now on, in a thread of its own. Returns the address, with the port that was chosen where 0 was asked for.
 ///
 /// # Errors
 /// The address is in use, or not available.
-pub fn serve(address: SocketAddr, routes: Router) -> io::Result<()> {
+pub fn serve(address: SocketAddr, routes: Router) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    in_thread(async move { axum::serve(tokio::net::TcpListener::from_std(listener)?, routes).await })
+    let bound = listener.local_addr()?;
+    in_thread(|| tokio::net::TcpListener::from_std(listener), routes)?;
+    Ok(bound)
 }
 
 /// Serves at a UNIX socket from now on, in a thread of its own.
@@ -91,7 +137,7 @@ pub fn serve(address: SocketAddr, routes: Router) -> io::Result<()> {
 /// The operating system's.
 pub fn serve_unix(listener: UnixListener, routes: Router) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    in_thread(async move { axum::serve(tokio::net::UnixListener::from_std(listener)?, routes).await })
+    in_thread(|| tokio::net::UnixListener::from_std(listener), routes)
 }
 
 /// Serves metrics and health of `command`, for --metrics.
@@ -101,5 +147,6 @@ pub fn serve_unix(listener: UnixListener, routes: Router) -> io::Result<()> {
 pub fn serve_metrics(address: Option<SocketAddr>, command: &'static str) -> anyhow::Result<()> {
     let Some(address) = address else { return Ok(()) };
     metrics::record(command)?;
-    serve(address, common()).with_context(|| format!("--metrics {address}"))
+    serve(address, common()).with_context(|| format!("--metrics {address}"))?;
+    Ok(())
 }

@@ -42,6 +42,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 
 /// What the help of a subcommand begins with: the command that runs a board in one terminal, and those for the other.
 macro_rules! example {
@@ -167,6 +168,19 @@ fn in_one_line(error: &clap::Error) -> String {
     format!("{}{tip}; see `fadelink{named} --help`", message.strip_prefix("error: ").unwrap_or(&message))
 }
 
+/// File descriptors that the process may have, if the user allows as many.
+const DESCRIPTORS: u64 = 1 << 16;
+
+/// Boards, their rings and files need more descriptors than the 1,024 that a process has where it does not ask for them.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // With those that there are it works, too; what lacks one tells it.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
+    }
+}
+
 /// Does what the user wants.
 fn act() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -184,6 +198,7 @@ fn act() -> ExitCode {
             return ExitCode::from(exit::USAGE);
         }
     };
+    allow_descriptors();
     if let Err(error) = interrupts::survive_long_files() {
         log::error(&format!("handling SIGXFSZ: {error}"));
         return ExitCode::FAILURE;

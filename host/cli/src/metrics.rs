@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use fadelink_builder::counts::{Joined, SourceCounts};
-use fadelink_builder::tcp::Connection;
+use fadelink_builder::tcp::Came;
 use fadelink_receiver::counters::{FebCounts, LinkCounts};
 use fadelink_receiver::udp;
 use fadelink_sinks::Report;
@@ -65,11 +65,11 @@ const METRICS: &[(&str, Kind, &str)] = &[
     ("fadelink_udp_late_datagrams_total", Counter, "Datagrams that came after they were given up for lost."),
     ("fadelink_udp_duplicate_datagrams_total", Counter, "Datagrams that had come before."),
     ("fadelink_udp_reordered_datagrams_total", Counter, "Datagrams that came behind a later one."),
-    ("fadelink_crate_messages_total", Counter, "Whole messages over a connection of a crate."),
+    ("fadelink_crate_messages_total", Counter, "Whole messages over the connections of a crate."),
     (
         "fadelink_crate_skipped_bytes_total",
         Counter,
-        "Bytes over a connection of a crate that belong to no whole message.",
+        "Bytes over the connections of a crate that belong to no whole message.",
     ),
     ("fadelink_builder_events_total", Counter, "Events that were emitted."),
     ("fadelink_builder_windows_total", Counter, "Windows by result."),
@@ -328,17 +328,11 @@ impl Meter {
     }
 
     /// What came over the connections of crates.
-    pub fn connections(&mut self, connections: &[Connection]) {
-        for Connection { peer, source, counts, error, .. } in connections {
-            let peer = peer.to_string();
-            if let Some(error) = error {
-                self.trouble(format!("{peer}: {error}"));
-            }
-            // Whose it is says its first message.
-            if source.is_none() && counts.skipped_bytes + counts.cut_bytes == 0 {
-                continue;
-            }
-            let labels = [("board", source.as_deref().unwrap_or("unknown")), ("peer", &peer)];
+    pub fn connections(&mut self, came: &Came) {
+        came.error().into_iter().for_each(|error| self.trouble(error));
+        for (source, counts) in &came.by_source {
+            let source = source.map_or_else(|| "unknown".into(), |source| format!("{source:#010x}"));
+            let labels = [("board", &*source)];
             self.count("fadelink_received_bytes_total", &labels, counts.bytes);
             self.count("fadelink_crate_messages_total", &labels, counts.messages);
             self.count("fadelink_crate_skipped_bytes_total", &labels, counts.skipped_bytes + counts.cut_bytes);

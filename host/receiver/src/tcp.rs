@@ -1,26 +1,39 @@
 //! Connections that boards open; each has its own thread.
 //!
 //! When this side closes its direction, a board sends what it has, then closes, too (docs/protocol/tcp_sender.md).
+//!
+//! A connection that cannot be served is not accepted: it waits in the kernel, so its board knows that nothing of it was taken.
+//! There is room for [`CONNECTIONS`]; those over which nothing came make room for others.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Deref;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::sockopt::{set_socket_oobinline, set_socket_recv_buffer_size};
+use rustix::process::{getrlimit, Resource};
 
 use crate::sockopt;
 use crate::wake::poll;
 
 /// How often the listener looks whether it is to end.
 const TICK: Duration = Duration::from_millis(20);
+
+/// Connections of a server at a time.
+pub const CONNECTIONS: usize = 512;
+
+/// File descriptors of the process that connections leave for files, and for what else is opened.
+const RESERVE: u64 = 128;
+
+/// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
+const LEAVE: Duration = Duration::from_secs(5);
 
 /// The state of a connection whose other end has closed first (include/net/tcp_states.h of Linux).
 const LAST_ACK: u8 = 9;
@@ -37,11 +50,21 @@ pub struct Connection {
     socket: TcpStream,
     /// `None`: not yet; false: when that was done, the other end had closed already.
     asked: Mutex<Option<bool>>,
+    /// When it was asked, to make room for others.
+    leaves: OnceLock<Instant>,
+}
+
+/// What TCP tells of a connection (struct tcp_info of Linux), as far as it is used.
+#[repr(C)]
+struct Info {
+    state: u8,
+    _between: [u8; 127],
+    bytes_received: u64,
 }
 
 impl Connection {
     fn new(socket: TcpStream) -> Connection {
-        Connection { socket, asked: Mutex::new(None) }
+        Connection { socket, asked: Mutex::new(None), leaves: OnceLock::new() }
     }
 
     fn asked(&self) -> MutexGuard<'_, Option<bool>> {
@@ -60,15 +83,35 @@ impl Connection {
         let was_closed = self.is_closed();
         *asked = Some(!was_closed);
         self.socket.shutdown(Shutdown::Write)?;
-        *asked = Some(!came_first(was_closed, self.state()?));
+        *asked = Some(!came_first(was_closed, self.info()?.state));
         Ok(())
     }
 
-    /// What TCP is doing with it (RFC 9293, 3.3.2), as Linux numbers it.
-    fn state(&self) -> io::Result<u8> {
-        let mut state = 0;
-        sockopt::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut state, "the state of a connection")?;
-        Ok(state)
+    /// What TCP is doing with it (RFC 9293, 3.3.2), as Linux numbers it, and what has come.
+    fn info(&self) -> io::Result<Info> {
+        let mut info = Info { state: 0, _between: [0; 127], bytes_received: 0 };
+        sockopt::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info, "the state of a connection")?;
+        Ok(info)
+    }
+
+    /// Nothing has come over it.
+    fn is_silent(&self) -> bool {
+        self.info().is_ok_and(|info| info.bytes_received == 0)
+    }
+
+    /// Asks it for its end, to make room; true the first time. If something comes nevertheless, it is served as all others.
+    fn leave(&self) -> bool {
+        if let Some(since) = self.leaves.get() {
+            if since.elapsed() >= LEAVE {
+                // What comes from now on is not confirmed: its board learns that the connection is broken.
+                let _ = self.socket.shutdown(Shutdown::Both);
+            }
+            return false;
+        }
+        let _ = self.leaves.set(Instant::now());
+        // Of a connection that is broken, its reader learns it, too.
+        let _ = self.ask();
+        true
     }
 
     /// FIN of the other end is the answer to [`Connection::ask`].
@@ -105,6 +148,8 @@ struct ServerState {
     closing: AtomicBool,
     accepted: AtomicU64,
     refused: AtomicU64,
+    /// Connections that were asked for their ends to make room.
+    displaced: AtomicU64,
     /// Connections were left in the kernel when the server closed.
     unserved: AtomicBool,
     prepare: Box<dyn Fn() -> io::Result<Prepared> + Send + Sync>,
@@ -113,6 +158,22 @@ struct ServerState {
 impl ServerState {
     fn sockets(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Connection>>> {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if there is no room. Some of those over which nothing came, the oldest, are asked to leave then.
+    fn is_full(&self) -> bool {
+        let sockets = self.sockets();
+        if sockets.len() < CONNECTIONS {
+            return false;
+        }
+        for socket in sockets.values().filter(|socket| socket.is_silent()).take(CONNECTIONS / 8) {
+            if socket.leave() && self.displaced.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::warn!(
+                    "{CONNECTIONS} connections are open; those over which nothing came are closed, to make room for others"
+                );
+            }
+        }
+        true
     }
 
     /// A connection that could not be accepted: its board tries again.
@@ -147,6 +208,20 @@ impl Drop for Entry {
     }
 }
 
+/// A descriptor has the lowest number that is free, so its number tells how many there are.
+///
+/// # Errors
+/// The last ones of the process are not for connections.
+fn leave_reserve(listener: &TcpListener) -> io::Result<()> {
+    let next = listener.try_clone()?.as_raw_fd() as u64;
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if next + RESERVE.min(limit / 4) >= limit => Err(io::Error::other(format!(
+            "{next} file descriptors are open, and the last ones of {limit} are kept for files (ulimit -n)"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What a thread of a connection is given.
 type Work = (Arc<Connection>, Service, Entry);
 
@@ -160,7 +235,8 @@ struct Ready {
 impl Ready {
     /// # Errors
     /// The operating system's: no memory, no thread, no file descriptor.
-    fn new(shared: &ServerState) -> io::Result<Ready> {
+    fn new(shared: &ServerState, listener: &TcpListener) -> io::Result<Ready> {
+        leave_reserve(listener)?;
         let prepared = (shared.prepare)()?;
         let (work, given) = mpsc::sync_channel::<Work>(1);
         let thread = Builder::new().name("connection".into()).spawn(move || {
@@ -191,29 +267,33 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
     let mut ready = None;
     let mut left = LAST;
     while left > 0 {
-        if shared.closing.load(Ordering::Relaxed) {
+        let closing = shared.closing.load(Ordering::Relaxed);
+        let mut waiting = [(listener.as_fd(), false)];
+        poll(&mut waiting, Some(if closing || ready.is_none() { Duration::ZERO } else { TICK }));
+        if closing {
             left -= 1;
-            let mut waiting = [(listener.as_fd(), false)];
-            poll(&mut waiting, Some(Duration::ZERO));
             if !waiting[0].1 {
                 return threads;
             }
+        } else if waiting[0].1 && shared.is_full() {
+            std::thread::sleep(TICK);
+            continue;
         }
-        let next = match ready.take().map_or_else(|| Ready::new(shared), Ok) {
+        let next = match ready.take().map_or_else(|| Ready::new(shared, listener), Ok) {
             Ok(next) => next,
             Err(error) => {
                 shared.refuse(&error);
                 continue;
             }
         };
+        if threads.len() >= CONNECTIONS {
+            threads.retain(|thread| !thread.is_finished());
+        }
         match listener.accept() {
             Ok((socket, peer)) => threads.push(next.serve(shared, socket, peer)),
             Err(error) => {
                 ready = Some(next);
-                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
-                    threads.retain(|thread| !thread.is_finished());
-                    poll(&mut [(listener.as_fd(), false)], Some(TICK));
-                } else {
+                if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
                     shared.refuse(&error);
                 }
             }
@@ -247,6 +327,7 @@ impl Server {
             closing: AtomicBool::new(false),
             accepted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            displaced: AtomicU64::new(0),
             unserved: AtomicBool::new(false),
             prepare: Box::new(prepare),
         });
@@ -258,6 +339,11 @@ impl Server {
     /// Times that a connection could not be accepted, as when the process has no free file descriptor.
     pub fn refused(&self) -> u64 {
         self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// Connections over which nothing came that were asked for their ends to make room.
+    pub fn displaced(&self) -> u64 {
+        self.shared.displaced.load(Ordering::Relaxed)
     }
 
     /// Accepts no more connections than there are. When this returns no more is opened.

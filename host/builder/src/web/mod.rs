@@ -1,7 +1,6 @@
 //! The web page: one file, numbers as JSON, plots as SVG that the server draws. It loads nothing from other
 //! servers.
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::{Path, State};
@@ -48,32 +47,11 @@ async fn plot(State(live): State<SharedLive>, Path(name): Path<String>) -> Respo
     }
 }
 
-/// Serves the page at `address` from now on, in a thread of its own. Returns the address, with the port that was
-/// chosen where 0 was asked for.
-///
-/// # Errors
-/// The address is not available.
-pub fn serve(address: SocketAddr, live: SharedLive) -> std::io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    let bound = listener.local_addr()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let routes = Router::new()
+/// The page and what it asks for.
+pub fn routes(live: SharedLive) -> Router {
+    Router::new()
         .route("/", get(|| async { Html(PAGE) }))
         .route("/live.json", get(numbers))
         .route("/plot/{name}", get(plot))
-        .with_state(live);
-    std::thread::Builder::new().name("web".into()).spawn(move || {
-        runtime.block_on(async move {
-            match tokio::net::TcpListener::from_std(listener) {
-                Ok(listener) => {
-                    if let Err(error) = axum::serve(listener, routes).await {
-                        tracing::error!("web page: {error}");
-                    }
-                }
-                Err(error) => tracing::error!("web page: {error}"),
-            }
-        });
-    })?;
-    Ok(bound)
+        .with_state(live)
 }

@@ -12,7 +12,7 @@ use fadelink_builder::intake::Intake;
 use fadelink_builder::kafka;
 use fadelink_builder::live::Live;
 use fadelink_builder::sink::{self, SharedEvent};
-use fadelink_builder::tcp::{Connection, INTERRUPTED};
+use fadelink_builder::tcp::{Came, INTERRUPTED};
 use fadelink_builder::{web, Event, Joiner, Policy};
 use fadelink_sinks::{Onlooker, Outlets};
 use fadelink_wire::fadc::TICK_NS;
@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::{json, Map};
 
 use crate::fadc_crates::{self, Connections};
+use crate::http;
 use crate::interrupts::Interrupts;
 use crate::metrics::{self, Meter};
 use crate::receive::{not_kept, Group, Line, Outcome};
@@ -68,7 +69,8 @@ impl Viewers {
         let sinks = views.sinks.iter().map(|spec| sink::open(spec, &run)).collect::<Result<_, _>>()?;
         let live = Arc::new(Mutex::new(Live::new(window_ticks)));
         if let Some(address) = views.web {
-            let address = web::serve(address, live.clone()).with_context(|| format!("--web {address}"))?;
+            let address =
+                http::serve(address, web::routes(live.clone())).with_context(|| format!("--web {address}"))?;
             tracing::info!("page at http://{address}/");
         }
         Ok(Viewers { sinks: Outlets::new(sinks), live, has_page: views.web.is_some(), events: 0 })
@@ -230,13 +232,13 @@ impl Report {
 struct Progressed {
     events: u64,
     joined: Joined,
-    connections: Vec<Connection>,
+    came: Came,
 }
 
 impl Progressed {
     /// Bytes of whole messages.
     fn bytes(&self) -> u64 {
-        self.connections.iter().map(|connection| connection.counts.bytes).sum()
+        self.came.counts().bytes
     }
 }
 
@@ -312,7 +314,7 @@ fn join(
                 viewers.lock().set_joiner(json!(joined));
             }
             viewers.tick();
-            let progressed = Progressed { events: viewers.events, joined, connections: run.connections() };
+            let progressed = Progressed { events: viewers.events, joined, came: run.came() };
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = progressed;
             if wanted.is_some_and(|wanted| viewers.events >= wanted) || !viewers.sinks.are_well() {
                 interrupts.stop();
@@ -355,8 +357,8 @@ impl Group for Crates {
     fn measure(&self, meter: &mut Meter) {
         self.look(|progressed| {
             meter.builder(&self.name, progressed.events, &progressed.joined);
-            meter.connections(&progressed.connections);
-            let known = fadc_crates::so_far(&progressed.connections);
+            meter.connections(&progressed.came);
+            let known = fadc_crates::so_far(&progressed.came);
             let known = Evidence { joined: progressed.joined.clone(), ..known };
             if !self.is_finished() {
                 metrics::set_verdict(&self.name, &Verdict::so_far(known), false);

@@ -33,7 +33,7 @@ pub const CONNECTIONS: usize = 512;
 const RESERVE: u64 = 128;
 
 /// A connection that was asked for its end to make room, and over which nothing comes for so long, is broken.
-const LEAVE: Duration = Duration::from_secs(5);
+const LEAVE: Duration = Duration::from_secs(2);
 
 /// The state of a connection whose other end has closed first (include/net/tcp_states.h of Linux).
 const LAST_ACK: u8 = 9;
@@ -160,20 +160,13 @@ impl ServerState {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True if there is no room. Some of those over which nothing came, the oldest, are asked to leave then.
-    fn is_full(&self) -> bool {
-        let sockets = self.sockets();
-        if sockets.len() < CONNECTIONS {
-            return false;
-        }
-        for socket in sockets.values().filter(|socket| socket.is_silent()).take(CONNECTIONS / 8) {
+    /// Asks some of the connections over which nothing came to leave: the oldest.
+    fn make_room(&self) {
+        for socket in self.sockets().values().filter(|socket| socket.is_silent()).take(CONNECTIONS / 8) {
             if socket.leave() && self.displaced.fetch_add(1, Ordering::Relaxed) == 0 {
-                tracing::warn!(
-                    "{CONNECTIONS} connections are open; those over which nothing came are closed, to make room for others"
-                );
+                tracing::warn!("there is no room for more connections; those over which nothing came are closed");
             }
         }
-        true
     }
 
     /// A connection that could not be accepted: its board tries again.
@@ -275,13 +268,15 @@ fn accept(shared: &Arc<ServerState>, listener: &TcpListener) -> Vec<JoinHandle<(
             if !waiting[0].1 {
                 return threads;
             }
-        } else if waiting[0].1 && shared.is_full() {
+        } else if waiting[0].1 && shared.sockets().len() >= CONNECTIONS {
+            shared.make_room();
             std::thread::sleep(TICK);
             continue;
         }
         let next = match ready.take().map_or_else(|| Ready::new(shared, listener), Ok) {
             Ok(next) => next,
             Err(error) => {
+                shared.make_room();
                 shared.refuse(&error);
                 continue;
             }

@@ -145,7 +145,7 @@ impl Check<'_> {
         let name = board["name"].as_str().unwrap_or_default();
         let expected = Expected::of(board);
         let mut is_read = false;
-        for sink in Sink::all(board) {
+        for sink in Sink::all(board).into_iter().filter(|sink| sink.keeps) {
             if sink.dropped > 0 {
                 let what = format!("{name}: {}: it lost {} bytes, and cannot be checked", sink.text, sink.dropped);
                 if sink.may_drop {

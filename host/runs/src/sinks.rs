@@ -31,6 +31,8 @@ pub struct Sink<'a> {
     pub dropped: u64,
     /// Its user lets it lose some.
     pub may_drop: bool,
+    /// What it has taken can be read again; false of a pipe, or a device.
+    pub keeps: bool,
     /// Why it has failed.
     pub error: Option<&'a str>,
 }
@@ -51,7 +53,8 @@ impl<'a> Sink<'a> {
             let names = sink["files"].as_array();
             let names = names.map(|names| names.iter().filter_map(Value::as_str).filter(is_data).collect());
             let (dropped, error) = (sink["dropped"].as_u64().unwrap_or(0), sink["error"].as_str());
-            Sink { text, kind, place, rolls, names, dropped, may_drop: sink["may_drop"] == true, error }
+            let (may_drop, keeps) = (sink["may_drop"] == true, sink["keeps"] != false);
+            Sink { text, kind, place, rolls, names, dropped, may_drop, keeps, error }
         };
         board["sinks"].as_array().into_iter().flatten().map(read).collect()
     }
@@ -61,9 +64,9 @@ impl<'a> Sink<'a> {
         matches!(self.kind, "file" | "hdf5" | "parquet")
     }
 
-    /// True if it has all that it was given.
+    /// True if it has all that it was given, and keeps it.
     pub fn is_whole(&self) -> bool {
-        self.dropped == 0 && self.error.is_none()
+        self.keeps && self.dropped == 0 && self.error.is_none()
     }
 
     fn options(&self) -> FileOptions {

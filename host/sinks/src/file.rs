@@ -298,6 +298,13 @@ impl FileSink {
         }
     }
 
+    /// There is something behind what is certain, from before.
+    fn has_more(&self) -> io::Result<bool> {
+        let last = Files::new(self.parts.first(), self.options.files).last(u64::MAX)?;
+        let is_last = last.is_none_or(|(number, _)| number == self.parts.number());
+        Ok(!is_last || self.file.output.file().metadata()?.len() > self.file.written)
+    }
+
     fn roll_over(&mut self) -> io::Result<()> {
         self.file.finish(&mut self.parts)?;
         self.state(None, true)?;
@@ -336,7 +343,7 @@ impl Sink<Block> for FileSink {
     fn finish(&mut self, end: End) -> Result {
         if end.complete {
             self.make_room()?;
-        } else if self.cut.is_some() {
+        } else if self.cut.is_some() && self.has_more()? {
             return Ok(self.file.sync()?);
         }
         self.file.finish(&mut self.parts)?;

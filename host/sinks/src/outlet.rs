@@ -81,7 +81,7 @@ pub type Copy<T> = Box<dyn FnMut(&T) -> Option<T> + Send>;
 pub struct Outlet<T> {
     shared: Arc<Handover<T>>,
     policy: Policy,
-    /// What it has not made safe is never given back.
+    /// What it has not made safe is never given back, unless it may be lost.
     durable: bool,
     /// Bytes that may wait.
     capacity: u64,
@@ -261,7 +261,8 @@ impl<T: Item> Outlet<T> {
             }
             None => {
                 state.report.dropped += item.amount();
-                if self.durable {
+                // What its user lets it lose goes back to the source.
+                if self.durable && self.policy == Policy::Wait {
                     keep(item.clone());
                 }
             }
@@ -427,6 +428,54 @@ mod tests {
         assert_eq!(*seen.ends.lock().unwrap(), [End { complete: false, dropped: 100 - written }]);
         let reports = outlets.reports();
         assert_eq!((reports[0].written, reports[0].dropped, reports[0].queued_bytes), (written, 100 - written, 0));
+    }
+
+    /// Also if it writes all that waits at once, as for a source that confirms what is safe: the source has back what was dropped.
+    #[test]
+    fn what_may_be_dropped_goes_back_to_the_source() {
+        #[derive(Clone)]
+        struct Lent(Arc<()>);
+
+        impl Item for Lent {
+            const UNIT: &'static str = "numbers";
+
+            fn amount(&self) -> u64 {
+                1
+            }
+
+            fn bytes(&self) -> u64 {
+                8
+            }
+        }
+
+        struct Failing;
+
+        impl Sink<Lent> for Failing {
+            fn write(&mut self, _: &Lent) -> Result {
+                Err("it is broken".into())
+            }
+
+            fn finish(&mut self, _: End) -> Result {
+                Ok(())
+            }
+
+            fn intact(&self) -> u64 {
+                0
+            }
+
+            fn files(&self) -> Option<&Parts> {
+                None
+            }
+        }
+
+        for (policy, may_be_lost) in [(Policy::Drop, true), (Policy::Wait, false)] {
+            let copy = may_be_lost.then(|| Box::new(|_: &Lent| Some(Lent(Arc::default()))) as Copy<Lent>);
+            let outlet = Outlet::start("broken", policy, 4 * 8, copy, Box::new(Failing), true).unwrap();
+            let (mut outlets, lent) = (Outlets::new(vec![outlet]), Arc::new(()));
+            (0..100).for_each(|_| _ = outlets.offer(&Lent(lent.clone())));
+            assert!(outlets.finish(true).is_err());
+            assert_eq!(Arc::strong_count(&lent) == 1, may_be_lost, "{policy:?}");
+        }
     }
 
     #[test]

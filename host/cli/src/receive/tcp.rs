@@ -33,6 +33,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const ROOM: usize = 64 << 10;
 /// Longest wait for another connection to take its place, before it is looked at again.
 const YIELD: Duration = Duration::from_millis(1);
+/// Streams with metrics of their own: the first ones. Nobody knows how many come where the boards are not named.
+pub const SHOWN: usize = 256;
 /// Longest silence after the end was asked for, as it is documented.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -375,9 +377,11 @@ impl Group for Streams {
     }
 
     fn measure(&self, meter: &mut Meter) {
-        for Stream { recorded, end, .. } in self.session.lock().iter() {
+        for (index, Stream { recorded, end, .. }) in self.session.lock().iter().enumerate() {
             let error = end.as_ref().and_then(|end| end.end.clone().err());
-            recorded.measure(meter, Evidence { error, ..Evidence::default() });
+            if index < SHOWN {
+                recorded.measure(meter, Evidence { error, ..Evidence::default() });
+            }
             if let Some(error) = end.as_ref().and_then(Received::error) {
                 meter.trouble(format!("{}: {error}", recorded.name));
             }
@@ -416,7 +420,7 @@ impl Group for Streams {
     }
 
     fn finish(self: Box<Self>, silent: bool, meter: &mut Meter) -> anyhow::Result<Outcome> {
-        let refused = self.server.refused();
+        let (refused, displaced) = (self.server.refused(), self.server.displaced());
         // Of streams whose number is known, those that did not come are missing.
         let is_served = self.server.join() || self.wanted.is_some();
         if !is_served {
@@ -452,6 +456,7 @@ impl Group for Streams {
         let mut others = Map::new();
         others.insert("missing_streams".into(), missing.into());
         others.insert("refused".into(), refused.into());
+        others.insert("displaced_connections".into(), displaced.into());
         others.insert("unserved".into(), (!is_served).into());
         others.insert("other_connections".into(), self.session.others.load(Ordering::Relaxed).into());
         others.insert("unrecorded_connections".into(), known.foreign.into());

@@ -61,9 +61,11 @@ fn name(folder: &Path, path: &Path) -> String {
 /// Moves what the sinks in a report say of their files to `listed`, by name; the report has only the names then.
 pub fn list(folder: &Path, sinks: &mut Value, listed: &mut Map<String, Value>) {
     for sink in sinks.as_array_mut().into_iter().flatten() {
+        // A pipe, or a device.
+        let keeps = sink["keeps"] != false;
         let Some(files) = sink.get_mut("files").and_then(Value::as_array_mut) else { continue };
         let mut names = Vec::new();
-        for file in files.drain(..) {
+        for file in files.drain(..).filter(|_| keeps) {
             let Value::Object(mut entry) = file else { continue };
             let path = entry.remove("path");
             let name = name(folder, path.as_ref().and_then(Value::as_str).unwrap_or_default().as_ref());
@@ -115,6 +117,7 @@ mod tests {
                 { "path": "runs/0001/c.dat", "bytes": null },
             ] },
             { "sink": "hashes:a.hashes", "files": [{ "path": "runs/0001/a.hashes", "bytes": 8 }] },
+            { "sink": "file:/dev/null", "keeps": false, "files": [{ "path": "/dev/null", "bytes": 0 }] },
             { "sink": "share:x" },
         ]);
         let mut listed = Map::new();
@@ -126,6 +129,7 @@ mod tests {
         let expected = json!([
             { "sink": "file:a.dat", "files": ["a.dat", "a.dat.json", "/elsewhere/b.dat"] },
             { "sink": "hashes:a.hashes", "files": [] },
+            { "sink": "file:/dev/null", "keeps": false, "files": [] },
             { "sink": "share:x" },
         ]);
         assert_eq!(sinks, expected);

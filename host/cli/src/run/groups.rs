@@ -174,8 +174,13 @@ impl Reader<'_> {
         text.replace("{board}", board).replace("{run}", &run.to_string())
     }
 
-    /// Refuses a place with a name that a run has for itself.
+    /// Refuses a place with a name that a run has for itself, or that would be another one when the run goes on.
     fn free_name<T>(&self, table: &Spanned<T>, text: &str, place: &str) -> Result<(), Usage> {
+        if place.contains("{time}") {
+            let what =
+                format!("`{text}`: `{{time}}` is not the name of a file; expected {{run}}, the number of the run");
+            return Err(self.file.error(table, "sinks", &what));
+        }
         let name = Path::new(place).file_name().map_or("".into(), |name| name.to_string_lossy());
         if files::is_own(&name) {
             let what =

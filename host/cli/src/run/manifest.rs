@@ -102,16 +102,16 @@ fn fade_board(board: &Fade, base: &Path) -> Value {
 }
 
 /// This moment, by all clocks: those of the computer, and those of boards with slow control. With what boards say of
-/// themselves.
-fn moment(file: &File) -> Value {
+/// themselves, if there is time to `ask` them.
+fn moment(file: &File, ask: bool) -> Value {
     let experiment = &file.experiment;
     let mut interfaces: Vec<_> = experiment.fade.iter().map(|feb| &*feb.get_ref().interface).collect();
     interfaces.sort_unstable();
     interfaces.dedup();
     let mut now = moment::now(interfaces.into_iter());
     let base = file.path.parent().unwrap_or(Path::new(""));
-    let udp = experiment.udp.iter().map(Spanned::get_ref);
-    let fade = experiment.fade.iter().map(Spanned::get_ref);
+    let udp = experiment.udp.iter().map(Spanned::get_ref).filter(|_| ask);
+    let fade = experiment.fade.iter().map(Spanned::get_ref).filter(|_| ask);
     let fade = fade.filter(|board| board.protocol.is_none_or(|protocol| protocol.0 == Protocol::Fade10g));
     let boards = udp.map(|board| (board.name.clone(), udp_board(board.address)));
     let boards: Map<_, _> = boards.chain(fade.map(|board| (board.name.clone(), fade_board(board, base)))).collect();
@@ -187,7 +187,7 @@ impl Manifest {
             "state": "running",
             "software": format!("fadelink {}", env!("CARGO_PKG_VERSION")),
             "computer": rustix::system::uname().nodename().to_string_lossy(),
-            "begin": moment(file),
+            "begin": moment(file, true),
             "experiment": settings(file),
         });
         let manifest = Manifest { folder: folder.clone(), content };
@@ -233,7 +233,7 @@ impl Manifest {
     /// # Errors
     /// It cannot be written.
     pub fn resume(&mut self, file: &File, boards: &HashMap<String, Kept>, gone_on: Duration) -> io::Result<()> {
-        let mut now = moment(file);
+        let mut now = moment(file, true);
         now["gone_on"] = gone_on.as_secs_f64().into();
         now["bytes"] =
             boards.iter().map(|(name, kept)| (name.clone(), kept.blocks.end().into())).collect::<Map<_, _>>().into();
@@ -334,7 +334,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Adds the results of the run, and writes it: the worst verdict of its boards, and its files.
+    /// Adds the results of the run, and writes it: the worst verdict of its boards, and its files. `ask`: boards are asked for their
+    /// registers.
     ///
     /// # Errors
     /// It cannot be written.
@@ -344,11 +345,12 @@ impl Manifest {
         outcomes: Vec<Outcome>,
         (ended_by, error): (&str, Option<String>),
         state: State,
+        ask: bool,
     ) -> io::Result<()> {
         self.content["state"] = if error.is_some() { "failed" } else { state.name() }.into();
         self.content["ended_by"] = ended_by.into();
         self.content["error"] = error.into();
-        self.content["end"] = moment(file);
+        self.content["end"] = moment(file, ask);
         let (mut boards, mut groups) = (Vec::new(), Vec::new());
         for mut outcome in outcomes {
             let mut group = outcome.of_the_whole();

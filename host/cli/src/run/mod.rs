@@ -16,7 +16,7 @@ use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
 use crate::progress::{Goal, Progress, Unit};
 use crate::receive::{drive, measure, Group, Outcome, LOOK, NOT_KEPT};
-use crate::verdict::State;
+use crate::verdict::{Reason, State};
 use crate::{health, http, log, metrics};
 
 mod ask;
@@ -217,22 +217,25 @@ fn wait(start: Start, control: &Controlled, interrupts: &Interrupts) -> bool {
     true
 }
 
-/// Begins all groups; if one cannot, those that have begun end.
-fn begin(settings: Vec<groups::Settings>, interrupts: &Interrupts) -> anyhow::Result<Vec<Box<dyn Group>>> {
-    let mut begun = Vec::new();
+/// Begins groups, until one cannot.
+fn begin(
+    settings: Vec<groups::Settings>,
+    interrupts: &Interrupts,
+    begun: &mut Vec<Box<dyn Group>>,
+) -> anyhow::Result<()> {
     for settings in settings {
-        match settings.begin(interrupts) {
-            Ok(group) => begun.push(group),
-            Err(error) => {
-                interrupts.stop();
-                for group in begun {
-                    let _ = group.finish(true, &mut Meter::default());
-                }
-                return Err(error);
-            }
-        }
+        begun.push(settings.begin(interrupts)?);
     }
-    Ok(begun)
+    Ok(())
+}
+
+/// What receiving has led to.
+struct Received {
+    outcomes: Vec<Outcome>,
+    ended_by: String,
+    /// Boards keep what is not confirmed, for a program that goes on.
+    may_go_on: bool,
+    result: anyhow::Result<()>,
 }
 
 /// A run that begins, or goes on.
@@ -244,20 +247,19 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Receives until the end; gives the results, and why it ended.
-    fn receive(
-        &mut self,
-        (interrupts, control): (&Interrupts, &Controlled),
-        quiet: bool,
-    ) -> (Vec<Outcome>, String, anyhow::Result<()>) {
+    /// Receives until the end.
+    fn receive(&mut self, (interrupts, control): (&Interrupts, &Controlled), quiet: bool) -> Received {
         let Run { file, folder, manifest, resumed } = self;
         let part = interrupts.of_part();
-        let groups = groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref()).map_err(anyhow::Error::from);
-        let mut groups = match groups.and_then(|settings| begin(settings, &part)) {
-            Ok(groups) => groups,
-            Err(error) => return (Vec::new(), "error".into(), Err(error)),
-        };
-        if resumed.as_ref().is_some_and(|resumed| resumed.was_stopped) {
+        let mut groups = Vec::new();
+        let settings =
+            groups::of(file, (&folder.path, &manifest.name()), resumed.as_ref()).map_err(anyhow::Error::from);
+        let opened = settings.and_then(|settings| begin(settings, &part, &mut groups));
+        // Its boards keep what is not confirmed, those that were not reached too.
+        let may_go_on = opened.is_err() && resumed.is_some();
+        if may_go_on {
+            part.fail();
+        } else if opened.is_err() || resumed.as_ref().is_some_and(|resumed| resumed.was_stopped) {
             part.stop();
         }
         let stop = &file.experiment.stop;
@@ -280,7 +282,7 @@ impl Run<'_> {
             ended_by,
             meter: Meter::default(),
         };
-        let mut result = drive(&mut groups, &mut progress, |groups| watch.look(groups));
+        let mut result = opened.and_then(|()| drive(&mut groups, &mut progress, |groups| watch.look(groups)));
         watch.part.stop();
         let ended_by = watch.manifest.ended_by().unwrap_or_else(|| "boards".into());
         let mut outcomes = Vec::new();
@@ -290,7 +292,8 @@ impl Run<'_> {
                 Err(error) => result = result.and(Err(error)),
             }
         }
-        (outcomes, if result.is_err() { "error".into() } else { ended_by }, result)
+        let may_go_on = may_go_on || outcomes.iter().any(|outcome| outcome.may_go_on);
+        Received { outcomes, ended_by: if result.is_err() { "error".into() } else { ended_by }, may_go_on, result }
     }
 
     /// Receives until the end, and finishes the manifest; true: all of the data is there.
@@ -304,10 +307,7 @@ impl Run<'_> {
         both.1.step(Event::Begun { run: number, folder: path.to_string_lossy().into_owned() });
         let verb = if self.resumed.is_some() { "goes on" } else { "begins" };
         tracing::info!("run {number} {verb}: {}", path.display());
-        let (outcomes, ended_by, result) = self.receive(both, quiet);
-        let state = State::worst(outcomes.iter().map(|outcome| outcome.state));
-        metrics::set_whole(state, outcomes.iter().flat_map(|outcome| &outcome.reasons));
-        let may_go_on = outcomes.iter().any(|outcome| outcome.may_go_on);
+        let Received { outcomes, ended_by, may_go_on, result } = self.receive(both, quiet);
         for reason in outcomes.iter().flat_map(|outcome| &outcome.reasons) {
             tracing::warn!("{reason}");
         }
@@ -319,6 +319,11 @@ impl Run<'_> {
         let result = result.and(log::check().with_context(|| in_folder("the log")));
         let result = result.and(check_copy(self.file, &path).with_context(|| in_folder("the experiment")));
         let error = result.as_ref().err().map(|error| format!("{error:#}"));
+        let failed = error.clone().map(Reason::Error);
+        let state = State::worst(
+            outcomes.iter().map(|outcome| outcome.state).chain(failed.as_ref().map(|_| State::Incomplete)),
+        );
+        metrics::set_whole(state, outcomes.iter().flat_map(|outcome| &outcome.reasons).chain(&failed));
         if may_go_on {
             tracing::warn!("run {number} goes on when this is started again: its boards keep what is not confirmed");
         }
@@ -328,7 +333,8 @@ impl Run<'_> {
         let written = if may_go_on {
             self.manifest.interrupted(outcomes, error)
         } else {
-            self.manifest.finish(self.file, outcomes, (&ended_by, error), state)
+            // Who gives up waits for no answer.
+            self.manifest.finish(self.file, outcomes, (&ended_by, error), state, !both.0.must_abort())
         };
         let result = result.and(written.with_context(|| in_folder("the manifest")));
         if result.is_ok() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fadelink_receiver::{CommandError, Ending, Error, FebHandle, Resumed};
-use fadelink_wire::fade10g::PACKET_BYTES;
+use fadelink_wire::fade10g::{self, PACKET_BYTES};
 use fadelink_wire::Firmware;
 
 use super::super::before::Before;
@@ -59,6 +59,26 @@ fn start(feb: &mut FebHandle, wait: Duration, interrupts: &Interrupts) -> Result
     })
 }
 
+/// Goes on with a transmission. A board that can tell whether it runs it, and does not answer, is asked again while it is waited
+/// for, and then it is an error: it may have kept all that it has.
+fn resume(feb: &mut FebHandle, transmission: Resumed, wait: Duration, interrupts: &Interrupts) -> Result<(), Error> {
+    let (mac, begun, mut is_told) = (feb.mac(), Instant::now(), false);
+    // The end of one that was stopped is asked for already.
+    let is_over = || interrupts.must_abort() || (!transmission.stopped && interrupts.must_stop());
+    loop {
+        match feb.resume(transmission) {
+            Err(Error::Command { error: CommandError::Timeout { code: fade10g::CMD_IDENTIFY, .. }, .. })
+                if begun.elapsed() < wait && !is_over() =>
+            {
+                if begun.elapsed() >= TOLD && !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!("{mac}: it does not answer; it is asked again for {} s", wait.as_secs_f64());
+                }
+            }
+            result => return result,
+        }
+    }
+}
+
 impl Begin {
     /// Begins a transmission, or goes on with one; or how the end of one is known of which nothing comes any more.
     pub(super) fn at(
@@ -71,7 +91,8 @@ impl Begin {
         let WasStopped(was_stopped) = self.was_stopped;
         if let (Some(bytes), Some(newest)) = (self.resumed, self.transmissions.newest()) {
             let Transmission { begin, transmission: number, protocol, .. } = newest;
-            match feb.resume(Resumed { bytes: bytes - begin, stopped: was_stopped, number, protocol }) {
+            let transmission = Resumed { bytes: bytes - begin, stopped: was_stopped, number, protocol };
+            match resume(feb, transmission, wait, interrupts) {
                 Ok(()) => {
                     self.goes_on = true;
                     return Ok(None);

@@ -342,8 +342,7 @@ fn receive(
             // START may have been repeated, with another number, as long as no data had come.
             begin.note(feb)?;
             recorder.take(&Block { data, origin: origin(feb) });
-        } else if feb.fill().0 > 0 {
-            // Nothing can come while a sink has the whole ring.
+        } else if is_held(feb.fill(), begin.durable) {
             deadline.heard();
         }
         if stopped && outcome.stopping.is_none() {
@@ -363,6 +362,11 @@ fn receive(
         let live = Live { recorded: recorder.look(), counters, fill, is_slower };
         shared.live.lock().unwrap_or_else(PoisonError::into_inner)[index] = live;
     }
+}
+
+/// Nothing can come while sinks have the whole ring; where what is safe alone is confirmed, while they have anything.
+fn is_held((used, size): (u64, u64), durable: bool) -> bool {
+    used > 0 && (durable || size - used < PACKET_BYTES as u64)
 }
 
 /// Of a transmission that has ended as it should: the CRC of its words, if the board has told it or should have.

@@ -13,6 +13,9 @@ pub(super) struct Dropped {
     /// Of a run that a board was not started for, or whose end is all that came of it.
     #[serde(skip_serializing_if = "is_none")]
     pub(super) other_run: u64,
+    /// Of one more run than are received at a time.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(super) too_many: u64,
     /// The kernel had no room: the receive buffer was full.
     pub(super) kernel: u64,
 }
@@ -33,6 +36,7 @@ impl Dropped {
             (self.oversize, "longer than the format allows"),
             (self.other_sender, "of other senders"),
             (self.other_run, "of other runs"),
+            (self.too_many, "of more senders and runs than are received at a time; name the boards: --board"),
             (self.kernel, "dropped by the kernel, whose buffer was full (--receive-buffer)"),
         ] {
             if count > 0 {

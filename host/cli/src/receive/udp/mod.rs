@@ -16,6 +16,7 @@ use super::group::{Group, Line, Outcome};
 use super::patience::UdpPatience;
 use super::plan::Senders;
 use super::recorder::{self, Snapshot};
+use super::tcp::SHOWN;
 use crate::deadline::{Deadline, Limits};
 use crate::interrupts::Interrupts;
 use crate::metrics::Meter;
@@ -31,6 +32,8 @@ use stream::{Received, Setup, Stream, UNSEEN};
 pub const RECEIVE_BUFFER: u32 = 32 << 20;
 /// Longest wait for a datagram, before other things are looked at.
 const TICK: Duration = Duration::from_millis(50);
+/// Runs that are received at a time, where the boards are not named. Each has a ring and files.
+const OPEN: usize = 256;
 /// How often others are shown what has come.
 const SHOW: Duration = Duration::from_millis(200);
 
@@ -115,6 +118,10 @@ fn stream_of<'a>(
     }
     if !is_ours {
         dropped.other_run += 1;
+        return Ok(None);
+    }
+    if boards.is_empty() && streams.iter().filter(|stream| stream.words.come()).count() >= OPEN {
+        dropped.too_many += 1;
         return Ok(None);
     }
     let order = if boards.is_empty() { Order::default() } else { Order::from_the_start() };
@@ -258,7 +265,7 @@ impl Session {
             if stream.is_due(setup.patience) || !stream.words.are_well() {
                 stream.close(setup);
             }
-            stream.advance();
+            stream.advance(setup);
         }
         result
     }
@@ -384,6 +391,8 @@ impl Session {
             missing: if has_unknown { dropped.kernel } else { 0 },
             absent: Absent { streams: missing, boards: setup.senders.absent(&came) },
             board: (!against.is_empty()).then(|| against.join("; ")),
+            // They may be a board's.
+            foreign: dropped.too_many,
             ..Evidence::default()
         };
         let failed: Vec<_> = failed.iter().map(|(_, error)| error).collect();
@@ -456,7 +465,12 @@ impl Group for Streams {
     }
 
     fn measure(&self, meter: &mut Meter) {
+        let mut shown = 0;
         self.look(|live| {
+            shown += 1;
+            if shown > SHOWN {
+                return;
+            }
             live.recorded.measure(meter, live.known.clone());
             meter.datagrams(&live.recorded.name, &live.counts);
         });

@@ -22,6 +22,9 @@ use crate::verdict::{Accept, End, Evidence, Verdict};
 /// Longest wait for room in a ring, before other things are looked at.
 const ROOM: Duration = Duration::from_millis(100);
 
+/// Longest wait for a datagram while later ones are there: no network keeps one back for so long.
+const HOLD: Duration = Duration::from_secs(5);
+
 /// Port of a board of which nothing has come.
 pub(super) const UNSEEN: u16 = 0;
 
@@ -44,6 +47,8 @@ pub(super) struct Stream {
     /// Runs of this sender that were received before.
     pub(super) earlier: u32,
     pub(super) order: Order,
+    /// The datagram that is waited for, and since when.
+    held: Option<(Option<u64>, Instant)>,
     pub(super) words: Words,
     /// Words that no sink had room for when the end was asked for twice, in bytes.
     pub(super) given_up: u64,
@@ -203,6 +208,7 @@ impl Stream {
             run,
             earlier,
             order,
+            held: None,
             words,
             given_up: 0,
             claimed: None,
@@ -241,9 +247,21 @@ impl Stream {
     }
 
     /// Has recorded what came, and looks whether the sinks are done where no more comes.
-    pub(super) fn advance(&mut self) {
+    pub(super) fn advance(&mut self, setup: &Setup) {
         match &mut self.words {
-            Words::Come(writer) => writer.give(),
+            Words::Come(writer) => {
+                let due = self.order.due();
+                match self.held {
+                    _ if self.order.waiting() == 0 => self.held = None,
+                    Some((held, since)) if held == due => {
+                        if since.elapsed() >= HOLD {
+                            self.order.pass(|step| writer.step(&step, &setup.interrupts));
+                        }
+                    }
+                    _ => self.held = Some((due, Instant::now())),
+                }
+                writer.give();
+            }
             Words::Ending(ending) if ending.is_done() => self.words.join(),
             _ => {}
         }

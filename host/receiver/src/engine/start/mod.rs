@@ -254,7 +254,11 @@ impl Start {
             State::Identify { sent } if sent < IDENTIFY_ATTEMPTS => {
                 self.send(fade10g::CMD_IDENTIFY, State::Identify { sent: sent + 1 }, now + timeout / IDENTIFY_SHARE)
             }
-            State::Identify { .. } => match self.goal {
+            State::Identify { sent } => match self.goal {
+                // Each of Fadelink's answers, whatever it runs: it is away, and may have kept all that it has.
+                Goal::Resume(..) if known.firmware == Some(Firmware::Fadelink) => {
+                    self.fail(CommandError::Timeout { code: fade10g::CMD_IDENTIFY, attempts: sent })
+                }
                 Goal::Resume(..) => self.listen(now),
                 // RESET would end the transmission that has begun.
                 _ if self.obeyed.is_some() => self.identify_again(now, draw),

@@ -1,0 +1,128 @@
+"""What others do to a listening socket costs a bounded amount of memory, time and file descriptors, and no data of a board."""
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+
+import pytest
+from support import fadc_model as model
+from support.control import COUNTER, CRATES, DATA, TCP, ask, state, waits
+from support.crate import WINDOW_NS
+from support.netns import wait_for
+
+HTTP = 'http = "127.0.0.1:9470"\n'
+# More than a server has room for.
+MANY = 700
+
+
+@pytest.fixture
+def allow_many():
+    """As the program itself, the test needs more file descriptors than a process has at first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def connect(lab, port, count=1):
+    """Connections to a port of the computer's own."""
+
+    def one():
+        made = socket.socket()
+        made.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            made.connect(("127.0.0.1", port))
+        return made
+
+    return lab.bench.in_namespace(lab.bench.pc_ns, lambda: [one() for _ in range(count)])
+
+
+def board(lab, data):
+    """A board that sends all that it has, and ends when it is asked to."""
+    (made,) = connect(lab, 10000)
+    made.settimeout(60)
+    made.sendall(data)
+    return made
+
+
+def begin(lab, text, *prefix):
+    lab.write(text)
+    process = lab.bench.start(
+        lab.bench.pc_ns, *prefix, *lab.bench.fadelink_words("run", lab.file, "--quiet"), stderr_to=open(lab.bench.tmp / "err", "w")
+    )
+    wait_for(lambda: (lab.runs / "control.socket").exists())
+    assert ask(lab, "POST", "/start")[0] == 202
+    wait_for(lambda: state(lab)["state"] == "running")
+    return process
+
+
+def finish(lab, count):
+    """The run when so many bytes have come."""
+    wait_for(lambda: state(lab)["bytes"] >= count)
+    assert ask(lab, "POST", "/stop")[0] == 202
+    wait_for(lambda: waits(lab))
+    return lab.manifest()
+
+
+@pytest.mark.parametrize("text, data", DATA.items(), ids=["tcp", "crates"])
+@pytest.mark.parametrize("limit", [None, 300], ids=["", "few descriptors"])
+def test_idle_connections_keep_no_board_out(lab, allow_many, text, data, limit):
+    """Connections over which nothing comes leave when there is no room, and file descriptors are left for the files."""
+    prefix = ["prlimit", f"--nofile={limit}:{limit}"] if limit else []
+    process = begin(lab, text, *prefix)
+    idle = connect(lab, 10000, MANY)
+    wait_for(lambda: "there is no room for more connections" in (lab.bench.tmp / "err").read_text())
+    sender = board(lab, data)
+    wait_for(lambda: state(lab)["bytes"] >= len(data) or waits(lab))
+    # The board ends first; that is accepted here.
+    sender.close()
+    manifest = finish(lab, len(data))
+    (group,), (found,) = manifest["groups"], manifest["boards"]
+    assert manifest["state"] == "complete" and found["verdict"] == "complete", (manifest, (lab.bench.tmp / "err").read_text())
+    counts = group | found
+    assert counts["displaced_connections"] > 0 and (counts["refused"] > 0) == bool(limit), counts
+    for one in idle:
+        one.close()
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+def test_half_requests_keep_nobody_from_asking(lab, allow_many):
+    """Of a client that never ends its request, and of one that reads no answer; the run goes on."""
+    process = begin(lab, HTTP + TCP)
+    half = connect(lab, 9470, MANY)
+    for one in half:
+        with contextlib.suppress(OSError):
+            one.settimeout(60)
+            one.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")
+    with contextlib.closing(connect(lab, 9470)[0]) as asker:
+        asker.settimeout(60)
+        asker.sendall(b"GET /run HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert asker.recv(100).startswith(b"HTTP/1.1 200")
+    open_files = len(os.listdir(f"/proc/{process.popen.pid}/fd"))
+    assert open_files < 150, open_files
+    sender = board(lab, COUNTER)
+    wait_for(lambda: state(lab)["bytes"] >= len(COUNTER))
+    sender.close()
+    assert finish(lab, len(COUNTER))["state"] == "complete"
+    process.signal(signal.SIGTERM)
+    process.finish()
+
+
+def test_a_crate_that_connects_again_and_again_takes_no_memory(lab):
+    """Each of its connections is counted, the last ones one by one; metrics have one entry for the source."""
+    process = begin(lab, HTTP + CRATES)
+    for record in range(400):
+        with contextlib.closing(board(lab, model.message(1, record, [], WINDOW_NS))):
+            pass
+    manifest = finish(lab, 400 * 48)
+    (group,) = manifest["groups"]
+    (found,) = manifest["boards"]
+    earlier = found["earlier_connections"]
+    assert len(found["connections"]) == 256 and earlier["connections"] == 144, (group, found)
+    assert sum(one["messages"] for one in found["connections"]) + earlier["messages"] == 400, found
+    assert sum(line.startswith("fadelink_crate_messages_total") for line in ask(lab, "GET", "/metrics")[1].splitlines()) == 1
+    process.signal(signal.SIGTERM)
+    process.finish()

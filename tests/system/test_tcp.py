@@ -182,7 +182,7 @@ def test_the_capture_is_clean(net, tmp_path, mtu):
     checks = [word for name in ("ip", "tcp") for word in ("-o", f"{name}.check_checksum:TRUE")]
     fields = ["-T", "fields", "-e", "ip.src", "-e", "ip.checksum.status", "-e", "tcp.checksum.status", "-e", "tcp.len"]
     lines = [line.split("\t") for line in sh("tshark", "-r", pcap, *checks, *fields, "tcp").splitlines()]
-    assert len(lines) > 20 and all(line[1:3] == ["1", "1"] for line in lines), "1 means good"
+    assert len(lines) > 10 and all(line[1:3] == ["1", "1"] for line in lines), "1 means good"
     assert max(int(line[3]) for line in lines) <= mtu - 40
     expert = sh("tshark", "-r", pcap, *checks, "-q", "-z", "expert")
     assert "Malformed" not in expert and "hecksum" not in expert and "Errors" not in expert, expert

@@ -442,4 +442,26 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 6, "three files and their manifests");
     }
+
+    /// A run that goes on and ends without new words: its files are whole, unless there is something behind what is certain.
+    #[test]
+    fn files_that_go_on_without_words_are_whole() {
+        for (roll, more) in [(None, 0), (None, 8), (Some(16384), 0), (Some(16384), 8)] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("data.bin");
+            let options = PlainFile { files: FileOptions { roll, ..FileOptions::default() }, ..PlainFile::default() };
+            let mut pool = Pool::new(8).unwrap();
+            let mut sink = FileSink::create(&path, options, FEB).unwrap();
+            (0..5).for_each(|i| write(&mut sink, &mut pool, &[i; 8192]));
+            sink.finish(END).unwrap();
+            drop(sink);
+            let mut sink = FileSink::resume(&path, options, FEB, 5 * 8192 - more).unwrap();
+            sink.finish(End { complete: false, dropped: 0 }).unwrap();
+            let made = sink.files().unwrap().made();
+            let open = made.iter().filter(|made| made.is_open()).count();
+            assert_eq!((open, sink.intact()), (usize::from(more > 0), 5 * 8192 - more), "{roll:?} {more}");
+            let found: u64 = Parts::found(&path, options.files).iter().map(|path| path.metadata().unwrap().len()).sum();
+            assert_eq!(found, 5 * 8192, "what may have been confirmed is kept");
+        }
+    }
 }

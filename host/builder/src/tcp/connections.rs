@@ -324,8 +324,8 @@ mod tests {
         let came = all.came();
         assert_eq!((came.connections.len(), came.number(), came.counts()), (LISTED, 20_000, counts(60_000)));
         assert_eq!((came.earlier.broken, came.error().as_deref()), (1, Some("127.0.0.1:1: reset")));
-        assert_eq!((all.of_crates(), came.by_source), ((20_000, true), [(Some(7), counts(60_000))].into()));
         assert!(!came.are_asked());
+        assert_eq!((all.of_crates(), came.by_source), ((20_000, true), [(Some(7), counts(60_000))].into()));
     }
 
     /// A source whose end was not asked for keeps the end unconfirmed, until it goes on and is asked.

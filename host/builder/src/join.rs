@@ -88,10 +88,15 @@ impl Joiner {
         self
     }
 
-    /// Continues after windows that were emitted earlier; messages of those are late.
+    /// Continues after windows that were emitted earlier; messages of those are late. Data that begins anywhere still does so if
+    /// none was emitted.
     pub fn resume(&mut self, epochs: &[Standing], now: Instant) {
+        let mut begins_anywhere = self.from_the_middle;
         for Standing { next, .. } in epochs {
-            self.open_epoch(true, now).next = Some(*next);
+            let begins_here = std::mem::take(&mut begins_anywhere) && *next == 0;
+            let epoch = self.open_epoch(true, now);
+            epoch.from_the_middle = begins_here;
+            epoch.next = (!begins_here).then_some(*next);
         }
     }
 
@@ -106,7 +111,8 @@ impl Joiner {
     /// The source has sent over this connection before, in one of the epochs where this began. `is_behind`: as of
     /// [`Self::behind`] then.
     pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector, is_behind: bool) {
-        if let Some(epoch) = self.epochs.get_mut(resumed) {
+        // Where the epoch still begins, so does the source.
+        if let Some(epoch) = self.epochs.get_mut(resumed).filter(|epoch| epoch.next.is_some()) {
             epoch.knows(id, stream.stream, is_behind);
         }
         if let Ok(source) = self.source(id) {

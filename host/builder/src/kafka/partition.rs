@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use fadelink_wire::fadc::Message as Fadc;
 use rdkafka::message::Message;
 
 use super::clock::Clock;
@@ -14,11 +13,13 @@ use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
 use left::Left;
+use malformed::whole;
 pub use totals::Totals;
 
 mod back;
 mod end;
 mod left;
+mod malformed;
 mod totals;
 
 use crate::inspect::{Inspected, Inspector};
@@ -358,19 +359,22 @@ impl Partition {
             let is_new = self.is_new(source, offset);
             return Ok(is_due.then(|| self.take_mark(note.of, is_new)).flatten());
         }
-        let data = message.payload().unwrap_or_default();
-        let Ok(parsed) = Fadc::parse(data) else {
-            if !is_again {
-                self.malformed += u64::from(is_first);
-                self.look_for_gone(offset, false);
+        let parsed = match whole(message.payload().unwrap_or_default()) {
+            Ok(parsed) => parsed,
+            Err(why) => {
+                if !is_again {
+                    self.refuse(message, note.ok().flatten().as_ref(), &why, rule)?;
+                }
+                return Ok(None);
             }
-            return Ok(None);
         };
         let header = parsed.header();
         let key = rule.key.of(header);
         let (note, is_readable) = note.map_or((None, false), |note| (note, true));
         if !is_again {
-            self.malformed += u64::from(is_first && !is_readable);
+            if is_first && !is_readable {
+                self.note_malformed(message, "its header fadelink cannot be read");
+            }
             rule.check(message, Some(header), note.as_ref())?;
             self.look_for_gone(offset, note.is_some());
         }

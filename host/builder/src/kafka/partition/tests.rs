@@ -340,3 +340,33 @@ fn builders_that_are_restarted_begin_where_their_group_has_begun() {
         }
     }
 }
+
+/// Bytes behind the end of a message, as where two records were put together: none of it is taken, and the window misses it.
+#[test]
+fn what_stands_behind_a_message_makes_its_record_malformed() {
+    let header = |record| Header::new(1, FORMAT_VERSION, record, (1, 0), 0).emit().to_vec();
+    for behind in [header(2), vec![0; 800], vec![0; 8], vec![7]] {
+        for is_noted in [true, false] {
+            let mut topic = Topic::default();
+            (0..4).for_each(|record| topic.send(2, 1, record, record));
+            topic.send(1, 0, 0, 0);
+            let data = [header(1), behind.clone()].concat();
+            topic.add(&data, Of::Message((FEED, 0), Before { since: 1, lost: (0, 0) }));
+            if !is_noted {
+                let place = topic.messages.len() - 1;
+                let time = topic.messages[place].timestamp();
+                topic.messages[place] = OwnedMessage::new(Some(data), None, "t".into(), time, 0, place as i64, None);
+            }
+            (2..4).for_each(|record| topic.send(1, 0, record, record));
+            let mut builder = Builder::begin(None, 0, false);
+            builder.finish(&topic);
+            let counts = builder.counts(1);
+            assert_eq!(
+                (builder.partition.totals().malformed, counts.messages, counts.missing),
+                (1, 3, 1),
+                "{is_noted}"
+            );
+            assert_eq!(builder.given[1], (1, vec![2]));
+        }
+    }
+}

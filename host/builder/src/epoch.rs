@@ -108,7 +108,8 @@ pub(crate) struct Part {
 pub(crate) struct Window {
     /// Place of its first message.
     first: i64,
-    pub record: u64,
+    /// Its number: what its messages were joined by.
+    pub number: u64,
     pub time: (i64, u32),
     pub parts: BTreeMap<u32, Part>,
 }
@@ -288,7 +289,7 @@ impl Epoch {
         }
         if key < floor {
             told.late = 1;
-            return (told, policy.emit_late.then(|| Event::late(&header, data)));
+            return (told, policy.emit_late.then(|| Event::late(key, &header, data)));
         }
         let passed = member.passed;
         match before {
@@ -299,7 +300,7 @@ impl Epoch {
         // A crate that is connected again goes on.
         told.wrong_number |= u64::from(is_new && key < passed);
         self.origin = Some(origin);
-        let new = || Window { first: place, record: header.record_counter, time, parts: BTreeMap::new() };
+        let new = || Window { first: place, number: key, time, parts: BTreeMap::new() };
         let window = self.windows.entry(key).or_insert_with(new);
         told.wrong_time |= u64::from(window.time != time);
         match window.parts.entry(header.source_id) {

@@ -329,22 +329,22 @@ impl Joiner {
             source.counts.wrong_number += 1;
             source.goes_on = false;
         }
-        self.first_wrong.get_or_insert_with(|| in_words(&message.header, "its source counts anew from there"));
+        self.first_wrong.get_or_insert_with(|| in_words(*key, &message.header, "its source counts anew from there"));
         other.or(Some(self.epochs.len() - 1))
     }
 
     /// A number was wrong, as the next one has shown.
     fn set_aside(&mut self, pending: Pending) {
-        let Inspected { data, header, mut told, .. } = pending.message;
+        let Pending { key, message: Inspected { data, header, mut told, .. }, .. } = pending;
         told.wrong_number = 1;
         told.set_aside = 1;
         if let Some(source) = self.sources.get_mut(&header.source_id) {
             source.counts += &told;
         }
-        self.first_wrong.get_or_insert_with(|| in_words(&header, "no window that can follow those of its source"));
+        self.first_wrong.get_or_insert_with(|| in_words(key, &header, "no window that can follow those of its source"));
         if self.policy.emit_late {
             self.counts.late += 1;
-            self.late.push_back(Event::late(&header, data));
+            self.late.push_back(Event::late(key, &header, data));
         }
     }
 
@@ -406,9 +406,9 @@ impl Joiner {
                 self.counts.dropped += 1;
                 continue;
             }
-            let Window { record, time, parts, .. } = window;
+            let Window { number, time, parts, .. } = window;
             let parts = parts.into_values().map(|part| part.data).collect();
-            return Some(Event { record, time, parts, missing, is_late: false });
+            return Some(Event { record: number, time, parts, missing, is_late: false });
         }
     }
 

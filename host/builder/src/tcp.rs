@@ -14,6 +14,9 @@ use serde::Serialize;
 
 use crate::event::Bytes;
 use crate::reader::{Counts, MessageReader};
+use order::{Input, Order, Place};
+
+mod order;
 
 /// A connection that is silent for so long when the end was asked for is given up: its crate is gone. As documented.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -107,6 +110,7 @@ struct Connections {
 
 struct ServerState {
     connections: Mutex<Connections>,
+    order: Arc<Order>,
     /// Addresses of crates; empty: any.
     crates: Vec<IpAddr>,
     /// Connections of others.
@@ -187,30 +191,40 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn receive(shared: &ServerState, number: u64, socket: &tcp::Connection, take: &mut dyn Messages) -> io::Result<()> {
-    socket.set_read_timeout(Some(shared.patience))?;
-    let mut reader = MessageReader::new(&**socket);
+fn receive(
+    shared: &ServerState,
+    number: u64,
+    socket: &tcp::Connection,
+    place: &Place,
+    take: &mut dyn Messages,
+) -> io::Result<()> {
+    let mut reader = MessageReader::new(Input { socket, place, patience: shared.patience });
     let (mut messages, mut sources) = (Vec::new(), BTreeSet::new());
-    let result = 'stream: loop {
+    let result = loop {
         let more = reader.next_messages(&mut messages);
         if !messages.is_empty() {
             if reader.take_gap() {
                 // Whose the messages were that are missing is not known.
                 sources.iter().for_each(|source| take.begin(*source));
             }
-            for header in messages.iter().filter_map(|message| Header::parse(message).ok()) {
-                if sources.insert(header.source_id) {
-                    if sources.len() > SOURCES {
-                        break 'stream Err(io::Error::other(format!(
-                            "more than {SOURCES} sources over one connection: expected those of a crate"
-                        )));
-                    }
-                    let has_rival = shared.begin(number, header.source_id);
-                    take.begin(header.source_id);
-                    if has_rival {
-                        take.has_rival(header.source_id);
-                    }
+            let all = messages.iter().filter_map(|message| Some(Header::parse(message).ok()?.source_id));
+            let mut new: Vec<_> = all.filter(|source| sources.insert(*source)).collect();
+            let has_too_many = sources.len() > SOURCES;
+            new.truncate((SOURCES + new.len()).saturating_sub(sources.len()));
+            if !new.is_empty() {
+                place.wait_for(&new, || shared.aborting.load(Ordering::Relaxed));
+            }
+            for source in new {
+                let has_rival = shared.begin(number, source);
+                take.begin(source);
+                if has_rival {
+                    take.has_rival(source);
                 }
+            }
+            if has_too_many {
+                break Err(io::Error::other(format!(
+                    "more than {SOURCES} sources over one connection: expected those of a crate"
+                )));
             }
             shared.change(number, |served| served.came.counts = *reader.counts());
         }
@@ -236,8 +250,8 @@ fn receive(shared: &ServerState, number: u64, socket: &tcp::Connection, take: &m
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
-    let result = receive(shared, number, socket, &mut *take);
+fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, place: &Place, mut take: Box<dyn Messages>) {
+    let result = receive(shared, number, socket, place, &mut *take);
     let mut connections = shared.lock();
     let Some(Served { mut came, .. }) = connections.served.remove(&number) else { return };
     if came.is_empty() {
@@ -266,6 +280,7 @@ impl Server {
     ) -> io::Result<Server> {
         let shared = Arc::new(ServerState {
             connections: Mutex::default(),
+            order: Arc::default(),
             crates,
             others: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -275,14 +290,14 @@ impl Server {
         let own = shared.clone();
         let server = tcp::Server::listen(address, None, move || {
             let (shared, take) = (own.clone(), take.clone());
-            Ok(Box::new(move |_, peer| {
+            Ok(Box::new(move |socket, peer| {
                 if !shared.admits(peer) {
                     return Box::new(|_| {});
                 }
-                let messages = take.open();
+                let (messages, place) = (take.open(), shared.order.enter(socket));
                 Box::new(move |socket| {
                     let number = shared.enter(peer, socket);
-                    serve(&shared, number, socket, messages);
+                    serve(&shared, number, socket, &place, messages);
                 })
             }))
         })?;

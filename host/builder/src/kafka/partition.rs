@@ -98,6 +98,8 @@ pub struct Partition {
     /// Of each source the sessions of its last messages, the last one last.
     heard: BTreeMap<u32, VecDeque<Heard>>,
     committed: Totals,
+    /// What the place tells the next builder, as it was committed.
+    told: Option<u64>,
 }
 
 impl Partition {
@@ -146,6 +148,7 @@ impl Partition {
             end: None,
             is_shorter: false,
             committed: Totals::default(),
+            told: None,
         };
         partition.begins_at(oldest);
         partition.enter_epochs();
@@ -237,6 +240,11 @@ impl Partition {
     /// What is committed of it.
     pub fn committed(&self) -> &Totals {
         &self.committed
+    }
+
+    /// What is wrong with what this builder has committed of it, and that it has not reported.
+    pub fn told(&self) -> Option<u64> {
+        self.told
     }
 
     /// True if there is a place to commit.
@@ -477,6 +485,7 @@ impl Partition {
     /// What there is has been committed.
     pub fn commit(&mut self) {
         self.committed = self.totals();
+        self.told = Some(self.wrong());
         self.written = self.uncommitted().end;
     }
 }

@@ -91,6 +91,18 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// True if windows were given away.
+    pub fn has_given(&self) -> bool {
+        self.epochs.iter().any(|epoch| epoch.next > 0)
+    }
+
+    /// True if each source and feed has ended, nothing is left to be taken, and nothing to be reported.
+    pub fn has_ended(&self) -> bool {
+        let has_open =
+            !self.open.is_empty() || !self.feeds.is_empty() || !self.unbegun.is_empty() || self.has_more_open;
+        !has_open && self.left.is_empty() && self.unreported == 0
+    }
+
     /// The first window of the first epoch that was not given away.
     pub fn next(&self) -> u64 {
         self.epochs.first().map_or(0, |epoch| epoch.next)

@@ -263,13 +263,15 @@ def test_many_crates_in_any_order(build, tmp_path):
 
 
 def test_windows_by_time(build, tmp_path):
-    """A crate that was restarted counts from 0 again; by time its windows are still the right ones."""
-    builder = build("--sources", "1,2", "--join", "time", "--streams", 2)
+    """A crate that was restarted counts from 0 again; by time its windows are still the right ones, and have their numbers."""
+    out = tmp_path / "out.hdf5"
+    builder = build("--sources", "1,2", "--join", "time", "--streams", 2, "--sink", f"hdf5:{out}")
     one, two = Crate(builder.port, 1), Crate(builder.port, 2)
     base = 1_700_000_000 * 10**9 // WINDOW_NS
     for n in range(5):
         ns = (base + n) * WINDOW_NS
-        for crate, counter in ((one, n), (two, 1000 + n)):
+        crates = ((one, n), (two, 1000 + n))
+        for crate, counter in crates if n % 2 else reversed(crates):
             data = bytearray(model.message(crate.source, counter))
             data[32:48] = struct.pack("<qq", *divmod(ns, 10**9))
             crate.send(raw=bytes(data))
@@ -277,6 +279,28 @@ def test_windows_by_time(build, tmp_path):
     two.close()
     status, found, err = builder.finish()
     assert status == 0 and found["windows"]["complete"] == 5, (found, err)
+    with h5py.File(out) as file:
+        assert file["windows/window"][:].tolist() == list(range(base, base + 5))
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_a_crate_that_connects_again_goes_on_behind_what_it_has_sent(build, tmp_path, is_closed):
+    """What came over its last connection waits for room: what comes over the next one does not overtake it."""
+    builder = build("--sources", "1,2", "--max-open", 100, "--silence", PATIENCE, "--streams", 3)
+    one, two = Crate(builder.port, 1), Crate(builder.port, 2)
+    one.send(*range(500))
+    if is_closed:
+        one.close()
+    again = Crate(builder.port, 1)
+    again.send(*range(500, 1000))
+    one.close()
+    builder.wait_for_source(1, "messages", 100)
+    for first in range(0, 1000, 10):
+        two.send(*range(first, first + 10))
+    again.close()
+    two.close()
+    status, found, err = builder.finish()
+    assert status == 0 and found["windows"]["complete"] == 1000, (found, err)
 
 
 def test_a_client_that_takes_no_more_at_the_end_is_told(build, tmp_path, zeromq):
@@ -359,6 +383,7 @@ def test_push_without_a_client_holds_the_crate_up(build, tmp_path, zeromq):
         (["--kafka", "a:1", "--window-ns", 4096, "--sink", "hdf5:x"], "--events-topic"),
         (["--tcp", 1, "--window-ns", 4096, "--sink", "tape:x"], "sink `tape`"),
         (["--tcp", 1, "--window-ns", 4096, "--sources", "x"], "expected a number"),
+        (["--tcp", 1, "--window-ns", 4096, "--expect", 0], "expected 1 or more"),
         (["--tcp", 1, "--window-ns", 4096, "--sink", "hdf5:/nowhere/x"], "hdf5:/nowhere/x"),
     ],
 )

@@ -54,9 +54,13 @@ def test_windows_joined_by_time(setup):
     status, fed, err = setup.finish(feeder, stop=False)
     assert status == 0 and fed["delivered"] == 3 * windows, (fed, err)
     builder = setup.build("builder", "--join", "time")
-    events = setup.read(setup.events, windows)
-    joined = [[message.source for message in model.read_event(data)[1]] for _, data in events]
-    assert joined == [[1, 2, 3]] * windows
+    events = setup.read_all(setup.events, windows)
+    read = [model.read_event(event.value()) for event in events]
+    assert [[message.source for message in messages] for _, messages in read] == [[1, 2, 3]] * windows
+    # Its number is that of the window, by time, whatever its crates count.
+    numbers = [(event.sec * 10**9 + event.nsec) // WINDOW_NS for event, _ in read]
+    assert [event.record for event, _ in read] == numbers == [int.from_bytes(event.key(), "big") for event in events]
+    assert sorted(numbers) == list(range(min(numbers), min(numbers) + windows))
     status, found, err = setup.finish(builder)
     assert status == 0 and found["windows"]["complete"] == windows, (found, err)
 

@@ -1,12 +1,16 @@
 """`fadelink replay`: runs are played back, by boards in software."""
 
 import signal
+import socket
+import subprocess
 import time
 
 import pytest
 from support import fadc_model as model
+from support.broker import free_ports
+from support.crate import WINDOW_NS, Crate
 from support.lab import end, fade, words
-from support.netns import BOARD, FEBS, PC, add_address, sh, wait_for
+from support.netns import BOARD, FEBS, PATIENCE, PC, add_address, sh, wait_for
 from support.paths import FADELINK
 
 
@@ -138,3 +142,27 @@ def test_udp_boards_and_crates_are_played_back(lab):
     assert joined["windows"]["complete"] == events["windows"]["complete"] > 20
     both = [b"".join(path.read_bytes() for path in parts(lab.folder(number))) for number in (1, 2)]
     assert both[0] == both[1] and lab.check(2)[0] == 0
+
+
+@pytest.mark.parametrize("taken", [0, 40_000])
+def test_a_receiver_that_takes_no_more_is_told(tmp_path, taken):
+    """It is what differs from the run: no error of the program."""
+    (port,) = free_ports(1)
+    file = tmp_path / "experiment.toml"
+    crates = f'[[crates]]\nname = "events"\nport = {port}\nwindow_ns = {WINDOW_NS}\nexpect = 1\nsinks = ["file:events.dat"]\n'
+    file.write_text('end = "told"\n[disk]\nreserve = "1M"\n' + crates)
+    process = subprocess.Popen([FADELINK, "run", file, "--quiet"], stderr=subprocess.PIPE, text=True)
+    crate = Crate(port, 1, process)
+    crate.send(*range(2000))
+    crate.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0, process.stderr.read()
+    with socket.create_server(("127.0.0.1", port)) as server:
+        words = [FADELINK, "replay", tmp_path / "runs/run_000001", "--speed", "max"]
+        played = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+        connection, _ = server.accept()
+        while taken:
+            taken -= len(connection.recv(min(taken, 4096)))
+        connection.close()
+        err = played.communicate(timeout=PATIENCE)[1]
+    assert played.returncode == 3 and f"events: the receiver at 127.0.0.1:{port} has not taken all of it" in err, err

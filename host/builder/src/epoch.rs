@@ -49,6 +49,8 @@ struct Member {
     resumed: u64,
     /// The newest last.
     streams: VecDeque<Stream>,
+    /// An older one than the newest has sent: what one of them passes over may still come over another.
+    is_mixed: bool,
 }
 
 impl Member {
@@ -78,12 +80,20 @@ impl Member {
         self.gaps.retain(|gap| !gap.is_empty());
     }
 
+    /// Windows that the next message of this stream passes over were empty: it is the only one over which they could come.
+    fn goes_on_over(&self, id: u64) -> bool {
+        !self.is_mixed && self.streams.back().is_some_and(|stream| stream.id == id)
+    }
+
     /// `key` is the number of the stream's last message. True: the one before was wrong.
     fn note(&mut self, id: u64, key: u64) -> bool {
+        let is_newest = self.streams.back().is_none_or(|stream| stream.id == id);
+        self.is_mixed |= !is_newest;
         let Some(stream) = self.stream(id) else {
             if self.streams.len() == STREAMS {
                 self.streams.pop_front();
             }
+            self.is_mixed = false;
             self.streams.push_back(Stream { id, last: key, before: None });
             return false;
         };
@@ -108,7 +118,8 @@ pub(crate) struct Part {
 pub(crate) struct Window {
     /// Place of its first message.
     first: i64,
-    pub record: u64,
+    /// Its number: what its messages were joined by.
+    pub number: u64,
     pub time: (i64, u32),
     pub parts: BTreeMap<u32, Part>,
 }
@@ -282,24 +293,25 @@ impl Epoch {
         // In whatever order they are heard, each source owes each window that was not given away.
         let new = || Member { passed: floor, ..Member::default() };
         let member = self.members.entry(header.source_id).or_insert_with(new);
+        let goes_on = !is_new && member.goes_on_over(stream);
         if member.note(stream, key) {
             told.wrong_number = 1;
             member.forget_from(key);
         }
         if key < floor {
             told.late = 1;
-            return (told, policy.emit_late.then(|| Event::late(&header, data)));
+            return (told, policy.emit_late.then(|| Event::late(key, &header, data)));
         }
         let passed = member.passed;
         match before {
             Some(Before { since, lost: (start, end) }) => member.pass(key, &[passed..since, start.max(since)..end]),
-            None if is_new => member.pass(key, std::slice::from_ref(&(passed..key))),
-            None => member.pass(key, &[lost_before(lost, key, passed)]),
+            None if goes_on => member.pass(key, &[lost_before(lost, key, passed)]),
+            None => member.pass(key, std::slice::from_ref(&(passed..key))),
         }
         // A crate that is connected again goes on.
         told.wrong_number |= u64::from(is_new && key < passed);
         self.origin = Some(origin);
-        let new = || Window { first: place, record: header.record_counter, time, parts: BTreeMap::new() };
+        let new = || Window { first: place, number: key, time, parts: BTreeMap::new() };
         let window = self.windows.entry(key).or_insert_with(new);
         told.wrong_time |= u64::from(window.time != time);
         match window.parts.entry(header.source_id) {

@@ -8,7 +8,7 @@ pub type Bytes = Box<[u8]>;
 /// The messages of one time window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Number of the window.
+    /// Number of the window, by which its messages were joined: their record counter, or their time divided by its length.
     pub record: u64,
     /// Begin of the window, seconds since 1970 and nanoseconds.
     pub time: (i64, u32),
@@ -21,10 +21,10 @@ pub struct Event {
 }
 
 impl Event {
-    /// Of a message whose window has been given away, or that has none.
-    pub(crate) fn late(header: &Header, data: Bytes) -> Event {
+    /// Of a message of window `record`, which has been given away, or is none that can be.
+    pub(crate) fn late(record: u64, header: &Header, data: Bytes) -> Event {
         let time = (header.seconds, header.nanoseconds);
-        Event { record: header.record_counter, time, parts: vec![data], missing: Vec::new(), is_late: true }
+        Event { record, time, parts: vec![data], missing: Vec::new(), is_late: true }
     }
 
     /// The messages, as they can be read.

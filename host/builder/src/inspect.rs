@@ -63,10 +63,10 @@ struct Before {
     time_ns: i128,
 }
 
-/// What is wrong with a message, and with which.
-pub(crate) fn in_words(header: &Header, what: &str) -> String {
-    let Header { source_id, record_counter, .. } = header;
-    format!("window {record_counter}, source {source_id:#010x}: {what}")
+/// What is wrong with a message, and with which: that of this window.
+pub(crate) fn in_words(window: u64, header: &Header, what: &str) -> String {
+    let Header { source_id, .. } = header;
+    format!("window {window}, source {source_id:#010x}: {what}")
 }
 
 /// Inspects the messages of one source, in their order.
@@ -105,18 +105,19 @@ impl Inspector {
         let against = against.or_else(|| self.beyond(&header));
         if let Some(what) = against {
             told.wrong_time = 1;
-            wrong.get_or_insert_with(|| in_words(&header, &what));
+            wrong.get_or_insert_with(|| in_words(key.unwrap_or(header.record_counter), &header, &what));
         }
         Some(Inspected { stream: self.stream, place: 0, data, header, key, lost, told, wrong })
     }
 
     /// What the words tell.
     fn read(&self, message: &Message<'_>) -> (SourceCounts, Option<String>) {
-        let Header { format_version, .. } = *message.header();
+        let Header { format_version, record_counter, .. } = *message.header();
+        let window = self.key.of(message.header()).unwrap_or(record_counter);
         let (mut told, mut wrong) = (SourceCounts::default(), None);
         let mut note = |told: &mut SourceCounts, what: String| {
             told.wrong_messages = 1;
-            wrong = Some(in_words(message.header(), &what));
+            wrong = Some(in_words(window, message.header(), &what));
         };
         if format_version != FORMAT_VERSION {
             note(&mut told, format!("format_version {format_version}: expected {FORMAT_VERSION} of a crate"));

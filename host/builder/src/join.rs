@@ -88,10 +88,15 @@ impl Joiner {
         self
     }
 
-    /// Continues after windows that were emitted earlier; messages of those are late.
+    /// Continues after windows that were emitted earlier; messages of those are late. Data that begins anywhere still does so if
+    /// none was emitted.
     pub fn resume(&mut self, epochs: &[Standing], now: Instant) {
+        let mut begins_anywhere = self.from_the_middle;
         for Standing { next, .. } in epochs {
-            self.open_epoch(true, now).next = Some(*next);
+            let begins_here = std::mem::take(&mut begins_anywhere) && *next == 0;
+            let epoch = self.open_epoch(true, now);
+            epoch.from_the_middle = begins_here;
+            epoch.next = (!begins_here).then_some(*next);
         }
     }
 
@@ -106,7 +111,8 @@ impl Joiner {
     /// The source has sent over this connection before, in one of the epochs where this began. `is_behind`: as of
     /// [`Self::behind`] then.
     pub fn knows(&mut self, id: u32, resumed: usize, stream: &Inspector, is_behind: bool) {
-        if let Some(epoch) = self.epochs.get_mut(resumed) {
+        // Where the epoch still begins, so does the source.
+        if let Some(epoch) = self.epochs.get_mut(resumed).filter(|epoch| epoch.next.is_some()) {
             epoch.knows(id, stream.stream, is_behind);
         }
         if let Ok(source) = self.source(id) {
@@ -323,22 +329,22 @@ impl Joiner {
             source.counts.wrong_number += 1;
             source.goes_on = false;
         }
-        self.first_wrong.get_or_insert_with(|| in_words(&message.header, "its source counts anew from there"));
+        self.first_wrong.get_or_insert_with(|| in_words(*key, &message.header, "its source counts anew from there"));
         other.or(Some(self.epochs.len() - 1))
     }
 
     /// A number was wrong, as the next one has shown.
     fn set_aside(&mut self, pending: Pending) {
-        let Inspected { data, header, mut told, .. } = pending.message;
+        let Pending { key, message: Inspected { data, header, mut told, .. }, .. } = pending;
         told.wrong_number = 1;
         told.set_aside = 1;
         if let Some(source) = self.sources.get_mut(&header.source_id) {
             source.counts += &told;
         }
-        self.first_wrong.get_or_insert_with(|| in_words(&header, "no window that can follow those of its source"));
+        self.first_wrong.get_or_insert_with(|| in_words(key, &header, "no window that can follow those of its source"));
         if self.policy.emit_late {
             self.counts.late += 1;
-            self.late.push_back(Event::late(&header, data));
+            self.late.push_back(Event::late(key, &header, data));
         }
     }
 
@@ -400,9 +406,9 @@ impl Joiner {
                 self.counts.dropped += 1;
                 continue;
             }
-            let Window { record, time, parts, .. } = window;
+            let Window { number, time, parts, .. } = window;
             let parts = parts.into_values().map(|part| part.data).collect();
-            return Some(Event { record, time, parts, missing, is_late: false });
+            return Some(Event { record: number, time, parts, missing, is_late: false });
         }
     }
 

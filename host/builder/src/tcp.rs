@@ -15,8 +15,10 @@ use crate::event::Bytes;
 use crate::reader::MessageReader;
 
 mod connections;
+mod order;
 use connections::Connections;
 pub use connections::{Came, Connection, Earlier};
+use order::{Input, Order, Place};
 
 /// A connection that is silent for so long when the end was asked for is given up: its crate is gone. As documented.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -55,6 +57,7 @@ pub trait Messages: Send {
 
 struct ServerState {
     connections: Mutex<Connections>,
+    order: Arc<Order>,
     /// Addresses of crates; empty: any.
     crates: Vec<IpAddr>,
     /// Connections of others.
@@ -95,34 +98,37 @@ fn receive(
     shared: &ServerState,
     number: u64,
     socket: &tcp::Connection,
+    place: &Place,
     take: &mut dyn Messages,
 ) -> (io::Result<()>, Option<String>) {
-    if let Err(error) = socket.set_read_timeout(Some(shared.patience)) {
-        return (Err(error), None);
-    }
-    let mut reader = MessageReader::new(&**socket);
+    let mut reader = MessageReader::new(Input { socket, place, patience: shared.patience });
     let (mut messages, mut sources, mut first) = (Vec::new(), BTreeSet::new(), None);
-    let result = 'stream: loop {
+    let result = loop {
         let more = reader.next_messages(&mut messages);
         if !messages.is_empty() {
             if reader.take_gap() {
                 // Whose the messages were that are missing is not known.
                 sources.iter().for_each(|source| take.begin(*source));
             }
-            for header in messages.iter().filter_map(|message| Header::parse(message).ok()) {
-                if sources.insert(header.source_id) {
-                    if sources.len() > SOURCES {
-                        break 'stream Err(io::Error::other(format!(
-                            "more than {SOURCES} sources over one connection: expected those of a crate"
-                        )));
-                    }
-                    first.get_or_insert(header.source_id);
-                    let has_rival = shared.lock().begin(number, header.source_id);
-                    take.begin(header.source_id);
-                    if has_rival {
-                        take.has_rival(header.source_id);
-                    }
+            let all = messages.iter().filter_map(|message| Some(Header::parse(message).ok()?.source_id));
+            let mut new: Vec<_> = all.filter(|source| sources.insert(*source)).collect();
+            let has_too_many = sources.len() > SOURCES;
+            new.truncate((SOURCES + new.len()).saturating_sub(sources.len()));
+            if !new.is_empty() {
+                place.wait_for(&new, || shared.aborting.load(Ordering::Relaxed));
+            }
+            for source in new {
+                first.get_or_insert(source);
+                let has_rival = shared.lock().begin(number, source);
+                take.begin(source);
+                if has_rival {
+                    take.has_rival(source);
                 }
+            }
+            if has_too_many {
+                break Err(io::Error::other(format!(
+                    "more than {SOURCES} sources over one connection: expected those of a crate"
+                )));
             }
             shared.lock().count(number, first, *reader.counts());
         }
@@ -145,8 +151,8 @@ fn receive(
 }
 
 /// Serves a connection that is entered in the list of them.
-fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, mut take: Box<dyn Messages>) {
-    let (result, skipped) = receive(shared, number, socket, &mut *take);
+fn serve(shared: &ServerState, number: u64, socket: &tcp::Connection, place: &Place, mut take: Box<dyn Messages>) {
+    let (result, skipped) = receive(shared, number, socket, place, &mut *take);
     let asked = result.is_ok() && socket.was_asked();
     let error = result.err().map(|error| match is_silence(&error) {
         true => format!("nothing came for {} s after the end was asked for", shared.patience.as_secs_f64()),
@@ -168,6 +174,7 @@ impl Server {
     ) -> io::Result<Server> {
         let shared = Arc::new(ServerState {
             connections: Mutex::default(),
+            order: Arc::default(),
             crates,
             others: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -177,14 +184,14 @@ impl Server {
         let own = shared.clone();
         let server = tcp::Server::listen(address, None, move || {
             let (shared, take) = (own.clone(), take.clone());
-            Ok(Box::new(move |_, peer| {
+            Ok(Box::new(move |socket, peer| {
                 if !shared.admits(peer) {
                     return Box::new(|_| {});
                 }
-                let messages = take.open();
+                let (messages, place) = (take.open(), shared.order.enter(socket));
                 Box::new(move |socket| {
                     let number = shared.lock().enter(peer, Some(socket.clone()));
-                    serve(&shared, number, socket, messages);
+                    serve(&shared, number, socket, &place, messages);
                 })
             }))
         })?;

@@ -219,3 +219,30 @@ fn sources_that_nobody_expects_are_counted() {
         }
     }
 }
+
+/// Crates that count from different begins: the number of an event is that of its window, whichever crate is heard first, and of what
+/// comes late, too.
+#[test]
+fn the_number_of_an_event_is_what_its_messages_were_joined_by() {
+    let policy = Policy { key: Key::Time(WINDOW_NS), sources: vec![7, 8], emit_late: true, ..policy() };
+    let mut joiner = Joiner::new(policy.clone());
+    let mut inspectors = [7, 8].map(|source| (source, joiner.inspector()));
+    let mut push = |joiner: &mut Joiner, window: u64, place: usize| {
+        let (source, inspector) = &mut inspectors[place];
+        let mut data = at(window + 5 * place as u64, (1, window as u32 * WINDOW_NS), FORMAT_VERSION, &[]);
+        data[..4].copy_from_slice(&u32::to_le_bytes(*source));
+        joiner.push(inspector.inspect(data).unwrap(), None, Instant::now());
+    };
+    for window in 0..20 {
+        let first = window as usize % 2;
+        push(&mut joiner, window, first);
+        push(&mut joiner, window, 1 - first);
+    }
+    let events: Vec<_> = std::iter::from_fn(|| joiner.pop(Instant::now(), true)).collect();
+    let first = 1_000_000_000 / u64::from(WINDOW_NS);
+    let expected: Vec<_> = (first..first + 20).map(|record| (record, false)).collect();
+    assert_eq!(events.iter().map(|event| (event.record, event.is_late)).collect::<Vec<_>>(), expected);
+    push(&mut joiner, 6, 1);
+    let late = joiner.pop(Instant::now(), true).unwrap();
+    assert_eq!((late.record, late.is_late), (first + 6, true));
+}

@@ -1,7 +1,5 @@
 //! The joiner: its rules, and random streams.
 
-use std::time::Instant;
-
 use fadelink_builder::counts::{Counts, Joined, SourceCounts};
 use fadelink_builder::join::{Before, Standing};
 use fadelink_builder::key::Key;
@@ -146,7 +144,8 @@ fn data_that_begins_in_the_middle_begins_with_a_whole_window() {
 #[test]
 fn what_is_told_of_the_windows_before_counts() {
     // Every fourth window comes here, those with remainder 2.
-    let mut bench = Bench { joiner: Joiner::new(two()).of_share(2, 4), now: Instant::now() };
+    let mut bench = Bench::new(two());
+    bench.joiner = Joiner::new(two()).of_share(2, 4);
     let told = |bench: &mut Bench, source, record, since, lost| {
         bench.give(message(source, record, &[]), Some(Before { since, lost }));
     };

@@ -119,6 +119,11 @@ impl Connection {
         *self.asked() == Some(true)
     }
 
+    /// Data has come that was not read yet.
+    pub fn is_unread(&self) -> bool {
+        rustix::io::ioctl_fionread(&self.socket).is_ok_and(|bytes| bytes > 0)
+    }
+
     /// FIN has come, perhaps behind data that was not read yet.
     pub fn is_closed(&self) -> bool {
         let mut polls = [PollFd::new(&self.socket, PollFlags::RDHUP)];

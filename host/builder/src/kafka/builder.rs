@@ -3,7 +3,7 @@
 //! The position of a builder is the first message of the open windows, with the number of the next window. After a
 //! restart messages are read again from there, and windows before that number are skipped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -27,6 +27,7 @@ use crate::Event;
 
 mod begin;
 mod commit;
+mod end;
 
 /// Longest time between commits while events come.
 const COMMIT_EVERY: Duration = Duration::from_millis(200);
@@ -87,8 +88,12 @@ pub struct Builder {
     /// Its report was given to who reads it.
     is_reported: bool,
     committed: Instant,
+    /// Of each partition the first message that its group had not read when this builder began, where that is known.
+    begun: Option<Vec<i64>>,
     /// Of partitions that are another's now.
     done: Totals,
+    /// What is wrong with it, by partition: should one of them be given back, its place tells the same again.
+    told: BTreeMap<i32, u64>,
     report: Report,
     reach: Reach,
 }
@@ -120,7 +125,7 @@ impl Builder {
         let consumer: BaseConsumer<Watch> = during("connecting", reading.create_with_context(Watch::default()))?;
         let output = Output::connect(plan.output())?;
         during("subscribing", consumer.subscribe(&[&plan.messages]))?;
-        Ok(Builder {
+        let mut builder = Builder {
             reach: Reach::watch(&plan.brokers, &plan.messages)?,
             look: Look::at(&plan.brokers, &plan.messages)?,
             look_at_events: Look::at(&plan.brokers, &plan.events)?,
@@ -137,21 +142,32 @@ impl Builder {
             unwritten: BTreeMap::new(),
             is_reported: false,
             committed: Instant::now(),
+            begun: None,
             done: Totals::default(),
+            told: BTreeMap::new(),
             report: Report::default(),
-        })
+        };
+        builder.note_group();
+        Ok(builder)
     }
 
     /// What was done, and is committed.
     pub fn report(&self) -> Report {
         let mut totals = self.done.clone();
-        self.partitions.values().for_each(|partition| totals += partition.committed());
+        self.partitions.iter().for_each(|(number, partition)| totals += &self.counted(*number, partition));
         for (source, counts) in &mut totals.joined.sources {
             counts.sessions = self.sessions.get(source).map_or(0, |(_, sessions)| *sessions);
         }
         let Totals { joined, replayed, malformed, gone, unreported } = totals;
         let unwritten = self.unwritten.values().map(|offsets| (offsets.end - offsets.start) as u64).sum();
         Report { joined, replayed, malformed, gone, unreported, unwritten, ..self.report.clone() }
+    }
+
+    /// What was committed of a partition, without what counts already.
+    fn counted(&self, number: i32, partition: &Partition) -> Totals {
+        let mut counted = partition.committed().clone();
+        counted.unreported = counted.unreported.saturating_sub(self.told.get(&number).copied().unwrap_or(0));
+        counted
     }
 
     /// Joins until `events` events were committed; or until `stop` is set and all was read that was there then, at most a [`STEP`]
@@ -213,55 +229,12 @@ impl Builder {
             }
         }
         let end = self.look_for_end();
+        self.report.idle =
+            (end == End::ByOthers).then_some("it was given no messages: other builders of its group have read all");
         self.commit(stop, watcher)?;
         // A transaction that failed leaves its windows to the next builder.
         self.report.end = if self.astray { end.min(End::Open) } else { end };
         Ok(())
-    }
-
-    /// True if each partition was read up to where it ended when this was asked first. That no message comes does not prove it: the
-    /// brokers, or this program, may be slow.
-    fn has_read_all(&mut self) -> bool {
-        self.partitions.iter_mut().all(|(number, partition)| {
-            if !partition.knows_its_end() {
-                let Ok((oldest, end)) = self.consumer.fetch_watermarks(&self.plan.messages, *number, STEP) else {
-                    return false;
-                };
-                // What nobody can read any more did not come, and is not the end.
-                self.changed |= partition.begins_at(oldest);
-                partition.ends_at(end);
-            }
-            partition.has_read_all()
-        })
-    }
-
-    /// Looks at the end how much is known of it.
-    fn look_for_end(&mut self) -> End {
-        let has_read_all = !self.partitions.is_empty() && self.has_read_all();
-        let was_heard = self.report.messages > 0 || self.partitions.values().any(Partition::was_heard);
-        let unread = (!has_read_all).then(|| "not all messages were read".to_owned());
-        let open: BTreeSet<_> = self.partitions.values().flat_map(Partition::open).chain(unread).collect();
-        let has_ended = open.is_empty();
-        self.report.open = open.into_iter().collect();
-        match (was_heard, has_ended) {
-            (false, _) => End::NothingCame,
-            (true, false) => End::Open,
-            (true, true) => End::Told,
-        }
-    }
-
-    /// Looks at the end whether the events are where they were written.
-    fn look_at_events(&mut self) {
-        match self.output.look() {
-            Ok(()) => {}
-            Err(error @ Failure::Gone { .. }) => self.report.changed.push(error.to_string()),
-            Err(error) => {
-                self.report
-                    .open
-                    .push(format!("whether topic {} has all events is not known: {error}", self.plan.events));
-                self.report.end = self.report.end.min(End::Open);
-            }
-        }
     }
 
     /// The brokers are away.

@@ -108,8 +108,8 @@ impl Output {
     /// They are not there, or the brokers do not tell.
     pub fn go_on(&self, partition: i32, events: &Range<i64>) -> Result<(), Failure> {
         let (low, high) = during("looking for events", self.offsets(partition))?;
-        // Those that were reported may be gone by now. The topic is to be the same one.
-        let first = if events.is_empty() { low.min(events.end) } else { events.start };
+        // Those that were reported may be gone by now, with the marks of their transactions behind them, which have numbers, too.
+        let first = if events.is_empty() { low } else { events.start };
         compare(&self.to.topic, partition, &(first..events.end), (low, high)).map_err(|error| match error {
             Failure::Short { topic, partition, what } => Failure::Gone { topic, partition, what },
             error => error,

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use fadelink_wire::fadc::Message as Fadc;
 use rdkafka::message::Message;
 
 use super::clock::Clock;
@@ -14,10 +13,13 @@ use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
 use left::Left;
+use malformed::whole;
 pub use totals::Totals;
 
 mod back;
+mod end;
 mod left;
+mod malformed;
 mod totals;
 
 use crate::inspect::{Inspected, Inspector};
@@ -38,7 +40,7 @@ pub struct Begin {
     pub before: Option<(Place, i64)>,
     /// The oldest message that the partition has.
     pub oldest: i64,
-    /// That it has no older ones is no loss, where no earlier builder was.
+    /// Where no earlier builder was, it is no loss that older ones were deleted.
     pub may_begin_later: bool,
     /// Events that earlier builders have not reported are not as they were.
     pub has_changed: bool,
@@ -91,11 +93,13 @@ pub struct Partition {
     feeds: BTreeSet<u64>,
     /// Feeds whose begin has not come: others of their messages may not have come, either.
     unbegun: BTreeSet<u64>,
-    /// Begins may have been deleted, which is no loss.
-    may_begin_later: bool,
+    /// The group has begun behind messages that were deleted, which is no loss: begins of feeds may be among them.
+    begins_later: bool,
     /// Of each source the sessions of its last messages, the last one last.
     heard: BTreeMap<u32, VecDeque<Heard>>,
     committed: Totals,
+    /// What the place tells the next builder, as it was committed.
+    told: Option<u64>,
 }
 
 impl Partition {
@@ -105,13 +109,14 @@ impl Partition {
         let is_first = before.is_none();
         let (place, first) = before.unwrap_or_default();
         let mut joiner = Joiner::new(policy.clone()).of_share(number as u64, rule.partitions);
-        // Where nothing was given away yet, the first builder's begin is this one's, too.
-        let begins_later = may_begin_later && place.next() == 0 && first.max(oldest) > 0;
+        // Only the group's first builder begins there, and only where messages were deleted: those behind it go on, wherever it was.
+        let begins_later = if is_first { may_begin_later && oldest > 0 } else { place.begins_later };
         if begins_later {
             joiner = joiner.from_the_middle();
         }
+        let gave_nothing = place.next() == 0;
         let clock = Clock::new(policy.silence);
-        if !begins_later && !is_first {
+        if !is_first {
             joiner.resume(&place.epochs, clock.now());
         }
         let mut partition = Partition {
@@ -126,7 +131,7 @@ impl Partition {
             sources: place.open.iter().map(|(source, session)| (*source, (*session, false))).collect(),
             feeds: place.feeds.clone(),
             unbegun: place.unbegun.clone(),
-            may_begin_later: may_begin_later && oldest > 0,
+            begins_later,
             heard: BTreeMap::new(),
             is_placed: !is_first,
             last: place.last,
@@ -139,10 +144,11 @@ impl Partition {
             malformed: 0,
             gone: 0,
             expected: if is_first && begins_later { oldest } else { first },
-            since_gone: begins_later.then(BTreeSet::new),
+            since_gone: (begins_later && gave_nothing).then(BTreeSet::new),
             end: None,
             is_shorter: false,
             committed: Totals::default(),
+            told: None,
         };
         partition.begins_at(oldest);
         partition.enter_epochs();
@@ -199,7 +205,7 @@ impl Partition {
 
     /// A feed has sent something, and so it has begun before.
     fn look_for_begin(&mut self, epoch: u64) {
-        if !self.feeds.contains(&epoch) && !self.may_begin_later && epoch != ANYBODYS.0 {
+        if !self.feeds.contains(&epoch) && !self.begins_later && epoch != ANYBODYS.0 {
             self.unbegun.insert(epoch);
         }
     }
@@ -220,42 +226,6 @@ impl Partition {
         !self.sources.is_empty()
     }
 
-    /// The offset behind its last message is `end`, now that the end is asked for.
-    pub fn ends_at(&mut self, end: i64) {
-        self.is_shorter = end < self.expected;
-        self.end = Some(end);
-    }
-
-    /// True if it is known where it ends.
-    pub fn knows_its_end(&self) -> bool {
-        self.end.is_some()
-    }
-
-    /// True if all was read up to there.
-    pub fn has_read_all(&self) -> bool {
-        self.end.is_some_and(|end| self.expected >= end) && self.left.is_empty()
-    }
-
-    /// What has not ended of all that was read, in words.
-    pub fn open(&self) -> Vec<String> {
-        let window = self.joiner.oldest().map(|window| format!("window {window} waits for a source"));
-        let more =
-            self.before.has_more_open.then(|| "more sources had no end than an earlier builder could note".into());
-        let feeds = self.feeds.iter().map(|epoch| format!("feed {epoch} has begun and not ended"));
-        let unbegun = self.unbegun.iter().map(|epoch| format!("the begin of feed {epoch} has not come"));
-        let shorter = self.is_shorter.then(|| "the topic ends before what was read: it was made again".into());
-        let sources = self.open_sources().map(|(source, session)| match session {
-            &ANYBODYS => format!("source {source:#010x}, which no feed has sent, has no end"),
-            (epoch, _) => format!("source {source:#010x} of feed {epoch} has not ended"),
-        });
-        window.into_iter().chain(more).chain(shorter).chain(feeds).chain(unbegun).chain(sources).collect()
-    }
-
-    fn open_sources(&self) -> impl Iterator<Item = (&u32, &Session)> {
-        let open = self.sources.iter().filter(|(_, (_, has_ended))| !has_ended);
-        open.map(|(source, (session, _))| (source, session))
-    }
-
     /// All messages were read.
     pub fn on_end(&mut self) {
         self.left.read_again();
@@ -270,6 +240,11 @@ impl Partition {
     /// What is committed of it.
     pub fn committed(&self) -> &Totals {
         &self.committed
+    }
+
+    /// What is wrong with what this builder has committed of it, and that it has not reported.
+    pub fn told(&self) -> Option<u64> {
+        self.told
     }
 
     /// True if there is a place to commit.
@@ -329,7 +304,22 @@ impl Partition {
         for (source, from) in self.before.left.iter().filter(|_| self.read < self.before.read) {
             left.entry(*source).or_insert(self.read.max(*from));
         }
-        (first, Place { epochs, read, left, last, events, unreported, open, behind, feeds, unbegun, has_more_open })
+        let begins_later = self.begins_later;
+        let place = Place {
+            epochs,
+            read,
+            left,
+            last,
+            events,
+            begins_later,
+            unreported,
+            open,
+            behind,
+            feeds,
+            unbegun,
+            has_more_open,
+        };
+        (first, place)
     }
 
     /// Notes the next message; one that is not behind the one before is of another topic.
@@ -377,19 +367,22 @@ impl Partition {
             let is_new = self.is_new(source, offset);
             return Ok(is_due.then(|| self.take_mark(note.of, is_new)).flatten());
         }
-        let data = message.payload().unwrap_or_default();
-        let Ok(parsed) = Fadc::parse(data) else {
-            if !is_again {
-                self.malformed += u64::from(is_first);
-                self.look_for_gone(offset, false);
+        let parsed = match whole(message.payload().unwrap_or_default()) {
+            Ok(parsed) => parsed,
+            Err(why) => {
+                if !is_again {
+                    self.refuse(message, note.ok().flatten().as_ref(), &why, rule)?;
+                }
+                return Ok(None);
             }
-            return Ok(None);
         };
         let header = parsed.header();
         let key = rule.key.of(header);
         let (note, is_readable) = note.map_or((None, false), |note| (note, true));
         if !is_again {
-            self.malformed += u64::from(is_first && !is_readable);
+            if is_first && !is_readable {
+                self.note_malformed(message, "its header fadelink cannot be read");
+            }
             rule.check(message, Some(header), note.as_ref())?;
             self.look_for_gone(offset, note.is_some());
         }
@@ -413,8 +406,9 @@ impl Partition {
         }
         let is_new = self.is_new(Some(source), offset);
         self.hear(source, its, false);
-        // What a source has sent before is not known.
-        let is_unknown = !is_readable || self.since_gone.as_mut().is_some_and(|heard| heard.insert(source));
+        // A note tells what is known of the windows before; without one nothing is.
+        let mut is_first_since = || self.since_gone.as_mut().is_some_and(|heard| heard.insert(source));
+        let is_unknown = !is_readable || session.is_none() && is_first_since();
         let nothing_before = Before { since: key.unwrap_or(0), lost: (0, 0) };
         let before = if is_unknown { Some(nothing_before) } else { before };
         if !is_new {
@@ -491,6 +485,7 @@ impl Partition {
     /// What there is has been committed.
     pub fn commit(&mut self) {
         self.committed = self.totals();
+        self.told = Some(self.wrong());
         self.written = self.uncommitted().end;
     }
 }

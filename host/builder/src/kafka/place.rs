@@ -22,6 +22,8 @@ pub struct Place {
     pub last: Option<Known>,
     /// Offsets of the events of its windows that no builder has reported. Their end is known of those that were reported, too.
     pub events: Option<Range<i64>>,
+    /// The group has begun at the oldest messages that were left, behind others that were deleted, which is no loss.
+    pub begins_later: bool,
     /// Windows and messages before with which something is wrong, and which no builder has reported: it was killed.
     pub unreported: u64,
     /// Sources whose end has not come, and their newest sessions.
@@ -46,14 +48,16 @@ const FEED: &str = "feed";
 const UNBEGUN: &str = "unbegun";
 /// Behind a source: windows did not wait for it.
 const BEHIND: &str = "-";
+/// The group has begun there.
+const OLDEST: &str = "oldest";
 
-/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... left=SOURCE@OFFSET,... events=FIRST..END last=MESSAGE anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
+/// As `next=N read=N unreported=N open=EPOCH:feed,SOURCE.NUMBER,...;EPOCH:... left=SOURCE@OFFSET,... events=FIRST..END last=MESSAGE begin=oldest anew=NEXT:SOURCE@OFFSET,...;NEXT:...`, the sources in
 /// hexadecimal; `open=more` if there is no room for them, which about 250 of one feed have. `anew` stands there only if sources have
 /// counted anew.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { epochs, read, left, last, events, unreported, open, behind, feeds: own, unbegun, has_more_open } =
-            self;
+        let Place { epochs, read, left, last, events, begins_later, unreported, open, behind, .. } = self;
+        let Place { feeds: own, unbegun, has_more_open, .. } = self;
         let mut feeds: BTreeMap<u64, Vec<String>> = own.iter().map(|epoch| (*epoch, vec![FEED.into()])).collect();
         unbegun.iter().for_each(|epoch| feeds.entry(*epoch).or_default().push(UNBEGUN.into()));
         for (source, (epoch, number)) in open {
@@ -70,6 +74,7 @@ impl fmt::Display for Place {
         let anew = if is_plain { String::new() } else { format!(" anew={}", anew.collect::<Vec<_>>().join(";")) };
         let events = events.as_ref().map_or(String::new(), |Range { start, end }| format!(" events={start}..{end}"));
         let last = events + &last.map_or(String::new(), |last| format!(" last={last}"));
+        let last = last + &if *begins_later { format!(" begin={OLDEST}") } else { String::new() };
         let is_left: Vec<_> = left.iter().map(|(source, offset)| format!("{source:x}@{offset}")).collect();
         let is_left = if left.is_empty() { String::new() } else { format!(" left={}", is_left.join(",")) };
         let begin = |read| format!("next={} read={read} unreported={unreported} open=", self.next());
@@ -86,6 +91,18 @@ impl fmt::Display for Place {
 }
 
 impl Place {
+    /// True if windows were given away.
+    pub fn has_given(&self) -> bool {
+        self.epochs.iter().any(|epoch| epoch.next > 0)
+    }
+
+    /// True if each source and feed has ended, nothing is left to be taken, and nothing to be reported.
+    pub fn has_ended(&self) -> bool {
+        let has_open =
+            !self.open.is_empty() || !self.feeds.is_empty() || !self.unbegun.is_empty() || self.has_more_open;
+        !has_open && self.left.is_empty() && self.unreported == 0
+    }
+
     /// The first window of the first epoch that was not given away.
     pub fn next(&self) -> u64 {
         self.epochs.first().map_or(0, |epoch| epoch.next)
@@ -146,6 +163,8 @@ impl FromStr for Place {
         let left = value("left=").map_or(Ok(BTreeMap::new()), places)?;
         let events = value("events=").map(range).transpose()?;
         let last = value("last=").map(str::parse).transpose()?;
+        let begins_later = value("begin=").map(|begin| (begin == OLDEST).then_some(true).ok_or(())).transpose()?;
+        let begins_later = begins_later.unwrap_or(false);
         let mut epochs = Vec::new();
         for epoch in value("anew=").unwrap_or("").split(';').filter(|epoch| !epoch.is_empty()) {
             let (next, sources) = epoch.split_once(':').ok_or(())?;
@@ -154,7 +173,20 @@ impl FromStr for Place {
         if epochs.is_empty() {
             epochs.push(Standing { next, since: BTreeMap::new() });
         }
-        let place = Place { epochs, read, left, last, events, unreported, open, behind, feeds, unbegun, has_more_open };
+        let place = Place {
+            epochs,
+            read,
+            left,
+            last,
+            events,
+            begins_later,
+            unreported,
+            open,
+            behind,
+            feeds,
+            unbegun,
+            has_more_open,
+        };
         words.next().is_none().then_some(place).ok_or(())
     }
 }
@@ -177,6 +209,7 @@ mod tests {
             left: [(0xC0DA_0001, 12)].into(),
             last,
             events: Some(3..i64::MAX),
+            begins_later: true,
             unreported: 3,
             open,
             behind,
@@ -201,6 +234,7 @@ mod tests {
             "next=1 read=1 unreported=0 open= last=7",
             "next=1 read=1 unreported=0 open= events=7",
             "next=1 read=1 unreported=0 open= left=7",
+            "next=1 read=1 unreported=0 open= begin=newest",
             "next=1 read=1 unreported=0 open= anew=7:1@2 last=1/2/3",
             "next=1 read=1 unreported=0 open= anew=7:1",
         ] {

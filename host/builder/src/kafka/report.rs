@@ -14,6 +14,8 @@ pub enum End {
     NothingCame,
     /// There may be more: messages that were not read, windows that are open, or a source whose end has not come.
     Open,
+    /// This builder was given nothing; others of its group have read and given away all, and the end of each source has come.
+    ByOthers,
     /// All was read and given away, and the end of each source has come behind its messages.
     Told,
 }
@@ -49,6 +51,8 @@ pub struct Report {
     /// Why it has ended early.
     #[serde(skip)]
     pub error: Option<String>,
+    /// Why it has done nothing, in words, where others of its group have done all.
+    pub idle: Option<&'static str>,
     /// What was written and is not as it was, in words.
     pub changed: Vec<String>,
     /// What has not ended, in words.

@@ -1,8 +1,10 @@
 //! A joiner, what it is given, and what comes out of it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use fadelink_builder::counts::SourceCounts;
+use fadelink_builder::inspect::Inspector;
 use fadelink_builder::join::Before;
 use fadelink_builder::{Event, Joiner, Policy};
 use fadelink_wire::fadc::{Header, FORMAT_VERSION};
@@ -20,20 +22,25 @@ pub fn message(source: u32, record: u64, words: &[u32]) -> Box<[u8]> {
 pub struct Bench {
     pub joiner: Joiner,
     pub now: Instant,
+    /// Of the sessions of each source.
+    inspectors: BTreeMap<(u32, u64), Inspector>,
 }
 
 impl Bench {
     pub fn new(policy: Policy) -> Bench {
-        Bench { joiner: Joiner::new(policy), now: Instant::now() }
+        Bench { joiner: Joiner::new(policy), now: Instant::now(), inspectors: BTreeMap::new() }
     }
 
     pub fn push(&mut self, source: u32, record: u64) {
         self.give(message(source, record, &[]), None);
     }
 
-    /// A message that is inspected by itself.
+    /// A message over the last connection of its source, which is inspected by itself.
     pub fn give(&mut self, message: Box<[u8]>, before: Option<Before>) {
-        let inspected = self.joiner.inspector().inspect(message).unwrap();
+        let source = Header::parse(&message).unwrap().source_id;
+        let sessions = self.joiner.joined().sources.get(&source).map_or(0, |counts| counts.sessions);
+        let inspector = self.inspectors.entry((source, sessions)).or_insert_with(|| self.joiner.inspector());
+        let inspected = inspector.clone().inspect(message).unwrap();
         self.joiner.push(inspected, before, self.now);
     }
 

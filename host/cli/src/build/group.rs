@@ -140,6 +140,15 @@ impl From {
         }
     }
 
+    /// Why it has done nothing, and had not to.
+    fn idle(&self) -> Option<&'static str> {
+        match self {
+            From::Tcp { .. } => None,
+            #[cfg(feature = "kafka")]
+            From::Kafka(report) => report.idle,
+        }
+    }
+
     /// What it proves.
     fn known(&self, accept: Accept) -> Evidence<'static> {
         match self {
@@ -153,7 +162,7 @@ impl From {
                 end: match report.end {
                     kafka::End::NothingCame => End::Missing,
                     kafka::End::Open => End::Silence,
-                    kafka::End::Told => End::Confirmed,
+                    kafka::End::ByOthers | kafka::End::Told => End::Confirmed,
                 },
                 accept,
                 error: report.error.clone(),
@@ -213,6 +222,9 @@ impl Report {
             "{}{kept}: {events} events, {complete} complete, {incomplete} incomplete; {dropped} dropped",
             self.verdict
         );
+        if let Some(idle) = self.from.idle() {
+            out!("{idle}");
+        }
         for (source, counts) in joined.by_name() {
             let SourceCounts { messages, missing, unknown, .. } = counts;
             out!("{source}: {messages} messages, {missing} missing, {unknown} unknown");

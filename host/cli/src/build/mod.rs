@@ -47,6 +47,11 @@ enum DuplicatePolicy {
     Last,
 }
 
+/// A number of sources.
+fn count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "expected 1 or more".into())
+}
+
 /// Apache Kafka.
 #[derive(clap::Args)]
 pub struct Kafka {
@@ -95,7 +100,7 @@ pub struct Args {
     #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = crate::number::u32)]
     sources: Vec<u32>,
     /// Number of sources of each window, instead of --sources
-    #[arg(long, value_name = "N", conflicts_with = "sources")]
+    #[arg(long, value_name = "N", conflicts_with = "sources", value_parser = count)]
     expect: Option<usize>,
     /// What identifies the window of a message
     #[arg(long, value_enum, default_value_t = JoinBy::Counter)]

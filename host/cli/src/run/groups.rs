@@ -441,6 +441,9 @@ impl Reader<'_> {
         if crates.sources.is_empty() == crates.expect.is_none() {
             return Err(self.file.error(table, "expect", "expected either sources or expect"));
         }
+        if crates.expect == Some(0) {
+            return Err(self.file.error(table, "expect", "`0`: expected 1 or more"));
+        }
         let mut sinks = Vec::new();
         for text in &crates.sinks {
             let error = |what: String| self.file.error(table, "sinks", &format!("`{text}`: {what}"));

@@ -12,6 +12,8 @@ use tokio::runtime::Runtime;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest wait for the first of them.
 pub const CONNECT: Duration = Duration::from_secs(10);
+/// Topics that keep messages for less are told: runs may take as long.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Between two tries.
 const RETRY: Duration = Duration::from_millis(50);
 /// A broker gives a transaction up after so long; until then one that was left open by a killed program holds up those
@@ -274,15 +276,15 @@ pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str
         let found = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
         // A new topic takes a moment to be known to all brokers.
         if found > 0 || Instant::now() >= deadline {
-            refuse_compacted(&admin, name, &runtime)?;
+            look_at_settings(&admin, name, &runtime)?;
             return Ok(found);
         }
         std::thread::sleep(RETRY);
     }
 }
 
-/// Messages are the data itself: none replaces another.
-fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runtime: &Runtime) -> Result<(), Error> {
+/// Messages are the data itself: none replaces another, and one that is deleted soon is told before anything is written.
+fn look_at_settings(admin: &AdminClient<DefaultClientContext>, name: &str, runtime: &Runtime) -> Result<(), Error> {
     let asked = [ResourceSpecifier::Topic(name)];
     let options = AdminOptions::new().request_timeout(Some(PATIENCE));
     let settings = patiently("asking for the settings of a topic", || {
@@ -293,14 +295,27 @@ fn refuse_compacted(admin: &AdminClient<DefaultClientContext>, name: &str, runti
         Ok(settings) => settings,
         Err(error) => {
             // Who may not ask finds by the numbers of the messages what is missing.
-            tracing::warn!("topic {name}: {error}; whether it is compacted is not known");
+            tracing::warn!("topic {name}: {error}; whether it is compacted, or deletes messages soon, is not known");
             return Ok(());
         }
     };
-    match settings.get("cleanup.policy").and_then(|entry| entry.value.clone()) {
-        Some(policy) if policy.contains("compact") => Err(Error::Compacted { topic: name.to_owned(), policy }),
-        _ => Ok(()),
+    let value = |setting: &str| settings.get(setting).and_then(|entry| entry.value.clone());
+    let policy = value("cleanup.policy").unwrap_or_default();
+    if policy.contains("compact") {
+        return Err(Error::Compacted { topic: name.to_owned(), policy });
     }
+    let limit = |setting| value(setting)?.parse::<u64>().ok();
+    if let Some(what) = deletes_soon(limit("retention.ms"), limit("retention.bytes")) {
+        tracing::warn!("topic {name}: {what}: messages may be deleted before they are read; `fadelink check` tells which words it has");
+    }
+    Ok(())
+}
+
+/// What a topic is set to, if that deletes messages within a day, or by their size. A limit that is negative is none.
+fn deletes_soon(ms: Option<u64>, bytes: Option<u64>) -> Option<String> {
+    let ms = ms.filter(|ms| u128::from(*ms) < DAY.as_millis()).map(|ms| format!("retention.ms={ms}"));
+    let set: Vec<_> = ms.into_iter().chain(bytes.map(|bytes| format!("retention.bytes={bytes}"))).collect();
+    (!set.is_empty()).then(|| set.join(" "))
 }
 
 /// Tries again, while `go_on`, what may be tried again.

@@ -63,8 +63,11 @@ impl Builder {
     pub(super) fn forget(&mut self) {
         self.waiting.clear();
         self.changed = false;
-        for (_, partition) in std::mem::take(&mut self.partitions) {
-            self.done += partition.committed();
+        for (number, partition) in std::mem::take(&mut self.partitions) {
+            self.done += &self.counted(number, &partition);
+            if let Some(told) = partition.told() {
+                self.told.insert(number, told);
+            }
         }
     }
 

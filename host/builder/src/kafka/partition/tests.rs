@@ -40,6 +40,7 @@ impl Topic {
 struct Builder {
     partition: Partition,
     policy: Policy,
+    oldest: i64,
     given: Vec<(u64, Vec<u32>)>,
 }
 
@@ -51,13 +52,18 @@ impl Builder {
 
     fn by(policy: Policy, before: Option<(Place, i64)>, oldest: i64, may_begin_later: bool) -> Builder {
         let begin = Begin { before, oldest, may_begin_later, has_changed: false };
-        Builder { partition: Partition::new(&policy, RULE, 0, begin), policy, given: Vec::new() }
+        Builder { partition: Partition::new(&policy, RULE, 0, begin), policy, oldest, given: Vec::new() }
     }
 
     /// The next one, in the place that this one has committed as text.
-    fn restart(mut self) -> Builder {
+    fn restart(self) -> Builder {
+        self.restart_by(false)
+    }
+
+    /// The same, which is told whether a group may begin later.
+    fn restart_by(mut self, may_begin_later: bool) -> Builder {
         let (first, place) = self.place();
-        Builder { given: self.given, ..Builder::by(self.policy, Some((place, first)), 0, false) }
+        Builder { given: self.given, ..Builder::by(self.policy, Some((place, first)), self.oldest, may_begin_later) }
     }
 
     fn place(&mut self) -> (i64, Place) {
@@ -74,7 +80,8 @@ impl Builder {
 
     /// Reads messages from where it is up to `end`.
     fn read(&mut self, topic: &Topic, end: usize) {
-        self.give(&topic.messages[self.partition.read as usize..end]);
+        let from = self.partition.read.max(self.oldest) as usize;
+        self.give(&topic.messages[from.min(end)..end]);
     }
 
     fn give(&mut self, messages: &[OwnedMessage]) {
@@ -285,5 +292,81 @@ fn a_source_that_is_far_ahead_in_a_partition_waits() {
         assert_eq!(builder.given, (0..WINDOWS).map(|record| (record, vec![1, 2, 3])).collect::<Vec<_>>(), "{restarts}");
         assert_eq!((builder.partition.totals().wrong(), builder.partition.open()), (0, vec![]), "{restarts}");
         assert!(builder.partition.left.is_empty());
+    }
+}
+
+/// A group that may begin later leaves windows out only where messages were deleted before it has begun: those behind them that not all
+/// sources can have. However often its builders begin before the first event, and whatever the later ones are told.
+#[test]
+fn builders_that_are_restarted_begin_where_their_group_has_begun() {
+    let mut topic = Topic::default();
+    topic.add(&[], Of::FeedBegins(FEED));
+    (0..12).for_each(|record| topic.send(1, 0, record, record));
+    for record in 12..20 {
+        // Source 2 begins with window 8, and has nothing to send in window 10.
+        [record - 4]
+            .iter()
+            .filter(|own| **own != 10)
+            .for_each(|own| topic.send(2, 1, *own, if *own == 11 { 10 } else { *own }));
+        topic.send(1, 0, record, record);
+    }
+    (16..20).for_each(|record| topic.send(2, 1, record, record));
+    topic.end(1, 0, 20);
+    topic.end(2, 1, 20);
+    topic.add(&[], Of::FeedEnds(FEED));
+    for (oldest, first_window, missing) in [(0, 0, 8), (1, 8, 0), (5, 8, 0), (13, 12, 0)] {
+        let mut whole = Builder::begin(None, oldest, true);
+        whole.finish(&topic);
+        let records: Vec<_> = whole.given.iter().map(|(record, _)| *record).collect();
+        assert_eq!(records, (first_window..20).collect::<Vec<_>>(), "{oldest}");
+        assert_eq!((whole.counts(2).missing, whole.partition.open()), (missing, vec![]), "{oldest}");
+        for first in 0..=topic.messages.len() {
+            for (second, may_begin_later) in
+                [(first, true), (first, false), ((first + 3).min(topic.messages.len()), true)]
+            {
+                let mut builder = Builder::begin(None, oldest, true);
+                for end in [first, second] {
+                    builder.read(&topic, end);
+                    builder = builder.restart_by(may_begin_later);
+                }
+                builder.finish(&topic);
+                assert_eq!(builder.given, whole.given, "of {oldest}, restarted at {first} and {second}");
+                assert_eq!(
+                    (builder.partition.open(), builder.partition.totals().gone),
+                    (vec![], 0),
+                    "{oldest} {first}"
+                );
+            }
+        }
+    }
+}
+
+/// Bytes behind the end of a message, as where two records were put together: none of it is taken, and the window misses it.
+#[test]
+fn what_stands_behind_a_message_makes_its_record_malformed() {
+    let header = |record| Header::new(1, FORMAT_VERSION, record, (1, 0), 0).emit().to_vec();
+    for behind in [header(2), vec![0; 800], vec![0; 8], vec![7]] {
+        for is_noted in [true, false] {
+            let mut topic = Topic::default();
+            (0..4).for_each(|record| topic.send(2, 1, record, record));
+            topic.send(1, 0, 0, 0);
+            let data = [header(1), behind.clone()].concat();
+            topic.add(&data, Of::Message((FEED, 0), Before { since: 1, lost: (0, 0) }));
+            if !is_noted {
+                let place = topic.messages.len() - 1;
+                let time = topic.messages[place].timestamp();
+                topic.messages[place] = OwnedMessage::new(Some(data), None, "t".into(), time, 0, place as i64, None);
+            }
+            (2..4).for_each(|record| topic.send(1, 0, record, record));
+            let mut builder = Builder::begin(None, 0, false);
+            builder.finish(&topic);
+            let counts = builder.counts(1);
+            assert_eq!(
+                (builder.partition.totals().malformed, counts.messages, counts.missing),
+                (1, 3, 1),
+                "{is_noted}"
+            );
+            assert_eq!(builder.given[1], (1, vec![2]));
+        }
     }
 }

@@ -81,9 +81,8 @@ impl Crates {
     /// Sends all messages to the builder at `address`, as the crates did.
     ///
     /// # Errors
-    /// The builder's, or those of the files.
+    /// Those of the files.
     pub fn send(self, address: SocketAddr, stop: &AtomicBool) -> anyhow::Result<()> {
-        let named = || format!("crates `{}`", self.name);
         let mut clock = Clock { speed: self.speed, due: Instant::now(), newest: None };
         let mut streams: BTreeMap<u32, TcpStream> = BTreeMap::new();
         let mut message = Vec::new();
@@ -112,14 +111,19 @@ impl Crates {
                         streams.entry(header.source_id).or_insert(stream)
                     }
                 };
-                stream.write_all(&message).with_context(|| format!("{}: {address}", named()))?;
+                if !tcp::is_taken(stream.write_all(&message), &self.source, &self.name, address) {
+                    return Ok(());
+                }
             }
             let name = self.source.scope.named(path);
             if self.hashes.get(&name) != Some(&file.hasher.finalize().to_hex().to_string()) {
                 self.source.doubt(&format!("{name}: its content is not what was written"));
             }
         }
-        streams.into_values().try_for_each(|mut stream| tcp::end(&mut stream)).with_context(named)
+        for mut stream in streams.into_values() {
+            tcp::is_taken(tcp::end(&mut stream), &self.source, &self.name, address);
+        }
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::Context;
 use rustix::net::RecvFlags;
 
 use super::recording::{Recording, TICK};
+use super::source::Source;
 
 /// From one attempt to connect to the next.
 const RETRY: Duration = Duration::from_millis(200);
@@ -34,18 +35,25 @@ fn is_closed(stream: &TcpStream) -> bool {
 /// Ends a stream, and waits until the receiver has all of it.
 ///
 /// # Errors
-/// The operating system's.
-pub fn end(stream: &mut TcpStream) -> anyhow::Result<()> {
+/// It has not: it closes when it has all, and else breaks the connection.
+pub fn end(stream: &mut TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
-    // The receiver closes when it has all; one that breaks the connection has not.
-    io::copy(stream, &mut io::sink()).context("the receiver has not taken all of it")?;
-    Ok(())
+    io::copy(stream, &mut io::sink()).map(drop)
+}
+
+/// What is sent differs from the run where the receiver takes no more of it; false: it does not.
+pub fn is_taken(result: io::Result<()>, source: &Source, name: &str, address: SocketAddr) -> bool {
+    let error = result.err();
+    if let Some(error) = &error {
+        source.doubt(&format!("{name}: the receiver at {address} has not taken all of it: {error}"));
+    }
+    error.is_none()
 }
 
 /// Sends a stream as a TCP sender does.
 ///
 /// # Errors
-/// The receiver's, or those of the files.
+/// Those of the files.
 pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) -> anyhow::Result<()> {
     let name = recording.name.clone();
     let Some(mut stream) = connect(address, stop) else {
@@ -53,11 +61,16 @@ pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) ->
         return Ok(());
     };
     recording.restart();
+    let source = recording.source.clone();
     let mut piece = vec![0; PIECE];
     while !recording.has_ended() && !stop.load(Ordering::Relaxed) && !is_closed(&stream) {
         match recording.read(&mut piece).with_context(|| format!("board `{name}`"))? {
             0 => std::thread::sleep(TICK),
-            bytes => stream.write_all(&piece[..bytes]).with_context(|| format!("board `{name}`: {address}"))?,
+            bytes if is_taken(stream.write_all(&piece[..bytes]), &source, &name, address) => {}
+            _ => {
+                recording.end();
+                return Ok(());
+            }
         }
     }
     match (recording.has_ended(), stop.load(Ordering::Relaxed)) {
@@ -66,5 +79,6 @@ pub fn send(mut recording: Recording, address: SocketAddr, stop: &AtomicBool) ->
         (false, false) => tracing::warn!("{name}: the receiver has asked for the end before all was played"),
     }
     recording.end();
-    end(&mut stream).with_context(|| format!("board `{name}`: {address}"))
+    is_taken(end(&mut stream), &source, &name, address);
+    Ok(())
 }

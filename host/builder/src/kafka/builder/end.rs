@@ -1,0 +1,117 @@
+//! What a builder knows of the end: of its partitions, of its events, and of its group.
+
+use std::collections::BTreeSet;
+
+use fadelink_sinks::kafka::{Error as Failure, STEP};
+use rdkafka::consumer::Consumer;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
+
+use super::super::partition::Partition;
+use super::super::place::Place;
+use super::super::report::End;
+use super::Builder;
+
+impl Builder {
+    /// True if each partition was read up to where it ended when this was asked first. That no message comes does not prove it: the
+    /// brokers, or this program, may be slow.
+    pub(super) fn has_read_all(&mut self) -> bool {
+        self.partitions.iter_mut().all(|(number, partition)| {
+            if !partition.knows_its_end() {
+                let Ok((oldest, end)) = self.consumer.fetch_watermarks(&self.plan.messages, *number, STEP) else {
+                    return false;
+                };
+                // What nobody can read any more did not come, and is not the end.
+                self.changed |= partition.begins_at(oldest);
+                partition.ends_at(end);
+            }
+            partition.has_read_all()
+        })
+    }
+
+    /// Looks at the end how much is known of it.
+    pub(super) fn look_for_end(&mut self) -> End {
+        let was_heard = self.report.messages > 0 || self.partitions.values().any(Partition::was_heard);
+        let has_none = self.partitions.is_empty();
+        // What others have read is no news of this one's.
+        let is_done_by_others = (has_none || !was_heard) && self.group_has_ended();
+        let has_read_all = if has_none { is_done_by_others } else { self.has_read_all() };
+        let unread = (!has_read_all).then(|| match has_none {
+            true => "it has no partition, and nothing proves that its group has read all messages".to_owned(),
+            false => "not all messages were read".to_owned(),
+        });
+        let open: BTreeSet<_> = self.partitions.values().flat_map(Partition::open).chain(unread).collect();
+        let has_ended = open.is_empty();
+        self.report.open = open.into_iter().collect();
+        match (was_heard, has_ended) {
+            (false, true) if is_done_by_others => End::ByOthers,
+            (false, _) => End::NothingCame,
+            (true, false) => End::Open,
+            (true, true) => End::Told,
+        }
+    }
+
+    /// Looks at the end whether the events are where they were written.
+    pub(super) fn look_at_events(&mut self) {
+        match self.output.look() {
+            Ok(()) => {}
+            Err(error @ Failure::Gone { .. }) => self.report.changed.push(error.to_string()),
+            Err(error) => {
+                self.report
+                    .open
+                    .push(format!("whether topic {} has all events is not known: {error}", self.plan.events));
+                self.report.end = self.report.end.min(End::Open);
+            }
+        }
+    }
+
+    /// The places of the group in all partitions, and where these end; `None`: the brokers do not tell.
+    fn group(&self) -> Option<Vec<Standing>> {
+        let topic = &self.plan.messages;
+        let mut all = TopicPartitionList::new();
+        all.add_partition_range(topic, 0, self.rule.partitions as i32 - 1);
+        let places = self.consumer.committed_offsets(all, STEP).ok()?;
+        let standing = |element: TopicPartitionListElem<'_>| {
+            let (_, end) = self.consumer.fetch_watermarks(topic, element.partition(), STEP).ok()?;
+            let place = element.metadata().trim_end_matches('\0').parse::<Place>().ok();
+            let at = if let Offset::Offset(at) = element.offset() { Some(at) } else { None };
+            Some(Standing { place: place.zip(at), end })
+        };
+        places.elements().into_iter().map(standing).collect()
+    }
+
+    /// Notes how far the group is, before this builder is given anything.
+    pub(super) fn note_group(&mut self) {
+        self.begun = self.group().map(|all| all.iter().map(Standing::read).collect());
+    }
+
+    /// True if the places of the group prove that it has ended, and that it has read something since this builder has begun: each
+    /// partition was read to its end, its windows were given away, all feeds and sources in it have ended, and nothing is left to report.
+    fn group_has_ended(&self) -> bool {
+        let Some((begun, all)) = self.begun.as_ref().zip(self.group()) else { return false };
+        let has_read = all.iter().zip(begun).any(|(standing, begun)| standing.read() > *begun);
+        has_read && all.iter().any(Standing::has_given) && all.iter().all(Standing::has_ended)
+    }
+}
+
+/// How far a group is in a partition.
+struct Standing {
+    /// The place, and the message where who goes on begins.
+    place: Option<(Place, i64)>,
+    end: i64,
+}
+
+impl Standing {
+    /// The first message that was not read.
+    fn read(&self) -> i64 {
+        self.place.as_ref().map_or(0, |(place, at)| place.read.max(*at))
+    }
+
+    fn has_given(&self) -> bool {
+        self.place.as_ref().is_some_and(|(place, _)| place.has_given())
+    }
+
+    fn has_ended(&self) -> bool {
+        // Where no place is, nothing was ever written.
+        self.place.as_ref().map_or(self.end == 0, |(place, at)| place.read.min(*at) >= self.end && place.has_ended())
+    }
+}

@@ -224,8 +224,17 @@ impl Connections {
         self.connections.iter().all(|one| one.asked || one.sources.is_empty())
     }
 
-    /// Tells why connections broke.
+    /// Tells why connections broke, and how many were not served.
     pub fn tell(&self) {
+        if self.other_connections > 0 {
+            tracing::warn!(
+                "{} connections of others than the crates (--addresses) were closed",
+                self.other_connections
+            );
+        }
+        if self.refused > 0 {
+            tracing::warn!("{} times a connection could not be accepted", self.refused);
+        }
         for connection in &self.connections {
             if let Some(error) = &connection.error {
                 tracing::error!("{}: {error}", connection.peer);

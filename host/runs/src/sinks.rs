@@ -31,6 +31,8 @@ pub struct Sink<'a> {
     pub dropped: u64,
     /// Its user lets it lose some.
     pub may_drop: bool,
+    /// The others go on when it fails.
+    pub optional: bool,
     /// Why it has failed.
     pub error: Option<&'a str>,
 }
@@ -51,7 +53,8 @@ impl<'a> Sink<'a> {
             let names = sink["files"].as_array();
             let names = names.map(|names| names.iter().filter_map(Value::as_str).filter(is_data).collect());
             let (dropped, error) = (sink["dropped"].as_u64().unwrap_or(0), sink["error"].as_str());
-            Sink { text, kind, place, rolls, names, dropped, may_drop: sink["may_drop"] == true, error }
+            let (may_drop, optional) = (sink["may_drop"] == true, sink["optional"] == true);
+            Sink { text, kind, place, rolls, names, dropped, may_drop, optional, error }
         };
         board["sinks"].as_array().into_iter().flatten().map(read).collect()
     }

@@ -8,6 +8,9 @@ use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tokio::runtime::Runtime;
 
+use super::connect::connect;
+use super::settings;
+
 /// Longest wait for the brokers.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest wait for the first of them.
@@ -36,12 +39,20 @@ pub enum Error {
         error: KafkaError,
     },
     /// No broker answers.
-    #[error("Kafka: no broker answers at {brokers} ({error}); check the address, and that the broker runs")]
+    #[error("Kafka: no broker answers at {brokers} ({why}); check the address, and that the broker runs")]
     Unreachable {
         /// Their addresses.
         brokers: String,
         /// What went wrong.
-        error: KafkaError,
+        why: String,
+    },
+    /// They do not take this client.
+    #[error("Kafka: {brokers} and this client do not agree ({why}); look at security.protocol, sasl.* and ssl.* of the client (--kafka-config-file)")]
+    Denied {
+        /// Their addresses.
+        brokers: String,
+        /// What went wrong.
+        why: String,
     },
     /// The topics do not fit together.
     #[error("topic {topic} has {found} partitions: expected {expected}")]
@@ -233,6 +244,9 @@ pub fn insist<T>(may_pass: impl Fn(&Error) -> bool, action: impl Fn() -> Result<
 /// What all clients have in common.
 pub fn config(brokers: &str) -> ClientConfig {
     let mut config = ClientConfig::new();
+    for (name, value) in settings::of_program() {
+        config.set(name, value);
+    }
     config
         .set("bootstrap.servers", brokers)
         .set("message.max.bytes", MESSAGE_BYTES)
@@ -250,11 +264,8 @@ pub fn config(brokers: &str) -> ClientConfig {
 /// # Errors
 /// The brokers cannot be reached, or refuse; the topic is compacted.
 pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str)) -> Result<usize, Error> {
+    connect(brokers)?;
     let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
-    admin
-        .inner()
-        .fetch_metadata(None, CONNECT)
-        .map_err(|error| Error::Unreachable { brokers: brokers.to_owned(), error })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return Err(Error::Delivery("no runtime".into())) };
     let new = NewTopic::new(name, partitions as i32, TopicReplication::Fixed(-1))

@@ -7,7 +7,9 @@
 //! (JSON). Messages are written in transactions: who reads committed data reads each word once.
 
 mod client;
+mod connect;
 mod reach;
+mod settings;
 mod sink;
 mod words;
 mod writer;
@@ -18,6 +20,7 @@ pub use client::{
     TRANSACTION,
 };
 pub use reach::Reach;
+pub use settings::Settings;
 pub use sink::KafkaSink;
 pub use words::{Place, Words, MESSAGE};
 pub use writer::{commit, deliver, transactional, Writer};

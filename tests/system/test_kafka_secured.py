@@ -15,7 +15,7 @@ def properties(folder, broker, mechanism="PLAIN", password=PASSWORD, **more):
     """The file of a client."""
     settings = {"security.protocol": "SASL_SSL", "ssl.ca.location": broker.certificate, "sasl.mechanism": mechanism,
                 "sasl.username": USER, "sasl.password": password} | more  # fmt: skip
-    path = folder / f"{mechanism}-{password}-{len(more)}.properties"
+    path = folder / f"{mechanism}-{password == PASSWORD}-{len(more)}.properties"
     path.write_text("# of the test\n" + "".join(f"{name}={value}\n" for name, value in settings.items()))
     return path
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 
 import pytest
 import zmq
@@ -29,12 +30,13 @@ def test_a_failing_disk_of_an_optional_sink_ends_only_that(net, kind, confirm):
     env = faults.environment(disk=disk, after=3 << 20)
     sinks = ["--sink", f"{kind}:{disk}/x,every=0.3,optional", "--sink", f"file:{good}"]
     run = ["receive", "--iface", "eth0", "--feb", "02:fa:de:00:00:01", "--json", "--metrics", "127.0.0.1:9777", "--confirm", confirm]
-    process = net.fadelink(*run, *sinks, "--duration", "6", env=env)
+    process = net.fadelink(*run, *sinks, env=env)
     wait_for(lambda: good.exists() and get(net, 9777, "/health")[0] == 503)
     (trouble,) = json.loads(get(net, 9777, "/health")[1])["troubles"]
     assert os.strerror(errno.EIO) in trouble and trouble.startswith(f"{kind}:{disk}/x")
     size = good.stat().st_size
     wait_for(lambda: good.stat().st_size > size + (8 << 20))
+    process.signal(signal.SIGINT)
     status, out, err = process.finish()
     (board,) = json.loads(out)["febs"]
     assert status == 0 and board["verdict"] == "complete" and board["kept"] and not board["reasons"], (board, err)
@@ -65,7 +67,7 @@ def test_one_sink_is_not_optional(words, tmp_path, net):
 
 
 def test_a_run_with_a_failed_optional_sink_is_as_it_was_received(lab):
-    """Its manifest and its check say which one it was, and what it has left is no foreign file."""
+    """Its manifest and its check say which one it was, and what it has left does not count as a foreign file."""
     lab.bench.sim()
     lab.write(fade("a", more='sinks = ["file:a.dat", "hdf5:b.h5,every=0,optional", "file:c.dat,optional"]'))
     env = faults.environment(disk=lab.runs / "run_000001/b.h5", after=1 << 20)

@@ -84,7 +84,7 @@ impl Claims {
         }
         for sink in board["sinks"].as_array().into_iter().flatten() {
             let of = format!("{name}: {}", told(&sink["sink"]));
-            // `check` tells of those that have failed and are optional.
+            // `check` notes those that have failed and are optional.
             if sink["optional"] == true && !sink["error"].is_null() {
                 continue;
             }

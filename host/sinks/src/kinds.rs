@@ -251,7 +251,7 @@ impl Spec<BlockKind> {
         })
     }
 
-    /// Opens the sink. An optional one that cannot go on in a run that goes on has failed, and that is no error.
+    /// Opens the sink. An optional one that cannot go on in a run that goes on has failed, and the run begins without it.
     ///
     /// # Errors
     /// The file, or what it is, cannot be opened; the message says why.

@@ -93,7 +93,7 @@ pub trait Sink<T>: Send {
     /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
     fn intact(&self) -> u64;
 
-    /// How many items it has taken and lost, where that is no failure: there was no room behind it.
+    /// How many items it has taken and lost without a failure: there was no room behind it.
     fn lost(&self) -> u64 {
         0
     }

@@ -259,7 +259,7 @@ impl KafkaSink {
         transaction.commit()
     }
 
-    /// Why the topic never takes what was sent: the library tells of a transaction then that it failed, or that time is over.
+    /// Why the topic never takes what was sent: the library says only that the transaction failed, or that its time is over.
     fn refusal(&self, failure: &Error) -> Option<KafkaError> {
         let of_transaction = match failure {
             Error::Kafka { error, .. } => Some(error.clone()),

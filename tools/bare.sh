@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bare=build/bare
 tree=$bare/tree
-[ ! $bare/ready -nt packaging/debian/control ] || exit 0
+# The libraries that the command links are among the packages.
+[ ! $bare/ready -nt packaging/debian/control ] || [ ! $bare/ready -nt host/Cargo.lock ] || exit 0
 ! findmnt -R "$tree" >/dev/null || { echo "bare: something is mounted in $tree" >&2; exit 1; }
 rm -rf --one-file-system $bare
 mkdir -p $bare

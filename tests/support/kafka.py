@@ -22,12 +22,14 @@ class Setup:
 
     def __init__(self, broker, name, environment=None):
         self.broker, self.environment, self.processes = broker, environment, []
+        # How the programs get to it.
+        self.kafka = ["--kafka", broker.address]
         # Answers come as long as it lives.
         self.client = AdminClient({"bootstrap.servers": broker.address})
         self.messages, self.events, self.group = f"{name}-messages", f"{name}-events", f"{name}-group"
 
     def start(self, *words):
-        words = [FADELINK, *words, "--kafka", self.broker.address, "--messages", self.messages, "--partitions", PARTITIONS, "--json"]
+        words = [FADELINK, *words, *self.kafka, "--messages", self.messages, "--partitions", PARTITIONS, "--json"]
         process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=self.environment)  # fmt: skip
         self.processes.append(process)

@@ -182,3 +182,22 @@ def test_a_board_that_was_reset_replaces_what_was_not_confirmed(topics):
     assert restarted <= certain and said["replaced_bytes"] > 0 and board["verdict"] == "incomplete"
     assert (found == words(data)).all() and is_counter(found[: restarted // 8]) and found[restarted // 8] == 0
     assert lab.check(1)[1]["findings"] == ["the run is incomplete: data of it is missing, see boards in its manifest"]
+
+
+def test_a_topic_that_never_takes_the_words_ends_the_run_at_once(topics):
+    """No other try helps: what is written is larger than the topic is let to take."""
+    bench = topics.bench
+    bench.sim()
+    make = f"""
+from confluent_kafka.admin import AdminClient, NewTopic
+client = AdminClient({{"bootstrap.servers": "{topics.address}"}})
+for made in client.create_topics([NewTopic("small", 1, 1, config={{"max.message.bytes": "20000"}})]).values():
+    made.result()
+"""
+    assert bench.start(bench.pc_ns, sys.executable, "-c", make).finish()[0] == 0
+    begun = time.monotonic()
+    status, out, err = bench.receive("--sink", f"kafka:{topics.address}/small").finish()
+    (feb,) = json.loads(out)["febs"]
+    assert status == 3 and [reason["reason"] for reason in feb["reasons"]] == ["sink_failed"], (feb, err)
+    assert "topic small does not take what is written to it" in err and "too large" in err, err
+    assert time.monotonic() - begun < 15

@@ -216,8 +216,17 @@ impl Connections {
         Evidence { end, error, ..known }
     }
 
-    /// Tells why connections broke.
+    /// Tells why connections broke, and how many were not served.
     pub fn tell(&self) {
+        if self.other_connections > 0 {
+            tracing::warn!(
+                "{} connections of others than the crates (--addresses) were closed",
+                self.other_connections
+            );
+        }
+        if self.refused > 0 {
+            tracing::warn!("{} times a connection could not be accepted", self.refused);
+        }
         if let Some(error) = &self.came.earlier.error {
             let more = match self.came.earlier.broken {
                 1 => String::new(),

@@ -21,6 +21,8 @@ pub struct Args {
     crates: fadc_crates::Args,
     #[command(flatten)]
     kafka: crate::build::Kafka,
+    #[command(flatten)]
+    pub kafka_client: crate::kafka_client::Args,
     /// What identifies the window of a message; use the value of the builders
     #[arg(long, value_enum, default_value_t = JoinBy::Counter)]
     join: JoinBy,

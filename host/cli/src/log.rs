@@ -167,9 +167,7 @@ impl Args {
             Level::Debug => LevelFilter::DEBUG,
             Level::Trace => LevelFilter::TRACE,
         };
-        // ZeroMQ warns of each client that leaves, and reports each of its threads. What fails is an error of the sink.
-        let zmq = if level > LevelFilter::INFO { level } else { level.min(LevelFilter::ERROR) };
-        let filter = Targets::new().with_default(level).with_target("rzmq", zmq);
+        let filter = Targets::new().with_default(level);
         // What cannot be written is not told on standard error, which may be what fails: the library panics then.
         let lines = || lines::layer().log_internal_errors(false).with_ansi(false).with_target(false);
         let (lines, of_run) = (lines().with_writer(|| AboveProgress), lines().with_writer(|| ToRun));

@@ -22,6 +22,8 @@ mod generate;
 mod health;
 mod http;
 mod interrupts;
+#[cfg(feature = "kafka")]
+mod kafka_client;
 mod link;
 mod log;
 mod metrics;
@@ -155,6 +157,21 @@ enum Action {
     Dissect(dissect::Args),
 }
 
+#[cfg(feature = "kafka")]
+impl Action {
+    /// How it gets to brokers of Kafka, if it may need them; `run` has that in the file of the experiment.
+    fn kafka_client(&self) -> Option<&kafka_client::Args> {
+        match self {
+            Action::Receive(args) => Some(&args.kafka_client),
+            Action::Check(args) => Some(&args.kafka_client),
+            Action::Replay(args) => Some(&args.kafka_client),
+            Action::Build(args) => Some(&args.kafka_client),
+            Action::Feed(args) => Some(&args.kafka_client),
+            _ => None,
+        }
+    }
+}
+
 /// What is wrong with the arguments, in one line: clap's message and its tip, and where the usage is explained.
 fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -206,6 +223,10 @@ fn act() -> ExitCode {
     if let Err(error) = cli.log.begin() {
         log::error(&format!("{error:#}"));
         return ExitCode::FAILURE;
+    }
+    #[cfg(feature = "kafka")]
+    if let Some(Err(error)) = cli.action.kafka_client().map(kafka_client::Args::begin) {
+        return exit::of_error(&error.into());
     }
     let result = match cli.action {
         Action::Discover(args) => discover::run(&args),

@@ -61,6 +61,8 @@ struct Check<'a> {
     bytes: u64,
     /// Names of the files that need no hash: their words were compared with those of a board, or they may lack some.
     compared: Vec<String>,
+    /// Places of optional sinks that have failed: what they have left there is not looked at.
+    failed: Vec<String>,
     /// Boards of which there was something to check.
     boards: usize,
 }
@@ -146,6 +148,12 @@ impl Check<'_> {
         let expected = Expected::of(board);
         let mut is_read = false;
         for sink in Sink::all(board).into_iter().filter(|sink| sink.keeps) {
+            if let (true, Some(error)) = (sink.optional, sink.error) {
+                self.notes.push(format!("{name}: {}: it has failed, and is optional: {error}", sink.text));
+                self.compared.extend(sink.names().iter().map(|name| (*name).to_owned()));
+                self.failed.push(sink.place.clone());
+                continue;
+            }
             if sink.dropped > 0 {
                 let what = format!("{name}: {}: it lost {} bytes, and cannot be checked", sink.text, sink.dropped);
                 if sink.may_drop {
@@ -181,7 +189,10 @@ impl Check<'_> {
             let name = entry.file_name().to_string_lossy().into_owned();
             let kind = entry.file_type()?;
             let is_known = files::is_of_the_run(&name) || !listed[&name].is_null();
-            if is_known {
+            // Files that roll over have a number before their extension.
+            let stem = |place: &String| Path::new(place).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let is_left = self.failed.iter().filter_map(stem).any(|stem| name.starts_with(&stem));
+            if is_known || is_left {
                 continue;
             }
             found.push(if kind.is_file() && files::is_note(&name) {
@@ -246,7 +257,8 @@ pub fn check(run: &Path, outside: bool, depth: Depth) -> Result<Checked, Error> 
     let error = |error: std::io::Error| Error { path: run.to_owned(), what: error.to_string() };
     let scope = Scope::new(run, outside).map_err(error)?;
     let (findings, notes, compared) = (Vec::new(), Vec::new(), Vec::new());
-    let mut check = Check { scope, manifest: &manifest, depth, findings, notes, bytes: 0, compared, boards: 0 };
+    let mut check =
+        Check { scope, manifest: &manifest, depth, findings, notes, bytes: 0, compared, failed: Vec::new(), boards: 0 };
     let state = manifest.state();
     if state != "complete" {
         check.add(format!("the run is {state}: {}", why(state)));

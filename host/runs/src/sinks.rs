@@ -33,6 +33,8 @@ pub struct Sink<'a> {
     pub may_drop: bool,
     /// What it has taken can be read again; false of a pipe, or a device.
     pub keeps: bool,
+    /// The others go on when it fails.
+    pub optional: bool,
     /// Why it has failed.
     pub error: Option<&'a str>,
 }
@@ -53,8 +55,9 @@ impl<'a> Sink<'a> {
             let names = sink["files"].as_array();
             let names = names.map(|names| names.iter().filter_map(Value::as_str).filter(is_data).collect());
             let (dropped, error) = (sink["dropped"].as_u64().unwrap_or(0), sink["error"].as_str());
-            let (may_drop, keeps) = (sink["may_drop"] == true, sink["keeps"] != false);
-            Sink { text, kind, place, rolls, names, dropped, may_drop, keeps, error }
+            let (may_drop, keeps, optional) =
+                (sink["may_drop"] == true, sink["keeps"] != false, sink["optional"] == true);
+            Sink { text, kind, place, rolls, names, dropped, may_drop, keeps, optional, error }
         };
         board["sinks"].as_array().into_iter().flatten().map(read).collect()
     }

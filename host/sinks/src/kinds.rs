@@ -14,7 +14,7 @@ use crate::hdf5::WordsSink;
 use crate::kafka::{KafkaSink, Place, Words};
 use crate::options::Options;
 use crate::origin::Board;
-use crate::outlet::{describe, Copy, Error, Outlet, Policy};
+use crate::outlet::{describe, Copy, Error, Outlet};
 use crate::output::check_name;
 use crate::parts::FileOptions;
 use crate::share::ShareSink;
@@ -22,6 +22,7 @@ use crate::sink::{Item, Result, Sink, Stopping};
 use crate::spec::{Kind, Spec};
 use crate::stored::{Files, Stored};
 use crate::streams;
+use crate::terms::{Policy, Terms};
 
 /// How old a file of a format becomes that cannot be read before it is finished: what a crash costs.
 #[cfg(feature = "hdf5")]
@@ -57,7 +58,7 @@ pub enum BlockKind {
 impl Kind for BlockKind {
     const EXPECTED: &'static str =
         "file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]), \
-                                    hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]";
+                                    hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]][,optional]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
         "hdf5",
@@ -151,7 +152,7 @@ impl Spec<BlockKind> {
                 ..PlainFile::default()
             })
         };
-        Ok(Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, queue: None })
+        Ok(Spec { text, kind, place: path.to_owned(), policy: Policy::Wait, optional: false, queue: None })
     }
 
     /// True if each board has a place of its own; `key` stands in it, in braces ([`Board::key`]).
@@ -165,6 +166,7 @@ impl Spec<BlockKind> {
     /// What was expected.
     pub fn check_durable(&self) -> std::result::Result<(), String> {
         match self.kind {
+            _ if self.optional => Ok(()),
             BlockKind::File(PlainFile { direct: true, .. }) => Err("option `direct`: expected none of it".into()),
             BlockKind::File(_) if self.policy == Policy::Drop => Err("policy `drop`: expected wait".into()),
             BlockKind::File(_) | BlockKind::Hashes { .. } | BlockKind::Share { .. } => Ok(()),
@@ -174,7 +176,7 @@ impl Spec<BlockKind> {
         }
     }
 
-    /// True if what it has taken survives a power cut.
+    /// True if what it has taken survives a power cut, and is to do so.
     pub fn is_durable(&self) -> bool {
         let is_safe = match self.kind {
             BlockKind::File(_) => true,
@@ -182,7 +184,7 @@ impl Spec<BlockKind> {
             BlockKind::Kafka => true,
             _ => false,
         };
-        is_safe && self.policy == Policy::Wait
+        is_safe && self.policy == Policy::Wait && !self.optional
     }
 
     /// What it has of the words of a run, in their order: `place` is where it has those of a board. `None`: it has none that
@@ -200,9 +202,28 @@ impl Spec<BlockKind> {
         })
     }
 
+    /// Where it has the data of a board.
+    fn path(&self, board: Board) -> String {
+        self.place.replace(&format!("{{{}}}", board.key()), &board.in_names())
+    }
+
+    /// Whether it can go on in a run that goes on: nobody has waited for an optional sink.
+    fn check_resumed(&self, opening: &Opening<'_>) -> Result {
+        let Some(end) = opening.resumed.filter(|_| self.optional).map(Blocks::end) else { return Ok(()) };
+        match self.stored(&self.path(opening.board), opening.run)? {
+            None if matches!(self.kind, BlockKind::Share { .. }) => Ok(()),
+            None => Err("it cannot go on after a crash".into()),
+            Some(stored) => match stored.end()? {
+                has if has < end => Err(format!("it has {has} bytes of the run, which goes on behind {end}").into()),
+                _ => Ok(()),
+            },
+        }
+    }
+
     fn sink(&self, opening: &Opening<'_>) -> Result<Box<dyn Sink<Block>>> {
         let Opening { board, resumed, stopping, .. } = *opening;
-        let path = self.place.replace(&format!("{{{}}}", board.key()), &board.in_names());
+        self.check_resumed(opening)?;
+        let path = self.path(board);
         Ok(match self.kind {
             BlockKind::File(plain) => Box::new(streams::when_read(stopping, || match resumed {
                 Some(blocks) => FileSink::resume(&path, plain, board, blocks.end()),
@@ -230,26 +251,26 @@ impl Spec<BlockKind> {
         })
     }
 
-    /// Opens the sink.
+    /// Opens the sink. An optional one that cannot go on in a run that goes on has failed, and the run begins without it.
     ///
     /// # Errors
     /// The file, or what it is, cannot be opened; the message says why.
     pub fn open(&self, opening: &Opening<'_>) -> std::result::Result<Outlet<Block>, Error> {
-        let open = || -> Result<Outlet<Block>> {
-            let (capacity, copy) = match self.policy {
-                // It is the ring that bounds what waits.
-                Policy::Wait => (u64::MAX, None),
-                Policy::Drop => (self.queue.unwrap_or(QUEUE), Some(copier(self.queue.unwrap_or(QUEUE))?)),
-            };
-            // A transaction that failed is written again.
-            let keeps = opening.durable || !self.kind.is_path();
-            Ok(Outlet::start(&self.text, self.policy, capacity, copy, self.sink(opening)?, keeps)?)
+        let (capacity, copies) = match self.policy {
+            // It is the ring that bounds what waits.
+            Policy::Wait => (u64::MAX, None),
+            Policy::Drop => (self.queue.unwrap_or(QUEUE), Some(self.queue.unwrap_or(QUEUE))),
         };
-        open().map_err(|failure| Error {
-            sink: self.text.clone(),
-            what: describe(&failure),
-            intact: 0,
-            unit: Block::UNIT,
+        // A transaction that failed is written again.
+        let durable = opening.durable || !self.kind.is_path();
+        let terms = Terms { policy: self.policy, capacity, durable, optional: self.optional };
+        let open = || -> Result<Outlet<Block>> {
+            let copy = copies.map(copier).transpose()?;
+            Ok(Outlet::start(&self.text, terms, copy, self.sink(opening)?)?)
+        };
+        open().or_else(|failure| match describe(&failure) {
+            what if self.optional && opening.resumed.is_some() => Ok(Outlet::failed(&self.text, terms, what)),
+            what => Err(Error { sink: self.text.clone(), what, intact: 0, unit: Block::UNIT }),
         })
     }
 }
@@ -271,7 +292,8 @@ mod tests {
         assert_eq!(parse("share:x,wait").unwrap().kind, BlockKind::Share { wait: true });
         let hdf5 = parse("hdf5:a.h5,policy=drop,queue=4M").unwrap();
         assert_eq!(hdf5.kind, BlockKind::Hdf5(FileOptions { every: Some(EVERY), ..FileOptions::default() }));
-        assert_eq!((hdf5.policy, hdf5.queue), (Policy::Drop, Some(4 << 20)));
+        assert_eq!((hdf5.policy, hdf5.queue, hdf5.optional), (Policy::Drop, Some(4 << 20), false));
+        assert!(parse("share:x,optional").unwrap().optional);
         assert_eq!(parse("hdf5:a.h5,every=0").unwrap().kind, BlockKind::Hdf5(FileOptions::default()));
         for (text, named) in [
             ("", "file:PATH"),

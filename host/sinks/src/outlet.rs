@@ -13,15 +13,7 @@ use crate::parts::Parts;
 use crate::report::Report;
 use crate::sink::{Delivery, End, Failure, Item, Peer, Result, Sink};
 use crate::stall::{Stall, AWAY};
-
-/// What a sink does when it is slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// It holds the source up.
-    Wait,
-    /// What comes when its queue is full is lost to it, and counted.
-    Drop,
-}
+use crate::terms::{Policy, Terms};
 
 /// From one [`Sink::tick`] to the next.
 const TICK: Duration = Duration::from_secs(1);
@@ -81,6 +73,8 @@ pub type Copy<T> = Box<dyn FnMut(&T) -> Option<T> + Send>;
 pub struct Outlet<T> {
     shared: Arc<Handover<T>>,
     policy: Policy,
+    /// All others go on when it fails.
+    optional: bool,
     /// What it has not made safe is never given back, unless it may be lost.
     durable: bool,
     /// Bytes that may wait.
@@ -136,13 +130,19 @@ fn keep<T>(item: T) {
 }
 
 /// The thread of a sink.
-fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool) {
+fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, Terms { durable, optional, .. }: Terms) {
     let mut looked = Instant::now();
     let mut failed = false;
     let gathers = if durable { sink.gathers() } else { Duration::ZERO };
     let fail = |result: Result| {
         if let Err(failure) = &result {
-            shared.lock().report.error.get_or_insert_with(|| describe(failure));
+            let Report { sink, error, .. } = &mut shared.lock().report;
+            if error.is_none() {
+                let what = error.insert(describe(failure));
+                if optional {
+                    tracing::error!("{sink}: {what}; this sink is optional, and the run goes on without it");
+                }
+            }
             shared.left.notify_all();
         }
         result.is_err()
@@ -178,16 +178,18 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
             failed = failed || fail(guarded(|| sink.sync()));
         }
         for item in items.drain(..) {
+            let lost = sink.lost();
             failed = failed || (!durable && fail(guarded(|| sink.write(&item))));
+            let is_written = !failed && sink.lost() == lost;
             let (amount, bytes) = (item.amount(), item.bytes());
-            if failed && durable {
+            if failed && durable && !optional {
                 keep(item);
             } else {
                 drop(item);
             }
             let mut state = shared.lock();
             state.report.queued_bytes -= bytes;
-            *if failed { &mut state.report.dropped } else { &mut state.report.written } += amount;
+            *if is_written { &mut state.report.written } else { &mut state.report.dropped } += amount;
             drop(state);
             shared.left.notify_all();
         }
@@ -209,31 +211,37 @@ fn work<T: Item>(shared: &Handover<T>, mut sink: Box<dyn Sink<T>>, durable: bool
 }
 
 impl<T: Item> Outlet<T> {
-    /// Starts the thread of `sink`, which is `name` to its user. `capacity`: bytes that may wait for it. `copy`: what waits
-    /// for it is a copy, because it must keep nothing of its source. `durable`: items are kept until they are safe.
+    /// Starts the thread of `sink`, which is `name` to its user. `copy`: what waits for it is a copy, because it must keep nothing
+    /// of its source.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(
-        name: &str,
-        policy: Policy,
-        capacity: u64,
-        copy: Option<Copy<T>>,
-        sink: Box<dyn Sink<T>>,
-        durable: bool,
-    ) -> io::Result<Outlet<T>> {
+    pub fn start(name: &str, terms: Terms, copy: Option<Copy<T>>, sink: Box<dyn Sink<T>>) -> io::Result<Outlet<T>> {
+        let Terms { policy, capacity, durable, optional } = terms;
         let delivery = sink.delivery();
         let may_drop = policy == Policy::Drop || delivery == Delivery::Published;
-        let report = Report { sink: name.to_owned(), may_drop, keeps: sink.keeps(), ..Report::default() };
+        let report = Report { sink: name.to_owned(), may_drop, optional, keeps: sink.keeps(), ..Report::default() };
         let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
         let (came, left, peer) = (Condvar::new(), Condvar::new(), sink.peer());
         let shared = Arc::new(Handover { state, came, left, peer, stall: Stall::default(), delivery });
         let own = shared.clone();
-        let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink, durable))?;
-        Ok(Outlet { shared, policy, durable, capacity, copy, thread: Some(thread) })
+        let thread = std::thread::Builder::new().name("sink".into()).spawn(move || work(&own, sink, terms))?;
+        Ok(Outlet { shared, policy, optional, durable, capacity, copy, thread: Some(thread) })
     }
 
-    /// Gives it an item; false: the sink has failed.
+    /// One that could not be opened, and without which all others go on.
+    pub fn failed(name: &str, terms: Terms, why: String) -> Outlet<T> {
+        tracing::error!("{name}: {why}; this sink is optional, and the run goes on without it");
+        let report =
+            Report { sink: name.to_owned(), optional: true, keeps: true, error: Some(why), ..Report::default() };
+        let state = Mutex::new(State { queue: VecDeque::new(), report, end: None });
+        let (came, left, stall, delivery) = (Condvar::new(), Condvar::new(), Stall::default(), Delivery::Confirmed);
+        let shared = Arc::new(Handover { state, came, left, peer: None, stall, delivery });
+        let Terms { policy, capacity, durable, optional } = terms;
+        Outlet { shared, policy, optional, durable, capacity, copy: None, thread: None }
+    }
+
+    /// Gives it an item; false: the sink has failed, and is to do its work.
     fn offer(&mut self, item: &T) -> bool {
         let mut state = self.shared.lock();
         let is_full = |state: &State<T>| {
@@ -262,12 +270,12 @@ impl<T: Item> Outlet<T> {
             None => {
                 state.report.dropped += item.amount();
                 // What its user lets it lose goes back to the source.
-                if self.durable && self.policy == Policy::Wait {
+                if self.durable && !self.optional && self.policy == Policy::Wait {
                     keep(item.clone());
                 }
             }
         }
-        state.report.error.is_none()
+        !state.report.is_fatal()
     }
 
     fn end(&self, complete: bool) {
@@ -276,7 +284,7 @@ impl<T: Item> Outlet<T> {
     }
 
     fn error(&self) -> Option<Error> {
-        let Report { sink, intact, error, .. } = self.shared.report();
+        let Report { sink, intact, error, .. } = Some(self.shared.report()).filter(Report::is_fatal)?;
         Some(Error { sink, what: error?, intact, unit: T::UNIT })
     }
 }
@@ -300,15 +308,16 @@ impl<T: Item> Outlets<T> {
         Outlets(outlets)
     }
 
-    /// Gives all of them an item, waiting where that is a sink's policy. False: a sink has failed, see [`Self::finish`].
+    /// Gives all of them an item, waiting where that is a sink's policy. False: a sink has failed that is not optional, see
+    /// [`Self::finish`].
     pub fn offer(&mut self, item: &T) -> bool {
         let taken = self.0.iter_mut().map(|outlet| outlet.offer(item)).collect::<Vec<_>>();
         taken.into_iter().all(|taken| taken)
     }
 
-    /// True if none has failed.
+    /// True if none has failed but optional ones.
     pub fn are_well(&self) -> bool {
-        self.0.iter().all(|outlet| outlet.shared.lock().report.error.is_none())
+        self.0.iter().all(|outlet| !outlet.shared.lock().report.is_fatal())
     }
 
     /// The report of each.
@@ -325,7 +334,7 @@ impl<T: Item> Outlets<T> {
     /// `complete`: the source has ended as it should.
     ///
     /// # Errors
-    /// That of the first sink that failed.
+    /// That of the first sink that failed and is not optional.
     pub fn finish(&mut self, complete: bool) -> std::result::Result<(), Error> {
         self.0.iter().for_each(|outlet| outlet.end(complete));
         for outlet in &mut self.0 {

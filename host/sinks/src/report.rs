@@ -19,6 +19,8 @@ pub struct Report {
     pub dropped: u64,
     /// It may lose what comes too fast: its user lets it, or it is made so.
     pub may_drop: bool,
+    /// All others go on when it fails.
+    pub optional: bool,
     /// What it has taken can be read later.
     pub keeps: bool,
     /// What of `written` can be read, whatever happens from now on.
@@ -43,6 +45,11 @@ impl Report {
     /// It has all that it was given, and keeps it.
     pub fn is_kept(&self) -> bool {
         self.keeps && self.dropped == 0 && self.error.is_none()
+    }
+
+    /// It ends the run: it has failed, and is to do its work.
+    pub fn is_fatal(&self) -> bool {
+        self.error.is_some() && !self.optional
     }
 
     /// Looks whether its files are there as it has made them: what they are now counts, and not what they were when it ended.

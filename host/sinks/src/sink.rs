@@ -93,6 +93,11 @@ pub trait Sink<T>: Send {
     /// How much of what was written stays readable, whatever happens from now on ([`Item::UNIT`]).
     fn intact(&self) -> u64;
 
+    /// How many items it has taken and lost without a failure: there was no room behind it.
+    fn lost(&self) -> u64 {
+        0
+    }
+
     /// The files that it makes; `None`: it makes none. They are looked at while it writes, and behind [`Self::finish`].
     fn files(&self) -> Option<&Parts>;
 

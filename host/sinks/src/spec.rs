@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::options::Options;
-use crate::outlet::Policy;
 use crate::output::check_name;
+use crate::terms::Policy;
 
 /// Sinks of one kind of items: what their names are, and their options.
 pub trait Kind: Sized {
@@ -27,7 +27,7 @@ pub trait Kind: Sized {
 }
 
 /// A sink: `KIND:PLACE[,OPTION...]`. Options of all: `policy=wait` (it holds the source up when it is slow) or
-/// `policy=drop`, and `queue=SIZE`, what may wait for it.
+/// `policy=drop`, `queue=SIZE`, what may wait for it, and `optional` (all others go on when it fails).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec<K> {
     /// As its user wrote it.
@@ -38,6 +38,8 @@ pub struct Spec<K> {
     pub place: String,
     /// What it does when it is slow.
     pub policy: Policy,
+    /// All others go on when it fails.
+    pub optional: bool,
     /// Bytes that may wait for it; without it, as the items have it.
     pub queue: Option<u64>,
 }
@@ -56,7 +58,7 @@ impl<K: Kind> FromStr for Spec<K> {
             Some("drop") => Policy::Drop,
             Some(other) => return Err(format!("policy `{other}`: expected wait or drop")),
         };
-        let queue = options.size("queue")?;
+        let (queue, optional) = (options.size("queue")?, options.flag("optional")?);
         if queue.is_some() && policy == Policy::Wait && K::WAITS_AT_THE_SOURCE {
             return Err("queue: needs policy=drop; with policy=wait data waits in the ring (--ring)".into());
         }
@@ -69,7 +71,20 @@ impl<K: Kind> FromStr for Spec<K> {
             check_name(place)?;
         }
         options.end().map_err(|error| format!("{error}: expected {expected}"))?;
-        Ok(Spec { text: text.to_owned(), kind, place: place.to_owned(), policy, queue })
+        Ok(Spec { text: text.to_owned(), kind, place: place.to_owned(), policy, optional, queue })
+    }
+}
+
+/// At least one of these sinks has to do its work.
+///
+/// # Errors
+/// What was expected.
+pub fn check_optional<K>(sinks: &[Spec<K>]) -> Result<(), String> {
+    match sinks.last() {
+        Some(last) if sinks.iter().all(|sink| sink.optional) => {
+            Err(format!("`{last}`: all sinks are optional: expected one that is not"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Parts, Sink};
+use fadelink_sinks::{Error, FileOptions, Item, Kind, Options, Outlet, Parts, Sink, Terms};
 
 #[cfg(feature = "hdf5")]
 mod hdf5;
@@ -49,7 +49,7 @@ pub type Spec = fadelink_sinks::Spec<EventKind>;
 impl Kind for EventKind {
     const EXPECTED: &'static str =
         "file:PATH, hdf5:PATH, parquet:PATH (all three [,roll=SIZE][,every=SECONDS][,overwrite]), zmq-pub:ENDPOINT or \
-                                    zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]";
+                                    zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE][,optional]";
     const LEFT_OUT: &'static [&'static str] = &[
         #[cfg(not(feature = "hdf5"))]
         "hdf5",
@@ -121,6 +121,7 @@ pub fn found(spec: &Spec) -> Vec<PathBuf> {
 #[cfg_attr(not(any(feature = "hdf5", feature = "parquet", feature = "zmq")), expect(unused_variables))]
 pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
     let open = || -> fadelink_sinks::Result<Outlet<SharedEvent>> {
+        let queue = spec.queue.unwrap_or(QUEUE);
         let sink: Box<dyn Sink<SharedEvent>> = match spec.kind {
             EventKind::Messages(files) => Box::new(MessagesSink::create(&spec.place, files)?),
             #[cfg(feature = "hdf5")]
@@ -128,11 +129,12 @@ pub fn open(spec: &Spec, run: &Run) -> Result<Outlet<SharedEvent>, Error> {
             #[cfg(feature = "parquet")]
             EventKind::Parquet(files) => Box::new(parquet::ParquetSink::create(&spec.place, files, run)?),
             #[cfg(feature = "zmq")]
-            EventKind::Publish => Box::new(zmq::ZmqSink::bind(&spec.place, run, false)?),
+            EventKind::Publish => Box::new(zmq::ZmqSink::bind(&spec.place, run, false, queue)?),
             #[cfg(feature = "zmq")]
-            EventKind::Push => Box::new(zmq::ZmqSink::bind(&spec.place, run, true)?),
+            EventKind::Push => Box::new(zmq::ZmqSink::bind(&spec.place, run, true, queue)?),
         };
-        Ok(Outlet::start(&spec.text, spec.policy, spec.queue.unwrap_or(QUEUE), None, sink, false)?)
+        let terms = Terms { policy: spec.policy, capacity: queue, durable: false, optional: spec.optional };
+        Ok(Outlet::start(&spec.text, terms, None, sink)?)
     };
     open().map_err(|failure| Error {
         sink: spec.text.clone(),

@@ -234,7 +234,8 @@ impl Report {
                 0 => (sink.written, "written"),
                 count => (count, "handed over, and nobody confirms them"),
             };
-            out!("{}: {count} events {what}, {} dropped", sink.sink, sink.dropped);
+            let failed = if sink.error.is_some() { ", it has FAILED" } else { "" };
+            out!("{}: {count} events {what}, {} dropped{failed}", sink.sink, sink.dropped);
         }
     }
 }

@@ -76,6 +76,9 @@ pub struct Args {
     crates: fadc_crates::Args,
     #[command(flatten)]
     kafka: Kafka,
+    #[cfg(feature = "kafka")]
+    #[command(flatten)]
+    pub kafka_client: crate::kafka_client::Args,
     /// With --kafka: topic of the events
     #[arg(long, value_name = "TOPIC", default_value = "fadc-events")]
     events_topic: String,
@@ -127,7 +130,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     events: Option<u64>,
     /// Destinations of events: file:PATH (the messages as they came), hdf5:PATH, parquet:PATH (all three [,roll=SIZE][,every=SECONDS][,overwrite]),
-    /// zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE]; repeat for several. {time} is replaced by
+    /// zmq-pub:ENDPOINT or zmq-push:ENDPOINT; all [,policy=drop][,queue=SIZE][,optional]; repeat for several. {time} is replaced by
     /// the time of the start in UTC, as 20261128T143000Z
     #[arg(long = "sink", value_name = "KIND:PLACE", value_parser = time_in_names::sink::<sink::Spec>)]
     sinks: Vec<sink::Spec>,
@@ -286,6 +289,7 @@ fn show(args: &Args, report: &Report) -> anyhow::Result<()> {
 /// Wrong arguments, a port or a sink that cannot be opened, Kafka's errors.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let usage = |text: &str| Err(Usage(text.into()).into());
+    fadelink_sinks::check_optional(&args.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
     match (&args.crates.tcp, &args.kafka.kafka) {
         (Some(_), Some(_)) | (None, None) => return usage("build: expected either --tcp PORT or --kafka BROKERS"),
         (None, Some(_)) if !args.sinks.is_empty() => {

@@ -36,11 +36,14 @@ pub struct Args {
     #[arg(long, requires = "out")]
     pub overwrite: bool,
     /// Further destinations of the data: file:PATH[,direct][,preallocate=SIZE], hdf5:PATH (both [,roll=SIZE][,every=SECONDS][,overwrite]),
-    /// hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]]; repeat for several. In PATH and TOPIC,
+    /// hashes:PATH[,overwrite], kafka:HOST:PORT/TOPIC or share:PATH[,wait]; all [,policy=drop[,queue=SIZE]][,optional]; repeat for several. In PATH and TOPIC,
     /// {feb} is replaced by the address of each board; with --tcp and --udp, {stream} is replaced by address and port of each stream;
     /// {time} by the time of the start in UTC, as 20261128T143000Z
     #[arg(long, value_name = "SINK", value_parser = time_in_names::sink::<Spec<BlockKind>>)]
     pub sink: Vec<Spec<BlockKind>>,
+    #[cfg(feature = "kafka")]
+    #[command(flatten)]
+    pub kafka_client: crate::kafka_client::Args,
     /// Verify the data: counter[:FIRST[:STEP]], counter32[:FIRST[:STEP]] (of 32-bit words) or random:SEED; one for all boards
     /// or one for each
     #[arg(long, value_name = "PATTERN")]

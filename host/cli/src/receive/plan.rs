@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crc32fast::Hasher;
 use fadelink_sinks::hashes::Blocks;
-use fadelink_sinks::{is_standard_output, place, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping};
+use fadelink_sinks::{
+    check_optional, is_standard_output, place, Block, BlockKind, Board, Kind, Opening, Outlets, Spec, Stopping,
+};
 use fadelink_wire::fade10g::PACKET_BYTES;
 
 use super::args::Args;
@@ -210,6 +212,7 @@ pub fn of_febs(args: &Args) -> Result<Vec<Plan>, Usage> {
     if args.is_durable() {
         plans.iter().try_for_each(Plan::check_durable).map_err(|what| Usage(format!("--confirm durable: {what}")))?;
     }
+    plans.iter().try_for_each(|plan| check_optional(&plan.sinks)).map_err(|what| Usage(format!("--sink: {what}")))?;
     check_stdout(args, outs.iter().chain(&args.sink), 1)?;
     check_places(&args.sink, "feb", count > 1)?;
     check_distinct(outs.iter().chain(&args.sink))?;
@@ -252,6 +255,7 @@ pub fn of_streams(args: &Args) -> Result<Plan, Usage> {
         before: None,
         transmissions: Transmissions::default(),
     };
+    check_optional(&plan.sinks).map_err(|what| Usage(format!("--sink: {what}")))?;
     let several = args.network.streams != Some(1);
     check_stdout(args, plan.sinks.iter(), if several { 2 } else { 1 })?;
     check_places(&plan.sinks, "stream", several)?;

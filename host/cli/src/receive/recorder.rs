@@ -31,6 +31,12 @@ pub fn not_kept(sinks: &[Report]) -> &'static str {
     }
 }
 
+/// Names the optional sinks that have failed, with what of them can be read.
+pub fn without(sinks: &[Report]) -> String {
+    let failed = sinks.iter().filter(|report| report.optional && report.error.is_some());
+    failed.map(|report| format!(", {} has failed ({} of it are intact)", report.sink, report.intact)).collect()
+}
+
 /// A stream that is recorded.
 pub struct Recorder {
     begun: Instant,
@@ -229,7 +235,8 @@ impl Ended {
     /// The verdict, with what receiving has `known`. The files of the sinks are looked at again, and the metrics have all of it.
     pub fn verdict(&mut self, known: Evidence<'static>, meter: &mut Meter) -> Verdict {
         self.sinks.iter_mut().for_each(Report::look_again);
-        let failed = self.sinks.iter().find_map(|report| Some(format!("{}: {}", report.sink, report.error.as_ref()?)));
+        let failed = self.sinks.iter().filter(|report| report.is_fatal());
+        let failed = failed.filter_map(|report| Some(format!("{}: {}", report.sink, report.error.as_ref()?))).next();
         self.error = self.error.take().or(failed);
         let wrong_words = self.verifier.as_ref().map_or(0, |verifier| verifier.wrong);
         let verdict = Verdict::of(&Evidence { wrong_words, sinks: &self.sinks, ..known });
@@ -281,7 +288,7 @@ impl Ended {
             return;
         }
         let verified = if verdict.is_complete() && self.verifier.is_some() { ", every word verified" } else { "" };
-        let kept = not_kept(&self.sinks);
+        let kept = format!("{}{}", not_kept(&self.sinks), without(&self.sinks));
         let (words, seconds) = (self.bytes / 8, self.seconds);
         let rate = self.bytes as f64 / seconds.max(1e-9) / 1e6;
         tell!("{name}: {verdict}{verified}{kept}: {words} words{from} in {seconds:.2} s, {rate:.2} MB/s");

@@ -13,6 +13,9 @@ pub struct Args {
     /// Folder of the run
     #[arg(value_name = "RUN")]
     run: PathBuf,
+    #[cfg(feature = "kafka")]
+    #[command(flatten)]
+    pub kafka_client: crate::kafka_client::Args,
     /// Read also files outside that folder, if the manifest names them, and follow links
     #[arg(long)]
     outside: bool,

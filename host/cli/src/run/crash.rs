@@ -52,7 +52,8 @@ fn find(plan: &Plan) -> anyhow::Result<Vec<Found>> {
     for stream in streams(plan, &hashes.place)? {
         let path = |place: &str| place.replace("{stream}", &stream);
         let mut sinks = Vec::new();
-        for sink in &plan.sinks {
+        // Nobody has waited for those that are optional.
+        for sink in plan.sinks.iter().filter(|sink| !sink.optional) {
             let found = sink.stored(&path(&sink.place), &plan.run).map_err(|failure| anyhow!("{sink}: {failure}"))?;
             sinks.extend(found);
         }

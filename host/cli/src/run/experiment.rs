@@ -47,6 +47,8 @@ pub struct Experiment {
     /// {run} the number of the run; relative paths are in the folder of the run
     #[serde(default = "sinks")]
     pub sinks: Vec<String>,
+    /// File with settings of the client of Kafka, as --kafka-config-file of `fadelink receive`, for sinks kafka:
+    pub kafka_config_file: Option<PathBuf>,
     /// Address of the HTTP server, as 127.0.0.1:9470; without it, there is none
     pub http: Option<SocketAddr>,
     /// What is done before the disk is full
@@ -408,11 +410,10 @@ impl File {
     /// It cannot be read, or a field is wrong.
     pub fn read(path: &Path) -> anyhow::Result<File> {
         let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-        let experiment = parse(&text).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
-        let mut file = File { path: path.to_owned(), text, experiment };
-        let base = path.parent().unwrap_or(Path::new(""));
-        file.experiment.folder = base.join(&file.experiment.folder);
-        Ok(file)
+        let mut experiment = parse(&text).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
+        experiment.folder = path.with_file_name(&experiment.folder);
+        experiment.kafka_config_file = experiment.kafka_config_file.map(|other| path.with_file_name(other));
+        Ok(File { path: path.to_owned(), text, experiment })
     }
 
     /// An error in `field` of a table.
@@ -442,9 +443,8 @@ fn line_of_field(text: &str, begin: usize, field: &str) -> usize {
 
 fn parse(text: &str) -> Result<Experiment, String> {
     let at = |error: &toml::de::Error, path: &str| {
-        let line = error.span().map_or(1, |span| line(text, span.start));
         let field = if path.is_empty() { String::new() } else { format!("{path}: ") };
-        format!("line {line}: {field}{}", error.message())
+        format!("line {}: {field}{}", error.span().map_or(1, |span| line(text, span.start)), error.message())
     };
     let deserializer = toml::Deserializer::parse(text).map_err(|error| at(&error, ""))?;
     serde_path_to_error::deserialize(deserializer).map_err(|error| {

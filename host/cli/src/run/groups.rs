@@ -242,6 +242,8 @@ impl Reader<'_> {
             spec.place = place;
             sinks.push(spec);
         }
+        // The hashes are the last.
+        fadelink_sinks::check_optional(&sinks[..texts.len()]).map_err(|what| self.file.error(table, "sinks", &what))?;
         let durable = self.is_durable();
         let (resumed, before, transmissions) = match self.kept(name) {
             Some(kept) => (Some(kept.blocks), kept.before, kept.transmissions),
@@ -454,6 +456,7 @@ impl Reader<'_> {
             spec.place = place;
             sinks.push(spec);
         }
+        fadelink_sinks::check_optional(&sinks).map_err(|what| self.file.error(table, "sinks", &what))?;
         let join = if crates.join == Join::Time { JoinBy::Time } else { JoinBy::Counter };
         Ok(Settings::Crates(build::Settings {
             name: name.clone(),

@@ -384,6 +384,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         file.experiment.wait = Some(text::Seconds(wait.as_secs_f64()));
     }
     let file = file;
+    #[cfg(feature = "kafka")]
+    if let Some(path) = &file.experiment.kafka_config_file {
+        crate::kafka_client::begin(path).map_err(|error| Usage(format!("{}: {error}", file.path.display())))?;
+    }
     groups::check(&file)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);

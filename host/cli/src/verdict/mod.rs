@@ -180,14 +180,19 @@ impl Verdict {
             (by_source.total() > 0).then(|| reason(by_source))
         };
         let count = |count: u64, reason: fn(u64) -> Reason| (count > 0).then(|| reason(count));
-        let failed = sinks.iter().filter_map(|report| {
+        // One that is optional may fail where another one keeps the data.
+        let is_kept = sinks.iter().any(|report| report.is_kept() && !report.optional);
+        let counts = |report: &&Report| !(report.optional && is_kept);
+        let failed = sinks.iter().filter(counts).filter_map(|report| {
             let why = report.error.as_ref()?;
             Some(Reason::SinkFailed(report.sink.clone(), why.clone()))
         });
-        let has_failed = sinks.iter().any(|report| report.error.is_some());
+        let has_failed = sinks.iter().any(Report::is_fatal);
         let lost = sinks.iter().filter(|report| report.error.is_none() && report.dropped > 0 && !report.may_drop);
-        let unconfirmed =
-            sinks.iter().filter(|report| report.error.is_none() && report.handed_over > 0 && !report.may_drop);
+        let unconfirmed = sinks
+            .iter()
+            .filter(counts)
+            .filter(|report| report.error.is_none() && report.handed_over > 0 && !report.may_drop);
         let reasons: Vec<Reason> = [
             error.clone().map(Reason::Error),
             board.clone().map(Reason::Board),
@@ -409,6 +414,21 @@ mod tests {
         }
         let both = Evidence { missing: 2, wrong_words: 3, ..whole() };
         assert_eq!(Verdict::of(&both).to_string(), "NOT COMPLETE: 2 datagrams are missing; 3 words are wrong");
+    }
+
+    /// A sink that may fail says nothing of the others, where one of them keeps the data.
+    #[test]
+    fn a_sink_that_is_optional_may_fail() {
+        let failed =
+            Report { error: Some("the disk is full".into()), optional: true, keeps: true, ..Report::default() };
+        let pushed = Report { sink: "zmq-push:a".into(), handed_over: 7, optional: true, ..Report::default() };
+        let kept = Report { sink: "file:a".into(), keeps: true, ..Report::default() };
+        let of = |sinks: &[Report]| Verdict::of(&Evidence { sinks, ..whole() }).is_complete();
+        assert!(of(&[failed.clone(), kept.clone()]) && of(&[kept.clone(), pushed.clone()]));
+        assert!(!of(std::slice::from_ref(&failed)) && !of(&[failed.clone(), Report::default()]));
+        assert!(!of(&[pushed]));
+        assert!(!of(&[failed.clone(), Report { optional: true, ..kept.clone() }]), "nothing was to keep it");
+        assert!(!of(&[Report { optional: false, ..failed }, kept]));
     }
 
     /// A sink that the user lets drop says nothing of the others.

@@ -2,20 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
-use rdkafka::client::DefaultClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use tokio::runtime::Runtime;
+
+use super::settings;
 
 /// Longest wait for the brokers.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Longest wait for the first of them.
 pub const CONNECT: Duration = Duration::from_secs(10);
-/// Topics that keep messages for less are told: runs may take as long.
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Between two tries.
-const RETRY: Duration = Duration::from_millis(50);
+pub(super) const RETRY: Duration = Duration::from_millis(50);
 /// A broker gives a transaction up after so long; until then one that was left open by a killed program holds up those
 /// who read the topic.
 pub const TRANSACTION: Duration = Duration::from_secs(10);
@@ -38,12 +35,20 @@ pub enum Error {
         error: KafkaError,
     },
     /// No broker answers.
-    #[error("Kafka: no broker answers at {brokers} ({error}); check the address, and that the broker runs")]
+    #[error("Kafka: no broker answers at {brokers} ({why}); check the address, and that the broker runs")]
     Unreachable {
         /// Their addresses.
         brokers: String,
         /// What went wrong.
-        error: KafkaError,
+        why: String,
+    },
+    /// They do not take this client.
+    #[error("Kafka: {brokers} and this client do not agree ({why}); look at security.protocol, sasl.* and ssl.* of the client (--kafka-config-file)")]
+    Denied {
+        /// Their addresses.
+        brokers: String,
+        /// What went wrong.
+        why: String,
     },
     /// The topics do not fit together.
     #[error("topic {topic} has {found} partitions: expected {expected}")]
@@ -235,6 +240,9 @@ pub fn insist<T>(may_pass: impl Fn(&Error) -> bool, action: impl Fn() -> Result<
 /// What all clients have in common.
 pub fn config(brokers: &str) -> ClientConfig {
     let mut config = ClientConfig::new();
+    for (name, value) in settings::of_program() {
+        config.set(name, value);
+    }
     config
         .set("bootstrap.servers", brokers)
         .set("message.max.bytes", MESSAGE_BYTES)
@@ -245,77 +253,6 @@ pub fn config(brokers: &str) -> ClientConfig {
         .set("socket.nagle.disable", "true")
         .set("log_level", "4");
     config
-}
-
-/// Partitions of a topic, which is created with `partitions` and `settings` where it does not exist.
-///
-/// # Errors
-/// The brokers cannot be reached, or refuse; the topic is compacted.
-pub fn topic(brokers: &str, name: &str, partitions: usize, settings: (&str, &str)) -> Result<usize, Error> {
-    let admin: AdminClient<DefaultClientContext> = during("connecting", config(brokers).create())?;
-    admin
-        .inner()
-        .fetch_metadata(None, CONNECT)
-        .map_err(|error| Error::Unreachable { brokers: brokers.to_owned(), error })?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(runtime) = runtime else { return Err(Error::Delivery("no runtime".into())) };
-    let new = NewTopic::new(name, partitions as i32, TopicReplication::Fixed(-1))
-        .set("max.message.bytes", MESSAGE_BYTES)
-        .set(settings.0, settings.1);
-    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
-    patiently("creating a topic", || {
-        let made = runtime.block_on(admin.create_topics([&new], &options))?;
-        match made.into_iter().next() {
-            Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => Err(KafkaError::AdminOp(code)),
-            _ => Ok(()),
-        }
-    })?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let metadata = patiently("asking for a topic", || admin.inner().fetch_metadata(Some(name), PATIENCE))?;
-        let found = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
-        // A new topic takes a moment to be known to all brokers.
-        if found > 0 || Instant::now() >= deadline {
-            look_at_settings(&admin, name, &runtime)?;
-            return Ok(found);
-        }
-        std::thread::sleep(RETRY);
-    }
-}
-
-/// Messages are the data itself: none replaces another, and one that is deleted soon is told before anything is written.
-fn look_at_settings(admin: &AdminClient<DefaultClientContext>, name: &str, runtime: &Runtime) -> Result<(), Error> {
-    let asked = [ResourceSpecifier::Topic(name)];
-    let options = AdminOptions::new().request_timeout(Some(PATIENCE));
-    let settings = patiently("asking for the settings of a topic", || {
-        let described = runtime.block_on(admin.describe_configs(&asked, &options))?;
-        described.into_iter().next().ok_or(KafkaError::Canceled)?.map_err(KafkaError::AdminOp)
-    });
-    let settings = match settings {
-        Ok(settings) => settings,
-        Err(error) => {
-            // Who may not ask finds by the numbers of the messages what is missing.
-            tracing::warn!("topic {name}: {error}; whether it is compacted, or deletes messages soon, is not known");
-            return Ok(());
-        }
-    };
-    let value = |setting: &str| settings.get(setting).and_then(|entry| entry.value.clone());
-    let policy = value("cleanup.policy").unwrap_or_default();
-    if policy.contains("compact") {
-        return Err(Error::Compacted { topic: name.to_owned(), policy });
-    }
-    let limit = |setting| value(setting)?.parse::<u64>().ok();
-    if let Some(what) = deletes_soon(limit("retention.ms"), limit("retention.bytes")) {
-        tracing::warn!("topic {name}: {what}: messages may be deleted before they are read; `fadelink check` tells which words it has");
-    }
-    Ok(())
-}
-
-/// What a topic is set to, if that deletes messages within a day, or by their size. A limit that is negative is none.
-fn deletes_soon(ms: Option<u64>, bytes: Option<u64>) -> Option<String> {
-    let ms = ms.filter(|ms| u128::from(*ms) < DAY.as_millis()).map(|ms| format!("retention.ms={ms}"));
-    let set: Vec<_> = ms.into_iter().chain(bytes.map(|bytes| format!("retention.bytes={bytes}"))).collect();
-    (!set.is_empty()).then(|| set.join(" "))
 }
 
 /// Tries again, while `go_on`, what may be tried again.

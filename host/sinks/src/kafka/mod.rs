@@ -7,18 +7,23 @@
 //! (JSON). Messages are written in transactions: who reads committed data reads each word once.
 
 mod client;
+mod connect;
 mod reach;
+mod settings;
 mod sink;
+mod topic;
 mod words;
 mod writer;
 mod written;
 
 pub use client::{
-    config, during, is_absent, is_passing, is_permanent, patiently, topic, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
+    config, during, is_absent, is_passing, is_permanent, patiently, until, Error, MESSAGE_BYTES, PATIENCE, STEP,
     TRANSACTION,
 };
 pub use reach::Reach;
+pub use settings::Settings;
 pub use sink::KafkaSink;
+pub use topic::topic;
 pub use words::{Place, Words, MESSAGE};
 pub use writer::{commit, deliver, transactional, Writer};
 pub use written::{compare, Written};

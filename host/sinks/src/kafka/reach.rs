@@ -74,6 +74,6 @@ impl Reach {
     pub fn trouble(&self) -> Option<Error> {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let (brokers, error) = (self.brokers.clone(), heard.error.clone());
-        (heard.last.elapsed() > AWAY).then(|| Error::Unreachable { brokers, error })
+        (heard.last.elapsed() > AWAY).then(|| Error::Unreachable { brokers, why: error.to_string() })
     }
 }

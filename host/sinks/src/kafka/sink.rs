@@ -9,7 +9,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer};
 use serde_json::json;
 
-use super::client::{during, Error, PATIENCE, POLL, STEP, TRANSACTION};
+use super::client::{during, is_absent, is_permanent, Error, PATIENCE, POLL, STEP, TRANSACTION};
 use super::reach::Reach;
 use super::words::{Place, Words, MESSAGE};
 use super::writer::{commit, transactional, Writer};
@@ -244,6 +244,7 @@ impl KafkaSink {
         let Some(producer) = self.producer.as_ref().filter(|_| end.is_some() || !self.waiting.is_empty()) else {
             return Ok(0);
         };
+        self.written.take_refusal();
         let mut transaction = Transaction::begin(producer, &self.place.topic, &self.run)?;
         let mut first = self.committed;
         for Waiting { block, from } in &self.waiting {
@@ -256,6 +257,18 @@ impl KafkaSink {
             transaction.send(first, &[], self.origin, end)?;
         }
         transaction.commit()
+    }
+
+    /// Why the topic never takes what was sent: the library says only that the transaction failed, or that its time is over.
+    fn refusal(&self, failure: &Error) -> Option<KafkaError> {
+        let of_transaction = match failure {
+            Error::Kafka { error, .. } => Some(error.clone()),
+            _ => None,
+        };
+        // Brokers that come back may not know the topic for a moment.
+        let is_for_good = |code| is_permanent(code) && !is_absent(code);
+        let is_refusal = |error: &KafkaError| error.rdkafka_error_code().is_some_and(is_for_good);
+        self.written.take_refusal().into_iter().chain(of_transaction).find(is_refusal)
     }
 
     /// The same. Waits for brokers that do not answer, as long as the run goes on.
@@ -271,6 +284,9 @@ impl KafkaSink {
             };
             if matches!(failure, Error::TakenOver { .. } | Error::Gone { .. }) {
                 return Err(failure);
+            }
+            if let Some(error) = self.refusal(&failure) {
+                return Err(Error::Refused { topic: self.place.topic.clone(), error });
             }
             self.producer = None;
             if failure.is_passing() && !self.stopping.load(Ordering::Relaxed) {

@@ -10,7 +10,8 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
-use super::client::{config, during, is_passing, patiently, topic, Error, PATIENCE, STEP};
+use super::client::{config, during, is_passing, patiently, Error, PATIENCE, STEP};
+use super::topic::topic;
 use crate::sink;
 use crate::stored::Stored;
 

@@ -61,7 +61,8 @@ fn outlet(policy: Policy, fail_at: Option<u64>, panics: bool) -> (Outlet<Number>
     let (sender, go) = mpsc::channel();
     let seen = Seen { go: sender, got: Arc::default(), ends: Arc::default() };
     let sink = Slow { go, fail_at, panics, got: seen.got.clone(), ends: seen.ends.clone() };
-    (Outlet::start("slow", policy, 4 * 8, None, Box::new(sink), false).unwrap(), seen)
+    let terms = Terms { policy, capacity: 4 * 8, durable: false, optional: false };
+    (Outlet::start("slow", terms, None, Box::new(sink)).unwrap(), seen)
 }
 
 #[test]
@@ -123,7 +124,8 @@ fn what_may_be_dropped_goes_back_to_the_source() {
 
     for (policy, may_be_lost) in [(Policy::Drop, true), (Policy::Wait, false)] {
         let copy = may_be_lost.then(|| Box::new(|_: &Lent| Some(Lent { _of: Arc::default() })) as Copy<Lent>);
-        let outlet = Outlet::start("broken", policy, 4 * 8, copy, Box::new(Failing), true).unwrap();
+        let terms = Terms { policy, capacity: 4 * 8, durable: true, optional: false };
+        let outlet = Outlet::start("broken", terms, copy, Box::new(Failing)).unwrap();
         let (mut outlets, lent) = (Outlets::new(vec![outlet]), Arc::new(()));
         (0..100).for_each(|_| _ = outlets.offer(&Lent { _of: lent.clone() }));
         assert!(outlets.finish(true).is_err());

@@ -41,6 +41,9 @@ pub struct Args {
     /// Folder of the run
     #[arg(value_name = "RUN")]
     run: PathBuf,
+    #[cfg(feature = "kafka")]
+    #[command(flatten)]
+    pub kafka_client: crate::kafka_client::Args,
     /// Network interface to the receiver, for boards with FADE
     #[arg(long, value_name = "NAME")]
     iface: Option<String>,

@@ -1,0 +1,99 @@
+"""Clients of ZeroMQ that leave, read slowly, or not at all."""
+
+import os
+import time
+
+import pytest
+import zmq
+from support import fadc_model as model
+from support.broker import free_ports
+from support.crate import Crate
+from support.netns import wait_for
+
+
+def peak(process):
+    """The most memory that a process has had, in MiB."""
+    with open(f"/proc/{process.pid}/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) >> 10
+
+
+def subscriber(zeromq, endpoint, **options):
+    client = zeromq.socket(zmq.SUB)
+    for name, value in options.items():
+        client.setsockopt(getattr(zmq, name.upper()), value)
+    client.subscribe(b"")
+    client.connect(endpoint)
+    return client
+
+
+def test_clients_that_leave_together(build, tmp_path, zeromq):
+    """Hundreds, several times: the next ones have every event."""
+    endpoint = f"ipc://{tmp_path}/pub"
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-pub:{endpoint}")
+    crate, record = Crate(builder.port, 1), 0
+    wait_for(lambda: os.path.exists(tmp_path / "pub"))
+    for _ in range(3):
+        clients = [subscriber(zeromq, endpoint) for _ in range(300)]
+
+        def has_come():
+            nonlocal record
+            crate.send(record)
+            record += 1
+            time.sleep(0.05)
+            return all(client.poll(0) for client in clients)
+
+        wait_for(has_come)
+        for client in clients:
+            client.close(0)
+    crate.close()
+    status, found, err = builder.finish()
+    (sink,) = found["sinks"]
+    assert (status, sink["error"], sink["handed_over"], sink["dropped"]) == (0, None, record, 0), (found, err)
+    assert len(err.splitlines()) == 2, err
+
+
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_a_subscriber_that_does_not_read_costs_a_bounded_number_of_bytes(build, tmp_path, zeromq, transport):
+    """However large the events are; another one goes on."""
+    endpoint = f"ipc://{tmp_path}/pub" if transport == "ipc" else f"tcp://127.0.0.1:{free_ports(1)[0]}"
+    builder = build("--sources", "1", "--streams", 1, "--max-open", 8, "--sink", f"zmq-pub:{endpoint},queue=8M")
+    crate = Crate(builder.port, 1)
+    slow, reads = subscriber(zeromq, endpoint, rcvhwm=1, rcvbuf=1 << 14), subscriber(zeromq, endpoint)
+    time.sleep(1)
+    data, before, numbers = [0x8000_8003] + [5] * 50_000, peak(builder.popen), []
+    for record in range(600):
+        crate.send(raw=model.message(1, record, words=data))
+        while reads.poll(0 if record % 10 else 20):
+            numbers.append(model.read_event(reads.recv())[0].record)
+    while reads.poll(2000):
+        numbers.append(model.read_event(reads.recv())[0].record)
+    grown = peak(builder.popen) - before
+    crate.close()
+    status, found, err = builder.finish()
+    assert status == 0 and slow.poll(0), (found, err)
+    # 120 MB came. The queue and what waits in the socket have 8 MiB each.
+    assert grown < 60 and len(numbers) > 300 and numbers[-1] > 500 and numbers == sorted(set(numbers)), (grown, len(numbers), found, err)
+    assert err.count("wait for slow subscribers") == 1, err
+
+
+def test_what_clients_of_push_did_not_take_is_counted(build, tmp_path, zeromq):
+    endpoint = f"ipc://{tmp_path}/push"
+    builder = build("--sources", "1", "--streams", 1, "--sink", f"zmq-push:{endpoint}")
+    wait_for(lambda: os.path.exists(tmp_path / "push"))
+    client = zeromq.socket(zmq.PULL)
+    client.setsockopt(zmq.RCVHWM, 1)
+    client.setsockopt(zmq.RCVBUF, 1 << 14)
+    client.connect(endpoint)
+    crate = Crate(builder.port, 1)
+    for record in range(60):
+        crate.send(raw=model.message(1, record, words=[0x8000_8003] + [5] * 20_000))
+    crate.close()
+    status, found, err = builder.finish()
+    arrived = 0
+    while client.poll(500):
+        client.recv()
+        arrived += 1
+    (sink,) = found["sinks"]
+    lost = int(sink["error"].split("the last ")[1].split()[0])
+    # What is in the buffers of the sockets may have arrived, or be cut.
+    assert status == 3 and 60 - 8 <= arrived + lost <= 60, (arrived, found, err)

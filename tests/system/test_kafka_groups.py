@@ -1,4 +1,4 @@
-"""Builders of one group that come and go, and what they tell of each other's work."""
+"""Builders of one group that come and go, and how they report each other's work."""
 
 import signal
 
@@ -35,7 +35,7 @@ def end(setup, crates, windows=20):
 
 @pytest.mark.parametrize("how", ["second", "restarted"])
 def test_no_window_is_left_out_where_nothing_was_deleted(setup, how):
-    """A group that may begin at the oldest messages has them all: whoever joins it, or goes on, before the first event."""
+    """A group that may begin at the oldest messages has them all: also builders that join it, or go on, before the first event."""
     crates = two_ahead(setup)
     builders = [setup.build("one", "--from-oldest")]
     wait_for(lambda: len(setup.places()) == PARTITIONS)
@@ -55,7 +55,7 @@ def test_no_window_is_left_out_where_nothing_was_deleted(setup, how):
 
 
 def test_partitions_that_come_back_are_told_once(setup):
-    """What a builder has told of them in their places is its own work, when it is given them again."""
+    """What is wrong with them stands in their places, and is this builder's own work when it is given them again."""
     crates = two_ahead(setup)
     end(setup, crates)
     builder = setup.build("one")
@@ -71,7 +71,7 @@ def test_partitions_that_come_back_are_told_once(setup):
 
 
 def test_more_builders_than_partitions(setup):
-    """Those that were given nothing are no error where the others have done all. That nothing came while they ran is one."""
+    """Those that were given nothing are complete where the others have done all. If nothing came while they ran, they are not."""
     setup.feed("--streams", 3)
     builders = [setup.build(f"b{number}") for number in range(PARTITIONS + 2)]
     wait_for(lambda: setup.busy_builders() == PARTITIONS)

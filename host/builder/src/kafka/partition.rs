@@ -13,14 +13,15 @@ use super::note::{Note, Of, Session};
 use super::place::Place;
 use super::rule::Rule;
 use left::Left;
-use malformed::whole;
 pub use totals::Totals;
+use whole::whole;
 
 mod back;
 mod end;
 mod left;
 mod malformed;
 mod totals;
+mod whole;
 
 use crate::inspect::{Inspected, Inspector};
 use crate::join::{Before, Joiner, Standing};

@@ -32,7 +32,6 @@ impl Builder {
     pub(super) fn look_for_end(&mut self) -> End {
         let was_heard = self.report.messages > 0 || self.partitions.values().any(Partition::was_heard);
         let has_none = self.partitions.is_empty();
-        // What others have read is no news of this one's.
         let is_done_by_others = (has_none || !was_heard) && self.group_has_ended();
         let has_read_all = if has_none { is_done_by_others } else { self.has_read_all() };
         let unread = (!has_read_all).then(|| match has_none {

@@ -16,16 +16,19 @@ struct Connection {
 }
 
 impl Connection {
-    /// Sends the next window; false: there is none.
-    fn send(&mut self, bench: &mut Bench) -> bool {
-        let Some(record) = self.left.pop() else { return false };
-        let inspector = self.inspector.get_or_insert_with(|| {
+    fn begin(&mut self, bench: &mut Bench) -> &mut Inspector {
+        self.inspector.get_or_insert_with(|| {
             bench.joiner.begin_session(self.source);
             bench.joiner.inspector()
-        });
-        let inspected = inspector.inspect(message(self.source, record, &[])).unwrap();
+        })
+    }
+
+    /// Sends the next window, if there is one.
+    fn send(&mut self, bench: &mut Bench) {
+        let Some(record) = self.left.pop() else { return };
+        let data = message(self.source, record, &[]);
+        let inspected = self.begin(bench).inspect(data).unwrap();
         bench.joiner.push(inspected, None, bench.now);
-        true
     }
 }
 
@@ -87,15 +90,11 @@ proptest! {
 fn what_is_still_to_come_over_an_older_connection_is_missing() {
     let mut bench = Bench::new(bench::two());
     let mut all = connections(&[vec![10]], 20);
-    let mut send = |bench: &mut Bench, place: usize, count: usize| {
-        for _ in 0..count {
-            all[place].send(bench);
-        }
-    };
-    send(&mut bench, 0, 4);
-    send(&mut bench, 1, 5);
-    send(&mut bench, 0, 1);
-    send(&mut bench, 1, 5);
+    let [older, newer] = &mut all[..2] else { panic!("expected two connections") };
+    (0..4).for_each(|_| older.send(&mut bench));
+    newer.begin(&mut bench);
+    older.send(&mut bench);
+    (0..10).for_each(|_| newer.send(&mut bench));
     (0..20).for_each(|record| bench.push(2, record));
     // Windows 0 to 4 came over the first one, 10 to 19 over the second one.
     let sources = |record| if (5..10).contains(&record) { vec![2] } else { vec![1, 2] };

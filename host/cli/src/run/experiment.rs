@@ -47,7 +47,7 @@ pub struct Experiment {
     /// {run} the number of the run; relative paths are in the folder of the run
     #[serde(default = "sinks")]
     pub sinks: Vec<String>,
-    /// File with settings of the client of Kafka, as --kafka-config-file of `fadelink receive`, for sinks kafka:
+    /// File with settings of the client of Kafka, as --kafka-config-file of `fadelink receive`; without it, no TLS and no password
     pub kafka_config_file: Option<PathBuf>,
     /// Address of the HTTP server, as 127.0.0.1:9470; without it, there is none
     pub http: Option<SocketAddr>,

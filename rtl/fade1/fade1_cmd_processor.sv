@@ -89,6 +89,7 @@ module fade1_cmd_processor #(
   assign hold = state == HOLD || state == CLEAR;
 
   logic [15:0] transmission, number, ended;  // number: of a START, until it is kept
+  logic same_number;  // as that of the last transmission
   logic [31:0] packets;
   assign answer_state.state = !session ? ended : stop ? fade1_pkg::STATE_STOPPING : fade1_pkg::STATE_RUNNING;
   assign answer_state.transmission = transmission;
@@ -98,7 +99,7 @@ module fade1_cmd_processor #(
   fade_resets reset_count (
       .clk   (clk),
       .rst   (rst),
-      .begins(state == STARTING),
+      .begins(state == STARTING && !same_number),
       .obeyed(reset_obeyed),
       .source(source),
       .resets(answer_resets)
@@ -152,6 +153,7 @@ module fade1_cmd_processor #(
         if (is_start && !session) begin
           session <= 1'b1;
           transmission <= number;
+          same_number <= transmission == number;
           packets <= '0;
           state <= STARTING;
         end

@@ -105,6 +105,7 @@ module fade10g_cmd_processor #(
   logic [1:0] status;
   logic may_identify;
   logic [15:0] transmission;  // CSN of the START that began it
+  logic same_number;  // the command has this number, too
   logic asks_checksum;
   assign with_checksum = CHECKSUM != 0 && asks_checksum;
 
@@ -145,7 +146,7 @@ module fade10g_cmd_processor #(
   fade_resets reset_count (
       .clk   (clk),
       .rst   (rst),
-      .begins(state == STARTING),
+      .begins(state == STARTING && !same_number),
       .obeyed(reset_obeyed),
       .source(source),
       .resets(resets)
@@ -251,6 +252,7 @@ module fade10g_cmd_processor #(
           session <= 1'b1;
           if (!session) begin
             state <= STARTING;
+            same_number <= transmission == command_head[15:0];
             transmission <= command_head[15:0];
             asks_checksum <= (command_argument & fade10g_pkg::START_CHECKSUM) != '0;
           end

@@ -219,7 +219,8 @@ async def fade10g_cmd_processor_start_asks_for_the_crc(dut):
 
 @cocotb.test()
 async def fade10g_cmd_processor_tells_who_has_sent_reset(dut):
-    """Of the RESETs since START, in a transmission or not: their number, 255 at most, and the sender of the last one."""
+    """Of the RESETs since START, in a transmission or not: their number, 255 at most, and the sender of the last one. START of
+    the same number again does not hide them."""
     c = Commands(dut)
     await c.run()
     random = rng("resets")
@@ -254,6 +255,12 @@ async def fade10g_cmd_processor_tells_who_has_sent_reset(dut):
         await ClockCycles(dut.clk, 100)
         assert int(dut.session.value) == 0
         assert await told(3) == (number, min(count, 255), source)
+        await c.send(C["CMD_START"], number)
+        assert int(dut.session.value) == 1 and await told(4) == (number, min(count, 255), source), "it begins anew"
+        source = random.getrandbits(48)
+        await c.send(C["CMD_RESET"], source=source)
+        await ClockCycles(dut.clk, 100)
+        assert await told(5) == (number, min(count + 1, 255), source)
     assert c.pulses.count["event_busy"] == c.pulses.count["event_wrong_source"] == 0
 
 

@@ -347,3 +347,8 @@ async def fade1_cmd_processor_obeys_the_starter_and_every_reset(dut):
     await c.records.drain(300 * 100)
     await c.send(C1["TYPE_STOP"])
     assert await c.answer() == (PC, C1["STATE_RESET"], 7, 0) and c.resets == (255, 299)
+    await c.send(C1["TYPE_START"], number=7)
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 7, 0) and c.resets == (255, 299), "it begins anew"
+    await c.send(C1["TYPE_RESET"])
+    await c.send(C1["TYPE_START"], number=8)
+    assert await c.answer() == (PC, C1["STATE_RUNNING"], 8, 0) and c.resets == (0, 0)

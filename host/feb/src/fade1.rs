@@ -202,7 +202,10 @@ impl<U: User> Fade1Feb<U> {
             Request::Start { transmission } => {
                 self.clear(Phase::Reset);
                 self.status.running = true;
-                self.state = state(Phase::Running, transmission);
+                // A START that is repeated behind a RESET begins anew under its number: the RESET stays known.
+                let resets = self.state.resets.filter(|_| self.state.transmission == transmission);
+                let begun = state(Phase::Running, transmission);
+                self.state = State { resets: resets.or(begun.resets), ..begun };
                 self.peer = Some(src);
                 self.user.begin();
                 self.tell(src);

@@ -75,7 +75,7 @@ pub struct Fade10gFeb<U> {
     stored: Option<(MacAddr, u16, Response)>,
     /// CSN of the START of the transmission, or of the last one.
     transmission: u16,
-    /// Since it began.
+    /// Since the first START of this number.
     resets: Resets,
     pending: Option<Response>,
     /// Answers to IDENTIFY, each to its asker.
@@ -268,7 +268,10 @@ impl<U: User> Fade10gFeb<U> {
             fade10g::CMD_START => {
                 self.clear();
                 self.status.running = true;
-                (self.transmission, self.resets) = (csn, Resets::default());
+                // A START that is repeated behind a RESET begins anew under its number: the RESET stays known.
+                if std::mem::replace(&mut self.transmission, csn) != csn {
+                    self.resets = Resets::default();
+                }
                 let asks = argument & fade10g::START_CHECKSUM != 0;
                 self.crc = (asks && self.has_checksum()).then(Hasher::new);
                 self.user.begin();

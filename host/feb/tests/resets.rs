@@ -68,7 +68,7 @@ fn fade1_counts_them() {
             state.resets
         };
         assert_eq!(take(fade1::Request::Reset, PC), None);
-        assert_eq!(take(fade1::Request::Start { transmission: 7 }, PC), Some(Resets::default()));
+        assert_eq!(take(fade1::Request::Start { transmission: 7, permit: None }, PC), Some(Resets::default()));
         for sender in senders {
             assert_eq!(take(fade1::Request::Reset, *sender), None);
         }
@@ -101,9 +101,9 @@ fn start_of_the_same_number_keeps_them() {
             };
             Some((state.phase, state.transmission, state.resets))
         };
-        take(fade1::Request::Start { transmission: 7 }, PC);
+        take(fade1::Request::Start { transmission: 7, permit: None }, PC);
         assert_eq!(take(fade1::Request::Reset, OTHER), None);
-        let told = take(fade1::Request::Start { transmission }, PC);
+        let told = take(fade1::Request::Start { transmission, permit: None }, PC);
         assert_eq!(told, Some((fade1::Phase::Running, transmission, Some(expected))));
     }
 }

@@ -1,14 +1,16 @@
 """START that is obeyed and not answered, late, or sent twice: what is called complete is all that the board has taken."""
 
+import json
 import random
 import struct
 
 import pytest
-from support.netns import FEBS, report, wait_for
-from support.paths import FADELINK, SEED
+from support.netns import BOARD, FEBS, add_address, report, wait_for
+from support.paths import FADELINK, SEED, VECTORS
 from support.relay import C1, C, Obeyed, Relayed, permit_of
 
 PROTOCOLS = ["fade10g", "fade1"]
+U = json.loads((VECTORS / "udp.json").read_text())["constants"]
 OTHER = bytes.fromhex("02aa00000099")
 SLOW = ["--gap", 2000]
 
@@ -123,3 +125,37 @@ def test_a_network_that_copies_all(cable, protocol):
     receiver = cable.receive("--out", out, "--duration", 2, "--protocol", protocol)
     feb, reasons = check(cable, board, receiver, out)
     assert feb["verdict"] == "complete" or protocol == "fade1", feb
+
+
+def test_a_udp_board_that_was_switched_off_is_told(cable):
+    """The answer to the write that enables its stream, and what it sends, is lost; it loses its power; the write is repeated."""
+    add_address(cable)
+    state = {"enabled": False, "is_deaf": False}
+
+    def rule(up, frame):
+        is_udp = frame[12:14] == b"\x08\x00" and frame[23] == 17
+        source, port = struct.unpack(">HH", frame[34:38]) if is_udp else (0, 0)
+        request = struct.unpack(">BBHII", frame[46:58]) if is_udp and U["CONTROL_PORT"] in (source, port) else None
+        if not up and request and (request[0], *request[3:]) == (U["CONTROL_WRITE"], U["REGISTER_ENABLE"], 1) and not state["enabled"]:
+            state.update(enabled=True, is_deaf=True)
+        return [] if up and is_udp and state["is_deaf"] else [(0, up, frame)]
+
+    cable.rule = rule
+    options = ["--protocol", "udp", "--stopped", "--random", "--gap", 200]
+    boards = [cable.sim(*options, "--record", cable.tmp / "record1")]
+    sink = f"file:{cable.tmp}/{{stream}}.dat"
+    words = ["receive", "--udp", 10000, "--board", BOARD, "--sink", sink, "--duration", 2, "--json"]
+    receiver = cable.fadelink(*words)
+    wait_for(lambda: state["enabled"])
+    boards[0].signal(15)
+    boards[0].finish()
+    boards.append(cable.sim(*options, "--record", cable.tmp / "record2"))
+    state["is_deaf"] = False
+    code, found = report(receiver.finish())
+    boards[1].signal(15)
+    boards[1].finish()
+    stream = found["streams"][0]
+    assert code == 3 and [reason["reason"] for reason in stream["reasons"]] == ["board"], found
+    assert "switched off and on" in stream["reasons"][0]["text"] and stream["bytes"] > 0, found
+    taken = [sum(record.stat().st_size for record in cable.tmp.glob(f"record{life}*")) for life in (1, 2)]
+    assert taken[0] > 0 and taken[1] >= stream["bytes"], "words of the first life are lost"
